@@ -1,0 +1,21 @@
+# Every package the program links, found once. Nothing is downloaded at configure time:
+# launch/run.sh and launch/test.sh install what is missing.
+find_package(Threads REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(yaml-cpp REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(simdjson REQUIRED)
+find_package(cxxopts REQUIRED)
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI REQUIRED COMPONENTS CXX)
+set(HDF5_PREFER_PARALLEL ON)
+find_package(HDF5 REQUIRED COMPONENTS C)
+if(NOT HDF5_IS_PARALLEL)
+  message(FATAL_ERROR "HDF5 ${HDF5_VERSION} is not parallel: apt-get install libhdf5-openmpi-dev")
+endif()
+if(MGPU_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+
+include(cuda)
+include(torch)

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mgpu {
+
+/// Where the wall time of this rank went: at any instant exactly one phase is running.
+///
+/// Phases nest; time inside an inner scope counts for the inner phase only, so the sums add up
+/// to the wall time. One thread only. Intervals are kept for the time line of the report,
+/// merged below 1 ms apart and at most kMaxIntervals of them (then the grain doubles).
+class PhaseClock {
+public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kMaxIntervals = 4096;
+
+  struct Total {
+    std::string phase;
+    double seconds = 0.0;
+    std::int64_t calls = 0;
+  };
+  struct Interval {
+    std::size_t phase;  // index into totals()
+    double begin_s;     // since the clock's birth
+    double end_s;
+  };
+
+  /// Leaves the phase at the end of the block.
+  class Scope {
+  public:
+    explicit Scope(PhaseClock* clock) : clock_(clock) {}
+    Scope(Scope&& other) noexcept : clock_(std::exchange(other.clock_, nullptr)) {}
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    Scope& operator=(Scope&&) = delete;
+    ~Scope() {
+      if (clock_ != nullptr) clock_->leave();
+    }
+
+  private:
+    PhaseClock* clock_;
+  };
+
+  /// Starts in phase `other`, `elapsed_s` seconds ago (time spent before the clock existed).
+  explicit PhaseClock(double elapsed_s = 0.0);
+
+  [[nodiscard]] Scope enter(std::string_view phase);
+
+  /// Seconds since birth, the `elapsed_s` of the constructor included.
+  double elapsed_s() const;
+
+  /// All phases in order of first use, up to this instant; they sum to elapsed_s().
+  std::vector<Total> totals() const;
+  const std::vector<Interval>& intervals() const { return intervals_; }
+
+private:
+  void leave();
+  void charge(double now_s);
+  std::size_t index_of(std::string_view phase);
+
+  Clock::time_point birth_;
+  double last_s_;
+  double grain_s_ = 1e-3;
+  std::vector<std::size_t> stack_;
+  std::vector<Total> totals_;
+  std::vector<Interval> intervals_;
+};
+
+}  // namespace mgpu

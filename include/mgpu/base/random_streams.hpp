@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace mgpu {
+
+/// What random numbers are for: each purpose has its own streams, so that adding a draw in one
+/// place never shifts the numbers of another.
+enum class Purpose : std::uint8_t {
+  source = 1,      // actions of the source algorithm, by history
+  data_order = 2,  // keyed permutation of the training items, by epoch
+  window = 3,      // which window of a history a training item is
+  dropout = 4,     // dropout masks, by training item
+  init = 5,        // initial weights, by parameter
+  sampling = 6,    // sampled actions and tokens, by sample
+};
+
+using Philox4 = std::array<std::uint32_t, 4>;
+
+/// Ten rounds of Philox: `counter` in, four independent 32-bit words out.
+///
+/// Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (SC 2011), Philox4x32-10.
+constexpr Philox4 philox(Philox4 counter, std::uint64_t key) {
+  auto k0 = static_cast<std::uint32_t>(key);
+  auto k1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = std::uint64_t{0xD2511F53} * counter[0];
+    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * counter[2];
+    counter = {
+        static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ k0, static_cast<std::uint32_t>(p1),
+        static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ k1, static_cast<std::uint32_t>(p0)};
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  return counter;
+}
+
+/// The random numbers of one sample in one round: draw d is a pure function of
+/// (seed, purpose, round, sample, d), never of a rank or of the order of calls.
+class RandomStream {
+public:
+  /// round < 2^24.
+  constexpr RandomStream(std::uint64_t seed, Purpose purpose, std::uint32_t round,
+                         std::uint64_t sample)
+      : key_(seed), site_((static_cast<std::uint32_t>(purpose) << 24) | round), sample_(sample) {}
+
+  /// 32 random bits.
+  constexpr std::uint32_t bits(std::uint64_t draw) const {
+    return block(static_cast<std::uint32_t>(draw / 4))[draw % 4];
+  }
+
+  /// Uniform in [0, 1), a multiple of 2^-24.
+  constexpr float uniform(std::uint64_t draw) const {
+    return static_cast<float>(bits(draw) >> 8) * 0x1.0p-24F;
+  }
+
+  /// Uniform in {0, ..., n - 1}; n > 0. Bias below n / 2^32.
+  constexpr std::uint32_t below(std::uint32_t n, std::uint64_t draw) const {
+    return static_cast<std::uint32_t>((std::uint64_t{bits(draw)} * n) >> 32);
+  }
+
+  /// Draws 4b to 4b + 3.
+  constexpr Philox4 block(std::uint32_t b) const {
+    return philox(
+        {b, site_, static_cast<std::uint32_t>(sample_), static_cast<std::uint32_t>(sample_ >> 32)},
+        key_);
+  }
+
+private:
+  std::uint64_t key_;
+  std::uint32_t site_;
+  std::uint64_t sample_;
+};
+
+}  // namespace mgpu

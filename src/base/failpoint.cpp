@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/failpoint.hpp>
+
+namespace mgpu {
+namespace {
+
+struct Plan {
+  std::string place;
+  int rank = -1;  // any
+  long arrival = 1;
+  std::string action;
+  long seen = 0;
+};
+
+int own_rank = -1;
+std::mutex mutex;
+
+const std::map<std::string_view, int, std::less<>> kErrnos = {
+    {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EIO", EIO},     {"EROFS", EROFS},
+    {"ESTALE", ESTALE}, {"EMFILE", EMFILE}, {"EINTR", EINTR}, {"short", ENOSPC}};
+const std::vector<std::string_view> kSignals = {"kill", "abort", "stop", "sleep"};
+
+long to_long(std::string_view text) {
+  long value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    throw Error("MGPU_FAILPOINT: '" + std::string(text) + "' is not a number");
+  }
+  return value;
+}
+
+std::string_view cut(std::string_view& rest, char at) {
+  const std::size_t n = std::min(rest.find(at), rest.size());
+  const std::string_view head = rest.substr(0, n);
+  rest.remove_prefix(std::min(n + 1, rest.size()));
+  return head;
+}
+
+Plan parse(std::string_view text) {
+  Plan plan;
+  std::string_view place = cut(text, ':');
+  plan.place = cut(place, '@');
+  if (!place.empty()) plan.rank = static_cast<int>(to_long(place));
+  plan.arrival = to_long(cut(text, ':'));
+  plan.action = text;
+  const bool is_signal = std::find(kSignals.begin(), kSignals.end(), text) != kSignals.end();
+  if (!is_signal && !kErrnos.contains(text)) {
+    throw Error("MGPU_FAILPOINT: unknown action '" + plan.action + "'");
+  }
+  return plan;
+}
+
+/// The plans of the environment, or nullptr where there are none.
+std::vector<Plan>* plans() {
+  static const std::unique_ptr<std::vector<Plan>> kPlans = [] {
+    const char* text = std::getenv("MGPU_FAILPOINT");
+    if (text == nullptr) return std::unique_ptr<std::vector<Plan>>();
+    const char* testing = std::getenv("MGPU_TESTING");
+    if (testing == nullptr || std::string_view(testing) != "1") {
+      throw Error("MGPU_FAILPOINT is for tests: it needs MGPU_TESTING=1");
+    }
+    auto all = std::make_unique<std::vector<Plan>>();
+    for (std::string_view rest = text; !rest.empty();)
+      all->push_back(parse(cut(rest, ';')));
+    return all;
+  }();
+  return kPlans.get();
+}
+
+FailpointAction act(const std::string& action) {
+  if (action == "kill") std::raise(SIGKILL);
+  if (action == "abort") std::abort();
+  if (action == "stop") std::raise(SIGSTOP);
+  if (action == "sleep") std::this_thread::sleep_for(std::chrono::seconds(1));
+  const auto found = kErrnos.find(action);
+  return found == kErrnos.end() ? FailpointAction{}
+                                : FailpointAction{found->second, action == "short"};
+}
+
+}  // namespace
+
+void set_failpoint_rank(int world_rank) {
+  own_rank = world_rank;
+}
+
+FailpointAction failpoint(std::string_view place) {
+  std::vector<Plan>* all = plans();
+  if (all == nullptr) return {};
+  const std::lock_guard lock(mutex);
+  for (Plan& plan : *all) {
+    if (plan.place != place || (plan.rank >= 0 && plan.rank != own_rank)) continue;
+    if (++plan.seen == plan.arrival) return act(plan.action);
+  }
+  return {};
+}
+
+}  // namespace mgpu

@@ -1,0 +1,35 @@
+#include <new>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+
+namespace mgpu {
+namespace {
+
+TEST(ErrorTest, WhatStartsWithTheThrowersPlace) {
+  const Error error("boom");
+  EXPECT_NE(std::string(error.what()).find("error_test.cpp:"), std::string::npos);
+  EXPECT_NE(std::string(error.what()).find("boom"), std::string::npos);
+}
+
+TEST(ErrorTest, RenderPutsPlaceEvidenceAndHelpBelowTheSentence) {
+  const Report report{"E101", ExitCode::config, "unknown key `a`", {"  --> f.yaml:1:2"}, "use `b`"};
+  EXPECT_EQ(render(report), "error[E101]: unknown key `a`\n  --> f.yaml:1:2\n  = help: use `b`");
+}
+
+TEST(ErrorTest, AFailureCarriesItsExitCode) {
+  const Failure failure({"E602", ExitCode::io, "disk full", {}, ""});
+  EXPECT_EQ(failure.exit_code(), ExitCode::io);
+  EXPECT_EQ(report_of(failure).code, "E602");
+}
+
+TEST(ErrorTest, OtherExceptionsAreReportedAsOurs) {
+  EXPECT_EQ(report_of(std::bad_alloc()).exit, ExitCode::out_of_memory);
+  EXPECT_EQ(report_of(std::runtime_error("x")).exit, ExitCode::internal);
+  EXPECT_EQ(report_of(NotBuiltError("NCCL")).exit, ExitCode::unavailable);
+}
+
+}  // namespace
+}  // namespace mgpu

@@ -1,0 +1,45 @@
+# mgpu_test(<name> SOURCES <file>... LIBRARIES <target>... [RANKS <n>...] [GPU] [SECONDS <s>])
+#
+# One GoogleTest executable. Without RANKS it runs as a plain process, labelled "unit". With
+# RANKS it runs once per count under mpirun, named <name>.np<n> and labelled "mpi". GPU adds
+# the label "gpu" and a lock, so that two GPU tests never share the card.
+# SECONDS is the deadline (default 60): a rank that left a collective would hang forever.
+function(mgpu_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "GPU" "SECONDS" "SOURCES;LIBRARIES;RANKS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
+    message(FATAL_ERROR "mgpu_test(${name}): unknown ${arg_UNPARSED_ARGUMENTS} or no SOURCES")
+  endif()
+  if(NOT arg_SECONDS)
+    set(arg_SECONDS 60)
+  endif()
+
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} mgpu_warnings)
+
+  set(labels unit)
+  set(names)
+  if(arg_RANKS)
+    set(labels mpi)
+    target_link_libraries(${name} PRIVATE mgpu_mpi_main)
+    foreach(n IN LISTS arg_RANKS)
+      add_test(NAME ${name}.np${n}
+               COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe ${MPIEXEC_NUMPROC_FLAG} ${n}
+                       $<TARGET_FILE:${name}>)
+      set_tests_properties(${name}.np${n} PROPERTIES PROCESSORS ${n})
+      list(APPEND names ${name}.np${n})
+    endforeach()
+  else()
+    target_link_libraries(${name} PRIVATE GTest::gtest_main GTest::gmock)
+    add_test(NAME ${name} COMMAND ${name})
+    set(names ${name})
+  endif()
+
+  if(arg_GPU)
+    list(APPEND labels gpu)
+    # ctest counts a GTEST_SKIP as a pass; say "Skipped" instead.
+    set_tests_properties(${names} PROPERTIES RESOURCE_LOCK gpu SKIP_REGULAR_EXPRESSION "no GPU")
+  endif()
+  set_tests_properties(${names} PROPERTIES
+    LABELS "${labels}" TIMEOUT ${arg_SECONDS}
+    ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+endfunction()
