@@ -71,7 +71,7 @@ std::int64_t AdObjective::predictions_per_item() const {
 
 train::PassSums AdObjective::add_gradients(std::uint64_t first, std::int64_t count,
                                            double grad_scale) {
-  const Device device = model::device_of(model_->parameters().weights());
+  const Device device = model::device_behind(model_->parameters().weights());
   std::vector<std::uint64_t> ordinals(static_cast<std::size_t>(count));
   std::iota(ordinals.begin(), ordinals.end(), first);
   const model::DropoutSamples dropout{

@@ -3,12 +3,6 @@
 namespace mgpu::train {
 
 void add_train_keys(KeyTable& table) {
-  table.add({.name = "train.max_steps",
-             .type = KeyType::integer,
-             .standard = "1000",
-             .text = "optimizer steps of the whole job, whatever the number of GPUs",
-             .unit = "steps",
-             .min = 1});
   table.add({.name = "train.global_batch_size",
              .type = KeyType::integer,
              .standard = "512",
@@ -48,7 +42,6 @@ void add_train_keys(KeyTable& table) {
 
 TrainConfig read_train_config(const Config& config) {
   TrainConfig train;
-  train.max_steps = config.integer("train.max_steps");
   train.eval_every = config.integer("train.eval_every");
   train.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
   train.batch.global_batch = config.integer("train.global_batch_size");

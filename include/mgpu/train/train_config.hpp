@@ -9,13 +9,12 @@ namespace mgpu::train {
 
 /// What the training loop needs to know; the optimizer's own keys are in optimizer_config.hpp.
 struct TrainConfig {
-  std::int64_t max_steps = 0;   // optimizer steps of the whole job, whatever the number of ranks
   BatchShape batch{};           //
   std::int64_t eval_every = 0;  // optimizer steps; 0: only at the end
   std::uint64_t seed = 0;
 };
 
-/// Rows train.max_steps, global_batch_size, micro_batch_size, lanes, ... of the table of keys.
+/// Rows train.global_batch_size, micro_batch_size, lanes, ... of the table of keys.
 void add_train_keys(KeyTable& table);
 
 /// Errors: Failure (exit 78) where keys contradict each other.
