@@ -101,8 +101,8 @@ std::vector<std::string> differences(const std::map<std::string, std::string>& t
 }
 
 Opened resume_this(const RunRequest& request) {
-  const fs::path folder = request.resume;
-  RunRecord::read(folder);
+  RunRecord::read(request.resume);
+  const fs::path folder = fs::canonical(request.resume);  // `latest` may point elsewhere soon
   RunLock lock(folder);
   const RunRecord record = RunRecord::read(folder);
   Report report{"E608",
