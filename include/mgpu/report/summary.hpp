@@ -22,7 +22,7 @@ struct Result {
   std::string label;  // "return in the last episode"
   double value = 0.0;
   std::string unit{};  // "" for none
-  int decimals = 1;  // as a person reads it
+  int decimals = 1;    // as a person reads it
 
   std::string text() const;  // "14.5" or "14.5 steps"
 };
