@@ -5,6 +5,7 @@
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 deps=$top/.deps
+: "${CMAKE_PREFIX_PATH:=}"
 
 # What to look for, and the Debian 12 package that brings it. A tool is a command on the PATH,
 # a header something that the compiler finds, a module something that python3 imports.
@@ -171,7 +172,7 @@ configure() {
     arguments+=("-DMGPU_NCCL_INCLUDE=$deps/python/nvidia/nccl/include"
                 "-DMGPU_NCCL_LIBRARY=$deps/python/nvidia/nccl/lib/libnccl.so.2")
   fi
-  decisive=$(printf '%s\n' "${arguments[@]}" "${CMAKE_PREFIX_PATH:-}" "${CXX:-}" \
+  decisive=$(printf '%s\n' "${arguments[@]}" "$CMAKE_PREFIX_PATH" "${CXX:-}" \
                            "$(command -v nvcc cmake g++)" "$(cksum <"$top/CMakePresets.json")")
   [[ ! -e $top/build/build.ninja || $(cat "$stamp" 2>/dev/null) != "$decisive" ]] || return 0
   (cd "$top" && cmake "${arguments[@]}") || fail 70 "cmake could not configure the build"
