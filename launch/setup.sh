@@ -146,7 +146,8 @@ source "$top/launch/torch.sh"
 # the wheel in .deps/python where that is whole (with a toolkit), else a download of 2 GB for
 # those who ask (yes).
 install_venv() {
-  local venv=$deps/venv list=$top/launch/requirements-test.txt wheel=$deps/python torch='' decisive
+  local venv=$deps/venv list=$top/launch/requirements-test.txt decisive
+  local wheel=$deps/python torch=''
   if [[ -e $wheel/torch/lib/libtorch_python.so ]]; then
     torch=-rlaunch/requirements-torch.txt
   elif [[ $1 == yes ]]; then
@@ -157,7 +158,8 @@ install_venv() {
   say "making .deps/venv for the tests"
   rm -rf "$venv"
   python3 -m venv "$venv" || fail 69 "python3 cannot make a virtual environment"
-  (cd "$top" && "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$list" ${torch:+"$torch"}) ||
+  (cd "$top" &&
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$list" ${torch:+"$torch"}) ||
     fail 69 "pip could not install $list $torch"
   [[ $torch != -r* ]] || echo "$wheel" >"$(echo "$venv"/lib/python3.*/site-packages)/wheel.pth"
   printf '%s\n' "$decisive" >"$venv/launch.stamp"

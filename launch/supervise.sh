@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# What mgpu-run and slurm/multi_node.sbatch share: when a world that ended is started again,
+# What mgpu-run and the batch scripts in slurm/ share: when a world that ended is started again,
 # and what is said about its end. Both find the run directory in the program's own words.
 
-# shellcheck disable=SC2034  # read by those who source this
 max_restarts=3  # in a row without progress
+failures=0      # so far without progress
+last_progress=''
 
 tell() { printf 'mgpu: %s\n' "$*" >&2; }
 
@@ -21,9 +22,41 @@ run_directory() { sed -n 's/^run directory  *\([^ ]*\).*/\1/p' "$@" 2>/dev/null 
 # progress DIR: changes when a chunk was journaled or a checkpoint published. A ledger of less
 # than 512 bytes holds no chunk: each attempt begins one.
 progress() {
-  local bytes
+  local bytes newest
   bytes=$(find "$1/parts" -type f -size +511c -printf '%s\n' 2>/dev/null | paste -sd+)
-  echo "$((${bytes:-0})) $(find "$1/ckpt" -name 'step_*' -prune -printf '%f\n' 2>/dev/null | sort | tail -n 1)"
+  newest=$(find "$1/ckpt" -name 'step_*' -prune -printf '%f\n' 2>/dev/null | sort | tail -n 1)
+  echo "$((${bytes:-0})) $newest"
+}
+
+# may_restart DIR: after a crash; waits 1, 2, 4 s, or says that it gives up
+may_restart() {
+  local now
+  now=$1:$(progress "$1")
+  [[ $now == "$last_progress" ]] || failures=0
+  last_progress=$now
+  failures=$((failures + 1))
+  if [[ $failures -gt $max_restarts ]]; then
+    tell "giving up after $max_restarts restarts without progress"
+    return 1
+  fi
+  sleep "$((1 << (failures - 1)))"
+}
+
+tell_restart() {
+  tell "starting again on $1 ranks (restart $failures of $max_restarts without progress)"
+}
+
+# wait_out PID: sets `code`. A trap that sets interrupted=yes cuts a wait short.
+wait_out() {
+  local status
+  code=''
+  while :; do
+    interrupted=no
+    wait "$1"
+    status=$?
+    [[ -n $code && $status == 127 ]] || code=$status  # 127: it had ended under the trap
+    [[ $interrupted == yes ]] || break
+  done
 }
 
 # tell_crash DIR SINCE: the crash file that was written first after the file SINCE
