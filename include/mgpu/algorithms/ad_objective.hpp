@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <mgpu/base/phase_clock.hpp>
 #include <mgpu/data/training_windows.hpp>
@@ -31,6 +32,9 @@ public:
                                 double grad_scale) override;
 
 private:
+  template <class Buffers>
+  void fill(const std::vector<std::uint64_t>& ordinals, Buffers& buffers) const;
+
   model::AdTransformer* model_;
   const data::TrainingWindows* windows_;
   AdObjectiveOptions options_;
