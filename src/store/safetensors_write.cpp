@@ -45,29 +45,12 @@ FormatType format_type(DType dtype) {
   throw Error("unknown DType " + std::to_string(static_cast<int>(dtype)));
 }
 
-void check_view(const NamedTensor& tensor) {
-  const auto refuse = [&](const std::string& why) {
-    throw Error("tensor `" + tensor.name + "` cannot be written: " + why);
-  };
-  if (tensor.name == "__metadata__") refuse("the name is reserved");
-  if (tensor.view.device.kind != DeviceKind::cpu) refuse("it is not in host memory");
-  std::size_t count = 1;
-  for (const std::int64_t length : tensor.shape) {
-    if (length < 0 || __builtin_mul_overflow(count, static_cast<std::size_t>(length), &count)) {
-      refuse("shape " + to_text(tensor.shape));
-    }
-  }
-  if (count != tensor.view.count) {
-    refuse("shape " + to_text(tensor.shape) + " is not " + std::to_string(tensor.view.count) +
-           " elements");
-  }
-}
-
 /// In the order of their data in the file.
 std::vector<const NamedTensor*> in_file_order(std::span<const NamedTensor> tensors) {
   std::vector<const NamedTensor*> ordered;
   for (const NamedTensor& tensor : tensors) {
     check_view(tensor);
+    if (tensor.name == "__metadata__") throw Error("no tensor can be named `__metadata__`");
     ordered.push_back(&tensor);
   }
   std::sort(ordered.begin(), ordered.end(), [](const NamedTensor* a, const NamedTensor* b) {
@@ -133,6 +116,27 @@ std::string to_text(std::span<const std::int64_t> shape) {
   }
   text += "]";
   return text;
+}
+
+std::string_view name_of(DType dtype) {
+  return format_type(dtype).name;
+}
+
+void check_view(const NamedTensor& tensor) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error("tensor `" + tensor.name + "`: " + why);
+  };
+  if (tensor.view.device.kind != DeviceKind::cpu) refuse("it is not in host memory");
+  std::size_t count = 1;
+  for (const std::int64_t length : tensor.shape) {
+    if (length < 0 || __builtin_mul_overflow(count, static_cast<std::size_t>(length), &count)) {
+      refuse("shape " + to_text(tensor.shape));
+    }
+  }
+  if (count != tensor.view.count) {
+    refuse("shape " + to_text(tensor.shape) + " is not " + std::to_string(tensor.view.count) +
+           " elements");
+  }
 }
 
 std::uint64_t safetensors_bytes(std::span<const NamedTensor> tensors,

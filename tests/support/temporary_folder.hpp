@@ -10,8 +10,9 @@ namespace mgpu::testing_support {
 /// A new empty folder that is removed with the object.
 class TemporaryFolder {
 public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "mgpu_test_XXXXXX").string();
+  explicit TemporaryFolder(
+      const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "mgpu_test_XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
     path_ = name;
   }

@@ -27,6 +27,12 @@ using TensorMetadata = std::map<std::string, std::string>;
 /// "[192, 64]".
 std::string to_text(std::span<const std::int64_t> shape);
 
+/// The format's word for a type: "F32", "BF16".
+std::string_view name_of(DType dtype);
+
+/// Errors: Error when the view is not host memory or does not have the elements of the shape.
+void check_view(const NamedTensor& tensor);
+
 /// What a file holds, as it was in memory when it was written.
 struct SafetensorsDigest {
   std::uint64_t bytes = 0;                       // of the file
