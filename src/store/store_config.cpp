@@ -13,11 +13,15 @@ std::string number_text(double value) {
   return text.str();
 }
 
-std::string list_text(const std::vector<std::int64_t>& values) {
+std::string text_of(std::int64_t value) { return std::to_string(value); }
+const std::string& text_of(const std::string& value) { return value; }
+
+template <class T>
+std::string list_text(const std::vector<T>& values) {
   std::string text;
-  for (const std::int64_t value : values) {
+  for (const T& value : values) {
     if (!text.empty()) text += ", ";
-    text += std::to_string(value);
+    text += text_of(value);
   }
   return text;
 }
@@ -38,6 +42,8 @@ std::string value_text(const Config& config, const KeySpec& key) {
       return std::to_string(config.bytes(key.name));
     case KeyType::integers:
       return list_text(config.integers(key.name));
+    case KeyType::texts:
+      return list_text(config.texts(key.name));
     case KeyType::text:
     case KeyType::path:
     case KeyType::choice:
