@@ -126,6 +126,10 @@ NcclCommunicator::~NcclCommunicator() {
   if (comm_ == nullptr) return;
   // Finalize and destroy wait for the peers, who are elsewhere while an exception unwinds.
   if (std::uncaught_exceptions() > exceptions_at_birth_) return;
+  if (waiter_.is_canceled()) {
+    abort_communicator();
+    return;
+  }
   try {
     use_device(device_);
     until_issued(ncclCommFinalize(comm_));

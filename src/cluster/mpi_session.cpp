@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include <mpi.h>
 
@@ -23,11 +24,13 @@ void check_launch() {
   const bool is_slurm_task = std::getenv("SLURM_STEP_ID") != nullptr;
   if (!is_slurm_task || std::getenv("PMIX_RANK") != nullptr) return;
   const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
-  std::string sentence = "this is one of ";
-  sentence.append(tasks != nullptr ? tasks : "several");
+  std::string sentence = "this Slurm task cannot start MPI";
+  if (tasks != nullptr && std::string_view(tasks) != "1") {
+    sentence = std::string("this is one of ") + tasks + " Slurm tasks, but MPI sees only itself";
+  }
   throw Failure({"E211",
                  ExitCode::unavailable,
-                 sentence + " Slurm tasks, but MPI sees only itself",
+                 sentence,
                  {"  srun was started without PMIx (no PMIX_RANK in the environment)."},
                  "srun --mpi=pmix ...      (`srun --mpi=list` shows what this cluster has)"});
 }

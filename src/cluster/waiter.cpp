@@ -17,9 +17,10 @@ Waiter::Waiter(const Group& group, double timeout_s)
     : rank_(group.rank()), size_(group.size()), timeout_s_(timeout_s) {}
 
 void Waiter::begin(const Call& call) {
-  if (is_dead_) die("cannot start: an earlier call of this communicator failed");
   call_ = call;
   ++number_;
+  if (is_dead_) die("cannot start: an earlier call of this communicator failed");
+  if (is_canceled_) die("was given up");
   begun_ = std::chrono::steady_clock::now();
 }
 

@@ -29,6 +29,7 @@ public:
 
   /// From any thread.
   void cancel() noexcept { is_canceled_ = true; }
+  bool is_canceled() const noexcept { return is_canceled_; }
 
   /// After a failure, whose messages may still be under way.
   bool is_dead() const noexcept { return is_dead_; }

@@ -199,6 +199,7 @@ TEST(CommunicatorFailureTest, ACallIsGivenUpFromAnotherThread) {
     });
     EXPECT_EQ(report_of_lone_call(*comm, values).code, "E403");
     other.join();
+    EXPECT_EQ(report_of_lone_call(*comm, values).code, "E403") << "a canceled one answered";
   }
   world.barrier();
 }
