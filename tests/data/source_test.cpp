@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <numeric>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -187,38 +185,6 @@ TEST_F(SourceTest, AfterTheFirstRewardEveryEpisodeIsOptimal) {
         played.action.begin() + static_cast<std::ptrdiff_t>((hit / kHorizon + 1) * kHorizon),
         [](int action) { return action == 4; }))
         << "goal " << task;
-  }
-}
-
-/// Steps from one cell of Darkroom to another.
-int distance(const Environment& environment, int a, int b) {
-  const Point p = environment.point(a);
-  const Point q = environment.point(b);
-  return std::abs(p.x - q.x) + std::abs(p.y - q.y);
-}
-
-TEST_F(SourceTest, TheSearchAlwaysComesNearerToANearestUnseenCell) {
-  for (std::uint64_t id = 0; id < 20; ++id) {
-    const int task = room_->test_tasks()[id % 8];
-    const Played played(*make("explorer", 0.0), task, id, 8);
-    std::set<int> unseen;
-    for (int state = 0; state < 81; ++state)
-      unseen.insert(state);
-    unseen.erase(room_->start_state());
-    for (std::size_t t = 0; t == 0 || played.reward[t - 1] == 0; ++t) {
-      const int here = t % kHorizon == 0 ? room_->start_state() : played.landing[t - 1];
-      const int there = played.landing[t];
-      int nearest = 100;
-      for (const int cell : unseen)
-        nearest = std::min(nearest, distance(*room_, here, cell));
-      EXPECT_TRUE(std::any_of(unseen.begin(), unseen.end(),
-                              [&](int cell) {
-                                return distance(*room_, here, cell) == nearest &&
-                                       distance(*room_, there, cell) == nearest - 1;
-                              }))
-          << "history " << id << " step " << t;
-      unseen.erase(there);
-    }
   }
 }
 
