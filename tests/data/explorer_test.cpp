@@ -80,7 +80,7 @@ TEST(ExplorerTest, DoesWhatThePlainOneDoes) {
     const SourceOptions options{.epsilon = epsilon, .seed = 11, .round = 2};
     const auto source = make_source("explorer", *room, options);
     for (int task = 0; task < room->num_tasks(); ++task) {
-      const auto id = static_cast<std::uint64_t>(1000 + task);
+      const std::uint64_t id = 1000 + static_cast<std::uint64_t>(task);
       const RandomStream stream(options.seed, Purpose::source, options.round, id);
       std::vector<std::uint8_t> action(9 * kHorizon);
       std::vector<std::uint8_t> reward(action.size());
