@@ -15,7 +15,7 @@ constexpr EnvironmentShape kShape{
 
 /// All goals, row by row, in the order of random.seed(seed); random.shuffle(goals).
 std::vector<int> shuffled_goals(std::uint64_t split_seed) {
-  std::vector<int> goals(kSide * kSide);
+  std::vector<int> goals(std::size_t{kSide} * kSide);
   std::iota(goals.begin(), goals.end(), 0);
   PythonRandom(split_seed).shuffle(goals);
   return goals;

@@ -45,6 +45,7 @@ Environment::Environment(std::string name, EnvironmentShape shape, std::vector<i
 
 std::vector<std::string> environment_names() {
   std::vector<std::string> names;
+  names.reserve(kEntries.size());
   for (const Entry& entry : kEntries)
     names.emplace_back(entry.name);
   return names;

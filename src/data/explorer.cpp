@@ -122,7 +122,7 @@ private:
 
 NearestUnseen::Tables::Tables(const StateGraph& graph) : neighbors(graph.num_states()) {
   if (graph.num_states() > kMaxStates)
-    throw Failure({.code = "E104",
+    throw Failure({.code = "E132",
                    .exit = ExitCode::config,
                    .sentence = "the explorer remembers at most 128 states, and there are " +
                                std::to_string(graph.num_states()),

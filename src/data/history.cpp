@@ -66,6 +66,7 @@ std::vector<double> mean_returns(const HistorySet& histories) {
       sums[t / horizon] += history.reward[t];
   }
   std::vector<double> means;
+  means.reserve(episodes);
   for (const std::uint64_t sum : sums)
     means.push_back(static_cast<double>(sum) / static_cast<double>(histories.size()));
   return means;

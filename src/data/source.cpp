@@ -26,6 +26,7 @@ const std::array kEntries = {MGPU_SOURCES(MGPU_ENTRY)};
 
 std::vector<std::string> source_names() {
   std::vector<std::string> names;
+  names.reserve(kEntries.size());
   for (const Entry& entry : kEntries)
     names.emplace_back(entry.name);
   return names;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint8_t kFar = 255;
 
 [[noreturn]] void refuse(const Environment& environment, const std::string& why) {
-  throw Failure({.code = "E104",
+  throw Failure({.code = "E132",
                  .exit = ExitCode::config,
                  .sentence = "the source cannot play `" + environment.name() + "`: " + why,
                  .lines = {},

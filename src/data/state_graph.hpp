@@ -18,7 +18,7 @@ struct Move {
 /// action leads, how far states are apart, and the first move of a shortest way.
 class StateGraph {
 public:
-  /// Errors: Failure E104 (exit 78) when moves depend on the task, when a reward depends on more
+  /// Errors: Failure E132 (exit 78) when moves depend on the task, when a reward depends on more
   /// than the state reached, or when a state cannot be reached from another.
   explicit StateGraph(const Environment& environment);
 

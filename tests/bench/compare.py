@@ -38,7 +38,8 @@ def main():
     print(json.dumps({"name": f"{ours['name']} / {peer['name']}",
                       "value": round(ours["value"] / peer["value"], 2), "unit": "ratio",
                       "rounds": args.rounds}))
-    if abs(ours.get("check", 0) - peer.get("check", 0)) > args.tolerance * abs(peer.get("check", 0)):
+    difference = abs(ours.get("check", 0) - peer.get("check", 0))
+    if difference > args.tolerance * abs(peer.get("check", 0)):
         sys.exit("the results differ: this is not the same work")
 
 

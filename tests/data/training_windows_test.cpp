@@ -139,12 +139,12 @@ TEST_F(TrainingWindowsTest, TransitionTokensAreThePastTheQueryAndTheAction) {
       std::vector<float> expected(10, 0.0F);
       if (i < length) {
         const std::size_t t = item.step - length + i;
-        expected[0] = static_cast<float>(state(t) / 9);
-        expected[1] = static_cast<float>(state(t) % 9);
+        expected[0] = static_cast<float>(room_->point(state(t)).x);
+        expected[1] = static_cast<float>(room_->point(state(t)).y);
         expected[2 + history.action[t]] = 1.0F;
         expected[7] = static_cast<float>(history.reward[t]);
-        expected[8] = static_cast<float>(history.landing[t] / 9);
-        expected[9] = static_cast<float>(history.landing[t] % 9);
+        expected[8] = static_cast<float>(room_->point(history.landing[t]).x);
+        expected[9] = static_cast<float>(room_->point(history.landing[t]).y);
       }
       ASSERT_EQ(arrays.features_of(row, i), expected) << "row " << row << " transition " << i;
     }

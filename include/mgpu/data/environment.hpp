@@ -41,6 +41,8 @@ public:
   virtual ~Environment() = default;
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
+  Environment(Environment&&) = delete;
+  Environment& operator=(Environment&&) = delete;
 
   /// What `action` does in `state`. Errors: none are checked; arguments are in range.
   virtual Step step(int task, int state, int action) const = 0;

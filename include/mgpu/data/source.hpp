@@ -24,9 +24,12 @@ public:
   virtual ~Source() = default;
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
+  Source(Source&&) = delete;
+  Source& operator=(Source&&) = delete;
 
   /// The history `id` of task `out.task`, all of its episodes. A pure function of the options,
   /// the id and the task: draw t of the id's stream decides step t, whoever plays it.
+  /// Errors: Error when `out` does not hold whole episodes.
   virtual void play(std::uint64_t id, HistorySlot out) const = 0;
 
 protected:
@@ -36,7 +39,7 @@ protected:
 /// The names that make_source knows.
 std::vector<std::string> source_names();
 
-/// The environment may be gone afterwards. Errors: Error for an unknown name; Failure E104
+/// The environment may be gone afterwards. Errors: Error for an unknown name; Failure E132
 /// (exit 78) when the source does not work for this environment.
 std::unique_ptr<Source> make_source(std::string_view name, const Environment& environment,
                                     const SourceOptions& options);
