@@ -50,26 +50,36 @@ struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
                             const Dropout& dropout) {
     ctx->saved_data["pitch"] = pitch;
     ctx->saved_data["has_residual"] = residual.has_value();
-    ctx->saved_data["samples"] = dropout.samples;
-    ctx->saved_data["seed"] = static_cast<std::int64_t>(dropout.site.seed);
-    ctx->saved_data["site"] = static_cast<std::int64_t>(dropout.site.site);
-    ctx->saved_data["threshold"] = static_cast<std::int64_t>(dropout.site.threshold);
+    save_dropout(*ctx, dropout);
     return masked(x, residual.value_or(at::Tensor()), pitch, dropout);
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    auto& saved = ctx->saved_data;
-    const Dropout dropout{{static_cast<std::uint64_t>(saved["seed"].toInt()),
-                           static_cast<std::uint32_t>(saved["site"].toInt()),
-                           static_cast<std::uint32_t>(saved["threshold"].toInt())},
-                          saved["samples"].toTensor()};
+    const auto& saved = ctx->saved_data;
+    const Dropout dropout = load_dropout(*ctx);
     const at::Tensor grad = grads[0].contiguous();  // [B, L, E]
-    const at::Tensor grad_x = masked(grad, {}, saved["pitch"].toInt(), dropout);
-    return {grad_x, saved["has_residual"].toBool() ? grad : at::Tensor(), {}, {}};
+    const at::Tensor grad_x = masked(grad, {}, saved.at("pitch").toInt(), dropout);
+    return {grad_x, saved.at("has_residual").toBool() ? grad : at::Tensor(), {}, {}};
   }
 };
 
 }  // namespace
+
+void save_dropout(AutogradContext& context, const Dropout& dropout) {
+  auto& saved = context.saved_data;
+  saved["samples"] = dropout.samples;
+  saved["seed"] = static_cast<std::int64_t>(dropout.site.seed);
+  saved["site"] = static_cast<std::int64_t>(dropout.site.site);
+  saved["threshold"] = static_cast<std::int64_t>(dropout.site.threshold);
+}
+
+Dropout load_dropout(const AutogradContext& context) {
+  const auto& saved = context.saved_data;
+  return {{static_cast<std::uint64_t>(saved.at("seed").toInt()),
+           static_cast<std::uint32_t>(saved.at("site").toInt()),
+           static_cast<std::uint32_t>(saved.at("threshold").toInt())},
+          saved.at("samples").toTensor()};
+}
 
 at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout* dropout) {
   if (dropout == nullptr || dropout->site.threshold == 0) return residual + x;
