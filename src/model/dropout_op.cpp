@@ -1,5 +1,7 @@
 #include "dropout_op.hpp"
 
+#include <optional>
+
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -43,41 +45,54 @@ using torch::autograd::variable_list;
 
 /// Backward makes the mask again from the same counters.
 struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& residual,
-                            std::int64_t pitch, const Dropout& dropout) {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
+                            const std::optional<at::Tensor>& residual, std::int64_t pitch,
+                            const Dropout& dropout) {
     ctx->saved_data["pitch"] = pitch;
-    ctx->saved_data["samples"] = dropout.samples;
-    ctx->saved_data["seed"] = static_cast<std::int64_t>(dropout.site.seed);
-    ctx->saved_data["site"] = static_cast<std::int64_t>(dropout.site.site);
-    ctx->saved_data["threshold"] = static_cast<std::int64_t>(dropout.site.threshold);
-    return masked(x, residual, pitch, dropout);
+    ctx->saved_data["has_residual"] = residual.has_value();
+    save_dropout(*ctx, dropout);
+    return masked(x, residual.value_or(at::Tensor()), pitch, dropout);
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    auto& saved = ctx->saved_data;
-    const Dropout dropout{{static_cast<std::uint64_t>(saved["seed"].toInt()),
-                           static_cast<std::uint32_t>(saved["site"].toInt()),
-                           static_cast<std::uint32_t>(saved["threshold"].toInt())},
-                          saved["samples"].toTensor()};
+    const auto& saved = ctx->saved_data;
+    const Dropout dropout = load_dropout(*ctx);
     const at::Tensor grad = grads[0].contiguous();  // [B, L, E]
-    return {masked(grad, {}, saved["pitch"].toInt(), dropout), grad, {}, {}};
+    const at::Tensor grad_x = masked(grad, {}, saved.at("pitch").toInt(), dropout);
+    return {grad_x, saved.at("has_residual").toBool() ? grad : at::Tensor(), {}, {}};
   }
 };
 
 }  // namespace
 
+void save_dropout(AutogradContext& context, const Dropout& dropout) {
+  auto& saved = context.saved_data;
+  saved["samples"] = dropout.samples;
+  saved["seed"] = static_cast<std::int64_t>(dropout.site.seed);
+  saved["site"] = static_cast<std::int64_t>(dropout.site.site);
+  saved["threshold"] = static_cast<std::int64_t>(dropout.site.threshold);
+}
+
+Dropout load_dropout(const AutogradContext& context) {
+  const auto& saved = context.saved_data;
+  return {{static_cast<std::uint64_t>(saved.at("seed").toInt()),
+           static_cast<std::uint32_t>(saved.at("site").toInt()),
+           static_cast<std::uint32_t>(saved.at("threshold").toInt())},
+          saved.at("samples").toTensor()};
+}
+
 at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout* dropout) {
   if (dropout == nullptr || dropout->site.threshold == 0) return residual + x;
   const std::int64_t rows = x.size(0);
-  const at::Tensor sum =
-      DropoutFunction::apply(x.contiguous().view({rows, 1, -1}),
-                             residual.contiguous().view({rows, 1, -1}), std::int64_t{0}, *dropout);
+  const at::Tensor sum = DropoutFunction::apply(
+      x.contiguous().view({rows, 1, -1}), std::optional(residual.contiguous().view({rows, 1, -1})),
+      std::int64_t{0}, *dropout);
   return sum.view(x.sizes());
 }
 
 at::Tensor dropout_lines(const at::Tensor& x, std::int64_t pitch, const Dropout& dropout) {
   if (dropout.site.threshold == 0) return x;
-  return DropoutFunction::apply(x.contiguous(), at::Tensor(), pitch, dropout);
+  return DropoutFunction::apply(x.contiguous(), std::optional<at::Tensor>(), pitch, dropout);
 }
 
 }  // namespace mgpu::model

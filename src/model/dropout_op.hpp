@@ -6,6 +6,10 @@
 
 #include <mgpu/kernels/dropout.hpp>
 
+namespace torch::autograd {
+struct AutogradContext;
+}
+
 namespace mgpu::model {
 
 /// One dropout of the model for one batch.
@@ -21,5 +25,9 @@ at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dr
 
 /// dropout(x) for x [B, L, E] with element numbers l * pitch + e, differentiable.
 at::Tensor dropout_lines(const at::Tensor& x, std::int64_t pitch, const Dropout& dropout);
+
+/// Keeps a dropout from a forward pass for its backward pass.
+void save_dropout(torch::autograd::AutogradContext& context, const Dropout& dropout);
+Dropout load_dropout(const torch::autograd::AutogradContext& context);
 
 }  // namespace mgpu::model
