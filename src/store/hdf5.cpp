@@ -9,7 +9,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/statvfs.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace mgpu::store::hdf5 {
@@ -39,6 +39,21 @@ int descriptor_of(hid_t file) {
   void* handle = nullptr;
   check(H5Fget_vfd_handle(file, H5P_DEFAULT, &handle));
   return *static_cast<int*>(handle);
+}
+
+/// Reserves space up to `end` where fallocate is not there; the errno, or 0.
+int write_zeros(int fd, off_t end) {
+  static const std::array<char, 1 << 16> kZeros{};
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return errno;
+  for (off_t at = info.st_size; at < end;) {
+    const auto n = std::min<std::size_t>(kZeros.size(), static_cast<std::size_t>(end - at));
+    const ssize_t written = ::pwrite(fd, kZeros.data(), n, at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    at += written;
+  }
+  return 0;
 }
 
 Hid access() {
@@ -91,12 +106,12 @@ Hid serial_access() {
 SerialWriter SerialWriter::create(const std::filesystem::path& path) {
   const Hid creation = file_creation();
   const Hid access = serial_access();
-  return SerialWriter(own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get())));
+  return {own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get())), path};
 }
 
 SerialWriter SerialWriter::open(const std::filesystem::path& path) {
   const Hid access = serial_access();
-  return SerialWriter(own(H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get())));
+  return {own(H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get())), path};
 }
 
 SerialWriter::~SerialWriter() {
@@ -115,17 +130,18 @@ void SerialWriter::reserve(std::uint64_t bytes) const {
   const int fd = descriptor_of(file_.get());
   const auto end = static_cast<off_t>(used + bytes + kMetadataBytes);
   if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, end) == 0) return;
-  int error = errno;
-  struct statvfs disk {};
-  if (error == EOPNOTSUPP && ::fstatvfs(fd, &disk) == 0) {
-    error = disk.f_bavail * disk.f_frsize < bytes + kMetadataBytes ? ENOSPC : 0;
-  }
-  if (error != 0) throw Hdf5Error(std::strerror(error), Where::here());
+  const int error = errno == EOPNOTSUPP ? write_zeros(fd, end) : errno;
+  if (error == 0) return;
+  const std::string needed = std::to_string(((bytes + kMetadataBytes) >> 20) + 1) + " MiB";
+  throw Hdf5Error(std::strerror(error) + (", needed " + needed + " more"), Where::here());
 }
 
 void SerialWriter::close() {
   check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL));
+  hsize_t size = 0;
+  check(H5Fget_filesize(file_.get(), &size));
   check(H5Fclose(file_.release()));
+  std::filesystem::resize_file(path_, size);  // gives back what was reserved
 }
 
 Hid parallel_access(MPI_Comm comm) {

@@ -84,9 +84,11 @@ public:
   void close();
 
 private:
-  explicit SerialWriter(Hid file) noexcept : file_(std::move(file)) {}
+  SerialWriter(Hid file, std::filesystem::path path) noexcept
+      : file_(std::move(file)), path_(std::move(path)) {}
 
   Hid file_;
+  std::filesystem::path path_;
 };
 
 /// No time stamps, children in the order of their creation: the same bytes at every run.

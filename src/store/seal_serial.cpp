@@ -172,7 +172,6 @@ void SerialFile::store_checksums(const std::vector<WrittenSlice>& slices) {
   }
   pass_failpoint(work_, "close");
   file_->close();
-  fs::resize_file(work_.temporary, fs::file_size(work_.temporary));  // frees what was reserved
 }
 
 void SerialFile::write_checksums_and_close() {
