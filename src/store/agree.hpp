@@ -1,10 +1,11 @@
 #pragma once
 
-#include <cstddef>
+#include <algorithm>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <mgpu/base/error.hpp>
@@ -12,31 +13,25 @@
 
 namespace mgpu::store {
 
-/// Runs `step` on every rank and agrees on the outcome: the report of the lowest rank on which
-/// it threw, on all ranks, with that rank named; nothing when it threw nowhere.
-///
-/// So that what was opened collectively can be closed collectively before anyone throws.
-///
-/// Ranks: collective over `group`; `step` itself may not communicate over it.
+/// run_together, with the failure as a value: so that what all ranks opened can be closed by all
+/// ranks before anyone throws.
 std::optional<Report> agree(const cluster::Group& group, const std::function<void()>& step);
 
-/// The same, as one exception: every rank throws the same Failure, exit code included.
-void together(const cluster::Group& group, const std::function<void()>& step);
-
-/// Runs `step` on rank 0 only; its text result, or its failure, on every rank.
+/// Runs `step` on rank 0 only; its text, or its failure, on every rank.
 std::string on_rank_0(const cluster::Group& group, const std::function<std::string()>& step);
 
-/// The bytes of every rank, joined in rank order, on every rank. Any length.
-std::vector<std::byte> all_gather_bytes(const cluster::Group& group,
-                                        std::span<const std::byte> mine);
-
-/// The root's bytes into `bytes` of every rank (the same size everywhere). Any length.
-void broadcast_bytes(const cluster::Group& group, std::span<std::byte> bytes, int root);
-
-/// Sends to, or receives from, rank 0. Any length; the receiver learns it.
-void send_to_rank_0(const cluster::Group& group, std::span<const std::byte> bytes);
-std::vector<std::byte> receive_from(const cluster::Group& group, int rank);
-
-void barrier(const cluster::Group& group);
+/// Plain records of all ranks, in rank order, on every rank.
+template <class T>
+std::vector<T> all_gather_records(const cluster::Group& group, const std::vector<T>& mine) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<T> all;
+  const std::string_view bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(T));
+  for (const std::string& theirs : group.all_gather(bytes)) {
+    const std::size_t before = all.size();
+    all.resize(before + theirs.size() / sizeof(T));
+    std::copy(theirs.begin(), theirs.end(), reinterpret_cast<char*>(all.data() + before));
+  }
+  return all;
+}
 
 }  // namespace mgpu::store

@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <regex>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 
 #include <mgpu/base/error.hpp>
@@ -53,15 +52,6 @@ std::string list_ledgers(const fs::path& parts, std::uint32_t attempt) {
   return text;
 }
 
-/// Exchanges plain records between all ranks.
-template <class T>
-std::vector<T> all_gather(const cluster::Group& group, const std::vector<T>& mine) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  const std::vector<std::byte> bytes = all_gather_bytes(group, std::as_bytes(std::span(mine)));
-  const auto* first = reinterpret_cast<const T*>(bytes.data());
-  return {first, first + bytes.size() / sizeof(T)};
-}
-
 struct DamageEntry {
   std::uint64_t file = 0;
   DamagedRange range;
@@ -83,7 +73,7 @@ public:
   State(const fs::path& run_directory, const cluster::Group& on, std::uint32_t of, double sync_s)
       : group(on), attempt(of), parts(run_directory / "parts") {
     recover();
-    together(group, [&] {
+    cluster::run_together(group, [&] {
       writer = std::make_unique<LedgerWriter>(parts / ledger_name(attempt, group.rank()), attempt,
                                               sync_s);
     });
@@ -131,13 +121,13 @@ private:
     }
     std::vector<ChunkEntry> found;
     std::vector<DamageEntry> damaged;
-    together(group, [&] {
+    cluster::run_together(group, [&] {
       const auto stride = static_cast<std::size_t>(group.size());
       for (auto k = static_cast<std::size_t>(group.rank()); k < files.size(); k += stride)
         scan(k, found, damaged);
     });
-    add(all_gather(group, found));
-    for (const DamageEntry& entry : all_gather(group, damaged)) {
+    add(all_gather_records(group, found));
+    for (const DamageEntry& entry : all_gather_records(group, damaged)) {
       damage.push_back({files[entry.file].string(), entry.range.offset, entry.range.bytes});
     }
     std::sort(damage.begin(), damage.end(), [](const LedgerDamage& a, const LedgerDamage& b) {
@@ -177,9 +167,9 @@ void ChunkJournal::append(std::uint32_t phase, std::uint64_t chunk,
 }
 
 void ChunkJournal::commit() {
-  together(state_->group, [&] { state_->writer->close(); });
+  cluster::run_together(state_->group, [&] { state_->writer->close(); });
   // The agreement was a barrier behind the last close: peers may read from here on.
-  state_->add(all_gather(state_->group, state_->fresh));
+  state_->add(all_gather_records(state_->group, state_->fresh));
   state_->fresh.clear();
 }
 

@@ -1,12 +1,21 @@
 #include "hdf5.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
 #include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace mgpu::store::hdf5 {
 namespace {
 
-/// Keeps the innermost description of the error stack, which names the system's error.
+/// The innermost description of the error stack, which names the system's error.
 herr_t keep_innermost(unsigned /*depth*/, const H5E_error2_t* entry, void* text) {
   if (entry->desc != nullptr) *static_cast<std::string*>(text) = entry->desc;
   return 0;
@@ -16,13 +25,42 @@ std::string innermost_error() {
   std::string text;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, &keep_innermost, &text);
   H5Eclear2(H5E_DEFAULT);
+  // The POSIX driver adds time, buffer and offsets; the message is what a person can use.
+  constexpr std::string_view kBefore = "error message = '";
+  const std::size_t begin = text.find(kBefore);
+  if (begin != std::string::npos) {
+    text.erase(0, begin + kBefore.size());
+    text.resize(std::min(text.find('\''), text.size()));
+  }
   return text.empty() ? "no reason given" : text;
+}
+
+int descriptor_of(hid_t file) {
+  void* handle = nullptr;
+  check(H5Fget_vfd_handle(file, H5P_DEFAULT, &handle));
+  return *static_cast<int*>(handle);
+}
+
+/// Reserves space up to `end` where fallocate is not there; the errno, or 0.
+int write_zeros(int fd, off_t end) {
+  static const std::array<char, 1 << 16> kZeros{};
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return errno;
+  for (off_t at = info.st_size; at < end;) {
+    const auto n = std::min<std::size_t>(kZeros.size(), static_cast<std::size_t>(end - at));
+    const ssize_t written = ::pwrite(fd, kZeros.data(), n, at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    at += written;
+  }
+  return 0;
 }
 
 Hid access() {
   Hid plist = own(H5Pcreate(H5P_FILE_ACCESS));
   check(H5Pset_libver_bounds(plist.get(), H5F_LIBVER_V18, H5F_LIBVER_V18));
   check(H5Pset_file_locking(plist.get(), false, true));
+  check(H5Pset_sieve_buf_size(plist.get(), 0));  // a write that fails does so at once
   return plist;
 }
 
@@ -63,6 +101,47 @@ Hid own(hid_t id, Where where) {
 
 Hid serial_access() {
   return access();
+}
+
+SerialWriter SerialWriter::create(const std::filesystem::path& path) {
+  const Hid creation = file_creation();
+  const Hid access = serial_access();
+  return {own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get())), path};
+}
+
+SerialWriter SerialWriter::open(const std::filesystem::path& path) {
+  const Hid access = serial_access();
+  return {own(H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get())), path};
+}
+
+SerialWriter::~SerialWriter() {
+  void* handle = nullptr;
+  if (!file_ || H5Fget_vfd_handle(file_.get(), H5P_DEFAULT, &handle) < 0) return;
+  const int memory = ::memfd_create("mgpu_given_up", MFD_CLOEXEC);
+  if (memory < 0) return;
+  ::dup2(memory, *static_cast<int*>(handle));
+  ::close(memory);
+}
+
+void SerialWriter::reserve(std::uint64_t bytes) const {
+  constexpr std::uint64_t kMetadataBytes = 128 << 10;
+  hsize_t used = 0;  // what is cached counts
+  check(H5Fget_filesize(file_.get(), &used));
+  const int fd = descriptor_of(file_.get());
+  const auto end = static_cast<off_t>(used + bytes + kMetadataBytes);
+  if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, end) == 0) return;
+  const int error = errno == EOPNOTSUPP ? write_zeros(fd, end) : errno;
+  if (error == 0) return;
+  const std::string needed = std::to_string(((bytes + kMetadataBytes) >> 20) + 1) + " MiB";
+  throw Hdf5Error(std::strerror(error) + (", needed " + needed + " more"), Where::here());
+}
+
+void SerialWriter::close() {
+  check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL));
+  hsize_t size = 0;
+  check(H5Fget_filesize(file_.get(), &size));
+  check(H5Fclose(file_.release()));
+  std::filesystem::resize_file(path_, size);  // gives back what was reserved
 }
 
 Hid parallel_access(MPI_Comm comm) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <hdf5.h>
@@ -59,6 +61,35 @@ Hid own(hid_t id, Where where = Where::here());
 Hid serial_access();
 /// The same through MPI-IO.
 Hid parallel_access(MPI_Comm comm);
+
+/// A file that this process alone writes.
+///
+/// HDF5 1.10 leaves a file half freed when flushing it fails, and crashes when the library ends.
+/// So room is reserved before HDF5 gets the bytes; and a file that is given up is put onto a
+/// memory file, takes its last bytes there, and closes.
+class SerialWriter {
+public:
+  static SerialWriter create(const std::filesystem::path& path);
+  static SerialWriter open(const std::filesystem::path& path);
+  SerialWriter(SerialWriter&&) noexcept = default;
+  SerialWriter& operator=(SerialWriter&&) = delete;
+  ~SerialWriter();
+
+  hid_t id() const noexcept { return file_.get(); }
+
+  /// Takes disk space for so many bytes more. Errors: Hdf5Error with errno's text.
+  void reserve(std::uint64_t bytes) const;
+
+  /// Errors: Hdf5Error; the file on disk is unusable then.
+  void close();
+
+private:
+  SerialWriter(Hid file, std::filesystem::path path) noexcept
+      : file_(std::move(file)), path_(std::move(path)) {}
+
+  Hid file_;
+  std::filesystem::path path_;
+};
 
 /// No time stamps, children in the order of their creation: the same bytes at every run.
 Hid group_creation();

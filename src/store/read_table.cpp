@@ -238,11 +238,12 @@ ReadTable read_table(const cluster::Group& group, const std::filesystem::path& p
     result = read_and_name(path, table);
     return pack_shape(result);
   });
-  together(group, [&] {
+  cluster::run_together(group, [&] {
     if (group.rank() != 0) result = unpack_shape(shape);
   });
   for (ReadColumn& column : result.columns)
-    broadcast_bytes(group, column.bytes, 0);
+    group.broadcast(
+        std::span(reinterpret_cast<std::uint8_t*>(column.bytes.data()), column.bytes.size()), 0);
   return result;
 }
 

@@ -129,13 +129,14 @@ std::string environment_text(const char* const* environment) {
 void write_repro(const cluster::Group& group, const std::filesystem::path& run_directory,
                  const ReproFacts& facts, const RankFacts& mine) {
   const std::string row = rank_row(group, mine);
-  const std::vector<std::byte> rows = all_gather_bytes(group, std::as_bytes(std::span(row)));
+  const std::vector<std::string> rows = group.gather(row, 0);
   on_rank_0(group, [&] {
     const fs::path folder = run_directory / "repro";
     std::error_code error;
     fs::create_directories(folder, error);
-    const std::string ranks = "rank,host,gpu_uuid,gpu_pci,numa_node,cores\n" +
-                              std::string(reinterpret_cast<const char*>(rows.data()), rows.size());
+    std::string ranks = "rank,host,gpu_uuid,gpu_pci,numa_node,cores\n";
+    for (const std::string& line : rows)
+      ranks += line;
     const std::map<std::string, std::string> files = {
         {"config.resolved.yaml", facts.resolved_yaml},
         {"command.txt", command_text(facts.command)},

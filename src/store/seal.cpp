@@ -30,14 +30,14 @@ void remove_leftovers(const fs::path& path) {
 
 /// Each rank flushes what its node has of the file.
 void sync_everywhere(const SealWork& work) {
-  together(work.group, [&] {
+  cluster::run_together(work.group, [&] {
     DurableFile file(work.temporary, work.request.what, DurableFile::Mode::append);
     file.sync();
   });
 }
 
 void publish(const SealWork& work) {
-  together(work.group, [&] {
+  cluster::run_together(work.group, [&] {
     if (work.group.rank() != 0) return;
     if (work.request.check_current) work.request.check_current();
     rename_durably(work.temporary, work.request.path, work.request.what);
@@ -49,7 +49,7 @@ SealReport run(SealWork& work) {
     work.report.rows += table.rows;
     work.report.missing_rows += table.table->spec.rows - table.rows;
   }
-  together(work.group, [&] {
+  cluster::run_together(work.group, [&] {
     if (work.group.rank() != 0) return;
     remove_leftovers(work.request.path);
     writing(work, [&] { create_layout(work); });

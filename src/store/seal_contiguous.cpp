@@ -1,4 +1,7 @@
 #include <optional>
+#include <string>
+
+#include <fcntl.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
@@ -56,6 +59,21 @@ std::optional<Report> write_column(SealWork& work, hid_t file, std::size_t index
   return problem;
 }
 
+/// A name without colons: ROMIO takes what stands before one for a type of file system.
+class PlainName {
+public:
+  explicit PlainName(const fs::path& path) : name_(path) {
+    if (name_.native().find(':') == std::string::npos) return;
+    folder_.reset(::open(path.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    name_ = fs::path("/proc/self/fd") / std::to_string(folder_.get()) / path.filename();
+  }
+  const char* c_str() const { return name_.c_str(); }
+
+private:
+  fs::path name_;
+  FdHandle folder_;
+};
+
 bool any_contiguous_rows(const SealPlan& plan) {
   for (const ColumnPlan& column : plan.columns)
     if (column.kind == ColumnKind::contiguous && plan.table_of(column).rows > 0) return true;
@@ -66,10 +84,11 @@ bool any_contiguous_rows(const SealPlan& plan) {
 
 void write_contiguous(SealWork& work) {
   if (!any_contiguous_rows(work.plan)) return;
-  together(work.group, [&] { pass_failpoint(work, "open"); });
+  cluster::run_together(work.group, [&] { pass_failpoint(work, "open"); });
   const Hid access = hdf5::parallel_access(work.group.raw());
-  const hid_t file = H5Fopen(work.temporary.c_str(), H5F_ACC_RDWR, access.get());
-  together(work.group, [&] { writing(work, [&] { hdf5::check_id(file); }); });
+  const PlainName name(work.temporary);
+  const hid_t file = H5Fopen(name.c_str(), H5F_ACC_RDWR, access.get());
+  cluster::run_together(work.group, [&] { writing(work, [&] { hdf5::check_id(file); }); });
   std::optional<Report> problem;
   for (std::size_t i = 0; i < work.plan.columns.size() && !problem; ++i) {
     if (work.plan.columns[i].kind == ColumnKind::contiguous) problem = write_column(work, file, i);
@@ -77,7 +96,7 @@ void write_contiguous(SealWork& work) {
   // Closed by all ranks before anyone throws: closing is collective.
   const herr_t closed = H5Fclose(file);
   if (problem) throw Failure(*problem);
-  together(work.group, [&] { writing(work, [&] { hdf5::check(closed); }); });
+  cluster::run_together(work.group, [&] { writing(work, [&] { hdf5::check(closed); }); });
 }
 
 }  // namespace mgpu::store

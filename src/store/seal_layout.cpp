@@ -1,12 +1,7 @@
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <set>
 #include <string>
 #include <utility>
-
-#include <fcntl.h>
-#include <sys/stat.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/failpoint.hpp>
@@ -22,6 +17,8 @@ namespace {
 using hdf5::Hid;
 
 constexpr std::int64_t kFormatVersion = 1;
+constexpr std::uint64_t kObjectBytes = 8 << 10;  // more than a data set's or group's metadata
+constexpr std::uint64_t kTextBytes = 48;         // more than a text takes beside its bytes
 
 [[noreturn]] void fail_write(const SealWork& work, const std::string& reason, bool disk_full) {
   Report report{"E602",
@@ -182,14 +179,30 @@ void write_root(hid_t file, const SealWork& work) {
   write_attributes(root.get(), work.request.attributes);
 }
 
-/// Takes the space of the whole file now, so that a full disk shows before the work.
-void reserve_space(const SealWork& work) {
-  pass_failpoint(work, "reserve");
-  const FdHandle fd(::open(work.temporary.c_str(), O_RDWR | O_CLOEXEC));
-  struct stat info {};
-  if (!fd || ::fstat(fd.get(), &info) != 0) fail_write(work, std::strerror(errno), false);
-  if (info.st_size == 0 || ::fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, info.st_size) == 0) return;
-  if (errno != EOPNOTSUPP) fail_write(work, std::strerror(errno), errno == ENOSPC);
+std::uint64_t size_of(const std::vector<Attribute>& attributes) {
+  std::uint64_t bytes = 0;
+  for (const Attribute& attribute : attributes) {
+    const auto* text = std::get_if<std::string>(&attribute.value);
+    bytes += kObjectBytes + (text == nullptr ? 0 : text->size());
+  }
+  return bytes;
+}
+
+/// An upper bound of what the layout takes, rows of contiguous columns included.
+std::uint64_t layout_bytes(const SealWork& work) {
+  std::uint64_t bytes = size_of(work.request.attributes);
+  for (const AttributeGroup& group : work.request.groups)
+    bytes += kObjectBytes + size_of(group.attributes);
+  for (const SmallTable& table : work.request.small_tables) {
+    bytes += 2 * table.rows.size() + kObjectBytes * (1 + table.spec.columns.size()) +
+             kTextBytes * table.spec.columns.size() * static_cast<std::size_t>(table.spec.rows);
+  }
+  for (const ColumnPlan& column : work.plan.columns) {
+    bytes += kObjectBytes;
+    if (column.kind != ColumnKind::contiguous) continue;
+    bytes += static_cast<std::size_t>(work.plan.table_of(column).rows) * column.spec.row_bytes();
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -217,18 +230,16 @@ std::uint32_t crc_of_texts(const std::vector<std::string>& texts, std::uint32_t 
 
 void create_layout(const SealWork& work) {
   pass_failpoint(work, "create");
-  const Hid creation = hdf5::file_creation();
-  const Hid access = hdf5::serial_access();
-  Hid file(H5Fcreate(work.temporary.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
-  hdf5::check_id(file.get());
-  write_root(file.get(), work);
+  hdf5::SerialWriter file = hdf5::SerialWriter::create(work.temporary);
+  pass_failpoint(work, "reserve");
+  file.reserve(layout_bytes(work));
+  write_root(file.id(), work);
   for (const AttributeGroup& group : work.request.groups)
-    write_attributes(make_group(file.get(), group.path).get(), group.attributes);
+    write_attributes(make_group(file.id(), group.path).get(), group.attributes);
   for (const SmallTable& table : work.request.small_tables)
-    write_small_table(file.get(), table);
-  make_chunked_tables(file.get(), work);
-  hdf5::check(H5Fclose(file.release()));
-  reserve_space(work);
+    write_small_table(file.id(), table);
+  make_chunked_tables(file.id(), work);
+  file.close();
 }
 
 }  // namespace mgpu::store

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <zlib.h>
@@ -19,6 +20,8 @@ using hdf5::Hid;
 
 constexpr std::int64_t kBytesPerRank = 4 << 20;  // compressed by a rank before rank 0 gathers
 constexpr std::size_t kTextBlockBytes = 8 << 20;
+constexpr std::size_t kReferenceBytes = 16;  // in the data set, for each text
+constexpr std::size_t kTextBytes = 32;       // more than HDF5's heap adds to a text
 
 /// One HDF5 chunk as deflate's filter would store it.
 std::vector<std::byte> deflated(std::vector<std::byte> raw, std::size_t chunk_bytes, int level) {
@@ -48,8 +51,9 @@ void store_chunks(hid_t dataset, std::span<const std::byte> packed) {
 class SerialFile {
 public:
   explicit SerialFile(SealWork& work) : work_(work) {
-    together(work.group, [&] {
-      if (work.group.rank() == 0) writing(work, [&] { open(); });
+    cluster::run_together(work.group, [&] {
+      if (work.group.rank() != 0) return;
+      writing(work, [&] { file_.emplace(hdf5::SerialWriter::open(work.temporary)); });
     });
   }
 
@@ -58,27 +62,23 @@ public:
   void write_checksums_and_close();
 
 private:
-  void open() {
-    const Hid access = hdf5::serial_access();
-    file_ = hdf5::own(H5Fopen(work_.temporary.c_str(), H5F_ACC_RDWR, access.get()));
-  }
   Hid dataset(const ColumnPlan& column) const {
-    return hdf5::own(H5Dopen2(file_.get(), column.dataset.c_str(), H5P_DEFAULT));
+    return hdf5::own(H5Dopen2(file_->id(), column.dataset.c_str(), H5P_DEFAULT));
   }
   std::int64_t chunk_rows(const ColumnPlan& column) const {
     const TablePlan& table = work_.plan.table_of(column);
     return std::min(table.rows, column.unit_entries * table.table->chunk_rows);
   }
-  std::vector<std::byte> compress_range(std::size_t index, EntryRange range);
+  std::string compress_range(std::size_t index, EntryRange range);
   void store_texts(const ColumnPlan& column, hid_t dataset, std::size_t index);
   void store_checksums(const std::vector<WrittenSlice>& slices);
 
   SealWork& work_;
-  Hid file_;
+  std::optional<hdf5::SerialWriter> file_;  // rank 0
 };
 
 /// Per HDF5 chunk: first row i64, bytes u64, the bytes. Keeps the rows' checksum.
-std::vector<std::byte> SerialFile::compress_range(std::size_t index, EntryRange range) {
+std::string SerialFile::compress_range(std::size_t index, EntryRange range) {
   const ColumnPlan& column = work_.plan.columns[index];
   const std::size_t chunk_bytes =
       static_cast<std::size_t>(chunk_rows(column)) * column.spec.row_bytes();
@@ -98,7 +98,7 @@ std::vector<std::byte> SerialFile::compress_range(std::size_t index, EntryRange 
     at = end;
   }
   if (slice.rows > 0) work_.slices.push_back(slice);
-  return packed;
+  return {reinterpret_cast<const char*>(packed.data()), packed.size()};
 }
 
 void SerialFile::write_compressed(std::size_t index) {
@@ -106,19 +106,21 @@ void SerialFile::write_compressed(std::size_t index) {
   const cluster::Group& group = work_.group;
   const Passes passes(work_.plan, column, group.size(), kBytesPerRank);
   for (std::int64_t pass = 0; pass < passes.count(); ++pass) {
-    std::vector<std::byte> packed;
-    together(group, [&] {
+    std::string packed;
+    cluster::run_together(group, [&] {
       pass_failpoint(work_, "write");
       packed = compress_range(index, passes.range(pass, group.rank()));
     });
-    if (group.rank() != 0) send_to_rank_0(group, packed);
-    for (int rank = 1; group.rank() == 0 && rank < group.size(); ++rank) {
-      const std::vector<std::byte> theirs = receive_from(group, rank);
-      packed.insert(packed.end(), theirs.begin(), theirs.end());
-    }
-    together(group, [&] {
+    const std::vector<std::string> parts = group.gather(packed, 0);
+    cluster::run_together(group, [&] {
       if (group.rank() != 0) return;
-      writing(work_, [&] { store_chunks(dataset(column).get(), packed); });
+      writing(work_, [&] {
+        const Hid target = dataset(column);
+        for (const std::string& part : parts) {
+          file_->reserve(2 * part.size());  // and the chunk index
+          store_chunks(target.get(), std::as_bytes(std::span(part)));
+        }
+      });
     });
   }
 }
@@ -127,9 +129,12 @@ void SerialFile::store_texts(const ColumnPlan& column, hid_t dataset, std::size_
   std::vector<std::string> block;
   std::size_t block_bytes = 0;
   std::int64_t row = 0;
+  const auto table_rows = static_cast<std::size_t>(work_.plan.table_of(column).rows);
   const auto flush = [&] {
     if (block.empty()) return;
     pass_failpoint(work_, "text");
+    file_->reserve((row == 0 ? kReferenceBytes * table_rows : 0) + 2 * block_bytes +
+                   kTextBytes * block.size());
     hdf5::write_texts(dataset, row, block);
     const auto rows = static_cast<std::int64_t>(block.size());
     work_.slices.push_back({index, row, rows, block_bytes + block.size(), crc_of_texts(block, 0)});
@@ -149,7 +154,7 @@ void SerialFile::store_texts(const ColumnPlan& column, hid_t dataset, std::size_
 
 void SerialFile::write_texts(std::size_t index) {
   const ColumnPlan& column = work_.plan.columns[index];
-  together(work_.group, [&] {
+  cluster::run_together(work_.group, [&] {
     if (work_.group.rank() != 0) return;
     writing(work_, [&] { store_texts(column, dataset(column).get(), index); });
   });
@@ -166,18 +171,15 @@ void SerialFile::store_checksums(const std::vector<WrittenSlice>& slices) {
     hdf5::write_u32_attribute(target.get(), "crc32c", sums[i]);
   }
   pass_failpoint(work_, "close");
-  hdf5::check(H5Fclose(file_.release()));
+  file_->close();
 }
 
 void SerialFile::write_checksums_and_close() {
-  const std::vector<std::byte> bytes =
-      all_gather_bytes(work_.group, std::as_bytes(std::span(work_.slices)));
-  const auto* first = reinterpret_cast<const WrittenSlice*>(bytes.data());
-  std::vector<WrittenSlice> all(first, first + bytes.size() / sizeof(WrittenSlice));
+  std::vector<WrittenSlice> all = all_gather_records(work_.group, work_.slices);
   std::sort(all.begin(), all.end(), [](const WrittenSlice& a, const WrittenSlice& b) {
     return std::pair(a.column, a.first_row) < std::pair(b.column, b.first_row);
   });
-  together(work_.group, [&] {
+  cluster::run_together(work_.group, [&] {
     if (work_.group.rank() == 0) writing(work_, [&] { store_checksums(all); });
   });
 }

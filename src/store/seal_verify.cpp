@@ -45,7 +45,7 @@ void verify_slices(const SealWork& work) {
 }  // namespace
 
 void verify(SealWork& work) {
-  together(work.group, [&] {
+  cluster::run_together(work.group, [&] {
     pass_failpoint(work, "verify");
     writing(work, [&] { verify_slices(work); });
   });

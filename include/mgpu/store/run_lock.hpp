@@ -19,7 +19,7 @@ public:
   /// Waits up to `wait_s` for a holder that is just dying.
   ///
   /// Errors: Failure E607 (exit 81) naming the holder; E601, E602.
-  explicit RunLock(const std::filesystem::path& run_directory, double wait_s = 1.2);
+  explicit RunLock(const std::filesystem::path& run_directory, double wait_s = 1.5);
   ~RunLock();
   RunLock(RunLock&&) noexcept = default;
   RunLock& operator=(RunLock&&) noexcept = default;
