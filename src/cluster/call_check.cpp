@@ -68,4 +68,16 @@ MPI_Datatype mpi_type_of(DType dtype) {
   return found->second;
 }
 
+MPI_Op mpi_op(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return MPI_SUM;
+    case ReduceOp::min:
+      return MPI_MIN;
+    case ReduceOp::max:
+      return MPI_MAX;
+  }
+  throw Error("unknown ReduceOp " + std::to_string(static_cast<int>(op)));
+}
+
 }  // namespace mgpu::cluster

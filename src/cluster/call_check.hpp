@@ -37,6 +37,7 @@ std::string describe(const Call& call);
 /// nothing when all agree.
 std::optional<std::string> find_disagreement(std::span<const Call> calls);
 
+MPI_Op mpi_op(ReduceOp op);
 DType dtype_of(MPI_Datatype type);
 MPI_Datatype mpi_type_of(DType dtype);  // Errors: Error for f16 and bf16, which MPI 3.1 lacks
 
