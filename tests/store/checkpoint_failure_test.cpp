@@ -65,9 +65,7 @@ protected:
   }
 
   static inline const std::string kAlone = std::string(MGPU_CHILD) + " local";
-  // In memory where that exists: killed processes lose nothing there either, and syncs are free.
-  testing_support::TemporaryFolder folder_{
-      fs::is_directory("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path()};
+  testing_support::TemporaryFolder folder_;
   fs::path template_ = folder_.path() / "template";
   fs::path root_ = folder_.path() / "run";
 };
