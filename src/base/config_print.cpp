@@ -165,6 +165,17 @@ std::string print_full(const KeyTable& table) {
          nest(lines, "");
 }
 
+std::string print_full(const Config& config) {
+  std::vector<YamlLine> lines;
+  for (const KeySpec& spec : config.table().keys()) {
+    lines.push_back({spec.name,
+                     yaml_of(spec, config.value(spec.name)),
+                     {spec.text + " (" + values_in_words(spec) + ")"},
+                     source_of(config.place(spec.name))});
+  }
+  return "# Every key with its value and where it comes from.\n" + nest(lines, "");
+}
+
 std::string print_json(const Config& config) {
   Json json = Json::object();
   for (const KeySpec& spec : config.table().keys()) {

@@ -110,9 +110,10 @@ std::vector<std::string> lines_with_help(const Problem& problem) {
 }
 
 /// One report that reads as all of them do, one below the other.
-Report fold(const std::vector<Problem>& problems) {
+Report fold(const std::vector<Problem>& problems, ExitCode exit) {
   if (problems.empty()) throw Error("a ConfigFailure needs a problem");
   Report folded = to_report(problems[0]);
+  folded.exit = exit;
   folded.help.clear();
   folded.lines = lines_with_help(problems[0]);
   for (std::size_t i = 1; i < std::min(problems.size(), kShownProblems); ++i) {
@@ -155,7 +156,7 @@ Report to_report(const Problem& problem) {
           printable(problem.help)};
 }
 
-ConfigFailure::ConfigFailure(std::vector<Problem> problems, Where where)
-    : Failure(fold(problems), where), problems_(std::move(problems)) {}
+ConfigFailure::ConfigFailure(std::vector<Problem> problems, ExitCode exit, Where where)
+    : Failure(fold(problems, exit), where), problems_(std::move(problems)) {}
 
 }  // namespace mgpu

@@ -128,7 +128,7 @@ private:
       if (!spec.required || meant_.contains(spec.name)) continue;
       const std::string origin = sources_.file.empty() ? "command line" : shown_name();
       const std::string what = spec.name + (sources_.file.empty() ? "=" : ": ") + spec.standard;
-      problems_.push_back({"E107", "`" + spec.name + "` is missing", Place{origin}, "",
+      problems_.push_back({"E114", "`" + spec.name + "` is missing", Place{origin}, "",
                            "add `" + what + "` (" + spec.text + ")"});
     }
   }

@@ -15,6 +15,9 @@ std::string print_changed(const Config& config);
 /// Every key of the table with its default, explained: conf/full.yaml.
 std::string print_full(const KeyTable& table);
 
+/// Every key with its value and where it comes from, explained.
+std::string print_full(const Config& config);
+
 /// All keys as JSON, nested like the YAML, numbers as numbers.
 std::string print_json(const Config& config);
 

@@ -43,7 +43,8 @@ Report to_report(const Problem& problem);
 class ConfigFailure : public Failure {
 public:
   /// At least one problem, in the order in which they are shown.
-  explicit ConfigFailure(std::vector<Problem> problems, Where where = Where::here());
+  explicit ConfigFailure(std::vector<Problem> problems, ExitCode exit = ExitCode::config,
+                         Where where = Where::here());
 
   const std::vector<Problem>& problems() const noexcept { return problems_; }
 
