@@ -103,36 +103,51 @@ void EventLog::record(const Event& event, double now_s) {
 }
 
 void EventLog::progress(const Event& event, const Position& at, double now_s) {
-  const bool begins = !loop_ || loop_->word != event.word || loop_->total != at.total;
-  if (begins) loop_ = Loop{event.word, at.total, {}, LineSchedule(now_s), now_s};
+  auto found = loops_.find(event.word);
+  const bool begins = found == loops_.end() || found->second.total != at.total;
+  if (begins) {
+    Loop fresh{at.total, {}, LineSchedule(now_s), now_s};
+    found = loops_.insert_or_assign(event.word, std::move(fresh)).first;
+  }
+  Loop& loop = found->second;
   const bool ends = at.done >= at.total;
-  loop_->meter.update(at.done, now_s);
-  if (begins || ends || now_s - loop_->recorded_s >= options_.record_every_s) {
-    loop_->recorded_s = now_s;
+  loop.meter.update(at.done, now_s);
+  if (begins || ends || now_s - loop.recorded_s >= options_.record_every_s) {
+    loop.recorded_s = now_s;
     record(event, now_s);
   }
-  if (loop_->schedule.due(now_s) || ends) log_progress(event, at);
-  if (mode_ == ProgressMode::bar && (ends || bar_.ready(now_s))) draw_progress(event, at, now_s);
-  if (ends) loop_.reset();
+  if (loop.schedule.due(now_s) || ends) log_progress(event, at, loop.meter);
+  if (mode_ == ProgressMode::bar && (ends || bar_.ready(now_s)))
+    draw_progress(event, at, loop.meter);
+  if (ends) loops_.erase(found);
 }
 
-void EventLog::log_progress(const Event& event, const Position& at) {
-  Event with_eta = event;
-  const auto eta_s = loop_->meter.eta_s(at.total);
-  if (eta_s) with_eta.fields.emplace_back("eta_s", eta_text(*eta_s, clock_.utc(), true));
-  const std::string line = event_line(with_eta, clock_.utc());
+void EventLog::log_progress(const Event& event, const Position& at, const ProgressMeter& meter) {
+  Event full = event;
+  const std::string rate_key = (at.unit == "step" ? "steps" : at.unit) + "_per_second";
+  const bool has_rate = find_field(event, rate_key) != nullptr ||
+                        find_field(event, "samples_per_second") != nullptr ||
+                        find_field(event, "tokens_per_second") != nullptr;
+  const auto rate = meter.rate();
+  if (rate && !has_rate) full.fields.emplace_back(rate_key, *rate);
+  const auto eta_s = meter.eta_s(at.total);
+  if (eta_s && at.done < at.total)
+    full.fields.emplace_back("eta_s", eta_text(*eta_s, clock_.utc(), true));
+  const std::string line = event_line(full, clock_.utc());
   if (run_log_) run_log_->line(line);
   if (mode_ == ProgressMode::lines) to_person(line + '\n');
 }
 
-void EventLog::draw_progress(const Event& event, const Position& at, double now_s) {
-  const auto eta_s = loop_->meter.eta_s(at.total);
-  const std::string eta = eta_s ? eta_text(*eta_s, clock_.utc(), false) : "";
-  const std::string text = bar_text(event, at, loop_->meter.rate(), eta, terminal_);
-  if (at.done >= at.total) {
-    bar_.finish(text, now_s);
+void EventLog::draw_progress(const Event& event, const Position& at, const ProgressMeter& meter) {
+  const auto eta_s = meter.eta_s(at.total);
+  const bool ends = at.done >= at.total;
+  const std::string eta = eta_s && !ends ? eta_text(*eta_s, clock_.utc(), false) : "";
+  std::string text = bar_text(event, at, meter.rate(), eta, terminal_);
+  const double now_s = clock_.elapsed_s();
+  if (ends) {
+    bar_.finish(std::move(text), now_s);
   } else {
-    bar_.draw(text, now_s);
+    bar_.draw(std::move(text), now_s);
   }
 }
 

@@ -40,7 +40,8 @@ h3 { font-size:14.5px; font-weight:600; margin:0 0 6px; }
 .tile span { color:var(--soft); font-size:13px; line-height:1.35; display:block; }
 figure { margin:0 0 14px; padding:16px 18px 12px; }
 figure svg { display:block; width:100%; height:auto; overflow:visible; }
-figcaption { color:var(--soft); font-size:13px; margin-top:8px; max-width:75em; }
+figcaption { color:var(--soft); font-size:13px; margin-top:8px; max-width:75em;
+  text-wrap:pretty; }
 .side { display:grid; grid-template-columns:repeat(auto-fit,minmax(430px,1fr)); gap:14px; }
 .paths { display:grid; grid-template-columns:repeat(auto-fill,minmax(225px,1fr)); gap:18px 24px; }
 .pair { display:grid; grid-template-columns:1fr 1fr; gap:8px; }
@@ -89,14 +90,16 @@ svg .mem-reserved { fill:var(--p-forward); opacity:.45; }
 svg .room { fill:var(--room); stroke:var(--rule); } svg .wall { stroke:var(--grid); stroke-width:.7; }
 svg .goal { fill:var(--goal); } svg .step { stroke:var(--c1); stroke-width:2.6; stroke-linecap:round; }
 svg .start { fill:var(--card); stroke:var(--c1); stroke-width:1.6; } svg .stop { fill:var(--c1); }
-@media (max-width:760px) { .side { grid-template-columns:1fr; } figure { overflow-x:auto; }
+@media screen and (max-width:760px) { .side { grid-template-columns:1fr; } figure { overflow-x:auto; }
   figure > svg { min-width:680px; } h1 { font-size:23px; } main { padding:20px 14px; } }
 @page { size:A4; margin:13mm; }
 @media print { :root { color-scheme:light; } body { background:#fff; font-size:12px; }
   main { max-width:none; padding:0; } h1 { font-size:22px; } h2 { break-after:avoid; margin-top:20px; }
   .side { grid-template-columns:1fr 1fr; } .tiles { grid-template-columns:repeat(5,1fr); gap:7px; }
   .tile { padding:8px 10px; } .tile b { font-size:19px; } .tile span { font-size:11px; }
-  figure, .tile, .note, .pair, tr { break-inside:avoid; }
+  figure, .tile, .note, .pair, .scroll { break-inside:avoid; }
+  figure { padding:10px 12px 8px; } .pair div { font-size:9.5px; } .pair p, figcaption { font-size:10.5px; }
+  figure > svg text, svg .name { font-size:15.5px; } .side svg text, .side svg .name { font-size:14px; } figure > svg .legend { font-size:12.5px; }
   .paths { grid-template-columns:repeat(4,1fr); gap:10px 14px; }
   * { print-color-adjust:exact; -webkit-print-color-adjust:exact; } }
 )css";

@@ -90,9 +90,10 @@ void draw_axes(Svg& svg, const LineChart& chart, const Frame& frame) {
   }
   const bool each = chart.whole_x && frame.x().high - frame.x().low < 16;
   std::vector<double> x_ticks = round_ticks(frame.x().low, frame.x().high, each ? 16 : 5);
+  if (chart.whole_x)
+    std::erase_if(x_ticks, [](double tick) { return std::fabs(tick - std::round(tick)) > 1e-6; });
   const double x_step = x_ticks.size() > 1 ? x_ticks[1] - x_ticks[0] : 1.0;
   for (const double tick : x_ticks) {
-    if (chart.whole_x && tick != std::round(tick)) continue;
     svg.text({frame.x_at(tick), frame.bottom() + 19}, tick_text(tick, x_step), "tick",
              Anchor::middle);
   }
@@ -107,15 +108,18 @@ void draw_backdrop(Svg& svg, const LineChart& chart, const Frame& frame) {
   for (const double y : curve.y)
     top = std::max(top, y);
   if (!(top > 0)) return;
-  const double room = 0.9 * (frame.bottom() - kTop);
+  const double room = 0.82 * (frame.bottom() - kTop);
   std::vector<Point> area{{frame.x_at(curve.x.front()), frame.bottom()}};
   for (std::size_t i = 0; i < curve.x.size(); ++i)
     area.push_back({std::clamp(frame.x_at(curve.x[i]), kLeft, frame.right()),
                     frame.bottom() - room * curve.y[i] / top});
   area.push_back({area.back().x, frame.bottom()});
   svg.polygon(area, "backdrop");
-  svg.text({frame.right() - 6, frame.bottom() - 8}, chart.backdrop_label, "backdrop-name",
-           Anchor::end);
+  const auto peak = std::max_element(curve.y.begin(), curve.y.end()) - curve.y.begin();
+  const double x =
+      std::min(frame.x_at(curve.x[static_cast<std::size_t>(peak)]), frame.right() - 90);
+  svg.text({std::max(x, kLeft) + 4, frame.bottom() - room - 5}, chart.backdrop_label,
+           "backdrop-name");
 }
 
 /// Calls `draw` for each stretch of finite points.

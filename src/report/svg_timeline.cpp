@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <mgpu/report/svg_chart.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -75,13 +76,33 @@ void draw_rank(Svg& svg, const PhaseTable& table, std::size_t r, std::size_t bin
              Anchor::end);
 }
 
+/// Phases that can be seen, "other" last.
 void draw_legend(Svg& svg, const PhaseTable& table) {
-  double x = kLeft;
+  std::vector<std::size_t> order;
   for (std::size_t p = 0; p < table.phases.size(); ++p) {
+    const bool seen = std::any_of(table.ranks.begin(), table.ranks.end(), [&](const auto& rank) {
+      return rank.shares.contains(table.phases[p]);
+    });
+    if (seen) order.push_back(p);
+  }
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t p) { return table.phases[p] != "other"; });
+  double x = kLeft;
+  for (const std::size_t p : order) {
     svg.rect({x, 4}, {11, 11}, phase_css(table.phases[p], p), 2);
     svg.text({x + 16, 14}, table.phases[p], "legend");
-    x += 30.0 + 6.6 * static_cast<double>(width_of(table.phases[p]));
+    x += 36.0 + 6.4 * static_cast<double>(width_of(table.phases[p]));
   }
+}
+
+/// Round times: whole seconds, minutes, hours.
+double time_step(double wall_s) {
+  constexpr std::array kSteps = {0.1,   0.2,   0.5,   1.0,    2.0,    5.0,   10.0,
+                                 20.0,  30.0,  60.0,  120.,   300.,   600.,  900.,
+                                 1800., 3600., 7200., 14400., 21600., 43200.};
+  for (const double step : kSteps)
+    if (wall_s / step <= 8) return step;
+  return 86400.0 * std::ceil(wall_s / 86400.0 / 8.0);
 }
 
 }  // namespace
@@ -110,10 +131,11 @@ std::string svg_timeline(const PhaseTable& table) {
     svg.rect({kLeft, layout.y_of(r)}, {kWidth - kLeft, layout.row}, "ph-none", 2);
     draw_rank(svg, table, r, bins, layout);
   }
-  for (const double tick : round_ticks(0.0, table.wall_s, 8)) {
+  const double step = time_step(table.wall_s);
+  for (double tick = 0.0; tick <= table.wall_s; tick += step) {
     const double x = kLeft + (kWidth - kLeft) * tick / table.wall_s;
     svg.line({x, layout.bottom}, {x, layout.bottom + 5}, "axis");
-    svg.text({std::min(x, kWidth - 14), layout.bottom + 20}, m_ss(tick, table.wall_s < 20), "tick",
+    svg.text({std::min(x, kWidth - 14), layout.bottom + 20}, m_ss(tick, step < 1), "tick",
              Anchor::middle);
   }
   return svg.str();

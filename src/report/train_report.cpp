@@ -101,7 +101,7 @@ LineChart step_chart(const char* title, const char* y_label, const TrainPictures
   chart.y_label = y_label;
   chart.width = 520;
   chart.height = 300;
-  chart.label_width = 96;
+  chart.label_width = 122;
   chart.backdrop = pictures.learning_rate;
   chart.backdrop_label = "learning rate";
   return chart;
@@ -193,9 +193,10 @@ std::vector<Tile> tiles_of(const TrainPictures& pictures, const RunSummary& summ
                      at + std::to_string(last - 1)});
     tiles.push_back({text_of("%.1f", episodes.late.front()), "return in episode 1", at + "0"});
   }
-  for (const Result& result : summary.results)
-    if (result.key == "optimum_share" || result.key == "eval_loss")
-      tiles.push_back({result.text(), result.label, "/results/" + result.key + "/value"});
+  for (const char* key : {"optimum_share", "eval_loss"})
+    for (const Result& result : summary.results)
+      if (result.key == key)
+        tiles.push_back({result.text(), result.label, "/results/" + result.key + "/value"});
   if (summary.steps_per_second > 0)
     tiles.push_back({rate_text(summary.steps_per_second), "steps per second", "/steps_per_second"});
   return tiles;

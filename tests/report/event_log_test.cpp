@@ -124,6 +124,23 @@ TEST_F(EventLogTest, AFileGetsFewLinesShortAndWithoutControlBytes) {
   EXPECT_TRUE(err_.empty());
 }
 
+TEST_F(EventLogTest, ALoopGoesOnAfterAnotherInterruptedIt) {
+  EventLog log = this->log();
+  for (int step = 0; step < 100; ++step) {
+    now_s_ = step;
+    log.event(train(step, 100));
+    if (step % 10 == 0)
+      log.event({"eval", {{"samples", std::int64_t{4}}, {"total", std::int64_t{4}}}});
+  }
+
+  std::vector<std::string> train_lines;
+  for (const std::string& line : lines_of(out_))
+    if (line.find(" train ") != std::string::npos) train_lines.push_back(line);
+  EXPECT_EQ(train_lines.size(), 6U);  // 1 2 5 10 30 60 s
+  EXPECT_THAT(train_lines.back(), HasSubstr("step 60/100 60.0%  loss 0.5000  1.00 step/s  eta "
+                                            "0:00:40"));
+}
+
 TEST_F(EventLogTest, EventsAreTypedJsonAndProgressIsThinned) {
   EventLog log = this->log();
   for (int step = 0; step <= 1000; ++step) {

@@ -60,8 +60,8 @@ inline TrainPictures sample_pictures() {
     pictures.train_loss.x.push_back(t);
     pictures.train_loss.y.push_back(loss + 0.08 * (noise.uniform(step) - 0.5));
     pictures.learning_rate.x.push_back(t);
-    pictures.learning_rate.y.push_back(
-        t < 300 ? 2e-3 * t / 300 : 1e-3 * (1 + std::cos(3.14159 * (t - 300) / 2700)));
+    pictures.learning_rate.y.push_back(t < 300 ? 2e-3 * t / 300
+                                               : 1e-3 * (1 + std::cos(3.14159 * (t - 300) / 2700)));
     if (step % 100 != 0) continue;
     pictures.eval_loss.x.push_back(t);
     pictures.eval_loss.y.push_back(loss + 0.02);
@@ -80,8 +80,8 @@ inline TrainPictures sample_pictures() {
 inline PhaseTable sample_phases(int ranks) {
   constexpr std::size_t kBins = 240;
   PhaseTable table;
-  table.phases = {"other",     "start-up",  "histories",  "waiting for data",   "forward",
-                  "backward",  "optimizer", "evaluation", "allreduce, exposed", "checkpoints"};
+  table.phases = {"other",    "start-up",  "histories",  "waiting for data",   "forward",
+                  "backward", "optimizer", "evaluation", "allreduce, exposed", "checkpoints"};
   table.wall_s = 187.0;
   for (int r = 0; r < ranks; ++r) {
     RankPhases rank;
@@ -92,12 +92,15 @@ inline PhaseTable sample_phases(int ranks) {
       } else if (b < 24) {
         bin = {{"histories", 1.0F}};
       } else if (b % 48 > 42) {
-        bin = r == 1 ? std::map<std::string, float>{{"evaluation", 0.8F}, {"waiting for data", 0.2F}}
-                     : std::map<std::string, float>{{"evaluation", 1.0F}};
+        bin = r == 1
+                  ? std::map<std::string, float>{{"evaluation", 0.8F}, {"waiting for data", 0.2F}}
+                  : std::map<std::string, float>{{"evaluation", 1.0F}};
       } else {
         const float slow = r == 2 ? 0.12F : 0.02F;
-        bin = {{"forward", 0.31F},          {"backward", 0.50F},
-               {"optimizer", 0.04F},        {"waiting for data", slow},
+        bin = {{"forward", 0.31F},
+               {"backward", 0.50F},
+               {"optimizer", 0.04F},
+               {"waiting for data", slow},
                {"allreduce, exposed", 0.14F - slow}};
       }
       for (const auto& [phase, share] : bin) {
@@ -107,7 +110,8 @@ inline PhaseTable sample_phases(int ranks) {
       }
     }
     rank.seconds["other"] = 0.2;
-    for (const auto& [phase, seconds] : rank.seconds) rank.wall_s += seconds;
+    for (const auto& [phase, seconds] : rank.seconds)
+      rank.wall_s += seconds;
     table.ranks.push_back(rank);
   }
   return table;

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,7 +50,7 @@ enum class Verbosity { quiet, normal, verbose };
 ///
 /// An event with a `total` is progress. It may come as often as the loop turns: the bar is drawn
 /// at most five times a second, a line is written at 1, 2, 5, 10, 30 s and then each minute, and
-/// at most one a second is recorded in events.jsonl, besides the first and the last.
+/// at most one a second is recorded in events.jsonl, besides the first and the last. One thread.
 class EventLog : public EventSink {
 public:
   struct Options {
@@ -83,14 +84,14 @@ public:
 private:
   void record(const Event& event, double now_s);
   void progress(const Event& event, const Position& at, double now_s);
-  void log_progress(const Event& event, const Position& at);
-  void draw_progress(const Event& event, const Position& at, double now_s);
+  void log_progress(const Event& event, const Position& at, const ProgressMeter& meter);
+  void draw_progress(const Event& event, const Position& at, const ProgressMeter& meter);
   void speak(const Event& event);
   void to_person(std::string_view text);
   std::string colored(const Event& event, std::string line) const;
 
-  struct Loop {  // of the events with a total that are coming in now
-    std::string word;
+  /// A loop that is running: its events have a total. Loops may interrupt each other.
+  struct Loop {
     std::int64_t total = 0;
     ProgressMeter meter;
     LineSchedule schedule;
@@ -105,7 +106,7 @@ private:
   std::optional<LineFile> events_;
   std::optional<LineFile> run_log_;
   ProgressBar bar_;
-  std::optional<Loop> loop_;
+  std::map<std::string, Loop> loops_;  // by word
 };
 
 }  // namespace mgpu::report
