@@ -3,7 +3,7 @@
 #
 # What the batch scripts promise, tried on the cluster of cluster.sh. P takes C and ends with
 # FILE in its run directory, the same however often the run was cut. Without options it is the
-# stand-in job ($MGPU_STAND_IN). C must work for about 20 s; --set adds a key to every run.
+# stand-in job ($MGPU_STAND_IN). C must work for about 10 s; --set adds a key to every run.
 #   finish   16 ranks on 4 nodes finish (always runs: the others compare with its FILE)
 #   rank     after a killed rank the job is started again and finishes; the rank is named
 #   node     after a killed node the job finishes on what is left; the node is named
@@ -147,8 +147,15 @@ scenario_node() {
 node_is_idle() { [[ $(sinfo -h -n "$1" -p batch -o %t) == idle ]]; }
 
 scenario_limit() {
-  submit limit multi_node.sbatch --time=1 --signal=B:USR1@50
-  start_again_within 90
+  submit limit multi_node.sbatch --time=2 --signal=B:USR1@90
+  within 60 'the job works' is_working
+  # Slurm looks every 30 s only: hold one rank, and so all, until it has sent the signal.
+  local held
+  held=$(process_of_rank 5)
+  kill -STOP "$held"
+  within 75 'Slurm announces the limit' grep -q 'Slurm asks to stop' "$log"
+  kill -CONT "$held"
+  start_again_within 30
   says 'stopped'
   finishes_within 120
 }
