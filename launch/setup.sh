@@ -142,9 +142,9 @@ list_missing() {
 # shellcheck source=launch/torch.sh
 source "$top/launch/torch.sh"
 
-# install_venv yes|no: the Python packages that tests compare with and read files back by. PyTorch is
-# the wheel in .deps/python where that is whole (with a toolkit), else a download of 2 GB for
-# those who ask (yes).
+# install_venv yes|no: the Python packages that tests compare with and read files back by.
+# PyTorch is the wheel in .deps/python where that is whole (with a toolkit), else a download of
+# 2 GB for those who ask (yes).
 install_venv() {
   local venv=$deps/venv list=$top/launch/requirements-test.txt decisive
   local wheel=$deps/python torch=''

@@ -46,6 +46,9 @@ tell_restart() {
   tell "starting again on $1 ranks (restart $failures of $max_restarts without progress)"
 }
 
+# tell_asked WHAT_THEN: for a batch script, when Slurm sent it a signal
+tell_asked() { tell "Slurm asks to stop: saving, then $1"; }
+
 # wait_out PID: sets `code`. A trap that sets interrupted=yes cuts a wait short.
 wait_out() {
   local status

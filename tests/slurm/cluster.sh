@@ -99,7 +99,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SchedulerParameters=batch_sched_delay=0,bf_interval=1,sched_interval=2
 GresTypes=gpu
-SlurmdTimeout=20
+SlurmdTimeout=12
 SlurmctldTimeout=20
 MessageTimeout=5
 TCPTimeout=2
