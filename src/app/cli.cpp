@@ -76,6 +76,7 @@ public:
   }
 
   Options parse() {
+    refuse_letters();
     refuse_open_values();
     if (problems_.empty()) parse_with_cxxopts();
     if (problems_.empty()) check_positionals();
@@ -84,6 +85,23 @@ public:
   }
 
 private:
+  /// "-gpus", which would be four options of one letter.
+  void refuse_letters() {
+    for (std::size_t i = 1; i < arguments_.size() && arguments_[i] != "--"; ++i) {
+      const std::string& text = arguments_[i];
+      const OptionRow* before = find_row(long_name(arguments_[i - 1]));
+      const bool is_value = before != nullptr && before->kind == OptionKind::value;
+      const bool has_letters = text.size() > 1 && text[0] == '-' && text[1] != '-' && !is_value;
+      const auto is_known = [](char letter) {
+        const auto rows = option_rows();
+        return std::any_of(rows.begin(), rows.end(),
+                           [&](const OptionRow& row) { return row.letter == letter; });
+      };
+      if (!has_letters || std::all_of(text.begin() + 1, text.end(), is_known)) continue;
+      refuse_option(text, i);
+    }
+  }
+
   /// A value option in front of another option would swallow it.
   void refuse_open_values() {
     for (std::size_t i = 1; i < arguments_.size(); ++i) {
@@ -127,7 +145,7 @@ private:
       const cxxopts::ParseResult result =
           declared.parse(static_cast<int>(argv.size()), argv.data());
       for (const std::string& unknown : result.unmatched())
-        refuse_option(unknown);
+        refuse_option(unknown, index_of(unknown));
       for (const cxxopts::KeyValue& argument : result.arguments())
         take(argument.key(), argument.value());
     } catch (const cxxopts::exceptions::exception& error) {
@@ -149,7 +167,7 @@ private:
     if (!known) {
       const std::string nearest = nearest_name(value, choices);
       add("E143", "--" + name + " does not know \"" + value + "\"", index,
-          nearest.empty() ? "one of: " + std::string(row.argument)
+          nearest.empty() ? "one of: " + std::string(row.choices)
                           : "did you mean `" + nearest + "`?");
       return;
     }
@@ -248,7 +266,7 @@ private:
       if (meant_for_option) {
         add("E144", "\"" + text + "\" is neither the configuration nor KEY=VALUE", index,
             "did you mean --" + std::string(before->name) + "=" + text + "?");
-      } else if (!files.empty() && !is_yaml_name(text)) {
+      } else if (text.empty() || (!files.empty() && !is_yaml_name(text))) {
         refuse_word(text, index);
       } else {
         files.push_back(index);
@@ -274,22 +292,22 @@ private:
     std::string help = "write KEY=VALUE, or --help";
     if (is_option) help = "did you mean --" + name + "?";
     if (!is_option && is_key) help = "write " + text + "=VALUE, without blanks around the =";
+    if (text.find('=') != std::string::npos) help = "a key has letters, digits, _, - and dots";
     add("E144", "\"" + text + "\" is neither the configuration nor KEY=VALUE", index,
         std::move(help));
   }
 
-  void refuse_option(const std::string& unknown) {
-    const auto found =
-        std::find_if(arguments_.begin() + 1, arguments_.end(), [&](const std::string& argument) {
-          return argument == unknown || argument.starts_with(unknown + "=") ||
-                 (!unknown.starts_with("--") && argument.starts_with('-') &&
-                  !argument.starts_with("--"));
-        });
-    const auto index = static_cast<std::size_t>(found - arguments_.begin());
-    const std::string name =
-        long_name(unknown.starts_with("--") ? unknown : "-" + unknown);  // -gpus: one dash short
+  /// Where an option is that cxxopts did not know.
+  std::size_t index_of(const std::string& unknown) const {
+    const auto found = std::find(arguments_.begin(), arguments_.end(), unknown);
+    return static_cast<std::size_t>(found - arguments_.begin());
+  }
+
+  void refuse_option(const std::string& unknown, std::size_t index) {
+    // -gpus is one dash short.
+    const std::string name = long_name(unknown.starts_with("--") ? unknown : "-" + unknown);
     const std::string nearest = option_name_suggestion(name);
-    add("E142", "unknown option " + unknown, std::min(index, arguments_.size() - 1),
+    add("E142", "unknown option " + unknown, index,
         nearest.empty() ? "--help shows all options" : "did you mean --" + nearest + "?");
   }
 

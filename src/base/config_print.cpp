@@ -32,7 +32,7 @@ std::string nest(const std::vector<YamlLine>& lines, const std::string& indent) 
   std::string text;
   std::vector<std::pair<std::string, std::vector<YamlLine>>> sections;
   for (const YamlLine& line : lines) {
-    auto [section, rest] = split_name(line.name);
+    const std::string section = split_name(line.name).first;
     if (section.empty()) {
       for (const std::string& comment : line.above)
         text += indent + "# " + comment + "\n";
@@ -44,7 +44,7 @@ std::string nest(const std::vector<YamlLine>& lines, const std::string& indent) 
                               [&](const auto& known) { return known.first == section; });
     if (found == sections.end()) found = sections.insert(sections.end(), {section, {}});
     found->second.push_back(line);
-    found->second.back().name = rest;
+    found->second.back().name = split_name(line.name).second;
   }
   for (const auto& [section, below] : sections)
     text += indent + section + ":\n" + nest(below, indent + "  ");
@@ -157,9 +157,8 @@ std::string print_changed(const Config& config) {
 std::string print_full(const KeyTable& table) {
   std::vector<YamlLine> lines;
   for (const KeySpec& spec : table.keys()) {
-    lines.push_back({spec.name,
-                     yaml_of(spec, default_value(spec)),
-                     {spec.text + " (" + values_in_words(spec) + ")"}});
+    lines.push_back(
+        {spec.name, yaml_of(spec, default_value(spec)), {spec.text, values_in_words(spec)}});
   }
   return "# Every key with its default, made by --print-config=full from the table of keys.\n" +
          nest(lines, "");
@@ -170,7 +169,7 @@ std::string print_full(const Config& config) {
   for (const KeySpec& spec : config.table().keys()) {
     lines.push_back({spec.name,
                      yaml_of(spec, config.value(spec.name)),
-                     {spec.text + " (" + values_in_words(spec) + ")"},
+                     {spec.text, values_in_words(spec)},
                      source_of(config.place(spec.name))});
   }
   return "# Every key with its value and where it comes from.\n" + nest(lines, "");

@@ -71,11 +71,11 @@ private:
 
   void read_includes(const YamlNode& root, const fs::path& folder, const std::string& origin,
                      const std::vector<fs::path>& chain, std::vector<Problem>& problems) {
-    const auto found = std::find_if(root.entries.begin(), root.entries.end(),
+    const auto found = std::find_if(root.items.begin(), root.items.end(),
                                     [](const auto& entry) { return entry.key == "include"; });
-    if (found == root.entries.end() || table_.find("include") == nullptr) return;
-    std::vector<YamlNode> names = found->value.items;
-    if (found->value.kind == YamlNode::Kind::scalar) names = {found->value};
+    if (found == root.items.end() || table_.find("include") == nullptr) return;
+    std::vector<YamlNode> names = found->items;
+    if (found->kind == YamlNode::Kind::scalar) names = {*found};
     for (const YamlNode& name : names) {
       if (name.kind != YamlNode::Kind::scalar || name.text.empty()) continue;  // E104 elsewhere
       const fs::path path = (folder / name.text).lexically_normal();

@@ -58,37 +58,39 @@ void KeyChecker::check_file(const YamlNode& root) {
 }
 
 void KeyChecker::check_section(const YamlNode& section, const std::string& name) {
-  for (const YamlNode::Entry& entry : section.entries) {
+  for (const YamlNode& entry : section.items) {
     if (layer_.problems.size() >= kMaxProblems) return;
     check_entry(entry, name.empty() ? entry.key : name + "." + entry.key);
   }
 }
 
-void KeyChecker::check_entry(const YamlNode::Entry& entry, const std::string& called) {
+void KeyChecker::check_entry(const YamlNode& entry, const std::string& called) {
   if (entry.key.find('.') != std::string::npos) {
-    add({"E102", ticked(entry.key) + " is written with a dot", entry.place, "",
+    add({"E102", ticked(entry.key) + " is written with a dot", entry.key_place, "",
          "a file nests sections: `" + entry.key.substr(0, entry.key.find('.')) +
              ":` with the rest indented below"});
     return;
   }
   if (const KeySpec* spec = table_.find_called(called)) {
-    set(*spec, called, entry.place, entry.value);
+    set(*spec, called, entry.key_place, entry);
     return;
   }
   const bool is_section = table_.has_section(called);
-  if (!is_section) refuse_unknown(called, entry.place);
-  if (entry.value.kind == YamlNode::Kind::mapping) {
+  if (!is_section) refuse_unknown(called, entry.key_place);
+  if (entry.kind == YamlNode::Kind::mapping) {
     const std::string meant = is_section ? called : suggest_key(table_, called);
-    if (is_section || table_.has_section(meant)) check_section(entry.value, meant);
-  } else if (is_section && entry.value.kind != YamlNode::Kind::null) {
-    const bool glued = entry.value.text.find(':') != std::string::npos;
-    add({"E104", is_what(called, entry.value), entry.value.place, "expected a section of keys",
+    if (is_section || table_.has_section(meant)) check_section(entry, meant);
+  } else if (is_section && entry.kind != YamlNode::Kind::null) {
+    const bool glued = entry.text.find(':') != std::string::npos;
+    add({"E104", is_what(called, entry), entry.place, "expected a section of keys",
          glued ? "write a space behind the `:`" : ""});
   }
 }
 
 void KeyChecker::check_override(const Override& change) {
-  const Place key_place = place_in_argument(change, 1, change.key);
+  const std::string_view argument = change.argument;
+  const Place key_place =
+      place_in_argument(change, 1, argument.substr(0, argument.find_first_of(" =")));
   const KeySpec* spec = table_.find_called(change.key);
   if (spec == nullptr) {
     if (table_.has_section(change.key)) {
@@ -204,8 +206,8 @@ bool KeyChecker::refuse_foreign(std::string_view called, const Place& key_place)
 
 Place KeyChecker::place_of_section(std::string_view name) const {
   if (root_ == nullptr) return {};
-  for (const YamlNode::Entry& entry : root_->entries)
-    if (entry.key == name) return entry.place;
+  for (const YamlNode& entry : root_->items)
+    if (entry.key == name) return entry.key_place;
   return {};
 }
 

@@ -34,7 +34,7 @@ private:
   static constexpr std::size_t kMaxProblems = 200;
 
   void check_section(const YamlNode& section, const std::string& name);
-  void check_entry(const YamlNode::Entry& entry, const std::string& called);
+  void check_entry(const YamlNode& entry, const std::string& called);
   void set(const KeySpec& spec, std::string_view called, const Place& key_place,
            const YamlNode& node);
   void store(const KeySpec& spec, const KeyValue& value, const Place& place);

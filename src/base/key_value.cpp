@@ -205,10 +205,10 @@ Read read_list(const KeySpec& spec, const std::vector<YamlNode>& items) {
 Read read_list_text(const KeySpec& spec, const YamlNode& node) {
   const bool bracketed = node.text.starts_with('[');
   YamlDocument list = read_yaml("list: " + (bracketed ? node.text : "[" + node.text + "]"), "");
-  const bool is_list = list.problems.empty() && list.root.entries.size() == 1 &&
-                       list.root.entries[0].value.kind == YamlNode::Kind::sequence;
+  const bool is_list = list.problems.empty() && list.root.items.size() == 1 &&
+                       list.root.items[0].kind == YamlNode::Kind::sequence;
   if (!is_list) return wrong_type(spec);
-  std::vector<YamlNode>& items = list.root.entries[0].value.items;
+  std::vector<YamlNode>& items = list.root.items[0].items;
   for (YamlNode& item : items)
     item.place = node.place;
   return read_list(spec, items);

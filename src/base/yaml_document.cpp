@@ -89,8 +89,10 @@ public:
   void OnMapEnd() override { close(); }
 
   void add(std::string code, std::string sentence, Place place, std::string help) {
-    problems_.push_back(
-        {std::move(code), std::move(sentence), std::move(place), "", std::move(help)});
+    add({std::move(code), std::move(sentence), std::move(place), "", std::move(help)});
+  }
+  void add(Problem problem) {
+    if (problems_.size() < YamlLimits::kProblems) problems_.push_back(std::move(problem));
   }
 
   /// The tree as far as it got.
@@ -175,11 +177,13 @@ private:
     }
     const auto [seen, is_new] = frame.seen.try_emplace(frame.key, frame.key_place);
     if (is_new) {
-      frame.node.entries.push_back({frame.key, frame.key_place, std::move(value)});
+      value.key = frame.key;
+      value.key_place = frame.key_place;
+      frame.node.items.push_back(std::move(value));
       return;
     }
-    problems_.push_back({"E103", "`" + section() + frame.key + "` is given twice", frame.key_place,
-                         "second value", "", seen->second});
+    add({"E103", "`" + section() + frame.key + "` is given twice", frame.key_place, "second value",
+         "", seen->second});
   }
 
   /// "train." inside the section `train`.

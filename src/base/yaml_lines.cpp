@@ -107,6 +107,7 @@ private:
 
   void add(std::string code, std::string_view line, std::size_t begin, std::size_t bytes,
            std::string sentence, std::string help) {
+    if (problems_.size() >= YamlLimits::kProblems) return;
     const int column = static_cast<int>(utf8_length(line.substr(0, begin))) + 1;
     problems_.push_back({std::move(code), std::move(sentence),
                          place_in_line(origin_, number_, line, column, static_cast<int>(bytes)), "",

@@ -114,6 +114,7 @@ TEST(CliTest, NoConfig) {  // catalogue 1
   EXPECT_THAT(refusal({}), HasSubstr("error[E141]: no configuration is given"));
   EXPECT_THAT(refusal({"a.b=1"}), HasSubstr("E141"));
   EXPECT_THAT(refusal({"--plan"}), HasSubstr("E141"));
+  EXPECT_THAT(refusal({""}), HasSubstr("E144"));
 }
 
 TEST(CliTest, TwoConfigs) {  // catalogue 2
@@ -142,6 +143,7 @@ TEST(CliTest, UnknownOptions) {  // catalogue 3
   EXPECT_THAT(refusal({"a.yaml", "--expl"}), HasSubstr("did you mean --explain?"));
   EXPECT_THAT(refusal({"a.yaml", "--zzzzzz"}), HasSubstr("--help shows all options"));
   EXPECT_THAT(refusal({"a.yaml", "-x"}), HasSubstr("unknown option -x"));
+  EXPECT_THAT(refusal({"a.yaml", "-gpus", "3"}), HasSubstr("did you mean --gpus?"));
 }
 
 TEST(CliTest, EverySingleLetterMissingFromAnOptionIsUnderstood) {

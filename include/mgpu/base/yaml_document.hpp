@@ -12,20 +12,14 @@ namespace mgpu {
 /// A value of a YAML file, and where it stands.
 struct YamlNode {
   enum class Kind { null, scalar, sequence, mapping };
-  struct Entry;
 
   Kind kind = Kind::null;
   std::string text{};  // of a scalar, unquoted
   bool quoted = false;
-  Place place{};  // of the value; of its key where the value is left out
-  std::vector<YamlNode> items{};
-  std::vector<Entry> entries{};  // in the order of the file, no key twice
-};
-
-struct YamlNode::Entry {
-  std::string key;
-  Place place;  // of the key
-  YamlNode value;
+  Place place{};                  // of the value; of its key where the value is left out
+  std::vector<YamlNode> items{};  // in the order of the file; of a mapping: no key twice
+  std::string key{};              // of an item of a mapping
+  Place key_place{};
 };
 
 struct YamlDocument {
@@ -40,6 +34,7 @@ struct YamlLimits {
   static constexpr std::size_t kLineBytes = std::size_t{1} << 14;
   static constexpr std::size_t kNodes = 100'000;
   static constexpr std::size_t kDepth = 32;
+  static constexpr std::size_t kProblems = 1000;  // further ones are not recorded
 };
 
 /// Reads the part of YAML that a person writes by hand into a configuration, strictly.
