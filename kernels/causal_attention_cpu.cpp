@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <hwy/aligned_allocator.h>
+#include <hwy/cache_control.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/causal_attention.hpp>
@@ -106,15 +107,26 @@ struct HeadPlace {
         stride(parts * args.heads * args.head_dim) {}
 };
 
+/// Asks for a token that will be read soon: a head's rows are too far apart for the hardware to
+/// see them coming.
+void prefetch(const HeadBuffers& b, const float* from, std::size_t stride, std::size_t t) {
+  constexpr std::size_t kAhead = 16;  // tokens
+  hwy::Prefetch(from + std::min(t + kAhead, b.tokens - 1) * stride);
+}
+
 void load_rows(const HeadBuffers& b, const float* from, std::size_t stride, float* to) {
-  for (std::size_t t = 0; t < b.tokens; ++t)
+  for (std::size_t t = 0; t < b.tokens; ++t) {
+    prefetch(b, from, stride, t);
     std::copy_n(from + t * stride, b.head_dim, to + t * b.column_pitch);
+  }
 }
 
 void load_columns(const HeadBuffers& b, const float* from, std::size_t stride, float* to) {
-  for (std::size_t t = 0; t < b.tokens; ++t)
+  for (std::size_t t = 0; t < b.tokens; ++t) {
+    prefetch(b, from, stride, t);
     for (std::size_t c = 0; c < b.head_dim; ++c)
       to[c * b.keys_pitch + t] = from[t * stride + c];
+  }
 }
 
 void store_rows(const HeadBuffers& b, const float* from, std::size_t stride, float* to) {
@@ -139,31 +151,33 @@ void multiply_columns(const HeadBuffers& b, const float* HWY_RESTRICT rows,
   const std::size_t tile = b.lanes * kTileVectors;
   for (std::size_t j = 0; j < keys; j += tile) {
     Vector sums[kRows][kTileVectors];
+#pragma GCC unroll 8
     for (std::size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
       for (std::size_t n = 0; n < kTileVectors; ++n)
         sums[r][n] = hn::Zero(d);
     for (std::size_t c = 0; c < b.head_dim; ++c) {
       const float* column = columns + c * b.keys_pitch + j;
       const Vector first = hn::Load(d, column);
       const Vector second = hn::Load(d, column + b.lanes);
+#pragma GCC unroll 8
       for (std::size_t r = 0; r < kRows; ++r) {
         const Vector x = hn::Set(d, rows[r * b.column_pitch + c]);
         sums[r][0] = hn::MulAdd(x, first, sums[r][0]);
         sums[r][1] = hn::MulAdd(x, second, sums[r][1]);
       }
     }
+#pragma GCC unroll 8
     for (std::size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
       for (std::size_t n = 0; n < kTileVectors; ++n)
         hn::Store(sums[r][n], d, out + r * b.keys_pitch + j + n * b.lanes);
   }
 }
 
-/// Lanes whose key is not after the query.
-HWY_INLINE hn::Mask<Floats> is_past(std::size_t key, std::size_t query) {
-  const hn::Rebind<std::int32_t, Floats> ints;
-  const auto keys = hn::Iota(ints, static_cast<std::int32_t>(key));
-  const auto end = hn::Set(ints, static_cast<std::int32_t>(query) + 1);
-  return hn::RebindMask(Floats(), hn::Lt(keys, end));
+/// Scores of keys after the query become -infinity, so that exp makes them 0.
+void mask_future(std::size_t query, std::size_t keys, float* p) {
+  if (query + 1 < keys) std::fill(p + query + 1, p + keys, -INFINITY);
 }
 
 /// Scores of one query -> exp(score - max), times the dropout factors if any; 0 after the query
@@ -171,17 +185,14 @@ HWY_INLINE hn::Mask<Floats> is_past(std::size_t key, std::size_t query) {
 float softmax_row(const HeadBuffers& b, std::size_t query, std::size_t keys, const float* factors,
                   float* HWY_RESTRICT p, float* top_out) {
   const Floats d;
+  mask_future(query, keys, p);
   Vector tops = hn::Set(d, -INFINITY);
-  for (std::size_t j = 0; j < keys; j += b.lanes) {
-    const Vector score =
-        hn::IfThenElse(is_past(j, query), hn::Load(d, p + j), hn::Set(d, -INFINITY));
-    tops = hn::Max(tops, score);
-  }
+  for (std::size_t j = 0; j < keys; j += b.lanes)
+    tops = hn::Max(tops, hn::Load(d, p + j));
   const Vector top = hn::MaxOfLanes(d, tops);
   Vector sums = hn::Zero(d);
   for (std::size_t j = 0; j < keys; j += b.lanes) {
-    const Vector e =
-        hn::IfThenElseZero(is_past(j, query), hn::Exp(d, hn::Sub(hn::Load(d, p + j), top)));
+    const Vector e = hn::Exp(d, hn::Sub(hn::Load(d, p + j), top));
     sums = hn::Add(sums, e);
     hn::Store(factors == nullptr ? e : hn::Mul(e, hn::Load(d, factors + j)), d, p + j);
   }
@@ -193,20 +204,25 @@ float softmax_row(const HeadBuffers& b, std::size_t query, std::size_t keys, con
 void multiply_values(const HeadBuffers& b, std::size_t keys, const float* scales, std::size_t rows,
                      float* out, std::size_t stride) {
   const Floats d;
-  HWY_ALIGN float line[16];
+  HWY_ALIGN float lines[kRows * 16];
   for (std::size_t c = 0; c < b.column_pitch; c += b.lanes) {
     Vector sums[kRows];
+#pragma GCC unroll 8
     for (std::size_t r = 0; r < kRows; ++r)
       sums[r] = hn::Zero(d);
     for (std::size_t j = 0; j < keys; ++j) {
       const Vector v = hn::Load(d, b.v + j * b.column_pitch + c);
+#pragma GCC unroll 8
       for (std::size_t r = 0; r < kRows; ++r)
         sums[r] = hn::MulAdd(hn::Set(d, b.p[r * b.keys_pitch + j]), v, sums[r]);
     }
-    for (std::size_t r = 0; r < rows; ++r) {
-      hn::Store(hn::Mul(sums[r], hn::Set(d, scales[r])), d, line);
-      std::copy_n(line, std::min(b.lanes, b.head_dim - c), out + r * stride + c);
-    }
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r)
+      hn::Store(sums[r], d, lines + r * b.lanes);
+    const std::size_t columns = std::min(b.lanes, b.head_dim - c);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t i = 0; i < columns; ++i)
+        out[r * stride + c + i] = lines[r * b.lanes + i] * scales[r];
   }
 }
 
@@ -264,9 +280,10 @@ void grad_row(const HeadBuffers& b, std::size_t r, std::size_t query, std::size_
   float* HWY_RESTRICT p = b.p + r * b.keys_pitch;
   float* HWY_RESTRICT s = b.s + r * b.keys_pitch;
   const float* factors = b.factors + r * b.factor_pitch;
+  mask_future(query, keys, p);
   for (std::size_t j = 0; j < keys; j += b.lanes) {
     const Vector shifted = hn::Sub(hn::Load(d, p + j), hn::Set(d, log_sum));
-    const Vector e = hn::IfThenElseZero(is_past(j, query), hn::Exp(d, shifted));
+    const Vector e = hn::Exp(d, shifted);
     const Vector factor = drops ? hn::Load(d, factors + j) : hn::Set(d, 1.0F);
     const Vector grad = hn::MulSub(hn::Load(d, s + j), factor, hn::Set(d, delta));
     hn::Store(hn::Mul(e, factor), d, p + j);
@@ -278,11 +295,12 @@ void grad_row(const HeadBuffers& b, std::size_t r, std::size_t query, std::size_
 void accumulate_grads(const HeadBuffers& b, std::size_t keys, std::size_t rows, float scale,
                       float* grad_q, std::size_t stride) {
   const Floats d;
-  HWY_ALIGN float line[16];
+  HWY_ALIGN float lines[kRows * 16];
   for (std::size_t c = 0; c < b.column_pitch; c += b.lanes) {
     Vector q[kRows];
     Vector grad_out[kRows];
     Vector sums[kRows];
+#pragma GCC unroll 8
     for (std::size_t r = 0; r < kRows; ++r) {
       q[r] = hn::Load(d, b.q + r * b.column_pitch + c);
       grad_out[r] = hn::Load(d, b.grad_out + r * b.column_pitch + c);
@@ -293,6 +311,7 @@ void accumulate_grads(const HeadBuffers& b, std::size_t keys, std::size_t rows, 
       const Vector k = hn::Load(d, b.k + at);
       Vector grad_k = hn::Load(d, b.grad_k + at);
       Vector grad_v = hn::Load(d, b.grad_v + at);
+#pragma GCC unroll 8
       for (std::size_t r = 0; r < kRows; ++r) {
         const Vector s = hn::Set(d, b.s[r * b.keys_pitch + j]);
         sums[r] = hn::MulAdd(s, k, sums[r]);
@@ -302,10 +321,13 @@ void accumulate_grads(const HeadBuffers& b, std::size_t keys, std::size_t rows, 
       hn::Store(grad_k, d, b.grad_k + at);
       hn::Store(grad_v, d, b.grad_v + at);
     }
-    for (std::size_t r = 0; r < rows; ++r) {
-      hn::Store(hn::Mul(sums[r], hn::Set(d, scale)), d, line);
-      std::copy_n(line, std::min(b.lanes, b.head_dim - c), grad_q + r * stride + c);
-    }
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r)
+      hn::Store(sums[r], d, lines + r * b.lanes);
+    const std::size_t columns = std::min(b.lanes, b.head_dim - c);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t i = 0; i < columns; ++i)
+        grad_q[r * stride + c + i] = lines[r * b.lanes + i] * scale;
   }
 }
 

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 9> kTypes = {"f32", "f64", "f16", "bf16",
 constexpr std::array<std::string_view, 3> kOps = {"sum", "min", "max"};
 
 const std::array<std::pair<DType, MPI_Datatype>, 7>& mpi_types() {
-  static const std::array<std::pair<DType, MPI_Datatype>, 7> kPairs = {{
+  static const std::array<std::pair<DType, MPI_Datatype>, 7> pairs = {{
       {DType::f32, MPI_FLOAT},
       {DType::f64, MPI_DOUBLE},
       {DType::i32, MPI_INT32_T},
@@ -24,7 +24,7 @@ const std::array<std::pair<DType, MPI_Datatype>, 7>& mpi_types() {
       {DType::u32, MPI_UINT32_T},
       {DType::u64, MPI_UINT64_T},
   }};
-  return kPairs;
+  return pairs;
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ public:
   NcclCommunicator(const Group& group, Device device, const CommunicatorOptions& options);
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+  NcclCommunicator(NcclCommunicator&&) = delete;
+  NcclCommunicator& operator=(NcclCommunicator&&) = delete;
   ~NcclCommunicator() override;
 
   std::string_view name() const override { return "nccl"; }

@@ -13,6 +13,8 @@ public:
   StagedCommunicator(const Group& group, Device device, const CommunicatorOptions& options);
   StagedCommunicator(const StagedCommunicator&) = delete;
   StagedCommunicator& operator=(const StagedCommunicator&) = delete;
+  StagedCommunicator(StagedCommunicator&&) = delete;
+  StagedCommunicator& operator=(StagedCommunicator&&) = delete;
   ~StagedCommunicator() override;
 
   std::string_view name() const override { return "staged"; }

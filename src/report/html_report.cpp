@@ -60,7 +60,7 @@ Section machine_section(const HtmlReport& report, const RunSummary& summary) {
   return {"Where the time went",
           {{"", svg_timeline(report.phases),
             "Each row is a rank, from start to end; its colors show how much of every moment went "
-            "into which phase. Red is waiting."},
+            "into which phase. Red is waiting, orange communication that nothing hides."},
            {"Memory of each GPU", svg_memory(summary.gpus), "Peaks of the whole run."}}};
 }
 

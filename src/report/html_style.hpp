@@ -26,7 +26,8 @@ main { max-width:1120px; margin:0 auto; padding:36px 24px 60px; }
 .eyebrow { color:var(--soft); font-size:13px; letter-spacing:.02em; display:flex; gap:10px;
   align-items:center; flex-wrap:wrap; }
 .status { border-radius:99px; padding:1px 10px; font-weight:600; color:#fff; background:var(--c3); }
-.status.stopped, .status.incomplete { background:var(--c2); } .status.failed { background:var(--red); }
+.status.stopped, .status.incomplete { background:var(--c2); }
+  .status.failed { background:var(--red); }
 @media screen and (prefers-color-scheme: dark) { .status { color:#0f1216; } }
 h1 { font-size:29px; line-height:1.27; font-weight:650; letter-spacing:-.012em; margin:12px 0 22px;
   max-width:33em; text-wrap:balance; }
@@ -52,18 +53,22 @@ figcaption { color:var(--soft); font-size:13px; margin-top:8px; max-width:75em;
 .note code { font-size:13px; }
 code, dd { font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
   font-size:12.5px; }
-dl { display:grid; grid-template-columns:max-content 1fr; gap:3px 22px; margin:0; padding:14px 18px; }
-dt { color:var(--soft); font-size:13px; } dd { margin:0; overflow-wrap:anywhere; white-space:pre-wrap; }
+dl { display:grid; grid-template-columns:max-content 1fr; gap:3px 22px; margin:0;
+  padding:14px 18px; }
+dt { color:var(--soft); font-size:13px; } dd { margin:0; overflow-wrap:anywhere;
+  white-space:pre-wrap; }
 .scroll { overflow-x:auto; padding:10px 18px 14px; margin-bottom:14px; }
 table { border-collapse:collapse; font-size:13px; font-variant-numeric:tabular-nums; width:100%; }
 caption { text-align:left; font-weight:600; font-size:14px; padding:4px 0 6px; }
 th { color:var(--soft); font-weight:500; } th, td { text-align:right; padding:4px 10px;
-  border-bottom:1px solid var(--grid); } th:first-child, td:first-child { text-align:left; padding-left:0; }
+  border-bottom:1px solid var(--grid); } th:first-child, td:first-child { text-align:left;
+  padding-left:0; }
 tr:last-child td { border-bottom:0; }
 footer { color:var(--soft); font-size:12.5px; margin-top:34px; }
 svg text { fill:var(--soft); font-size:12.5px; }
 svg .tick, svg .legend { font-variant-numeric:tabular-nums; } svg .axis-name { font-size:12px; }
-svg .grid { stroke:var(--grid); } svg .axis { stroke:var(--ref); } svg .leader { stroke:var(--ref); stroke-width:.7; }
+svg .grid { stroke:var(--grid); } svg .axis { stroke:var(--ref); }
+  svg .leader { stroke:var(--ref); stroke-width:.7; }
 svg .level { stroke:var(--ref); stroke-dasharray:2 4; stroke-width:1.3; }
 svg .backdrop { fill:var(--back); } svg .backdrop-name { font-size:11.5px; }
 svg .curve { fill:none; stroke-width:1.9; stroke-linejoin:round; stroke-linecap:round; }
@@ -82,24 +87,32 @@ svg .c6 { stroke:var(--c6); } svg .c6.band, svg .c6.dot, svg .c6.name { fill:var
 svg .ref.name { fill:var(--ref); } svg .name, svg .dot { stroke:none; }
 svg .ph-wait { fill:var(--red); } svg .ph-exposed { fill:var(--amber); }
 svg .ph-forward, svg .ph-0 { fill:var(--p-forward); } svg .ph-backward { fill:var(--p-backward); }
-svg .ph-optimizer, svg .ph-1 { fill:var(--p-optimizer); } svg .ph-evaluation { fill:var(--p-evaluation); }
-svg .ph-checkpoints, svg .ph-2 { fill:var(--p-checkpoints); } svg .ph-start-up { fill:var(--p-start-up); }
+svg .ph-optimizer, svg .ph-1 { fill:var(--p-optimizer); }
+  svg .ph-evaluation { fill:var(--p-evaluation); }
+svg .ph-checkpoints, svg .ph-2 { fill:var(--p-checkpoints); }
+  svg .ph-start-up { fill:var(--p-start-up); }
 svg .ph-histories, svg .ph-3 { fill:var(--p-histories); } svg .ph-other { fill:var(--p-other); }
 svg .ph-none { fill:var(--p-none); } svg .mem-allocated { fill:var(--c1); }
 svg .mem-reserved { fill:var(--p-forward); opacity:.45; }
-svg .room { fill:var(--room); stroke:var(--rule); } svg .wall { stroke:var(--grid); stroke-width:.7; }
-svg .goal { fill:var(--goal); } svg .step { stroke:var(--c1); stroke-width:2.6; stroke-linecap:round; }
+svg .room { fill:var(--room); stroke:var(--rule); } svg .wall { stroke:var(--grid);
+  stroke-width:.7; }
+svg .goal { fill:var(--goal); } svg .step { stroke:var(--c1); stroke-width:2.6;
+  stroke-linecap:round; }
 svg .start { fill:var(--card); stroke:var(--c1); stroke-width:1.6; } svg .stop { fill:var(--c1); }
-@media screen and (max-width:760px) { .side { grid-template-columns:1fr; } figure { overflow-x:auto; }
+@media screen and (max-width:760px) { .side { grid-template-columns:1fr; }
+  figure { overflow-x:auto; }
   figure > svg { min-width:680px; } h1 { font-size:23px; } main { padding:20px 14px; } }
 @page { size:A4; margin:13mm; }
 @media print { :root { color-scheme:light; } body { background:#fff; font-size:12px; }
-  main { max-width:none; padding:0; } h1 { font-size:22px; } h2 { break-after:avoid; margin-top:20px; }
+  main { max-width:none; padding:0; } h1 { font-size:22px; } h2 { break-after:avoid;
+  margin-top:20px; }
   .side { grid-template-columns:1fr 1fr; } .tiles { grid-template-columns:repeat(5,1fr); gap:7px; }
   .tile { padding:8px 10px; } .tile b { font-size:19px; } .tile span { font-size:11px; }
   figure, .tile, .note, .pair, .scroll { break-inside:avoid; }
-  figure { padding:10px 12px 8px; } .pair div { font-size:9.5px; } .pair p, figcaption { font-size:10.5px; }
-  figure > svg text, svg .name { font-size:15.5px; } .side svg text, .side svg .name { font-size:14px; } figure > svg .legend { font-size:12.5px; }
+  figure { padding:10px 12px 8px; } .pair div { font-size:9.5px; }
+  .pair p, figcaption { font-size:10.5px; }
+  figure > svg text, svg .name { font-size:15.5px; }
+  .side svg text, .side svg .name { font-size:14px; } figure > svg .legend { font-size:12.5px; }
   .paths { grid-template-columns:repeat(4,1fr); gap:10px 14px; }
   * { print-color-adjust:exact; -webkit-print-color-adjust:exact; } }
 )css";

@@ -144,7 +144,7 @@ std::string svg_timeline(const PhaseTable& table) {
 std::string svg_memory(const std::vector<RunSummary::GpuMemory>& gpus) {
   if (gpus.empty()) return "";
   constexpr double kRow = 26;
-  constexpr double kRight = 250;
+  constexpr double kRight = 285;
   constexpr double kGiB = 1073741824.0;
   const double room = kWidth - kLeft - kRight;
   std::uint64_t largest = 1;

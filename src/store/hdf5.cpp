@@ -260,30 +260,16 @@ bool has_attribute(hid_t object, const std::string& name) {
   return found > 0;
 }
 
-std::uint32_t read_u32_attribute(hid_t object, const std::string& name) {
+std::int64_t read_integer_attribute(hid_t object, const std::string& name) {
   const Hid attribute = own(H5Aopen(object, name.c_str(), H5P_DEFAULT));
   const Hid space = own(H5Aget_space(attribute.get()));
-  if (H5Sget_simple_extent_npoints(space.get()) != 1) {
-    throw Hdf5Error("attribute '" + name + "' is not one number", Where::here());
+  const Hid type = own(H5Aget_type(attribute.get()));
+  if (H5Sget_simple_extent_npoints(space.get()) != 1 || H5Tget_class(type.get()) != H5T_INTEGER) {
+    throw Hdf5Error("attribute '" + name + "' is not one whole number", Where::here());
   }
-  std::uint32_t value = 0;
-  check(H5Aread(attribute.get(), H5T_NATIVE_UINT32, &value));
+  std::int64_t value = 0;
+  check(H5Aread(attribute.get(), H5T_NATIVE_INT64, &value));
   return value;
-}
-
-std::string read_text_attribute(hid_t object, const std::string& name) {
-  const Hid attribute = own(H5Aopen(object, name.c_str(), H5P_DEFAULT));
-  const Hid space = own(H5Aget_space(attribute.get()));
-  const Hid stored = own(H5Aget_type(attribute.get()));
-  if (H5Sget_simple_extent_npoints(space.get()) != 1 || H5Tis_variable_str(stored.get()) <= 0) {
-    throw Hdf5Error("attribute '" + name + "' is not one text", Where::here());
-  }
-  const Hid type = text_type();
-  char* value = nullptr;
-  check(H5Aread(attribute.get(), type.get(), &value));
-  std::string text = value == nullptr ? "" : value;
-  check(H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, &value));
-  return text;
 }
 
 void write_texts(hid_t dataset, std::int64_t first, std::span<const std::string> texts) {

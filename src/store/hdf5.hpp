@@ -116,8 +116,10 @@ void write_attribute(hid_t object, const std::string& name, std::span<const std:
 void write_u32_attribute(hid_t object, const std::string& name, std::uint32_t value);
 
 bool has_attribute(hid_t object, const std::string& name);
-std::uint32_t read_u32_attribute(hid_t object, const std::string& name);
-std::string read_text_attribute(hid_t object, const std::string& name);
+
+/// One whole number. (Texts lie in a heap without checksums, where HDF5 1.10 can loop for ever on
+/// a damaged file: nothing here reads them from files that are not trusted.)
+std::int64_t read_integer_attribute(hid_t object, const std::string& name);
 
 /// Rows [first, first + rows) of a text data set.
 void write_texts(hid_t dataset, std::int64_t first, std::span<const std::string> texts);

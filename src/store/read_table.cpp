@@ -135,7 +135,7 @@ private:
                           H5P_DEFAULT, column.bytes.data()));
     }
     if (!hdf5::has_attribute(dataset, "crc32c")) return;
-    if (hdf5::read_u32_attribute(dataset, "crc32c") == crc32c(column.bytes)) return;
+    if (hdf5::read_integer_attribute(dataset, "crc32c") == crc32c(column.bytes)) return;
     throw Failure({"E604",
                    ExitCode::corrupt,
                    "column '" + column.spec.name + "' is damaged: its checksum does not fit",
@@ -160,8 +160,8 @@ ReadTable read_here(const std::filesystem::path& path, const std::string& table)
     const Hid file = hdf5::own(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
     ReadTable result = TableReader(file.get(), table, fs::file_size(path)).run();
     const Hid root = hdf5::own(H5Gopen2(file.get(), "/", H5P_DEFAULT));
-    if (hdf5::has_attribute(root.get(), "status")) {
-      result.status = hdf5::read_text_attribute(root.get(), "status");
+    if (hdf5::has_attribute(root.get(), "missing_rows")) {
+      result.missing_rows = hdf5::read_integer_attribute(root.get(), "missing_rows");
     }
     return result;
   } catch (const hdf5::Hdf5Error& problem) {
@@ -183,10 +183,10 @@ void put_text(std::vector<std::byte>& out, const std::string& text) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-/// What the other ranks need to make room: status, rows, and the columns' shapes.
+/// What the other ranks need to make room: rows and the columns' shapes.
 std::string pack_shape(const ReadTable& table) {
   std::vector<std::byte> out;
-  put_text(out, table.status);
+  put(out, table.missing_rows);
   put(out, table.rows);
   put(out, std::uint64_t{table.columns.size()});
   for (const ReadColumn& column : table.columns) {
@@ -200,7 +200,7 @@ std::string pack_shape(const ReadTable& table) {
 ReadTable unpack_shape(const std::string& text) {
   std::span<const std::byte> from = std::as_bytes(std::span(text));
   ReadTable table;
-  table.status = take_text(from);
+  table.missing_rows = take<std::int64_t>(from);
   table.rows = take<std::int64_t>(from);
   table.columns.resize(take<std::uint64_t>(from));
   for (ReadColumn& column : table.columns) {

@@ -165,11 +165,10 @@ void make_chunked_tables(hid_t file, const SealWork& work) {
 
 void write_root(hid_t file, const SealWork& work) {
   const Hid root = hdf5::own(H5Gopen2(file, "/", H5P_DEFAULT));
-  bool complete = true;
-  for (const TablePlan& table : work.plan.tables)
-    complete = complete && table.rows == table.table->spec.rows;
+  const std::int64_t missing = work.report.missing_rows;
   hdf5::write_attribute(root.get(), "format_version", kFormatVersion);
-  hdf5::write_attribute(root.get(), "status", complete ? "complete" : "partial");
+  hdf5::write_attribute(root.get(), "status", missing == 0 ? "complete" : "partial");
+  hdf5::write_attribute(root.get(), "missing_rows", missing);
   hdf5::write_attribute(root.get(), "NX_class", "NXroot");
   for (const SmallTable& table : work.request.small_tables) {
     if (table.spec.signal.empty()) continue;

@@ -15,6 +15,8 @@ public:
   ~NodesOf() { unsetenv(kName); }
   NodesOf(const NodesOf&) = delete;
   NodesOf& operator=(const NodesOf&) = delete;
+  NodesOf(NodesOf&&) = delete;
+  NodesOf& operator=(NodesOf&&) = delete;
 
 private:
   static constexpr const char* kName = "MGPU_RANKS_PER_NODE";

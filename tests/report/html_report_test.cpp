@@ -19,8 +19,9 @@ using testing::Not;
 /// Why `xml` is not well-formed: "" when it is. Knows elements, attributes and text, which is all
 /// that our pictures have.
 std::string malformed(const std::string& xml) {
-  static const std::regex tag(
-      R"(<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:\s+[a-zA-Z][-a-zA-Z0-9]*="[^"<&]*(?:&[a-z0-9#]+;[^"<&]*)*")*)(/?)>)");
+  static const std::string value = R"([^"<&]*(?:&[a-z0-9#]+;[^"<&]*)*)";
+  static const std::string attribute = R"(\s+[a-zA-Z][-a-zA-Z0-9]*=")" + value + '"';
+  static const std::regex tag("<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:" + attribute + ")*)(/?)>");
   static const std::regex text(R"((?:[^<>&]|&(?:amp|lt|gt|quot|#39);)*)");
   std::vector<std::string> open;
   auto at = xml.cbegin();

@@ -14,7 +14,8 @@ def expect(what, got, wanted):
 runs = EventAccumulator(sys.argv[1], purge_orphaned_data=True)
 runs.Reload()
 tags = runs.Tags()
-expect("scalar tags", sorted(tags["scalars"]), ["eval/return", "perf/steps_per_second", "train/loss"])
+expect("scalar tags", sorted(tags["scalars"]),
+       ["eval/return", "perf/steps_per_second", "train/loss"])
 expect("tensor tags", sorted(tags["tensors"]),
        ["_hparams_/session_end_info", "_hparams_/session_start_info", "config",
         "custom_scalars__config__"])
@@ -36,7 +37,8 @@ def hparams_of(tag):
 
 start = hparams_of("_hparams_/session_start_info").session_start_info
 expect("group", start.group_name, "train_ad")
-expect("hparams", sorted(start.hparams), ["data.permuted", "train.learning_rate", "train.lr_schedule"])
+expect("hparams", sorted(start.hparams),
+       ["data.permuted", "train.learning_rate", "train.lr_schedule"])
 expect("learning rate", start.hparams["train.learning_rate"].number_value, 3e-4)
 expect("schedule", start.hparams["train.lr_schedule"].string_value, "cosine")
 expect("flag", start.hparams["data.permuted"].WhichOneof("kind"), "bool_value")

@@ -112,7 +112,7 @@ TEST_F(ChunkJournalTest, ATornTailIsIgnored) {
 
 TEST_F(ChunkJournalTest, ADamagedFrameIsReportedAndOnlyItsChunkIsLost) {
   write_all();
-  overwrite(kFileHeadBytes + 3 * kFrameBytes + 60, "X");  // a payload
+  overwrite(kFileHeadBytes + 3 * kFrameBytes + 60, "X");   // a payload
   overwrite(kFileHeadBytes + 7 * kFrameBytes + 20, "XX");  // a head
 
   const ChunkJournal next(folder_.path(), world_, 2);

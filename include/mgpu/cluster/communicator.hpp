@@ -29,6 +29,8 @@ public:
   Communicator() = default;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
+  Communicator(Communicator&&) = delete;
+  Communicator& operator=(Communicator&&) = delete;
   virtual ~Communicator() = default;
 
   virtual std::string_view name() const = 0;  // "mpi", "nccl", "staged"

@@ -23,6 +23,8 @@ public:
   MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
+  MpiSession(MpiSession&&) = delete;
+  MpiSession& operator=(MpiSession&&) = delete;
 
   /// Ranks:  collective (MPI_Finalize), so all groups are gone by now. While an exception unwinds
   ///         this rank nothing happens: its peers are elsewhere, and abort_world has to follow.

@@ -30,8 +30,8 @@ struct ReadColumn {
 };
 
 struct ReadTable {
-  std::string status;  // "complete", "partial"; "" in files of other programs
   std::int64_t rows = 0;
+  std::int64_t missing_rows = 0;  // of all tables of a partial file
   std::vector<ReadColumn> columns;
 
   /// Errors: Failure E605 (exit 65) when the file has no such column.

@@ -66,9 +66,9 @@ struct SealReport {
 ///
 /// All ranks write the numbers collectively, rank 0 appends compressed columns (which all ranks
 /// compressed) and texts, every rank reads its rows back and compares, then the file gets its
-/// name. Root attribute `status` is "complete" or "partial"; each data set has the CRC-32C of
-/// its bytes (texts: each followed by a zero byte) as attribute `crc32c`. Groups follow AnnData's
-/// data frame encoding, plotted ones also NeXus' NXdata.
+/// name. Root attribute `status` is "complete" or "partial", with `missing_rows`; each data set has
+/// the CRC-32C of its bytes (texts: each followed by a zero byte) as attribute `crc32c`. Groups
+/// follow AnnData's data frame encoding, plotted ones also NeXus' NXdata.
 ///
 /// Failpoints: <what>.create .reserve .open .write .text .sync .verify .rename .dirsync
 /// Memory: some 16 MiB per rank; on rank 0 also 4 MiB per rank while it gathers.

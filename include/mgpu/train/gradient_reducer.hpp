@@ -60,6 +60,8 @@ public:
                   ReducerOptions options = {});
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
+  GradientReducer(GradientReducer&&) = delete;
+  GradientReducer& operator=(GradientReducer&&) = delete;
 
   /// Starts no collective and waits for no peer: a call that waits for one is given up. MPI may
   /// then still write to the arena, so its owner is leaked on purpose until the process ends.
