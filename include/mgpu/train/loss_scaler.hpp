@@ -18,6 +18,7 @@ public:
 
   explicit LossScaler(bool is_dynamic);
 
+  bool is_dynamic() const { return is_dynamic_; }
   double scale() const { return state_.scale; }
 
   /// After each optimizer step: whether its gradients were finite.

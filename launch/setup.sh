@@ -1,0 +1,189 @@
+# shellcheck shell=bash
+# Sourced by run.sh and test.sh: what the build needs is found or installed, then built.
+# Debian packages go through apt, as root or with sudo; everything else goes into .deps/.
+# Each step first looks whether its work is done, so a second start takes a moment.
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+deps=$top/.deps
+: "${CMAKE_PREFIX_PATH:=}"
+
+# What to look for, and the Debian 12 package that brings it. A tool is a command on the PATH,
+# a header something that the compiler finds, a module something that python3 imports.
+build_needs="
+tool:cmake            cmake
+tool:ninja            ninja-build
+tool:g++              g++
+tool:ccache           ccache
+tool:git              git
+tool:pkg-config       pkg-config
+tool:python3          python3
+module:pip            python3-pip
+tool:mpirun           openmpi-bin
+tool:mpicxx           libopenmpi-dev
+tool:fuser            psmisc
+header:hdf5.h         libhdf5-openmpi-dev
+header:yaml-cpp/yaml.h    libyaml-cpp-dev
+header:cxxopts.hpp        libcxxopts-dev
+header:nlohmann/json.hpp  nlohmann-json3-dev
+header:simdjson.h         libsimdjson-dev
+header:hwy/highway.h      libhwy-dev
+header:openssl/evp.h      libssl-dev
+header:gtest/gtest.h      libgtest-dev
+header:gmock/gmock.h      libgmock-dev
+header:benchmark/benchmark.h  libbenchmark-dev
+"
+test_needs="
+module:ensurepip      python3-venv
+tool:clang-format     clang-format
+tool:shellcheck       shellcheck
+tool:slurmctld        slurmctld
+tool:slurmd           slurmd
+tool:sbatch           slurm-client
+tool:munged           munge
+tool:ip               iproute2
+tool:chromium         chromium
+"
+
+say() { printf 'set-up: %s\n' "$*" >&2; }
+fail() { local code=$1; shift; printf 'set-up: %s\n' "$@" >&2; exit "$code"; }
+
+# set_up: everything that a build of the program needs
+set_up() {
+  extend_path
+  install_packages "$build_needs"
+  install_torch
+}
+
+# set_up_tests yes|no: set_up, the tools of the tests, and their Python packages in .deps/venv;
+# yes: PyTorch among them on every machine
+set_up_tests() {
+  local oracle=$1
+  extend_path
+  install_packages "$build_needs$test_needs"
+  install_torch
+  install_venv "$oracle"
+  export PATH=$deps/venv/bin:$PATH MGPU_TEST_PYTHON=$deps/venv/bin/python
+}
+
+# extend_path: administrators' commands and an unannounced CUDA toolkit join the PATH
+extend_path() {
+  PATH=$PATH:/usr/sbin:/sbin
+  local cuda=${CUDA_HOME:-${CUDA_PATH:-/usr/local/cuda}}
+  if ! command -v nvcc >/dev/null && [[ -x $cuda/bin/nvcc ]]; then PATH=$PATH:$cuda/bin; fi
+  export PATH
+}
+
+# lacking NEEDS: the lines of NEEDS that neither dpkg nor a look around answers
+lacking() {
+  local -A installed=()
+  local status_and_name="\${db:Status-Status} \${Package}\n"
+  local probe package name
+  while read -r name; do installed[$name]=1; done < <(
+    awk '{print $2}' <<<"$1" | xargs dpkg-query -W -f="$status_and_name" 2>/dev/null |
+      sed -n 's/^installed //p')
+  while read -r probe package; do
+    [[ -z $probe || -n ${installed[$package]:-} ]] || found "$probe" || echo "$probe $package"
+  done <<<"$1"
+}
+
+# found KIND:NAME: is it here by other means, such as a cluster's modules?
+found() {
+  local name=${1#*:}
+  case $1 in
+    tool:*) command -v "$name" >/dev/null ;;
+    module:*) python3 -c "import $name" 2>/dev/null ;;
+    header:*) has_header "$name" ;;
+  esac
+}
+
+has_header() {
+  local flags=() prefix
+  for prefix in ${CMAKE_PREFIX_PATH//:/ } ${HDF5_ROOT:-} ${HDF5_DIR:-}; do
+    flags+=("-I$prefix/include")
+  done
+  printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" |
+    "${CXX:-g++}" -std=c++20 "${flags[@]}" -E -x c++ - >/dev/null 2>&1
+}
+
+# install_packages NEEDS: as root or with sudo; without both, exit 69 with what to do
+install_packages() {
+  local missing packages root=()
+  missing=$(lacking "$1")
+  [[ -n $missing ]] || return 0
+  mapfile -t packages < <(awk '{print $2}' <<<"$missing")
+  if [[ $(id -u) != 0 ]]; then
+    root=(sudo)
+    sudo -n true 2>/dev/null || { [[ -t 0 ]] && command -v sudo >/dev/null; } ||
+      list_missing "$missing"
+  fi
+  command -v apt-get >/dev/null || list_missing "$missing"
+  say "installing ${packages[*]}"
+  local get=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq
+             -o DPkg::Lock::Timeout=300)
+  local install=("${get[@]}" install -y --no-install-recommends "${packages[@]}")
+  # The package lists of a fresh machine are absent or old: fetch them when they do not serve.
+  "${install[@]}" >/dev/null 2>&1 || { "${get[@]}" update && "${install[@]}" >/dev/null; } ||
+    fail 69 "apt-get could not install ${packages[*]}"
+}
+
+list_missing() {
+  local probe package
+  say "these are missing, and there is neither root nor sudo to install them:"
+  while read -r probe package; do
+    case $probe in
+      tool:cmake | tool:ninja)
+        printf '  %-28s pip install --user %s\n' "$probe" "${probe#tool:}" ;;
+      *) printf '  %-28s apt-get install %s\n' "$probe" "$package" ;;
+    esac
+  done <<<"$1" >&2
+  fail 69 "or load the modules that bring them (module avail), and start again"
+}
+
+# shellcheck source=launch/torch.sh
+source "$top/launch/torch.sh"
+
+# install_venv yes|no: the Python packages that tests compare with and read files back by.
+# PyTorch is the wheel in .deps/python where that is whole (with a toolkit), else a download of
+# 2 GB for those who ask (yes).
+install_venv() {
+  local venv=$deps/venv list=$top/launch/requirements-test.txt decisive
+  local wheel=$deps/python torch=''
+  if [[ -e $wheel/torch/lib/libtorch_python.so ]]; then
+    torch=-rlaunch/requirements-torch.txt
+  elif [[ $1 == yes ]]; then
+    torch=torch==$torch_version
+  fi
+  decisive=$(cat "$list" "$top/launch/requirements-torch.txt")$torch$(python3 -V)
+  [[ $(cat "$venv/launch.stamp" 2>/dev/null) != "$decisive" ]] || return 0
+  say "making .deps/venv for the tests"
+  rm -rf "$venv"
+  python3 -m venv "$venv" || fail 69 "python3 cannot make a virtual environment"
+  (cd "$top" &&
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$list" ${torch:+"$torch"}) ||
+    fail 69 "pip could not install $list $torch"
+  [[ $torch != -r* ]] || echo "$wheel" >"$(echo "$venv"/lib/python3.*/site-packages)/wheel.pth"
+  printf '%s\n' "$decisive" >"$venv/launch.stamp"
+}
+
+# configure: the release preset in build/, again only when something that decides it changed
+configure() {
+  local stamp=$top/build/launch.stamp decisive
+  local arguments=(--preset release)
+  [[ -z ${Torch_DIR:-} ]] || arguments+=("-DTorch_DIR=$Torch_DIR")
+  if [[ -e $deps/python/nvidia/nccl/include/nccl.h ]]; then
+    arguments+=("-DMGPU_NCCL_INCLUDE=$deps/python/nvidia/nccl/include"
+                "-DMGPU_NCCL_LIBRARY=$deps/python/nvidia/nccl/lib/libnccl.so.2")
+  fi
+  decisive=$(printf '%s\n' "${arguments[@]}" "$CMAKE_PREFIX_PATH" "${CXX:-}" \
+                           "$(command -v nvcc cmake g++)" "$(cksum <"$top/CMakePresets.json")")
+  [[ ! -e $top/build/build.ninja || $(cat "$stamp" 2>/dev/null) != "$decisive" ]] || return 0
+  (cd "$top" && cmake "${arguments[@]}") || fail 70 "cmake could not configure the build"
+  printf '%s\n' "$decisive" >"$stamp"
+}
+
+# build [TARGET...]: everything when no target is named
+build() {
+  local targets=()
+  [[ $# == 0 ]] || targets=(--target "$@")
+  (cd "$top" && cmake --build --preset release "${targets[@]}")
+}

@@ -1,0 +1,95 @@
+# shellcheck shell=bash
+# What mgpu-run and the batch scripts in slurm/ share: when a world that ended is started again,
+# and what is said about its end. Both find the run directory in the program's own words.
+
+max_restarts=3  # in a row without progress
+failures=0      # so far without progress
+last_progress=''
+
+tell() { printf 'mgpu: %s\n' "$*" >&2; }
+
+# A command's text goes to its reader at once, and its first 64 KiB into FILE as well: the
+# banner with the run directory is among them, and a progress bar cannot fill the disk.
+copy_head() { tee -p >(head -c 65536 >"$1"); }
+
+# died CODE: did a rank die or hang (76, a signal, a lost host)? A program that was asked to
+# stop, found its input wrong or gave up by itself is not started again.
+died() { [[ $1 == 76 || ($1 -ge 129 && $1 != 130 && $1 != 143) ]]; }
+
+# run_directory FILE...: as last named in the program's output
+run_directory() { sed -n 's/^run directory  *\([^ ]*\).*/\1/p' "$@" 2>/dev/null | tail -n 1; }
+
+# progress DIR: changes when a chunk was journaled or a checkpoint published. A ledger of less
+# than 512 bytes holds no chunk: each attempt begins one.
+progress() {
+  local bytes newest
+  bytes=$(find "$1/parts" -type f -size +511c -printf '%s\n' 2>/dev/null | paste -sd+)
+  newest=$(find "$1/ckpt" -name 'step_*' -prune -printf '%f\n' 2>/dev/null | sort | tail -n 1)
+  echo "$((${bytes:-0})) $newest"
+}
+
+# may_restart DIR: after a crash; waits 1, 2, 4 s, or says that it gives up
+may_restart() {
+  local now
+  now=$1:$(progress "$1")
+  [[ $now == "$last_progress" ]] || failures=0
+  last_progress=$now
+  failures=$((failures + 1))
+  if [[ $failures -gt $max_restarts ]]; then
+    tell "giving up after $max_restarts restarts without progress"
+    return 1
+  fi
+  sleep "$((1 << (failures - 1)))"
+}
+
+tell_restart() {
+  tell "starting again on $1 ranks (restart $failures of $max_restarts without progress)"
+}
+
+# tell_asked WHAT_THEN: for a batch script, when Slurm sent it a signal
+tell_asked() { tell "Slurm asks to stop: saving, then $1"; }
+
+# wait_out PID: sets `code`. A trap that sets interrupted=yes cuts a wait short.
+wait_out() {
+  local status
+  code=''
+  while :; do
+    interrupted=no
+    wait "$1"
+    status=$?
+    [[ -n $code && $status == 127 ]] || code=$status  # 127: it had ended under the trap
+    [[ $interrupted == yes ]] || break
+  done
+}
+
+# tell_crash DIR SINCE: the crash file that was written first after the file SINCE
+tell_crash() {
+  local first
+  first=$(find "$1/crash" -name 'rank_*.txt' -size +0c -newer "$2" -printf '%T@ %p\n' 2>/dev/null |
+    sort -n | sed -n '1s/^[^ ]* //p')
+  [[ -n $first ]] || return 0
+  tell "first report of the crash ($first):"
+  sed 's/^/mgpu:   /' "$first" >&2
+}
+
+# resume_in DIR ARGUMENT...: into the array `arguments`, with DIR in place of what the caller
+# wished about resuming
+resume_in() {
+  local directory=$1 argument kept=()
+  shift
+  for argument in "$@"; do
+    [[ $argument == --resume* ]] || kept+=("$argument")
+  done
+  # shellcheck disable=SC2034
+  arguments=("${kept[@]}" "--resume=${directory:-auto}")
+}
+
+# slurm_node_answers NODE: does its slurmd accept a connection? Slurm itself takes minutes to
+# notice that a node is gone.
+slurm_node_answers() {
+  local record address port
+  record=$(scontrol show node "$1" -o) || return 1
+  address=$(sed -n 's/.* NodeAddr=\([^ ]*\).*/\1/p' <<<"$record")
+  port=$(sed -n 's/.* Port=\([0-9]*\).*/\1/p' <<<"$record")
+  timeout 3 bash -c ": >/dev/tcp/$address/${port:-6818}" 2>/dev/null
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# launch/test.sh [--oracle] [ctest arguments]
+#
+# From a bare Debian 12 machine to the tests' verdict: installs what is missing, builds, runs
+# ctest, clang-format and shellcheck. --oracle also brings PyTorch to machines without a CUDA
+# toolkit, for the tests that compare with it. Stops after 90 minutes.
+set -euo pipefail
+
+# shellcheck source=launch/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+cd "$top"
+
+oracle=no
+if [[ ${1:-} == --oracle ]]; then oracle=yes; shift; fi
+stop_after_s=5400
+failures=()
+
+# limited COMMAND...: in what is left of the 90 minutes
+limited() {
+  local left=$((stop_after_s > SECONDS ? stop_after_s - SECONDS : 1)) flags=(--kill-after=30)
+  [[ ! -t 0 ]] || flags+=(--foreground)  # so that Ctrl-C reaches the command
+  timeout "${flags[@]}" "$left" "$@"
+}
+
+# check NAME COMMAND...: a check that fails is remembered, and the others still run
+check() {
+  local name=$1
+  shift
+  echo "== $name"
+  "$@" || failures+=("$name")
+}
+
+# The CUDA half of the build must go away by itself on a machine without a toolkit.
+toolkit_hidden() {
+  local visible='' folder
+  while read -r folder; do
+    [[ -x $folder/nvcc ]] || visible+=${visible:+:}$folder
+  done < <(tr : '\n' <<<"$PATH")
+  local log=$top/build/toolkit_hidden.log
+  env -u CUDACXX -u CUDA_HOME -u CUDA_PATH PATH="$visible" \
+    cmake --preset release --fresh -B build-toolkit-hidden >"$log" 2>&1 || { cat "$log"; return 1; }
+  grep 'this build runs on the CPU only' "$log" || { tail -20 "$log"; return 1; }
+}
+
+format() {
+  git ls-files -z '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs -0 clang-format --dry-run -Werror
+}
+
+scripts() {
+  local list
+  mapfile -t list < <(git ls-files '*.sh' '*.sbatch' launch/mgpu-run .ci/run)
+  shellcheck -x "${list[@]}"
+}
+
+run_ctest() { limited ctest --test-dir build -j 2 --output-on-failure "$@"; }
+
+set_up_tests "$oracle"
+configure
+check 'clang-format' format
+check 'shellcheck' scripts
+check 'configure with the CUDA toolkit hidden' toolkit_hidden
+check 'build' limited cmake --build --preset release
+[[ " ${failures[*]} " == *' build '* ]] || check 'ctest' run_ctest "$@"
+
+if [[ ${#failures[@]} == 0 ]]; then echo "test.sh: all passed in $((SECONDS / 60)) min"; exit 0; fi
+printf 'test.sh: failed: %s\n' "${failures[@]}"
+exit 1

@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# What launch/mgpu-run promises, with the stand-in job ($MGPU_STAND_IN) in the program's place.
+set -uo pipefail
+# shellcheck source=tests/scripts/check.sh
+source "$(dirname "${BASH_SOURCE[0]}")/check.sh"
+# shellcheck source=launch/supervise.sh
+source "$top/launch/supervise.sh"
+
+stand_in=${MGPU_STAND_IN:?the path of the stand-in job}
+mgpu_run=$top/launch/mgpu-run
+
+# job NAME KEY=VALUE...: the arguments of a stand-in job with a run directory of its own
+job() { echo "$stand_in" --output "$work/$1" "${@:2}"; }
+
+# start NAME KEY=VALUE...: in the background, until it has journaled steps; sets `pid`
+start() {
+  output=$work/$1.log
+  # shellcheck disable=SC2046  # words on purpose
+  "$mgpu_run" -np 2 $(job "$@") >"$output" 2>&1 </dev/null &
+  pid=$!
+  local tries
+  for ((tries = 0; tries < 200; tries++)); do
+    [[ $(progress "$work/$1/stand_in/run") == '0 ' ]] || return 0
+    sleep 0.05
+  done
+  broken 'the job did not begin'
+}
+
+# shellcheck disable=SC2046  # words on purpose
+case_exit_code_passes_unchanged() {
+  local expected
+  for expected in 1 75 79; do
+    run "$mgpu_run" -np 2 $(job "code$expected" "exit_code=$expected")
+    code_is "$expected"
+    says_not 'starting again|mpirun'
+  done
+}
+
+# shellcheck disable=SC2046
+case_finished_job_ends_with_zero() {
+  run "$mgpu_run" -np 2 $(job short steps=3)
+  code_is 0
+  says '^finished 3 steps'
+}
+
+# shellcheck disable=SC2046
+case_killed_rank_is_named_and_the_job_finishes() {
+  run "$mgpu_run" -np 4 $(job whole steps=12 step_ms=20)
+  run "$mgpu_run" -np 4 $(job killed steps=12 step_ms=20 die_rank=2 die_step=6)
+  code_is 0
+  says '^mgpu: rank 2 on .* was killed by signal 9 \(Killed\)'
+  says '^mgpu: first report of the crash'
+  says '^attempt 2: 4 ranks from step 6'
+  cmp "$work/whole/stand_in/run/results.txt" "$work/killed/stand_in/run/results.txt" ||
+    broken 'another result than the unbroken run'
+}
+
+# shellcheck disable=SC2046
+case_gives_up_without_progress() {
+  run "$mgpu_run" -np 2 $(job again steps=9 die_rank=1 die_step=4 die_attempts=99)
+  code_is 76
+  says 'giving up after 3 restarts without progress'
+  [[ $(grep -c '^attempt' "$output") == 4 ]] || broken 'not 4 attempts'
+}
+
+# shellcheck disable=SC2046
+case_no_restart_ends_with_76() {
+  run "$mgpu_run" -np 2 --no-restart $(job once steps=9 die_rank=0 die_step=4)
+  code_is 76
+  says 'rank 0 on .* was killed by signal 9'
+  says_not 'starting again'
+}
+
+# shellcheck disable=SC2046
+case_more_ranks_than_cores_is_said() {
+  run "$mgpu_run" -np "$(($(nproc) + 1))" $(job crowd steps=2)
+  code_is 0
+  says 'cores and take turns'
+}
+
+case_signals_save() {
+  local signal
+  for signal in USR1 TERM HUP; do
+    start "$signal" steps=1000 step_ms=20
+    kill "-$signal" "$pid"
+    wait "$pid"
+    code=$?
+    code_is 75
+    says '^stopped at step'
+    says_not 'starting again'
+  done
+}
+
+case_term_has_a_deadline() {
+  MGPU_GRACE_S=1 start late steps=1000 step_ms=20
+  pkill -STOP -P "$(pgrep -P "$pid" mpirun)"
+  kill -TERM "$pid"
+  wait "$pid"
+  code=$?
+  code_is 143
+  says 'did not end within 1 s'
+}
+
+case_nothing_outlives_a_killed_launcher() {
+  start orphan steps=1000 step_ms=20
+  local mpirun tries
+  mpirun=$(pgrep -P "$pid" mpirun)
+  kill -KILL "$pid"
+  wait "$pid"
+  for ((tries = 0; tries < 100; tries++)); do
+    kill -0 "$mpirun" 2>/dev/null || return 0
+    sleep 0.1
+  done
+  broken 'mpirun still runs'
+}
+
+# shellcheck disable=SC2046
+case_ctrl_c_saves_and_twice_quits() {
+  local press=$top/tests/scripts/press_ctrl_c.py
+  run python3 "$press" 1 "$mgpu_run" -np 2 $(job one steps=1000 step_ms=20)
+  code_is 75
+  says 'saving; Ctrl-C again quits now'
+  run python3 "$press" 2 "$mgpu_run" -np 2 $(job two steps=1000 step_ms=5000)
+  code_is 130
+}
+
+# shellcheck disable=SC2046
+case_lost_host_is_left_out() {
+  export FAKE_RSH=$work/hosts OMPI_MCA_plm_rsh_agent=$top/tests/scripts/fake_rsh.sh
+  mkdir "$FAKE_RSH"
+  output=$work/lost.log
+  "$mgpu_run" -np 4 --host a:2,b:2 $(job lost steps=150 step_ms=20) >"$output" 2>&1 </dev/null &
+  pid=$!
+  local tries daemon
+  for ((tries = 0; tries < 200; tries++)); do
+    [[ $(progress "$work/lost/stand_in/run") == '0 ' ]] || break
+    sleep 0.05
+  done
+  touch "$FAKE_RSH/b.down"
+  for daemon in $(pgrep -x orted); do
+    if tr '\0' '\n' 2>/dev/null <"/proc/$daemon/environ" | grep -qx "TMPDIR=$FAKE_RSH/b"; then
+      pkill -KILL -P "$daemon"
+      kill -KILL "$daemon"
+    fi
+  done
+  wait "$pid"
+  code=$?
+  code_is 0
+  says '^mgpu: the host b no longer answers'
+  says '^attempt 2: 2 ranks from step'
+}
+
+case_wrong_command_lines() {
+  run "$mgpu_run" -np two true
+  code_is 64
+  run "$mgpu_run" -np 2
+  code_is 64
+  run "$mgpu_run" -np 2 --frobnicate true
+  code_is 64
+  run "$mgpu_run" -np 2 ./no/such/program
+  code_is 66
+  run "$mgpu_run" -np 2 --hostfile /no/such/file true
+  code_is 66
+}
+
+# shellcheck disable=SC2046
+case_mpirun_itself_may_speak() {
+  run "$mgpu_run" -np 2 --bind-to nonsense $(job nonsense)
+  code_is 1
+  says '^mpirun: .*nonsense'
+}
+
+# shellcheck disable=SC2046
+case_no_shared_memory_is_left() {
+  touch "$work/before"
+  run "$mgpu_run" -np 2 --no-restart $(job leak steps=9 die_rank=1 die_step=2)
+  code_is 76
+  local file left=()
+  mapfile -t left < <(find /dev/shm -name "vader_segment.$(hostname).*" -newer "$work/before")
+  for file in "${left[@]}"; do
+    fuser -s "$file" || broken "$file was left behind"
+  done
+}
+
+finish

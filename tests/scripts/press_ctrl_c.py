@@ -1,0 +1,39 @@
+"""press_ctrl_c.py TIMES COMMAND...: runs COMMAND in a terminal of its own and presses Ctrl-C
+TIMES, half a second apart, once the job has begun its steps. Shows what the terminal showed
+and ends with COMMAND's exit code."""
+
+import os
+import pty
+import sys
+import threading
+import time
+
+
+def press(terminal, times):
+    for _ in range(times):
+        time.sleep(0.5)
+        os.write(terminal, b"\x03")
+
+
+def main():
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execvp(sys.argv[2], sys.argv[2:])
+    shown = b""
+    begun = False
+    while True:
+        try:
+            text = os.read(terminal, 4096)
+        except OSError:  # Linux says so when the last process has closed the terminal
+            break
+        shown += text
+        if not begun and b"from step" in shown:
+            begun = True
+            threading.Thread(target=press, args=(terminal, int(sys.argv[1]))).start()
+    _, status = os.waitpid(child, 0)
+    sys.stdout.write(shown.decode(errors="replace"))
+    sys.stdout.flush()
+    sys.exit(os.waitstatus_to_exitcode(status))
+
+
+main()

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# What launch/setup.sh promises, without installing anything.
+set -uo pipefail
+# shellcheck source=tests/scripts/check.sh
+source "$(dirname "${BASH_SOURCE[0]}")/check.sh"
+
+# as_nobody SHELL TEXT: with setup.sh sourced, as a user without root or sudo
+as_nobody() {
+  local text="source '$top/launch/setup.sh'; $1"
+  if [[ $(id -u) == 0 ]]; then
+    run setpriv --reuid=65534 --regid=65534 --clear-groups bash -c "$text"
+  else
+    run bash -c "$text"
+  fi
+}
+
+case_without_root_the_missing_are_listed() {
+  as_nobody 'install_packages "
+tool:bash       bash
+tool:nonesuch   nonesuch-tools
+header:none/such.h  libnonesuch-dev
+module:nonesuch python3-nonesuch
+"'
+  code_is 69
+  says 'tool:nonesuch +apt-get install nonesuch-tools'
+  says 'header:none/such.h +apt-get install libnonesuch-dev'
+  says 'module:nonesuch +apt-get install python3-nonesuch'
+  says_not 'tool:bash'
+}
+
+case_what_is_here_by_other_means_is_enough() {
+  mkdir -p "$work/bin" "$work/prefix/include/some"
+  printf '#!/bin/sh\n' >"$work/bin/sometool"
+  chmod +x "$work/bin/sometool"
+  : >"$work/prefix/include/some/header.hpp"
+  chmod -R a+rX "$work"
+  as_nobody "export PATH=\$PATH:$work/bin CMAKE_PREFIX_PATH=$work/prefix
+install_packages '
+tool:sometool            no-such-package
+header:some/header.hpp   no-such-package-dev
+module:json              no-such-python-package
+'"
+  code_is 0
+}
+
+case_the_users_own_libtorch_is_taken() {
+  mkdir -p "$work/torch/include/ATen"
+  : >"$work/torch/include/ATen/ATen.h"
+  run env CMAKE_PREFIX_PATH="$work/torch" bash -c \
+    "source '$top/launch/setup.sh'; deps=$work/deps; install_torch"
+  code_is 0
+  [[ ! -e $work/deps ]] || broken 'something was installed beside it'
+}
+
+case_run_wants_a_number_of_ranks() {
+  run "$top/launch/run.sh" -np many
+  code_is 64
+}
+
+finish

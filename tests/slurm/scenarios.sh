@@ -1,0 +1,225 @@
+#!/usr/bin/env bash
+# scenarios.sh [--program P] [--conf C] [--result FILE] [--set KEY=VALUE] [SCENARIO ...]
+#
+# What the batch scripts promise, tried on the cluster of cluster.sh. P takes C and ends with
+# FILE in its run directory, the same however often the run was cut. Without options it is the
+# stand-in job ($MGPU_STAND_IN). C must work for about 10 s; --set adds a key to every run.
+#   finish   16 ranks on 4 nodes finish (always runs: the others compare with its FILE)
+#   rank     after a killed rank the job is started again and finishes; the rank is named
+#   node     after a killed node the job finishes on what is left; the node is named
+#   limit    before the time limit it saves and is queued again, and the second run finishes
+#   cancel   scancel ends it for good
+#   single   single_node.sbatch: a killed rank, then finished
+#   preempt  (only when named) evicted by a job of a better partition, then finished
+#   net      (only when named) a node loses its network
+# The work folder is kept when a scenario fails. Exit 77 where no cluster can be made.
+set -uo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+# shellcheck source=launch/supervise.sh
+source "$top/launch/supervise.sh"
+
+program=${MGPU_STAND_IN:-$top/build/tests/slurm/stand_in}
+conf=$here/stand_in.yaml
+result=results.txt
+keys=() scenarios=() original=("$@")
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --program) program=$(realpath "$2"); shift 2 ;;
+    --conf) conf=$(realpath "$2"); shift 2 ;;
+    --result) result=$2; shift 2 ;;
+    --set) keys+=("$2"); shift 2 ;;
+    -*) tell "unknown option $1"; exit 64 ;;
+    *) scenarios+=("$1"); shift ;;
+  esac
+done
+[[ ${#scenarios[@]} -gt 0 ]] || scenarios=(rank node limit cancel single)
+[[ -x $program ]] || { tell "there is no program $program"; exit 66; }
+[[ -n ${MGPU_IN_CLUSTER:-} ]] ||
+  MGPU_IN_CLUSTER=1 exec "$here/cluster.sh" run "${BASH_SOURCE[0]}" "${original[@]}"
+
+export MGPU_PROGRAM=$program
+work=$(mktemp -d "${TMPDIR:-/tmp}/mgpu-scenarios.XXXXXX")
+cd "$top" || exit 66
+
+# --- a job -----------------------------------------------------------------------------------
+
+# Each scenario runs in a subshell and ends with its first broken promise.
+broken() {
+  tell "BROKEN: $*"
+  sed 's/^/    /' "$log" | tail -n 60 >&2
+  exit 1
+}
+
+# within SECONDS WHAT COMMAND...: wait for COMMAND to be true
+within() {
+  local end=$((SECONDS + $1)) what=$2
+  shift 2
+  until "$@" >/dev/null 2>&1; do
+    [[ $SECONDS -lt $end ]] || broken "not within time: $what"
+    sleep 0.2
+  done
+}
+
+# submit NAME SCRIPT [SBATCH OPTION...]: sets `job` and `log`
+submit() {
+  local name=$1 script=$2
+  shift 2
+  log=$work/$name.log
+  : >"$log"
+  job=$(sbatch --parsable --cpus-per-task=1 --time=10 --output="$log" "$@" "slurm/$script" \
+    "$conf" "${keys[@]}" --name "$name" --output "$work") || broken 'sbatch refused the job'
+}
+
+state_is() {
+  [[ $(scontrol show job "$job" -o | sed -n 's/.* JobState=\([A-Z]*\).*/\1/p') == "$1" ]]
+}
+
+queued_again() { state_is PENDING && scontrol show job "$job" -o | grep -q ' Restarts=1 '; }
+
+# start_again_within SECONDS: Slurm would wait two minutes; within the second of the requeue it
+# refuses ("credential revoked")
+start_again_within() {
+  within "$1" 'the job is queued again' queued_again
+  sleep 3
+  scontrol update "JobId=$job" StartTime=now
+}
+
+# is_working: past its start, with something to lose
+is_working() {
+  local directory
+  state_is RUNNING && directory=$(run_directory "$log") && [[ -n $directory ]] &&
+    [[ $(progress "$directory") != '0 ' ]]
+}
+
+finishes_within() {
+  within "$1" 'the job completes' state_is COMPLETED
+  local directory
+  directory=$(run_directory "$log")
+  [[ -s $directory/$result ]] || broken "$directory has no $result"
+  sha256sum <"$directory/$result" >"$log.sum"
+  [[ ! -e $work/finish.log.sum ]] || cmp -s "$log.sum" "$work/finish.log.sum" ||
+    broken "$result differs from that of the unbroken run"
+}
+
+says() { grep -q "$1" "$log" || broken "the log does not say '$1'"; }
+
+# process_of_rank RANK: of this job, in this machine's process table
+process_of_rank() {
+  local folder
+  for folder in /proc/[0-9]*; do
+    [[ $(cat "$folder/comm" 2>/dev/null) == "$(basename "$program" | cut -c1-15)" ]] || continue
+    if [[ $(tr '\0' '\n' <"$folder/environ" 2>/dev/null |
+            grep -cx -e "SLURM_JOB_ID=$job" -e "PMIX_RANK=$1") == 2 ]]; then
+      echo "${folder#/proc/}"
+    fi
+  done
+}
+
+# --- the scenarios ---------------------------------------------------------------------------
+
+scenario_finish() {
+  submit finish multi_node.sbatch
+  finishes_within 120
+}
+
+scenario_rank() {
+  submit rank multi_node.sbatch
+  within 60 'the job works' is_working
+  kill -KILL "$(process_of_rank 9)"
+  finishes_within 120
+  says 'mgpu: the first to end was rank 9 on n3: Killed'
+  says 'mgpu: starting again on 16 ranks'
+}
+
+scenario_node() {
+  submit node multi_node.sbatch
+  within 60 'the job works' is_working
+  "$here/cluster.sh" kill-node n3
+  finishes_within 150
+  says 'mgpu: the node n3 is lost'
+  says 'mgpu: starting again on'
+  "$here/cluster.sh" start-node n3
+  within 60 'the node is back' node_is_idle n3
+}
+
+node_is_idle() { [[ $(sinfo -h -n "$1" -p batch -o %t) == idle ]]; }
+
+scenario_limit() {
+  submit limit multi_node.sbatch --time=2 --signal=B:USR1@90
+  within 60 'the job works' is_working
+  # Slurm looks every 30 s only: hold one rank, and so all, until it has sent the signal.
+  local held
+  held=$(process_of_rank 5)
+  kill -STOP "$held"
+  within 75 'Slurm announces the limit' grep -q 'Slurm asks to stop' "$log"
+  kill -CONT "$held"
+  start_again_within 30
+  says 'stopped'
+  finishes_within 120
+}
+
+scenario_cancel() {
+  submit cancel multi_node.sbatch
+  within 60 'the job works' is_working
+  local before
+  before=$(grep -c 'starting again' "$log")
+  scancel "$job"
+  within 30 'the job is cancelled' state_is CANCELLED
+  sleep 3
+  state_is CANCELLED || broken 'the job came back'
+  [[ $(grep -c 'starting again' "$log") == "$before" ]] || broken 'it was started again'
+}
+
+scenario_single() {
+  submit single single_node.sbatch
+  within 60 'the job works' is_working
+  kill -KILL "$(process_of_rank 2)"
+  finishes_within 120
+  says 'mgpu: rank 2 on n[1-4] was killed by signal 9 (Killed)'
+}
+
+scenario_preempt() {
+  submit preempt multi_node.sbatch
+  within 60 'the job works' is_working
+  sbatch --partition=urgent --nodes=4 --ntasks-per-node=4 --time=1 --output=/dev/null --wrap=true
+  start_again_within 90
+  finishes_within 120
+}
+
+scenario_net() {
+  submit net multi_node.sbatch
+  within 60 'the job works' is_working
+  "$here/cluster.sh" cut-net n4
+  finishes_within 240
+  says 'mgpu: the node n4 is lost'
+  "$here/cluster.sh" join-net n4
+  scontrol update NodeName=n4 State=RESUME
+  within 60 'the node is back' node_is_idle n4
+}
+
+# clear_away: what a failed scenario left must not break the next one
+clear_away() {
+  local node
+  scancel -u "$(id -un)"
+  for node in n1 n2 n3 n4; do "$here/cluster.sh" start-node "$node" 2>/dev/null; done
+  within 60 'all nodes are idle' all_idle
+}
+
+all_idle() { [[ $(sinfo -h -N -p batch -o %t | grep -c '^idle$') == 4 ]]; }
+
+failed=0
+for scenario in finish "${scenarios[@]}"; do
+  declare -F "scenario_$scenario" >/dev/null || { tell "no scenario $scenario"; exit 64; }
+  began=$SECONDS
+  if ("scenario_$scenario"); then
+    echo "scenario $scenario: passed in $((SECONDS - began)) s"
+  else
+    echo "scenario $scenario: FAILED after $((SECONDS - began)) s"
+    failed=1
+    clear_away
+  fi
+done
+if [[ $failed == 0 ]]; then rm -rf "$work"; else tell "logs are in $work"; fi
+exit "$failed"
