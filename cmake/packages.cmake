@@ -1,10 +1,12 @@
 # Every package the program links, found once. Nothing is downloaded at configure time:
 # launch/run.sh and launch/test.sh install what is missing.
 find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(simdjson REQUIRED)
+find_package(hwy REQUIRED)
 find_package(cxxopts REQUIRED)
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI REQUIRED COMPONENTS CXX)

@@ -1,16 +1,15 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/base/sha256.hpp>
 
 namespace mgpu {
 namespace {
@@ -41,33 +40,6 @@ void for_each_block(const fs::path& path, Use use) {
     use(std::string_view(block.data(), static_cast<std::size_t>(n)));
   }
 }
-
-class Sha256 {
-public:
-  Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    check(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
-  }
-  void add(std::string_view text) {
-    check(EVP_DigestUpdate(context_.get(), text.data(), text.size()) == 1);
-  }
-  std::string hex() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned length = 0;
-    check(EVP_DigestFinal_ex(context_.get(), digest.data(), &length) == 1);
-    std::string text;
-    for (unsigned i = 0; i < length; ++i) {
-      text += "0123456789abcdef"[digest[i] >> 4];
-      text += "0123456789abcdef"[digest[i] & 15];
-    }
-    return text;
-  }
-
-private:
-  static void check(bool ok) {
-    if (!ok) throw Error("OpenSSL refused SHA-256");
-  }
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-};
 
 /// Eight tables: one step of eight bytes is eight look-ups (slicing-by-8).
 std::array<std::array<std::uint32_t, 256>, 8> make_crc_tables() {

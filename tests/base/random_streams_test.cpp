@@ -1,4 +1,5 @@
 #include <set>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -50,6 +51,17 @@ TEST(RandomStreamTest, BelowStaysBelow) {
   for (std::uint64_t d = 0; d < 200; ++d)
     seen.insert(stream.below(5, d));
   EXPECT_EQ(seen, (std::set<std::uint32_t>{0, 1, 2, 3, 4}));
+}
+
+TEST(RandomStreamTest, FillingGivesTheDrawsInOrder) {
+  const RandomStream stream(0x123456789abcdef0, Purpose::source, 5, 0xfedcba9876543210);
+  for (const std::size_t size : {0U, 1U, 4U, 79U, 80U, 81U, 163U}) {
+    std::vector<std::uint32_t> words(size + 1, 7);
+    stream.fill(3, std::span(words).first(size));
+    for (std::size_t i = 0; i < size; ++i)
+      EXPECT_EQ(words[i], stream.bits(12 + i)) << "word " << i << " of " << size;
+    EXPECT_EQ(words[size], 7U) << "written past the end";
+  }
 }
 
 TEST(KeyedPermutationTest, VisitsEveryElementOnce) {

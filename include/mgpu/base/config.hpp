@@ -1,77 +1,36 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <mgpu/base/config_problem.hpp>
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/key_table.hpp>
+#include <mgpu/base/key_value.hpp>
 
 namespace mgpu {
-
-enum class KeyType {
-  integer,   // 12; no hexadecimal, exponent or underscore
-  number,    // 3e-4, finite
-  flag,      // true | false
-  text,      //
-  path,      // relative to the file that sets it (command line: to the shell)
-  choice,    // one of `choices`
-  duration,  // 30min, 24:00:00, 90 -> seconds
-  bytes,     // 48GiB, 512MiB, 1000 -> bytes
-  integers,  // [1, 3, 5]
-};
-
-/// One row of the table of keys: all that validation, --help, --print-config, --explain and the
-/// README's reference know about a key.
-struct KeySpec {
-  std::string name;              // "train.max_steps"
-  KeyType type = KeyType::text;  //
-  std::string standard;          // default, as it would stand in YAML
-  std::string text;              // one line, what it does
-  std::string unit{};            // "steps", "seconds"; "" where it has none
-  double min = -std::numeric_limits<double>::infinity();  // inclusive, numbers only
-  double max = std::numeric_limits<double>::infinity();
-  std::vector<std::string> choices{};  // of a choice; words such as "auto" or "all" accepted beside
-                                       // the type's own values
-  std::vector<std::string> aliases{};  // guide names: accepted, and noted in the banner
-  bool identity = true;  // false: does not change results.h5, so may differ when a run resumes
-};
-
-/// All keys of the program, in the order in which they are printed.
-class KeyTable {
-public:
-  /// Errors: Error when the name or an alias is there already, or the default does not parse.
-  void add(KeySpec spec);
-
-  /// nullptr when there is no such key (aliases do not count).
-  const KeySpec* find(std::string_view name) const;
-  const std::vector<KeySpec>& keys() const { return keys_; }
-
-private:
-  std::vector<KeySpec> keys_;
-};
-
-/// Where a value was given: a file and its line, the command line, or nowhere (the default).
-struct Place {
-  std::string origin;  // "conf/train.yaml", "command line, argument 3", or "" for the default
-  int line = 0;        // from 1; 0 where there is no line
-  int column = 0;      // from 1, of the value
-  std::string text;    // the whole line, for the caret
-};
 
 /// The values of one run: every key of the table has one. Getters take only names that are in
 /// the table with that type; anything else is our bug and throws Error.
 class Config {
 public:
   struct Value {
-    std::string text;                // as written, scalars unquoted
-    std::vector<std::int64_t> list;  // of `integers`
-    Place place;
+    std::string text{};                // as YAML has it, scalars unquoted: "3e-4", "[1, 3]"
+    std::vector<std::int64_t> list{};  // of `integers`, instead of `text`
+    Place place{};
   };
 
-  Config(const KeyTable& table, std::map<std::string, Value, std::less<>> values);
+  /// Keys that `values` lacks get their default. `notes`: what the banner says about how the
+  /// values were read, such as guide names.
+  ///
+  /// Memory: `table` has to outlive the config.
+  /// Errors: Error for a name that is not in the table and a value that is not of its type;
+  ///         files and arguments are checked before, by read_config().
+  Config(const KeyTable& table, std::map<std::string, Value, std::less<>> values,
+         std::vector<std::string> notes = {});
 
   std::int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
@@ -80,13 +39,21 @@ public:
   double seconds(std::string_view name) const;
   std::int64_t bytes(std::string_view name) const;
   std::vector<std::int64_t> integers(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const;
 
   /// Whether the value is this word ("auto", "all", "null") instead of one of the key's type.
   bool is(std::string_view name, std::string_view word) const;
 
+  /// The value of any key as it is printed: "3e-04", "30min", "[1, 3]".
+  std::string shown(std::string_view name) const;
+
   /// Whether a file or the command line gave the key.
   bool is_given(std::string_view name) const;
   const Place& place(std::string_view name) const;
+
+  /// "train.seed=7 (conf/a.yaml:27)" for each key that was given a value other than its default.
+  std::vector<std::string> not_default() const;
+  const std::vector<std::string>& notes() const { return notes_; }
 
   /// A failure that points at the key's value with a caret, exit 78. For rules between keys.
   Failure problem(std::string_view code, std::string_view name, std::string sentence,
@@ -99,12 +66,19 @@ public:
   std::string identity() const;
 
   const KeyTable& table() const { return *table_; }
+  const KeyValue& value(std::string_view name) const;
 
 private:
-  const Value& value(std::string_view name) const;
+  struct Entry {
+    KeyValue value;
+    Place place;
+  };
+  const Entry& entry(std::string_view name) const;
+  const KeyValue& value_of_type(std::string_view name, KeyType type) const;
 
   const KeyTable* table_;
-  std::map<std::string, Value, std::less<>> values_;
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace mgpu

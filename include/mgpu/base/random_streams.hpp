@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace mgpu {
 
@@ -66,6 +67,9 @@ public:
         {b, site_, static_cast<std::uint32_t>(sample_), static_cast<std::uint32_t>(sample_ >> 32)},
         key_);
   }
+
+  /// Draws 4 * first_block and on, as many as there are `words`, several blocks at a time.
+  void fill(std::uint32_t first_block, std::span<std::uint32_t> words) const;
 
 private:
   std::uint64_t key_;

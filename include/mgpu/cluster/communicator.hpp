@@ -1,37 +1,44 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 
 #include <mgpu/base/buffer_view.hpp>
 #include <mgpu/cluster/group.hpp>
 
+struct CUevent_st;
+
 namespace mgpu::cluster {
 
 /// How the ranks of a group move tensors: MPI on host memory, NCCL, or staged through the host.
 ///
-/// Every call returns when the data is there (for CUDA buffers: when the work that produced the
-/// buffer on the caller's stream was waited for by the implementation, the transfer has finished,
-/// and later work of any stream sees the result). One thread at a time; the thread may be another
-/// one than the main thread, MPI is initialised with MPI_THREAD_MULTIPLE.
+/// Every call returns when the data is there: the transfer has finished, and later work of any
+/// stream sees the result. For CUDA buffers a call starts after the events that wait_for() was
+/// given; whoever gives none makes sure that nothing still writes the buffers.
+/// One thread at a time; it may be another one than the main thread (MPI_THREAD_MULTIPLE), and
+/// the communicator's messages never mix with those of the group that it was made from.
 ///
 /// Ranks:  each call is collective over the group, in the same order on all ranks; `exchange`
-///         is between two ranks.
-/// Errors: Failure E4xx when a peer is lost, a deadline (comm.timeout_s) has passed or NCCL
-///         reports an asynchronous error; checked builds: ShapeError when kind, count or type
-///         differ between ranks.
+///         is between two ranks, wait_for and cancel are local.
+/// Errors: Failure E402 when a deadline (comm.timeout_s) has passed, E403 when a peer is lost or
+///         NCCL reports an asynchronous error; afterwards the communicator is dead, and each call
+///         fails. Checked builds: ShapeError when kind, count or type differ between ranks.
 class Communicator {
 public:
   Communicator() = default;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
+  Communicator(Communicator&&) = delete;
+  Communicator& operator=(Communicator&&) = delete;
   virtual ~Communicator() = default;
 
   virtual std::string_view name() const = 0;  // "mpi", "nccl", "staged"
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// In place, element by element; f32 f64 f16 bf16 i32 i64. The order of the sum is the library's.
+  /// In place, element by element; f32 f64 f16 bf16 i32 i64. The order of the sum is the
+  /// library's; all ranks end with the same bits.
   virtual void all_reduce(BufferView values, ReduceOp op) = 0;
 
   /// The root's bytes on every rank.
@@ -39,6 +46,31 @@ public:
 
   /// Sends `mine` to `peer` and receives as many bytes from it into `theirs`; both ranks call.
   virtual void exchange(BufferView mine, BufferView theirs, int peer) = 0;
+
+  /// The next call starts on the device after `produced` (see Event in device_work.hpp), which
+  /// the producing thread recorded behind the work that fills the buffer. Does not block.
+  /// Memory: the event has to live until the next call returns.
+  virtual void wait_for(CUevent_st* produced) { static_cast<void>(produced); }
+
+  /// From any thread: the pending call and all later ones throw E403 soon, without their peers.
+  /// MPI may write into the buffers of the pending call until the process ends.
+  virtual void cancel() noexcept {}
 };
+
+enum class Backend { mpi, nccl, staged };
+std::string_view name_of(Backend backend);
+
+struct CommunicatorOptions {
+  double timeout_s = 300.0;                         // a call older than this fails
+  std::size_t piece_bytes = std::size_t{64} << 20;  // of one message; memory per communicator
+};
+
+/// A communicator over the ranks of `group`, for buffers on `device`.
+///
+/// Ranks:  collective over `group`, which stays usable and independent.
+/// Errors: NotBuiltError for nccl and staged in a build without CUDA; Failure E402 when NCCL did
+///         not come up within the deadline, E403 with NCCL's own text.
+std::unique_ptr<Communicator> make_communicator(const Group& group, Backend backend, Device device,
+                                                const CommunicatorOptions& options = {});
 
 }  // namespace mgpu::cluster

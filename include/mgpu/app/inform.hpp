@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include <mgpu/app/cli.hpp>
+#include <mgpu/app/load_config.hpp>
+
+namespace mgpu::app {
+
+/// Answers what needs no run: --help, --version, --env, --explain, --print-config. Nothing when
+/// the options ask for something else. Only a rank whose `out` prints anything has to be one
+/// that speaks.
+///
+/// Ranks:  collective over the provider's group for --print-config, local otherwise.
+/// Errors: as load_config(); ConfigFailure (exit 64) for --explain of something unknown.
+std::optional<ExitCode> inform(const Options& options, const KeyTable& table,
+                               const FileProvider& files, std::ostream& out);
+
+/// The page of a key or of an error code.
+/// Errors: ConfigFailure E144 (exit 64) with the nearest key when there is no such page.
+std::string explain(const KeyTable& table, const std::string& topic);
+
+}  // namespace mgpu::app

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+
+#include <mgpu/app/cli.hpp>
+#include <mgpu/base/config.hpp>
+#include <mgpu/cluster/group.hpp>
+
+namespace mgpu::app {
+
+/// How a rank comes to the bytes of a file: one rank reads, all get the same.
+class FileProvider {
+public:
+  /// This process alone, without MPI.
+  static FileProvider alone();
+
+  /// Rank 0 of `group` reads and broadcasts. `group` has to outlive the provider.
+  static FileProvider shared(const cluster::Group& group);
+
+  /// The bytes of a file of at most a configuration's size and one byte more; "-" is standard
+  /// input.
+  ///
+  /// Ranks:  collective over the group, in the same order on every rank.
+  /// Errors: Failure E603 (exit 66), the same on every rank.
+  std::string read(const std::filesystem::path& path) const;
+
+  /// The shell's folder as the reading rank sees it. Ranks: as read().
+  std::filesystem::path working_directory() const;
+
+private:
+  using Broadcast = std::function<std::string(std::string)>;
+  FileProvider(bool reads, Broadcast broadcast);
+
+  bool reads_;
+  Broadcast broadcast_;
+};
+
+/// The configuration that the command line asks for. Every rank parses the same bytes.
+///
+/// Ranks:  collective over the provider's group.
+/// Errors: ConfigFailure with all mistakes, Failure E603; the same on every rank.
+Config load_config(const Options& options, const KeyTable& table, const FileProvider& files);
+
+/// Runs checks that throw Failure (rules between keys), and throws what they found as one.
+///
+/// Errors: the only Failure there was, or one that shows all of them.
+void check_together(std::span<const std::function<void()>> checks);
+
+}  // namespace mgpu::app

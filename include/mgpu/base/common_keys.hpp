@@ -1,0 +1,11 @@
+#pragma once
+
+#include <mgpu/base/key_table.hpp>
+
+namespace mgpu {
+
+/// The keys that belong to no module: schema, job, include, run.seed, run.deterministic,
+/// run.chunk_size, run.time_limit, log.*, report.*. Add them first: they are printed first.
+void add_common_keys(KeyTable& table);
+
+}  // namespace mgpu

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mgpu {
+
+enum class KeyType {
+  integer,   // 12; no hexadecimal, exponent or underscore
+  number,    // 3e-4, finite
+  flag,      // true | false
+  text,      //
+  path,      // relative to the file that sets it (command line: to the shell)
+  choice,    // one of `choices`
+  duration,  // 30min, 24:00:00, 90 -> seconds
+  bytes,     // 48GiB, 512MiB, 1000 -> bytes
+  integers,  // [1, 3, 5]
+  texts,     // [a, b]
+};
+
+/// "an integer", "a duration such as 90, 30min or 24:00:00": how a type is named to a user.
+std::string type_in_words(KeyType type);
+
+/// One row of the table of keys: all that validation, --help, --print-config, --explain and the
+/// README's reference know about a key.
+struct KeySpec {
+  std::string name;              // "train.max_steps"
+  KeyType type = KeyType::text;  //
+  std::string standard;          // default, as it would stand in YAML
+  std::string text;              // one line, what it does
+  std::string unit{};            // "steps", "seconds"; "" where it has none
+  double min = -std::numeric_limits<double>::infinity();  // inclusive, numbers only
+  double max = std::numeric_limits<double>::infinity();
+  std::vector<std::string> choices{};  // of a choice; words such as "auto" or "all" accepted beside
+                                       // the type's own values
+  std::vector<std::string> aliases{};  // guide names: accepted, and noted in the banner
+  bool identity = true;   // false: does not change results.h5, so may differ when a run resumes
+  bool required = false;  // true: a file or the command line has to give it
+};
+
+/// All keys of the program, in the order in which they are printed.
+class KeyTable {
+public:
+  /// Errors: Error when the name or an alias is there already, a name is also a section, or the
+  ///         default does not parse.
+  void add(KeySpec spec);
+
+  /// Reads a whole section under another name as well: ("training", "train") accepts
+  /// `training.max_steps`.
+  void add_section_alias(std::string alias, std::string section);
+
+  /// nullptr when there is no such key (aliases do not count).
+  const KeySpec* find(std::string_view name) const;
+
+  /// The key that is called so, by its own name, an alias, or through an aliased section.
+  const KeySpec* find_called(std::string_view name) const;
+
+  /// Whether keys are called "<name>.<something>".
+  bool has_section(std::string_view name) const;
+
+  /// `name` with an aliased section in front replaced by the real one.
+  std::string canonical(std::string_view name) const;
+
+  const std::vector<KeySpec>& keys() const { return keys_; }
+
+private:
+  std::vector<KeySpec> keys_;
+  std::vector<std::pair<std::string, std::string>> section_aliases_;
+};
+
+}  // namespace mgpu

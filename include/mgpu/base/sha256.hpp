@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+struct evp_md_ctx_st;
+
+namespace mgpu {
+
+/// SHA-256 of bytes that arrive in pieces. Source: FIPS 180-4 (through OpenSSL).
+class Sha256 {
+public:
+  Sha256();
+
+  void add(std::span<const std::byte> bytes);
+  void add(std::string_view text);
+
+  /// Lower-case hexadecimal; ends the digest, add() may not follow.
+  std::string hex();
+
+private:
+  struct Free {
+    void operator()(evp_md_ctx_st* context) const noexcept;
+  };
+  std::unique_ptr<evp_md_ctx_st, Free> context_;
+};
+
+}  // namespace mgpu

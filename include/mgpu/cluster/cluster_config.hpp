@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <mgpu/base/config.hpp>
+#include <mgpu/cluster/communicator.hpp>
+
+namespace mgpu::cluster {
+
+/// The keys devices.* and comm.*.
+struct ClusterConfig {
+  std::optional<std::vector<int>> gpus;  // of each node, ordinals among the visible; none: all
+  int gpus_per_model = 1;                // ranks that share one copy of the model
+  std::optional<Backend> backend;        // none: chosen by what the ranks see
+  int threads = 1;                       // compute threads of a rank
+  double memory_margin = 0.08;           // share of GPU memory that the plan keeps free
+  std::int64_t clear_cache_every = 0;    // steps; 0: never
+  double timeout_s = 300.0;              // of a collective
+  std::int64_t bucket_mb = 25;           // MiB of gradients that are reduced at a time
+};
+
+void add_cluster_keys(KeyTable& table);
+
+/// Errors: Failure E204 (exit 78) when devices.gpus is an empty list.
+ClusterConfig read_cluster_config(const Config& config);
+
+}  // namespace mgpu::cluster

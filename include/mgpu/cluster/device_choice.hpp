@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/cluster_config.hpp>
+#include <mgpu/cluster/communicator.hpp>
+#include <mgpu/cluster/topology.hpp>
+
+namespace mgpu::cluster {
+
+struct GpuInfo {
+  std::string name;                // "NVIDIA A100-SXM4-80GB"
+  std::string uuid;                // "GPU-e7b3bccd-...": the same card in every process
+  std::uint64_t memory_bytes = 0;  // installed
+};
+
+struct VisibleGpus {
+  std::vector<GpuInfo> gpus;  // by CUDA ordinal
+  std::string why_none;       // "" where there are some
+};
+
+/// The GPUs that this process may use. None without a driver, or in a build without CUDA.
+///
+/// Errors: Failure E206 (exit 69) when there are GPUs but CUDA does not work.
+VisibleGpus visible_gpus();
+
+/// What one rank sees.
+struct RankSight {
+  RankPlace place;
+  std::vector<std::string> uuids;    // of the visible GPUs, by CUDA ordinal
+  std::string why_none;              // as in VisibleGpus
+  std::string cuda_visible_devices;  // the variable; "" where it is not set
+};
+
+struct DevicePlan {
+  Backend backend = Backend::mpi;
+  std::vector<Device> devices;  // by world rank
+  std::string note;             // which backend and why, for the banner
+};
+
+/// Who computes where. A rank takes GPU (node rank modulo GPUs): this is right whether a task
+/// sees all GPUs of its node (mpirun, --gres) or only its own (--gpus-per-task).
+///
+/// Errors: Failure E201 an id of devices.gpus is out of range, E202 nccl with two ranks on one
+///         GPU, E203 no GPU where one is needed, E205 more ids than ranks of a node. All exit 69.
+DevicePlan plan_devices(std::span<const RankSight> ranks, const ClusterConfig& config);
+
+struct DeviceChoice {
+  DevicePlan plan;  // the same on all ranks
+  Device device;    // of this rank
+  GpuInfo gpu;      // of this rank; empty on the CPU
+};
+
+/// Looks at this rank's GPUs and plans with all others.
+///
+/// Ranks:  collective over the topology's world.
+/// Errors: those of plan_devices and visible_gpus, on every rank.
+DeviceChoice choose_device(const Topology& topology, const ClusterConfig& config);
+
+}  // namespace mgpu::cluster

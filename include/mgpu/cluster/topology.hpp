@@ -1,0 +1,57 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/group.hpp>
+
+namespace mgpu::cluster {
+
+/// Where a rank sits. Never taken from SLURM_*: under mpirun those describe the launcher.
+struct RankPlace {
+  int node_index = 0;  // nodes in the order of their lowest rank
+  int node_rank = 0;   // rank among the ranks of the node
+  std::string host;
+};
+
+/// Who works with whom: the ranks of a node, the ranks that share a model, and their leaders.
+///
+/// MGPU_RANKS_PER_NODE=k lets every k consecutive ranks believe that they are a node (for tests).
+///
+/// Ranks:  made collectively over `world`, which has to outlive it.
+/// Errors: Failure E121 (exit 78) when the ranks cannot be split into models of
+///         `gpus_per_model`; E213 (exit 64) when MGPU_RANKS_PER_NODE is not a positive number.
+class Topology {
+public:
+  Topology(const Group& world, int gpus_per_model);
+
+  const Group& world() const { return *world_; }
+  const Group& node() const { return node_; }
+
+  /// `gpus_per_model` consecutive ranks: one copy of a model.
+  const Group& model_group() const { return model_group_; }
+
+  /// The ranks that hold the same part of each copy, by group: gradients are summed over them.
+  /// Seen from a leader these are the leaders.
+  const Group& across_groups() const { return across_groups_; }
+
+  int num_nodes() const { return num_nodes_; }
+  int num_groups() const { return across_groups_.size(); }
+  int group_index() const { return across_groups_.rank(); }
+  bool is_leader() const { return model_group_.rank() == 0; }
+
+  /// Of every rank, by world rank.
+  std::span<const RankPlace> places() const { return places_; }
+  const RankPlace& place() const { return places_[static_cast<std::size_t>(world_->rank())]; }
+
+private:
+  const Group* world_;
+  Group node_;
+  Group model_group_;
+  Group across_groups_;
+  int num_nodes_ = 1;
+  std::vector<RankPlace> places_;
+};
+
+}  // namespace mgpu::cluster

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/base/buffer_view.hpp>
+#include <mgpu/base/config.hpp>
+#include <mgpu/base/phase_clock.hpp>
+#include <mgpu/base/sinks.hpp>
+#include <mgpu/base/soft_stop.hpp>
+#include <mgpu/cluster/cluster_config.hpp>
+#include <mgpu/cluster/communicator.hpp>
+#include <mgpu/cluster/topology.hpp>
+#include <mgpu/report/banner.hpp>
+#include <mgpu/report/summary.hpp>
+#include <mgpu/report/train_report.hpp>
+#include <mgpu/store/chunk_journal.hpp>
+#include <mgpu/store/run_directory.hpp>
+#include <mgpu/store/store_config.hpp>
+
+namespace mgpu::jobs {
+
+/// What a job works with; made by the program, alive until the job returns.
+struct RunContext {
+  const Config& config;
+  const cluster::ClusterConfig& cluster;
+  const store::StoreConfig& store;
+  const cluster::Topology& topology;
+  cluster::Communicator& communicator;  // over the ranks that hold the same part of a model
+  Device device;                        // of this rank
+  store::RunDirectory& directory;
+  store::ChunkJournal& journal;
+  SoftStop& stop;
+  PhaseClock& clock;
+  EventSink& log;       // rank 0: screen, run.log, events.jsonl; the others: their rank log
+  ScalarSink& scalars;  // TensorBoard on rank 0, nothing elsewhere
+  std::function<void(const report::Facts&)> announce;  // banner block; rank 0 prints it
+};
+
+/// How a job ended and what it has to show; the program makes the end table, summary.json and
+/// the report of it.
+struct JobOutcome {
+  ExitCode exit = ExitCode::done;
+  std::int64_t done = 0;   // steps
+  std::int64_t total = 0;  //
+  std::int64_t steps_here = 0;          // of this attempt
+  std::int64_t samples_per_step = 0;    //
+  std::string result;                   // one line
+  std::vector<report::Result> results;  // numbers
+  std::vector<std::pair<std::string, std::string>> remarks;  // phase, what it did
+  report::TrainPictures pictures;
+};
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <mgpu/data/history.hpp>
+#include <mgpu/jobs/train_evaluate.hpp>
+#include <mgpu/jobs/train_state.hpp>
+
+namespace mgpu::jobs {
+
+/// Writes results.h5: /run, /metrics/train, /metrics/eval, /samples; then reads the samples back.
+///
+/// Ranks:  collective over the world. Errors: those of seal() and read_table().
+EvaluationResult seal_results(RunContext& run, const data::Environment& environment,
+                              const FinalEvaluation& evaluation, const TrainCurves& curves,
+                              std::int64_t steps);
+
+/// What a finished training is judged by.
+struct TrainVerdict {
+  const data::Environment& environment;
+  const data::HistorySet& histories;  // of the source
+  const EvaluationGrid& grid;
+  const EvaluationResult& result;
+  const TrainCurves& curves;
+};
+
+/// Numbers and pictures of the training, for the end table, summary.json and report.html.
+void show_results(const TrainVerdict& verdict, JobOutcome& outcome);
+
+}  // namespace mgpu::jobs

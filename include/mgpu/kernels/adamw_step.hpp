@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+
+struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+
+namespace mgpu::kernels {
+
+struct AdamwArgs {
+  float* weights;      // [count] updated
+  const float* grads;  // [count]
+  float* m;            // [count] first moment, updated
+  float* v;            // [count] second moment, updated
+  std::size_t count;
+  float learning_rate;
+  float beta1;
+  float beta2;
+  float epsilon;
+  float weight_decay;  // 0 for spans without decay
+  float grad_scale;    // multiplies each gradient first: clipping, mean, loss scale
+  float correction1;   // 1 - beta1^t
+  float correction2;   // 1 - beta2^t
+};
+
+/// One AdamW update of a span. With g = grad_scale * grads:
+/// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
+/// w = w (1 - lr decay) - lr (m / correction1) / (sqrt(v / correction2) + epsilon).
+///
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda).
+/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the
+///         work is done.
+/// Source: Loshchilov and Hutter, ICLR 2019, algorithm 2.
+namespace cpu {
+void adamw_step(const AdamwArgs& args);
+}
+namespace cuda {
+void adamw_step(const AdamwArgs& args, CUstream_st* stream);
+}
+
+}  // namespace mgpu::kernels

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+
+struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+
+namespace mgpu::kernels {
+
+struct AddIntoArgs {
+  float* sum;      // [count] updated
+  const float* x;  // [count]
+  std::size_t count;
+};
+
+/// sum += x, one rounding per element.
+///
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda).
+/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the
+///         work is done.
+namespace cpu {
+void add_into(const AddIntoArgs& args);
+}
+namespace cuda {
+void add_into(const AddIntoArgs& args, CUstream_st* stream);
+}
+
+}  // namespace mgpu::kernels

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <mgpu/kernels/dropout.hpp>
+
+struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+
+// Shapes in this header: B = samples, T = tokens, H = heads, C = width of a head.
+namespace mgpu::kernels {
+
+inline constexpr std::size_t kMaxHeadDim = 64;
+
+/// Dropout number of the probability of key k for query q in head h:
+/// (q * H + h) * kAttentionPitch + k. Longer than any sequence, so that a mask does not depend
+/// on how long the batch is.
+inline constexpr std::size_t kAttentionPitch = 1 << 14;
+
+struct CausalAttentionArgs {
+  const float* qkv;             // [B, T, 3, H, C] queries, keys, values
+  const std::int64_t* samples;  // [B] as in DropoutArgs; nullptr when nothing is dropped
+  float* out;                   // [B, T, H, C] written
+  float* log_sums;              // [B, H, T] written: log sum exp of the scores, for backward
+  std::size_t rows;             // B
+  std::size_t tokens;           // T <= kAttentionPitch
+  std::size_t heads;            // H
+  std::size_t head_dim;         // C <= kMaxHeadDim
+  DropoutSite dropout;          // threshold 0: keep all
+};
+
+struct CausalAttentionGradArgs {
+  CausalAttentionArgs forward;  // of the forward call; out and log_sums are read
+  const float* grad_out;        // [B, T, H, C]
+  float* grad_qkv;              // [B, T, 3, H, C] written
+};
+
+/// out = dropout(softmax(Q K^T / sqrt(C), keys up to the query)) V, never more than a few rows
+/// of probabilities in memory; backward makes them again from log_sums.
+///
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates a few
+///         hundred kB per call.
+/// Errors: ShapeError when T or C are too large; cuda also LibraryError, and NotBuiltError in a
+///         build without CUDA. cuda returns before the work is done.
+/// Source: Dao et al., FlashAttention, NeurIPS 2022; one pass per row of keys in cache.
+namespace cpu {
+void causal_attention(const CausalAttentionArgs& args);
+void causal_attention_grad(const CausalAttentionGradArgs& args);
+}  // namespace cpu
+namespace cuda {
+void causal_attention(const CausalAttentionArgs& args, CUstream_st* stream);
+void causal_attention_grad(const CausalAttentionGradArgs& args, CUstream_st* stream);
+}  // namespace cuda
+
+}  // namespace mgpu::kernels

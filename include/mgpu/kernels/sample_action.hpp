@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+
+// Shapes in this header: N = rows, A = classes (actions).
+namespace mgpu::kernels {
+
+/// The row has no distribution to sample from: a NaN, a +infinity, or only -infinity.
+inline constexpr std::int64_t kNoAction = -1;
+
+struct SampleActionArgs {
+  const float* logits;    // [N, A]; -infinity is a class of probability 0
+  const float* uniforms;  // [N] in [0, 1)
+  std::int64_t* actions;  // [N] written
+  std::size_t rows;       // N
+  std::size_t classes;    // A
+};
+
+/// Draws from softmax(logits): the first class whose cumulative probability exceeds the
+/// uniform. Never a class of probability 0. Equal logits are equally likely.
+///
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda).
+/// Errors: ShapeError when A = 0 and N > 0; cuda also LibraryError, and NotBuiltError in a
+///         build without CUDA. cuda returns before the work is done.
+/// Source: inverse transform sampling; sums in double.
+namespace cpu {
+void sample_action(const SampleActionArgs& args);
+}
+namespace cuda {
+void sample_action(const SampleActionArgs& args, CUstream_st* stream);
+}
+
+}  // namespace mgpu::kernels

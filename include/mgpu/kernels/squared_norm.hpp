@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+
+struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+
+namespace mgpu::kernels {
+
+/// Elements whose squares are summed first; the block sums are then added in order, so the
+/// result does not depend on the launch or on the load of the machine.
+inline constexpr std::size_t kNormBlock = 4096;
+
+struct SquaredNormArgs {
+  const float* x;      // [count]
+  std::size_t count;   // 0 gives 0
+  double* block_sums;  // [ceil(count / kNormBlock)] scratch
+  double* out;         // [1]
+};
+
+/// out = sum of x^2 in double. Infinity or NaN in x, and nothing else, makes it not finite.
+///
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda).
+/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the
+///         work is done.
+namespace cpu {
+void squared_norm(const SquaredNormArgs& args);
+}
+namespace cuda {
+void squared_norm(const SquaredNormArgs& args, CUstream_st* stream);
+}
+
+}  // namespace mgpu::kernels

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/base/buffer_view.hpp>
+
+namespace mgpu::report {
+
+/// Who we are and where the run goes: known before anything is loaded, so printed first.
+struct Opening {
+  std::string version;               // "0.1.0"
+  std::string git;                   // "4f2c1e9, clean"; "" when unknown
+  std::string job;                   // "train"
+  std::vector<std::string> sources;  // config, then overlays
+  int overrides = 0;                 // keys given on the command line
+  std::string run_directory;         // absolute
+  std::string latest;                // "outputs/train_ad/latest"; "" for none
+  std::string machine;               // "2 nodes x 4 A100-SXM4-80GB; driver 570.86, CUDA 13.0, ..."
+  std::string per_rank;              // "8 cores and 1 NUMA node per rank"
+  DeviceKind device = DeviceKind::cpu;
+  struct Node {
+    std::string host;
+    std::vector<int> ranks;    // world ranks, ascending
+    std::vector<int> devices;  // of each rank: GPU index on its node; empty on the CPU
+  };
+  std::vector<Node> nodes;
+};
+std::string opening_lines(const Opening& opening);
+
+/// The block of guide 001, word for word.
+struct TrainingBlock {
+  int processes = 1;
+  DeviceKind device = DeviceKind::cpu;
+  std::string mixed_precision = "no";
+  std::int64_t gradient_accumulation_steps = 1;
+};
+std::string training_block(const TrainingBlock& block);
+
+/// The block of guide 004: which GPUs each model copy gets.
+struct WorkerBlock {
+  struct Worker {
+    std::string host;  // printed when there are several nodes
+    std::vector<int> gpus;
+  };
+  std::string title;      // "Multi-GPU Teacher Logits Generation"
+  std::vector<int> gpus;  // of one node, as --gpus lists them
+  int nodes = 1;
+  int gpus_per_model = 1;
+  std::vector<Worker> workers;
+};
+std::string worker_block(const WorkerBlock& block);
+
+/// The numbers of a run, before it starts.
+struct Facts {
+  struct Batch {
+    std::int64_t per_pass = 0;  // samples of one rank in one pass; 0: leave the line out
+    std::int64_t passes = 1;
+    std::int64_t copies = 1;  // of the model
+    std::int64_t global = 0;  // samples per optimizer step
+    std::int64_t steps = 0;   // of the job
+  };
+  struct Setting {
+    std::string key;
+    std::string value;
+    std::string source;  // "conf/train_ad.yaml:27", "command line"
+  };
+  struct Alias {
+    std::string given;  // the guide's name
+    std::string key;    // ours
+    std::string note;   // "counts all ranks"; "" for none
+  };
+  DeviceKind device = DeviceKind::cpu;
+  Batch batch;
+  std::string memory;  // "plan 2.1 of 79.3 GiB per GPU (weights 0.0, ...)"; "" for none
+  std::string data;    // "412,300 histories, 8 shards of 51,537 or 51,538; nothing dropped"
+  std::vector<Setting> not_default;
+  std::vector<Alias> aliases;
+};
+std::string fact_lines(const Facts& facts);
+
+/// "start-up       MPI 0.3 s  devices 0.6 s   total 6.6 s"; `total_s` since exec.
+std::string start_up_line(const std::vector<std::pair<std::string, double>>& parts, double total_s);
+
+}  // namespace mgpu::report

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/phase_clock.hpp>
+#include <mgpu/cluster/group.hpp>
+
+namespace mgpu::report {
+
+/// Where one rank's time went, thinned for the gather: the time line is cut into equal bins.
+struct RankPhases {
+  std::map<std::string, double> seconds;             // phase -> seconds
+  double wall_s = 0.0;                               // sum of the above
+  std::map<std::string, std::vector<float>> shares;  // phase -> share of each bin, 0 to 1
+};
+
+/// The phases of all ranks, over one common time axis.
+struct PhaseTable {
+  std::vector<std::string> phases;  // in order of first use, rank 0 first
+  std::vector<RankPhases> ranks;
+  double wall_s = 0.0;  // longest of the ranks; the bins divide it
+};
+
+/// What the clocks of all ranks say, on rank 0; an empty table elsewhere.
+///
+/// Ranks:  collective over `group`.
+PhaseTable gather_phases(const cluster::Group& group, const PhaseClock& clock);
+
+/// One line of the end table; "other" comes last.
+struct PhaseRow {
+  std::string phase;
+  double mean_s = 0.0;  // over ranks
+  double share = 0.0;   // of the wall time; all rows together make 1
+  double min_s = 0.0;
+  double max_s = 0.0;
+  int max_rank = 0;
+  int ranks_in_it = 0;  // that spent any time in it
+};
+std::vector<PhaseRow> phase_rows(const PhaseTable& table);
+
+}  // namespace mgpu::report

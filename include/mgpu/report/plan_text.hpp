@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/buffer_view.hpp>
+
+namespace mgpu::report {
+
+/// What --plan answers before anything starts: who does what, will it fit, how long.
+struct Plan {
+  /// Where a number comes from.
+  enum class Source { measured, table, guess };
+
+  struct Share {
+    std::string who;         // "rank 0", "worker 2 (GPUs 4,5)"
+    std::string where;       // "node01:GPU 0", "node01"
+    std::int64_t first = 0;  // ids [first, first + count)
+    std::int64_t count = 0;
+  };
+  struct Memory {
+    std::string what;  // "weights", "gradients", "optimizer", "activations", ...
+    std::uint64_t bytes = 0;
+  };
+  struct Time {
+    std::string what;  // a phase
+    double seconds = 0.0;
+    Source source = Source::guess;
+    std::string basis{};  // "8 steps on this machine", "A100, performance table"
+  };
+  struct Traffic {
+    std::string link;  // "inside node01", "node01-node02"
+    std::uint64_t bytes_per_step = 0;
+  };
+  struct Limit {
+    std::string what;    // "GPU memory", "disk in outputs/"
+    double used = 0.0;   // share of what there is
+    std::string detail;  // "2.1 of 79.3 GiB"
+    std::string key;     // that changes it
+  };
+
+  std::string name;
+  std::string machine;  // "2 nodes x 4 A100-SXM4-80GB"
+  DeviceKind device = DeviceKind::cpu;
+  int ranks = 1;
+  std::string unit = "samples";  // what the ids count
+  std::vector<Share> shares;
+  std::vector<Memory> memory;    // of the fullest rank
+  std::uint64_t card_bytes = 0;  // memory of its GPU, or its part of the host; 0: unknown
+  std::vector<Time> times;
+  std::vector<Traffic> traffic{};
+  std::vector<Limit> limits;  // any order
+};
+
+/// Tables for a person: shares (the middle folded beyond 12), memory with bars, time with the
+/// source of each number, traffic, the three tightest limits.
+std::string plan_text(const Plan& plan, bool utf8 = false);
+
+/// Everything, unfolded: --plan=json.
+std::string plan_json(const Plan& plan);
+
+}  // namespace mgpu::report

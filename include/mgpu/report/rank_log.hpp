@@ -1,0 +1,64 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/report/event_log.hpp>
+
+namespace mgpu::report {
+
+/// Who writes a rank's log.
+struct RankIdentity {
+  int rank = 0;
+  int ranks = 1;
+  int worker = 0;  // group, from 0: the guides' "Worker 2/4"
+  int workers = 1;
+  std::string host;
+  std::string visible_devices;  // CUDA_VISIBLE_DEVICES; "" when it is not set
+  std::string device;           // "cuda:0 GPU-e7b3bccd", "cpu"
+};
+
+/// logs/rank_NN.log: what one rank did and saw, INFO and above ("debug" with -v).
+/// Remembers its warnings until they are gathered.
+class RankLog : public EventSink {
+public:
+  /// Writes the header. Errors: Failure E601, E602.
+  RankLog(const fs::path& folder, const RankIdentity& who, Verbosity verbosity = Verbosity::normal,
+          ReportClock clock = ReportClock::real());
+
+  /// Never throws for a full disk: see LineFile.
+  void event(const Event& event) override;
+
+  /// Fields of the "warn" events since the last call, as event_fields() writes them.
+  std::vector<std::string> take_warnings();
+
+  void check() const { file_.check(); }
+
+private:
+  LineFile file_;
+  Verbosity verbosity_;
+  ReportClock clock_;
+  std::vector<std::string> warnings_;
+};
+
+/// "rank_05.log"; wide enough for the highest rank.
+std::string rank_log_name(int rank, int ranks);
+
+/// One warning and the ranks that gave it.
+struct SharedWarning {
+  std::string text;
+  std::vector<int> ranks;  // ascending
+
+  /// A "warn" event: "ranks 0-3,5: text".
+  Event as_event() const;
+};
+
+/// Equal warnings of different ranks become one, in order of the lowest rank and its order; on
+/// rank 0, empty elsewhere.
+///
+/// Ranks:  collective over `group`: call it at boundaries (evaluation, checkpoint, end).
+std::vector<SharedWarning> gather_warnings(const cluster::Group& group,
+                                           const std::vector<std::string>& mine);
+
+}  // namespace mgpu::report

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/buffer_view.hpp>
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/report/notes.hpp>
+#include <mgpu/report/phases.hpp>
+
+namespace mgpu::report {
+
+enum class Outcome { done, incomplete, stopped, failed };
+
+/// A final number: what the Result line, summary.json and the report show.
+struct Result {
+  std::string key;    // "eval_return_last_episode"
+  std::string label;  // "return in the last episode"
+  double value = 0.0;
+  std::string unit{};  // "" for none
+  int decimals = 1;    // as a person reads it
+
+  std::string text() const;  // "14.5" or "14.5 steps"
+};
+
+/// All that is known at the end of a run. The end table, summary.json and report.html are three
+/// views of it, so that no number can differ between them.
+struct RunSummary {
+  static constexpr int kSchema = 1;
+
+  struct GpuMemory {
+    int rank = 0;
+    std::string host;
+    std::uint64_t allocated = 0;  // bytes: peaks of the run
+    std::uint64_t reserved = 0;
+    std::uint64_t total = 0;
+  };
+
+  // Who.
+  std::string name;
+  std::string job;
+  std::string version;
+  std::string started;  // UTC
+  std::string ended;
+  std::string host;
+  DeviceKind device = DeviceKind::cpu;
+  int ranks = 1;
+  int nodes = 1;
+
+  // How it went.
+  Outcome outcome = Outcome::done;
+  ExitCode exit = ExitCode::done;
+  std::string error_code;      // "E402" of a failed run
+  std::string error;           // its sentence
+  std::string resume_command;  // of a stopped run
+  std::int64_t done = 0;
+  std::int64_t total = 0;
+  std::string unit = "steps";  // of done and total
+
+  // Where the time and the memory went.
+  double wall_s = 0.0;
+  std::vector<PhaseRow> phases;
+  std::map<std::string, std::string> remarks;  // phase -> "50 saved, 2 kept"
+  double steps_per_second = 0.0;               // 0: not printed
+  double samples_per_second = 0.0;
+  std::optional<double> gpu_utilization;  // share
+  std::vector<GpuMemory> gpus;
+  std::vector<std::uint64_t> host_peak_bytes;  // of each rank
+
+  // What came out.
+  std::string result;  // one line
+  std::vector<Result> results;
+  std::map<std::string, std::vector<double>> series;  // short curves: "return_per_episode/late"
+  std::vector<Note> notes;
+
+  // Where to go from here.
+  std::string report_file;
+  std::string results_file;
+  std::string tensorboard_folder;
+  std::string again_command;
+};
+
+const char* word_of(Outcome outcome);
+
+/// The outcome that an exit code means.
+Outcome outcome_of(ExitCode exit);
+
+/// Pretty JSON with schema, status, exit_code, and a member for each field above; NaN is null.
+std::string summary_json(const RunSummary& summary);
+
+/// Errors: Failure E601, E602.
+void write_summary(const fs::path& path, const RunSummary& summary);
+
+}  // namespace mgpu::report

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <mgpu/report/phases.hpp>
+#include <mgpu/report/summary.hpp>
+#include <mgpu/report/svg.hpp>
+
+namespace mgpu::report {
+
+/// Numbers over an axis.
+struct Curve {
+  std::vector<double> x;
+  std::vector<double> y;  // as long as x; what is not finite leaves a gap
+
+  bool empty() const { return x.empty(); }
+};
+
+/// At most `count` points: the mean of equal stretches of x.
+Curve thinned(const Curve& curve, std::size_t count);
+
+/// A curve as it is drawn.
+struct DrawnCurve {
+  std::string label;  // stands at its right end
+  Curve curve;
+  std::string css;            // palette entry: "c1" to "c6", "ref"
+  bool dots = false;          // a dot at each point, which says its value on hover
+  bool emphasis = false;      // thick
+  bool dashed = false;        //
+  std::vector<double> low{};  // band around it: as long as the curve, or empty
+  std::vector<double> high{};
+  std::string key{};  // JSON pointer of the last value, which the label then shows
+};
+
+/// A horizontal line to compare with.
+struct Level {
+  std::string label;
+  double value = 0.0;
+};
+
+struct LineChart {
+  std::string title;  // for screen readers
+  std::string x_label;
+  std::string y_label;
+  double width = 1040;
+  double height = 400;
+  double label_width = 190;  // room for labels on the right
+  std::vector<DrawnCurve> curves;
+  std::vector<Level> levels{};
+  Curve backdrop{};  // filled behind the curves, on a scale of its own
+  std::string backdrop_label{};
+  bool from_zero = false;  // y axis
+  bool whole_x = false;    // a tick at each integer
+  int label_decimals = 1;  // of the values beside the curves' labels
+};
+std::string svg_line_chart(const LineChart& chart);
+
+/// Ranks over time, one row each: how much of every moment went into which phase. Waiting (for
+/// data, exposed communication) is red.
+std::string svg_timeline(const PhaseTable& table);
+
+/// The palette entry of a phase: "ph-wait" for waiting, others by name, then in turn.
+std::string phase_css(const std::string& phase, std::size_t index);
+
+/// Bars of allocated and reserved memory against each card.
+std::string svg_memory(const std::vector<RunSummary::GpuMemory>& gpus);
+
+/// One episode on the grid.
+struct GridPath {
+  std::vector<std::pair<int, int>> cells;  // visited, start first
+  std::pair<int, int> goal;
+  int grid = 9;
+  std::string title;
+};
+/// Small multiple: the path darkens with time; the goal is a ring, the start a hollow dot.
+std::string svg_grid_path(const GridPath& path);
+
+}  // namespace mgpu::report

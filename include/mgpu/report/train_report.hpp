@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/report/html_report.hpp>
+#include <mgpu/report/svg_chart.hpp>
+
+namespace mgpu::report {
+
+/// What job train shows of Algorithm Distillation: returns inside the context, curves over
+/// steps, and paths. Empty members are left out of the page.
+struct TrainPictures {
+  /// Mean return of each episode of a context, goals never trained on; index 0 is episode 1.
+  struct PerEpisode {
+    std::vector<double> late;       // newest weights
+    std::vector<double> late_low;   // band around it (standard deviation, interval); may be empty
+    std::vector<double> late_high;  //
+    std::string band;               // what the band is: "10 to 90 % of the goals"
+    std::int64_t late_step = 0;
+    std::vector<double> early;  // an early checkpoint
+    std::int64_t early_step = 0;
+    std::vector<double> source;         // the algorithm whose histories were distilled
+    std::vector<double> hide_rewards;   // control: must stay at the bottom
+    std::vector<double> clear_context;  // control: must not rise
+    double random = 0.0;                // a uniform policy
+    double optimum = 0.0;               // the best possible on these goals; 0: unknown
+  };
+  struct Walk {
+    std::pair<int, int> goal;
+    std::vector<std::pair<int, int>> first;  // cells of the first episode, start included
+    std::vector<std::pair<int, int>> last;
+    double first_return = 0.0;
+    double last_return = 0.0;
+  };
+
+  PerEpisode episodes;
+  int last_episode = 8;  // number of the episode that Walk::last shows
+  Curve train_loss;
+  Curve eval_loss;
+  Curve eval_return;  // mean over all episodes, by step
+  Curve learning_rate;
+  int grid = 9;
+  std::vector<Walk> walks;
+};
+
+/// Puts the short curves into summary.series and the first and last return into
+/// summary.results, where the report and readers of summary.json find them.
+void record_pictures(const TrainPictures& pictures, RunSummary& summary);
+
+/// One sentence of result; says so where the return did not rise.
+std::string train_headline(const TrainPictures& pictures, const RunSummary& summary);
+
+/// The page of job train. Call record_pictures() on the summary first.
+HtmlReport train_report(const TrainPictures& pictures, const RunSummary& summary, PhaseTable phases,
+                        std::vector<std::pair<std::string, std::string>> provenance);
+
+}  // namespace mgpu::report

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/store/chunk_journal.hpp>
+
+namespace mgpu::schedule {
+
+/// Consecutive samples that are worked on together: the unit of batching, journal and resume.
+struct Chunk {
+  std::uint64_t index = 0;
+  std::int64_t first = 0;  // global id of its first sample
+  std::int64_t count = 0;
+};
+
+/// One loop over the chunks of a data set.
+struct ChunkPhase {
+  std::string name;            // "histories", for messages
+  std::uint32_t id = 0;        // in the journal
+  std::int64_t samples = 0;    //
+  std::int64_t chunk_rows = 32;
+};
+
+/// What the loop asks its surroundings.
+struct ChunkHooks {
+  /// The journal payload of a chunk; may not communicate.
+  std::function<std::vector<std::byte>(const Chunk&)> work;
+  /// Looked at between chunks: true ends this rank's loop.
+  std::function<bool()> stop_asked;
+  /// Called after each chunk of this rank with its number of samples.
+  std::function<void(std::int64_t samples)> finished;
+};
+
+/// The chunks that are not in `done` (ascending), ascending.
+std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::uint64_t> done);
+
+/// The contiguous share of one of `parts`; the remainder goes to the first ones.
+/// Source: guide 002, "data distribution".
+std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int parts);
+
+/// Works on all chunks that the journal lacks, each rank on its share, and commits the journal.
+/// Returns whether the phase is complete; false means that a stop was asked for.
+///
+/// What a chunk holds never depends on who worked on it, so any number of ranks may resume.
+///
+/// Ranks:  collective over `group`.
+/// Errors: the failure of the lowest failing rank on all ranks, one chunk later at most; what
+///         the journal had synced before stays.
+bool run_chunks(const ChunkPhase& phase, const cluster::Group& group,
+                store::ChunkJournal& journal, const ChunkHooks& hooks);
+
+}  // namespace mgpu::schedule

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace mgpu::store {
+
+/// The newest checkpoint format that this program writes and reads; it reads all older ones.
+inline constexpr std::int64_t kCheckpointFormat = 1;
+
+using StateValue = std::variant<std::int64_t, double, std::string>;
+
+/// What a checkpoint holds beside its tensors: state.json. Numbers come back bit for bit, with
+/// their type; infinities and NaN too.
+struct CheckpointState {
+  std::int64_t step = 0;              // optimizer steps done, >= 0
+  std::int64_t consumed_samples = 0;  // position in the order of the data
+  std::optional<double> best_metric;  // best so far, none before the first evaluation
+  std::map<std::string, StateValue> values;
+
+  friend bool operator==(const CheckpointState&, const CheckpointState&) = default;
+};
+
+/// Errors: Error when a text is not UTF-8.
+std::string to_json(const CheckpointState& state);
+
+/// Errors: Error with the reason when `text` is not the state of format 1.
+CheckpointState state_from_json(std::string_view text);
+
+}  // namespace mgpu::store

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/store/table.hpp>
+
+namespace mgpu::store {
+
+/// One number column in host memory.
+struct ReadColumn {
+  ColumnSpec spec;
+  std::vector<std::byte> bytes;  // [rows, width], little-endian
+
+  /// The values. Errors: Error when the column has another type.
+  template <class T>
+  std::span<const T> values() const {
+    if (column_type<T>() != spec.type) {
+      throw Error("column '" + spec.name + "' is " + std::string(name_of(spec.type)));
+    }
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+};
+
+struct ReadTable {
+  std::int64_t rows = 0;
+  std::int64_t missing_rows = 0;  // of all tables of a partial file
+  std::vector<ReadColumn> columns;
+
+  /// Errors: Failure E605 (exit 65) when the file has no such column.
+  const ReadColumn& column(std::string_view name) const;
+};
+
+/// The number columns of one table of an HDF5 file, on every rank; texts are left out.
+///
+/// Rank 0 reads, the others get it by broadcast. Nothing in the file is trusted: types, shapes,
+/// lengths, links and sizes are checked, and the CRC-32C where the file carries it.
+///
+/// Memory: the columns, on every rank.
+/// Ranks:  collective.
+/// Errors: the same Failure on all ranks: E603 (exit 66, missing), E605 (exit 65, not a table
+///         that this program reads), E604 (exit 80, the bytes are not what was written).
+ReadTable read_table(const cluster::Group& group, const std::filesystem::path& path,
+                     const std::string& table);
+
+}  // namespace mgpu::store

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/cluster/group.hpp>
+
+namespace mgpu::store {
+
+/// Where one rank runs; each rank brings its own.
+struct RankFacts {
+  std::string host;
+  std::string gpu_uuid;  // "" on the CPU
+  std::string gpu_pci;   // "" on the CPU
+  int numa_node = -1;    // -1: unknown
+  std::string cores;     // "0-7"
+};
+
+/// What somebody needs to run the same thing again. Only rank 0's is read.
+struct ReproFacts {
+  std::string resolved_yaml;                    // Config::resolved_yaml()
+  std::vector<std::string> command;             // argv
+  std::map<std::string, std::string> versions;  // "git", "nccl", "cuda", "driver", "libtorch"
+  std::map<std::string, std::uint64_t> seeds;   // "run", ...
+};
+
+/// Writes repro/: config.resolved.yaml, command.txt, versions.json (the caller's, and compiler,
+/// MPI and HDF5), ranks.csv, env.txt, seeds.json. Each appears whole.
+///
+/// Ranks:  collective.
+/// Errors: Failure E601, E602 on all ranks.
+void write_repro(const cluster::Group& group, const std::filesystem::path& run_directory,
+                 const ReproFacts& facts, const RankFacts& mine);
+
+/// "NAME=value" lines, sorted, of the variables that matter to a run (SLURM_ OMPI_ PMIX_ NCCL_
+/// CUDA_ UCX_ OMP_ MGPU_). Values of names with token, secret, passw or key are left out, and
+/// control characters are escaped.
+std::string environment_text(const char* const* environment);
+
+/// One argument as it may be written down: secrets given as KEY=VALUE lose their value.
+std::string redacted_argument(std::string_view argument);
+
+}  // namespace mgpu::store

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mgpu::store {
+
+enum class ColumnType : std::uint8_t { i32, i64, f32, f64, u8, u16, u32, u64, text };
+
+/// Bytes of one element; 0 for text.
+std::size_t size_of(ColumnType type);
+std::string_view name_of(ColumnType type);
+
+/// The column type of a C++ scalar: column_type<float>() is f32.
+template <class T>
+constexpr ColumnType column_type();
+template <>
+constexpr ColumnType column_type<std::int32_t>() {
+  return ColumnType::i32;
+}
+template <>
+constexpr ColumnType column_type<std::int64_t>() {
+  return ColumnType::i64;
+}
+template <>
+constexpr ColumnType column_type<float>() {
+  return ColumnType::f32;
+}
+template <>
+constexpr ColumnType column_type<double>() {
+  return ColumnType::f64;
+}
+template <>
+constexpr ColumnType column_type<std::uint8_t>() {
+  return ColumnType::u8;
+}
+template <>
+constexpr ColumnType column_type<std::uint16_t>() {
+  return ColumnType::u16;
+}
+template <>
+constexpr ColumnType column_type<std::uint32_t>() {
+  return ColumnType::u32;
+}
+template <>
+constexpr ColumnType column_type<std::uint64_t>() {
+  return ColumnType::u64;
+}
+
+struct ColumnSpec {
+  std::string name;
+  ColumnType type = ColumnType::f32;
+  std::int64_t width = 1;   // elements per row: 1 -> data set [rows], k -> [rows, k]; text: 1
+  std::string description;  //
+  std::string units;        // "nats", "tokens"; "" where it has none
+
+  std::size_t row_bytes() const {
+    return static_cast<std::size_t>(width) * mgpu::store::size_of(type);
+  }
+};
+
+/// One table of a result file: a group with a data set per column.
+struct TableSpec {
+  std::string path;       // "samples", "metrics/train"; no leading slash
+  std::int64_t rows = 0;  //
+  std::vector<ColumnSpec> columns;
+  std::string signal;  // NeXus: the column to plot; "" for none
+  std::string axis;    // NeXus: over which column; "" for none
+
+  /// Errors: Error when names are empty, doubled or hold a slash, or a width is not positive.
+  void validate() const;
+
+  /// Position of the column. Errors: Error when there is none of that name.
+  std::size_t column_index(std::string_view name) const;
+
+  /// CRC-32C of names, types and widths: what payloads and readers have to agree on.
+  std::uint32_t fingerprint() const;
+};
+
+}  // namespace mgpu::store

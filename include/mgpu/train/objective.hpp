@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <mgpu/model/parameter_arena.hpp>
+
+namespace mgpu::train {
+
+/// Sums over the predictions of one pass; sums of passes are the sums of the batch.
+struct PassSums {
+  double loss = 0.0;  // nats
+  std::int64_t predictions = 0;
+  std::int64_t correct = 0;
+};
+
+/// What is minimized: the training loop's view of a model with its data and its loss.
+class Objective {
+public:
+  virtual ~Objective() = default;
+
+  virtual model::ParameterArena& parameters() = 0;
+
+  /// Predictions that each item adds to the loss; the same for all items, so that a mean over
+  /// the global batch needs no count of the other ranks.
+  virtual std::int64_t predictions_per_item() const = 0;
+
+  /// Items of an epoch.
+  virtual std::uint64_t epoch_size() const = 0;
+
+  /// Adds the gradient of grad_scale * (sum of losses) over items [first, first + count) to the
+  /// gradient arena. An item is its ordinal in the whole training (step * global batch + place),
+  /// so what is added does not depend on ranks. Local.
+  virtual PassSums add_gradients(std::uint64_t first, std::int64_t count, double grad_scale) = 0;
+
+protected:
+  Objective() = default;
+  Objective(const Objective&) = default;
+  Objective& operator=(const Objective&) = default;
+};
+
+}  // namespace mgpu::train

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <mgpu/base/config.hpp>
+#include <mgpu/model/ad_transformer_config.hpp>
+#include <mgpu/train/adamw.hpp>
+#include <mgpu/train/lr_schedule.hpp>
+
+namespace mgpu::train {
+
+/// Keys train.* that say how weights change.
+struct OptimizerConfig {
+  AdamwConfig adamw;
+  LrSchedule schedule;
+  double label_smoothing = 0.0;
+  model::ComputeKind mixed_precision = model::ComputeKind::f32;
+};
+
+/// Adds train.max_steps, train.learning_rate, train.lr_schedule, ... to the program's table.
+void add_optimizer_keys(KeyTable& table);
+
+/// Errors: Failure (exit 78) when the warm-up is longer than the training.
+OptimizerConfig read_optimizer_config(const Config& config);
+
+}  // namespace mgpu::train

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <mgpu/base/phase_clock.hpp>
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/train/adamw.hpp>
+#include <mgpu/train/gradient_reducer.hpp>
+#include <mgpu/train/loss_scaler.hpp>
+#include <mgpu/train/lr_schedule.hpp>
+#include <mgpu/train/objective.hpp>
+#include <mgpu/train/train_config.hpp>
+
+namespace mgpu::train {
+
+/// What one optimizer step did; the same on all ranks.
+struct StepRow {
+  double loss = 0.0;           // nats per prediction, mean over the global batch
+  double accuracy = 0.0;       // share of predictions whose largest logit is the target
+  double learning_rate = 0.0;  //
+  double grad_norm = 0.0;      // of the mean gradient, before clipping
+};
+
+struct StepOutcome {
+  StepRow row;
+  bool is_applied = true;       // false: fp16 overflow, the loss scale was halved
+  bool stop_asked = false;      // by any rank
+  double exposed_wait_s = 0.0;  // communication that backward did not hide, this rank
+};
+
+/// Data-parallel optimizer steps: every rank works on its passes of the global batch, gradients
+/// are summed while backward runs, all ranks make the same update.
+///
+/// Which items a step uses and what the learning rate is depends on the step alone. With
+/// `run.deterministic: layout` the update has the same bits at any number of ranks.
+class TrainLoop {
+public:
+  struct Parts {
+    Objective& objective;
+    Adamw& optimizer;
+    LossScaler& scaler;
+    GradientReducer& reducer;
+    const cluster::Group& group;
+    PhaseClock& clock;
+  };
+
+  /// All parts have to outlive this. Errors: those of plan_passes.
+  TrainLoop(const Parts& parts, const TrainConfig& config, const LrSchedule& schedule);
+
+  /// Optimizer step number `step` (from 0). `stop_asked` of any rank reaches all.
+  ///
+  /// Ranks:  collective over the group.
+  /// Errors: the failure of one rank on all ranks; Failure E703 (exit 79) when the gradient is
+  ///         infinite or NaN twice in a row without a loss scale to blame: nothing was updated.
+  StepOutcome step(std::int64_t step, bool stop_asked);
+
+  const std::vector<Pass>& passes() const { return passes_; }
+
+private:
+  struct Sums {
+    double loss = 0.0;
+    double correct = 0.0;
+    bool stop_asked = false;
+  };
+
+  Sums compute_gradients(std::int64_t step, bool stop_asked, double& exposed_wait_s);
+  void run_passes(std::int64_t step, std::vector<double>& sums, double& exposed_wait_s);
+  double grad_scale() const;
+  [[noreturn]] void give_up(std::int64_t step) const;
+
+  Parts parts_;
+  TrainConfig config_;
+  LrSchedule schedule_;
+  std::vector<Pass> passes_;
+};
+
+}  // namespace mgpu::train

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include <mgpu/base/buffer_view.hpp>
+#include <mgpu/cluster/communicator.hpp>
+#include <mgpu/cluster/device_work.hpp>
+
+namespace mgpu::train {
+
+// Sums of lanes in one fixed tree. The global batch is cut into a power of two of lanes, each
+// rank owns consecutive ones, and the sum is that of the balanced binary tree over the lane
+// index, ((0 + 1) + (2 + 3)) + ...: first inside the ranks, then between them. Floating-point
+// addition commutes, so the bits depend on the tree only, not on where its nodes are computed.
+
+/// into += from, element by element, in the order of `stream` (null on the CPU).
+using AddInto = std::function<void(BufferView into, BufferView from, CUstream_st* stream)>;
+
+/// The AddInto of f32 in host memory.
+void add_on_host(BufferView into, BufferView from, CUstream_st* stream);
+
+/// Errors: Failure E122 (exit 78) unless `lanes` is a power of two that `ranks` divides.
+void check_lanes(int lanes, int ranks);
+
+/// The tree inside one rank: partial sums of 1, 2, 4, ... lanes, kept like a binary counter.
+///
+/// Memory: log2(local_lanes) buffers of the arena's size, on its device.
+class LaneTree {
+public:
+  /// `arena` is where every lane's gradient appears; `local_lanes` is a power of two.
+  LaneTree(BufferView arena, int local_lanes, AddInto add);
+
+  /// Takes the arena's values as those of the next lane and sets the arena to 0. For all lanes
+  /// but the last one, whose gradient stays in the arena.
+  void put_away(CUstream_st* stream);
+
+  /// Errors: Error unless all lanes but the last one were put away.
+  void require_last_lane() const;
+
+  /// Adds all other local lanes to a run of the arena that holds the last lane's gradient.
+  void fold_into_last(std::size_t begin, std::size_t count, CUstream_st* stream) const;
+
+  void restart() { lanes_put_away_ = 0; }
+  void skip_to_last_lane() { lanes_put_away_ = local_lanes_ - 1; }
+
+private:
+  BufferView level(std::size_t index) const;
+
+  BufferView arena_;
+  int local_lanes_;
+  AddInto add_;
+  int lanes_put_away_ = 0;
+  std::vector<cluster::Buffer> levels_;  // levels_[k] sums 2^k lanes while bit k is set
+};
+
+/// The tree between ranks: afterwards every rank holds the sum of all ranks' values.
+///
+/// Shapes: scratch at least as long as values; both on the communicator's device.
+/// Ranks:  collective over the communicator, whose size is a power of two.
+/// Source: recursive doubling, as in Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005), 4.
+void add_across_ranks(cluster::Communicator& communicator, BufferView values, BufferView scratch,
+                      const AddInto& add, const cluster::Stream& stream);
+
+}  // namespace mgpu::train

@@ -1,0 +1,36 @@
+#include <mgpu/kernels/adamw_step.hpp>
+
+#include "launch.cuh"
+
+namespace mgpu::kernels::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+/// One thread per element, striding by the grid: bound by memory, seven streams.
+__global__ void adamw_step_kernel(AdamwArgs args) {
+  const float keep = 1.0F - args.learning_rate * args.weight_decay;
+  const float rate = args.learning_rate / args.correction1;
+  const float inverse_root = 1.0F / sqrtf(args.correction2);
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * kThreads;
+  for (std::size_t i = blockIdx.x * std::size_t{kThreads} + threadIdx.x; i < args.count;
+       i += stride) {
+    const float g = args.grads[i] * args.grad_scale;
+    const float m = args.beta1 * args.m[i] + (1.0F - args.beta1) * g;
+    const float v = args.beta2 * args.v[i] + (1.0F - args.beta2) * g * g;
+    const float root = sqrtf(v) * inverse_root + args.epsilon;
+    args.weights[i] = args.weights[i] * keep - rate * m / root;
+    args.m[i] = m;
+    args.v[i] = v;
+  }
+}
+
+}  // namespace
+
+void adamw_step(const AdamwArgs& args, CUstream_st* stream) {
+  if (args.count == 0) return;
+  adamw_step_kernel<<<blocks_for(args.count, kThreads), kThreads, 0, stream>>>(args);
+  check_launch();
+}
+
+}  // namespace mgpu::kernels::cuda

@@ -1,0 +1,424 @@
+// One head of one sample at a time, so that its keys and values stay in L1 and L2: a few query
+// rows against all keys before them. Scores: lanes are keys, from transposed panels. Products
+// with values and gradients: lanes are the head's columns.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include <hwy/aligned_allocator.h>
+#include <hwy/cache_control.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/kernels/causal_attention.hpp>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "causal_attention_cpu.cpp"
+// foreach_target.h comes before whatever is compiled once per target.
+// clang-format off
+#include <hwy/foreach_target.h>
+#include <hwy/contrib/math/math-inl.h>
+// clang-format on
+
+#include "philox-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace mgpu::kernels::cpu::HWY_NAMESPACE {
+namespace {
+
+using Floats = hn::CappedTag<float, 16>;
+using Vector = hn::Vec<Floats>;
+
+// Query rows of a block and key vectors of a tile: what fits in the registers.
+#if HWY_TARGET <= HWY_AVX3
+constexpr std::size_t kRows = 8;
+#else
+constexpr std::size_t kRows = 4;
+#endif
+constexpr std::size_t kTileVectors = 2;
+
+std::size_t round_up(std::size_t n, std::size_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
+/// Sizes and buffers for one head at a time.
+class HeadBuffers {
+public:
+  explicit HeadBuffers(const CausalAttentionArgs& args)
+      : lanes(hn::Lanes(Floats())),
+        tokens(args.tokens),
+        head_dim(args.head_dim),
+        keys_pitch(round_up(args.tokens, lanes * kTileVectors)),
+        column_pitch(round_up(args.head_dim, lanes)),
+        factor_pitch(round_up(args.tokens, kDropoutRun)),
+        memory_(hwy::AllocateAligned<float>(total())) {
+    std::memset(memory_.get(), 0, total() * sizeof(float));
+    float* next = memory_.get();
+    const auto take = [&next](std::size_t count) { return std::exchange(next, next + count); };
+    k_columns = take(head_dim * keys_pitch);
+    v_columns = take(head_dim * keys_pitch);
+    k = take(keys_pitch * column_pitch);
+    v = take(keys_pitch * column_pitch);
+    grad_k = take(keys_pitch * column_pitch);
+    grad_v = take(keys_pitch * column_pitch);
+    q = take(kRows * column_pitch);
+    grad_out = take(kRows * column_pitch);
+    p = take(kRows * keys_pitch);
+    s = take(kRows * keys_pitch);
+    factors = take(kRows * factor_pitch);
+  }
+
+  const std::size_t lanes;
+  const std::size_t tokens;
+  const std::size_t head_dim;
+  const std::size_t keys_pitch;
+  const std::size_t column_pitch;
+  const std::size_t factor_pitch;
+  float* k_columns;  // [C, keys_pitch] transposed
+  float* v_columns;  // [C, keys_pitch] transposed
+  float* k;          // [keys_pitch, column_pitch]
+  float* v;          // [keys_pitch, column_pitch]
+  float* grad_k;     // [keys_pitch, column_pitch]
+  float* grad_v;     // [keys_pitch, column_pitch]
+  float* q;          // [kRows, column_pitch] of the block, times 1 / sqrt(C)
+  float* grad_out;   // [kRows, column_pitch] of the block
+  float* p;          // [kRows, keys_pitch] probabilities of the block
+  float* s;          // [kRows, keys_pitch] their gradients
+  float* factors;    // [kRows, factor_pitch] dropout
+
+private:
+  std::size_t total() const {
+    return 2 * head_dim * keys_pitch + 4 * keys_pitch * column_pitch +
+           kRows * (2 * column_pitch + 2 * keys_pitch + factor_pitch);
+  }
+
+  hwy::AlignedFreeUniquePtr<float[]> memory_;
+};
+
+/// Where one head of one sample lies in [B, T, parts, H, C].
+struct HeadPlace {
+  std::size_t offset;  // of token 0
+  std::size_t stride;  // between tokens
+
+  HeadPlace(const CausalAttentionArgs& args, std::size_t row, std::size_t head, std::size_t parts,
+            std::size_t part)
+      : offset((row * args.tokens * parts + part) * args.heads * args.head_dim +
+               head * args.head_dim),
+        stride(parts * args.heads * args.head_dim) {}
+};
+
+/// Asks for a token that will be read soon: a head's rows are too far apart for the hardware to
+/// see them coming.
+void prefetch(const HeadBuffers& b, const float* from, std::size_t stride, std::size_t t) {
+  constexpr std::size_t kAhead = 16;  // tokens
+  hwy::Prefetch(from + std::min(t + kAhead, b.tokens - 1) * stride);
+}
+
+void load_rows(const HeadBuffers& b, const float* from, std::size_t stride, float* to) {
+  for (std::size_t t = 0; t < b.tokens; ++t) {
+    prefetch(b, from, stride, t);
+    std::copy_n(from + t * stride, b.head_dim, to + t * b.column_pitch);
+  }
+}
+
+void load_columns(const HeadBuffers& b, const float* from, std::size_t stride, float* to) {
+  for (std::size_t t = 0; t < b.tokens; ++t) {
+    prefetch(b, from, stride, t);
+    for (std::size_t c = 0; c < b.head_dim; ++c)
+      to[c * b.keys_pitch + t] = from[t * stride + c];
+  }
+}
+
+void store_rows(const HeadBuffers& b, const float* from, std::size_t stride, float* to) {
+  for (std::size_t t = 0; t < b.tokens; ++t)
+    std::copy_n(from + t * b.column_pitch, b.head_dim, to + t * stride);
+}
+
+/// Rows first .. first + kRows - 1 times a factor; rows past the end are 0.
+void load_block(const HeadBuffers& b, const float* from, std::size_t stride, std::size_t first,
+                float factor, float* to) {
+  for (std::size_t r = 0; r < kRows; ++r)
+    for (std::size_t c = 0; c < b.head_dim; ++c)
+      to[r * b.column_pitch + c] =
+          first + r < b.tokens ? from[(first + r) * stride + c] * factor : 0.0F;
+}
+
+/// out[r, j] = sum_c rows[r, c] * columns[c, j] for j < keys, keys in whole tiles.
+void multiply_columns(const HeadBuffers& b, const float* HWY_RESTRICT rows,
+                      const float* HWY_RESTRICT columns, std::size_t keys,
+                      float* HWY_RESTRICT out) {
+  const Floats d;
+  const std::size_t tile = b.lanes * kTileVectors;
+  for (std::size_t j = 0; j < keys; j += tile) {
+    Vector sums[kRows][kTileVectors];
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+      for (std::size_t n = 0; n < kTileVectors; ++n)
+        sums[r][n] = hn::Zero(d);
+    for (std::size_t c = 0; c < b.head_dim; ++c) {
+      const float* column = columns + c * b.keys_pitch + j;
+      const Vector first = hn::Load(d, column);
+      const Vector second = hn::Load(d, column + b.lanes);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const Vector x = hn::Set(d, rows[r * b.column_pitch + c]);
+        sums[r][0] = hn::MulAdd(x, first, sums[r][0]);
+        sums[r][1] = hn::MulAdd(x, second, sums[r][1]);
+      }
+    }
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+      for (std::size_t n = 0; n < kTileVectors; ++n)
+        hn::Store(sums[r][n], d, out + r * b.keys_pitch + j + n * b.lanes);
+  }
+}
+
+/// Scores of keys after the query become -infinity, so that exp makes them 0.
+void mask_future(std::size_t query, std::size_t keys, float* p) {
+  if (query + 1 < keys) std::fill(p + query + 1, p + keys, -INFINITY);
+}
+
+/// Scores of one query -> exp(score - max), times the dropout factors if any; 0 after the query
+/// up to `keys`. Returns the sum before dropout and gives the maximum.
+float softmax_row(const HeadBuffers& b, std::size_t query, std::size_t keys, const float* factors,
+                  float* HWY_RESTRICT p, float* top_out) {
+  const Floats d;
+  mask_future(query, keys, p);
+  Vector tops = hn::Set(d, -INFINITY);
+  for (std::size_t j = 0; j < keys; j += b.lanes)
+    tops = hn::Max(tops, hn::Load(d, p + j));
+  const Vector top = hn::MaxOfLanes(d, tops);
+  Vector sums = hn::Zero(d);
+  for (std::size_t j = 0; j < keys; j += b.lanes) {
+    const Vector e = hn::Exp(d, hn::Sub(hn::Load(d, p + j), top));
+    sums = hn::Add(sums, e);
+    hn::Store(factors == nullptr ? e : hn::Mul(e, hn::Load(d, factors + j)), d, p + j);
+  }
+  *top_out = hn::GetLane(top);
+  return hn::GetLane(hn::SumOfLanes(d, sums));
+}
+
+/// out[r, :] = scales[r] * sum_j p[r, j] * v[j, :], for the rows that exist.
+void multiply_values(const HeadBuffers& b, std::size_t keys, const float* scales, std::size_t rows,
+                     float* out, std::size_t stride) {
+  const Floats d;
+  HWY_ALIGN float lines[kRows * 16];
+  for (std::size_t c = 0; c < b.column_pitch; c += b.lanes) {
+    Vector sums[kRows];
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r)
+      sums[r] = hn::Zero(d);
+    for (std::size_t j = 0; j < keys; ++j) {
+      const Vector v = hn::Load(d, b.v + j * b.column_pitch + c);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < kRows; ++r)
+        sums[r] = hn::MulAdd(hn::Set(d, b.p[r * b.keys_pitch + j]), v, sums[r]);
+    }
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r)
+      hn::Store(sums[r], d, lines + r * b.lanes);
+    const std::size_t columns = std::min(b.lanes, b.head_dim - c);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t i = 0; i < columns; ++i)
+        out[r * stride + c + i] = lines[r * b.lanes + i] * scales[r];
+  }
+}
+
+/// Dropout factors of the queries of a block in head `head`.
+void fill_factors(const CausalAttentionArgs& args, const HeadBuffers& b, std::size_t row,
+                  std::size_t head, std::size_t first) {
+  if (args.dropout.threshold == 0) return;
+  const auto sample = static_cast<std::uint64_t>(args.samples[row]);
+  for (std::size_t r = 0; r < kRows && first + r < args.tokens; ++r) {
+    const std::size_t line = (first + r) * args.heads + head;
+    for (std::size_t j = 0; j <= first + r; j += kDropoutRun)
+      dropout_factors(args.dropout, sample, (line * kAttentionPitch + j) / kDropoutRun,
+                      b.factors + r * b.factor_pitch + j);
+  }
+}
+
+/// Keys that a block of queries looks at, in whole tiles.
+std::size_t keys_of(const HeadBuffers& b, std::size_t first) {
+  return std::min(round_up(first + kRows, b.lanes * kTileVectors), b.keys_pitch);
+}
+
+void forward_head(const CausalAttentionArgs& args, HeadBuffers& b, std::size_t row,
+                  std::size_t head) {
+  const HeadPlace q(args, row, head, 3, 0);
+  const HeadPlace k(args, row, head, 3, 1);
+  const HeadPlace v(args, row, head, 3, 2);
+  const HeadPlace out(args, row, head, 1, 0);
+  const float scale = 1.0F / std::sqrt(static_cast<float>(args.head_dim));
+  load_columns(b, args.qkv + k.offset, k.stride, b.k_columns);
+  load_rows(b, args.qkv + v.offset, v.stride, b.v);
+  for (std::size_t first = 0; first < args.tokens; first += kRows) {
+    const std::size_t rows = std::min(kRows, args.tokens - first);
+    const std::size_t keys = keys_of(b, first);
+    load_block(b, args.qkv + q.offset, q.stride, first, scale, b.q);
+    multiply_columns(b, b.q, b.k_columns, keys, b.p);
+    fill_factors(args, b, row, head, first);
+    float scales[kRows];
+    for (std::size_t r = 0; r < rows; ++r) {
+      const float* factors = args.dropout.threshold == 0 ? nullptr : b.factors + r * b.factor_pitch;
+      float top = 0.0F;
+      const float sum = softmax_row(b, first + r, keys, factors, b.p + r * b.keys_pitch, &top);
+      scales[r] = 1.0F / sum;
+      args.log_sums[(row * args.heads + head) * args.tokens + first + r] = top + std::log(sum);
+    }
+    multiply_values(b, std::min(first + kRows, args.tokens), scales, rows,
+                    args.out + out.offset + first * out.stride, out.stride);
+  }
+}
+
+/// Scores in p and gradients of the probabilities in s -> dropped probabilities in p and
+/// gradients of the scores in s.
+void grad_row(const HeadBuffers& b, std::size_t r, std::size_t query, std::size_t keys, bool drops,
+              float log_sum, float delta) {
+  const Floats d;
+  float* HWY_RESTRICT p = b.p + r * b.keys_pitch;
+  float* HWY_RESTRICT s = b.s + r * b.keys_pitch;
+  const float* factors = b.factors + r * b.factor_pitch;
+  mask_future(query, keys, p);
+  for (std::size_t j = 0; j < keys; j += b.lanes) {
+    const Vector shifted = hn::Sub(hn::Load(d, p + j), hn::Set(d, log_sum));
+    const Vector e = hn::Exp(d, shifted);
+    const Vector factor = drops ? hn::Load(d, factors + j) : hn::Set(d, 1.0F);
+    const Vector grad = hn::MulSub(hn::Load(d, s + j), factor, hn::Set(d, delta));
+    hn::Store(hn::Mul(e, factor), d, p + j);
+    hn::Store(hn::Mul(e, grad), d, s + j);
+  }
+}
+
+/// grad_k += s^T q, grad_v += p^T grad_out, and grad_q = s k for the rows that exist.
+void accumulate_grads(const HeadBuffers& b, std::size_t keys, std::size_t rows, float scale,
+                      float* grad_q, std::size_t stride) {
+  const Floats d;
+  HWY_ALIGN float lines[kRows * 16];
+  for (std::size_t c = 0; c < b.column_pitch; c += b.lanes) {
+    Vector q[kRows];
+    Vector grad_out[kRows];
+    Vector sums[kRows];
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r) {
+      q[r] = hn::Load(d, b.q + r * b.column_pitch + c);
+      grad_out[r] = hn::Load(d, b.grad_out + r * b.column_pitch + c);
+      sums[r] = hn::Zero(d);
+    }
+    for (std::size_t j = 0; j < keys; ++j) {
+      const std::size_t at = j * b.column_pitch + c;
+      const Vector k = hn::Load(d, b.k + at);
+      Vector grad_k = hn::Load(d, b.grad_k + at);
+      Vector grad_v = hn::Load(d, b.grad_v + at);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const Vector s = hn::Set(d, b.s[r * b.keys_pitch + j]);
+        sums[r] = hn::MulAdd(s, k, sums[r]);
+        grad_k = hn::MulAdd(s, q[r], grad_k);
+        grad_v = hn::MulAdd(hn::Set(d, b.p[r * b.keys_pitch + j]), grad_out[r], grad_v);
+      }
+      hn::Store(grad_k, d, b.grad_k + at);
+      hn::Store(grad_v, d, b.grad_v + at);
+    }
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r)
+      hn::Store(sums[r], d, lines + r * b.lanes);
+    const std::size_t columns = std::min(b.lanes, b.head_dim - c);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t i = 0; i < columns; ++i)
+        grad_q[r * stride + c + i] = lines[r * b.lanes + i] * scale;
+  }
+}
+
+/// One block of queries of the backward pass.
+void backward_block(const CausalAttentionGradArgs& grad, HeadBuffers& b, std::size_t row,
+                    std::size_t head, std::size_t first) {
+  const CausalAttentionArgs& args = grad.forward;
+  const HeadPlace q(args, row, head, 3, 0);
+  const HeadPlace out(args, row, head, 1, 0);
+  const std::size_t rows = std::min(kRows, args.tokens - first);
+  const std::size_t keys = keys_of(b, first);
+  const float scale = 1.0F / std::sqrt(static_cast<float>(args.head_dim));
+  load_block(b, args.qkv + q.offset, q.stride, first, scale, b.q);
+  load_block(b, grad.grad_out + out.offset, out.stride, first, 1.0F, b.grad_out);
+  multiply_columns(b, b.q, b.k_columns, keys, b.p);
+  multiply_columns(b, b.grad_out, b.v_columns, keys, b.s);
+  fill_factors(args, b, row, head, first);
+  for (std::size_t r = 0; r < kRows; ++r) {
+    float log_sum = 0.0F;  // rows past the end: q and grad_out are 0, and so is all they add
+    float delta = 0.0F;
+    if (r < rows) {
+      const float* line = args.out + out.offset + (first + r) * out.stride;
+      log_sum = args.log_sums[(row * args.heads + head) * args.tokens + first + r];
+      for (std::size_t c = 0; c < b.head_dim; ++c)
+        delta += line[c] * b.grad_out[r * b.column_pitch + c];
+    }
+    grad_row(b, r, first + r, keys, args.dropout.threshold != 0, log_sum, delta);
+  }
+  accumulate_grads(b, std::min(first + kRows, args.tokens), rows, scale,
+                   grad.grad_qkv + q.offset + first * q.stride, q.stride);
+}
+
+void backward_head(const CausalAttentionGradArgs& grad, HeadBuffers& b, std::size_t row,
+                   std::size_t head) {
+  const CausalAttentionArgs& args = grad.forward;
+  const HeadPlace k(args, row, head, 3, 1);
+  const HeadPlace v(args, row, head, 3, 2);
+  load_columns(b, args.qkv + k.offset, k.stride, b.k_columns);
+  load_columns(b, args.qkv + v.offset, v.stride, b.v_columns);
+  load_rows(b, args.qkv + k.offset, k.stride, b.k);
+  std::fill_n(b.grad_k, b.keys_pitch * b.column_pitch, 0.0F);
+  std::fill_n(b.grad_v, b.keys_pitch * b.column_pitch, 0.0F);
+  for (std::size_t first = 0; first < args.tokens; first += kRows)
+    backward_block(grad, b, row, head, first);
+  store_rows(b, b.grad_k, k.stride, grad.grad_qkv + k.offset);
+  store_rows(b, b.grad_v, v.stride, grad.grad_qkv + v.offset);
+}
+
+}  // namespace
+
+void attention_forward(const CausalAttentionArgs& args) {
+  HeadBuffers buffers(args);
+  for (std::size_t row = 0; row < args.rows; ++row)
+    for (std::size_t head = 0; head < args.heads; ++head)
+      forward_head(args, buffers, row, head);
+}
+
+void attention_backward(const CausalAttentionGradArgs& args) {
+  HeadBuffers buffers(args.forward);
+  for (std::size_t row = 0; row < args.forward.rows; ++row)
+    for (std::size_t head = 0; head < args.forward.heads; ++head)
+      backward_head(args, buffers, row, head);
+}
+
+}  // namespace mgpu::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mgpu::kernels::cpu {
+namespace {
+
+HWY_EXPORT(attention_forward);
+HWY_EXPORT(attention_backward);
+
+void check(const CausalAttentionArgs& args) {
+  if (args.head_dim == 0 || args.head_dim > kMaxHeadDim)
+    throw ShapeError("causal_attention: the head is not 1 to 64 wide");
+  if (args.tokens > kAttentionPitch) throw ShapeError("causal_attention: too many tokens");
+}
+
+}  // namespace
+
+void causal_attention(const CausalAttentionArgs& args) {
+  check(args);
+  HWY_DYNAMIC_DISPATCH(attention_forward)(args);
+}
+
+void causal_attention_grad(const CausalAttentionGradArgs& args) {
+  check(args.forward);
+  HWY_DYNAMIC_DISPATCH(attention_backward)(args);
+}
+
+}  // namespace mgpu::kernels::cpu
+#endif

@@ -1,0 +1,36 @@
+// Stands in for every *_cuda.cu in a build without CUDA: same symbols, honest failure.
+#include <mgpu/base/error.hpp>
+#include <mgpu/kernels/adamw_step.hpp>
+#include <mgpu/kernels/add_into.hpp>
+#include <mgpu/kernels/cross_entropy.hpp>
+#include <mgpu/kernels/dropout.hpp>
+#include <mgpu/kernels/sample_action.hpp>
+#include <mgpu/kernels/squared_norm.hpp>
+
+namespace mgpu::kernels::cuda {
+
+void adamw_step(const AdamwArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void add_into(const AddIntoArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void cross_entropy(const CrossEntropyArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void dropout(const DropoutArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void sample_action(const SampleActionArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void squared_norm(const SquaredNormArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+}  // namespace mgpu::kernels::cuda

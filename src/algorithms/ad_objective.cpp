@@ -1,0 +1,61 @@
+#include <numeric>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/algorithms/ad_batch.hpp>
+#include <mgpu/algorithms/ad_objective.hpp>
+#include <mgpu/model/action_loss.hpp>
+#include <mgpu/model/tensor_view.hpp>
+
+namespace mgpu::algorithms {
+
+AdObjective::AdObjective(model::AdTransformer& model, const data::TrainingWindows& windows,
+                         AdObjectiveOptions options, PhaseClock& clock)
+    : model_(&model), windows_(&windows), options_(options), clock_(&clock) {}
+
+std::int64_t AdObjective::predictions_per_item() const {
+  return windows_->rules().kind == data::TokenKind::step ? windows_->rules().tokens : 1;
+}
+
+template <class Buffers>
+void AdObjective::fill(const std::vector<std::uint64_t>& ordinals, Buffers& buffers) const {
+  const auto filling = clock_->enter("waiting for data");
+  windows_->fill(ordinals, buffers.batch());
+}
+
+train::PassSums AdObjective::add_gradients(std::uint64_t first, std::int64_t count,
+                                           double grad_scale) {
+  const Device device = model::device_behind(model_->parameters().weights());
+  std::vector<std::uint64_t> ordinals(static_cast<std::size_t>(count));
+  std::iota(ordinals.begin(), ordinals.end(), first);
+  const model::DropoutSamples dropout{
+      options_.seed, at::arange(static_cast<std::int64_t>(first),
+                                static_cast<std::int64_t>(first) + count, at::kLong)
+                         .to(model::torch_device(device))};
+  const std::int64_t tokens = windows_->rules().tokens;
+  at::Tensor logits;   // [B, L, A] or [B, A]
+  at::Tensor targets;  // [B, L] or [B]
+  if (windows_->rules().kind == data::TokenKind::step) {
+    StepBuffers buffers(count, tokens);
+    fill(ordinals, buffers);
+    const auto forward = clock_->enter("forward");
+    logits = model_->forward(buffers.to_model(device, tokens), &dropout);
+    targets = buffers.targets(device);
+  } else {
+    TransitionBuffers buffers(count, tokens,
+                              static_cast<std::int64_t>(windows_->writer().num_features()));
+    fill(ordinals, buffers);
+    const auto forward = clock_->enter("forward");
+    logits = model_->forward(buffers.to_model(device), &dropout);
+    targets = buffers.targets(device);
+  }
+  const auto backward = clock_->enter("backward");
+  const model::ActionLoss loss =
+      model::action_loss(logits, targets, grad_scale, options_.label_smoothing);
+  logits.backward(loss.grad);
+  const kernels::CrossEntropySums sums = loss.sums();
+  return {sums.loss, sums.count, sums.correct};
+}
+
+}  // namespace mgpu::algorithms

@@ -1,0 +1,368 @@
+// An argument is one value, commas included: devices.gpus=1,3 is not two.
+#define CXXOPTS_VECTOR_DELIMITER '\x1f'
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include <cxxopts.hpp>
+
+#include <mgpu/app/cli.hpp>
+#include <mgpu/base/nearest_name.hpp>
+#include <mgpu/base/utf8.hpp>
+
+namespace mgpu::app {
+namespace {
+
+constexpr const char* kPositional = "arguments";
+
+const OptionRow* find_row(std::string_view name) {
+  const auto rows = option_rows();
+  const auto found = std::find_if(rows.begin(), rows.end(),
+                                  [&](const OptionRow& row) { return row.name == name; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> split_choices(std::string_view text) {
+  std::vector<std::string> choices;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('|'), text.size());
+    choices.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return choices;
+}
+
+/// "gpus-per-model" of "--gpus_per_model=2"; "" when the argument is no long option.
+std::string long_name(std::string_view argument) {
+  if (!argument.starts_with("--") || argument.size() == 2) return "";
+  std::string name(argument.substr(2, argument.find('=') - 2));
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+/// Whether the argument is KEY=VALUE: a dotted name in front of the equals sign.
+bool is_override(std::string_view argument) {
+  const std::size_t equals = argument.find('=');
+  if (equals == std::string_view::npos || equals == 0) return false;
+  return std::all_of(
+      argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(equals),
+      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-'; });
+}
+
+bool is_yaml_name(std::string_view argument) {
+  return argument == "-" || argument.ends_with(".yaml") || argument.ends_with(".yml");
+}
+
+std::string option_name_suggestion(const std::string& name) {
+  std::vector<std::string> names;
+  for (const OptionRow& row : option_rows()) {
+    if (name.size() > 2 && row.name.starts_with(name)) return std::string(row.name);
+    names.emplace_back(row.name);
+  }
+  return nearest_name(name, names);
+}
+
+class CommandLine {
+public:
+  CommandLine(int argc, const char* const* argv) : written_(argv, argv + argc) {
+    // In the names of options "_" is "-".
+    for (const std::string& argument : written_) {
+      const std::string name = long_name(argument);
+      const std::size_t equals = argument.find('=');
+      const std::string value = equals == std::string::npos ? "" : argument.substr(equals);
+      arguments_.push_back(name.empty() ? argument : "--" + name + value);
+    }
+  }
+
+  Options parse() {
+    refuse_letters();
+    refuse_open_values();
+    if (problems_.empty()) parse_with_cxxopts();
+    if (problems_.empty()) check_positionals();
+    if (!problems_.empty()) throw ConfigFailure(std::move(problems_), ExitCode::usage);
+    return std::move(options_);
+  }
+
+private:
+  /// "-gpus", which would be four options of one letter.
+  void refuse_letters() {
+    for (std::size_t i = 1; i < arguments_.size() && arguments_[i] != "--"; ++i) {
+      const std::string& text = arguments_[i];
+      const OptionRow* before = find_row(long_name(arguments_[i - 1]));
+      const bool is_value = before != nullptr && before->kind == OptionKind::value;
+      const bool has_letters = text.size() > 1 && text[0] == '-' && text[1] != '-' && !is_value;
+      const auto is_known = [](char letter) {
+        const auto rows = option_rows();
+        return std::any_of(rows.begin(), rows.end(),
+                           [&](const OptionRow& row) { return row.letter == letter; });
+      };
+      if (!has_letters || std::all_of(text.begin() + 1, text.end(), is_known)) continue;
+      refuse_option(text, i);
+    }
+  }
+
+  /// A value option in front of another option would swallow it.
+  void refuse_open_values() {
+    for (std::size_t i = 1; i < arguments_.size(); ++i) {
+      const OptionRow* row = find_row(long_name(arguments_[i]));
+      const bool takes_next = row != nullptr && row->kind == OptionKind::value &&
+                              arguments_[i].find('=') == std::string::npos;
+      if (!takes_next) continue;
+      const bool is_open = i + 1 == arguments_.size() || arguments_[i + 1].starts_with("--");
+      if (is_open) {
+        add("E143", "--" + std::string(row->name) + " needs a value", i,
+            "--" + std::string(row->name) + " " + std::string(row->argument));
+      } else {
+        ++i;
+      }
+    }
+  }
+
+  static cxxopts::Options declare() {
+    cxxopts::Options declared("mgpu_spmd");
+    for (const OptionRow& row : option_rows()) {
+      const std::string letter = row.letter == 0 ? "" : std::string(1, row.letter) + ",";
+      std::shared_ptr<cxxopts::Value> kind = cxxopts::value<bool>();
+      if (row.kind == OptionKind::value) kind = cxxopts::value<std::vector<std::string>>();
+      if (row.kind == OptionKind::optional_value) {
+        kind = cxxopts::value<std::string>()->implicit_value(std::string(row.implicit));
+      }
+      declared.add_options()(letter + std::string(row.name), std::string(row.text), kind);
+    }
+    declared.add_options()(kPositional, "", cxxopts::value<std::vector<std::string>>());
+    declared.parse_positional({kPositional});
+    declared.allow_unrecognised_options();
+    return declared;
+  }
+
+  void parse_with_cxxopts() {
+    std::vector<const char*> argv;
+    for (const std::string& argument : arguments_)
+      argv.push_back(argument.c_str());
+    cxxopts::Options declared = declare();
+    try {
+      const cxxopts::ParseResult result =
+          declared.parse(static_cast<int>(argv.size()), argv.data());
+      for (const std::string& unknown : result.unmatched())
+        refuse_option(unknown, index_of(unknown));
+      for (const cxxopts::KeyValue& argument : result.arguments())
+        take(argument.key(), argument.value());
+    } catch (const cxxopts::exceptions::exception& error) {
+      problems_.push_back({"E143", error.what(), Place{"command line"}, "", "--help"});
+    }
+  }
+
+  /// One option or argument, in the order of the command line.
+  void take(const std::string& name, const std::string& value) {
+    if (name == kPositional) {
+      take_positional(value);
+      return;
+    }
+    const OptionRow& row = *find_row(name);
+    const std::size_t index = advance_to(row, value);
+    const std::vector<std::string> choices = split_choices(row.choices);
+    const bool known =
+        choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end();
+    if (!known) {
+      const std::string nearest = nearest_name(value, choices);
+      add("E143", "--" + name + " does not know \"" + value + "\"", index,
+          nearest.empty() ? "one of: " + std::string(row.choices)
+                          : "did you mean `" + nearest + "`?");
+      return;
+    }
+    apply(row, value, index);
+  }
+
+  void apply(const OptionRow& row, const std::string& value, std::size_t index) {
+    if (!row.key.empty()) {
+      add_override(std::string(row.key), value, index, shown_option(index, value));
+    } else if (row.name == "set") {
+      take_set(value, index);
+    } else if (row.name == "with") {
+      options_.overlays.push_back(value);
+    } else if (row.name == "progress") {
+      options_.progress = value;
+    } else if (row.name == "color") {
+      options_.color = value;
+    } else if (row.name == "quiet") {
+      options_.quiet = true;
+    } else if (row.name == "verbose") {
+      options_.verbose = true;
+    } else if (row.name == "json") {
+      options_.json = true;
+    } else {
+      choose_action(row, value, index);
+    }
+  }
+
+  void choose_action(const OptionRow& row, const std::string& value, std::size_t index) {
+    static constexpr std::pair<std::string_view, Action> kActions[] = {
+        {"check", Action::check},
+        {"plan", Action::plan},
+        {"print-config", Action::print_config},
+        {"explain", Action::explain},
+        {"env", Action::environment},
+        {"merge", Action::merge},
+        {"help", Action::help},
+        {"version", Action::version}};
+    const auto* chosen = std::find_if(std::begin(kActions), std::end(kActions),
+                                      [&](const auto& pair) { return pair.first == row.name; });
+    if (options_.action == Action::help) return;  // --help wins over what else is there
+    const bool conflict = options_.action != Action::run && options_.action != chosen->second &&
+                          chosen->second != Action::help;
+    if (conflict) {
+      add("E144", "--" + std::string(row.name) + " and --" + action_name_ + " exclude each other",
+          index, "give one of them");
+      return;
+    }
+    options_.action = chosen->second;
+    options_.detail = row.kind == OptionKind::flag ? "" : value;
+    action_name_ = row.name;
+  }
+
+  void take_set(const std::string& text, std::size_t index) {
+    if (!is_override(text)) {
+      add("E143", "--set needs KEY=VALUE", index, "--set train.max_steps=100");
+      return;
+    }
+    take_override(text, index);
+  }
+
+  void take_override(const std::string& text, std::size_t index) {
+    const std::size_t equals = text.find('=');
+    add_override(text.substr(0, equals), text.substr(equals + 1), index, text);
+  }
+
+  void add_override(std::string key, std::string value, std::size_t index, std::string shown) {
+    const std::string printed = printable(value);
+    const std::size_t at = printable(shown).rfind(printed);
+    const auto column = static_cast<int>(utf8_length(printable(shown).substr(0, at))) + 1;
+    options_.overrides.push_back(
+        {std::move(key), std::move(value), origin(index), std::move(shown), column});
+  }
+
+  void take_positional(const std::string& text) {
+    const auto found = std::find(arguments_.begin() + static_cast<std::ptrdiff_t>(cursor_),
+                                 arguments_.end(), text);
+    const auto index = static_cast<std::size_t>(found - arguments_.begin());
+    cursor_ = index + 1;
+    if (is_override(text)) {
+      take_override(text, index);
+    } else {
+      positionals_.push_back(index);
+    }
+  }
+
+  /// The configuration, and words that do not belong anywhere.
+  void check_positionals() {
+    std::vector<std::size_t> files;
+    for (const std::size_t index : positionals_) {
+      const std::string& text = arguments_[index];
+      const OptionRow* before = find_row(long_name(arguments_[index - 1]));
+      const bool meant_for_option = before != nullptr && !is_yaml_name(text) &&
+                                    before->kind == OptionKind::optional_value &&
+                                    arguments_[index - 1].find('=') == std::string::npos;
+      if (meant_for_option) {
+        add("E144", "\"" + text + "\" is neither the configuration nor KEY=VALUE", index,
+            "did you mean --" + std::string(before->name) + "=" + text + "?");
+      } else if (text.empty() || (!files.empty() && !is_yaml_name(text))) {
+        refuse_word(text, index);
+      } else {
+        files.push_back(index);
+      }
+    }
+    if (files.size() > 1) {
+      add("E141", "two configurations are given", files[1],
+          "--with " + arguments_[files[1]] + " lays it over " + arguments_[files[0]]);
+    }
+    if (!files.empty()) options_.config = written_[files[0]];
+    const bool needs_config = options_.action == Action::run || options_.action == Action::plan;
+    if (needs_config && files.empty() && problems_.empty()) {
+      problems_.push_back({"E141", "no configuration is given", Place{"command line"}, "",
+                           "mpirun -np 2 ./mgpu_spmd conf/quickstart.yaml, or --help"});
+    }
+  }
+
+  void refuse_word(const std::string& text, std::size_t index) {
+    std::string name = text;
+    std::replace(name.begin(), name.end(), '_', '-');
+    const bool is_option = find_row(name) != nullptr;
+    const bool is_key = text.find('.') != std::string::npos;
+    std::string help = "write KEY=VALUE, or --help";
+    if (is_option) help = "did you mean --" + name + "?";
+    if (!is_option && is_key) help = "write " + text + "=VALUE, without blanks around the =";
+    if (text.find('=') != std::string::npos) help = "a key has letters, digits, _, - and dots";
+    add("E144", "\"" + text + "\" is neither the configuration nor KEY=VALUE", index,
+        std::move(help));
+  }
+
+  /// Where an option is that cxxopts did not know.
+  std::size_t index_of(const std::string& unknown) const {
+    const auto found = std::find(arguments_.begin(), arguments_.end(), unknown);
+    return static_cast<std::size_t>(found - arguments_.begin());
+  }
+
+  void refuse_option(const std::string& unknown, std::size_t index) {
+    // -gpus is one dash short.
+    const std::string name = long_name(unknown.starts_with("--") ? unknown : "-" + unknown);
+    const std::string nearest = option_name_suggestion(name);
+    add("E142", "unknown option " + unknown, index,
+        nearest.empty() ? "--help shows all options" : "did you mean --" + nearest + "?");
+  }
+
+  /// Moves the cursor behind the option and its value; where the option is.
+  std::size_t advance_to(const OptionRow& row, const std::string& value) {
+    const std::string name = "--" + std::string(row.name);
+    const auto is_it = [&](const std::string& argument) {
+      const bool is_short = row.letter != 0 && argument.size() > 1 && argument[0] == '-' &&
+                            argument[1] != '-' && argument.find(row.letter) != std::string::npos;
+      return argument == name || argument.starts_with(name + "=") || is_short;
+    };
+    // Letters may share one argument (-qv), so the search may find the last one again.
+    const std::size_t from =
+        cursor_ > 1 && is_it(arguments_[cursor_ - 1]) && row.letter != 0 ? cursor_ - 1 : cursor_;
+    const auto found = std::find_if(arguments_.begin() + static_cast<std::ptrdiff_t>(from),
+                                    arguments_.end(), is_it);
+    const auto index = static_cast<std::size_t>(found - arguments_.begin());
+    const bool value_follows = row.kind == OptionKind::value && arguments_[index] == name &&
+                               index + 1 < arguments_.size() && arguments_[index + 1] == value;
+    cursor_ = index + (value_follows ? 2 : 1);
+    return index;
+  }
+
+  /// "--gpus 1,3", "--resume" as a place for a caret.
+  std::string shown_option(std::size_t index, const std::string& value) const {
+    const bool is_apart = written_[index].find('=') == std::string::npos &&
+                          index + 1 < written_.size() && written_[index + 1] == value;
+    return is_apart ? written_[index] + " " + value : written_[index];
+  }
+
+  static std::string origin(std::size_t index) {
+    return "command line, argument " + std::to_string(index);
+  }
+
+  void add(std::string code, std::string sentence, std::size_t index, std::string help) {
+    const std::string shown = printable(written_[index]);
+    problems_.push_back({std::move(code), std::move(sentence),
+                         place_in_line(origin(index), 0, shown, 1,
+                                       std::max(1, static_cast<int>(utf8_length(shown)))),
+                         "", std::move(help)});
+  }
+
+  std::vector<std::string> written_;    // as typed
+  std::vector<std::string> arguments_;  // with "-" for "_" in names
+  std::size_t cursor_ = 1;              // first argument that was not taken yet
+  std::vector<std::size_t> positionals_;
+  std::string action_name_;
+  Options options_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+Options parse_command_line(int argc, const char* const* argv) {
+  return CommandLine(argc, argv).parse();
+}
+
+}  // namespace mgpu::app

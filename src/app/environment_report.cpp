@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string_view>
+#include <thread>
+
+#include <mpi.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <mgpu/app/environment_report.hpp>
+#include <mgpu/base/utf8.hpp>
+
+extern char** environ;
+
+namespace mgpu::app {
+namespace {
+
+constexpr std::array<std::string_view, 10> kPrefixes = {
+    "MGPU_", "OMPI_", "PMIX_", "UCX_", "NCCL_", "CUDA_", "OMP_", "SLURM_", "FI_", "HDF5_"};
+constexpr std::array<std::string_view, 6> kSecrets = {"TOKEN", "KEY",  "SECRET",
+                                                      "PASS",  "AUTH", "CRED"};
+
+/// "Open MPI v4.1.4, ..." up to the first comma; callable before MPI_Init.
+std::string mpi_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string all(text.data(), static_cast<std::size_t>(length));
+  return all.substr(0, all.find(','));
+}
+
+/// The value behind "name:" in a file such as /proc/meminfo; "" when there is none.
+std::string value_in(const char* path, std::string_view name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos || !line.starts_with(name)) continue;
+    const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+std::string first_line(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::string driver() {
+  const std::string line = first_line("/proc/driver/nvidia/version");
+  return line.empty() ? "none" : line;
+}
+
+std::string kernel() {
+  utsname name{};
+  if (uname(&name) != 0) return "unknown";
+  return std::string(name.sysname) + " " + name.release + " " + name.machine;
+}
+
+/// The variables that --env shows, sorted.
+std::map<std::string, std::string> shown_variables() {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    const auto starts = [&](std::string_view prefix) { return name.starts_with(prefix); };
+    const auto has = [&](std::string_view word) { return name.find(word) != name.npos; };
+    const bool shown = std::any_of(kPrefixes.begin(), kPrefixes.end(), starts) &&
+                       std::none_of(kSecrets.begin(), kSecrets.end(), has);
+    if (!shown || name.size() == text.size()) continue;
+    variables.emplace(name, printable(text.substr(name.size() + 1)));
+  }
+  return variables;
+}
+
+}  // namespace
+
+std::string version_text(bool verbose) {
+  std::ostringstream text;
+  text << "mgpu_spmd " << MGPU_VERSION << '\n';
+  if (verbose) {
+    text << "compiler    " << __VERSION__ << '\n'
+         << "MPI         " << mpi_version() << '\n'
+         << "CUDA code   " << (MGPU_CUDA ? "yes" : "no") << '\n';
+  }
+  return text.str();
+}
+
+std::string environment_text() {
+  std::ostringstream text;
+  text << version_text(true) << "system      " << kernel() << '\n'
+       << "processor   " << value_in("/proc/cpuinfo", "model name") << ", "
+       << std::thread::hardware_concurrency() << " threads\n"
+       << "memory      " << value_in("/proc/meminfo", "MemTotal") << '\n'
+       << "GPU driver  " << driver() << '\n'
+       << "variables\n";
+  for (const auto& [name, value] : shown_variables())
+    text << "  " << name << '=' << value << '\n';
+  return text.str();
+}
+
+}  // namespace mgpu::app

@@ -1,0 +1,95 @@
+#include <utility>
+#include <vector>
+
+#include <mgpu/app/environment_report.hpp>
+#include <mgpu/app/inform.hpp>
+#include <mgpu/base/config_print.hpp>
+#include <mgpu/base/error_codes.hpp>
+#include <mgpu/base/nearest_name.hpp>
+
+namespace mgpu::app {
+namespace {
+
+[[noreturn]] void refuse_topic(const KeyTable& table, const std::string& topic) {
+  std::vector<std::string> names;
+  for (const KeySpec& spec : table.keys()) {
+    if (spec.name.ends_with("." + topic)) {
+      throw ConfigFailure({{"E144",
+                            "`" + topic + "` is the end of a key's name",
+                            {},
+                            "",
+                            "--explain " + spec.name}},
+                          ExitCode::usage);
+    }
+    names.push_back(spec.name);
+  }
+  for (const ErrorPage& page : error_pages())
+    names.emplace_back(page.code);
+  const std::string nearest = nearest_name(topic, names);
+  throw ConfigFailure({{"E144",
+                        "`" + topic + "` is neither a key nor an error code",
+                        {},
+                        "",
+                        nearest.empty() ? "--print-config=full shows all keys"
+                                        : "did you mean --explain " + nearest + "?"}},
+                      ExitCode::usage);
+}
+
+/// The pages of all keys of a section, one line each.
+std::string section_page(const KeyTable& table, const std::string& section) {
+  std::string page;
+  for (const KeySpec& spec : table.keys())
+    if (spec.name.starts_with(section + ".")) {
+      page += spec.name + "\n  " + spec.text + " (" + values_in_words(spec) + ")\n";
+    }
+  return page;
+}
+
+std::string printed_config(const Options& options, const KeyTable& table,
+                           const FileProvider& files) {
+  if (options.detail == "full" && options.config.empty()) return print_full(table);
+  if (options.detail == "markdown") return key_reference_markdown(table);
+  const Config config = load_config(options, table, files);
+  if (options.detail == "changed") return print_changed(config);
+  if (options.detail == "full") return print_full(config);
+  if (options.detail == "json") return print_json(config);
+  return print_resolved(config);
+}
+
+}  // namespace
+
+std::string explain(const KeyTable& table, const std::string& topic) {
+  if (const ErrorPage* page = find_error_page(topic)) return error_page_text(*page);
+  if (const KeySpec* spec = table.find_called(topic)) return key_page(*spec);
+  if (table.has_section(topic)) return section_page(table, table.canonical(topic));
+  refuse_topic(table, topic);
+}
+
+std::optional<ExitCode> inform(const Options& options, const KeyTable& table,
+                               const FileProvider& files, std::ostream& out) {
+  switch (options.action) {
+    case Action::help:
+      out << help_text();
+      return ExitCode::done;
+    case Action::version:
+      out << version_text(options.verbose);
+      return ExitCode::done;
+    case Action::environment:
+      out << environment_text();
+      return ExitCode::done;
+    case Action::explain:
+      out << explain(table, options.detail);
+      return ExitCode::done;
+    case Action::print_config:
+      out << printed_config(options, table, files);
+      return ExitCode::done;
+    case Action::run:
+    case Action::check:
+    case Action::plan:
+    case Action::merge:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace mgpu::app

@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+
+#include <execinfo.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <mgpu/base/crash_file.hpp>
+#include <mgpu/base/error.hpp>
+
+namespace mgpu {
+namespace {
+
+constexpr std::array kSignals = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
+constexpr std::size_t kMaxEvents = 50;
+constexpr std::size_t kMaxFrames = 64;
+
+/// A text that a handler may read while another thread writes the next one.
+template <std::size_t kBytes>
+class SafeText {
+public:
+  void set(std::string_view text) noexcept {
+    const int next = 1 - current_.load();
+    const std::size_t length = std::min(text.size(), kBytes - 1);
+    std::memcpy(texts_[next], text.data(), length);
+    texts_[next][length] = '\0';
+    current_ = next;
+  }
+  const char* get() const noexcept { return texts_[current_.load()]; }
+
+private:
+  char texts_[2][kBytes] = {};
+  std::atomic<int> current_{0};
+};
+
+/// All that the handler needs, in static memory: it may allocate nothing.
+struct Prepared {
+  int fd = -1;
+  char header[4096] = {};  // "rank: 3 of 8" and so on
+  std::size_t header_bytes = 0;
+  char versions[4096] = {};
+  char from[4096] = {};  // .rank_03.tmp
+  char to[4096] = {};    // rank_03.txt
+  SafeText<256> phase;
+  SafeText<240> events[kMaxEvents];
+  std::atomic<std::size_t> num_events{0};
+  std::mutex events_mutex;
+  std::atomic<bool> is_claimed{false};
+  std::atomic<bool> is_written{false};
+  std::array<struct sigaction, kSignals.size()> before{};
+};
+Prepared prepared;
+std::atomic<bool> is_taken{false};
+alignas(16) char signal_stack[64 << 10];  // a handler for a stack that overflowed needs another
+
+void put(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t n = ::write(prepared.fd, text.data(), text.size());
+    if (n < 0 && errno != EINTR) return;
+    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+/// Decimal, with at least `width` digits: snprintf is not async-signal-safe.
+void put_number(std::uint64_t value, int width = 1) noexcept {
+  char digits[24];
+  char* start = digits + sizeof digits;
+  for (; value > 0 || width > 0; value /= 10, --width)
+    *--start = static_cast<char>('0' + value % 10);
+  put({start, static_cast<std::size_t>(digits + sizeof digits - start)});
+}
+
+void put_time() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  put("time: ");
+  put_number(static_cast<std::uint64_t>(now.tv_sec));
+  put(".");
+  put_number(static_cast<std::uint64_t>(now.tv_nsec), 9);
+  put("\n");
+}
+
+void put_events() noexcept {
+  const std::size_t count = prepared.num_events.load();
+  for (std::size_t i = count - std::min(count, kMaxEvents); i < count; ++i) {
+    put(prepared.events[i % kMaxEvents].get());
+    put("\n");
+  }
+}
+
+/// The whole file; `put_what` writes the cause. Async-signal-safe.
+template <class PutWhat>
+void write_once(PutWhat put_what) noexcept {
+  if (prepared.is_claimed.exchange(true)) {
+    // Another thread writes: let it finish before this one ends the process.
+    const timespec pause{0, 10'000'000};
+    for (int i = 0; i < 50 && !prepared.is_written.load(); ++i)
+      nanosleep(&pause, nullptr);
+    return;
+  }
+  put({prepared.header, prepared.header_bytes});
+  put_time();
+  put("phase: ");
+  put(prepared.phase.get());
+  put("\n--- what\n");
+  put_what();
+  put("\n--- stack\n");
+  void* frames[kMaxFrames];
+  const int depth = backtrace(frames, kMaxFrames);
+  backtrace_symbols_fd(frames, depth, prepared.fd);
+  put("--- last events\n");
+  put_events();
+  put("--- versions\n");
+  put(prepared.versions);
+  ::rename(prepared.from, prepared.to);
+  prepared.is_written = true;
+}
+
+const char* name_of(int signal) noexcept {
+  switch (signal) {
+    case SIGSEGV:
+      return "SIGSEGV (invalid memory reference)";
+    case SIGABRT:
+      return "SIGABRT (abort)";
+    case SIGBUS:
+      return "SIGBUS (bad memory access: a mapped file was cut off, or memory failed)";
+    case SIGFPE:
+      return "SIGFPE (invalid arithmetic)";
+    default:
+      return "SIGILL (illegal instruction)";
+  }
+}
+
+extern "C" void on_fatal_signal(int signal) {
+  write_once([signal]() noexcept {
+    put("killed by ");
+    put(name_of(signal));
+  });
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    if (kSignals[i] == signal) ::sigaction(signal, &prepared.before[i], nullptr);
+  }
+  ::raise(signal);  // blocked until this handler returns
+}
+
+template <std::size_t kBytes>
+void copy_to(char (&target)[kBytes], std::string_view text) {
+  const std::size_t length = std::min(text.size(), kBytes - 1);
+  std::memcpy(target, text.data(), length);
+  target[length] = '\0';
+}
+
+std::string header_of(const CrashFile::Options& options) {
+  char host[256] = "unknown";
+  ::gethostname(host, sizeof host - 1);
+  return "mgpu_spmd crash file 1\nhost: " + std::string(host) +
+         "\npid: " + std::to_string(::getpid()) + "\nrank: " + std::to_string(options.world_rank) +
+         " of " + std::to_string(options.world_size) + "\n";
+}
+
+std::string file_name(int rank) {
+  char text[32];
+  std::snprintf(text, sizeof text, "rank_%02d", rank);
+  return text;
+}
+
+void install_handlers() {
+  stack_t stack{};
+  stack.ss_sp = signal_stack;
+  stack.ss_size = sizeof signal_stack;
+  ::sigaltstack(&stack, nullptr);
+  struct sigaction action {};
+  action.sa_handler = &on_fatal_signal;
+  action.sa_flags = SA_ONSTACK;
+  for (std::size_t i = 0; i < kSignals.size(); ++i)
+    ::sigaction(kSignals[i], &action, &prepared.before[i]);
+}
+
+}  // namespace
+
+CrashFile::CrashFile(const Options& options)
+    : path_(options.directory / (file_name(options.world_rank) + ".txt")),
+      prepared_(options.directory / ("." + file_name(options.world_rank) + ".tmp")) {
+  if (is_taken.exchange(true)) throw Error("there is a CrashFile already");
+  std::error_code error;
+  fs::create_directories(options.directory, error);
+  prepared.fd = ::open(prepared_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
+  if (prepared.fd < 0) {
+    const int code = errno;
+    is_taken = false;
+    throw Failure({"E601",
+                   ExitCode::cannot_create,
+                   std::string("cannot create the crash file: ") + std::strerror(code),
+                   {"  --> " + prepared_.string()},
+                   "choose another folder: --output DIR"});
+  }
+  // So that a full disk does not silence us; a file system that cannot is none the worse for it.
+  ::fallocate(prepared.fd, FALLOC_FL_KEEP_SIZE, 0, 64 << 10);
+  const std::string header = header_of(options);
+  copy_to(prepared.header, header);
+  prepared.header_bytes = std::min(header.size(), sizeof prepared.header - 1);
+  copy_to(prepared.versions, without_secrets(options.versions) + "\n");
+  copy_to(prepared.from, prepared_.string());
+  copy_to(prepared.to, path_.string());
+  prepared.phase.set("start");
+  prepared.num_events = 0;
+  prepared.is_claimed = false;
+  prepared.is_written = false;
+  void* frame[1];
+  backtrace(frame, 1);  // loads libgcc now: the first call allocates
+  install_handlers();
+}
+
+CrashFile::~CrashFile() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i)
+    ::sigaction(kSignals[i], &prepared.before[i], nullptr);
+  ::close(prepared.fd);
+  prepared.fd = -1;
+  std::error_code ignored;
+  fs::remove(prepared_, ignored);
+  ::rmdir(path_.parent_path().c_str());  // fails while another rank's file is there
+  is_taken = false;
+}
+
+void CrashFile::set_phase(std::string_view phase) noexcept {
+  prepared.phase.set(phase);
+}
+
+void CrashFile::add_event(std::string_view line) {
+  const std::string clean = without_secrets(line);
+  const std::lock_guard lock(prepared.events_mutex);
+  const std::size_t count = prepared.num_events.load();
+  prepared.events[count % kMaxEvents].set(clean);
+  prepared.num_events = count + 1;
+}
+
+void CrashFile::write(std::string_view what) noexcept {
+  try {
+    const std::string clean = without_secrets(what);
+    write_once([&clean]() noexcept { put(clean); });
+  } catch (...) {
+    write_once([]() noexcept { put("out of memory while a failure was reported"); });
+  }
+}
+
+}  // namespace mgpu

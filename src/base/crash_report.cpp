@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <ctime>
+#include <regex>
+
+#include <mgpu/base/crash_file.hpp>
+#include <mgpu/base/error.hpp>
+
+namespace mgpu {
+namespace {
+
+constexpr std::uint64_t kMaxBytes = 1 << 20;
+constexpr std::size_t kMaxLineBytes = 4096;  // std::regex needs stack for each character
+
+/// The rest of the line that starts with `name`, among the lines before the first section.
+std::string field(std::string_view text, std::string_view name) {
+  const std::string start = "\n" + std::string(name) + ": ";
+  const std::size_t at = text.substr(0, text.find("\n--- ")).find(start);
+  if (at == std::string_view::npos) return "";
+  text.remove_prefix(at + start.size());
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+std::string section(std::string_view text, std::string_view name) {
+  const std::string start = "\n--- " + std::string(name) + "\n";
+  const std::size_t at = text.find(start);
+  if (at == std::string_view::npos) return "";
+  text.remove_prefix(at + start.size());
+  return std::string(text.substr(0, text.find("\n--- ")));
+}
+
+std::optional<CrashReport> read_crash(const fs::path& path) {
+  try {
+    const std::string text = read_file(path, kMaxBytes);
+    if (!text.starts_with("mgpu_spmd crash file ")) return std::nullopt;
+    CrashReport crash;
+    crash.path = path;
+    crash.unix_time = std::strtod(field(text, "time").c_str(), nullptr);
+    crash.rank = std::atoi(field(text, "rank").c_str());
+    crash.host = field(text, "host");
+    crash.pid = field(text, "pid");
+    crash.phase = field(text, "phase");
+    crash.what = section(text, "what");
+    return crash;
+  } catch (const Failure&) {
+    return std::nullopt;  // a file that cannot be read must not hide those that can
+  }
+}
+
+bool is_earlier(const CrashReport& a, const CrashReport& b) {
+  return a.unix_time != b.unix_time ? a.unix_time < b.unix_time : a.rank < b.rank;
+}
+
+std::string clean_line(std::string_view line) {
+  static const std::regex kNamed(
+      R"re(((?:token|secret|passw|credential|api_?key|access_?key|private_?key)[a-z0-9_]*["']?)re"
+      R"re(\s*[=:]\s*["']?)(?![0-9.]+\b)[^\s"',]{6,})re",
+      std::regex::icase | std::regex::optimize);
+  static const std::regex kShaped(R"re(\b(hf_|ghp_|sk-|AKIA)[A-Za-z0-9_-]{12,})re",
+                                  std::regex::optimize);
+  std::string clean = std::regex_replace(std::string(line), kNamed, "$1***");
+  clean = std::regex_replace(clean, kShaped, "$1***");
+  for (char& c : clean) {
+    if (std::iscntrl(static_cast<unsigned char>(c)) != 0) c = '?';
+  }
+  return clean;
+}
+
+}  // namespace
+
+std::string without_secrets(std::string_view text) {
+  std::string clean;
+  while (!text.empty()) {
+    const std::size_t length = std::min(text.find('\n'), text.size());
+    clean += clean_line(text.substr(0, std::min(length, kMaxLineBytes)));
+    if (length > kMaxLineBytes) clean += "...";
+    if (length < text.size()) clean += '\n';
+    text.remove_prefix(std::min(length + 1, text.size()));
+  }
+  return clean;
+}
+
+std::optional<CrashReport> earliest_crash(const fs::path& directory, double not_before) {
+  std::optional<CrashReport> earliest;
+  int num_files = 0;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("rank_") || !name.ends_with(".txt")) continue;
+    const std::optional<CrashReport> crash = read_crash(entry.path());
+    if (!crash || crash->unix_time < not_before) continue;
+    ++num_files;
+    if (!earliest || is_earlier(*crash, *earliest)) earliest = crash;
+  }
+  if (earliest) earliest->num_files = num_files;
+  return earliest;
+}
+
+std::string render(const CrashReport& crash) {
+  const auto seconds = static_cast<std::time_t>(crash.unix_time);
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  char time[16];
+  std::strftime(time, sizeof time, "%H:%M:%S", &local);
+  std::string text = "rank " + std::to_string(crash.rank) + " (" + crash.host + ", pid " +
+                     crash.pid + ") failed first, at " + time + ", phase " + crash.phase + ":\n" +
+                     crash.what;
+  if (const int others = crash.num_files - 1; others > 0) {
+    text += "\n" + std::to_string(others) + (others == 1 ? " other rank" : " other ranks") +
+            " stopped because of it";
+  }
+  return text + "\na file to attach was written: " + crash.path.string() +
+         " (stack, versions, last 50 events; no data, no environment secrets)";
+}
+
+}  // namespace mgpu

@@ -1,0 +1,200 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <mgpu/base/error_codes.hpp>
+
+namespace mgpu {
+namespace {
+
+constexpr auto kPages = std::to_array<ErrorPage>({
+    {"E101", "unknown key",
+     "A name in the configuration is not in the table of keys, so nothing would read it.",
+     "Take the name that is suggested, or find the right one with --print-config=full or --explain "
+     "KEY."},
+    {"E102", "key at the wrong level",
+     "The key exists, but it is read in another section than the one it stands in.",
+     "Move it to the place that the help line names. In a file sections are nested, on the command "
+     "line they are joined by dots."},
+    {"E103", "key given twice",
+     "One file (or the command line) gives the same key two values, perhaps once under the name "
+     "that a guide uses. Neither is taken silently.",
+     "Delete one of the two. A file over another one (--with) and KEY=VALUE over files may repeat "
+     "keys."},
+    {"E104", "value of the wrong type",
+     "The value cannot be read as what the key takes. Types are strict: 0x10, 1e3, 010 and \"8\" "
+     "are no integers, yes is no flag.",
+     "Write the value as the caret line says. --explain KEY shows what a key takes."},
+    {"E105", "not one of the choices",
+     "The key takes one of a few words, and this is none of them.",
+     "Take one of the words that are listed."},
+    {"E106", "value out of range",
+     "The value has the right type, but is too small, too large, or not finite.",
+     "Take a value inside the bounds that are shown."},
+    {"E107", "value that breaks a rule",
+     "The value is fine by itself, but does not go with another key, or a module needs a form that "
+     "the type alone does not say.",
+     "The sentence names the rule; change one of the keys that it names."},
+    {"E108", "not well-formed YAML",
+     "The text cannot be read: a tab as indentation, a quote or bracket that stays open, lines "
+     "that fit into no section, an empty file.",
+     "Correct the line under the caret; the cause may stand one line above."},
+    {"E109", "part of YAML that is not read",
+     "Anchors, aliases, tags, directives, several documents, ${...}, more than 1 MiB, 100,000 "
+     "values or 32 levels: the reader refuses them.",
+     "Write values out. Share them between files with include: or --with."},
+    {"E110", "bytes that are not text", "The file is not UTF-8, or has control characters in it.",
+     "Save the file as UTF-8 without control characters."},
+    {"E111", "name of another program",
+     "The key is what transformers, accelerate, axolotl, TRL or vLLM call it. Meanings differ, so "
+     "it is not translated silently.",
+     "Write the name that the help line gives, and check its meaning with --explain KEY."},
+    {"E112", "unknown schema",
+     "`schema` names a version of the file format that this program does not read.",
+     "Use a newer program, or write the file for the version that is shown."},
+    {"E113", "include that does not work",
+     "A file below `include` cannot be read, or files include each other in a circle.",
+     "Paths in `include` start at the folder of the file that has them."},
+    {"E114", "required key missing", "A key without a default is given nowhere.",
+     "Add the line that the help shows."},
+    {"E121", "ranks and models do not fit",
+     "The ranks cannot be split into groups of devices.gpus_per_model.",
+     "Take one of the numbers in the help line, or start another number of ranks."},
+    {"E131", "window and model do not fit",
+     "The histories, the context length and the kind of tokens of the model do not go together.",
+     "Change one of the keys that the sentence names."},
+    {"E141", "no configuration, or more than one",
+     "The command line needs exactly one CONF.yaml; - reads it from standard input.",
+     "Give one file. Further files go over it with --with FILE."},
+    {"E142", "unknown option", "There is no option of that name. Options are not abbreviated.",
+     "Take the suggested one; --help shows all."},
+    {"E143", "option without a proper value",
+     "An option needs a value, got one that it does not know, or got one that it does not take.",
+     "--help shows what it takes. Optional values need the equals sign: --resume=never."},
+    {"E144", "argument that means nothing",
+     "An argument is neither the configuration, nor KEY=VALUE, nor an option, or two options "
+     "exclude each other.",
+     "Follow the help line; quote values with blanks: 'run.name=my run'."},
+    {"E201", "GPU not available", "A GPU of devices.gpus does not exist on a node.",
+     "List GPUs inside the valid range; nvidia-smi -L shows them. CUDA_VISIBLE_DEVICES hides "
+     "others."},
+    {"E202", "two ranks on one GPU",
+     "NCCL allows one rank per GPU, and a node has more ranks than visible GPUs.",
+     "Start as many ranks per node as it has GPUs, list more with --gpus, or set "
+     "devices.backend=staged."},
+    {"E203", "no GPU for a rank", "The configuration asks for GPUs, and a rank sees none.",
+     "Check the driver (nvidia-smi) and the allocation, or compute on the CPU: "
+     "devices.backend=mpi."},
+    {"E204", "empty list of GPUs", "devices.gpus is an empty list.",
+     "devices.gpus=all, or a list such as [0, 1]."},
+    {"E205", "GPUs and ranks differ in number",
+     "devices.gpus lists another number of GPUs than there are ranks on the node.",
+     "Start one rank per listed GPU, or change the list."},
+    {"E206", "CUDA does not work",
+     "The CUDA runtime answered with an error when it was asked for devices.",
+     "nvidia-smi shows whether driver and GPUs are healthy; the driver has to be as new as the "
+     "toolkit."},
+    {"E211", "srun without PMIx",
+     "The process is one of several Slurm tasks, but MPI sees only itself.",
+     "srun --mpi=pmix ...; srun --mpi=list shows what the cluster has."},
+    {"E212", "MPI without threads",
+     "The MPI library gives no MPI_THREAD_MULTIPLE, which the communication thread needs.",
+     "Load an Open MPI that was built with it; ompi_info | grep Thread shows it."},
+    {"E213", "wrong test setting for nodes",
+     "MGPU_RANKS_PER_NODE, which divides one machine into several for tests, does not fit.",
+     "unset MGPU_RANKS_PER_NODE"},
+    {"E301", "out of memory", "Host or GPU memory did not suffice.",
+     "Smaller train.micro_batch_size, then train.gradient_checkpointing=true; --plan shows what "
+     "needs how much."},
+    {"E402", "a rank did not come",
+     "A collective waited longer than comm.timeout_s for a rank. It hangs, died, or still works on "
+     "something else.",
+     "Look at the rank that is named and at logs/. comm.timeout_s waits longer. The same command "
+     "resumes."},
+    {"E403", "another rank stopped the run", "This rank was waiting for one that failed.",
+     "Read the message of that rank; it has the cause."},
+    {"E521", "history from another environment",
+     "A stored history has steps that the environment would not have made.",
+     "Make the histories anew: data.path=null, or name the environment that they come from."},
+    {"E601", "file cannot be created", "The output folder is missing, read-only, or not yours.",
+     "Choose another one: --output DIR"},
+    {"E602", "write failed",
+     "The disk is full, a quota is reached, or the device reported an error. Nothing half-written "
+     "was published.",
+     "Make room and start the same command again: it continues."},
+    {"E603", "file cannot be read", "A file is missing, not readable, or too large.",
+     "Check the path that is shown. Paths in a file start at its folder, those of the command line "
+     "at yours."},
+    {"E604", "stored data is damaged", "A checksum of the journal or of a table does not fit.",
+     "Start the same command again: what is damaged is made anew. If it comes back, suspect the "
+     "disk."},
+    {"E605", "data of another version",
+     "The file was written by a version of this program with another format.",
+     "Finish with the version that began, or start anew with --resume=never."},
+    {"E606", "file that cannot be taken over",
+     "A file of the run is not what this run would have written.",
+     "Start anew with --resume=never, or name the right run."},
+    {"E607", "run directory in use", "Another process holds the lock of the run directory.",
+     "Wait for it, stop it, or start beside it with --resume=never."},
+    {"E608", "run of another configuration",
+     "The run directory belongs to a configuration with other keys that determine the results.",
+     "Compare the keys that are shown, or start anew with --resume=never."},
+    {"E609", "not a run directory", "The folder has no run.json.",
+     "Name a folder such as outputs/NAME/STAMP."},
+    {"E611", "damaged checkpoint",
+     "A checkpoint's checksums do not fit; whole ones before it are used.",
+     "If none is whole, --resume=never starts afresh."},
+    {"E612", "checkpoint of another model",
+     "Shapes or names in the checkpoint differ from those of the model.",
+     "Set the model keys back, or start afresh with --resume=never."},
+    {"E613", "checkpoint of another version", "The checkpoint's format is newer than this program.",
+     "Use the version that wrote it."},
+    {"E621", "malformed safetensors file",
+     "The file breaks the format: cut off, overlapping, or with a wrong header.",
+     "Fetch or write it again."},
+    {"E622", "not a safetensors file",
+     "The file is a Git LFS pointer, a pickle, or something else.",
+     "Fetch the weights (git lfs pull), or convert them to safetensors."},
+    {"E901", "internal error", "The program did something that it should not. This is a bug.",
+     "Please report it, with the message and the output of --env."},
+});
+
+constexpr std::size_t kWidth = 80;
+
+/// The words of `text` in lines, each behind two blanks.
+std::string wrapped(std::string_view text) {
+  std::string lines;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const bool fits = column > 0 && column + 1 + end <= kWidth;
+    if (column > 0) lines += fits ? " " : "\n";
+    if (!fits) lines += "  ";
+    column = (fits ? column + 1 : 2) + end;
+    lines += text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::span<const ErrorPage> error_pages() {
+  return kPages;
+}
+
+const ErrorPage* find_error_page(std::string_view code) {
+  std::string upper(code);
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  const auto found = std::find_if(kPages.begin(), kPages.end(),
+                                  [&](const ErrorPage& page) { return page.code == upper; });
+  return found == kPages.end() ? nullptr : &*found;
+}
+
+std::string error_page_text(const ErrorPage& page) {
+  return std::string(page.code) + ": " + std::string(page.title) + "\n\n" + wrapped(page.meaning) +
+         "\n\n" + wrapped(page.remedy) + "\n";
+}
+
+}  // namespace mgpu

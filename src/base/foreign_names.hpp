@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mgpu {
+
+/// What another program calls one of our settings.
+struct ForeignName {
+  std::string_view name;     // as there: "per_device_train_batch_size"
+  std::string_view program;  // "transformers"
+  std::string_view key;      // ours: "train.micro_batch_size"; "" where there is none
+  std::string_view help;     // what to write instead, or how ours differs
+  bool top_level_only = false;
+};
+
+/// nullptr when no program that we know has it. `path` is the dotted place where it was found.
+const ForeignName* find_foreign_name(std::string_view path);
+
+/// The one of `choices` that other programs call `text` ("float16" -> "fp16"), or "".
+std::string translated_value(std::string_view text, const std::vector<std::string>& choices);
+
+}  // namespace mgpu

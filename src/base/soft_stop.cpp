@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/soft_stop.hpp>
+
+namespace mgpu {
+namespace {
+
+constexpr std::array kSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT};
+constexpr std::int64_t kSameWishUs = 200'000;
+constexpr std::chrono::seconds kLookEvery{1};
+
+// One word, so that no handler on another thread sees half of it: microseconds of the monotonic
+// clock above, the signal's number in the low byte; 0: none yet.
+std::atomic<std::int64_t> first_signal{0};
+std::atomic<int> wake_writer{-1};
+std::atomic<bool> is_taken{false};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+std::int64_t now_us() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+}
+
+extern "C" void on_stop_signal(int signal) {
+  const int saved_errno = errno;
+  const std::int64_t now = now_us();
+  std::int64_t first = 0;
+  if (first_signal.compare_exchange_strong(first, (now << 8) | signal)) {
+    const char byte = 1;
+    [[maybe_unused]] const ssize_t n = ::write(wake_writer.load(), &byte, 1);
+  } else if (now - (first >> 8) > kSameWishUs) {
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;
+    ::sigaction(signal, &standard, nullptr);
+    ::raise(signal);  // blocked until this handler returns
+  }
+  errno = saved_errno;
+}
+
+StopReason reason_of(int signal) {
+  switch (signal) {
+    case SIGUSR1:
+      return StopReason::usr1;
+    case SIGUSR2:
+      return StopReason::usr2;
+    case SIGINT:
+      return StopReason::interrupt;
+    default:
+      return StopReason::terminate;
+  }
+}
+
+/// Seconds until Slurm ends the job; infinity outside Slurm or where it does not tell.
+double slurm_seconds_left() {
+  const char* text = std::getenv("SLURM_JOB_END_TIME");
+  std::int64_t end_time = 0;
+  if (text == nullptr ||
+      std::from_chars(text, text + std::strlen(text), end_time).ec != std::errc{}) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return static_cast<double>(end_time - std::int64_t{std::time(nullptr)});
+}
+
+}  // namespace
+
+std::string_view name_of(StopReason reason) {
+  switch (reason) {
+    case StopReason::none:
+      return "nothing";
+    case StopReason::time_limit:
+      return "the time limit";
+    case StopReason::stop_file:
+      return "the file STOP";
+    case StopReason::usr1:
+      return "SIGUSR1";
+    case StopReason::usr2:
+      return "SIGUSR2";
+    case StopReason::interrupt:
+      return "SIGINT";
+    case StopReason::terminate:
+      return "SIGTERM";
+  }
+  return "nothing";
+}
+
+SoftStop::SoftStop(const Options& options) : stop_file_(options.stop_file) {
+  // The wall clock is asked once: later jumps of it change nothing.
+  const double left_s = std::min(options.time_limit_s - options.elapsed_s, slurm_seconds_left());
+  stop_after_s_ = left_s - std::clamp(left_s / 10, 0.0, options.margin_s);
+  if (is_taken.exchange(true)) throw Error("there is a SoftStop already");
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+    is_taken = false;
+    throw LibraryError("pipe2", errno, std::strerror(errno), Where::here());
+  }
+  wake_read_.reset(ends[0]);
+  wake_write_.reset(ends[1]);
+  wake_writer = ends[1];
+  first_signal = 0;
+  struct sigaction action {};
+  action.sa_handler = &on_stop_signal;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : kSignals)
+    sigaddset(&action.sa_mask, signal);
+  for (std::size_t i = 0; i < kSignals.size(); ++i)
+    ::sigaction(kSignals[i], &action, &before_[i]);
+}
+
+SoftStop::~SoftStop() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i)
+    ::sigaction(kSignals[i], &before_[i], nullptr);
+  wake_writer = -1;
+  is_taken = false;
+}
+
+StopReason SoftStop::poll() {
+  if (reason_ != StopReason::none) return reason_;
+  if (const std::int64_t first = first_signal.load(); first != 0) {
+    reason_ = reason_of(static_cast<int>(first & 0xff));
+  } else if (seconds_left() <= 0) {
+    reason_ = StopReason::time_limit;
+  } else if (take_stop_file()) {
+    reason_ = StopReason::stop_file;
+  }
+  return reason_;
+}
+
+double SoftStop::seconds_left() const {
+  return stop_after_s_ - std::chrono::duration<double>(Clock::now() - birth_).count();
+}
+
+bool SoftStop::take_stop_file() {
+  const Clock::time_point now = Clock::now();
+  if (stop_file_.empty() || now - last_look_ < kLookEvery) return false;
+  last_look_ = now;
+  return ::unlink(stop_file_.c_str()) == 0;  // else the same command would stop again
+}
+
+}  // namespace mgpu

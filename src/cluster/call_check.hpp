@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <mgpu/base/buffer_view.hpp>
+#include <mgpu/cluster/group.hpp>
+
+namespace mgpu::cluster {
+
+#ifndef MGPU_CHECKED
+#define MGPU_CHECKED 1
+#endif
+inline constexpr bool kChecked = MGPU_CHECKED;
+
+enum class CallKind : std::int64_t { barrier, all_reduce, all_gather, gather, broadcast, exchange };
+
+/// What one rank is about to do, in words that travel between ranks.
+struct Call {
+  CallKind kind;
+  std::int64_t count = kAnyCount;  // elements; kAnyCount where ranks may differ
+  std::int64_t type = 0;           // DType
+  std::int64_t detail = 0;         // the ReduceOp or the root
+
+  static constexpr std::int64_t kAnyCount = -1;
+  static constexpr int kWords = 4;
+  friend bool operator==(const Call&, const Call&) = default;
+};
+static_assert(sizeof(Call) == Call::kWords * sizeof(std::int64_t));
+
+/// "all_reduce of 12 f32, sum".
+std::string describe(const Call& call);
+
+/// Who differs from the call that most ranks make (the lowest rank's on a tie), as a sentence;
+/// nothing when all agree.
+std::optional<std::string> find_disagreement(std::span<const Call> calls);
+
+MPI_Op mpi_op(ReduceOp op);
+DType dtype_of(MPI_Datatype type);
+MPI_Datatype mpi_type_of(DType dtype);  // Errors: Error for f16 and bf16, which MPI 3.1 lacks
+
+}  // namespace mgpu::cluster

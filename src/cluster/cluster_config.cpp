@@ -1,0 +1,98 @@
+#include <array>
+#include <string>
+
+#include <mgpu/cluster/cluster_config.hpp>
+
+namespace mgpu::cluster {
+namespace {
+
+constexpr std::array<Backend, 3> kBackends = {Backend::nccl, Backend::staged, Backend::mpi};
+
+void add_device_keys(KeyTable& table) {
+  table.add({.name = "devices.gpus",
+             .type = KeyType::integers,
+             .standard = "all",
+             .text = "GPUs of each node that the ranks use, in this order",
+             .choices = {"all"},
+             .identity = false});
+  table.add({.name = "devices.gpus_per_model",
+             .type = KeyType::integer,
+             .standard = "1",
+             .text = "ranks that share one copy of the model",
+             .min = 1});
+  table.add({.name = "devices.backend",
+             .type = KeyType::choice,
+             .standard = "auto",
+             .text = "how tensors travel; mpi runs on the CPU, staged lets ranks share a GPU",
+             .choices = {"auto", "nccl", "staged", "mpi"},
+             .identity = false});
+  table.add({.name = "devices.threads",
+             .type = KeyType::integer,
+             .standard = "1",
+             .text = "compute threads of each rank",
+             .min = 1,
+             .identity = false});
+  table.add({.name = "devices.memory_margin",
+             .type = KeyType::number,
+             .standard = "0.08",
+             .text = "share of GPU memory that the memory plan keeps free",
+             .min = 0,
+             .max = 0.9,
+             .identity = false});
+  table.add({.name = "devices.clear_cache_every",
+             .type = KeyType::integer,
+             .standard = "0",
+             .text = "gives cached GPU memory back after so many steps; 0 = never",
+             .unit = "steps",
+             .min = 0,
+             .aliases = {"system.clear_cache_interval"},
+             .identity = false});
+}
+
+void add_comm_keys(KeyTable& table) {
+  table.add({.name = "comm.timeout_s",
+             .type = KeyType::duration,
+             .standard = "300",
+             .text = "a collective older than this is reported, then the run stops",
+             .unit = "seconds",
+             .min = 1,
+             .identity = false});
+  table.add({.name = "comm.bucket_mb",
+             .type = KeyType::integer,
+             .standard = "25",
+             .text = "gradients are reduced in pieces of about this size",
+             .unit = "MiB",
+             .min = 1,
+             .identity = false});
+}
+
+}  // namespace
+
+void add_cluster_keys(KeyTable& table) {
+  add_device_keys(table);
+  add_comm_keys(table);
+}
+
+ClusterConfig read_cluster_config(const Config& config) {
+  ClusterConfig values;
+  if (!config.is("devices.gpus", "all")) {
+    const std::vector<std::int64_t> ids = config.integers("devices.gpus");
+    if (ids.empty()) {
+      throw config.problem("E204", "devices.gpus", "No GPU IDs provided",
+                           "devices.gpus=all, or a list such as [0, 1]");
+    }
+    values.gpus.emplace(ids.begin(), ids.end());
+  }
+  for (const Backend backend : kBackends) {
+    if (config.text("devices.backend") == name_of(backend)) values.backend = backend;
+  }
+  values.gpus_per_model = static_cast<int>(config.integer("devices.gpus_per_model"));
+  values.threads = static_cast<int>(config.integer("devices.threads"));
+  values.memory_margin = config.number("devices.memory_margin");
+  values.clear_cache_every = config.integer("devices.clear_cache_every");
+  values.timeout_s = config.seconds("comm.timeout_s");
+  values.bucket_mb = config.integer("comm.bucket_mb");
+  return values;
+}
+
+}  // namespace mgpu::cluster

@@ -1,0 +1,228 @@
+#include "communicator_nccl.hpp"
+
+#include <exception>
+#include <utility>
+
+#include <nccl.h>
+
+#include <mgpu/cluster/device_work.hpp>
+
+#include "waiter.hpp"
+
+namespace mgpu::cluster {
+namespace {
+
+ncclDataType_t nccl_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return ncclFloat32;
+    case DType::f64:
+      return ncclFloat64;
+    case DType::f16:
+      return ncclFloat16;
+    case DType::bf16:
+      return ncclBfloat16;
+    case DType::i32:
+      return ncclInt32;
+    case DType::i64:
+      return ncclInt64;
+    case DType::u8:
+      return ncclUint8;
+    case DType::u32:
+      return ncclUint32;
+    case DType::u64:
+      return ncclUint64;
+  }
+  throw Error("unknown DType");
+}
+
+ncclRedOp_t nccl_op(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return ncclSum;
+    case ReduceOp::min:
+      return ncclMin;
+    case ReduceOp::max:
+      return ncclMax;
+  }
+  throw Error("unknown ReduceOp");
+}
+
+/// Calls NCCL on a stream of its own, never blocking inside NCCL or CUDA: a lost peer shows as an
+/// asynchronous error or a passed deadline, and ncclCommAbort stops the kernels that wait for it.
+class NcclCommunicator final : public Communicator {
+public:
+  NcclCommunicator(const Group& group, Device device, const CommunicatorOptions& options);
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+  NcclCommunicator(NcclCommunicator&&) = delete;
+  NcclCommunicator& operator=(NcclCommunicator&&) = delete;
+  ~NcclCommunicator() override;
+
+  std::string_view name() const override { return "nccl"; }
+  int rank() const override { return group_.rank(); }
+  int size() const override { return group_.size(); }
+
+  void all_reduce(BufferView values, ReduceOp op) override;
+  void broadcast(BufferView values, int root) override;
+  void exchange(BufferView mine, BufferView theirs, int peer) override;
+  void wait_for(CUevent_st* produced) override;
+  void cancel() noexcept override { waiter_.cancel(); }
+
+private:
+  void connect();
+  void begin(CallKind kind, BufferView values, int detail);
+  void finish(ncclResult_t issued);
+  void until_issued(ncclResult_t issued);
+  void require(ncclResult_t code);
+  bool is_in_progress();
+  void abort_communicator() noexcept;
+
+  /// Runs `step`; whatever fails in it leaves no kernel behind that waits for a peer.
+  template <class Step>
+  void or_abort(Step step) {
+    try {
+      step();
+    } catch (...) {
+      abort_communicator();
+      throw;
+    }
+  }
+
+  Device device_;
+  Group group_;
+  Waiter waiter_;
+  Stream stream_;
+  Event finished_;
+  ncclComm_t comm_ = nullptr;
+  int exceptions_at_birth_ = std::uncaught_exceptions();
+};
+
+NcclCommunicator::NcclCommunicator(const Group& group, Device device,
+                                   const CommunicatorOptions& options)
+    : device_(device),
+      group_(group.duplicate()),
+      waiter_(group_, options.timeout_s),
+      stream_(device),
+      finished_(device) {
+  or_abort([this] { connect(); });
+}
+
+void NcclCommunicator::connect() {
+  waiter_.begin({CallKind::barrier});
+  ncclUniqueId id{};
+  run_together(group_, [&] {
+    const ncclResult_t code = rank() == 0 ? ncclGetUniqueId(&id) : ncclSuccess;
+    if (code != ncclSuccess)
+      throw LibraryError("NCCL", code, ncclGetLastError(nullptr), Where::here());
+  });
+  group_.broadcast(std::span(reinterpret_cast<std::uint8_t*>(id.internal), sizeof(id.internal)), 0);
+
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  use_device(device_);
+  until_issued(ncclCommInitRankConfig(&comm_, size(), id, rank(), &config));
+}
+
+NcclCommunicator::~NcclCommunicator() {
+  if (comm_ == nullptr) return;
+  // Finalize and destroy wait for the peers, who are elsewhere while an exception unwinds.
+  if (std::uncaught_exceptions() > exceptions_at_birth_) return;
+  if (waiter_.is_canceled()) {
+    abort_communicator();
+    return;
+  }
+  try {
+    use_device(device_);
+    until_issued(ncclCommFinalize(comm_));
+    ncclCommDestroy(comm_);
+  } catch (const std::exception&) {
+    abort_communicator();
+  }
+}
+
+void NcclCommunicator::abort_communicator() noexcept {
+  if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
+}
+
+void NcclCommunicator::require(ncclResult_t code) {
+  if (code == ncclSuccess || code == ncclInProgress) return;
+  waiter_.die(std::string("failed: NCCL says ") + ncclGetErrorString(code) + ": " +
+              ncclGetLastError(comm_));
+}
+
+bool NcclCommunicator::is_in_progress() {
+  ncclResult_t state = ncclSuccess;
+  require(ncclCommGetAsyncError(comm_, &state));
+  require(state);
+  return state == ncclInProgress;
+}
+
+void NcclCommunicator::until_issued(ncclResult_t issued) {
+  require(issued);
+  waiter_.until([this] { return !is_in_progress(); });
+}
+
+void NcclCommunicator::begin(CallKind kind, BufferView values, int detail) {
+  if (values.device != device_) throw Error("backend nccl moves memory of its own GPU only");
+  use_device(device_);
+  const Call call{kind, static_cast<std::int64_t>(values.count),
+                  static_cast<std::int64_t>(values.dtype), detail};
+  waiter_.begin(call);
+  if (kind != CallKind::exchange) check_call(group_, call, waiter_);
+}
+
+void NcclCommunicator::finish(ncclResult_t issued) {
+  until_issued(issued);  // nothing else may go onto the stream before
+  finished_.record(stream_.get());
+  waiter_.until([this] {
+    is_in_progress();  // throws for an asynchronous error
+    return finished_.has_happened();
+  });
+}
+
+void NcclCommunicator::all_reduce(BufferView values, ReduceOp op) {
+  begin(CallKind::all_reduce, values, static_cast<int>(op));
+  or_abort([&] {
+    finish(ncclAllReduce(values.data, values.data, values.count, nccl_type(values.dtype),
+                         nccl_op(op), comm_, stream_.get()));
+  });
+}
+
+void NcclCommunicator::broadcast(BufferView values, int root) {
+  begin(CallKind::broadcast, values, root);
+  or_abort([&] {
+    finish(ncclBroadcast(values.data, values.data, values.bytes(), ncclUint8, root, comm_,
+                         stream_.get()));
+  });
+}
+
+void NcclCommunicator::exchange(BufferView mine, BufferView theirs, int peer) {
+  if (mine.bytes() != theirs.bytes()) throw ShapeError("exchange of different sizes");
+  begin(CallKind::exchange, mine, 0);
+  or_abort([&] {
+    // One group, so that both sides send and receive at the same time; it is closed in any case.
+    require(ncclGroupStart());
+    const ncclResult_t sent =
+        ncclSend(mine.data, mine.bytes(), ncclUint8, peer, comm_, stream_.get());
+    const ncclResult_t received =
+        ncclRecv(theirs.data, theirs.bytes(), ncclUint8, peer, comm_, stream_.get());
+    const ncclResult_t ended = ncclGroupEnd();
+    require(sent);
+    require(received);
+    finish(ended);
+  });
+}
+
+void NcclCommunicator::wait_for(CUevent_st* produced) {
+  stream_.wait_for(produced);
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_nccl_communicator(const Group& group, Device device,
+                                                     const CommunicatorOptions& options) {
+  return std::make_unique<NcclCommunicator>(group, device, options);
+}
+
+}  // namespace mgpu::cluster

@@ -1,0 +1,94 @@
+#include "communicator_staged.hpp"
+
+#include <algorithm>
+
+namespace mgpu::cluster {
+namespace {
+
+// Two pinned buffers of this size; larger ones take long to pin and move no faster.
+constexpr std::size_t kStagedBytes = std::size_t{8} << 20;
+
+std::size_t staged_bytes(const CommunicatorOptions& options) {
+  return std::clamp<std::size_t>(options.piece_bytes, 8, kStagedBytes);
+}
+
+MemoryKind host_memory_of(Device device) {
+  return device.kind == DeviceKind::cuda ? MemoryKind::pinned_host : MemoryKind::device;
+}
+
+/// At least one piece: a call of nothing is compared across ranks, too.
+template <class Step>
+void in_pieces(BufferView values, std::size_t piece_bytes, Step step) {
+  const std::size_t piece = piece_bytes / size_of(values.dtype);
+  std::size_t done = 0;
+  do {
+    step(done, std::min(piece, values.count - done));
+    done += piece;
+  } while (done < values.count);
+}
+
+}  // namespace
+
+StagedCommunicator::StagedCommunicator(const Group& group, Device device,
+                                       const CommunicatorOptions& options)
+    : device_(device),
+      host_(group, options),
+      stream_(device),
+      copied_(device),
+      buffers_(new Buffers{{device, staged_bytes(options), host_memory_of(device)},
+                           {device, staged_bytes(options), host_memory_of(device)}}) {}
+
+StagedCommunicator::~StagedCommunicator() {
+  if (host_.is_dead()) static_cast<void>(buffers_.release());
+}
+
+BufferView StagedCommunicator::bring_down(BufferView piece) {
+  const BufferView host = buffers_->outgoing.view(piece.count, piece.dtype);
+  copy(host, piece, stream_.get());
+  copied_.record(stream_.get());
+  copied_.wait();
+  return host;
+}
+
+void StagedCommunicator::bring_up(BufferView from_host, BufferView piece) {
+  copy(piece, from_host, stream_.get());
+  copied_.record(stream_.get());
+  copied_.wait();
+}
+
+void StagedCommunicator::all_reduce(BufferView values, ReduceOp op) {
+  use_device(device_);
+  in_pieces(values, buffers_->outgoing.bytes(), [&](std::size_t begin, std::size_t n) {
+    const BufferView piece = slice(values, begin, n);
+    const BufferView host = bring_down(piece);
+    host_.all_reduce(host, op);
+    bring_up(host, piece);
+  });
+}
+
+void StagedCommunicator::broadcast(BufferView values, int root) {
+  use_device(device_);
+  in_pieces(values, buffers_->outgoing.bytes(), [&](std::size_t begin, std::size_t n) {
+    const BufferView piece = slice(values, begin, n);
+    const BufferView host = bring_down(piece);
+    host_.broadcast(host, root);
+    bring_up(host, piece);
+  });
+}
+
+void StagedCommunicator::exchange(BufferView mine, BufferView theirs, int peer) {
+  if (mine.bytes() != theirs.bytes()) throw ShapeError("exchange of different sizes");
+  use_device(device_);
+  in_pieces(mine, buffers_->outgoing.bytes(), [&](std::size_t begin, std::size_t n) {
+    const BufferView out = bring_down(slice(mine, begin, n));
+    const BufferView in = buffers_->incoming.view(n, mine.dtype);
+    host_.exchange(out, in, peer);
+    bring_up(in, slice({theirs.data, mine.count, mine.dtype, theirs.device}, begin, n));
+  });
+}
+
+void StagedCommunicator::wait_for(CUevent_st* produced) {
+  stream_.wait_for(produced);
+}
+
+}  // namespace mgpu::cluster

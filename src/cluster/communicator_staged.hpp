@@ -1,0 +1,47 @@
+#pragma once
+
+#include <mgpu/cluster/device_work.hpp>
+
+#include "communicator_mpi.hpp"
+
+namespace mgpu::cluster {
+
+/// Device memory by way of host memory (pinned for a CUDA device) and MPI: for ranks that share
+/// a GPU. The pieces of a tensor go one after the other: down, through MPI, up.
+class StagedCommunicator final : public Communicator {
+public:
+  StagedCommunicator(const Group& group, Device device, const CommunicatorOptions& options);
+  StagedCommunicator(const StagedCommunicator&) = delete;
+  StagedCommunicator& operator=(const StagedCommunicator&) = delete;
+  StagedCommunicator(StagedCommunicator&&) = delete;
+  StagedCommunicator& operator=(StagedCommunicator&&) = delete;
+  ~StagedCommunicator() override;
+
+  std::string_view name() const override { return "staged"; }
+  int rank() const override { return host_.rank(); }
+  int size() const override { return host_.size(); }
+
+  void all_reduce(BufferView values, ReduceOp op) override;
+  void broadcast(BufferView values, int root) override;
+  void exchange(BufferView mine, BufferView theirs, int peer) override;
+  void wait_for(CUevent_st* produced) override;
+  void cancel() noexcept override { host_.cancel(); }
+
+private:
+  /// What MPI may still write to after a call was given up.
+  struct Buffers {
+    Buffer outgoing;
+    Buffer incoming;
+  };
+
+  BufferView bring_down(BufferView piece);
+  void bring_up(BufferView from_host, BufferView piece);
+
+  Device device_;
+  MpiCommunicator host_;
+  Stream stream_;
+  Event copied_;
+  std::unique_ptr<Buffers> buffers_;
+};
+
+}  // namespace mgpu::cluster

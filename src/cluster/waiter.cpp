@@ -1,0 +1,86 @@
+#include "waiter.hpp"
+
+#include <memory>
+#include <sstream>
+#include <thread>
+
+namespace mgpu::cluster {
+namespace {
+
+// A peer that is there answers within this many polls; after that the core is given back.
+constexpr int kEagerPolls = 1000;
+constexpr auto kPause = std::chrono::microseconds(20);
+
+}  // namespace
+
+Waiter::Waiter(const Group& group, double timeout_s)
+    : rank_(group.rank()), size_(group.size()), timeout_s_(timeout_s) {}
+
+void Waiter::begin(const Call& call) {
+  call_ = call;
+  ++number_;
+  if (is_dead_) die("cannot start: an earlier call of this communicator failed");
+  if (is_canceled_) die("was given up");
+  begun_ = std::chrono::steady_clock::now();
+}
+
+std::string Waiter::now() const {
+  return describe(call_) + " (call " + std::to_string(number_) + ")";
+}
+
+void Waiter::die(const std::string& sentence_end) {
+  is_dead_ = true;
+  throw Failure({"E403", ExitCode::ranks_lost, now() + " " + sentence_end, {}, ""});
+}
+
+void Waiter::until(const std::function<bool()>& is_done) {
+  for (int polls = 0; !is_done(); ++polls) {
+    if (is_canceled_) die("was given up");
+    if (polls < kEagerPolls) {
+      std::this_thread::yield();
+      continue;
+    }
+    std::this_thread::sleep_for(kPause);
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begun_;
+    if (waited.count() < timeout_s_) continue;
+    is_dead_ = true;
+    std::ostringstream sentence;
+    sentence << now() << " was not finished within " << timeout_s_ << " s";
+    std::ostringstream line;
+    line << "  rank " << rank_ << " of " << size_ << " waited in it: a peer did not come";
+    std::ostringstream help;
+    help << "comm.timeout_s=" << timeout_s_ * 10 << " waits longer";
+    throw Failure({"E402", ExitCode::ranks_lost, sentence.str(), {line.str()}, help.str()});
+  }
+}
+
+void Waiter::until_all(std::span<MPI_Request> requests) {
+  until([&] {
+    int is_done = 0;
+    mpi_check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &is_done,
+                          MPI_STATUSES_IGNORE));
+    return is_done != 0;
+  });
+}
+
+void check_call(const Group& group, const Call& mine, Waiter& waiter) {
+  if constexpr (!kChecked) return;
+  struct Words {
+    Call mine;
+    std::vector<Call> all;
+  };
+  const std::vector<Call> room(static_cast<std::size_t>(group.size()), mine);
+  auto words = std::make_unique<Words>(Words{mine, room});
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Iallgather(&words->mine, Call::kWords, MPI_INT64_T, words->all.data(), Call::kWords,
+                           MPI_INT64_T, group.raw(), &request));
+  try {
+    waiter.until_all({&request, 1});
+  } catch (...) {
+    static_cast<void>(words.release());  // MPI may still write to them
+    throw;
+  }
+  if (const auto difference = find_disagreement(words->all)) throw ShapeError(*difference);
+}
+
+}  // namespace mgpu::cluster

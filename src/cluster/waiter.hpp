@@ -1,0 +1,54 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <span>
+#include <string>
+
+#include <mgpu/cluster/group.hpp>
+
+#include "call_check.hpp"
+
+namespace mgpu::cluster {
+
+/// Waits for the communicator's calls, with a deadline and a way out.
+class Waiter {
+public:
+  Waiter(const Group& group, double timeout_s);
+
+  /// Starts the clock of the next call.
+  void begin(const Call& call);
+
+  /// Polls until `is_done` says so.
+  /// Errors: Failure E402 after the deadline, E403 after cancel(); is_dead() is true then.
+  void until(const std::function<bool()>& is_done);
+
+  /// Until all have finished. Errors: as until; LibraryError.
+  void until_all(std::span<MPI_Request> requests);
+
+  /// From any thread.
+  void cancel() noexcept { is_canceled_ = true; }
+  bool is_canceled() const noexcept { return is_canceled_; }
+
+  /// After a failure, whose messages may still be under way.
+  bool is_dead() const noexcept { return is_dead_; }
+  [[noreturn]] void die(const std::string& sentence_end);
+
+private:
+  std::string now() const;
+
+  int rank_;
+  int size_;
+  double timeout_s_;
+  Call call_{CallKind::barrier};
+  std::int64_t number_ = 0;
+  std::chrono::steady_clock::time_point begun_;
+  std::atomic<bool> is_canceled_ = false;
+  bool is_dead_ = false;
+};
+
+/// In checked builds compares the call across the group. Errors: ShapeError; those of Waiter.
+void check_call(const Group& group, const Call& mine, Waiter& waiter);
+
+}  // namespace mgpu::cluster

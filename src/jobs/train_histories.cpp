@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include <mgpu/data/source.hpp>
+#include <mgpu/jobs/ad_tables.hpp>
+#include <mgpu/jobs/phases.hpp>
+#include <mgpu/jobs/train_histories.hpp>
+#include <mgpu/schedule/chunk_phase.hpp>
+#include <mgpu/store/read_table.hpp>
+#include <mgpu/store/seal.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+constexpr const char* kTable = "histories";
+
+void copy(const store::ReadTable& table, const char* name, std::span<std::uint8_t> into) {
+  const auto values = table.column(name).values<std::uint8_t>();
+  std::copy(values.begin(), values.end(), into.begin());
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
+  throw Failure({"E521",
+                 ExitCode::data,
+                 "the histories do not fit this run: " + why,
+                 {"  --> " + path.string()},
+                 "data.path=none plays histories that fit"});
+}
+
+/// The table's rows as histories. The number of streams is what the file has.
+data::HistorySet to_histories(const store::ReadTable& table, const std::filesystem::path& path,
+                              const data::Environment& environment) {
+  const auto tasks = static_cast<std::int64_t>(environment.train_tasks().size());
+  const std::int64_t steps = table.column("action").spec.width;
+  if (table.status == "partial") refuse(path, "the file is of an unfinished run");
+  if (table.rows == 0 || table.rows % tasks != 0) {
+    refuse(path, std::to_string(table.rows) + " rows for " + std::to_string(tasks) +
+                     " training tasks");
+  }
+  if (steps % environment.horizon() != 0) {
+    refuse(path, std::to_string(steps) + " steps are not whole episodes of " +
+                     std::to_string(environment.horizon()));
+  }
+  data::HistorySet histories(environment,
+                             {static_cast<int>(table.rows / tasks),
+                              static_cast<int>(steps / environment.horizon()),
+                              environment.horizon()});
+  const auto task = table.column("task").values<std::int32_t>();
+  if (!std::equal(task.begin(), task.end(), histories.task().begin(), histories.task().end())) {
+    refuse(path, "its tasks are not the training tasks (data.env_split_seed)");
+  }
+  copy(table, "action", histories.action());
+  copy(table, "reward", histories.reward());
+  copy(table, "landing", histories.landing());
+  data::check_histories(environment, histories);
+  return histories;
+}
+
+data::HistorySet read_histories(RunContext& run, const std::filesystem::path& path,
+                                const data::Environment& environment) {
+  const auto reading = run.clock.enter("waiting for data");
+  const store::ReadTable table = store::read_table(run.topology.world(), path, kTable);
+  return to_histories(table, path, environment);
+}
+
+/// Plays what the journal lacks. Returns whether all histories are there.
+bool play(RunContext& run, const data::DataConfig& config, const data::Environment& environment,
+          const data::HistoryShape& shape) {
+  const auto seed = static_cast<std::uint64_t>(run.config.integer("run.seed"));
+  const auto source = data::make_source(config.source, environment,
+                                        {config.source_epsilon, seed, /*round=*/0});
+  const store::TableSpec spec = history_table(environment, shape);
+  const schedule::ChunkPhase phase{kTable, kHistoriesPhase, spec.rows,
+                                   run.config.integer("run.chunk_size")};
+  return schedule::run_chunks(
+      phase, run.topology.world(), run.journal,
+      {[&](const schedule::Chunk& chunk) {
+         data::HistorySet histories(environment, shape, static_cast<std::uint64_t>(chunk.first),
+                                    static_cast<std::size_t>(chunk.count));
+         data::play_all(*source, histories);
+         return history_rows(environment, histories, spec);
+       },
+       [&] { return run.stop.poll() != StopReason::none; }, [](std::int64_t) {}});
+}
+
+void seal_histories(RunContext& run, const std::filesystem::path& path,
+                    const data::Environment& environment, const data::HistoryShape& shape) {
+  store::SealRequest request;
+  request.path = path;
+  request.what = kTable;
+  request.attempt = run.directory.attempt();
+  request.gzip = run.store.gzip;
+  request.attributes = {{"env", environment.name()}};
+  request.tables = {{history_table(environment, shape), kHistoriesPhase,
+                     run.config.integer("run.chunk_size")}};
+  request.check_current = [&] { run.directory.check_current(); };
+  store::seal(run.topology.world(), run.journal, request);
+}
+
+}  // namespace
+
+std::optional<data::HistorySet> provide_histories(RunContext& run, const data::DataConfig& config,
+                                                  const data::Environment& environment) {
+  if (!config.path.empty()) return read_histories(run, config.path, environment);
+  const std::filesystem::path path = run.directory.path() / "histories.h5";
+  const data::HistoryShape shape{config.streams, config.episodes, environment.horizon()};
+  const cluster::Group& world = run.topology.world();
+  const bool is_there = world.all_reduce(std::int32_t{std::filesystem::exists(path) ? 1 : 0},
+                                         cluster::ReduceOp::min) == 1;
+  if (!is_there) {
+    const auto playing = run.clock.enter("histories");
+    if (!play(run, config, environment, shape)) return std::nullopt;
+    seal_histories(run, path, environment, shape);
+  }
+  return read_histories(run, path, environment);
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,317 @@
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/algorithms/ad_objective.hpp>
+#include <mgpu/data/data_config.hpp>
+#include <mgpu/jobs/train_evaluate.hpp>
+#include <mgpu/jobs/train_histories.hpp>
+#include <mgpu/jobs/train_job.hpp>
+#include <mgpu/jobs/train_results.hpp>
+#include <mgpu/jobs/train_state.hpp>
+#include <mgpu/kernels/add_into.hpp>
+#include <mgpu/model/tensor_view.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/store/checkpoint_config.hpp>
+#include <mgpu/train/gradient_reducer.hpp>
+#include <mgpu/train/optimizer_config.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+/// Everything that the keys say about this job.
+struct Settings {
+  data::DataConfig data;
+  model::AdTransformerConfig model;
+  train::TrainConfig train;
+  train::OptimizerConfig optimizer;
+  EvaluateConfig evaluate;
+  store::CheckpointConfig checkpoint;
+  std::uint64_t seed = 0;
+};
+
+Settings read_settings(const Config& config) {
+  Settings settings{data::read_data_config(config),
+                    model::read_ad_transformer_config(config),
+                    train::read_train_config(config),
+                    train::read_optimizer_config(config),
+                    read_evaluate_config(config),
+                    store::read_checkpoint_config(config),
+                    static_cast<std::uint64_t>(config.integer("run.seed"))};
+  settings.model.compute = settings.optimizer.mixed_precision;
+  return settings;
+}
+
+data::TokenKind data_kind(model::TokenKind kind) {
+  return kind == model::TokenKind::step ? data::TokenKind::step : data::TokenKind::transition;
+}
+
+std::int64_t planned_evaluations(const Settings& settings) {
+  const std::int64_t every = settings.train.eval_every;
+  return every == 0 ? 0 : settings.optimizer.schedule.max_steps / every;
+}
+
+train::GradientArena gradient_arena(model::ParameterArena& parameters) {
+  train::GradientArena arena{model::view_of(parameters.gradients()), {},
+                             std::make_shared<at::Tensor>(parameters.gradients())};
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    arena.parameters.push_back({static_cast<std::size_t>(parameters.span(p).begin),
+                                static_cast<std::size_t>(parameters.span(p).count)});
+  }
+  return arena;
+}
+
+void add_on_device(BufferView into, BufferView from, CUstream_st* stream) {
+  kernels::cuda::add_into({static_cast<float*>(into.data), static_cast<const float*>(from.data),
+                           into.count},
+                          stream);
+}
+
+train::ReducerOptions reducer_options(const RunContext& run, const Settings& settings) {
+  train::ReducerOptions options;
+  options.bucket_bytes = static_cast<std::size_t>(run.cluster.bucket_mb) << 20;
+  options.lanes = settings.train.batch.layout ? static_cast<int>(settings.train.batch.lanes) : 0;
+  if (run.device.kind == DeviceKind::cuda) options.add = add_on_device;
+  return options;
+}
+
+/// Model, optimizer and loop of one run, built in the order in which they depend on each other.
+class Trainer {
+public:
+  Trainer(RunContext& run, const Settings& settings, const data::Environment& environment,
+          const data::HistorySet& histories)
+      : run_(run),
+        settings_(settings),
+        environment_(environment),
+        rules_(data::make_window_rules(data_kind(settings.model.tokens),
+                                       static_cast<int>(settings.model.n_transit),
+                                       histories.shape())),
+        windows_(environment, histories, rules_, settings.seed),
+        model_(settings.model, run.device, settings.seed),
+        objective_(model_, windows_, {settings.optimizer.label_smoothing, settings.seed},
+                   run.clock),
+        optimizer_(model_.parameters(), settings.optimizer.adamw),
+        scaler_(settings.optimizer.mixed_precision == model::ComputeKind::f16),
+        reducer_(run.communicator, gradient_arena(model_.parameters()),
+                 reducer_options(run, settings)),
+        loop_({objective_, optimizer_, scaler_, reducer_, run.topology.world(), run.clock},
+              settings.train, settings.optimizer.schedule),
+        curves_(settings.optimizer.schedule.max_steps, planned_evaluations(settings),
+                settings.evaluate.episodes),
+        state_(model_.parameters(), optimizer_, scaler_, curves_),
+        checkpoints_(run.topology.world(), run.directory.path(),
+                     {static_cast<int>(run.directory.attempt()), settings.checkpoint.keep}) {}
+
+  Player player() const { return {model_, environment_, rules_, settings_.seed}; }
+  const TrainCurves& curves() const { return curves_; }
+  const TrainState& state() const { return state_; }
+  std::int64_t steps_here() const { return steps_here_; }
+  std::int64_t saves() const { return saves_; }
+  const train::TrainLoop& loop() const { return loop_; }
+  std::int64_t num_parameters() const { return model_.parameters().num_parameters(); }
+
+  void restore() {
+    const auto loading = run_.clock.enter("checkpoints");
+    for (const std::string& warning : state_.load(checkpoints_))
+      run_.log.event({"warn", {{"text", warning}}});
+    saved_at_ = state_.steps_done;
+    if (state_.steps_done > 0) {
+      run_.log.event({"note", {{"text", "continues after step " +
+                                            std::to_string(state_.steps_done)}}});
+    }
+  }
+
+  /// Trains to the end or until a stop; saves in both cases. Returns whether it is complete.
+  bool train() {
+    while (state_.steps_done < max_steps()) {
+      const bool wants_stop = run_.stop.poll() != StopReason::none;
+      const train::StepOutcome outcome = loop_.step(state_.steps_done, wants_stop);
+      curves_.add_step(state_.steps_done, outcome.row);
+      ++state_.steps_done;
+      ++steps_here_;
+      report(outcome);
+      const bool is_best = evaluate_if_due();
+      if (outcome.stop_asked || save_is_due(is_best)) save(is_best);
+      if (outcome.stop_asked && state_.steps_done < max_steps()) return false;
+    }
+    return true;
+  }
+
+private:
+  std::int64_t max_steps() const { return settings_.optimizer.schedule.max_steps; }
+
+  void report(const train::StepOutcome& outcome) {
+    const std::int64_t step = state_.steps_done;
+    run_.log.event({"train",
+                    {{"step", step},
+                     {"total", max_steps()},
+                     {"loss", outcome.row.loss},
+                     {"grad", outcome.row.grad_norm},
+                     {"lr", outcome.row.learning_rate}}});
+    if (!outcome.is_applied) {
+      run_.log.event({"note", {{"text", "step " + std::to_string(step) +
+                                            ": fp16 overflow, the loss scale is now " +
+                                            std::to_string(scaler_.scale())}}});
+    }
+    run_.scalars.scalar("train/loss", step, outcome.row.loss);
+    run_.scalars.scalar("train/learning_rate", step, outcome.row.learning_rate);
+    run_.scalars.scalar("train/grad_norm", step, outcome.row.grad_norm);
+    run_.scalars.scalar("train/mean_token_accuracy", step, outcome.row.accuracy);
+    run_.scalars.scalar("train/epoch", step,
+                        static_cast<double>(step * settings_.train.batch.global_batch) /
+                            static_cast<double>(objective_.epoch_size()));
+    run_.scalars.scalar("perf/comm_exposed", step, outcome.exposed_wait_s);
+  }
+
+  /// Returns whether these weights were evaluated and are the best so far.
+  bool evaluate_if_due() {
+    const std::int64_t every = settings_.train.eval_every;
+    if (every == 0 || state_.steps_done % every != 0) return false;
+    const EpisodeReturns returns = evaluate_now(run_, player(), settings_.evaluate);
+    curves_.add_evaluation(state_.steps_done, returns);
+    const double mean_return = mean(returns);
+    const bool is_best = mean_return > state_.best_return;
+    if (is_best) state_.best_return = mean_return;
+    run_.log.event({"eval",
+                    {{"step", state_.steps_done},
+                     {"return", mean_return},
+                     {"first episode", returns.front()},
+                     {"last episode", returns.back()}}});
+    run_.scalars.scalar("eval/return", state_.steps_done, mean_return);
+    run_.scalars.scalar("eval/return_last_episode", state_.steps_done, returns.back());
+    return is_best;
+  }
+
+  bool save_is_due(bool is_best) {
+    const std::int64_t every = settings_.checkpoint.every;
+    return is_best || state_.steps_done == max_steps() || time_has_come() ||
+           (every > 0 && state_.steps_done % every == 0);
+  }
+
+  /// Whether the last checkpoint is old; clocks differ, so all ranks ask, but not at every step.
+  bool time_has_come() {
+    constexpr std::int64_t kLookEvery = 16;  // steps
+    const double after_s = settings_.checkpoint.every_minutes * 60.0;
+    if (after_s == 0.0 || state_.steps_done % kLookEvery != 0) return false;
+    const bool is_old = run_.clock.elapsed_s() - saved_s_ >= after_s;
+    return run_.topology.world().all_reduce(std::int32_t{is_old ? 1 : 0},
+                                            cluster::ReduceOp::max) == 1;
+  }
+
+  void save(bool is_best) {
+    if (saved_at_ == state_.steps_done) return;
+    const auto saving = run_.clock.enter("checkpoints");
+    const double begin_s = run_.clock.elapsed_s();
+    state_.save(checkpoints_, settings_.train.batch.global_batch, is_best);
+    saved_at_ = state_.steps_done;
+    saved_s_ = run_.clock.elapsed_s();
+    ++saves_;
+    run_.log.event({"save",
+                    {{"step", state_.steps_done}, {"seconds", run_.clock.elapsed_s() - begin_s}}});
+  }
+
+  RunContext& run_;
+  const Settings& settings_;
+  const data::Environment& environment_;
+  data::WindowRules rules_;
+  data::TrainingWindows windows_;
+  model::AdTransformer model_;
+  algorithms::AdObjective objective_;
+  train::Adamw optimizer_;
+  train::LossScaler scaler_;
+  train::GradientReducer reducer_;
+  train::TrainLoop loop_;
+  TrainCurves curves_;
+  TrainState state_;
+  store::CheckpointStore checkpoints_;
+  std::int64_t steps_here_ = 0;
+  std::int64_t saves_ = 0;
+  std::int64_t saved_at_ = -1;  // steps done at the newest checkpoint
+  double saved_s_ = 0.0;        // when, on the run's clock
+};
+
+JobOutcome stopped(const Settings& settings, std::int64_t steps_done, std::int64_t steps_here) {
+  JobOutcome outcome;
+  outcome.exit = ExitCode::stopped;
+  outcome.done = steps_done;
+  outcome.total = settings.optimizer.schedule.max_steps;
+  outcome.steps_here = steps_here;
+  outcome.samples_per_step = settings.train.batch.global_batch;
+  return outcome;
+}
+
+void announce(RunContext& run, const Settings& settings, const data::HistorySet& histories,
+              const Trainer& trainer) {
+  const auto& passes = trainer.loop().passes();
+  report::Facts facts;
+  facts.device = run.device.kind;
+  facts.batch = {passes.front().count, std::ssize(passes), run.topology.num_groups(),
+                 settings.train.batch.global_batch, settings.optimizer.schedule.max_steps};
+  facts.data = std::to_string(histories.size()) + " histories of " +
+               std::to_string(histories.shape().episodes) + " episodes, mean return " +
+               report::text_of("%.1f -> %.1f", data::mean_returns(histories).front(),
+                               data::mean_returns(histories).back()) +
+               "; " + std::to_string(trainer.num_parameters()) + " parameters";
+  run.announce(facts);
+}
+
+}  // namespace
+
+void add_train_job_keys(KeyTable& table) {
+  model::add_model_keys(table);
+  data::add_data_keys(table);
+  train::add_train_keys(table);
+  train::add_optimizer_keys(table);
+  add_evaluate_keys(table);
+  store::add_checkpoint_keys(table);
+}
+
+void check_train_job(const Config& config, int ranks) {
+  const Settings settings = read_settings(config);
+  for (int rank = 0; rank < ranks; ++rank)
+    train::plan_passes(settings.train.batch, rank, ranks);
+  if (config.integer("devices.gpus_per_model") != 1) {
+    throw config.problem("E125", "devices.gpus_per_model",
+                         "the model of job train is small and not sharded: one GPU holds it",
+                         "devices.gpus_per_model=1");
+  }
+  const auto environment =
+      data::make_environment(settings.data.env, settings.data.env_split_seed);
+  if (settings.data.path.empty()) {
+    data::make_window_rules(
+        data_kind(settings.model.tokens), static_cast<int>(settings.model.n_transit),
+        {settings.data.streams, settings.data.episodes, environment->horizon()});
+  }
+}
+
+JobOutcome run_train_job(RunContext& run) {
+  const Settings settings = read_settings(run.config);
+  const auto environment =
+      data::make_environment(settings.data.env, settings.data.env_split_seed);
+  const std::optional<data::HistorySet> histories =
+      provide_histories(run, settings.data, *environment);
+  if (!histories) return stopped(settings, 0, 0);
+
+  Trainer trainer(run, settings, *environment, *histories);
+  announce(run, settings, *histories, trainer);
+  trainer.restore();
+  if (!trainer.train()) {
+    return stopped(settings, trainer.state().steps_done, trainer.steps_here());
+  }
+  const auto evaluation = evaluate_finally(run, trainer.player(), settings.evaluate);
+  if (!evaluation) return stopped(settings, trainer.state().steps_done, trainer.steps_here());
+
+  const EvaluationResult result =
+      seal_results(run, *environment, *evaluation, trainer.curves(), trainer.state().steps_done);
+  JobOutcome outcome = stopped(settings, trainer.state().steps_done, trainer.steps_here());
+  outcome.exit = ExitCode::done;
+  outcome.remarks = {{"checkpoints", std::to_string(trainer.saves()) + " saved"}};
+  show_results({*environment, *histories, evaluation->grid, result, trainer.curves()}, outcome);
+  return outcome;
+}
+
+}  // namespace mgpu::jobs

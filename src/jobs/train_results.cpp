@@ -1,0 +1,194 @@
+#include <string>
+#include <vector>
+
+#include <mgpu/jobs/train_results.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/store/chunk_payload.hpp>
+#include <mgpu/store/seal.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+using store::ColumnType;
+
+/// One column after the other into a table in rank 0's memory.
+store::SmallTable small_table(const store::TableSpec& spec,
+                              const std::vector<std::vector<std::int64_t>>& integers,
+                              const std::vector<std::vector<double>>& numbers) {
+  store::ChunkEncoder rows(spec, 0, spec.rows);
+  for (std::size_t i = 0; i < integers.size(); ++i)
+    rows.column(spec.columns[i].name, std::span<const std::int64_t>(integers[i]));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    rows.column(spec.columns[integers.size() + i].name, std::span<const double>(numbers[i]));
+  }
+  return {spec, rows.finish()};
+}
+
+store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
+  const store::TableSpec spec{
+      .path = "metrics/train",
+      .rows = steps,
+      .columns = {{"step", ColumnType::i64, 1, "optimizer steps done", "steps"},
+                  {"loss", ColumnType::f64, 1, "mean over the global batch", "nats"},
+                  {"accuracy", ColumnType::f64, 1, "largest logit is the source's action", ""},
+                  {"learning_rate", ColumnType::f64, 1, "of this step", ""},
+                  {"grad_norm", ColumnType::f64, 1, "before clipping", ""}},
+      .signal = "loss",
+      .axis = "step"};
+  std::vector<std::int64_t> step;
+  std::vector<std::vector<double>> numbers(4);
+  for (std::int64_t s = 0; s < steps; ++s) {
+    const train::StepRow row = curves.step(s);
+    step.push_back(s + 1);
+    numbers[0].push_back(row.loss);
+    numbers[1].push_back(row.accuracy);
+    numbers[2].push_back(row.learning_rate);
+    numbers[3].push_back(row.grad_norm);
+  }
+  return small_table(spec, {step}, numbers);
+}
+
+store::SmallTable eval_table(const TrainCurves& curves, int episodes) {
+  const store::TableSpec spec{
+      .path = "metrics/eval",
+      .rows = curves.evaluations() * episodes,
+      .columns = {{"step", ColumnType::i64, 1, "optimizer steps done", "steps"},
+                  {"episode", ColumnType::i64, 1, "episode of the context, from 1", ""},
+                  {"return", ColumnType::f64, 1, "mean over runs and unseen tasks", ""}},
+      .signal = "return",
+      .axis = "step"};
+  std::vector<std::int64_t> step;
+  std::vector<std::int64_t> episode;
+  std::vector<double> returns;
+  for (std::int64_t i = 0; i < curves.evaluations(); ++i) {
+    const EpisodeReturns all = curves.returns(i);
+    for (std::size_t e = 0; e < all.size(); ++e) {
+      step.push_back(curves.evaluated_at(i));
+      episode.push_back(static_cast<std::int64_t>(e) + 1);
+      returns.push_back(all[e]);
+    }
+  }
+  return small_table(spec, {step, episode}, {returns});
+}
+
+std::string identity_text(const Config& config) {
+  std::string text;
+  for (const auto& [key, value] : store::identity_keys(config))
+    text += key + ": " + value + "\n";
+  return text;
+}
+
+double mean_optimum(const data::Environment& environment) {
+  double sum = 0.0;
+  for (const int task : environment.test_tasks())
+    sum += environment.optimal_return(task);
+  return sum / static_cast<double>(environment.test_tasks().size());
+}
+
+/// Mean return of one episode of a policy that chooses actions uniformly, averaged over all
+/// tasks: the distribution over cells is pushed through the horizon.
+double mean_random(const data::Environment& environment) {
+  const auto states = static_cast<std::size_t>(environment.num_states());
+  const double share = 1.0 / environment.num_actions();
+  double total = 0.0;
+  for (int task = 0; task < environment.num_tasks(); ++task) {
+    std::vector<double> mass(states, 0.0);
+    mass[static_cast<std::size_t>(environment.start_state())] = 1.0;
+    for (int t = 0; t < environment.horizon(); ++t) {
+      std::vector<double> next(states, 0.0);
+      for (std::size_t s = 0; s < states; ++s) {
+        for (int action = 0; action < environment.num_actions(); ++action) {
+          const auto step = environment.step(task, static_cast<int>(s), action);
+          next[static_cast<std::size_t>(step.next_state)] += mass[s] * share;
+          total += mass[s] * share * step.reward;
+        }
+      }
+      mass = std::move(next);
+    }
+  }
+  return total / environment.num_tasks();
+}
+
+const EpisodeReturns* returns_under(const TrainVerdict& verdict, Control control) {
+  for (std::size_t c = 0; c < verdict.grid.controls.size(); ++c) {
+    if (verdict.grid.controls[c] == control) return &verdict.result.returns[c];
+  }
+  return nullptr;
+}
+
+void show_curves(const TrainVerdict& verdict, std::int64_t steps,
+                 report::TrainPictures& pictures) {
+  for (std::int64_t s = 0; s < steps; ++s) {
+    const train::StepRow row = verdict.curves.step(s);
+    const auto x = static_cast<double>(s + 1);
+    pictures.train_loss.x.push_back(x);
+    pictures.train_loss.y.push_back(row.loss);
+    pictures.learning_rate.x.push_back(x);
+    pictures.learning_rate.y.push_back(row.learning_rate);
+  }
+  for (std::int64_t i = 0; i < verdict.curves.evaluations(); ++i) {
+    pictures.eval_return.x.push_back(static_cast<double>(verdict.curves.evaluated_at(i)));
+    pictures.eval_return.y.push_back(mean(verdict.curves.returns(i)));
+  }
+}
+
+void show_episodes(const TrainVerdict& verdict, std::int64_t steps,
+                   report::TrainPictures::PerEpisode& episodes) {
+  episodes.late = *returns_under(verdict, Control::none);
+  episodes.late_step = steps;
+  if (verdict.curves.evaluations() > 0 && verdict.curves.evaluated_at(0) < steps) {
+    episodes.early = verdict.curves.returns(0);
+    episodes.early_step = verdict.curves.evaluated_at(0);
+  }
+  episodes.source = data::mean_returns(verdict.histories);
+  if (const auto* hidden = returns_under(verdict, Control::hide_rewards)) {
+    episodes.hide_rewards = *hidden;
+  }
+  if (const auto* cleared = returns_under(verdict, Control::clear_context)) {
+    episodes.clear_context = *cleared;
+  }
+  episodes.random = mean_random(verdict.environment);
+  episodes.optimum = mean_optimum(verdict.environment);
+}
+
+}  // namespace
+
+EvaluationResult seal_results(RunContext& run, const data::Environment& environment,
+                              const FinalEvaluation& evaluation, const TrainCurves& curves,
+                              std::int64_t steps) {
+  const auto sealing = run.clock.enter("results");
+  store::SealRequest request;
+  request.path = run.directory.path() / run.store.result_file;
+  request.attempt = run.directory.attempt();
+  request.gzip = run.store.gzip;
+  request.text = run.store.text;
+  request.attributes = {{"job", "train"}, {"NX_class", "NXroot"}, {"default", "metrics/train"}};
+  request.groups = {{"run", {{"keys", identity_text(run.config)}}}};
+  request.tables = {{sample_table(environment, evaluation.grid), evaluation.phase,
+                     run.config.integer("run.chunk_size") * evaluation.grid.episodes}};
+  request.small_tables = {train_table(curves, steps), eval_table(curves, evaluation.grid.episodes)};
+  request.check_current = [&] { run.directory.check_current(); };
+  store::seal(run.topology.world(), run.journal, request);
+  return result_of(store::read_table(run.topology.world(), request.path, "samples"),
+                   evaluation.grid, environment);
+}
+
+void show_results(const TrainVerdict& verdict, JobOutcome& outcome) {
+  report::TrainPictures& pictures = outcome.pictures;
+  show_episodes(verdict, outcome.done, pictures.episodes);
+  show_curves(verdict, outcome.done, pictures);
+  pictures.walks = verdict.result.walks;
+  pictures.last_episode = verdict.grid.episodes;
+  pictures.grid = verdict.environment.shape().width;
+
+  const EpisodeReturns& returns = pictures.episodes.late;
+  const double loss = verdict.curves.step(outcome.done - 1).loss;
+  outcome.results.push_back({"loss", "loss", loss, "nats", 4});
+  outcome.result = report::text_of(
+      "return on unseen goals %.1f in episode 1, %.1f in episode %d (source %.1f, random %.2f, "
+      "optimum %.2f); loss %.4f",
+      returns.front(), returns.back(), verdict.grid.episodes, pictures.episodes.source.back(),
+      pictures.episodes.random, pictures.episodes.optimum, loss);
+}
+
+}  // namespace mgpu::jobs

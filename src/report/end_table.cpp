@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <numeric>
+#include <sstream>
+
+#include <mgpu/report/end_table.hpp>
+#include <mgpu/report/escape.hpp>
+#include <mgpu/report/text_format.hpp>
+
+namespace mgpu::report {
+namespace {
+
+constexpr std::size_t kWidth = 96;
+constexpr double kVisibleSpread = 0.02;  // of the phase's mean
+
+const char* heading(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::done:
+      return "finished";
+    case Outcome::incomplete:
+      return "finished, incomplete";
+    case Outcome::stopped:
+      return "stopped";
+    case Outcome::failed:
+      return "failed";
+  }
+  return "failed";
+}
+
+bool on_gpus(const RunSummary& summary) {
+  return summary.device == DeviceKind::cuda;
+}
+
+std::string plural(int count, const char* noun) {
+  return text_of("%d %s%s", count, noun, count == 1 ? "" : "s");
+}
+
+std::string title(const RunSummary& summary) {
+  std::string text = std::string("--- ") + heading(summary.outcome) + ": " +
+                     escape_log(summary.name) +
+                     text_of(", %lld of %lld ", static_cast<long long>(summary.done),
+                             static_cast<long long>(summary.total)) +
+                     summary.unit + ", " + h_mm_ss(summary.wall_s) + " on " +
+                     plural(summary.ranks, on_gpus(summary) ? "GPU" : "CPU rank");
+  if (on_gpus(summary)) text += text_of(" (%.1f GPU h)", summary.wall_s * summary.ranks / 3600.0);
+  text += ' ';
+  return text + std::string(kWidth - std::min(kWidth, width_of(text)), '-') + '\n';
+}
+
+std::string remark(const PhaseRow& row, const RunSummary& summary) {
+  const auto given = summary.remarks.find(row.phase);
+  if (given != summary.remarks.end()) return escape_log(given->second);
+  if (summary.ranks > 1 && row.ranks_in_it == 1) return text_of("rank %d only", row.max_rank);
+  const bool uneven = row.max_s > 1.25 * row.mean_s && row.share > 0.01;
+  return uneven ? text_of("rank %d most", row.max_rank) : "";
+}
+
+std::string phase_line(const PhaseRow& row, const RunSummary& summary, bool tenths) {
+  std::string text = "  " + pad_right(escape_log(row.phase), 20) +
+                     pad_left(m_ss(row.mean_s, tenths), 9) + pad_left(percent(row.share), 10);
+  std::string spread;
+  const bool shown = summary.ranks > 1 && row.max_s - row.min_s > kVisibleSpread * row.mean_s &&
+                     m_ss(row.min_s, tenths) != m_ss(row.max_s, tenths);
+  if (shown) spread = m_ss(row.min_s, tenths) + " .. " + m_ss(row.max_s, tenths);
+  const std::string words = remark(row, summary);
+  if (!spread.empty() || !words.empty())
+    text += "     " + pad_right(spread, words.empty() ? 0 : 20);
+  if (!words.empty()) text += ' ' + words;
+  return text + '\n';
+}
+
+std::string performance_line(const RunSummary& summary) {
+  std::string text = "Performance: ";
+  if (summary.steps_per_second > 0) text += "  " + rate_text(summary.steps_per_second) + " steps/s";
+  if (summary.samples_per_second > 0) {
+    text += "   " + rate_text(summary.samples_per_second) + " samples/s (" +
+            rate_text(summary.samples_per_second / summary.ranks) + " per " +
+            (on_gpus(summary) ? "GPU)" : "rank)");
+  }
+  if (summary.steps_per_second > 0)
+    text += text_of("   %.1f ms/step", 1e3 / summary.steps_per_second);
+  if (summary.gpu_utilization) text += "   GPU utilization " + percent(*summary.gpu_utilization, 0);
+  return text + '\n';
+}
+
+/// Words under each other, wrapped behind `head`.
+std::string wrapped(const std::string& head, const std::string& words) {
+  std::string text = head;
+  std::size_t column = width_of(head);
+  std::istringstream stream(words);
+  bool first = true;
+  for (std::string word; stream >> word; first = false) {
+    if (!first && column + 1 + width_of(word) > kWidth + 22) {
+      text += '\n' + std::string(head.size(), ' ');
+      column = head.size();
+    } else if (!first) {
+      text += ' ';
+      ++column;
+    }
+    text += word;
+    column += width_of(word);
+  }
+  return text + '\n';
+}
+
+std::string pointers(const RunSummary& summary) {
+  std::string text;
+  const auto line = [&](const char* label, const std::string& what) {
+    if (!what.empty()) text += pad_right(label, 10) + escape_log(what) + '\n';
+  };
+  line("look at:", summary.report_file);
+  if (!summary.tensorboard_folder.empty())
+    line("", "tensorboard --logdir " + summary.tensorboard_folder);
+  line("results:", summary.results_file);
+  line("again:", summary.again_command);
+  return text;
+}
+
+double gibibytes(std::uint64_t bytes) {
+  return static_cast<double>(bytes) / 1073741824.0;
+}
+
+}  // namespace
+
+std::string end_table(const RunSummary& summary) {
+  std::string text = title(summary);
+  if (!summary.phases.empty()) {
+    text += std::string(27, ' ') + "wall     share";
+    text += summary.ranks > 1 ? "     min .. max over ranks\n" : "\n";
+  }
+  for (const PhaseRow& row : summary.phases)
+    text += phase_line(row, summary, summary.wall_s < 600.0);
+  if (summary.steps_per_second > 0 || summary.samples_per_second > 0)
+    text += performance_line(summary);
+  text += memory_lines(summary);
+  if (!summary.result.empty()) text += wrapped("Result:        ", escape_log(summary.result));
+  if (!summary.error.empty())
+    text += wrapped("error[" + summary.error_code + "]: ", escape_log(summary.error));
+  for (const Note& note : summary.notes)
+    text += wrapped("NOTE: ", escape_log(note.sentence()));
+  return text + pointers(summary);
+}
+
+std::string memory_lines(const RunSummary& summary) {
+  if (!summary.gpus.empty()) {
+    std::string text = "GPU Memory Summary:\n";
+    for (const RunSummary::GpuMemory& gpu : summary.gpus) {
+      const std::string where = summary.nodes > 1 ? " (" + escape_log(gpu.host) + ")" : "";
+      text += text_of("  GPU %d%s: %.2f GB allocated, %.2f GB reserved, %.2f GB total\n", gpu.rank,
+                      where.c_str(), gibibytes(gpu.allocated), gibibytes(gpu.reserved),
+                      gibibytes(gpu.total));
+    }
+    return text;
+  }
+  const auto& peaks = summary.host_peak_bytes;
+  if (peaks.empty()) return "";
+  const auto most = std::max_element(peaks.begin(), peaks.end());
+  std::string text = "Host memory:   peak " + bytes_text(*most);
+  if (peaks.size() > 1) {
+    text += text_of(" on rank %td, ", most - peaks.begin()) +
+            bytes_text(std::accumulate(peaks.begin(), peaks.end(), std::uint64_t{0})) + " over " +
+            plural(static_cast<int>(peaks.size()), "rank");
+  }
+  return text + '\n';
+}
+
+std::string last_line(const RunSummary& summary) {
+  std::string text = std::string("mgpu_spmd: ") + word_of(summary.outcome);
+  if (summary.outcome == Outcome::stopped && !summary.resume_command.empty())
+    text += ", resume with " + summary.resume_command;
+  if (summary.outcome == Outcome::failed && !summary.error_code.empty())
+    text += ' ' + summary.error_code;
+  return text + text_of(", exit %d", static_cast<int>(summary.exit));
+}
+
+}  // namespace mgpu::report

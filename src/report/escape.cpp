@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdint>
+
+#include <mgpu/report/escape.hpp>
+#include <mgpu/report/text_format.hpp>
+
+namespace mgpu::report {
+namespace {
+
+/// Bytes of the UTF-8 sequence that `text` starts with; 0 when it does not start with one.
+/// Source: RFC 3629, 4 (no overlong forms, no surrogates, nothing above U+10FFFF).
+std::size_t sequence_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<std::uint8_t>(text[i]) : std::uint8_t{0};
+  };
+  const auto tail = [&](std::size_t i, std::uint8_t low = 0x80, std::uint8_t high = 0xBF) {
+    return byte(i) >= low && byte(i) <= high;
+  };
+  const std::uint8_t lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return tail(1) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    const std::uint8_t low = lead == 0xE0 ? 0xA0 : 0x80;
+    const std::uint8_t high = lead == 0xED ? 0x9F : 0xBF;
+    return tail(1, low, high) && tail(2) ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    const std::uint8_t low = lead == 0xF0 ? 0x90 : 0x80;
+    const std::uint8_t high = lead == 0xF4 ? 0x8F : 0xBF;
+    return tail(1, low, high) && tail(2) && tail(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+bool is_control(std::string_view sequence) {
+  const auto first = static_cast<std::uint8_t>(sequence[0]);
+  if (sequence.size() == 1) return first < 0x20 || first == 0x7F;
+  return sequence.size() == 2 && first == 0xC2 && static_cast<std::uint8_t>(sequence[1]) < 0xA0;
+}
+
+/// Calls `good(sequence)` or `bad(bytes)` for each character; bad bytes come one by one,
+/// control characters whole.
+template <class Good, class Bad>
+void walk(std::string_view text, Good good, Bad bad) {
+  while (!text.empty()) {
+    const std::size_t length = sequence_length(text);
+    const std::string_view sequence = text.substr(0, std::max<std::size_t>(length, 1));
+    if (length == 0 || is_control(sequence)) {
+      bad(sequence);
+    } else {
+      good(sequence);
+    }
+    text.remove_prefix(sequence.size());
+  }
+}
+
+}  // namespace
+
+std::string escape_log(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  const auto bad = [&](std::string_view bytes) {
+    if (bytes == "\n") {
+      out += "\\n";
+    } else if (bytes == "\t") {
+      out += "\\t";
+    } else {
+      for (const char c : bytes)
+        out += text_of("\\x%02x", static_cast<unsigned>(static_cast<std::uint8_t>(c)));
+    }
+  };
+  walk(
+      text, [&](std::string_view sequence) { out += sequence; }, bad);
+  return out;
+}
+
+std::string escape_html(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + text.size() / 8);
+  const auto good = [&](std::string_view sequence) {
+    switch (sequence[0]) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += sequence;
+    }
+  };
+  walk(text, good, [&](std::string_view bytes) {
+    out += bytes == "\n" || bytes == "\t" ? std::string(bytes) : "\xEF\xBF\xBD";
+  });
+  return out;
+}
+
+bool is_secret_name(std::string_view name) {
+  static constexpr std::array<std::string_view, 12> kWords = {
+      "token",   "secret",  "password",    "passwd",     "passphrase", "apikey",
+      "api_key", "api-key", "private_key", "access_key", "credential", "credentials"};
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto is_edge = [&](std::size_t at) {
+    return at >= lower.size() || std::isalnum(static_cast<unsigned char>(lower[at])) == 0;
+  };
+  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+    const std::size_t at = lower.find(word);
+    return at != std::string::npos && (at == 0 || is_edge(at - 1)) && is_edge(at + word.size());
+  });
+}
+
+}  // namespace mgpu::report

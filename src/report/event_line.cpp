@@ -1,0 +1,237 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/report/escape.hpp>
+#include <mgpu/report/event_line.hpp>
+#include <mgpu/report/text_format.hpp>
+
+namespace mgpu::report {
+namespace {
+
+using Value = Event::Value;
+using Formatter = std::string (*)(const Event&, const Value&);
+
+constexpr std::array<std::string_view, 3> kPositionKeys = {"step", "samples", "jobs"};
+
+double number_of(const Value& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  return std::nan("");
+}
+
+std::string plain(const Value& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
+  if (const auto* real = std::get_if<double>(&value)) return text_of("%.4g", *real);
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  return escape_log(std::get<std::string>(value));
+}
+
+std::string hidden(const Event& /*event*/, const Value& /*value*/) {
+  return "";
+}
+
+std::string bare(const Event& /*event*/, const Value& value) {
+  return plain(value);
+}
+
+std::string count_of(std::string_view unit, const Event& event, const Value& value) {
+  const std::optional<Position> at = position_of(event);
+  if (!at || at->unit != unit) return std::string(unit) + ' ' + plain(value);
+  const double share = static_cast<double>(at->done) / static_cast<double>(at->total);
+  return text_of("%s %lld/%lld %.1f%%", at->unit.c_str(), static_cast<long long>(at->done),
+                 static_cast<long long>(at->total), 100.0 * share);
+}
+
+std::string step(const Event& event, const Value& value) {
+  return count_of("step", event, value);
+}
+
+std::string samples(const Event& event, const Value& value) {
+  return count_of("samples", event, value);
+}
+
+std::string jobs(const Event& event, const Value& value) {
+  return count_of("jobs", event, value);
+}
+
+std::string loss(const Event& /*event*/, const Value& value) {
+  return text_of("loss %.4f", number_of(value));
+}
+
+std::string grad_norm(const Event& /*event*/, const Value& value) {
+  return text_of("grad %.2f", number_of(value));
+}
+
+std::string learning_rate(const Event& /*event*/, const Value& value) {
+  return text_of("lr %.2e", number_of(value));
+}
+
+std::string episode_return(const Event& event, const Value& value) {
+  std::string text = text_of("return %.1f", number_of(value));
+  const auto best = number_field(event, "best_return");
+  const auto at = number_field(event, "best_step");
+  if (best && at) text += text_of(" (best %.1f at %.0f)", *best, *at);
+  return text;
+}
+
+/// "18963 samples/s (2370/GPU)"; per rank where there are no GPUs.
+std::string rate_with_share(const char* unit, const Event& event, const Value& value) {
+  std::string text = rate_text(number_of(value)) + ' ' + unit + "/s";
+  for (const auto& [key, name] : {std::pair{"per_gpu", "GPU"}, std::pair{"per_rank", "rank"}}) {
+    const auto share = number_field(event, std::string(unit) + "_per_second_" + key);
+    if (share) text += " (" + rate_text(*share) + '/' + name + ')';
+  }
+  return text;
+}
+
+std::string samples_per_second(const Event& event, const Value& value) {
+  return rate_with_share("samples", event, value);
+}
+
+std::string tokens_per_second(const Event& event, const Value& value) {
+  return rate_with_share("tokens", event, value);
+}
+
+std::string steps_per_second(const Event& /*event*/, const Value& value) {
+  return rate_text(number_of(value)) + " step/s";
+}
+
+std::string memory(const Event& event, const Value& value) {
+  const auto total = number_field(event, "memory_total_gib");
+  if (!total) return text_of("mem %.1f GiB", number_of(value));
+  return text_of("mem %.1f/%.1f GiB", number_of(value), *total);
+}
+
+std::string wait_share(const Event& /*event*/, const Value& value) {
+  return text_of("wait %.1f%%", 100.0 * number_of(value));
+}
+
+std::string seconds(const Event& event, const Value& value) {
+  if (find_field(event, "bytes") != nullptr) return "";  // file_size() has said it
+  return text_of("%.1f s", number_of(value));
+}
+
+/// "3.4 MiB in 0.1 s".
+std::string file_size(const Event& event, const Value& value) {
+  const double bytes = number_of(value);
+  if (!(bytes >= 0)) return plain(value);
+  const auto time = number_field(event, "seconds");
+  return bytes_text(static_cast<std::uint64_t>(bytes)) + (time ? text_of(" in %.1f s", *time) : "");
+}
+
+std::string eta(const Event& /*event*/, const Value& value) {
+  if (std::holds_alternative<std::string>(value)) return "eta " + plain(value);
+  return "eta " + h_mm_ss(number_of(value));
+}
+
+struct Style {
+  std::string_view key;
+  Formatter format;
+};
+
+/// Fields that a log line writes in a form of their own; `hidden` ones are part of another field.
+constexpr Style kStyles[] = {
+    {"step", step},
+    {"samples", samples},
+    {"jobs", jobs},
+    {"total", hidden},
+    {"loss", loss},
+    {"grad_norm", grad_norm},
+    {"learning_rate", learning_rate},
+    {"return", episode_return},
+    {"best_return", hidden},
+    {"best_step", hidden},
+    {"steps_per_second", steps_per_second},
+    {"samples_per_second", samples_per_second},
+    {"samples_per_second_per_gpu", hidden},
+    {"samples_per_second_per_rank", hidden},
+    {"tokens_per_second", tokens_per_second},
+    {"tokens_per_second_per_gpu", hidden},
+    {"tokens_per_second_per_rank", hidden},
+    {"memory_gib", memory},
+    {"memory_total_gib", hidden},
+    {"wait_share", wait_share},
+    {"bytes", file_size},
+    {"seconds", seconds},
+    {"text", bare},
+    {"path", bare},
+    {"eta_s", eta},
+};
+
+std::string field_text(const Event& event, const std::pair<std::string, Value>& field) {
+  const auto& [key, value] = field;
+  if (is_secret_name(key)) return escape_log(key) + " ***";
+  const auto* style = std::find_if(std::begin(kStyles), std::end(kStyles),
+                                   [&](const Style& row) { return row.key == key; });
+  if (style != std::end(kStyles)) return style->format(event, value);
+  return escape_log(key) + ' ' + plain(value);
+}
+
+nlohmann::ordered_json json_of(const Value& value) {
+  if (const auto* real = std::get_if<double>(&value); real != nullptr && !std::isfinite(*real)) {
+    if (std::isnan(*real)) return "nan";
+    return *real > 0 ? "inf" : "-inf";
+  }
+  return std::visit([](const auto& held) { return nlohmann::ordered_json(held); }, value);
+}
+
+}  // namespace
+
+const Event::Value* find_field(const Event& event, std::string_view key) {
+  const auto found = std::find_if(event.fields.begin(), event.fields.end(),
+                                  [&](const auto& field) { return field.first == key; });
+  return found == event.fields.end() ? nullptr : &found->second;
+}
+
+std::optional<double> number_field(const Event& event, std::string_view key) {
+  const Event::Value* value = find_field(event, key);
+  if (value == nullptr || std::holds_alternative<std::string>(*value)) return std::nullopt;
+  return number_of(*value);
+}
+
+std::optional<Position> position_of(const Event& event) {
+  const auto total = number_field(event, "total");
+  if (!total || !(*total > 0)) return std::nullopt;
+  for (const std::string_view key : kPositionKeys) {
+    const auto done = number_field(event, key);
+    if (!done) continue;
+    return Position{std::string(key), static_cast<std::int64_t>(*done),
+                    static_cast<std::int64_t>(*total)};
+  }
+  return std::nullopt;
+}
+
+std::string event_fields(const Event& event) {
+  std::string text;
+  for (const auto& field : event.fields) {
+    const std::string part = field_text(event, field);
+    if (part.empty()) continue;
+    if (!text.empty()) text += "  ";
+    text += part;
+  }
+  return text;
+}
+
+std::string event_line(const Event& event, std::chrono::system_clock::time_point when) {
+  const std::string head = utc_seconds(when) + ' ' + pad_right(escape_log(event.word), 6) + ' ';
+  return clip(head + event_fields(event), kMaxLine);
+}
+
+std::string event_json(const Event& event, std::chrono::system_clock::time_point when,
+                       double elapsed_s) {
+  nlohmann::ordered_json object;
+  object["time"] = utc_millis(when);
+  object["elapsed_s"] = std::round(elapsed_s * 1e3) / 1e3;
+  object["event"] = event.word;
+  for (const auto& [key, value] : event.fields) {
+    if (object.contains(key)) throw Error("event " + event.word + " gives " + key + " twice");
+    object[key] = is_secret_name(key) ? nlohmann::ordered_json("***") : json_of(value);
+  }
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace mgpu::report

@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <span>
+
+#include <nlohmann/json.hpp>
+
+#include <mgpu/report/gather.hpp>
+#include <mgpu/report/phases.hpp>
+
+namespace mgpu::report {
+namespace {
+
+using nlohmann::json;
+
+/// Bins of the time line: a page shows no more, and all ranks together stay a few hundred KiB.
+std::size_t bins_for(int ranks) {
+  return static_cast<std::size_t>(std::clamp(4800 / ranks, 60, 240));
+}
+
+/// Share of each bin that each phase's kept intervals cover.
+std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::size_t bins,
+                                                 double wall_s) {
+  std::map<std::string, std::vector<float>> shares;
+  if (!(wall_s > 0)) return shares;
+  const std::vector<PhaseClock::Total> totals = clock.totals();
+  const double width = wall_s / static_cast<double>(bins);
+  for (const PhaseClock::Interval& interval : clock.intervals()) {
+    std::vector<float>& row = shares[totals[interval.phase].phase];
+    row.resize(bins);
+    const auto first = static_cast<std::size_t>(std::max(interval.begin_s, 0.0) / width);
+    for (std::size_t b = first; b < bins; ++b) {
+      const double begin = width * static_cast<double>(b);
+      const double covered =
+          std::min(interval.end_s, begin + width) - std::max(interval.begin_s, begin);
+      if (covered <= 0) break;
+      row[b] += static_cast<float>(covered / width);
+    }
+  }
+  return shares;
+}
+
+/// Thousandths: three digits of a share cost a fifth of a double's text.
+json packed(const PhaseClock& clock, std::size_t bins, double wall_s) {
+  json names = json::array();
+  json seconds = json::array();
+  for (const PhaseClock::Total& total : clock.totals()) {
+    names.push_back(total.phase);
+    seconds.push_back(total.seconds);
+  }
+  json shares = json::object();
+  for (const auto& [phase, row] : binned(clock, bins, wall_s)) {
+    json& out = shares[phase] = json::array();
+    for (const float share : row)
+      out.push_back(static_cast<int>(share * 1000.0F + 0.5F));
+  }
+  return {{"phases", names}, {"seconds", seconds}, {"shares", shares}};
+}
+
+RankPhases unpacked(const json& text, std::vector<std::string>& order) {
+  RankPhases rank;
+  const auto& names = text.at("phases");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto name = names[i].get<std::string>();
+    const auto seconds = text.at("seconds")[i].get<double>();
+    rank.seconds[name] += seconds;
+    rank.wall_s += seconds;
+    if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
+  }
+  for (const auto& [phase, row] : text.at("shares").items())
+    for (const auto& share : row)
+      rank.shares[phase].push_back(static_cast<float>(share.get<int>()) / 1000.0F);
+  return rank;
+}
+
+}  // namespace
+
+PhaseTable gather_phases(const cluster::Group& group, const PhaseClock& clock) {
+  double wall_s = clock.elapsed_s();
+  group.all_reduce(std::span(&wall_s, 1), cluster::ReduceOp::max);
+  const std::string mine = packed(clock, bins_for(group.size()), wall_s).dump();
+  PhaseTable table;
+  for (const std::string& text : gather_texts(group, mine))
+    table.ranks.push_back(unpacked(json::parse(text), table.phases));
+  for (const RankPhases& rank : table.ranks)
+    table.wall_s = std::max(table.wall_s, rank.wall_s);
+  return table;
+}
+
+std::vector<PhaseRow> phase_rows(const PhaseTable& table) {
+  double total_s = 0.0;
+  for (const RankPhases& rank : table.ranks)
+    total_s += rank.wall_s;
+  std::vector<PhaseRow> rows;
+  for (const std::string& phase : table.phases) {
+    PhaseRow row;
+    row.phase = phase;
+    double sum_s = 0.0;
+    for (std::size_t r = 0; r < table.ranks.size(); ++r) {
+      const auto found = table.ranks[r].seconds.find(phase);
+      const double seconds = found == table.ranks[r].seconds.end() ? 0.0 : found->second;
+      sum_s += seconds;
+      row.min_s = r == 0 ? seconds : std::min(row.min_s, seconds);
+      if (seconds > 0) ++row.ranks_in_it;
+      if (r > 0 && seconds <= row.max_s) continue;
+      row.max_s = seconds;
+      row.max_rank = static_cast<int>(r);
+    }
+    row.mean_s = sum_s / static_cast<double>(table.ranks.size());
+    row.share = total_s > 0 ? sum_s / total_s : 0.0;
+    rows.push_back(row);
+  }
+  std::stable_partition(rows.begin(), rows.end(),
+                        [](const PhaseRow& row) { return row.phase != "other"; });
+  return rows;
+}
+
+}  // namespace mgpu::report

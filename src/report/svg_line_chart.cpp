@@ -1,0 +1,224 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <mgpu/report/svg_chart.hpp>
+#include <mgpu/report/text_format.hpp>
+
+namespace mgpu::report {
+namespace {
+
+constexpr double kLeft = 52;
+constexpr double kTop = 30;
+constexpr double kBottom = 44;
+constexpr double kLabelGap = 17;  // between the baselines of two labels
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  void add(double value) {
+    if (!std::isfinite(value)) return;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  void add(const std::vector<double>& values) {
+    for (const double value : values)
+      add(value);
+  }
+  /// A range that can be divided by.
+  void settle() {
+    if (!(low <= high)) *this = {0.0, 1.0};
+    if (low == high) {
+      low -= 0.5;
+      high += 0.5;
+    }
+  }
+};
+
+/// The chart's axes: from values to pixels.
+class Frame {
+public:
+  explicit Frame(const LineChart& chart)
+      : right_(chart.width - chart.label_width), bottom_(chart.height - kBottom) {
+    for (const DrawnCurve& drawn : chart.curves) {
+      x_.add(drawn.curve.x);
+      y_.add(drawn.curve.y);
+      y_.add(drawn.low);
+      y_.add(drawn.high);
+    }
+    for (const Level& level : chart.levels)
+      y_.add(level.value);
+    if (chart.from_zero) y_.add(0.0);
+    x_.settle();
+    y_.settle();
+    const double pad = 0.04 * (y_.high - y_.low);
+    y_.high += pad;
+    if (!(chart.from_zero && y_.low >= 0)) y_.low -= pad;
+    if (chart.whole_x) {
+      x_.low -= 0.15;
+      x_.high += 0.05;
+    }
+  }
+
+  Point at(double x, double y) const { return {x_at(x), y_at(y)}; }
+  double x_at(double x) const {
+    return kLeft + (right_ - kLeft) * (x - x_.low) / (x_.high - x_.low);
+  }
+  double y_at(double y) const {
+    return bottom_ - (bottom_ - kTop) * (y - y_.low) / (y_.high - y_.low);
+  }
+  const Range& x() const { return x_; }
+  const Range& y() const { return y_; }
+  double right() const { return right_; }
+  double bottom() const { return bottom_; }
+
+private:
+  double right_;
+  double bottom_;
+  Range x_;
+  Range y_;
+};
+
+void draw_axes(Svg& svg, const LineChart& chart, const Frame& frame) {
+  const auto y_ticks = round_ticks(frame.y().low, frame.y().high, chart.height > 320 ? 6 : 4);
+  const double y_step = y_ticks.size() > 1 ? y_ticks[1] - y_ticks[0] : 1.0;
+  for (const double tick : y_ticks) {
+    const double y = frame.y_at(tick);
+    svg.line({kLeft, y}, {frame.right(), y}, tick == 0 ? "axis" : "grid");
+    svg.text({kLeft - 8, y + 4}, tick_text(tick, y_step), "tick", Anchor::end);
+  }
+  const bool each = chart.whole_x && frame.x().high - frame.x().low < 16;
+  std::vector<double> x_ticks = round_ticks(frame.x().low, frame.x().high, each ? 16 : 5);
+  if (chart.whole_x)
+    std::erase_if(x_ticks, [](double tick) { return std::fabs(tick - std::round(tick)) > 1e-6; });
+  const double x_step = x_ticks.size() > 1 ? x_ticks[1] - x_ticks[0] : 1.0;
+  for (const double tick : x_ticks) {
+    svg.text({frame.x_at(tick), frame.bottom() + 19}, tick_text(tick, x_step), "tick",
+             Anchor::middle);
+  }
+  svg.text({kLeft, 14}, chart.y_label, "axis-name");
+  svg.text({frame.right(), chart.height - 6}, chart.x_label, "axis-name", Anchor::end);
+}
+
+void draw_backdrop(Svg& svg, const LineChart& chart, const Frame& frame) {
+  if (chart.backdrop.empty()) return;
+  const Curve curve = thinned(chart.backdrop, 200);
+  double top = 0.0;
+  for (const double y : curve.y)
+    top = std::max(top, y);
+  if (!(top > 0)) return;
+  const double room = 0.82 * (frame.bottom() - kTop);
+  std::vector<Point> area{{frame.x_at(curve.x.front()), frame.bottom()}};
+  for (std::size_t i = 0; i < curve.x.size(); ++i)
+    area.push_back({std::clamp(frame.x_at(curve.x[i]), kLeft, frame.right()),
+                    frame.bottom() - room * curve.y[i] / top});
+  area.push_back({area.back().x, frame.bottom()});
+  svg.polygon(area, "backdrop");
+  const auto peak = std::max_element(curve.y.begin(), curve.y.end()) - curve.y.begin();
+  const double x =
+      std::min(frame.x_at(curve.x[static_cast<std::size_t>(peak)]), frame.right() - 90);
+  svg.text({std::max(x, kLeft) + 4, frame.bottom() - room - 5}, chart.backdrop_label,
+           "backdrop-name");
+}
+
+/// Calls `draw` for each stretch of finite points.
+template <class Draw>
+void each_stretch(const Curve& curve, Draw draw) {
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= curve.y.size(); ++i) {
+    if (i < curve.y.size() && std::isfinite(curve.y[i])) continue;
+    if (i > begin) draw(begin, i);
+    begin = i + 1;
+  }
+}
+
+void draw_curve(Svg& svg, const DrawnCurve& drawn, const Frame& frame) {
+  const Curve& curve = drawn.curve;
+  const std::string css =
+      drawn.css + (drawn.emphasis ? " strong" : "") + (drawn.dashed ? " dash" : "");
+  each_stretch(curve, [&](std::size_t begin, std::size_t end) {
+    std::vector<Point> points;
+    std::vector<Point> band;
+    for (std::size_t i = begin; i < end; ++i)
+      points.push_back(frame.at(curve.x[i], curve.y[i]));
+    if (drawn.low.size() == curve.x.size() && drawn.high.size() == curve.x.size()) {
+      for (std::size_t i = begin; i < end; ++i)
+        band.push_back(frame.at(curve.x[i], drawn.high[i]));
+      for (std::size_t i = end; i-- > begin;)
+        band.push_back(frame.at(curve.x[i], drawn.low[i]));
+    }
+    svg.polygon(band, drawn.css + " band");
+    svg.polyline(points, css + " curve");
+    for (std::size_t i = begin; drawn.dots && i < end; ++i)
+      svg.circle(points[i - begin], drawn.emphasis ? 4 : 2.6, drawn.css + " dot",
+                 text_of("%s: %g, %.2f", drawn.label.c_str(), curve.x[i], curve.y[i]));
+  });
+}
+
+struct EndLabel {
+  std::string words;
+  std::string css;
+  std::string key;
+  double y;
+};
+
+/// Labels at the right ends of levels and curves, pushed apart.
+void draw_labels(Svg& svg, const LineChart& chart, const Frame& frame) {
+  std::vector<EndLabel> labels;
+  for (const Level& level : chart.levels)
+    labels.push_back({level.label, "ref", "", frame.y_at(level.value)});
+  for (const DrawnCurve& drawn : chart.curves) {
+    const auto& y = drawn.curve.y;
+    const auto last = std::find_if(y.rbegin(), y.rend(), [](double v) { return std::isfinite(v); });
+    if (last == y.rend() || drawn.label.empty()) continue;
+    std::string words = text_of("%.*f", chart.label_decimals, *last) + "  " + drawn.label;
+    labels.push_back({std::move(words), drawn.css + (drawn.emphasis ? " strong" : ""), drawn.key,
+                      frame.y_at(*last)});
+  }
+  std::vector<double> wanted;
+  for (const EndLabel& label : labels)
+    wanted.push_back(label.y);
+  const std::vector<double> y = spread_apart(wanted, kLabelGap, kTop, frame.bottom());
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (std::fabs(y[i] - labels[i].y) > 2)
+      svg.line({frame.right() + 3, labels[i].y}, {frame.right() + 11, y[i]}, "leader");
+    svg.text({frame.right() + 14, y[i] + 4}, labels[i].words, labels[i].css + " name",
+             Anchor::start, labels[i].key);
+  }
+}
+
+}  // namespace
+
+Curve thinned(const Curve& curve, std::size_t count) {
+  if (curve.x.size() <= count || count == 0) return curve;
+  Curve thin;
+  for (std::size_t b = 0; b < count; ++b) {
+    const std::size_t begin = b * curve.x.size() / count;
+    const std::size_t end = (b + 1) * curve.x.size() / count;
+    double x = 0.0;
+    double y = 0.0;
+    for (std::size_t i = begin; i < end; ++i) {
+      x += curve.x[i];
+      y += curve.y[i];
+    }
+    thin.x.push_back(x / static_cast<double>(end - begin));
+    thin.y.push_back(y / static_cast<double>(end - begin));
+  }
+  return thin;
+}
+
+std::string svg_line_chart(const LineChart& chart) {
+  Svg svg(chart.width, chart.height, chart.title);
+  const Frame frame(chart);
+  draw_backdrop(svg, chart, frame);
+  draw_axes(svg, chart, frame);
+  for (const Level& level : chart.levels)
+    svg.line({kLeft, frame.y_at(level.value)}, {frame.right(), frame.y_at(level.value)}, "level");
+  for (const DrawnCurve& drawn : chart.curves)
+    draw_curve(svg, drawn, frame);
+  draw_labels(svg, chart, frame);
+  return svg.str();
+}
+
+}  // namespace mgpu::report

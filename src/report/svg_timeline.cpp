@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <mgpu/report/svg_chart.hpp>
+#include <mgpu/report/text_format.hpp>
+
+namespace mgpu::report {
+namespace {
+
+constexpr double kWidth = 1040;
+constexpr double kLeft = 62;
+constexpr double kLegend = 30;
+constexpr double kAxis = 30;
+
+/// How a time line is laid out: rows get thinner with more ranks, down to a hair.
+struct Layout {
+  explicit Layout(const PhaseTable& table)
+      : row(std::clamp(360.0 / static_cast<double>(std::max<std::size_t>(table.ranks.size(), 1)),
+                       3.0, 30.0)),
+        gap(row >= 10 ? 4.0 : 0.5),
+        bottom(kLegend + (row + gap) * static_cast<double>(table.ranks.size())) {}
+
+  double y_of(std::size_t rank) const { return kLegend + (row + gap) * static_cast<double>(rank); }
+
+  double row;
+  double gap;
+  double bottom;
+};
+
+/// Equal neighbors become one rectangle.
+struct Run {
+  std::size_t begin;
+  std::size_t end;
+};
+std::vector<Run> runs_of(const RankPhases& rank, const std::vector<std::string>& phases,
+                         std::size_t bins) {
+  const auto same = [&](std::size_t a, std::size_t b) {
+    return std::all_of(phases.begin(), phases.end(), [&](const std::string& phase) {
+      const auto found = rank.shares.find(phase);
+      if (found == rank.shares.end()) return true;
+      return std::abs(found->second[a] - found->second[b]) < 0.02F;
+    });
+  };
+  std::vector<Run> runs;
+  for (std::size_t b = 0; b < bins; ++b) {
+    if (!runs.empty() && same(runs.back().begin, b)) {
+      runs.back().end = b + 1;
+    } else {
+      runs.push_back({b, b + 1});
+    }
+  }
+  return runs;
+}
+
+void draw_rank(Svg& svg, const PhaseTable& table, std::size_t r, std::size_t bins,
+               const Layout& layout) {
+  const RankPhases& rank = table.ranks[r];
+  const double width = (kWidth - kLeft) / static_cast<double>(bins);
+  for (const Run& run : runs_of(rank, table.phases, bins)) {
+    double y = layout.y_of(r) + layout.row;
+    for (std::size_t p = 0; p < table.phases.size(); ++p) {
+      const auto found = rank.shares.find(table.phases[p]);
+      if (found == rank.shares.end()) continue;
+      const double height = layout.row * std::min(found->second[run.begin], 1.0F);
+      if (height < 0.05) continue;
+      y -= height;
+      svg.rect({kLeft + width * static_cast<double>(run.begin), y},
+               {width * static_cast<double>(run.end - run.begin), height},
+               phase_css(table.phases[p], p));
+    }
+  }
+  const bool labeled = layout.row >= 10 || r % 8 == 0;
+  if (labeled)
+    svg.text({kLeft - 8, layout.y_of(r) + layout.row / 2 + 4}, text_of("rank %zu", r), "tick",
+             Anchor::end);
+}
+
+/// Phases that can be seen, "other" last.
+void draw_legend(Svg& svg, const PhaseTable& table) {
+  std::vector<std::size_t> order;
+  for (std::size_t p = 0; p < table.phases.size(); ++p) {
+    const bool seen = std::any_of(table.ranks.begin(), table.ranks.end(), [&](const auto& rank) {
+      return rank.shares.contains(table.phases[p]);
+    });
+    if (seen) order.push_back(p);
+  }
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t p) { return table.phases[p] != "other"; });
+  double x = kLeft;
+  for (const std::size_t p : order) {
+    svg.rect({x, 4}, {11, 11}, phase_css(table.phases[p], p), 2);
+    svg.text({x + 16, 14}, table.phases[p], "legend");
+    x += 36.0 + 6.4 * static_cast<double>(width_of(table.phases[p]));
+  }
+}
+
+/// Round times: whole seconds, minutes, hours.
+double time_step(double wall_s) {
+  constexpr std::array kSteps = {0.1,   0.2,   0.5,   1.0,    2.0,    5.0,   10.0,
+                                 20.0,  30.0,  60.0,  120.,   300.,   600.,  900.,
+                                 1800., 3600., 7200., 14400., 21600., 43200.};
+  for (const double step : kSteps)
+    if (wall_s / step <= 8) return step;
+  return 86400.0 * std::ceil(wall_s / 86400.0 / 8.0);
+}
+
+}  // namespace
+
+std::string phase_css(const std::string& phase, std::size_t index) {
+  if (phase.find("wait") != std::string::npos) return "ph-wait";
+  if (phase.find("exposed") != std::string::npos) return "ph-exposed";
+  static constexpr std::array<std::string_view, 8> kNamed = {
+      "forward",     "backward", "optimizer", "evaluation",
+      "checkpoints", "start-up", "histories", "other"};
+  for (const std::string_view name : kNamed)
+    if (phase == name) return "ph-" + std::string(name);
+  return "ph-" + std::to_string(index % 4);
+}
+
+std::string svg_timeline(const PhaseTable& table) {
+  std::size_t bins = 0;
+  for (const RankPhases& rank : table.ranks)
+    for (const auto& [phase, shares] : rank.shares)
+      bins = std::max(bins, shares.size());
+  if (bins == 0) return "";
+  const Layout layout(table);
+  Svg svg(kWidth, layout.bottom + kAxis, "Phases of every rank over time");
+  draw_legend(svg, table);
+  for (std::size_t r = 0; r < table.ranks.size(); ++r) {
+    svg.rect({kLeft, layout.y_of(r)}, {kWidth - kLeft, layout.row}, "ph-none", 2);
+    draw_rank(svg, table, r, bins, layout);
+  }
+  const double step = time_step(table.wall_s);
+  for (double tick = 0.0; tick <= table.wall_s; tick += step) {
+    const double x = kLeft + (kWidth - kLeft) * tick / table.wall_s;
+    svg.line({x, layout.bottom}, {x, layout.bottom + 5}, "axis");
+    svg.text({std::min(x, kWidth - 14), layout.bottom + 20}, m_ss(tick, step < 1), "tick",
+             Anchor::middle);
+  }
+  return svg.str();
+}
+
+std::string svg_memory(const std::vector<RunSummary::GpuMemory>& gpus) {
+  if (gpus.empty()) return "";
+  constexpr double kRow = 26;
+  constexpr double kRight = 285;
+  constexpr double kGiB = 1073741824.0;
+  const double room = kWidth - kLeft - kRight;
+  std::uint64_t largest = 1;
+  for (const auto& gpu : gpus)
+    largest = std::max(largest, gpu.total);
+  Svg svg(kWidth, kRow * static_cast<double>(gpus.size()) + 6, "Memory of each GPU");
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    const auto length = [&](std::uint64_t bytes) {
+      return room * static_cast<double>(bytes) / static_cast<double>(largest);
+    };
+    const double y = kRow * static_cast<double>(i) + 3;
+    svg.text({kLeft - 8, y + 14}, text_of("GPU %d", gpus[i].rank), "tick", Anchor::end);
+    svg.rect({kLeft, y}, {length(gpus[i].total), kRow - 8}, "ph-none", 2);
+    svg.rect({kLeft, y}, {length(gpus[i].reserved), kRow - 8}, "mem-reserved", 2);
+    svg.rect({kLeft, y}, {length(gpus[i].allocated), kRow - 8}, "mem-allocated", 2);
+    const auto gib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kGiB; };
+    svg.text({kLeft + length(gpus[i].total) + 10, y + 14},
+             text_of("%.1f allocated, %.1f reserved of %.1f GiB", gib(gpus[i].allocated),
+                     gib(gpus[i].reserved), gib(gpus[i].total)),
+             "tick");
+  }
+  return svg.str();
+}
+
+}  // namespace mgpu::report

@@ -1,0 +1,57 @@
+#include <algorithm>
+
+#include <mgpu/cluster/alarm.hpp>
+#include <mgpu/schedule/chunk_phase.hpp>
+
+namespace mgpu::schedule {
+namespace {
+
+/// This rank's share, until it is done, a stop is asked for, or some rank has failed.
+void work_on_share(std::span<const Chunk> share, const ChunkPhase& phase, cluster::Alarm& alarm,
+                   store::ChunkJournal& journal, const ChunkHooks& hooks) {
+  for (const Chunk& chunk : share) {
+    if (alarm.rang() || hooks.stop_asked()) return;
+    journal.append(phase.id, chunk.index, hooks.work(chunk));
+    hooks.finished(chunk.count);
+  }
+}
+
+}  // namespace
+
+std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::uint64_t> done) {
+  std::vector<Chunk> pending;
+  const std::int64_t chunks = (phase.samples + phase.chunk_rows - 1) / phase.chunk_rows;
+  for (std::int64_t c = 0; c < chunks; ++c) {
+    const auto index = static_cast<std::uint64_t>(c);
+    if (std::binary_search(done.begin(), done.end(), index)) continue;
+    const std::int64_t first = c * phase.chunk_rows;
+    pending.push_back({index, first, std::min(phase.chunk_rows, phase.samples - first)});
+  }
+  return pending;
+}
+
+std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int parts) {
+  const std::size_t share = chunks.size() / static_cast<std::size_t>(parts);
+  const std::size_t extra = chunks.size() % static_cast<std::size_t>(parts);
+  const auto p = static_cast<std::size_t>(part);
+  return chunks.subspan(p * share + std::min(p, extra), share + (p < extra ? 1 : 0));
+}
+
+bool run_chunks(const ChunkPhase& phase, const cluster::Group& group,
+                store::ChunkJournal& journal, const ChunkHooks& hooks) {
+  const std::vector<Chunk> pending = pending_chunks(phase, journal.done(phase.id));
+  cluster::Alarm alarm(group);
+  cluster::run_together(group, [&] {
+    try {
+      work_on_share(static_share(pending, group.rank(), group.size()), phase, alarm, journal,
+                    hooks);
+    } catch (...) {
+      alarm.ring();
+      throw;
+    }
+  });
+  journal.commit();
+  return pending_chunks(phase, journal.done(phase.id)).empty();
+}
+
+}  // namespace mgpu::schedule

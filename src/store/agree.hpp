@@ -1,0 +1,37 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/cluster/group.hpp>
+
+namespace mgpu::store {
+
+/// run_together, with the failure as a value: so that what all ranks opened can be closed by all
+/// ranks before anyone throws.
+std::optional<Report> agree(const cluster::Group& group, const std::function<void()>& step);
+
+/// Runs `step` on rank 0 only; its text, or its failure, on every rank.
+std::string on_rank_0(const cluster::Group& group, const std::function<std::string()>& step);
+
+/// Plain records of all ranks, in rank order, on every rank.
+template <class T>
+std::vector<T> all_gather_records(const cluster::Group& group, const std::vector<T>& mine) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<T> all;
+  const std::string_view bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(T));
+  for (const std::string& theirs : group.all_gather(bytes)) {
+    const std::size_t before = all.size();
+    all.resize(before + theirs.size() / sizeof(T));
+    std::copy(theirs.begin(), theirs.end(), reinterpret_cast<char*>(all.data() + before));
+  }
+  return all;
+}
+
+}  // namespace mgpu::store

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <mgpu/base/file_io.hpp>
+
+namespace mgpu::store {
+
+/// The payload of one frame in a ledger file.
+struct Frame {
+  std::uint32_t attempt = 0;
+  std::uint32_t phase = 0;
+  std::uint64_t chunk = 0;
+  std::uint64_t offset = 0;  // of the payload in the file
+  std::uint64_t length = 0;  // of the payload
+};
+
+/// Bytes between good frames that are not a frame.
+struct DamagedRange {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct LedgerScan {
+  std::vector<Frame> frames;  // in file order
+  std::vector<DamagedRange> damage;
+  std::uint64_t torn_bytes = 0;  // of a last frame that never got whole
+};
+
+/// A file read by position. Errors: Failure E603.
+class PositionedFile {
+public:
+  explicit PositionedFile(fs::path path);
+
+  std::uint64_t size() const { return size_; }  // when it was opened
+
+  /// Fills `into`. Errors: Failure E603 (I/O), E604 (the file ends before).
+  void read(std::uint64_t offset, std::span<std::byte> into) const;
+
+private:
+  fs::path path_;
+  FdHandle fd_;
+  std::uint64_t size_ = 0;
+};
+
+/// Every good frame of `attempt` in the file, in time linear in its size.
+///
+/// A bad frame at the end is the torn tail of a killed writer; a bad frame with good ones
+/// behind it is damage.
+///
+/// Errors: Failure E603; E605 (exit 65) when another version of the program wrote the file.
+LedgerScan scan_ledger(const fs::path& path, std::uint32_t attempt);
+
+/// The only writer of one ledger file.
+class LedgerWriter {
+public:
+  LedgerWriter(fs::path path, std::uint32_t attempt, double sync_s);
+
+  /// Writes a frame, and syncs when the last sync is `sync_s` ago.
+  ///
+  /// Errors: Failure E601, E602; the file may then end in a torn frame and takes no more.
+  Frame append(std::uint32_t phase, std::uint64_t chunk, std::span<const std::byte> payload);
+
+  /// Syncs and closes; the next append() opens the file again.
+  void close();
+
+private:
+  void open(DurableFile::Mode mode);
+
+  fs::path path_;
+  std::uint32_t attempt_;
+  std::chrono::duration<double> sync_s_;
+  std::optional<DurableFile> file_;
+  std::uint64_t size_ = 0;
+  bool usable_ = true;
+  bool dirty_ = false;
+  std::chrono::steady_clock::time_point last_sync_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace mgpu::store

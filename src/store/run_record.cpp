@@ -1,0 +1,79 @@
+#include "run_record.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <regex>
+
+#include <nlohmann/json.hpp>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
+
+namespace mgpu::store {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kFormat = 1;
+constexpr std::uint64_t kMaxBytes = 4 << 20;
+
+[[noreturn]] void fail_record(const char* code, ExitCode exit, const std::string& sentence,
+                              const fs::path& path) {
+  throw Failure({code, exit, sentence, {"  --> " + path.string()}, ""});
+}
+
+}  // namespace
+
+void RunRecord::write(const std::filesystem::path& folder) const {
+  const Json json = {{"format", kFormat},    {"name", name}, {"job", job},
+                     {"identity", identity}, {"keys", keys}, {"created", created},
+                     {"finished", finished}};
+  write_file_durably(folder / "run.json", json.dump(2) + "\n", "run record");
+}
+
+RunRecord RunRecord::read(const std::filesystem::path& folder) {
+  const fs::path path = folder / "run.json";
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) {
+    fail_record("E609", ExitCode::no_input, "this is not a run directory: it has no run.json",
+                folder);
+  }
+  try {
+    const Json json = Json::parse(read_file(path, kMaxBytes));
+    if (json.at("format").get<int>() != kFormat) {
+      fail_record("E605", ExitCode::data, "run.json was written by another version", path);
+    }
+    RunRecord record;
+    record.name = json.at("name").get<std::string>();
+    record.job = json.at("job").get<std::string>();
+    record.identity = json.at("identity").get<std::string>();
+    record.keys = json.at("keys").get<std::map<std::string, std::string>>();
+    record.created = json.at("created").get<std::string>();
+    record.finished = json.at("finished").get<bool>();
+    return record;
+  } catch (const Json::exception& problem) {
+    fail_record("E604", ExitCode::corrupt, std::string("run.json is damaged: ") + problem.what(),
+                path);
+  }
+}
+
+std::uint32_t last_attempt(const std::filesystem::path& folder) {
+  static const std::regex kPattern(R"((\d{4,9})\.json)");
+  std::uint32_t last = 0;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder / "attempts", error)) {
+    std::smatch match;
+    const std::string name = entry.path().filename().string();
+    if (!std::regex_match(name, match, kPattern)) continue;
+    last = std::max(last, static_cast<std::uint32_t>(std::stoul(match[1])));
+  }
+  return last;
+}
+
+std::filesystem::path attempt_path(const std::filesystem::path& folder, std::uint32_t attempt) {
+  char name[32];
+  std::snprintf(name, sizeof name, "%04u.json", attempt);
+  return folder / "attempts" / name;
+}
+
+}  // namespace mgpu::store

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace mgpu::store {
+
+/// run.json: what a run directory is.
+struct RunRecord {
+  std::string name;
+  std::string job;
+  std::string identity;
+  std::map<std::string, std::string> keys;
+  std::string created;
+  bool finished = false;
+
+  /// Errors: Failure E602.
+  void write(const std::filesystem::path& folder) const;
+
+  /// Errors: Failure E609 (exit 66) when there is none; E604 (exit 80) when it cannot be
+  ///         understood; E605 (exit 65) when another version wrote it.
+  static RunRecord read(const std::filesystem::path& folder);
+};
+
+/// The highest attempt that the folder knows; 0 when there is none.
+std::uint32_t last_attempt(const std::filesystem::path& folder);
+
+/// "attempts/0007.json"
+std::filesystem::path attempt_path(const std::filesystem::path& folder, std::uint32_t attempt);
+
+}  // namespace mgpu::store

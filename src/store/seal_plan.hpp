@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <mgpu/store/chunk_journal.hpp>
+#include <mgpu/store/seal.hpp>
+
+#include "ledger_file.hpp"
+
+// What a seal will write, and where each row comes from. The same on all ranks.
+namespace mgpu::store {
+
+enum class ColumnKind { contiguous, compressed, text };
+
+struct TablePlan {
+  const ChunkedTable* table = nullptr;
+  std::vector<ChunkEntry> entries;  // by chunk id; entry i holds sealed rows from i * chunk_rows
+  std::int64_t rows = 0;            // sealed: fewer than spec.rows in a partial file
+};
+
+struct ColumnPlan {
+  std::size_t table = 0;              // index into SealPlan::tables
+  std::optional<std::size_t> source;  // column of the payload; none: the ids
+  ColumnSpec spec;
+  std::string dataset;  // path in the file
+  ColumnKind kind = ColumnKind::contiguous;
+  std::int64_t unit_entries = 1;  // journaled chunks that are written as one: an HDF5 chunk
+};
+
+/// Entries [first, last) of a table.
+struct EntryRange {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+struct SealPlan {
+  std::vector<TablePlan> tables;
+  std::vector<ColumnPlan> columns;
+
+  const TablePlan& table_of(const ColumnPlan& column) const { return tables[column.table]; }
+  std::int64_t first_row(const ColumnPlan& column, std::size_t entry) const;
+  std::int64_t rows_in(const ColumnPlan& column, EntryRange range) const;
+};
+
+/// Errors: Error when chunks are missing and the request is not for a partial file.
+SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
+
+/// Which entries each rank handles in one pass over a column: ranks take neighboring runs, so
+/// that a pass covers one stretch of the file whatever the number of ranks.
+class Passes {
+public:
+  /// `bytes_per_rank`: how much of the column a rank holds at a time; at least one unit.
+  Passes(const SealPlan& plan, const ColumnPlan& column, int ranks, std::int64_t bytes_per_rank);
+
+  std::int64_t count() const { return passes_; }
+  EntryRange range(std::int64_t pass, int rank) const;
+
+private:
+  std::int64_t entries_;
+  std::int64_t unit_entries_;
+  std::int64_t units_per_rank_;
+  int ranks_;
+  std::int64_t passes_;
+};
+
+/// Reads journaled rows, column by column. Local.
+///
+/// Errors: Failure E603, E604 (what is read is not what was journaled).
+class RowReader {
+public:
+  RowReader(const ChunkJournal* journal, const SealPlan& plan) : journal_(journal), plan_(plan) {}
+
+  /// The stored bytes of a number column for these entries.
+  std::vector<std::byte> numbers(const ColumnPlan& column, EntryRange range);
+
+  /// The texts of one entry.
+  std::vector<std::string> texts(const ColumnPlan& column, std::size_t entry);
+
+private:
+  std::vector<std::byte> ids(const ColumnPlan& column, EntryRange range) const;
+  std::vector<std::byte> stored(const ColumnPlan& column, std::size_t entry);
+  const PositionedFile& file(std::uint32_t index);
+
+  const ChunkJournal* journal_;
+  const SealPlan& plan_;
+  std::map<std::uint32_t, PositionedFile> open_;
+};
+
+}  // namespace mgpu::store

@@ -1,0 +1,79 @@
+#include <cmath>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/kernels/adamw_step.hpp>
+#include <mgpu/kernels/squared_norm.hpp>
+#include <mgpu/model/device_stream.hpp>
+#include <mgpu/train/adamw.hpp>
+
+namespace mgpu::train {
+
+Adamw::Adamw(model::ParameterArena& parameters, const AdamwConfig& config)
+    : parameters_(&parameters), config_(config) {
+  const at::Tensor& weights = parameters.weights();
+  if (weights.scalar_type() != at::kFloat) throw Error("AdamW keeps master weights in float32");
+  m_ = at::zeros_like(weights);
+  v_ = at::zeros_like(weights);
+  const auto blocks = (weights.numel() - 1) / static_cast<std::int64_t>(kernels::kNormBlock) + 1;
+  norm_scratch_ = at::zeros({blocks + 1}, weights.options().dtype(at::kDouble));
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const std::int64_t begin = parameters.span(i).begin;
+    const std::int64_t end =
+        i + 1 < parameters.size() ? parameters.span(i + 1).begin : weights.numel();
+    const bool decays = parameters.spec(i).decays;
+    if (!spans_.empty() && spans_.back().decays == decays)
+      spans_.back().count += end - begin;
+    else
+      spans_.push_back({begin, end - begin, decays});
+  }
+}
+
+double Adamw::squared_gradient_norm() {
+  const at::Tensor& gradients = parameters_->gradients();
+  auto* scratch = norm_scratch_.mutable_data_ptr<double>();
+  double* total = scratch + norm_scratch_.numel() - 1;
+  const kernels::SquaredNormArgs args{gradients.const_data_ptr<float>(),
+                                      static_cast<std::size_t>(gradients.numel()), scratch, total};
+  if (gradients.is_cuda())
+    kernels::cuda::squared_norm(args, model::current_stream(gradients));
+  else
+    kernels::cpu::squared_norm(args);
+  return norm_scratch_[norm_scratch_.numel() - 1].item<double>();
+}
+
+void Adamw::update(const Span& span, float learning_rate, float grad_scale) {
+  const auto t = static_cast<double>(updates_);
+  kernels::AdamwArgs args{};
+  args.weights = parameters_->weights().mutable_data_ptr<float>() + span.begin;
+  args.grads = parameters_->gradients().const_data_ptr<float>() + span.begin;
+  args.m = m_.mutable_data_ptr<float>() + span.begin;
+  args.v = v_.mutable_data_ptr<float>() + span.begin;
+  args.count = static_cast<std::size_t>(span.count);
+  args.learning_rate = learning_rate;
+  args.beta1 = static_cast<float>(config_.beta1);
+  args.beta2 = static_cast<float>(config_.beta2);
+  args.epsilon = static_cast<float>(config_.epsilon);
+  args.weight_decay = span.decays ? static_cast<float>(config_.weight_decay) : 0.0F;
+  args.grad_scale = grad_scale;
+  args.correction1 = static_cast<float>(1.0 - std::pow(config_.beta1, t));
+  args.correction2 = static_cast<float>(1.0 - std::pow(config_.beta2, t));
+  if (m_.is_cuda())
+    kernels::cuda::adamw_step(args, model::current_stream(m_));
+  else
+    kernels::cpu::adamw_step(args);
+}
+
+UpdateReport Adamw::step(double learning_rate, double grad_scale) {
+  const double norm = std::sqrt(squared_gradient_norm()) * grad_scale;
+  if (!std::isfinite(norm)) return {norm, false};
+  const bool clips = config_.max_grad_norm > 0.0 && norm > config_.max_grad_norm;
+  const double scale = clips ? grad_scale * config_.max_grad_norm / norm : grad_scale;
+  ++updates_;
+  for (const Span& span : spans_)
+    update(span, static_cast<float>(learning_rate), static_cast<float>(scale));
+  return {norm, true};
+}
+
+}  // namespace mgpu::train

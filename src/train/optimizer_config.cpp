@@ -1,0 +1,111 @@
+#include <mgpu/train/optimizer_config.hpp>
+
+namespace mgpu::train {
+namespace {
+
+void add_schedule_keys(KeyTable& table) {
+  table.add({.name = "train.max_steps",
+             .type = KeyType::integer,
+             .standard = "50000",
+             .text = "optimizer steps of the whole job, whatever the number of ranks",
+             .unit = "steps",
+             .min = 1,
+             .max = 1e12});
+  table.add({.name = "train.learning_rate",
+             .type = KeyType::number,
+             .standard = "3e-4",
+             .text = "peak learning rate, at any number of ranks",
+             .min = 0.0,
+             .max = 10.0});
+  table.add({.name = "train.lr_schedule",
+             .type = KeyType::choice,
+             .standard = "cosine",
+             .text = "learning rate after the warm-up: down to 0 at max_steps, or constant",
+             .choices = {"constant", "linear", "cosine"}});
+  table.add({.name = "train.warmup_steps",
+             .type = KeyType::integer,
+             .standard = "1000",
+             .text = "steps in which the learning rate grows to its peak",
+             .unit = "steps",
+             .min = 0,
+             .max = 1e12});
+}
+
+void add_adamw_keys(KeyTable& table) {
+  table.add({.name = "train.weight_decay",
+             .type = KeyType::number,
+             .standard = "0.01",
+             .text = "decoupled decay of matrices and embeddings, not of biases and norms",
+             .min = 0.0,
+             .max = 1.0});
+  table.add({.name = "train.adam_beta1",
+             .type = KeyType::number,
+             .standard = "0.9",
+             .text = "AdamW: decay of the mean of gradients",
+             .min = 0.0,
+             .max = 0.999999});
+  table.add({.name = "train.adam_beta2",
+             .type = KeyType::number,
+             .standard = "0.99",
+             .text = "AdamW: decay of the mean of squared gradients",
+             .min = 0.0,
+             .max = 0.999999});
+  table.add({.name = "train.adam_epsilon",
+             .type = KeyType::number,
+             .standard = "1e-8",
+             .text = "AdamW: added to the root of the squared mean",
+             .min = 1e-12,
+             .max = 1.0});
+  table.add({.name = "train.max_grad_norm",
+             .type = KeyType::number,
+             .standard = "1.0",
+             .text = "longer gradients are scaled down to this norm; 0: never",
+             .min = 0.0});
+}
+
+LrShape shape_of(const Config& config) {
+  if (config.is("train.lr_schedule", "constant")) return LrShape::constant;
+  return config.is("train.lr_schedule", "linear") ? LrShape::linear : LrShape::cosine;
+}
+
+model::ComputeKind compute_of(const Config& config) {
+  if (config.is("train.mixed_precision", "bf16")) return model::ComputeKind::bf16;
+  return config.is("train.mixed_precision", "fp16") ? model::ComputeKind::f16
+                                                    : model::ComputeKind::f32;
+}
+
+}  // namespace
+
+void add_optimizer_keys(KeyTable& table) {
+  add_schedule_keys(table);
+  add_adamw_keys(table);
+  table.add({.name = "train.label_smoothing",
+             .type = KeyType::number,
+             .standard = "0",
+             .text = "share of the target spread over all actions",
+             .min = 0.0,
+             .max = 0.999});
+  table.add({.name = "train.mixed_precision",
+             .type = KeyType::choice,
+             .standard = "no",
+             .text = "type of matrix products; weights, norms, softmax and loss stay float32",
+             .choices = {"no", "fp16", "bf16"}});
+}
+
+OptimizerConfig read_optimizer_config(const Config& config) {
+  OptimizerConfig result;
+  result.schedule = {shape_of(config), config.number("train.learning_rate"),
+                     config.integer("train.warmup_steps"), config.integer("train.max_steps")};
+  result.adamw = {config.number("train.adam_beta1"), config.number("train.adam_beta2"),
+                  config.number("train.adam_epsilon"), config.number("train.weight_decay"),
+                  config.number("train.max_grad_norm")};
+  result.label_smoothing = config.number("train.label_smoothing");
+  result.mixed_precision = compute_of(config);
+  if (result.schedule.warmup_steps > result.schedule.max_steps)
+    throw config.problem("E107", "train.warmup_steps",
+                         "train.warmup_steps is more than train.max_steps (" +
+                             std::to_string(result.schedule.max_steps) + ")");
+  return result;
+}
+
+}  // namespace mgpu::train

@@ -1,0 +1,62 @@
+#include <mgpu/train/train_config.hpp>
+
+namespace mgpu::train {
+
+void add_train_keys(KeyTable& table) {
+  table.add({.name = "train.global_batch_size",
+             .type = KeyType::integer,
+             .standard = "512",
+             .text = "sequences per optimizer step, all ranks together",
+             .unit = "sequences",
+             .min = 1,
+             .aliases = {"train_batch_size", "training.train_batch_size"}});
+  table.add({.name = "train.micro_batch_size",
+             .type = KeyType::integer,
+             .standard = "auto",
+             .text = "sequences per pass of one rank, never more than a lane; auto: one lane",
+             .unit = "sequences",
+             .min = 1,
+             .choices = {"auto"},
+             .aliases = {"training.micro_batch_size"}});
+  table.add({.name = "train.lanes",
+             .type = KeyType::integer,
+             .standard = "16",
+             .text = "fixed parts of the global batch; with run.deterministic=layout a power of "
+                     "two that the rank count divides",
+             .min = 1,
+             .max = 4096});
+  table.add({.name = "train.gradient_accumulation_steps",
+             .type = KeyType::integer,
+             .standard = "1",
+             .text = "passes that a rank cuts its share of the global batch into, at least",
+             .unit = "passes",
+             .min = 1,
+             .aliases = {"gradient_accumulation_steps"}});
+  table.add({.name = "train.eval_every",
+             .type = KeyType::integer,
+             .standard = "1000",
+             .text = "optimizer steps between evaluations; 0: only at the end",
+             .unit = "steps",
+             .min = 0});
+}
+
+TrainConfig read_train_config(const Config& config) {
+  TrainConfig train;
+  train.eval_every = config.integer("train.eval_every");
+  train.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
+  train.batch.global_batch = config.integer("train.global_batch_size");
+  const bool automatic = config.is("train.micro_batch_size", "auto");
+  train.batch.micro_batch = automatic ? 0 : config.integer("train.micro_batch_size");
+  train.batch.lanes = config.integer("train.lanes");
+  train.batch.accumulation = config.integer("train.gradient_accumulation_steps");
+  train.batch.layout = config.text("run.deterministic") == "layout";
+  if (train.batch.layout && train.batch.accumulation > 1) {
+    throw config.problem("E124", "train.gradient_accumulation_steps",
+                         "`train.gradient_accumulation_steps` has no meaning with "
+                         "`run.deterministic: layout`, where lanes fix the passes",
+                         "train.lanes cuts the batch; remove this key");
+  }
+  return train;
+}
+
+}  // namespace mgpu::train

@@ -1,0 +1,140 @@
+#include <limits>
+#include <span>
+#include <string>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/failpoint.hpp>
+#include <mgpu/model/device_stream.hpp>
+#include <mgpu/train/train_loop.hpp>
+
+namespace mgpu::train {
+namespace {
+
+/// Where a part of the batch puts its sums: every part has its own two slots and all others add
+/// 0 there, so the totals do not depend on the order in which MPI adds.
+constexpr std::size_t kSlots = 2;
+
+std::size_t num_parts(const BatchShape& batch, int ranks) {
+  return static_cast<std::size_t>(batch.layout ? batch.lanes : ranks);
+}
+
+/// For tests of the numeric guard: failpoint train.gradient makes the gradient NaN.
+void maybe_poison(const at::Tensor& gradients) {
+  if (failpoint("train.gradient").error != 0) {
+    gradients.narrow(0, 0, 1).fill_(std::numeric_limits<float>::quiet_NaN());
+  }
+}
+
+CUstream_st* producer_of(const at::Tensor& tensor) {
+  return tensor.is_cuda() ? model::current_stream(tensor) : nullptr;
+}
+
+}  // namespace
+
+TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSchedule& schedule)
+    : parts_(parts),
+      config_(config),
+      schedule_(schedule),
+      passes_(plan_passes(config.batch, parts.group.rank(), parts.group.size())) {
+  parts_.objective.parameters().on_gradient_ready(
+      [&reducer = parts_.reducer](std::size_t parameter) { reducer.mark_ready(parameter); });
+}
+
+double TrainLoop::grad_scale() const {
+  const auto predictions = static_cast<double>(config_.batch.global_batch *
+                                               parts_.objective.predictions_per_item());
+  return parts_.scaler.scale() / predictions;
+}
+
+void TrainLoop::run_passes(std::int64_t step, std::vector<double>& sums, double& exposed_wait_s) {
+  model::ParameterArena& parameters = parts_.objective.parameters();
+  parameters.zero_gradients();
+  const std::int64_t first = step * config_.batch.global_batch;
+  const std::int64_t lane_size = config_.batch.global_batch / config_.batch.lanes;
+  for (std::size_t p = 0; p < passes_.size(); ++p) {
+    const Pass& pass = passes_[p];
+    const bool is_last = p + 1 == passes_.size();
+    parts_.reducer.begin_pass(is_last, producer_of(parameters.gradients()));
+    const PassSums done = parts_.objective.add_gradients(
+        static_cast<std::uint64_t>(first + pass.offset), pass.count, grad_scale());
+    const auto part = static_cast<std::size_t>(
+        config_.batch.layout ? pass.offset / lane_size : parts_.group.rank());
+    sums[part * kSlots] += done.loss;
+    sums[part * kSlots + 1] += static_cast<double>(done.correct);
+    if (config_.batch.layout && pass.ends_lane && !is_last) parts_.reducer.end_lane();
+  }
+  const auto waiting = parts_.clock.enter("allreduce, exposed");
+  exposed_wait_s += parts_.reducer.finish();
+  maybe_poison(parameters.gradients());
+}
+
+TrainLoop::Sums TrainLoop::compute_gradients(std::int64_t step, bool stop_asked,
+                                             double& exposed_wait_s) {
+  const std::size_t parts = num_parts(config_.batch, parts_.group.size());
+  std::vector<double> sums(parts * kSlots + 1, 0.0);
+  cluster::run_together(parts_.group, [&] {
+    try {
+      run_passes(step, sums, exposed_wait_s);
+    } catch (...) {
+      parts_.reducer.drain();
+      throw;
+    }
+  });
+  const auto waiting = parts_.clock.enter("allreduce, exposed");
+  sums.back() = stop_asked ? 1.0 : 0.0;
+  parts_.group.all_reduce(std::span(sums));
+  Sums total;
+  for (std::size_t part = 0; part < parts; ++part) {
+    total.loss += sums[part * kSlots];
+    total.correct += sums[part * kSlots + 1];
+  }
+  total.stop_asked = sums.back() > 0.0;
+  return total;
+}
+
+StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
+  const auto predictions = static_cast<double>(config_.batch.global_batch *
+                                               parts_.objective.predictions_per_item());
+  const double scale = parts_.scaler.scale();
+  StepOutcome outcome;
+  outcome.row.learning_rate = schedule_.at(step);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const Sums sums = compute_gradients(step, stop_asked, outcome.exposed_wait_s);
+    const auto updating = parts_.clock.enter("optimizer");
+    const UpdateReport update = parts_.optimizer.step(outcome.row.learning_rate, 1.0 / scale);
+    outcome.row.loss = sums.loss / predictions;
+    outcome.row.accuracy = sums.correct / predictions;
+    outcome.row.grad_norm = update.grad_norm;
+    outcome.is_applied = update.is_applied;
+    outcome.stop_asked = sums.stop_asked;
+    if (update.is_applied || parts_.scaler.is_dynamic()) {
+      parts_.scaler.update(update.is_applied);
+      return outcome;
+    }
+  }
+  give_up(step);
+}
+
+void TrainLoop::give_up(std::int64_t step) const {
+  const model::ParameterArena& parameters = parts_.objective.parameters();
+  std::string name = "none of the sums, but their norm";
+  for (std::size_t p = parameters.size(); p-- > 0;) {
+    if (!parameters.gradient(p).isfinite().all().item<bool>()) name = parameters.spec(p).name;
+  }
+  const std::int64_t first = step * config_.batch.global_batch;
+  const Report report{"E703",
+                      ExitCode::numeric,
+                      "the gradient of step " + std::to_string(step + 1) +
+                          " is infinite or NaN, also when computed again",
+                      {"  first tensor: " + name,
+                       "  items " + std::to_string(first) + " to " +
+                           std::to_string(first + config_.batch.global_batch - 1) +
+                           " of the training; the weights were not changed"},
+                      "train.learning_rate=" + std::to_string(schedule_.peak / 3.0) +
+                          ", or train.max_grad_norm=1.0"};
+  cluster::run_together(parts_.group, [&] { throw Failure(report); });
+  throw Failure(report);
+}
+
+}  // namespace mgpu::train

@@ -1,0 +1,156 @@
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/app/environment_report.hpp>
+#include <mgpu/app/inform.hpp>
+#include <mgpu/base/common_keys.hpp>
+#include <mgpu/base/error_codes.hpp>
+#include <mgpu/base/file_io.hpp>
+
+namespace mgpu::app {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+KeyTable table() {
+  KeyTable keys;
+  add_common_keys(keys);
+  return keys;
+}
+
+class InformTest : public testing::Test {
+protected:
+  void SetUp() override {
+    file_ = fs::path(testing::TempDir()) / "inform_test.yaml";
+    std::ofstream(file_) << "schema: 1\njob: train\nrun: {seed: 5}\n";
+  }
+  void TearDown() override { fs::remove(file_); }
+
+  std::string print(const std::string& form, const std::string& file) {
+    Options options{.action = Action::print_config, .detail = form, .config = file};
+    std::ostringstream out;
+    EXPECT_EQ(inform(options, table_, FileProvider::alone(), out), ExitCode::done);
+    return out.str();
+  }
+
+  KeyTable table_ = table();
+  fs::path file_;
+};
+
+TEST_F(InformTest, PrintsTheConfigInItsForms) {
+  EXPECT_EQ(print("changed", file_.string()),
+            "schema: 1  # " + file_.string() + ":1\njob: train  # " + file_.string() +
+                ":2\nrun:\n  seed: 5  # " + file_.string() + ":3\n");
+  EXPECT_THAT(print("resolved", file_.string()), HasSubstr("  chunk_size: 32\n"));
+  EXPECT_THAT(print("json", file_.string()), HasSubstr("\"seed\": 5"));
+  EXPECT_THAT(print("full", file_.string()), HasSubstr("  seed: 5  # " + file_.string() + ":3\n"));
+  EXPECT_THAT(print("full", ""), HasSubstr("  seed: 0\n"));
+  EXPECT_THAT(print("markdown", ""), HasSubstr("| `run.seed` | `0` | integer, 0 or more |"));
+}
+
+TEST_F(InformTest, ResolvedFedBackIsIdentical) {
+  const std::string resolved = print("resolved", file_.string());
+  std::ofstream(file_) << resolved;
+
+  EXPECT_EQ(print("resolved", file_.string()), resolved);
+}
+
+TEST_F(InformTest, LeavesRunsAlone) {
+  std::ostringstream out;
+  for (const Action action : {Action::run, Action::check, Action::plan, Action::merge})
+    EXPECT_EQ(inform({.action = action}, table_, FileProvider::alone(), out), std::nullopt);
+  EXPECT_EQ(out.str(), "");
+}
+
+TEST_F(InformTest, ExplainsKeysSectionsAndCodes) {
+  EXPECT_EQ(explain(table_, "run.chunk_size"),
+            "run.chunk_size\n"
+            "  samples that are worked on, written and resumed as one piece\n"
+            "\n"
+            "  values   integer, 1 to 65536, samples\n"
+            "  default  32\n"
+            "  identity yes: another value is another run, with results of its own\n");
+  EXPECT_THAT(explain(table_, "log"), HasSubstr("log.tensorboard\n"));
+  EXPECT_THAT(explain(table_, "e101"), HasSubstr("E101: unknown key\n\n"));
+}
+
+TEST_F(InformTest, EveryKeyAndEveryCodeHasAPage) {
+  for (const KeySpec& spec : table_.keys()) {
+    EXPECT_THAT(explain(table_, spec.name), HasSubstr(spec.text));
+    EXPECT_FALSE(spec.text.empty()) << spec.name;
+  }
+  for (const ErrorPage& page : error_pages())
+    EXPECT_THAT(explain(table_, std::string(page.code)), HasSubstr(std::string(page.title)));
+}
+
+TEST_F(InformTest, UnknownTopicsGetASuggestion) {
+  const auto refusal = [&](const std::string& topic) {
+    try {
+      return explain(table_, topic);
+    } catch (const ConfigFailure& failure) {
+      EXPECT_EQ(failure.exit_code(), ExitCode::usage);
+      return std::string(failure.what());
+    }
+  };
+  EXPECT_THAT(refusal("run.sede"), HasSubstr("did you mean --explain run.seed?"));
+  EXPECT_THAT(refusal("seed"), HasSubstr("--explain run.seed"));
+  EXPECT_THAT(refusal("E199"), HasSubstr("neither a key nor an error code"));
+}
+
+TEST(EnvironmentTest, ShowsSettingsButNoSecrets) {
+  ::setenv("OMPI_MCA_test_setting", "7", 1);
+  ::setenv("MGPU_API_TOKEN", "hidden", 1);
+  ::setenv("UNRELATED", "unrelated", 1);
+
+  const std::string text = environment_text();
+
+  EXPECT_THAT(text, HasSubstr("mgpu_spmd "));
+  EXPECT_THAT(text, HasSubstr("  OMPI_MCA_test_setting=7\n"));
+  EXPECT_THAT(text, Not(HasSubstr("hidden")));
+  EXPECT_THAT(text, Not(HasSubstr("unrelated")));
+}
+
+/// Codes in quotation marks in the sources.
+std::set<std::string> used_codes() {
+  std::set<std::string> codes;
+  const std::regex code("\"(E[0-9]{3})\"");
+  for (const char* top : {"src", "include", "kernels"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(MGPU_SOURCE_DIR) / top)) {
+      if (!entry.is_regular_file() || entry.path().stem() == "error_codes") continue;
+      const std::string text = read_file(entry.path());
+      for (std::sregex_iterator at(text.begin(), text.end(), code), end; at != end; ++at)
+        codes.insert((*at)[1]);
+    }
+  }
+  return codes;
+}
+
+TEST(ErrorCodesTest, EveryCodeInTheSourcesHasAPage) {
+  const std::set<std::string> used = used_codes();
+
+  EXPECT_GT(used.size(), 15U);
+  for (const std::string& code : used)
+    EXPECT_NE(find_error_page(code), nullptr) << code << " has no page in error_codes.cpp";
+}
+
+TEST(ErrorCodesTest, PagesAreSortedAndComplete) {
+  std::string_view before;
+  for (const ErrorPage& page : error_pages()) {
+    EXPECT_LT(before, page.code);
+    before = page.code;
+    EXPECT_FALSE(page.meaning.empty() || page.remedy.empty()) << page.code;
+    std::istringstream text(error_page_text(page));
+    for (std::string line; std::getline(text, line);)
+      EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
+}  // namespace
+}  // namespace mgpu::app

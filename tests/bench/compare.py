@@ -1,0 +1,47 @@
+"""Our program beside a peer: runs both in turn (A B A B ...) and prints their medians and ratio.
+
+  compare.py --ours 'build/tests/bench/histories_bench' --peer 'python3 histories_numpy.py'
+
+Each command's last line is an object of JSON with "name", "value" (a rate: more is better),
+"unit" and optionally "check", a result that has to agree within --tolerance: the same work.
+"""
+
+import argparse
+import json
+import shlex
+import statistics
+import subprocess
+import sys
+
+
+def run(command):
+    done = subprocess.run(shlex.split(command), check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def median(results):
+    return dict(results[0], value=statistics.median(r["value"] for r in results))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ours", required=True)
+    parser.add_argument("--peer", required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--tolerance", type=float, default=0.01, help="of check, relative")
+    args = parser.parse_args()
+    rounds = [(run(args.ours), run(args.peer)) for _ in range(args.rounds)]
+    ours, peer = (median(results) for results in zip(*rounds))
+    for result in (ours, peer):
+        print(json.dumps(result))
+    print(json.dumps({"name": f"{ours['name']} / {peer['name']}",
+                      "value": round(ours["value"] / peer["value"], 2), "unit": "ratio",
+                      "rounds": args.rounds}))
+    difference = abs(ours.get("check", 0) - peer.get("check", 0))
+    if difference > args.tolerance * abs(peer.get("check", 0)):
+        sys.exit("the results differ: this is not the same work")
+
+
+if __name__ == "__main__":
+    main()

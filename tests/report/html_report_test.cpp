@@ -1,0 +1,176 @@
+#include <cmath>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <gtest/gtest.h>
+
+#include "sample_run.hpp"
+
+namespace mgpu::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// Why `xml` is not well-formed: "" when it is. Knows elements, attributes and text, which is all
+/// that our pictures have.
+std::string malformed(const std::string& xml) {
+  static const std::string value = R"([^"<&]*(?:&[a-z0-9#]+;[^"<&]*)*)";
+  static const std::string attribute = R"(\s+[a-zA-Z][-a-zA-Z0-9]*=")" + value + '"';
+  static const std::regex tag("<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:" + attribute + ")*)(/?)>");
+  static const std::regex text(R"((?:[^<>&]|&(?:amp|lt|gt|quot|#39);)*)");
+  std::vector<std::string> open;
+  auto at = xml.cbegin();
+  for (std::sregex_iterator it(xml.begin(), xml.end(), tag), end; it != end; ++it) {
+    const std::smatch& match = *it;
+    if (!std::regex_match(at, match[0].first, text)) return std::string(at, match[0].second);
+    at = match[0].second;
+    const std::string name = match[2];
+    if (match[1].length() == 0) {
+      if (match[4].length() == 0) open.push_back(name);
+    } else if (open.empty() || open.back() != name) {
+      return "</" + name + "> does not close " + (open.empty() ? "anything" : open.back());
+    } else {
+      open.pop_back();
+    }
+  }
+  if (!open.empty()) return "<" + open.back() + "> stays open";
+  return std::regex_match(at, xml.cend(), text) ? "" : std::string(at, xml.cend());
+}
+
+std::vector<std::string> pictures_in(const std::string& html) {
+  std::vector<std::string> pictures;
+  for (std::size_t at = html.find("<svg"); at != std::string::npos; at = html.find("<svg", at + 1))
+    pictures.push_back(html.substr(at, html.find("</svg>", at) + 6 - at));
+  return pictures;
+}
+
+TEST(HtmlReportTest, EveryPictureIsWellFormed) {
+  const std::string html = sample_html(sample_run());
+
+  const std::vector<std::string> pictures = pictures_in(html);
+
+  EXPECT_EQ(pictures.size(), 1U + 16U + 2U + 1U);  // returns, walks, loss and return, time line
+  for (const std::string& picture : pictures)
+    EXPECT_EQ(malformed(picture), "");
+  EXPECT_NE(malformed("<svg><g></svg>"), "");
+  EXPECT_NE(malformed("<svg>a & b</svg>"), "");
+}
+
+TEST(HtmlReportTest, FetchesNothingAndRunsNothing) {
+  const std::string html = sample_html(sample_run());
+  for (const char* word : {"http:", "https:", "<script", "@import", "url(", "src=", "href="})
+    EXPECT_THAT(html, Not(HasSubstr(word)));
+}
+
+TEST(HtmlReportTest, StaysBelowTwoMebibytesWithManyRanks) {
+  SampleRun run = sample_run(64);
+  for (int i = 0; i < 50000; ++i) {
+    run.pictures.train_loss.x.push_back(3000 + i);
+    run.pictures.train_loss.y.push_back(0.4);
+  }
+  EXPECT_LT(sample_html(run).size(), std::size_t{2} << 20);
+}
+
+TEST(HtmlReportTest, MarkedNumbersAreThoseOfTheSummary) {
+  const SampleRun run = sample_run();
+  const std::string html = sample_html(run);
+  const auto summary = nlohmann::json::parse(summary_json(run.summary));
+  static const std::regex mark(R"re(data-key="([^"]+)"[^>]*>(-?[0-9]+)(\.[0-9]+)?( %)?)re");
+
+  int seen = 0;
+  for (std::sregex_iterator it(html.begin(), html.end(), mark), end; it != end; ++it, ++seen) {
+    const std::smatch& match = *it;
+    const std::string key = match[1];
+    const bool share = key.ends_with("/share");
+    const double wanted =
+        summary.at(nlohmann::json::json_pointer(key)).get<double>() * (share ? 100.0 : 1.0);
+    const double shown = std::stod(match[2].str() + match[3].str());
+    const auto decimals = match[3].matched ? match[3].length() - 1 : 0;
+    EXPECT_LE(std::fabs(shown - wanted), 0.5 * std::pow(10.0, -decimals) + 1e-9) << key;
+    EXPECT_EQ(share, share && match[4].matched) << key;
+  }
+
+  int marks = 0;
+  for (std::size_t at = html.find("data-key="); at != std::string::npos;
+       at = html.find("data-key=", at + 1))
+    ++marks;
+  EXPECT_EQ(seen, marks) << "a marked text does not start with a number";
+  EXPECT_GT(seen, 50);
+}
+
+TEST(HtmlReportTest, TheOrderIsResultPicturesMachineNotesProvenanceTables) {
+  const std::string html = sample_html(sample_run());
+  std::size_t last = 0;
+  for (const char* part :
+       {"<h1>", "class=\"tiles\"", "Learning inside the context", "How it was trained",
+        "Where the time went", "<h2>Notes", "<h2>Provenance", "<h2>Tables"}) {
+    const std::size_t at = html.find(part);
+    ASSERT_NE(at, std::string::npos) << part;
+    EXPECT_GT(at, last) << part;
+    last = at;
+  }
+}
+
+TEST(HtmlReportTest, ForeignTextStaysText) {
+  SampleRun run = sample_run();
+  run.summary.name = "<script>alert('x')</script>";
+  run.summary.notes = {{"<b>", "\"key\"", "&"}};
+  const std::string html = sample_html(run);
+
+  EXPECT_THAT(html, Not(HasSubstr("<script")));
+  EXPECT_THAT(html, HasSubstr("&lt;script&gt;alert(&#39;x&#39;)"));
+  EXPECT_THAT(html, HasSubstr("&lt;b&gt;. &amp;."));
+}
+
+TEST(HtmlReportTest, SecretsDoNotAppear) {
+  EXPECT_THAT(sample_html(sample_run()), Not(HasSubstr("hf_secret")));
+}
+
+TEST(HtmlReportTest, ARunThatWasStoppedEarlyHasAPageToo) {
+  SampleRun run;
+  run.summary.name = "train_ad";
+  run.summary.outcome = Outcome::stopped;
+  run.summary.done = 12;
+  run.summary.total = 50;
+  const std::string html = sample_html(run);
+
+  EXPECT_THAT(html, HasSubstr("<h1>train_ad stopped after 12 of 50 steps.</h1>"));
+  EXPECT_THAT(html, HasSubstr("status stopped"));
+  EXPECT_TRUE(pictures_in(html).empty());
+}
+
+TEST(HtmlReportTest, GpusGetAMemoryPicture) {
+  SampleRun run = sample_run(2);
+  run.summary.gpus = {{0, "n1", 1ULL << 30, 2ULL << 30, 80ULL << 30}};
+  const std::string html = sample_html(run);
+
+  EXPECT_THAT(html, HasSubstr("1.0 allocated, 2.0 reserved of 80.0 GiB"));
+  for (const std::string& picture : pictures_in(html))
+    EXPECT_EQ(malformed(picture), "");
+}
+
+TEST(TrainHeadlineTest, SaysWhatHappened) {
+  TrainPictures pictures;
+  pictures.episodes.late = {3.0, 9.0, 14.66};
+  pictures.episodes.optimum = 17.25;
+  EXPECT_EQ(train_headline(pictures, {}),
+            "On goals it never saw, the agent\u2019s return rises from 3.0 in its first episode to "
+            "14.7 in its third, with frozen weights: 85 % of the best possible.");
+}
+
+TEST(TrainHeadlineTest, DoesNotPraiseAFlatCurve) {
+  TrainPictures pictures;
+  pictures.episodes.late = {1.2, 1.5};
+  pictures.episodes.optimum = 17.25;
+  EXPECT_THAT(train_headline(pictures, {}), HasSubstr("does not yet learn inside its context"));
+  pictures.episodes.late = {16.0, 1.0};
+  EXPECT_THAT(train_headline(pictures, {}), HasSubstr("does not yet learn"));
+}
+
+}  // namespace
+}  // namespace mgpu::report

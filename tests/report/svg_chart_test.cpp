@@ -1,0 +1,93 @@
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/report/svg_chart.hpp>
+
+namespace mgpu::report {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(TicksTest, AreRoundAndInside) {
+  EXPECT_THAT(round_ticks(0, 17.9, 6), ElementsAre(0, 5, 10, 15));
+  EXPECT_THAT(round_ticks(0.3, 1.6, 4), ElementsAre(0.5, 1.0, 1.5));
+  EXPECT_THAT(round_ticks(2, 2, 4), ElementsAre(2));
+  EXPECT_EQ(round_ticks(-1e6, 1e6, 4).size(), 5U);
+}
+
+TEST(TicksTest, TextsAreShort) {
+  EXPECT_EQ(tick_text(0, 0.5), "0");
+  EXPECT_EQ(tick_text(1.5, 0.5), "1.5");
+  EXPECT_EQ(tick_text(3, 1), "3");
+  EXPECT_EQ(tick_text(20000, 10000), "20k");
+  EXPECT_EQ(tick_text(3e-4, 1e-4), "3e-04");
+}
+
+TEST(SpreadApartTest, KeepsOrderGapAndBounds) {
+  const std::vector<double> y = spread_apart({100, 101, 99, 10}, 15, 0, 110);
+
+  EXPECT_THAT(y, ElementsAre(95, 110, 80, 10));
+  EXPECT_THAT(spread_apart({}, 15, 0, 110), ElementsAre());
+  EXPECT_THAT(spread_apart({50, 20}, 15, 0, 110), ElementsAre(50, 20));
+}
+
+TEST(ThinnedTest, TakesMeansOfEqualStretches) {
+  const Curve thin = thinned({{0, 1, 2, 3}, {4, 6, 10, 20}}, 2);
+  EXPECT_THAT(thin.x, ElementsAre(0.5, 2.5));
+  EXPECT_THAT(thin.y, ElementsAre(5, 15));
+  EXPECT_EQ(thinned({{0, 1}, {4, 6}}, 2).x.size(), 2U);
+}
+
+std::string chart_of(const Curve& curve) {
+  LineChart chart;
+  chart.label_decimals = 2;
+  chart.curves.push_back({"loss", curve, "c1"});
+  chart.curves.back().key = "/series/loss/2";
+  return svg_line_chart(chart);
+}
+
+TEST(LineChartTest, TheLabelShowsTheLastValueAndItsPlace) {
+  EXPECT_THAT(chart_of({{1, 2, 3}, {1, 2, 2.345}}),
+              HasSubstr("data-key=\"/series/loss/2\">2.35  loss</text>"));
+}
+
+TEST(LineChartTest, AHoleSplitsTheCurve) {
+  const double hole = std::numeric_limits<double>::quiet_NaN();
+  const std::string svg = chart_of({{1, 2, 3, 4, 5}, {1, 2, hole, 2, 1}});
+
+  EXPECT_NE(svg.find("<polyline"), svg.rfind("<polyline"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+}
+
+TEST(LineChartTest, AConstantOrEmptyCurveHasAxes) {
+  EXPECT_THAT(chart_of({{1, 2}, {5, 5}}), Not(HasSubstr("nan")));
+  EXPECT_THAT(chart_of({}), HasSubstr("class=\"grid\""));
+}
+
+TEST(PhaseColorTest, WaitingIsRed) {
+  EXPECT_EQ(phase_css("waiting for data", 3), "ph-wait");
+  EXPECT_EQ(phase_css("allreduce, exposed", 3), "ph-exposed");
+  EXPECT_EQ(phase_css("forward", 3), "ph-forward");
+  EXPECT_EQ(phase_css("something new", 6), "ph-2");
+}
+
+TEST(TimelineTest, WithoutIntervalsThereIsNoPicture) {
+  EXPECT_EQ(svg_timeline({}), "");
+  EXPECT_EQ(svg_memory({}), "");
+}
+
+TEST(GridPathTest, UpIsUp) {
+  GridPath path;
+  path.goal = {0, 8};  // upper left corner of a 9 x 9 room
+  path.cells = {{4, 4}};
+  EXPECT_THAT(svg_grid_path(path), HasSubstr("class=\"goal\" x=\"0\" y=\"0\""));
+}
+
+}  // namespace
+}  // namespace mgpu::report

@@ -1,0 +1,104 @@
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/schedule/chunk_phase.hpp>
+
+namespace mgpu::schedule {
+namespace {
+
+/// An empty directory that all ranks see; rank 0 makes and removes it.
+class ChunkPhaseTest : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "mgpu_chunks_XXXXXX").string();
+    if (world_.rank() == 0) {
+      ASSERT_NE(mkdtemp(name.data()), nullptr);
+      std::filesystem::create_directory(name + "/parts");
+    }
+    folder_ = world_.broadcast(name, 0);
+  }
+  void TearDown() override {
+    world_.barrier();
+    if (world_.rank() == 0) std::filesystem::remove_all(folder_);
+  }
+
+  cluster::Group world_ = cluster::Group::world();
+  std::filesystem::path folder_;
+  ChunkPhase phase_{"count", 7, 21, 2};  // 11 chunks, the last one of one sample
+};
+
+std::vector<std::byte> payload_of(const Chunk& chunk) {
+  return std::vector<std::byte>(static_cast<std::size_t>(chunk.count),
+                                static_cast<std::byte>(chunk.index));
+}
+
+TEST_F(ChunkPhaseTest, EachChunkIsWorkedOnOnceOverAllRanks) {
+  store::ChunkJournal journal(folder_, world_, 0);
+  std::int64_t samples = 0;
+
+  const bool complete = run_chunks(phase_, world_, journal,
+                                   {payload_of, [] { return false; },
+                                    [&](std::int64_t count) { samples += count; }});
+
+  EXPECT_TRUE(complete);
+  EXPECT_EQ(world_.all_reduce(samples), 21);
+  EXPECT_EQ(journal.entries(7).size(), 11U);
+}
+
+TEST_F(ChunkPhaseTest, AStopLeavesTheRestForTheNextAttempt) {
+  int mine = 0;
+  {
+    store::ChunkJournal journal(folder_, world_, 0);
+    EXPECT_FALSE(run_chunks(phase_, world_, journal,
+                            {payload_of, [&] { return mine == 1; },
+                             [&](std::int64_t) { ++mine; }}));
+  }
+  store::ChunkJournal journal(folder_, world_, 1);
+  std::int64_t again = 0;
+  EXPECT_TRUE(run_chunks(phase_, world_, journal,
+                         {payload_of, [] { return false; },
+                          [&](std::int64_t) { ++again; }}));
+  EXPECT_EQ(world_.all_reduce(again), 11 - world_.all_reduce(std::int64_t{mine}));
+}
+
+TEST_F(ChunkPhaseTest, OneRanksFailureReachesAllAndKeepsItsExitCode) {
+  store::ChunkJournal journal(folder_, world_, 0);
+  const int guilty = world_.size() - 1;
+  const auto work = [&](const Chunk& chunk) {
+    if (world_.rank() == guilty) {
+      throw Failure({"E602", ExitCode::io, "the disk is full", {}, ""});
+    }
+    return payload_of(chunk);
+  };
+  try {
+    run_chunks(phase_, world_, journal, {work, [] { return false; }, [](std::int64_t) {}});
+    ADD_FAILURE() << "the failure was swallowed";
+  } catch (const cluster::TogetherError& error) {
+    EXPECT_EQ(error.first_rank(), guilty);
+    EXPECT_EQ(error.exit_code(), ExitCode::io);
+  }
+}
+
+TEST(StaticShareTest, TheRemainderGoesToTheFirst) {
+  const std::vector<Chunk> chunks(11);
+  EXPECT_EQ(static_share(chunks, 0, 4).size(), 3U);
+  EXPECT_EQ(static_share(chunks, 2, 4).size(), 3U);
+  EXPECT_EQ(static_share(chunks, 3, 4).size(), 2U);
+  EXPECT_EQ(static_share(chunks, 3, 4).data(), chunks.data() + 9);
+}
+
+TEST(PendingChunksTest, LeavesOutWhatIsDoneAndCutsTheLast) {
+  const std::vector<std::uint64_t> done{0, 2};
+  const auto pending = pending_chunks({"x", 0, 7, 2}, done);
+  ASSERT_EQ(pending.size(), 2U);
+  EXPECT_EQ(pending[0].first, 2);
+  EXPECT_EQ(pending[1].first, 6);
+  EXPECT_EQ(pending[1].count, 1);
+}
+
+}  // namespace
+}  // namespace mgpu::schedule

@@ -1,0 +1,186 @@
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <hdf5.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/store/read_table.hpp>
+
+#include "sample_run.hpp"
+
+namespace mgpu::store {
+namespace {
+
+constexpr std::int64_t kRows = 2000;
+
+class ReadTableTest : public testing::Test {
+protected:
+  const cluster::Group world_ = cluster::Group::world();
+  const test::SharedFolder folder_{world_};
+  const fs::path path_ = folder_.path() / "results.h5";
+
+  void write(int gzip) {
+    const TableSpec spec = test::sample_spec(kRows);
+    ChunkJournal journal(folder_.path(), world_, 1);
+    test::run_phase(journal, world_, spec);
+    journal.commit();
+    seal(world_, journal, test::sample_request(path_, spec, gzip));
+  }
+
+  /// The report of a read that has to fail, the same on all ranks.
+  Report failure_of(const fs::path& path, const std::string& table) {
+    try {
+      read_table(world_, path, table);
+    } catch (const Failure& failure) {
+      return failure.report();
+    }
+    ADD_FAILURE() << "was read";
+    return {};
+  }
+
+  /// Runs `make` on rank 0, between two barriers.
+  template <class Make>
+  void on_rank_0(Make make) {
+    if (world_.rank() == 0) make();
+    world_.barrier();
+  }
+};
+
+TEST_F(ReadTableTest, GivesEveryRankTheNumbers) {
+  for (const int gzip : {0, 4}) {
+    world_.barrier();
+    on_rank_0([&] { fs::remove_all(folder_.path() / "parts"); });
+    write(gzip);
+
+    const ReadTable table = read_table(world_, path_, "samples");
+
+    EXPECT_EQ(table.missing_rows, 0);
+    EXPECT_EQ(table.rows, kRows);
+    ASSERT_EQ(table.columns.size(), 5U);  // ids and four columns of numbers
+    EXPECT_EQ(table.column("id").values<std::int64_t>()[1999], 1999);
+    EXPECT_EQ(table.column("small").values<std::uint16_t>()[1500], 1500);
+    EXPECT_EQ(table.column("hidden").spec.width, 6);
+    EXPECT_EQ(table.column("hidden").values<double>()[6 * 77 + 4], 77.5);
+    EXPECT_THROW(table.column("hidden").values<float>(), Error);
+    EXPECT_THROW(table.column("output"), Failure);
+  }
+}
+
+TEST_F(ReadTableTest, MissingThingsHaveNames) {
+  write(0);
+
+  EXPECT_EQ(failure_of(folder_.path() / "nothing.h5", "samples").exit, ExitCode::no_input);
+  EXPECT_EQ(failure_of(folder_.path(), "samples").exit, ExitCode::no_input);
+  EXPECT_EQ(failure_of(path_, "nothing").exit, ExitCode::data);
+  EXPECT_EQ(failure_of(path_, "samples/id").exit, ExitCode::data);
+}
+
+TEST_F(ReadTableTest, OtherFilesAreRefused) {
+  const fs::path path = folder_.path() / "text.h5";
+  on_rank_0([&] { std::ofstream(path) << "not HDF5"; });
+
+  const Report report = failure_of(path, "samples");
+
+  EXPECT_EQ(report.exit, ExitCode::data);
+  EXPECT_NE(report.lines.front().find("text.h5"), std::string::npos);
+}
+
+/// A file of one group "t" with the data sets that `fill` makes.
+template <class Fill>
+void make_file(const fs::path& path, Fill fill) {
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t group = H5Gcreate2(file, "t", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  fill(group);
+  H5Gclose(group);
+  H5Fclose(file);
+}
+
+void make_dataset(hid_t group, const char* name, hid_t type, std::vector<hsize_t> sizes,
+                  hid_t creation = H5P_DEFAULT) {
+  const hid_t space = H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr);
+  H5Dclose(H5Dcreate2(group, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT));
+  H5Sclose(space);
+}
+
+TEST_F(ReadTableTest, TablesOfTheWrongShapeAreRefused) {
+  const fs::path path = folder_.path() / "shape.h5";
+  const std::vector<void (*)(hid_t)> kinds = {
+      [](hid_t g) {
+        make_dataset(g, "a", H5T_STD_I32LE, {3});
+        make_dataset(g, "b", H5T_STD_I32LE, {4});
+      },
+      [](hid_t g) {
+        make_dataset(g, "a", H5T_STD_I32LE, {3, 1, 1});
+      },
+      [](hid_t g) { make_dataset(g, "a", H5T_STD_I16LE, {3}); },
+      [](hid_t g) { make_dataset(g, "a", H5T_STD_REF_OBJ, {3}); },
+      [](hid_t g) {  // 8 TiB that no chunk holds
+        const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+        const hsize_t chunk = 1024;
+        H5Pset_chunk(creation, 1, &chunk);
+        make_dataset(g, "a", H5T_STD_I64LE, {hsize_t{1} << 40}, creation);
+        H5Pclose(creation);
+      },
+      [](hid_t g) {  // a file beside it
+        const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+        H5Pset_external(creation, "/etc/hostname", 0, 8);
+        make_dataset(g, "a", H5T_STD_I64LE, {1}, creation);
+        H5Pclose(creation);
+      },
+      [](hid_t g) { H5Lcreate_external("/tmp/other.h5", "/x", g, "a", H5P_DEFAULT, H5P_DEFAULT); },
+      [](hid_t g) { H5Lcreate_soft("/t/b", g, "a", H5P_DEFAULT, H5P_DEFAULT); }};
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    on_rank_0([&] { make_file(path, kinds[i]); });
+    EXPECT_EQ(failure_of(path, "t").exit, ExitCode::data) << i;
+    world_.barrier();
+  }
+}
+
+TEST_F(ReadTableTest, DamagedRowsAreNoticed) {
+  write(0);
+  on_rank_0([&] {
+    std::string bytes = read_file(path_);
+    const std::int64_t row = 1234;
+    const std::string needle(reinterpret_cast<const char*>(&row), sizeof row);
+    bytes[bytes.find(needle)] ^= 1;
+    std::ofstream(path_, std::ios::binary) << bytes;
+  });
+
+  EXPECT_EQ(failure_of(path_, "samples").exit, ExitCode::corrupt);
+}
+
+// What cannot be told from the original is equal to it; the rest is refused. Alone, because a
+// crash would take mpirun with it.
+TEST_F(ReadTableTest, MutantsAreReadRightOrRefused) {
+  write(4);
+  const cluster::Group self = world_.split(world_.rank(), 0);
+  if (world_.rank() != 0) return;
+  const ReadTable expected = read_table(self, path_, "samples");
+  const std::string bytes = read_file(path_);
+  const fs::path mutant = folder_.path() / "mutant.h5";
+  std::mt19937 random(7);
+  int refused = 0;
+  for (int round = 0; round < 300; ++round) {
+    std::string changed = bytes;
+    const std::size_t end = round % 2 == 0 ? changed.size() : 8192;  // half of them: metadata
+    for (unsigned i = 0; i < 1 + random() % 4; ++i)
+      changed[random() % end] = static_cast<char>(random());
+    std::ofstream(mutant, std::ios::binary) << changed;
+    try {
+      const ReadTable table = read_table(self, mutant, "samples");
+      for (const ReadColumn& column : table.columns)
+        EXPECT_EQ(column.bytes, expected.column(column.spec.name).bytes) << round;
+    } catch (const Failure&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 30);
+}
+
+}  // namespace
+}  // namespace mgpu::store

@@ -1,0 +1,244 @@
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/store/repro.hpp>
+#include <mgpu/store/run_directory.hpp>
+
+#include "sample_run.hpp"
+
+namespace mgpu::store {
+namespace {
+
+class RunDirectoryTest : public testing::Test {
+protected:
+  const cluster::Group world_ = cluster::Group::world();
+  const test::SharedFolder folder_{world_};
+
+  RunRequest request(const std::string& identity = "one") const {
+    RunRequest made;
+    made.output = folder_.path() / "outputs";
+    made.name = "trial";
+    made.job = "train";
+    made.identity = identity;
+    made.keys = {{"train.lr", identity == "one" ? "0.1" : "0.2"}, {"run.seed", "0"}};
+    return made;
+  }
+
+  /// The report of an opening that has to fail.
+  Report failure_of(const RunRequest& made) {
+    try {
+      const RunDirectory directory(world_, made);
+    } catch (const Failure& failure) {
+      return failure.report();
+    }
+    ADD_FAILURE() << "was opened";
+    return {};
+  }
+};
+
+TEST_F(RunDirectoryTest, AnUnfinishedRunIsContinuedAndAFinishedOneIsNot) {
+  fs::path first;
+  {
+    const RunDirectory directory(world_, request());
+    first = directory.path();
+    EXPECT_EQ(directory.attempt(), 1U);
+    EXPECT_FALSE(directory.is_resumed());
+  }
+  world_.barrier();
+  {
+    RunDirectory directory(world_, request());
+    EXPECT_EQ(directory.path(), first);
+    EXPECT_EQ(directory.attempt(), 2U);
+    EXPECT_EQ(fs::canonical(first.parent_path() / "latest"), fs::canonical(first));
+    EXPECT_EQ(fs::canonical(folder_.path() / "runs" / ("trial_" + first.filename().string())),
+              fs::canonical(first / "tb"));
+    directory.finish(world_, ExitCode::done);
+  }
+  world_.barrier();
+
+  const RunDirectory next(world_, request());
+
+  EXPECT_NE(next.path(), first);
+  EXPECT_EQ(next.attempt(), 1U);
+}
+
+TEST_F(RunDirectoryTest, AnotherConfigurationStartsBesideOrIsRefusedWithItsKeys) {
+  const RunDirectory first(world_, request());
+  world_.barrier();
+
+  const RunDirectory beside(world_, request("two"));
+  EXPECT_NE(beside.path(), first.path());
+  RunRequest explicitly = request("two");
+  explicitly.resume = first.path();
+  const Report held = failure_of(explicitly);
+  EXPECT_EQ(held.exit, ExitCode::in_use);
+}
+
+TEST_F(RunDirectoryTest, AnExplicitFolderIsChecked) {
+  fs::path first;
+  {
+    RunDirectory directory(world_, request());
+    first = directory.path();
+  }
+  world_.barrier();
+
+  RunRequest other = request("two");
+  other.resume = first;
+  const Report report = failure_of(other);
+  EXPECT_EQ(report.exit, ExitCode::cannot_create);
+  ASSERT_EQ(report.lines.size(), 2U);
+  EXPECT_EQ(report.lines[1], "  train.lr: 0.1 there, 0.2 here");
+
+  RunRequest missing = request();
+  missing.resume = folder_.path() / "nowhere";
+  EXPECT_EQ(failure_of(missing).exit, ExitCode::no_input);
+
+  RunRequest latest = request();
+  latest.resume = first.parent_path() / "latest";
+  {
+    RunDirectory directory(world_, latest);
+    EXPECT_EQ(directory.attempt(), 2U);
+    directory.finish(world_, ExitCode::incomplete);
+  }
+  world_.barrier();
+  EXPECT_EQ(failure_of(latest).exit, ExitCode::cannot_create);
+}
+
+TEST_F(RunDirectoryTest, NeverStartsBesideAnUnfinishedRun) {
+  const RunDirectory first(world_, request());
+  RunRequest made = request();
+  made.resume = "never";
+
+  const RunDirectory second(world_, made);
+
+  EXPECT_NE(first.path(), second.path());
+}
+
+TEST_F(RunDirectoryTest, ADamagedRecordIsNamedAndPassedOver) {
+  fs::path first;
+  {
+    const RunDirectory directory(world_, request());
+    first = directory.path();
+  }
+  world_.barrier();
+  if (world_.rank() == 0) std::ofstream(first / "run.json") << "{\"format\": 1";
+  world_.barrier();
+
+  const RunDirectory next(world_, request());
+
+  EXPECT_NE(next.path(), first);
+  ASSERT_EQ(next.notes().size(), 1U);
+  EXPECT_NE(next.notes()[0].find("run.json is damaged"), std::string::npos);
+  RunRequest made = request();
+  made.resume = first;
+  EXPECT_EQ(failure_of(made).exit, ExitCode::corrupt);
+}
+
+TEST_F(RunDirectoryTest, TooLittleSpaceIsSaidBeforeWork) {
+  RunRequest made = request();
+  made.needed_bytes = std::uint64_t{1} << 60;
+
+  const Report report = failure_of(made);
+
+  EXPECT_EQ(report.exit, ExitCode::io);
+  EXPECT_FALSE(fs::exists(made.output));
+}
+
+TEST_F(RunDirectoryTest, AFolderThatCannotBeMadeEndsWith73) {
+  if (world_.rank() == 0) std::ofstream(folder_.path() / "file") << "x";
+  world_.barrier();
+  RunRequest made = request();
+  made.output = folder_.path() / "file" / "outputs";
+
+  EXPECT_EQ(failure_of(made).exit, ExitCode::cannot_create);
+}
+
+TEST_F(RunDirectoryTest, AnOldAttemptMayNotPublish) {
+  RunDirectory directory(world_, request());
+  if (world_.rank() == 0) {
+    directory.check_current();
+    std::ofstream(directory.path() / "attempts" / "0002.json") << "{}";
+    EXPECT_THROW(directory.check_current(), Failure);
+    fs::remove(directory.path() / "attempts" / "0002.json");
+    std::ofstream(directory.path() / "lease.json") << "{}";
+    EXPECT_THROW(directory.check_current(), Failure);
+  }
+  world_.barrier();
+}
+
+/// Whether a lease with these words, left in a fresh folder, is taken over.
+bool is_taken_over(const fs::path& folder, const std::string& lease) {
+  fs::create_directories(folder);
+  std::ofstream(folder / "lease.json") << lease;
+  const RunLock lock(folder, 0.1);
+  return lock.is_held();
+}
+
+TEST_F(RunDirectoryTest, ALeaseWithoutALockIsStale) {
+  if (world_.rank() != 0) return;
+  EXPECT_TRUE(is_taken_over(folder_.path() / "a", "{\"host\": \"elsewhere\", \"pid\": 1}"));
+  EXPECT_TRUE(is_taken_over(folder_.path() / "b", "not json"));
+}
+
+TEST_F(RunDirectoryTest, TheLockOfAKilledProcessIsFree) {
+  if (world_.rank() != 0) return;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunLock lock(folder_.path(), 0.1);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(fs::exists(folder_.path() / "lease.json"));
+
+  const RunLock lock(folder_.path(), 0.1);
+
+  EXPECT_TRUE(lock.is_held());
+  EXPECT_THROW(RunLock(folder_.path(), 0.1), Failure);  // a second description of the same process
+}
+
+TEST_F(RunDirectoryTest, ReproIsWrittenAndKeepsSecrets) {
+  RunDirectory directory(world_, request());
+  ReproFacts facts;
+  facts.resolved_yaml = "run: {name: trial}\n";
+  facts.command = {"./mgpu_spmd", "a b.yaml", "hub.token=abc", "model.tokens=step"};
+  facts.versions = {{"git", "abc"}};
+  facts.seeds = {{"run", 7}};
+
+  write_repro(world_, directory.path(), facts,
+              {"host" + std::to_string(world_.rank()), "", "", -1, "0,1"});
+
+  if (world_.rank() == 0) {
+    const fs::path repro = directory.path() / "repro";
+    EXPECT_EQ(read_file(repro / "command.txt"),
+              "./mgpu_spmd 'a b.yaml' 'hub.token=<redacted>' model.tokens=step\n");
+    EXPECT_EQ(read_file(repro / "config.resolved.yaml"), facts.resolved_yaml);
+    EXPECT_NE(read_file(repro / "versions.json").find("\"hdf5\": \"1."), std::string::npos);
+    const std::string ranks = read_file(repro / "ranks.csv");
+    EXPECT_EQ(std::count(ranks.begin(), ranks.end(), '\n'), world_.size() + 1);
+    EXPECT_NE(ranks.find("\n0,host0,,,-1,\"0,1\"\n"), std::string::npos) << ranks;
+    EXPECT_TRUE(fs::exists(repro / "env.txt"));
+    EXPECT_EQ(read_file(repro / "seeds.json"), "{\n  \"run\": 7\n}\n");
+  }
+  world_.barrier();
+}
+
+TEST_F(RunDirectoryTest, TheEnvironmentIsCutToWhatMatters) {
+  const char* const environment[] = {
+      "SLURM_JOB_ID=7", "HOME=/root", "MGPU_API_KEY=abc", "OMP_X=a\nb\x1b[0m", "NCCL_DEBUG=INFO",
+      "OMPI",           nullptr};
+
+  EXPECT_EQ(environment_text(environment),
+            "MGPU_API_KEY=<redacted>\nNCCL_DEBUG=INFO\nOMP_X=a\\x0Ab\\x1B[0m\nSLURM_JOB_ID=7\n");
+}
+
+}  // namespace
+}  // namespace mgpu::store

@@ -1,0 +1,138 @@
+// A small phase whose rows are a function of the sample id: what the store's tests journal and
+// seal.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/store/chunk_journal.hpp>
+#include <mgpu/store/chunk_payload.hpp>
+#include <mgpu/store/seal.hpp>
+
+namespace mgpu::store::test {
+
+constexpr std::uint32_t kPhase = 7;
+constexpr std::int64_t kChunkRows = 8;
+
+inline TableSpec sample_spec(std::int64_t rows) {
+  return {"samples",
+          rows,
+          {{"score", ColumnType::f32, 1, "score of the sample", "nats"},
+           {"hidden", ColumnType::f64, 6, "a row of six", ""},
+           {"length", ColumnType::i32, 1, "tokens", "tokens"},
+           {"small", ColumnType::u16, 1, "a u16", ""},
+           {"output", ColumnType::text, 1, "what was said", ""}},
+          "",
+          ""};
+}
+
+inline std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
+
+inline std::vector<std::byte> sample_chunk(const TableSpec& spec, std::int64_t chunk) {
+  const std::int64_t first = chunk * kChunkRows;
+  const std::int64_t rows = std::min(kChunkRows, spec.rows - first);
+  std::vector<float> score;
+  std::vector<double> hidden;
+  std::vector<std::int32_t> length;
+  std::vector<std::uint16_t> small;
+  std::vector<std::string> output;
+  for (std::int64_t id = first; id < first + rows; ++id) {
+    const std::uint64_t random = mixed(static_cast<std::uint64_t>(id) + 1);
+    score.push_back(static_cast<float>(random % 1000) / 8.0F);
+    for (int k = 0; k < 6; ++k)
+      hidden.push_back(static_cast<double>(id) + k / 8.0);
+    length.push_back(static_cast<std::int32_t>(random % 97));
+    small.push_back(static_cast<std::uint16_t>(id));
+    output.push_back(std::string(random % 40, 'a') + " \u00FC " + std::to_string(id));
+  }
+  ChunkEncoder encoder(spec, first, rows);
+  encoder.column<float>("score", score);
+  encoder.column<double>("hidden", hidden);
+  encoder.column<std::int32_t>("length", length);
+  encoder.column<std::uint16_t>("small", small);
+  encoder.text("output", output);
+  return encoder.finish();
+}
+
+inline std::int64_t sample_chunks(const TableSpec& spec) {
+  return (spec.rows + kChunkRows - 1) / kChunkRows;
+}
+
+/// This rank's part of the chunks that are still missing.
+inline void run_phase(ChunkJournal& journal, const cluster::Group& group, const TableSpec& spec) {
+  const std::vector<std::uint64_t> done = journal.done(kPhase);
+  std::int64_t missing = 0;
+  for (std::int64_t chunk = 0; chunk < sample_chunks(spec); ++chunk) {
+    if (std::binary_search(done.begin(), done.end(), static_cast<std::uint64_t>(chunk))) continue;
+    if (missing++ % group.size() != group.rank()) continue;
+    journal.append(kPhase, static_cast<std::uint64_t>(chunk), sample_chunk(spec, chunk));
+  }
+}
+
+inline SmallTable metrics_table() {
+  SmallTable table{{"metrics/train",
+                    3,
+                    {{"step", ColumnType::i64, 1, "optimizer step", "steps"},
+                     {"loss", ColumnType::f64, 1, "cross entropy", "nats"},
+                     {"note", ColumnType::text, 1, "remark", ""}},
+                    "loss",
+                    "step"},
+                   {}};
+  const std::vector<std::int64_t> step{1, 2, 3};
+  const std::vector<double> loss{0.5, 0.25, 0.125};
+  const std::vector<std::string> note{"a", "", "c"};
+  ChunkEncoder encoder(table.spec, 0, 3);
+  encoder.column<std::int64_t>("step", step);
+  encoder.column<double>("loss", loss);
+  encoder.text("note", note);
+  table.rows = encoder.finish();
+  return table;
+}
+
+inline SealRequest sample_request(const std::filesystem::path& path, const TableSpec& spec,
+                                  int gzip) {
+  SealRequest request;
+  request.path = path;
+  request.gzip = gzip;
+  request.attributes = {{"job", "test"}, {"rounds", std::int64_t{2}}};
+  request.groups = {{"run", {{"config", "run: {seed: 0}\n"}}}};
+  request.tables = {{spec, kPhase, kChunkRows}};
+  request.small_tables = {metrics_table()};
+  return request;
+}
+
+/// A folder that all ranks agree on, removed at the end.
+class SharedFolder {
+public:
+  explicit SharedFolder(const cluster::Group& group) : group_(group) {
+    std::string name;
+    if (group.rank() == 0) {
+      name = (std::filesystem::temp_directory_path() / "mgpu_store_XXXXXX").string();
+      if (::mkdtemp(name.data()) == nullptr) name.clear();
+    }
+    path_ = group.broadcast(name, 0);
+  }
+  ~SharedFolder() {
+    MPI_Barrier(group_.raw());
+    std::error_code ignored;
+    if (group_.rank() == 0) std::filesystem::remove_all(path_, ignored);
+  }
+  SharedFolder(const SharedFolder&) = delete;
+  SharedFolder& operator=(const SharedFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+private:
+  const cluster::Group& group_;
+  std::filesystem::path path_;
+};
+
+}  // namespace mgpu::store::test

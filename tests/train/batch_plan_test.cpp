@@ -1,0 +1,64 @@
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/train/batch_plan.hpp>
+
+namespace mgpu::train {
+namespace {
+
+std::vector<int> visits(const BatchShape& shape, int ranks) {
+  std::vector<int> count(static_cast<std::size_t>(shape.global_batch), 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const Pass& pass : plan_passes(shape, rank, ranks)) {
+      for (std::int64_t i = pass.offset; i < pass.offset + pass.count; ++i)
+        ++count.at(static_cast<std::size_t>(i));
+    }
+  }
+  return count;
+}
+
+TEST(BatchPlanTest, EveryItemIsWorkedOnOnceAtAnyRankCount) {
+  for (const std::int64_t batch : {7, 32, 33}) {
+    for (int ranks = 1; ranks <= 5; ++ranks) {
+      for (const std::int64_t micro : {0, 1, 3, 100}) {
+        const BatchShape shape{batch, micro, 4, 1, false};
+        EXPECT_EQ(visits(shape, ranks), std::vector<int>(static_cast<std::size_t>(batch), 1))
+            << batch << " items, " << ranks << " ranks, micro " << micro;
+      }
+    }
+  }
+}
+
+TEST(BatchPlanTest, LayoutPassesAreTheSameAtEveryRankCount) {
+  const BatchShape shape{32, 3, 8, 1, true};
+  const auto all_passes = [&](int ranks) {
+    std::vector<std::vector<std::int64_t>> passes;
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (const Pass& pass : plan_passes(shape, rank, ranks))
+        passes.push_back({pass.offset, pass.count, pass.ends_lane ? 1 : 0});
+    }
+    return passes;
+  };
+  const auto alone = all_passes(1);
+  EXPECT_EQ(alone.size(), 16U);  // 8 lanes of 4 items, cut 3 + 1
+  for (const int ranks : {2, 4, 8})
+    EXPECT_EQ(all_passes(ranks), alone) << ranks << " ranks";
+}
+
+TEST(BatchPlanTest, AccumulationCutsTheShare) {
+  const BatchShape shape{32, 32, 1, 4, false};
+  EXPECT_EQ(plan_passes(shape, 0, 2).size(), 4U);
+  EXPECT_EQ(plan_passes(shape, 0, 2)[0].count, 4);
+}
+
+TEST(BatchPlanTest, RefusesWhatCannotBeShared) {
+  EXPECT_THROW(plan_passes({32, 0, 6, 1, true}, 0, 1), Failure);   // no power of two
+  EXPECT_THROW(plan_passes({30, 0, 4, 1, true}, 0, 1), Failure);   // uneven lanes
+  EXPECT_THROW(plan_passes({32, 0, 4, 1, true}, 0, 3), Failure);   // 3 ranks, 4 lanes
+  EXPECT_THROW(plan_passes({2, 0, 1, 1, false}, 0, 3), Failure);   // idle rank
+}
+
+}  // namespace
+}  // namespace mgpu::train

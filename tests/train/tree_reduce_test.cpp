@@ -1,0 +1,105 @@
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/train/tree_reduce.hpp>
+
+namespace mgpu::train {
+namespace {
+
+Report refusal(int lanes, int ranks) {
+  try {
+    check_lanes(lanes, ranks);
+  } catch (const Failure& e) {
+    return e.report();
+  }
+  return {};
+}
+
+TEST(CheckLanesTest, DivisorsOfAPowerOfTwoPass) {
+  for (const int ranks : {1, 2, 4, 8, 16})
+    EXPECT_EQ(refusal(16, ranks).code, "") << ranks;
+}
+
+TEST(CheckLanesTest, OtherRankCountsAreRefusedWithTheOnesThatWork) {
+  const Report report = refusal(8, 3);
+  EXPECT_EQ(report.code, "E122");
+  EXPECT_EQ(report.exit, ExitCode::config);
+  EXPECT_EQ(report.sentence, "8 lanes cannot be shared by 3 ranks");
+  EXPECT_EQ(report.help, "start 1, 2, 4 or 8 ranks, or set run.deterministic=false");
+}
+
+TEST(CheckLanesTest, OtherLaneCountsAreRefused) {
+  EXPECT_EQ(refusal(12, 2).sentence, "train.lanes is 12, not a power of two");
+  EXPECT_EQ(refusal(0, 1).sentence, "train.lanes is 0, not a power of two");
+}
+
+/// Adds nothing: writes down who was added to whom. A value names the lanes that it sums.
+class Spy {
+public:
+  Spy(std::vector<float>& arena, std::vector<std::string>& sums) : arena_(arena), sums_(sums) {}
+
+  void operator()(BufferView into, BufferView from, CUstream_st* stream) {
+    add_on_host(into, from, stream);
+    if (into.data == arena_.data()) sums_.push_back(name(*static_cast<float*>(from.data)));
+  }
+
+private:
+  static std::string name(float bits) {
+    std::string lanes;
+    for (int lane = 0; lane < 8; ++lane) {
+      if ((static_cast<int>(bits) >> lane & 1) != 0) lanes += std::to_string(lane);
+    }
+    return lanes;
+  }
+
+  std::vector<float>& arena_;
+  std::vector<std::string>& sums_;
+};
+
+TEST(LaneTreeTest, LanesMeetAsInABalancedTree) {
+  std::vector<float> arena(1);
+  std::vector<std::string> sums;
+  LaneTree tree({arena.data(), 1, DType::f32, {}}, 8, Spy(arena, sums));
+
+  for (int lane = 0; lane < 7; ++lane) {
+    arena[0] = static_cast<float>(1 << lane);
+    tree.put_away(nullptr);
+    EXPECT_EQ(arena[0], 0.0F);
+  }
+  arena[0] = 128.0F;
+  tree.fold_into_last(0, 1, nullptr);
+
+  EXPECT_EQ(arena[0], 255.0F);
+  // 1 takes 0; 3 takes 2, then 01; 5 takes 4; 7 takes 6, then 45, then 0123.
+  EXPECT_THAT(sums, testing::ElementsAre("0", "2", "01", "4", "6", "45", "0123"));
+}
+
+TEST(LaneTreeTest, OneLaneNeedsNoOther) {
+  std::vector<float> arena{5.0F};
+  LaneTree tree({arena.data(), 1, DType::f32, {}}, 1, add_on_host);
+  EXPECT_THROW(tree.put_away(nullptr), Error);
+  EXPECT_NO_THROW(tree.require_last_lane());
+  tree.fold_into_last(0, 1, nullptr);
+  EXPECT_EQ(arena[0], 5.0F);
+}
+
+TEST(LaneTreeTest, AMissingLaneIsAnError) {
+  std::vector<float> arena(1);
+  LaneTree tree({arena.data(), 1, DType::f32, {}}, 4, add_on_host);
+  tree.put_away(nullptr);
+  EXPECT_THROW(tree.require_last_lane(), Error);
+}
+
+TEST(AddOnHostTest, RefusesOtherTypes) {
+  std::vector<double> values(2);
+  const BufferView view{values.data(), 2, DType::f64, {}};
+  EXPECT_THROW(add_on_host(view, view, nullptr), Error);
+}
+
+}  // namespace
+}  // namespace mgpu::train
