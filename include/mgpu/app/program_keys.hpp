@@ -1,0 +1,10 @@
+#pragma once
+
+#include <mgpu/base/key_table.hpp>
+
+namespace mgpu::app {
+
+/// Every key of the program: the rows of all modules, in the order in which they are printed.
+const KeyTable& program_keys();
+
+}  // namespace mgpu::app

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include <mgpu/app/cli.hpp>
+#include <mgpu/base/config.hpp>
+#include <mgpu/base/crash_file.hpp>
+#include <mgpu/base/sinks.hpp>
+#include <mgpu/cluster/topology.hpp>
+#include <mgpu/report/event_log.hpp>
+#include <mgpu/report/rank_log.hpp>
+#include <mgpu/report/tensorboard.hpp>
+#include <mgpu/store/run_directory.hpp>
+
+namespace mgpu::app {
+
+/// Where a run speaks: the screen, run.log, events.jsonl, TensorBoard (rank 0), a log and a
+/// prepared crash file per rank.
+class RunFiles final : public EventSink, public ScalarSink {
+public:
+  /// `elapsed_s`: how long this process has been running.
+  ///
+  /// Ranks:  collective over the topology's world. Errors: E601, E602 on all ranks.
+  RunFiles(const Options& options, const Config& config, const cluster::Topology& topology,
+           const store::RunDirectory& directory, double elapsed_s);
+
+  /// To the rank's log, to the crash file's memory, and on rank 0 to the screen and its files.
+  void event(const Event& event) override;
+  void scalar(std::string_view tag, std::int64_t step, double value) override;
+
+  /// Rank 0: several lines for a person; the last line; nothing on other ranks.
+  void say(std::string_view text);
+  void say_last(std::string_view line);
+
+  CrashFile& crash() { return *crash_; }
+  report::TensorBoardFile* tensorboard() { return tensorboard_.get(); }
+
+  /// Prints equal warnings of several ranks once, and looks whether any file failed.
+  ///
+  /// Ranks:  collective. Errors: E602 on all ranks.
+  void meet();
+
+private:
+  const cluster::Group* world_;
+  std::unique_ptr<report::EventLog> log_;                 // rank 0
+  std::unique_ptr<report::TensorBoardFile> tensorboard_;  // rank 0, where wanted
+  std::unique_ptr<report::RankLog> rank_log_;             // where wanted
+  std::unique_ptr<CrashFile> crash_;
+};
+
+}  // namespace mgpu::app

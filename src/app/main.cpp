@@ -1,0 +1,66 @@
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <mgpu/app/inform.hpp>
+#include <mgpu/app/look_first.hpp>
+#include <mgpu/app/process_time.hpp>
+#include <mgpu/app/program_keys.hpp>
+#include <mgpu/app/run_world.hpp>
+#include <mgpu/base/config_problem.hpp>
+#include <mgpu/cluster/mpi_session.hpp>
+
+namespace {
+
+using namespace mgpu;  // NOLINT(google-build-using-namespace): the program's own entry
+
+void print_failure(const std::exception& error) {
+  const Report report = report_of(error);
+  std::fprintf(stderr, "%s\nmgpu_spmd: failed %s, exit %d\n", render(report).c_str(),
+               report.code.c_str(), static_cast<int>(report.exit));
+}
+
+/// What needs no run and no MPI: --help, --version, --explain, --print-config, --plan, ...
+std::optional<ExitCode> answer_alone(const app::Options& options) {
+  const app::FileProvider files = app::FileProvider::alone();
+  if (const auto code = app::inform(options, app::program_keys(), files, std::cout)) return code;
+  if (options.action == app::Action::plan) return app::print_plan(options, files, std::cout);
+  return std::nullopt;
+}
+
+/// Failures that all ranks know of end by returning; those of one rank end the world.
+ExitCode run(const app::Options& options, const std::vector<std::string>& command) {
+  cluster::check_launch();
+  const cluster::MpiSession session;
+  const cluster::Group world = cluster::Group::world();
+  try {
+    if (options.action == app::Action::check) return app::run_checks(world, options, std::cout);
+    if (options.action == app::Action::merge) return app::merge_run(world, options);
+    return app::run_world(world, options, command, app::process_elapsed_s());
+  } catch (const cluster::TogetherError& error) {
+    if (world.rank() == 0) print_failure(error);
+    return error.exit_code();
+  } catch (const ConfigFailure& error) {
+    if (world.rank() == 0) print_failure(error);
+    return error.exit_code();
+  } catch (const std::exception& error) {
+    print_failure(error);
+    cluster::abort_world(report_of(error).exit);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const app::Options options = app::parse_command_line(argc, argv);
+    if (const auto code = answer_alone(options)) return static_cast<int>(*code);
+    return static_cast<int>(run(options, {argv, argv + argc}));
+  } catch (const std::exception& error) {
+    print_failure(error);
+    return static_cast<int>(report_of(error).exit);
+  }
+}

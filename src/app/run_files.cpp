@@ -1,0 +1,100 @@
+#include <cstdlib>
+#include <string>
+
+#include <mgpu/app/environment_report.hpp>
+#include <mgpu/app/run_files.hpp>
+#include <mgpu/report/event_line.hpp>
+#include <mgpu/report/terminal.hpp>
+
+namespace mgpu::app {
+namespace {
+
+report::Verbosity verbosity_of(const Options& options) {
+  if (options.quiet) return report::Verbosity::quiet;
+  return options.verbose ? report::Verbosity::verbose : report::Verbosity::normal;
+}
+
+report::RankIdentity identity_of(const cluster::Topology& topology) {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  report::RankIdentity who;
+  who.rank = topology.world().rank();
+  who.ranks = topology.world().size();
+  who.worker = topology.group_index();
+  who.workers = topology.num_groups();
+  who.host = topology.place().host;
+  who.visible_devices = visible == nullptr ? "" : visible;
+  return who;
+}
+
+}  // namespace
+
+RunFiles::RunFiles(const Options& options, const Config& config,
+                   const cluster::Topology& topology, const store::RunDirectory& directory,
+                   double elapsed_s)
+    : world_(&topology.world()) {
+  const fs::path& folder = directory.path();
+  cluster::run_together(*world_, [&] {
+    crash_ = std::make_unique<CrashFile>(CrashFile::Options{
+        folder / "crash", world_->rank(), world_->size(), version_text(/*verbose=*/true)});
+    if (config.flag("log.rank_files")) {
+      rank_log_ = std::make_unique<report::RankLog>(folder / "logs", identity_of(topology),
+                                                    verbosity_of(options));
+    }
+    if (world_->rank() != 0) return;
+    report::EventLog::Options log;
+    log.events_file = folder / "events.jsonl";
+    log.run_log = folder / "run.log";
+    log.verbosity = verbosity_of(options);
+    log.json = options.json;
+    log.progress = report::progress_mode_of(options.progress);
+    log_ = std::make_unique<report::EventLog>(
+        log, report::probe_terminal(report::color_mode_of(options.color)),
+        report::Output::real(), report::ReportClock::real(elapsed_s));
+    if (config.flag("log.tensorboard")) {
+      tensorboard_ =
+          std::make_unique<report::TensorBoardFile>(folder / "tb", topology.place().host);
+      tensorboard_->layout("mgpu_spmd", report::standard_charts());
+    }
+  });
+}
+
+void RunFiles::event(const Event& event) {
+  const bool is_progress = report::position_of(event).has_value();
+  if (is_progress) {
+    crash_->set_phase(event.word + ", " + report::event_fields(event).substr(0, 40));
+  } else {
+    crash_->add_event(event.word + " " + report::event_fields(event));
+    if (rank_log_) rank_log_->event(event);
+  }
+  if (log_) log_->event(event);
+}
+
+void RunFiles::scalar(std::string_view tag, std::int64_t step, double value) {
+  if (tensorboard_) tensorboard_->scalar(tag, step, value);
+}
+
+void RunFiles::say(std::string_view text) {
+  if (log_) log_->say(text);
+}
+
+void RunFiles::say_last(std::string_view line) {
+  if (log_) log_->say_last(line);
+}
+
+void RunFiles::meet() {
+  const auto mine = rank_log_ ? rank_log_->take_warnings() : std::vector<std::string>{};
+  for (const report::SharedWarning& warning : report::gather_warnings(*world_, mine)) {
+    // Rank 0 printed its own when they happened.
+    if (warning.ranks.front() != 0 && log_) log_->event(warning.as_event());
+  }
+  cluster::run_together(*world_, [&] {
+    if (rank_log_) rank_log_->check();
+    if (tensorboard_) {
+      tensorboard_->flush();
+      tensorboard_->check();
+    }
+    if (log_) log_->check();
+  });
+}
+
+}  // namespace mgpu::app
