@@ -7,7 +7,8 @@
 #   bundle/openmpi  Open MPI's plug-ins and texts
 #   bundle/tests    one line per GPU test: ranks, name
 #
-# tests/gpu/run.sh runs it there, from the project's folder with bundle/ in it. libtorch, CUDA and NCCL come from that machine's PyTorch.
+# tests/gpu/run.sh runs it there, from the project's folder with bundle/ in it. libtorch, CUDA
+# and NCCL come from that machine's PyTorch.
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
