@@ -17,14 +17,16 @@ copy_head() { tee -p >(head -c 65536 >"$1"); }
 died() { [[ $1 == 76 || ($1 -ge 129 && $1 != 130 && $1 != 143) ]]; }
 
 # run_directory FILE...: as last named in the program's output
-run_directory() { sed -n 's/^run directory  *\([^ ]*\).*/\1/p' "$@" 2>/dev/null | tail -n 1; }
+run_directory() {
+  sed -n 's/   (also .*//; s/^run directory  *//p' "$@" 2>/dev/null | tail -n 1
+}
 
 # progress DIR: changes when a chunk was journaled or a checkpoint published. A ledger of less
 # than 512 bytes holds no chunk: each attempt begins one.
 progress() {
   local bytes newest
   bytes=$(find "$1/parts" -type f -size +511c -printf '%s\n' 2>/dev/null | paste -sd+)
-  newest=$(find "$1/ckpt" -name 'step_*' -prune -printf '%f\n' 2>/dev/null | sort | tail -n 1)
+  newest=$(find "$1/ckpt" -name 'step_????????' -prune -printf '%f\n' 2>/dev/null | sort | tail -n 1)
   echo "$((${bytes:-0})) $newest"
 }
 
@@ -69,7 +71,7 @@ tell_crash() {
     sort -n | sed -n '1s/^[^ ]* //p')
   [[ -n $first ]] || return 0
   tell "first report of the crash ($first):"
-  sed 's/^/mgpu:   /' "$first" >&2
+  sed '/^--- stack/,$d; s/^/mgpu:   /' "$first" >&2
 }
 
 # resume_in DIR ARGUMENT...: into the array `arguments`, with DIR in place of what the caller

@@ -85,7 +85,7 @@ remove_cuda_half() {
 # wheels_lacking FOLDER: what the loader still misses of FOLDER's libraries, as pip names it
 wheels_lacking() {
   local library soname path
-  path=$(toolkit_libraries)
+  path=$(printf '%s:' "$1"/nvidia/*/lib)$(toolkit_libraries)
   for library in "$1"/torch/lib/lib{torch_cpu,torch_cuda,torch_cuda_linalg}.so \
                  "$1"/nvidia/*/lib/lib*.so.*; do
     [[ ! -e $library ]] || LD_LIBRARY_PATH=$path ldd "$library"

@@ -3,7 +3,7 @@
   python3 tests/bench/ad_step_torch.py [--ours build/tests/bench/ad_step_bench] [--rounds 3]
 
 With --ours both run in turn, A B A B ..., and the ratio of the medians is printed for each
-shape. Samples per second of CPU time, one thread, float32.
+shape. Samples per second of CPU time, one thread, float32. --device cuda: of wall time.
 """
 import argparse
 import json
@@ -19,13 +19,17 @@ SHAPES = [("transition", 241, 0.1), ("transition", 241, 0.0), ("step", 160, 0.1)
 BATCH, WIDTH, LAYERS, HEADS, INNER, GRID, ACTIONS = 64, 64, 4, 4, 128, 9, 5
 
 
-def measure(kind, tokens, dropout, steps):
+def measure(kind, tokens, dropout, steps, device="cpu"):
     import torch
     from torch import nn
     from torch.nn import functional as F
 
     torch.set_num_threads(1)
+    torch.set_default_device(device)
     torch.manual_seed(0)
+    # Each step ends with loss.item(), so the clock never runs ahead of the device.
+    clock, unit = ((time.process_time, "samples/cpu-s") if device == "cpu" else
+                   (time.perf_counter, "samples/s"))
 
     class Block(nn.Module):
         """As nn.MultiheadAttention computes where dropout is on: probabilities in memory."""
@@ -90,12 +94,12 @@ def measure(kind, tokens, dropout, steps):
 
     for _ in range(2):
         step()
-    start = time.process_time()
+    start = clock()
     for _ in range(steps):
         loss = step()
-    rate = BATCH * steps / (time.process_time() - start)
+    rate = BATCH * steps / (clock() - start)
     print(json.dumps({"name": f"ad_step/{kind}/{tokens}/p{dropout:g}", "value": round(rate, 2),
-                      "unit": "samples/cpu-s", "loss": round(loss, 4)}))
+                      "unit": unit, "loss": round(loss, 4)}))
 
 
 def rate_of(command):
@@ -118,6 +122,7 @@ def compare(ours, rounds):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ours")
+    parser.add_argument("--device", default="cpu", help="of the eager step: cpu or cuda")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("shape", nargs="*", help="step|transition TOKENS DROPOUT [STEPS]")
     options = parser.parse_args()
@@ -125,4 +130,5 @@ if __name__ == "__main__":
         compare(options.ours, options.rounds)
     else:
         kind, tokens, dropout, *steps = options.shape
-        measure(kind, int(tokens), float(dropout), int(steps[0]) if steps else 6)
+        measure(kind, int(tokens), float(dropout), int(steps[0]) if steps else 6,
+                options.device)

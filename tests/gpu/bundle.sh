@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# tests/gpu/bundle.sh [BUILD]: makes bundle/ from a finished build (build/), for a machine with
+# a GPU, CUDA and PyTorch's Python package but without compiler, MPI, HDF5 and network:
+#
+#   bundle/bin      the program, the GPU tests and benchmarks, mpirun
+#   bundle/lib      the shared libraries that such a machine lacks
+#   bundle/openmpi  Open MPI's plug-ins and texts
+#   bundle/tests    one line per GPU test: ranks, name
+#
+# tests/gpu/run.sh runs it there, from the project's folder with bundle/ in it. libtorch, CUDA
+# and NCCL come from that machine's PyTorch.
+set -euo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build=$(realpath "${1:-$top/build}")
+bundle=$top/bundle
+most_mib=64
+
+# Not carried: what every Linux has, and what comes with PyTorch or with CUDA.
+left_out='^(ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s|libgomp'
+left_out+='|libtorch.*|libc10.*|libcuda|libcudart|libcupti|libcublas.*|libcudnn.*|libcufft.*'
+left_out+='|libcufile.*|libcurand|libcusolver.*|libcusparse.*|libnccl|libnv.*)[-.]'
+
+# libraries_of FILE: path of each shared library that it loads, directly or not
+libraries_of() { ldd "$1" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// {print $3}'; }
+
+carry_libraries_of() {
+  local library name
+  while read -r library; do
+    name=$(basename "$library")
+    [[ $name =~ $left_out || -e $bundle/lib/$name ]] || cp -L "$library" "$bundle/lib/$name"
+  done < <(libraries_of "$1")
+}
+
+carry_program() {
+  cp -L "$1" "$bundle/bin/"
+  strip "$bundle/bin/$(basename "$1")"
+  carry_libraries_of "$1"
+}
+
+# gpu_tests: "ranks path" of every test that ctest labels gpu
+gpu_tests() {
+  ctest --test-dir "$build" -L '^gpu$' --show-only=json-v1 | python3 -c '
+import json, sys
+for test in json.load(sys.stdin)["tests"]:
+    command = test.get("command", [])
+    ranks = command[command.index("-n") + 1] if "-n" in command else "1"
+    if command:
+        print(ranks, command[-1])'
+}
+
+# Plug-ins for clusters drag in their fabric libraries; one machine needs none of them.
+carry_openmpi() {
+  local plugins plugin
+  plugins=$(ompi_info --path pkglibdir --parsable | sed 's/.*pkglibdir://')
+  mkdir -p "$bundle/openmpi/plugins" "$bundle/openmpi/share"
+  for plugin in "$plugins"/*.so; do
+    libraries_of "$plugin" | grep -qE 'fabric|libuc[pst]|psm|ibverbs|rdmacm' && continue
+    cp -L "$plugin" "$bundle/openmpi/plugins/"
+    carry_libraries_of "$plugin"
+  done
+  cp -rL "$(ompi_info --path pkgdatadir --parsable | sed 's/.*pkgdatadir://')/." \
+    "$bundle/openmpi/share/"
+  carry_program "$(readlink -f "$(command -v mpirun)")"
+  mv "$bundle/bin/$(basename "$(readlink -f "$(command -v mpirun)")")" "$bundle/bin/mpirun"
+}
+
+[[ -e $build/build.ninja ]] || { echo "bundle.sh: no build in $build" >&2; exit 66; }
+rm -rf "$bundle"
+mkdir -p "$bundle/bin" "$bundle/lib"
+gpu_tests | while read -r ranks path; do
+  [[ -e $bundle/bin/$(basename "$path") ]] || carry_program "$path"
+  echo "$ranks $(basename "$path")"
+done >"$bundle/tests"
+for program in "$top/mgpu_spmd" "$build/tests/bench/ad_step_bench" \
+               "$build/tests/bench/histories_bench" "$build/tests/slurm/stand_in"; do
+  [[ ! -e $program ]] || carry_program "$program"
+done
+carry_openmpi
+strip --strip-unneeded "$bundle"/lib/*.so* "$bundle"/openmpi/plugins/*.so
+
+size_mib=$(du -sm --apparent-size "$bundle" | cut -f1)
+echo "bundle.sh: $bundle, $size_mib MiB, $(wc -l <"$bundle/tests") GPU tests"
+[[ $size_mib -le $most_mib ]] || { echo "bundle.sh: more than $most_mib MiB" >&2; exit 1; }

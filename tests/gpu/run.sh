@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# tests/gpu/run.sh [BUNDLE]: on a machine with one GPU and PyTorch 2.11 with CUDA 13, no network:
+# every GPU test of the bundle, NCCL with two ranks on the one card, training on both backends,
+# steps per second beside eager PyTorch. About 5 minutes. The logs are in $OUT (gpu-results/).
+# Exit 0: all right; 1: something failed; 69: no GPU or no PyTorch here.
+#
+# MGPU_GPU_TESTS=cpu-only starts what needs no GPU: does the bundle load on such a machine?
+set -uo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+bundle=$(realpath "${1:-$top/bundle}")
+out=${OUT:-$top/gpu-results}
+conf=$top/conf/quickstart.yaml
+failed=()
+mkdir -p "$out"
+cd "$top" || exit 66
+
+[[ -x $bundle/bin/mpirun ]] ||
+  { echo "run.sh: no bundle in $bundle: tests/gpu/bundle.sh makes it" >&2; exit 66; }
+site=$(python3 -c 'import importlib.util as u, os
+print(os.path.dirname(os.path.dirname(u.find_spec("torch").origin)))') ||
+  { echo 'run.sh: python3 has no torch' >&2; exit 69; }
+
+# Open MPI has moved house; one machine needs no remote shell.
+export OPAL_PREFIX=$bundle/openmpi OPAL_BINDIR=$bundle/bin OPAL_LIBDIR=$bundle/lib
+export OPAL_PKGLIBDIR=$bundle/openmpi/plugins OPAL_PKGDATADIR=$bundle/openmpi/share
+export OMPI_MCA_plm=isolated PMIX_MCA_pcompress_base_silence_warning=1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
+libraries=$bundle/lib:$site/torch/lib$(printf ':%s' "$site"/nvidia/*/lib)
+
+# ours RANKS PROGRAM ARGUMENT...: the bundle's libraries for our programs only, not for Python
+ours() {
+  local ranks=$1 command=("$bundle/bin/$2" "${@:3}")
+  [[ $ranks == 1 ]] || command=("$top/tests/gpu/one_card.sh" "${command[@]}")
+  LD_LIBRARY_PATH=$libraries timeout --kill-after=10 "$limit_s" "$bundle/bin/mpirun" \
+    -np "$ranks" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca io romio321 \
+    "${command[@]}"
+}
+
+# check NAME SECONDS COMMAND...: its output goes to $out/NAME.log, a line to the screen
+check() {
+  local name=$1 limit_s=$2 log=$out/$1.log began=$SECONDS code
+  "${@:3}" >"$log" 2>&1 </dev/null
+  code=$?
+  [[ $code != 0 ]] || ! grep -q '^no GPU\|: no GPU' "$log" || code='0, without its GPU part'
+  if [[ $code == 0 ]]; then
+    echo "passed   $name ($((SECONDS - began)) s)"
+  else
+    echo "FAILED   $name (exit $code)"
+    tail -n 30 "$log" | sed 's/^/    /'
+    failed+=("$name")
+  fi
+}
+
+# train NAME RANKS KEY=VALUE...: its run directory is $out/NAME/run
+train() {
+  local name=$1 ranks=$2
+  shift 2
+  ours "$ranks" mgpu_spmd "$conf" "$@" --output "$out/$name" --resume=never --progress=lines &&
+    ln -sfn "$(find "$out/$name" -name results.h5 -printf '%h\n' | head -n 1)" "$out/$name/run"
+}
+
+verdict() {
+  [[ ${#failed[@]} == 0 ]] || { printf 'failed: %s\n' "${failed[@]}"; exit 1; }
+  echo 'all passed'
+  exit 0
+}
+
+if [[ ${MGPU_GPU_TESTS:-} == cpu-only ]]; then
+  check stand_in 60 ours 2 stand_in steps=3 --output "$out/stand_in"
+  while read -r ranks name; do
+    check "loads.$name" 60 ours 1 "$name" --gtest_list_tests
+  done < <(sort -u -k2 "$bundle/tests")
+  [[ ! -e $bundle/bin/mgpu_spmd ]] || check program 300 train cpu 2 train.max_steps=5
+  verdict
+fi
+
+nvidia-smi -L || { echo 'run.sh: no GPU here' >&2; exit 69; }
+
+while read -r ranks name; do
+  check "$name.np$ranks" 180 ours "$ranks" "$name"
+done <"$bundle/tests"
+
+short=(train.max_steps=200 train.eval_every=200 evaluate.runs=2 checkpoint.every=200)
+same_curve() { python3 tests/gpu/curves.py compare "$out/$1/run" "$out/$2/run"; }
+check train.cpu 300 train cpu 1 devices.backend=mpi "${short[@]}"
+check train.cuda 120 train cuda 1 devices.backend=nccl "${short[@]}"
+check curves.cuda_and_cpu 60 same_curve cuda cpu
+check train.nccl_on_one_card 300 train nccl 2 devices.backend=nccl "${short[@]}"
+check curves.cuda_and_nccl 60 same_curve cuda nccl
+check train.staged 120 train staged 2 devices.backend=staged "${short[@]}"
+check curves.cuda_and_staged 60 same_curve cuda staged
+
+# The shape of tests/bench/ad_step_torch.py: 64 sequences of 160 tokens, 4 layers, float32.
+check train.shape 200 train shape 1 devices.backend=nccl train.max_steps=1500 \
+  train.eval_every=1500 evaluate.runs=2 checkpoint.every=1500 model.tf_n_layer=4 \
+  model.tf_n_inner=128 train.global_batch_size=64 train.lanes=1
+check eager 200 timeout 200 python3 tests/bench/ad_step_torch.py --device cuda step 160 0.0 300
+python3 - "$out/eager.log" "$(python3 tests/gpu/curves.py rate "$out/shape/run")" <<'PY'
+import json, sys
+eager = json.loads(open(sys.argv[1]).read().splitlines()[-1])["value"] / 64
+ours = float(sys.argv[2])
+print(f"steps/s  ours {ours:.1f}  eager PyTorch {eager:.1f}  ratio {ours / eager:.2f}")
+PY
+verdict
