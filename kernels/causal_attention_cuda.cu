@@ -1,13 +1,328 @@
+// Float32 accumulators in registers, keys and values (or queries) in shared memory. A tile of
+// keys is one dropout run, so that a thread uses all eight numbers of each Philox block.
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/causal_attention.hpp>
 
 #include "launch.cuh"
 
 namespace mgpu::kernels::cuda {
-void causal_attention(const CausalAttentionArgs& /*args*/, CUstream_st* /*stream*/) {
-  throw NotBuiltError("CUDA");
+namespace {
+
+constexpr unsigned kThreads = 128;
+constexpr unsigned kTileKeys = kDropoutRun;
+constexpr unsigned kTileQueries = 32;
+static_assert(kTileKeys == kThreads, "one thread per key in grad_keys_kernel");
+
+/// Which head of which sample a block works on, and which tile of it.
+struct Place {
+  std::size_t row;
+  std::size_t head;
+  std::size_t first;  // token
+
+  __device__ explicit Place(const CausalAttentionArgs& args) {
+    const std::size_t tiles = (args.tokens + kThreads - 1) / kThreads;
+    first = blockIdx.x % tiles * kThreads;
+    head = blockIdx.x / tiles % args.heads;
+    row = blockIdx.x / tiles / args.heads;
+  }
+};
+
+/// Offset of a token's head in [B, T, parts, H, C].
+__device__ std::size_t offset(const CausalAttentionArgs& args, const Place& place,
+                              std::size_t token, unsigned parts, unsigned part) {
+  return (((place.row * args.tokens + token) * parts + part) * args.heads + place.head) *
+         args.head_dim;
 }
-void causal_attention_grad(const CausalAttentionGradArgs& /*args*/, CUstream_st* /*stream*/) {
-  throw NotBuiltError("CUDA");
+
+/// One head's line of `from` times a factor, padded with zeros to kDim.
+template <unsigned kDim>
+__device__ void load_line(const CausalAttentionArgs& args, const float* from, float factor,
+                          float (&to)[kDim]) {
+#pragma unroll
+  for (unsigned c = 0; c < kDim; ++c)
+    to[c] = c < args.head_dim ? from[c] * factor : 0.0F;
 }
+
+template <unsigned kDim>
+__device__ void store_line(const CausalAttentionArgs& args, const float (&from)[kDim], float factor,
+                           float* to) {
+#pragma unroll
+  for (unsigned c = 0; c < kDim; ++c)
+    if (c < args.head_dim) to[c] = from[c] * factor;
+}
+
+/// `count` tokens from `first` on into shared memory [count, kDim]; zeros beyond the data. All
+/// threads of the block.
+template <unsigned kDim>
+__device__ void load_tile(const CausalAttentionArgs& args, const Place& place, const float* from,
+                          std::size_t first, unsigned count, unsigned parts, unsigned part,
+                          float* to) {
+  for (unsigned e = threadIdx.x; e < count * kDim; e += kThreads) {
+    const std::size_t token = first + e / kDim;
+    const unsigned c = e % kDim;
+    const bool exists = token < args.tokens && c < args.head_dim;
+    to[e] = exists ? from[offset(args, place, token, parts, part) + c] : 0.0F;
+  }
+}
+
+template <unsigned kDim>
+__device__ float dot(const float (&a)[kDim], const float* b) {
+  float sum = 0.0F;
+#pragma unroll
+  for (unsigned c = 0; c < kDim; ++c)
+    sum += a[c] * b[c];
+  return sum;
+}
+
+template <unsigned kDim>
+__device__ void add(float factor, const float* x, float (&sum)[kDim]) {
+#pragma unroll
+  for (unsigned c = 0; c < kDim; ++c)
+    sum[c] += factor * x[c];
+}
+
+/// Bit m: whether key first_key + 16 m + lane is kept for the query. first_key: whole runs.
+__device__ unsigned kept_bits(const CausalAttentionArgs& args, const Place& place,
+                              std::size_t query, std::size_t first_key, unsigned lane) {
+  if (args.dropout.threshold == 0) return 0xFF;
+  const RandomStream stream(args.dropout.seed, Purpose::dropout, args.dropout.site,
+                            static_cast<std::uint64_t>(args.samples[place.row]));
+  const std::size_t element = (query * args.heads + place.head) * kAttentionPitch + first_key;
+  const Philox4 words = stream.block(static_cast<std::uint32_t>(element / 8 + lane));
+  unsigned bits = 0;
+#pragma unroll
+  for (unsigned m = 0; m < 8; ++m)
+    bits |=
+        static_cast<unsigned>(((words[m / 2] >> (m % 2 * 16)) & 0xFFFF) >= args.dropout.threshold)
+        << m;
+  return bits;
+}
+
+/// Calls visit(key in tile, kept) for the keys of a tile that the query sees, in a fixed order.
+template <class Visit>
+__device__ void visit_keys(const CausalAttentionArgs& args, const Place& place, std::size_t query,
+                           std::size_t first_key, const Visit& visit) {
+  for (unsigned lane = 0; lane < 16 && first_key + lane <= query; ++lane) {
+    const unsigned bits = kept_bits(args, place, query, first_key, lane);
+    for (unsigned m = 0; m < 8; ++m) {
+      const unsigned key = 16 * m + lane;
+      if (first_key + key > query) break;
+      visit(key, (bits >> m & 1U) != 0);
+    }
+  }
+}
+
+/// One thread per query, one block per 128 queries of a head; softmax online.
+template <unsigned kDim>
+__global__ void __launch_bounds__(kThreads) forward_kernel(CausalAttentionArgs args) {
+  extern __shared__ float shared[];  // keys, then values of a tile
+  float* values = shared + kTileKeys * kDim;
+  const Place place(args);
+  const std::size_t query = place.first + threadIdx.x;
+  const bool exists = query < args.tokens;
+  float q[kDim] = {};
+  float sums[kDim] = {};
+  float top = -INFINITY;
+  float total = 0.0F;
+  if (exists)
+    load_line(args, args.qkv + offset(args, place, query, 3, 0),
+              rsqrtf(static_cast<float>(args.head_dim)), q);
+
+  for (std::size_t first = 0; first <= place.first; first += kTileKeys) {
+    __syncthreads();  // everyone is done with the tile before
+    load_tile<kDim>(args, place, args.qkv, first, kTileKeys, 3, 1, shared);
+    load_tile<kDim>(args, place, args.qkv, first, kTileKeys, 3, 2, values);
+    __syncthreads();
+    if (!exists) continue;
+    visit_keys(args, place, query, first, [&](unsigned key, bool keep) {
+      const float score = dot(q, shared + key * kDim);
+      if (score > top) {
+        const float shrink = expf(top - score);
+        total *= shrink;
+#pragma unroll
+        for (unsigned c = 0; c < kDim; ++c)
+          sums[c] *= shrink;
+        top = score;
+      }
+      const float e = expf(score - top);
+      total += e;
+      if (keep) add(e, values + key * kDim, sums);
+    });
+  }
+  if (!exists) return;
+  store_line(args, sums, args.dropout.scale() / total, args.out + offset(args, place, query, 1, 0));
+  args.log_sums[(place.row * args.heads + place.head) * args.tokens + query] = top + logf(total);
+}
+
+/// One thread per query: gradient of the queries.
+template <unsigned kDim>
+__global__ void __launch_bounds__(kThreads) grad_queries_kernel(CausalAttentionGradArgs grad) {
+  const CausalAttentionArgs& args = grad.forward;
+  extern __shared__ float shared[];  // keys, then values of a tile
+  float* values = shared + kTileKeys * kDim;
+  const Place place(args);
+  const std::size_t query = place.first + threadIdx.x;
+  const bool exists = query < args.tokens;
+  const float scale = rsqrtf(static_cast<float>(args.head_dim));
+  float q[kDim] = {};
+  float grad_out[kDim] = {};
+  float sums[kDim] = {};
+  float log_sum = 0.0F;
+  float delta = 0.0F;
+  if (exists) {
+    load_line(args, args.qkv + offset(args, place, query, 3, 0), scale, q);
+    load_line(args, grad.grad_out + offset(args, place, query, 1, 0), 1.0F, grad_out);
+    for (unsigned c = 0; c < args.head_dim; ++c) {
+      const std::size_t at = offset(args, place, query, 1, 0) + c;
+      delta += grad.grad_out[at] * args.out[at];
+    }
+    log_sum = args.log_sums[(place.row * args.heads + place.head) * args.tokens + query];
+  }
+
+  for (std::size_t first = 0; first <= place.first; first += kTileKeys) {
+    __syncthreads();  // everyone is done with the tile before
+    load_tile<kDim>(args, place, args.qkv, first, kTileKeys, 3, 1, shared);
+    load_tile<kDim>(args, place, args.qkv, first, kTileKeys, 3, 2, values);
+    __syncthreads();
+    if (!exists) continue;
+    visit_keys(args, place, query, first, [&](unsigned key, bool keep) {
+      const float p = expf(dot(q, shared + key * kDim) - log_sum);
+      const float grad_p = keep ? args.dropout.scale() * dot(grad_out, values + key * kDim) : 0.0F;
+      add(p * (grad_p - delta), shared + key * kDim, sums);
+    });
+  }
+  if (exists) store_line(args, sums, scale, grad.grad_qkv + offset(args, place, query, 3, 0));
+}
+
+/// Queries of a tile as the threads of grad_keys_kernel need them.
+template <unsigned kDim>
+struct QueryTile {
+  float q[kTileQueries * kDim];
+  float grad_out[kTileQueries * kDim];
+  float log_sum[kTileQueries];
+  float delta[kTileQueries];
+  unsigned char kept[kTileQueries * 16];  // bits of keys 16 m + lane, see kept_bits
+};
+
+/// All threads of the block.
+template <unsigned kDim>
+__device__ void load_queries(const CausalAttentionGradArgs& grad, const Place& place,
+                             std::size_t first, QueryTile<kDim>& tile) {
+  const CausalAttentionArgs& args = grad.forward;
+  load_tile<kDim>(args, place, args.qkv, first, kTileQueries, 3, 0, tile.q);
+  load_tile<kDim>(args, place, grad.grad_out, first, kTileQueries, 1, 0, tile.grad_out);
+  for (unsigned e = threadIdx.x; e < kTileQueries * 16; e += kThreads)
+    if (first + e / 16 < args.tokens)
+      tile.kept[e] =
+          static_cast<unsigned char>(kept_bits(args, place, first + e / 16, place.first, e % 16));
+  const std::size_t query = first + threadIdx.x;
+  if (threadIdx.x < kTileQueries && query < args.tokens) {
+    float delta = 0.0F;
+    for (unsigned c = 0; c < args.head_dim; ++c) {
+      const std::size_t at = offset(args, place, query, 1, 0) + c;
+      delta += grad.grad_out[at] * args.out[at];
+    }
+    tile.delta[threadIdx.x] = delta;
+    tile.log_sum[threadIdx.x] =
+        args.log_sums[(place.row * args.heads + place.head) * args.tokens + query];
+  }
+}
+
+/// One thread per key: gradients of keys and values, queries in order, so no atomics.
+template <unsigned kDim>
+__global__ void __launch_bounds__(kThreads) grad_keys_kernel(CausalAttentionGradArgs grad) {
+  const CausalAttentionArgs& args = grad.forward;
+  __shared__ QueryTile<kDim> tile;
+  const Place place(args);
+  const std::size_t key = place.first + threadIdx.x;
+  const bool exists = key < args.tokens;
+  const float scale = rsqrtf(static_cast<float>(args.head_dim));
+  float k[kDim] = {};
+  float v[kDim] = {};
+  float grad_k[kDim] = {};
+  float grad_v[kDim] = {};
+  if (exists) {
+    load_line(args, args.qkv + offset(args, place, key, 3, 1), scale, k);
+    load_line(args, args.qkv + offset(args, place, key, 3, 2), 1.0F, v);
+  }
+
+  for (std::size_t first = place.first; first < args.tokens; first += kTileQueries) {
+    __syncthreads();  // everyone is done with the tile before
+    load_queries(grad, place, first, tile);
+    __syncthreads();
+    if (!exists) continue;
+    for (unsigned i = 0; i < kTileQueries && first + i < args.tokens; ++i) {
+      if (key > first + i) continue;
+      const bool keep = (tile.kept[i * 16 + threadIdx.x % 16] >> (threadIdx.x / 16) & 1U) != 0;
+      const float factor = keep ? args.dropout.scale() : 0.0F;
+      const float p = expf(dot(k, tile.q + i * kDim) - tile.log_sum[i]);
+      const float grad_p = factor * dot(v, tile.grad_out + i * kDim);
+      add(p * (grad_p - tile.delta[i]), tile.q + i * kDim, grad_k);
+      add(p * factor, tile.grad_out + i * kDim, grad_v);
+    }
+  }
+  if (!exists) return;
+  store_line(args, grad_k, scale, grad.grad_qkv + offset(args, place, key, 3, 1));
+  store_line(args, grad_v, 1.0F, grad.grad_qkv + offset(args, place, key, 3, 2));
+}
+
+unsigned blocks_of(const CausalAttentionArgs& args) {
+  const std::size_t tiles = (args.tokens + kThreads - 1) / kThreads;
+  return static_cast<unsigned>(tiles * args.heads * args.rows);
+}
+
+/// Bytes of a tile of keys and values; beyond 48 KiB a kernel has to be told.
+template <unsigned kDim, class Kernel>
+unsigned tile_bytes(Kernel kernel) {
+  constexpr unsigned kBytes = 2 * kTileKeys * kDim * sizeof(float);
+  if (kBytes > 48 * 1024)
+    cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(kBytes)));
+  return kBytes;
+}
+
+template <unsigned kDim>
+void launch(const CausalAttentionArgs& args, CUstream_st* stream) {
+  forward_kernel<kDim>
+      <<<blocks_of(args), kThreads, tile_bytes<kDim>(forward_kernel<kDim>), stream>>>(args);
+  check_launch();
+}
+
+template <unsigned kDim>
+void launch_grad(const CausalAttentionGradArgs& args, CUstream_st* stream) {
+  const unsigned blocks = blocks_of(args.forward);
+  grad_queries_kernel<kDim>
+      <<<blocks, kThreads, tile_bytes<kDim>(grad_queries_kernel<kDim>), stream>>>(args);
+  check_launch();
+  grad_keys_kernel<kDim><<<blocks, kThreads, 0, stream>>>(args);
+  check_launch();
+}
+
+/// Whether there is anything to do.
+bool check(const CausalAttentionArgs& args) {
+  if (args.head_dim == 0 || args.head_dim > kMaxHeadDim)
+    throw ShapeError("causal_attention: the head is not 1 to 64 wide");
+  if (args.tokens > kAttentionPitch) throw ShapeError("causal_attention: too many tokens");
+  return args.rows * args.tokens * args.heads > 0;
+}
+
+}  // namespace
+
+void causal_attention(const CausalAttentionArgs& args, CUstream_st* stream) {
+  if (!check(args)) return;
+  if (args.head_dim <= 8) return launch<8>(args, stream);
+  if (args.head_dim <= 16) return launch<16>(args, stream);
+  if (args.head_dim <= 32) return launch<32>(args, stream);
+  launch<64>(args, stream);
+}
+
+void causal_attention_grad(const CausalAttentionGradArgs& args, CUstream_st* stream) {
+  if (!check(args.forward)) return;
+  const std::size_t head_dim = args.forward.head_dim;
+  if (head_dim <= 8) return launch_grad<8>(args, stream);
+  if (head_dim <= 16) return launch_grad<16>(args, stream);
+  if (head_dim <= 32) return launch_grad<32>(args, stream);
+  launch_grad<64>(args, stream);
+}
+
 }  // namespace mgpu::kernels::cuda

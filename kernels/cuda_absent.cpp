@@ -2,6 +2,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/adamw_step.hpp>
 #include <mgpu/kernels/add_into.hpp>
+#include <mgpu/kernels/causal_attention.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 #include <mgpu/kernels/dropout.hpp>
 #include <mgpu/kernels/sample_action.hpp>
@@ -14,6 +15,14 @@ void adamw_step(const AdamwArgs& /*args*/, CUstream_st* /*stream*/) {
 }
 
 void add_into(const AddIntoArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void causal_attention(const CausalAttentionArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void causal_attention_grad(const CausalAttentionGradArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 

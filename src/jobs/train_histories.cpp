@@ -33,7 +33,7 @@ data::HistorySet to_histories(const store::ReadTable& table, const std::filesyst
                               const data::Environment& environment) {
   const auto tasks = static_cast<std::int64_t>(environment.train_tasks().size());
   const std::int64_t steps = table.column("action").spec.width;
-  if (table.status == "partial") refuse(path, "the file is of an unfinished run");
+  if (table.missing_rows > 0) refuse(path, "the file is of an unfinished run");
   if (table.rows == 0 || table.rows % tasks != 0) {
     refuse(path, std::to_string(table.rows) + " rows for " + std::to_string(tasks) +
                      " training tasks");

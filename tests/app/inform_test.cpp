@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -138,6 +139,13 @@ TEST(ErrorCodesTest, EveryCodeInTheSourcesHasAPage) {
   EXPECT_GT(used.size(), 15U);
   for (const std::string& code : used)
     EXPECT_NE(find_error_page(code), nullptr) << code << " has no page in error_codes.cpp";
+}
+
+TEST(ErrorCodesTest, EveryPageIsUsed) {
+  const std::set<std::string> used = used_codes();
+
+  for (const ErrorPage& page : error_pages())
+    EXPECT_TRUE(used.contains(std::string(page.code))) << page.code << " is not in the sources";
 }
 
 TEST(ErrorCodesTest, PagesAreSortedAndComplete) {

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace mgpu::app {
+
+struct BuildInfo {
+  std::string version;                          // "0.1.0"
+  std::string git;                              // "4f2c1e9, clean"; "unknown" outside a checkout
+  std::map<std::string, std::string> versions;  // "git", "cuda", "libtorch", ... for repro/
+};
+
+/// What this program was built from.
+const BuildInfo& build_info();
+
+}  // namespace mgpu::app

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace mgpu::app {
+
+/// Threads that libtorch uses for one operation in this process.
+void set_compute_threads(int threads);
+
+}  // namespace mgpu::app

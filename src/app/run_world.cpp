@@ -1,0 +1,308 @@
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include <mgpu/app/build_info.hpp>
+#include <mgpu/app/load_config.hpp>
+#include <mgpu/app/program_keys.hpp>
+#include <mgpu/app/run_files.hpp>
+#include <mgpu/app/run_world.hpp>
+#include <mgpu/cluster/device_choice.hpp>
+#include <mgpu/jobs/train_job.hpp>
+#include <mgpu/report/banner.hpp>
+#include <mgpu/report/end_table.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/report/train_report.hpp>
+#include <mgpu/store/repro.hpp>
+
+#include "compute_threads.hpp"
+
+namespace mgpu::app {
+namespace {
+
+using UtcTime = std::chrono::system_clock::time_point;
+
+/// What the configuration says about the run itself, read once and checked on all ranks.
+struct RunKeys {
+  cluster::ClusterConfig cluster;
+  store::StoreConfig store;
+};
+
+RunKeys read_run_keys(const cluster::Group& world, const Config& config) {
+  RunKeys keys;
+  cluster::run_together(world, [&] {
+    const std::array<std::function<void()>, 3> checks = {
+        [&] { keys.cluster = cluster::read_cluster_config(config); },
+        [&] { keys.store = store::read_store_config(config); },
+        [&] { jobs::check_train_job(config, world.size()); }};
+    check_together(checks);
+  });
+  return keys;
+}
+
+store::RunRequest run_request(const Config& config, const store::StoreConfig& store,
+                              const std::vector<std::string>& command) {
+  store::RunRequest request;
+  request.output = store.output_folder;
+  request.name = store.run_name;
+  request.resume = store.resume;
+  request.job = config.text("job");
+  request.identity = config.identity();
+  request.keys = store::identity_keys(config);
+  request.command = command;
+  request.needed_bytes = std::uint64_t{64} << 20;  // logs, report and one checkpoint of a small run
+  return request;
+}
+
+SoftStop::Options stop_options(const Config& config, const cluster::Group& world,
+                               const store::RunDirectory& directory, double elapsed_s) {
+  SoftStop::Options options;
+  if (world.rank() == 0) options.stop_file = directory.path() / "STOP";
+  if (!config.is("run.time_limit", "none")) options.time_limit_s = config.seconds("run.time_limit");
+  options.elapsed_s = elapsed_s;
+  return options;
+}
+
+/// One run from its banner to its last line; the parts live as long as the job.
+class Run {
+public:
+  Run(const cluster::Group& world, const Options& options, const std::vector<std::string>& command,
+      double elapsed_s)
+      : world_(world),
+        command_(command),
+        clock_(elapsed_s),
+        config_(load_config(options, program_keys(), FileProvider::shared(world))),
+        keys_(read_run_keys(world, config_)),
+        topology_(world, keys_.cluster.gpus_per_model),
+        choice_(cluster::choose_device(topology_, keys_.cluster)),
+        directory_(world, run_request(config_, keys_.store, command)),
+        files_(options, config_, topology_, directory_, clock_.elapsed_s()),
+        stop_(stop_options(config_, world, directory_, clock_.elapsed_s())),
+        source_(options.config) {
+    set_compute_threads(keys_.cluster.threads);
+  }
+
+  ExitCode run() {
+    try {
+      return work();
+    } catch (const std::exception& error) {
+      files_.crash().write(render(report_of(error)));
+      throw;
+    }
+  }
+
+private:
+  ExitCode work() {
+    const auto starting = clock_.enter("start-up");
+    open();
+    const auto communicator = cluster::make_communicator(
+        topology_.across_groups(), choice_.plan.backend, choice_.device,
+        {.timeout_s = keys_.cluster.timeout_s});
+    store::ChunkJournal journal(directory_.path(), world_, directory_.attempt(),
+                                keys_.store.sync_s);
+    warn_of_damage(journal);
+    jobs::RunContext context{config_,  keys_.cluster, keys_.store, topology_,
+                             *communicator, choice_.device, directory_, journal,
+                             stop_,    clock_,        files_,      files_,
+                             [&](const report::Facts& facts) { announce(facts); }};
+    jobs::JobOutcome outcome;
+    {
+      const auto other = clock_.enter("other");
+      outcome = jobs::run_train_job(context);
+    }
+    return close(std::move(outcome));
+  }
+
+  void open() {
+    report::Opening opening;
+    opening.version = build_info().version;
+    opening.git = build_info().git;
+    opening.job = config_.text("job");
+    opening.sources = {source_.empty() ? "defaults" : source_};
+    opening.run_directory = directory_.path().string();
+    opening.latest = (directory_.path().parent_path() / "latest").string();
+    opening.machine = choice_.plan.note;
+    opening.device = choice_.device.kind;
+    opening.nodes = nodes();
+    files_.say(report::opening_lines(opening));
+    files_.say(report::training_block({world_.size(), choice_.device.kind,
+                                       config_.text("train.mixed_precision"),
+                                       config_.integer("train.gradient_accumulation_steps")}));
+    for (const std::string& note : directory_.notes())
+      files_.event({"note", {{"text", note}}});
+    if (directory_.is_resumed()) {
+      files_.event({"note", {{"text", "attempt " + std::to_string(directory_.attempt()) +
+                                          " continues this run"}}});
+    }
+    store::write_repro(world_, directory_.path(),
+                       {config_.resolved_yaml(), command_, build_info().versions,
+                        {{"run", static_cast<std::uint64_t>(config_.integer("run.seed"))}}},
+                       {.host = topology_.place().host, .gpu_uuid = choice_.gpu.uuid});
+    if (files_.tensorboard() != nullptr) {
+      files_.tensorboard()->text("config", config_.resolved_yaml());
+    }
+  }
+
+  std::vector<report::Opening::Node> nodes() const {
+    std::vector<report::Opening::Node> nodes(static_cast<std::size_t>(topology_.num_nodes()));
+    for (std::size_t rank = 0; rank < topology_.places().size(); ++rank) {
+      const cluster::RankPlace& place = topology_.places()[rank];
+      report::Opening::Node& node = nodes[static_cast<std::size_t>(place.node_index)];
+      node.host = place.host;
+      node.ranks.push_back(static_cast<int>(rank));
+      if (choice_.device.kind == DeviceKind::cuda) {
+        node.devices.push_back(choice_.plan.devices[rank].index);
+      }
+    }
+    return nodes;
+  }
+
+  void announce(report::Facts facts) {
+    for (const KeySpec& key : config_.table().keys()) {
+      if (!config_.is_given(key.name)) continue;
+      facts.not_default.push_back(
+          {key.name, config_.shown(key.name), source_of(config_.place(key.name))});
+    }
+    files_.say(report::fact_lines(facts));
+    for (const std::string& note : config_.notes())
+      files_.event({"note", {{"text", note}}});
+    files_.meet();
+  }
+
+  void warn_of_damage(const store::ChunkJournal& journal) {
+    for (const store::LedgerDamage& damage : journal.damage()) {
+      files_.event({"warn", {{"text", damage.file + ": " + std::to_string(damage.bytes) +
+                                          " bytes at " + std::to_string(damage.offset) +
+                                          " are damaged; their chunks are made again"}}});
+    }
+  }
+
+  ExitCode close(jobs::JobOutcome outcome) {
+    files_.meet();
+    directory_.finish(world_, outcome.exit);
+    const report::PhaseTable phases = report::gather_phases(world_, clock_);
+    const auto peaks = world_.all_gather(host_peak_bytes());
+    cluster::run_together(world_, [&] {
+      if (world_.rank() == 0) show(outcome, phases, peaks);
+    });
+    return outcome.exit;
+  }
+
+  void show(jobs::JobOutcome& outcome, const report::PhaseTable& phases,
+            const std::vector<std::uint64_t>& peaks) {
+    report::RunSummary summary = summarize(outcome, phases);
+    summary.host_peak_bytes = peaks;
+    report::record_pictures(outcome.pictures, summary);
+    const fs::path& folder = directory_.path();
+    if (config_.flag("report.html")) {
+      summary.report_file = (folder / "report.html").string();
+      const report::HtmlReport page =
+          report::train_report(outcome.pictures, summary, phases, provenance());
+      report::write_html_report(summary.report_file, page, summary);
+    }
+    report::write_summary(folder / "summary.json", summary);
+    files_.say(report::end_table(summary));
+    files_.say_last(report::last_line(summary));
+  }
+
+  report::RunSummary summarize(const jobs::JobOutcome& outcome, const report::PhaseTable& phases) {
+    report::RunSummary summary;
+    summary.name = keys_.store.run_name;
+    summary.job = config_.text("job");
+    summary.version = build_info().version;
+    summary.started = report::utc_seconds(started_);
+    summary.ended = report::utc_seconds(std::chrono::system_clock::now());
+    summary.host = topology_.place().host;
+    summary.device = choice_.device.kind;
+    summary.ranks = world_.size();
+    summary.nodes = topology_.num_nodes();
+    summary.outcome = report::outcome_of(outcome.exit);
+    summary.exit = outcome.exit;
+    summary.done = outcome.done;
+    summary.total = outcome.total;
+    summary.wall_s = phases.wall_s;
+    summary.phases = report::phase_rows(phases);
+    summary.remarks = {outcome.remarks.begin(), outcome.remarks.end()};
+    add_rates(outcome, summary);
+    summary.result = outcome.result;
+    summary.results = outcome.results;
+    summary.notes = report::notes_of(report::facts_of(summary.phases), settings());
+    const std::string config = (directory_.path() / "repro" / "config.resolved.yaml").string();
+    const std::string start = "mpirun -np " + std::to_string(world_.size()) + " ./mgpu_spmd ";
+    summary.again_command = start + config;
+    summary.resume_command = start + config + " --resume=" + directory_.path().string();
+    if (outcome.exit == ExitCode::done) {
+      summary.results_file = (directory_.path() / keys_.store.result_file).string();
+    }
+    if (files_.tensorboard() != nullptr) summary.tensorboard_folder = "runs/";
+    return summary;
+  }
+
+  static void add_rates(const jobs::JobOutcome& outcome, report::RunSummary& summary) {
+    double training_s = 0.0;
+    for (const report::PhaseRow& row : summary.phases) {
+      static constexpr std::array kOfTraining{"waiting for data", "forward", "backward",
+                                              "allreduce, exposed", "optimizer"};
+      if (std::find(kOfTraining.begin(), kOfTraining.end(), row.phase) != kOfTraining.end()) {
+        training_s += row.mean_s;
+      }
+    }
+    if (outcome.steps_here == 0 || training_s <= 0.0) return;
+    summary.steps_per_second = static_cast<double>(outcome.steps_here) / training_s;
+    summary.samples_per_second =
+        summary.steps_per_second * static_cast<double>(outcome.samples_per_step);
+  }
+
+  std::map<std::string, std::string, std::less<>> settings() const {
+    std::map<std::string, std::string, std::less<>> all;
+    for (const KeySpec& key : config_.table().keys())
+      all[key.name] = config_.shown(key.name);
+    return all;
+  }
+
+  std::vector<std::pair<std::string, std::string>> provenance() const {
+    std::string command;
+    for (const std::string& argument : command_)
+      command += (command.empty() ? "" : " ") + store::redacted_argument(argument);
+    return {{"command", command},
+            {"version", build_info().version + " (git " + build_info().git + ")"},
+            {"run directory", directory_.path().string()},
+            {"identity", config_.identity()},
+            {"backend", choice_.plan.note}};
+  }
+
+  static std::uint64_t host_peak_bytes() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // ru_maxrss is in KiB
+  }
+
+  const cluster::Group& world_;
+  const std::vector<std::string>& command_;
+  UtcTime started_ = std::chrono::system_clock::now();
+  PhaseClock clock_;
+  Config config_;
+  RunKeys keys_;
+  cluster::Topology topology_;
+  cluster::DeviceChoice choice_;
+  store::RunDirectory directory_;
+  RunFiles files_;
+  SoftStop stop_;
+  std::string source_;
+};
+
+}  // namespace
+
+ExitCode run_world(const cluster::Group& world, const Options& options,
+                   const std::vector<std::string>& command, double elapsed_s) {
+  Run run(world, options, command, elapsed_s);
+  return run.run();
+}
+
+}  // namespace mgpu::app
