@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tests/gpu/run.sh [BUNDLE]: on a machine with one GPU and PyTorch 2.11 with CUDA 13, no network:
 # every GPU test of the bundle, NCCL with two ranks on the one card, training on both backends,
-# steps per second beside eager PyTorch. About 5 minutes. The logs are in $OUT (gpu-results/).
+# steps per second beside eager PyTorch. About 5 minutes. Logs and runs go to outputs/gpu; the
+# logs in one archive also to $OUT where that is set.
 # Exit 0: all right; 1: something failed; 69: no GPU or no PyTorch here.
 #
 # MGPU_GPU_TESTS=cpu-only starts what needs no GPU: does the bundle load on such a machine?
@@ -9,7 +10,7 @@ set -uo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 bundle=$(realpath "${1:-$top/bundle}")
-out=${OUT:-$top/gpu-results}
+out=$top/outputs/gpu
 conf=$top/conf/quickstart.yaml
 failed=()
 mkdir -p "$out"
@@ -61,6 +62,7 @@ train() {
 }
 
 verdict() {
+  [[ -z ${OUT:-} ]] || (cd "$out" && tar -czf "$OUT/gpu-logs.tgz" -- *.log)
   [[ ${#failed[@]} == 0 ]] || { printf 'failed: %s\n' "${failed[@]}"; exit 1; }
   echo 'all passed'
   exit 0
