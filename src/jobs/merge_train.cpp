@@ -65,26 +65,26 @@ std::optional<MergedPart> merge_histories(const cluster::Group& world, const Sea
 
 MergedRun merge_train_job(const cluster::Group& world, const SealPlace& place,
                           const store::ChunkJournal& journal) {
-  const TrainSettings settings = read_train_settings(place.config);
-  const auto environment =
-      data::make_environment(settings.data.env, settings.data.env_split_seed);
+  TrainSettings settings;
+  cluster::run_together(world, [&] { settings = read_train_settings(place.config); });
+  const auto environment = data::make_environment(settings.data.env, settings.data.env_split_seed);
   StoredTraining training(settings);
   MergedRun merged;
-  merged.warnings = training.load({world, place.directory.path(),
-                                   {static_cast<int>(place.directory.attempt()),
-                                    settings.checkpoint.keep}});
+  merged.warnings =
+      training.load({world,
+                     place.directory.path(),
+                     {static_cast<int>(place.directory.attempt()), settings.checkpoint.keep}});
   if (const auto part = merge_histories(world, place, journal, settings, *environment)) {
     merged.parts.push_back(*part);
   }
-  merged.parts.push_back({"training", training.steps_done(),
-                          settings.optimizer.schedule.max_steps, "steps"});
-  const FinalEvaluation evaluation = final_evaluation(training.model(), *environment,
-                                                      settings.evaluate);
   merged.parts.push_back(
-      seal_partly(world, journal,
-                  results_request(place, *environment, evaluation, training.curves(),
-                                  training.steps_done()),
-                  {"evaluation", 0, 0, "episodes"}));
+      {"training", training.steps_done(), settings.optimizer.schedule.max_steps, "steps"});
+  const FinalEvaluation evaluation =
+      final_evaluation(training.model(), *environment, settings.evaluate);
+  merged.parts.push_back(seal_partly(
+      world, journal,
+      results_request(place, *environment, evaluation, training.curves(), training.steps_done()),
+      {"evaluation", 0, 0, "episodes"}));
   return merged;
 }
 

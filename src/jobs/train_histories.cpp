@@ -86,8 +86,8 @@ store::SealRequest histories_request(const SealPlace& place, const data::Environ
   request.attempt = place.directory.attempt();
   request.gzip = place.store.gzip;
   request.attributes = {{"env", environment.name()}};
-  request.tables = {{history_table(environment, shape), kHistoriesPhase,
-                     place.config.integer("run.chunk_size")}};
+  request.tables = {
+      {history_table(environment, shape), kHistoriesPhase, place.config.integer("run.chunk_size")}};
   request.check_current = [&directory = place.directory] { directory.check_current(); };
   return request;
 }

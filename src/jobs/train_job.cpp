@@ -198,7 +198,8 @@ private:
   double saved_s_ = 0.0;        // when, on the run's clock
 };
 
-JobOutcome stopped(const TrainSettings& settings, std::int64_t steps_done, std::int64_t steps_here) {
+JobOutcome stopped(const TrainSettings& settings, std::int64_t steps_done,
+                   std::int64_t steps_here) {
   JobOutcome outcome;
   outcome.exit = ExitCode::stopped;
   outcome.done = steps_done;
@@ -246,8 +247,7 @@ void check_train_job(const Config& config, int ranks) {
   const auto environment =
       data::make_environment(settings.data.env, settings.data.env_split_seed);
   if (settings.data.path.empty()) {
-    settings.window_rules(
-        {settings.data.streams, settings.data.episodes, environment->horizon()});
+    settings.window_rules({settings.data.streams, settings.data.episodes, environment->horizon()});
   }
 }
 

@@ -25,8 +25,7 @@ constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;  // with cuBLAS
 /// The plan of one run, part by part.
 class TrainPlan {
 public:
-  TrainPlan(const Config& config, const PlanMachine& machine)
-      : sizes_(config), machine_(machine) {
+  TrainPlan(const Config& config, const PlanMachine& machine) : sizes_(config), machine_(machine) {
     plan_.name = config.text("run.name");
     plan_.device = machine.device;
     plan_.ranks = machine.ranks;
@@ -166,8 +165,8 @@ private:
   void add_times() {
     const auto& s = sizes_.settings;
     if (s.data.path.empty()) {
-      const double steps = static_cast<double>(sizes_.num_histories) *
-                           static_cast<double>(sizes_.history.steps());
+      const double steps =
+          static_cast<double>(sizes_.num_histories) * static_cast<double>(sizes_.history.steps());
       add_time("histories", steps / machine_.ranks / kHistorySteps,
                report::text_of("%.3g environment steps, 2e7/s per rank assumed", steps));
     }
@@ -219,9 +218,10 @@ private:
     const double ranks = machine_.ranks;
     if (machine_.ranks == 1) return;
     const double share = layout() ? std::log2(ranks) : 2.0 * (ranks - 1.0) / ranks;
-    plan_.traffic.push_back(
-        {"gradients, sent by each rank",
-         static_cast<std::uint64_t>(share * static_cast<double>(sizes_.weight_bytes))});
+    Plan::Traffic& gradients = plan_.traffic.emplace_back();
+    gradients.link = "gradients, sent by each rank";
+    gradients.bytes_per_step =
+        static_cast<std::uint64_t>(share * static_cast<double>(sizes_.weight_bytes));
   }
 
   void add_limit(const char* what, std::uint64_t need, std::uint64_t have, const char* key) {
@@ -240,7 +240,7 @@ private:
     }
     add_limit("memory of a node", ranks_here * (on_gpu() ? host_bytes_ : device_bytes_),
               machine_.host_bytes, on_gpu() ? "data.streams" : "train.micro_batch_size");
-    add_limit("free disk", disk_bytes_, machine_.disk_bytes, "run.output, checkpoint.keep");
+    add_limit("free disk", disk_bytes_, machine_.disk_bytes, "run.output");
   }
 
   TrainSizes sizes_;

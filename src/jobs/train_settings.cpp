@@ -7,9 +7,8 @@ std::int64_t TrainSettings::planned_evaluations() const {
 }
 
 data::WindowRules TrainSettings::window_rules(const data::HistoryShape& histories) const {
-  const data::TokenKind kind = model.tokens == model::TokenKind::step
-                                   ? data::TokenKind::step
-                                   : data::TokenKind::transition;
+  const data::TokenKind kind =
+      model.tokens == model::TokenKind::step ? data::TokenKind::step : data::TokenKind::transition;
   return data::make_window_rules(kind, static_cast<int>(model.n_transit), histories);
 }
 

@@ -20,8 +20,8 @@ std::int64_t row_bytes(const store::TableSpec& spec) {
 }
 
 EvaluationGrid final_grid(const TrainSizes& sizes) {
-  EvaluationGrid grid{{Control::none}, {}, sizes.settings.evaluate.runs,
-                      sizes.settings.evaluate.episodes};
+  EvaluationGrid grid{
+      {Control::none}, {}, sizes.settings.evaluate.runs, sizes.settings.evaluate.episodes};
   if (sizes.settings.evaluate.with_controls) {
     grid.controls.assign(kControls.begin(), kControls.end());
   }
@@ -38,8 +38,8 @@ TrainSizes::TrainSizes(const Config& config)
       history{settings.data.streams, settings.data.episodes, environment->horizon()},
       chunk_size(config.integer("run.chunk_size")) {
   // What a file holds is not known before the ranks read it; its windows are at most this long.
-  window = settings.data.path.empty() ? settings.window_rules(history).tokens
-                                      : settings.model.n_transit;
+  window =
+      settings.data.path.empty() ? settings.window_rules(history).tokens : settings.model.n_transit;
   const model::AdTransformer model(settings.model, Device{}, settings.seed);
   weight_bytes = model.parameters().weights().numel() * std::int64_t{sizeof(float)};
   const store::TableSpec histories = history_table(*environment, history);
