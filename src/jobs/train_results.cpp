@@ -160,7 +160,7 @@ store::SealRequest results_request(const SealPlace& place, const data::Environme
   request.attempt = place.directory.attempt();
   request.gzip = place.store.gzip;
   request.text = place.store.text;
-  request.attributes = {{"job", "train"}, {"NX_class", "NXroot"}, {"default", "metrics/train"}};
+  request.attributes = {{"job", "train"}};
   request.groups = {{"run", {{"keys", identity_text(place.config)}}}};
   request.tables = {{sample_table(environment, evaluation.grid), evaluation.phase,
                      place.config.integer("run.chunk_size") * evaluation.grid.episodes}};
