@@ -37,6 +37,7 @@ RunFiles::RunFiles(const Options& options, const Config& config,
     crash_ = std::make_unique<CrashFile>(CrashFile::Options{
         folder / "crash", world_->rank(), world_->size(), version_text(/*verbose=*/true)});
     if (config.flag("log.rank_files")) {
+      fs::create_directories(folder / "logs");
       rank_log_ = std::make_unique<report::RankLog>(folder / "logs", identity_of(topology),
                                                     verbosity_of(options));
     }

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include <mgpu/app/build_info.hpp>
@@ -143,10 +145,18 @@ private:
     store::write_repro(world_, directory_.path(),
                        {config_.resolved_yaml(), command_, build_info().versions,
                         {{"run", static_cast<std::uint64_t>(config_.integer("run.seed"))}}},
-                       {.host = topology_.place().host, .gpu_uuid = choice_.gpu.uuid});
+                       rank_facts());
     if (files_.tensorboard() != nullptr) {
       files_.tensorboard()->text("config", config_.resolved_yaml());
     }
+  }
+
+  store::RankFacts rank_facts() const {
+    store::RankFacts facts;
+    facts.host = topology_.place().host;
+    facts.gpu_uuid = choice_.gpu.uuid;
+    facts.cores = allowed_cores();
+    return facts;
   }
 
   std::vector<report::Opening::Node> nodes() const {
@@ -275,6 +285,16 @@ private:
             {"run directory", directory_.path().string()},
             {"identity", config_.identity()},
             {"backend", choice_.plan.note}};
+  }
+
+  /// "0-1": the cores that this process may use.
+  static std::string allowed_cores() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+      static constexpr std::string_view kName = "Cpus_allowed_list:\t";
+      if (line.starts_with(kName)) return line.substr(kName.size());
+    }
+    return "";
   }
 
   static std::uint64_t host_peak_bytes() {

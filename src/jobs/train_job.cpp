@@ -107,6 +107,7 @@ public:
                      {static_cast<int>(run.directory.attempt()), settings.checkpoint.keep}) {}
 
   Player player() const { return {model_, environment_, rules_, settings_.seed}; }
+  const data::WindowRules& rules() const { return rules_; }
   const TrainCurves& curves() const { return curves_; }
   const TrainState& state() const { return state_; }
   std::int64_t steps_here() const { return steps_here_; }
@@ -246,6 +247,7 @@ JobOutcome stopped(const Settings& settings, std::int64_t steps_done, std::int64
 
 void announce(RunContext& run, const Settings& settings, const data::HistorySet& histories,
               const Trainer& trainer) {
+  const data::WindowRules& rules = trainer.rules();
   const auto& passes = trainer.loop().passes();
   report::Facts facts;
   facts.device = run.device.kind;
@@ -257,6 +259,18 @@ void announce(RunContext& run, const Settings& settings, const data::HistorySet&
                                data::mean_returns(histories).back()) +
                "; " + std::to_string(trainer.num_parameters()) + " parameters";
   run.announce(facts);
+  const train::LrSchedule& schedule = settings.optimizer.schedule;
+  if (schedule.warmup_steps > schedule.max_steps) {
+    run.log.event({"note", {{"text", "train.warmup_steps (" + std::to_string(schedule.warmup_steps) +
+                                         ") is more than train.max_steps: the learning rate "
+                                         "never reaches its peak"}}});
+  }
+  if (rules.tokens != settings.model.n_transit) {
+    run.log.event({"note", {{"text", "windows have " + std::to_string(rules.tokens) +
+                                         " tokens, not model.n_transit=" +
+                                         std::to_string(settings.model.n_transit) +
+                                         ": whole episodes of the histories"}}});
+  }
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ EvaluationResult seal_results(RunContext& run, const data::Environment& environm
   request.attempt = run.directory.attempt();
   request.gzip = run.store.gzip;
   request.text = run.store.text;
-  request.attributes = {{"job", "train"}, {"NX_class", "NXroot"}, {"default", "metrics/train"}};
+  request.attributes = {{"job", "train"}};
   request.groups = {{"run", {{"keys", identity_text(run.config)}}}};
   request.tables = {{sample_table(environment, evaluation.grid), evaluation.phase,
                      run.config.integer("run.chunk_size") * evaluation.grid.episodes}};

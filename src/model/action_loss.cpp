@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/kernels/sample_action.hpp>
 #include <mgpu/model/action_loss.hpp>
 #include <mgpu/model/device_stream.hpp>
 
@@ -55,23 +54,6 @@ ActionLoss action_loss(const at::Tensor& logits, const at::Tensor& targets, doub
   else
     kernels::cpu::cross_entropy(args);
   return loss;
-}
-
-at::Tensor sample_actions(const at::Tensor& logits, const at::Tensor& uniforms) {
-  if (logits.dim() != 2 || uniforms.dim() != 1 || uniforms.size(0) != logits.size(0))
-    throw ShapeError("sample_actions: uniforms do not fit the logits");
-  const at::Tensor values = logits.detach().contiguous();  // [N, A]
-  const at::Tensor draws = uniforms.contiguous();          // [N]
-  at::Tensor actions = at::empty({logits.size(0)}, logits.options().dtype(at::kLong));
-  const kernels::SampleActionArgs args{
-      values.const_data_ptr<float>(), draws.const_data_ptr<float>(),
-      actions.mutable_data_ptr<std::int64_t>(), static_cast<std::size_t>(values.size(0)),
-      static_cast<std::size_t>(values.size(1))};
-  if (values.is_cuda())
-    kernels::cuda::sample_action(args, current_stream(values));
-  else
-    kernels::cpu::sample_action(args);
-  return actions;
 }
 
 }  // namespace mgpu::model

@@ -101,10 +101,6 @@ OptimizerConfig read_optimizer_config(const Config& config) {
                   config.number("train.max_grad_norm")};
   result.label_smoothing = config.number("train.label_smoothing");
   result.mixed_precision = compute_of(config);
-  if (result.schedule.warmup_steps > result.schedule.max_steps)
-    throw config.problem("E107", "train.warmup_steps",
-                         "train.warmup_steps is more than train.max_steps (" +
-                             std::to_string(result.schedule.max_steps) + ")");
   return result;
 }
 

@@ -56,9 +56,17 @@ protected:
   }
 
   test::Ended run(const fs::path& output, int ranks, const std::string& failpoint = "") {
-    std::vector<std::string> environment;
-    if (!failpoint.empty()) environment = {"MGPU_TESTING=1", "MGPU_FAILPOINT=" + failpoint};
+    std::vector<std::string> environment = scratch();
+    if (!failpoint.empty()) {
+      environment.insert(environment.end(), {"MGPU_TESTING=1", "MGPU_FAILPOINT=" + failpoint});
+    }
     return test::ChildProcess(command(output, ranks), environment, log()).wait(kDeadline);
+  }
+
+  /// Open MPI's shared memory and session files, which killed ranks leave behind.
+  std::vector<std::string> scratch() const {
+    return {"OMPI_MCA_btl_vader_backing_directory=" + folder_.string(),
+            "OMPI_MCA_orte_tmpdir_base=" + folder_.string()};
   }
 
   std::string log() const { return (folder_ / "log").string(); }
@@ -211,7 +219,7 @@ TEST_F(CrashTest, MergeOfAnUnfinishedRunThenTheRest) {
   std::vector<std::string> words = command(output, 2);
   words.push_back("merge");
 
-  EXPECT_EQ(test::ChildProcess(words, {}, log()).wait(kDeadline).exit, 0) << log_text();
+  EXPECT_EQ(test::ChildProcess(words, scratch(), log()).wait(kDeadline).exit, 0) << log_text();
 
   EXPECT_EQ(results(output).size(), 1U);
   EXPECT_NE(results(output), std::set<std::string>{expected});
@@ -221,8 +229,9 @@ TEST_F(CrashTest, MergeOfAnUnfinishedRunThenTheRest) {
 
 TEST_F(CrashTest, ASecondProcessIsRefusedWith81AndToldWhoIsThere) {
   const fs::path output = folder_ / "both";
-  test::ChildProcess first(command(output, 1),
-                           {"MGPU_TESTING=1", "MGPU_FAILPOINT=ledger.write:20:stop"}, log() + "1");
+  std::vector<std::string> environment = scratch();
+  environment.insert(environment.end(), {"MGPU_TESTING=1", "MGPU_FAILPOINT=ledger.write:20:stop"});
+  test::ChildProcess first(command(output, 1), environment, log() + "1");
   for (int i = 0; i < 500 && !fs::exists(output / "crash" / "latest"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -275,7 +284,7 @@ TEST_F(CrashTest, RandomKillsWithChangingRankCounts) {
     bool was_killed = false;
     for (int attempt = 0;; ++attempt) {
       const int ranks = 1 + static_cast<int>(random() % 4);
-      test::ChildProcess child(command(output, ranks), {}, log());
+      test::ChildProcess child(command(output, ranks), scratch(), log());
       const bool is_killed = attempt < 3 && random() % 5 != 0;
       if (is_killed) {
         std::this_thread::sleep_for(std::chrono::milliseconds(250 + random() % 500));

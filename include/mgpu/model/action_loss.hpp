@@ -23,11 +23,4 @@ struct ActionLoss {
 ActionLoss action_loss(const at::Tensor& logits, const at::Tensor& targets, double grad_scale,
                        double label_smoothing = 0.0);
 
-/// Actions drawn from softmax(logits) by the given uniforms; kernels::kNoAction where a row has
-/// no distribution.
-///
-/// Shapes: logits [N, A] float32; uniforms [N] float32 in [0, 1); result [N] int64
-/// Errors: ShapeError when they do not fit.
-at::Tensor sample_actions(const at::Tensor& logits, const at::Tensor& uniforms);
-
 }  // namespace mgpu::model

@@ -18,7 +18,8 @@ struct OptimizerConfig {
 /// Adds train.max_steps, train.learning_rate, train.lr_schedule, ... to the program's table.
 void add_optimizer_keys(KeyTable& table);
 
-/// Errors: Failure (exit 78) when the warm-up is longer than the training.
+/// A warm-up longer than the training is allowed (a short trial of a long config): the rate then
+/// never reaches its peak.
 OptimizerConfig read_optimizer_config(const Config& config);
 
 }  // namespace mgpu::train
