@@ -133,9 +133,7 @@ private:
 
   Finding judge_device() const {
     if (!choice_) return {"no devices were chosen", Verdict::skip};
-    if (choice_->device.kind == DeviceKind::cpu) {
-      return {"no GPU is used here: " + choice_->plan.note, Verdict::skip};
-    }
+    if (choice_->device.kind == DeviceKind::cpu) return {choice_->plan.note, Verdict::skip};
     return {choice_->gpu.name + ", " + report::bytes_text(choice_->gpu.memory_bytes)};
   }
 
