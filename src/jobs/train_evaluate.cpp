@@ -12,10 +12,11 @@
 namespace mgpu::jobs {
 namespace {
 
-EvaluationGrid make_grid(const Player& player, const EvaluateConfig& config, bool with_controls) {
+EvaluationGrid make_grid(const data::Environment& environment, const EvaluateConfig& config,
+                         bool with_controls) {
   EvaluationGrid grid{{Control::none}, {}, config.runs, config.episodes};
   if (with_controls) grid.controls.assign(kControls.begin(), kControls.end());
-  const auto tasks = player.environment.test_tasks();
+  const auto tasks = environment.test_tasks();
   grid.tasks.assign(tasks.begin(), tasks.end());
   return grid;
 }
@@ -63,7 +64,7 @@ double mean(const EpisodeReturns& returns) {
 EpisodeReturns evaluate_now(RunContext& run, const Player& player, const EvaluateConfig& config) {
   const auto evaluating = run.clock.enter("evaluation");
   const cluster::Group& world = run.topology.world();
-  const EvaluationGrid grid = make_grid(player, config, /*with_controls=*/false);
+  const EvaluationGrid grid = make_grid(player.environment, config, /*with_controls=*/false);
   const auto chunks = all_chunks(grid, run.config.integer("run.chunk_size"));
   std::vector<std::int64_t> sums(static_cast<std::size_t>(grid.episodes), 0);
   cluster::run_together(world, [&] {
@@ -82,11 +83,17 @@ EpisodeReturns evaluate_now(RunContext& run, const Player& player, const Evaluat
   return returns;
 }
 
+FinalEvaluation final_evaluation(const model::AdTransformer& model,
+                                 const data::Environment& environment,
+                                 const EvaluateConfig& config) {
+  return {make_grid(environment, config, config.with_controls),
+          evaluation_phase(crc_of_weights(model))};
+}
+
 std::optional<FinalEvaluation> evaluate_finally(RunContext& run, const Player& player,
                                                 const EvaluateConfig& config) {
   const auto evaluating = run.clock.enter("evaluation");
-  const FinalEvaluation evaluation{make_grid(player, config, config.with_controls),
-                                   evaluation_phase(crc_of_weights(player.model))};
+  const FinalEvaluation evaluation = final_evaluation(player.model, player.environment, config);
   const store::TableSpec spec = sample_table(player.environment, evaluation.grid);
   const bool is_complete = schedule::run_chunks(
       {"evaluation", evaluation.phase, evaluation.grid.size(),

@@ -7,53 +7,19 @@
 #include <ATen/ATen.h>
 
 #include <mgpu/algorithms/ad_objective.hpp>
-#include <mgpu/data/data_config.hpp>
 #include <mgpu/jobs/train_evaluate.hpp>
 #include <mgpu/jobs/train_histories.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/jobs/train_results.hpp>
+#include <mgpu/jobs/train_settings.hpp>
 #include <mgpu/jobs/train_state.hpp>
 #include <mgpu/kernels/add_into.hpp>
 #include <mgpu/model/tensor_view.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/store/checkpoint_config.hpp>
 #include <mgpu/train/gradient_reducer.hpp>
-#include <mgpu/train/optimizer_config.hpp>
 
 namespace mgpu::jobs {
 namespace {
-
-/// Everything that the keys say about this job.
-struct Settings {
-  data::DataConfig data;
-  model::AdTransformerConfig model;
-  train::TrainConfig train;
-  train::OptimizerConfig optimizer;
-  EvaluateConfig evaluate;
-  store::CheckpointConfig checkpoint;
-  std::uint64_t seed = 0;
-};
-
-Settings read_settings(const Config& config) {
-  Settings settings{data::read_data_config(config),
-                    model::read_ad_transformer_config(config),
-                    train::read_train_config(config),
-                    train::read_optimizer_config(config),
-                    read_evaluate_config(config),
-                    store::read_checkpoint_config(config),
-                    static_cast<std::uint64_t>(config.integer("run.seed"))};
-  settings.model.compute = settings.optimizer.mixed_precision;
-  return settings;
-}
-
-data::TokenKind data_kind(model::TokenKind kind) {
-  return kind == model::TokenKind::step ? data::TokenKind::step : data::TokenKind::transition;
-}
-
-std::int64_t planned_evaluations(const Settings& settings) {
-  const std::int64_t every = settings.train.eval_every;
-  return every == 0 ? 0 : settings.optimizer.schedule.max_steps / every;
-}
 
 train::GradientArena gradient_arena(model::ParameterArena& parameters) {
   train::GradientArena arena{model::view_of(parameters.gradients()), {},
@@ -71,7 +37,7 @@ void add_on_device(BufferView into, BufferView from, CUstream_st* stream) {
                           stream);
 }
 
-train::ReducerOptions reducer_options(const RunContext& run, const Settings& settings) {
+train::ReducerOptions reducer_options(const RunContext& run, const TrainSettings& settings) {
   train::ReducerOptions options;
   options.bucket_bytes = static_cast<std::size_t>(run.cluster.bucket_mb) << 20;
   options.lanes = settings.train.batch.layout ? static_cast<int>(settings.train.batch.lanes) : 0;
@@ -82,14 +48,12 @@ train::ReducerOptions reducer_options(const RunContext& run, const Settings& set
 /// Model, optimizer and loop of one run, built in the order in which they depend on each other.
 class Trainer {
 public:
-  Trainer(RunContext& run, const Settings& settings, const data::Environment& environment,
+  Trainer(RunContext& run, const TrainSettings& settings, const data::Environment& environment,
           const data::HistorySet& histories)
       : run_(run),
         settings_(settings),
         environment_(environment),
-        rules_(data::make_window_rules(data_kind(settings.model.tokens),
-                                       static_cast<int>(settings.model.n_transit),
-                                       histories.shape())),
+        rules_(settings.window_rules(histories.shape())),
         windows_(environment, histories, rules_, settings.seed),
         model_(settings.model, run.device, settings.seed),
         objective_(model_, windows_, {settings.optimizer.label_smoothing, settings.seed},
@@ -100,7 +64,7 @@ public:
                  reducer_options(run, settings)),
         loop_({objective_, optimizer_, scaler_, reducer_, run.topology.world(), run.clock},
               settings.train, settings.optimizer.schedule),
-        curves_(settings.optimizer.schedule.max_steps, planned_evaluations(settings),
+        curves_(settings.optimizer.schedule.max_steps, settings.planned_evaluations(),
                 settings.evaluate.episodes),
         state_(model_.parameters(), optimizer_, scaler_, curves_),
         checkpoints_(run.topology.world(), run.directory.path(),
@@ -216,7 +180,7 @@ private:
   }
 
   RunContext& run_;
-  const Settings& settings_;
+  const TrainSettings& settings_;
   const data::Environment& environment_;
   data::WindowRules rules_;
   data::TrainingWindows windows_;
@@ -235,7 +199,8 @@ private:
   double saved_s_ = 0.0;        // when, on the run's clock
 };
 
-JobOutcome stopped(const Settings& settings, std::int64_t steps_done, std::int64_t steps_here) {
+JobOutcome stopped(const TrainSettings& settings, std::int64_t steps_done,
+                   std::int64_t steps_here) {
   JobOutcome outcome;
   outcome.exit = ExitCode::stopped;
   outcome.done = steps_done;
@@ -245,7 +210,7 @@ JobOutcome stopped(const Settings& settings, std::int64_t steps_done, std::int64
   return outcome;
 }
 
-void announce(RunContext& run, const Settings& settings, const data::HistorySet& histories,
+void announce(RunContext& run, const TrainSettings& settings, const data::HistorySet& histories,
               const Trainer& trainer) {
   const data::WindowRules& rules = trainer.rules();
   const auto& passes = trainer.loop().passes();
@@ -285,7 +250,7 @@ void add_train_job_keys(KeyTable& table) {
 }
 
 void check_train_job(const Config& config, int ranks) {
-  const Settings settings = read_settings(config);
+  const TrainSettings settings = read_train_settings(config);
   for (int rank = 0; rank < ranks; ++rank)
     train::plan_passes(settings.train.batch, rank, ranks);
   if (config.integer("devices.gpus_per_model") != 1) {
@@ -296,14 +261,12 @@ void check_train_job(const Config& config, int ranks) {
   const auto environment =
       data::make_environment(settings.data.env, settings.data.env_split_seed);
   if (settings.data.path.empty()) {
-    data::make_window_rules(
-        data_kind(settings.model.tokens), static_cast<int>(settings.model.n_transit),
-        {settings.data.streams, settings.data.episodes, environment->horizon()});
+    settings.window_rules({settings.data.streams, settings.data.episodes, environment->horizon()});
   }
 }
 
 JobOutcome run_train_job(RunContext& run) {
-  const Settings settings = read_settings(run.config);
+  const TrainSettings settings = read_train_settings(run.config);
   const auto environment =
       data::make_environment(settings.data.env, settings.data.env_split_seed);
   const std::optional<data::HistorySet> histories =

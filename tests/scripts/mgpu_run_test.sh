@@ -120,6 +120,7 @@ case_ctrl_c_saves_and_twice_quits() {
   run python3 "$press" 1 "$mgpu_run" -np 2 $(job one steps=1000 step_ms=20)
   code_is 75
   says 'saving; Ctrl-C again quits now'
+  says '^stopped at step'
   run python3 "$press" 2 "$mgpu_run" -np 2 $(job two steps=1000 step_ms=5000)
   code_is 130
 }
