@@ -26,7 +26,8 @@ std::vector<algorithms::RolloutRecord> play_chunk(const Player& player, const Ev
   std::vector<algorithms::Rollout> runs;
   for (std::int64_t id = chunk.first; id < chunk.first + chunk.count; ++id) {
     const Control control = grid.control(id);
-    runs.push_back({static_cast<std::uint64_t>(id), grid.task(id),
+    runs.push_back({static_cast<std::uint64_t>(id),
+                    grid.task(id),
                     {control == Control::hide_rewards, control == Control::clear_context}});
   }
   return algorithms::play(player.model, player.environment, player.rules, runs,
@@ -35,8 +36,8 @@ std::vector<algorithms::RolloutRecord> play_chunk(const Player& player, const Ev
 
 std::uint32_t crc_of_weights(const model::AdTransformer& model) {
   const at::Tensor host = model.parameters().weights().cpu();
-  return crc32c(std::as_bytes(std::span(host.const_data_ptr<float>(),
-                                        static_cast<std::size_t>(host.numel()))));
+  return crc32c(std::as_bytes(
+      std::span(host.const_data_ptr<float>(), static_cast<std::size_t>(host.numel()))));
 }
 
 std::vector<schedule::Chunk> all_chunks(const EvaluationGrid& grid, std::int64_t chunk_rows) {
@@ -57,8 +58,7 @@ std::vector<std::pair<int, int>> cells(const data::Environment& environment,
 }  // namespace
 
 double mean(const EpisodeReturns& returns) {
-  return std::accumulate(returns.begin(), returns.end(), 0.0) /
-         static_cast<double>(returns.size());
+  return std::accumulate(returns.begin(), returns.end(), 0.0) / static_cast<double>(returns.size());
 }
 
 EpisodeReturns evaluate_now(RunContext& run, const Player& player, const EvaluateConfig& config) {

@@ -34,17 +34,16 @@ data::HistorySet to_histories(const store::ReadTable& table, const std::filesyst
   const std::int64_t steps = table.column("action").spec.width;
   if (table.missing_rows > 0) refuse(path, "the file is of an unfinished run");
   if (table.rows == 0 || table.rows % tasks != 0) {
-    refuse(path, std::to_string(table.rows) + " rows for " + std::to_string(tasks) +
-                     " training tasks");
+    refuse(path,
+           std::to_string(table.rows) + " rows for " + std::to_string(tasks) + " training tasks");
   }
   if (steps % environment.horizon() != 0) {
     refuse(path, std::to_string(steps) + " steps are not whole episodes of " +
                      std::to_string(environment.horizon()));
   }
-  data::HistorySet histories(environment,
-                             {static_cast<int>(table.rows / tasks),
-                              static_cast<int>(steps / environment.horizon()),
-                              environment.horizon()});
+  data::HistorySet histories(
+      environment, {static_cast<int>(table.rows / tasks),
+                    static_cast<int>(steps / environment.horizon()), environment.horizon()});
   const auto task = table.column("task").values<std::int32_t>();
   if (!std::equal(task.begin(), task.end(), histories.task().begin(), histories.task().end())) {
     refuse(path, "its tasks are not the training tasks (data.env_split_seed)");
@@ -60,8 +59,8 @@ data::HistorySet to_histories(const store::ReadTable& table, const std::filesyst
 bool play(RunContext& run, const data::DataConfig& config, const data::Environment& environment,
           const data::HistoryShape& shape) {
   const auto seed = static_cast<std::uint64_t>(run.config.integer("run.seed"));
-  const auto source = data::make_source(config.source, environment,
-                                        {config.source_epsilon, seed, /*round=*/0});
+  const auto source =
+      data::make_source(config.source, environment, {config.source_epsilon, seed, /*round=*/0});
   const store::TableSpec spec = history_table(environment, shape);
   const schedule::ChunkPhase phase{kTable, kHistoriesPhase, spec.rows,
                                    run.config.integer("run.chunk_size")};

@@ -22,7 +22,8 @@ namespace mgpu::jobs {
 namespace {
 
 train::GradientArena gradient_arena(model::ParameterArena& parameters) {
-  train::GradientArena arena{model::view_of(parameters.gradients()), {},
+  train::GradientArena arena{model::view_of(parameters.gradients()),
+                             {},
                              std::make_shared<at::Tensor>(parameters.gradients())};
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     arena.parameters.push_back({static_cast<std::size_t>(parameters.span(p).begin),
@@ -32,9 +33,8 @@ train::GradientArena gradient_arena(model::ParameterArena& parameters) {
 }
 
 void add_on_device(BufferView into, BufferView from, CUstream_st* stream) {
-  kernels::cuda::add_into({static_cast<float*>(into.data), static_cast<const float*>(from.data),
-                           into.count},
-                          stream);
+  kernels::cuda::add_into(
+      {static_cast<float*>(into.data), static_cast<const float*>(from.data), into.count}, stream);
 }
 
 train::ReducerOptions reducer_options(const RunContext& run, const TrainSettings& settings) {
@@ -85,8 +85,8 @@ public:
       run_.log.event({"warn", {{"text", warning}}});
     saved_at_ = state_.steps_done;
     if (state_.steps_done > 0) {
-      run_.log.event({"note", {{"text", "continues after step " +
-                                            std::to_string(state_.steps_done)}}});
+      run_.log.event(
+          {"note", {{"text", "continues after step " + std::to_string(state_.steps_done)}}});
     }
   }
 
@@ -118,9 +118,10 @@ private:
                      {"grad", outcome.row.grad_norm},
                      {"lr", outcome.row.learning_rate}}});
     if (!outcome.is_applied) {
-      run_.log.event({"note", {{"text", "step " + std::to_string(step) +
-                                            ": fp16 overflow, the loss scale is now " +
-                                            std::to_string(scaler_.scale())}}});
+      run_.log.event(
+          {"note",
+           {{"text", "step " + std::to_string(step) + ": fp16 overflow, the loss scale is now " +
+                         std::to_string(scaler_.scale())}}});
     }
     run_.scalars.scalar("train/loss", step, outcome.row.loss);
     run_.scalars.scalar("train/learning_rate", step, outcome.row.learning_rate);
@@ -163,8 +164,8 @@ private:
     const double after_s = settings_.checkpoint.every_minutes * 60.0;
     if (after_s == 0.0 || state_.steps_done % kLookEvery != 0) return false;
     const bool is_old = run_.clock.elapsed_s() - saved_s_ >= after_s;
-    return run_.topology.world().all_reduce(std::int32_t{is_old ? 1 : 0},
-                                            cluster::ReduceOp::max) == 1;
+    return run_.topology.world().all_reduce(std::int32_t{is_old ? 1 : 0}, cluster::ReduceOp::max) ==
+           1;
   }
 
   void save(bool is_best) {
@@ -175,8 +176,8 @@ private:
     saved_at_ = state_.steps_done;
     saved_s_ = run_.clock.elapsed_s();
     ++saves_;
-    run_.log.event({"save",
-                    {{"step", state_.steps_done}, {"seconds", run_.clock.elapsed_s() - begin_s}}});
+    run_.log.event(
+        {"save", {{"step", state_.steps_done}, {"seconds", run_.clock.elapsed_s() - begin_s}}});
   }
 
   RunContext& run_;
@@ -226,15 +227,17 @@ void announce(RunContext& run, const TrainSettings& settings, const data::Histor
   run.announce(facts);
   const train::LrSchedule& schedule = settings.optimizer.schedule;
   if (schedule.warmup_steps > schedule.max_steps) {
-    run.log.event({"note", {{"text", "train.warmup_steps (" + std::to_string(schedule.warmup_steps) +
-                                         ") is more than train.max_steps: the learning rate "
-                                         "never reaches its peak"}}});
+    run.log.event({"note",
+                   {{"text", "train.warmup_steps (" + std::to_string(schedule.warmup_steps) +
+                                 ") is more than train.max_steps: the learning rate "
+                                 "never reaches its peak"}}});
   }
   if (rules.tokens != settings.model.n_transit) {
-    run.log.event({"note", {{"text", "windows have " + std::to_string(rules.tokens) +
-                                         " tokens, not model.n_transit=" +
-                                         std::to_string(settings.model.n_transit) +
-                                         ": whole episodes of the histories"}}});
+    run.log.event(
+        {"note",
+         {{"text", "windows have " + std::to_string(rules.tokens) +
+                       " tokens, not model.n_transit=" + std::to_string(settings.model.n_transit) +
+                       ": whole episodes of the histories"}}});
   }
 }
 
@@ -258,8 +261,7 @@ void check_train_job(const Config& config, int ranks) {
                          "the model of job train is small and not sharded: one GPU holds it",
                          "devices.gpus_per_model=1");
   }
-  const auto environment =
-      data::make_environment(settings.data.env, settings.data.env_split_seed);
+  const auto environment = data::make_environment(settings.data.env, settings.data.env_split_seed);
   if (settings.data.path.empty()) {
     settings.window_rules({settings.data.streams, settings.data.episodes, environment->horizon()});
   }
@@ -267,8 +269,7 @@ void check_train_job(const Config& config, int ranks) {
 
 JobOutcome run_train_job(RunContext& run) {
   const TrainSettings settings = read_train_settings(run.config);
-  const auto environment =
-      data::make_environment(settings.data.env, settings.data.env_split_seed);
+  const auto environment = data::make_environment(settings.data.env, settings.data.env_split_seed);
   const std::optional<data::HistorySet> histories =
       provide_histories(run, settings.data, *environment);
   if (!histories) return stopped(settings, 0, 0);

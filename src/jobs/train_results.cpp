@@ -115,8 +115,7 @@ const EpisodeReturns* returns_under(const TrainVerdict& verdict, Control control
   return nullptr;
 }
 
-void show_curves(const TrainVerdict& verdict, std::int64_t steps,
-                 report::TrainPictures& pictures) {
+void show_curves(const TrainVerdict& verdict, std::int64_t steps, report::TrainPictures& pictures) {
   for (std::int64_t s = 0; s < steps; ++s) {
     const train::StepRow row = verdict.curves.step(s);
     const auto x = static_cast<double>(s + 1);

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# scenarios.sh [--program P] [--conf C] [--result FILE] [--set KEY=VALUE] [SCENARIO ...]
+# scenarios.sh [--program P] [--conf C] [--result FILE]... [--set KEY=VALUE]... [SCENARIO ...]
 #
 # What the batch scripts promise, tried on the cluster of cluster.sh. P takes C and ends with
-# FILE in its run directory, the same however often the run was cut. Without options it is the
-# stand-in job ($MGPU_STAND_IN). C must work for about 10 s; --set adds a key to every run.
+# FILEs in its run directory, the same however often the run was cut. C must work for about
+# 10 s; --set adds a key to every run. Without options it is the stand-in job ($MGPU_STAND_IN);
+# the program itself:
+#   scenarios.sh --program ./mgpu_spmd --conf tests/slurm/train.yaml \
+#     --result results.h5 --result ckpt/last/model.safetensors
 #   finish   16 ranks on 4 nodes finish (always runs: the others compare with its FILE)
 #   rank     after a killed rank the job is started again and finishes; the rank is named
 #   node     after a killed node the job finishes on what is left; the node is named
@@ -22,18 +25,19 @@ source "$top/launch/supervise.sh"
 
 program=${MGPU_STAND_IN:-$top/build/tests/slurm/stand_in}
 conf=$here/stand_in.yaml
-result=results.txt
+results=()
 keys=() scenarios=() original=("$@")
 while [[ $# -gt 0 ]]; do
   case $1 in
     --program) program=$(realpath "$2"); shift 2 ;;
     --conf) conf=$(realpath "$2"); shift 2 ;;
-    --result) result=$2; shift 2 ;;
+    --result) results+=("$2"); shift 2 ;;
     --set) keys+=("$2"); shift 2 ;;
     -*) tell "unknown option $1"; exit 64 ;;
     *) scenarios+=("$1"); shift ;;
   esac
 done
+[[ ${#results[@]} -gt 0 ]] || results=(results.txt)
 [[ ${#scenarios[@]} -gt 0 ]] || scenarios=(rank node limit cancel single)
 [[ -x $program ]] || { tell "there is no program $program"; exit 66; }
 [[ -n ${MGPU_IN_CLUSTER:-} ]] ||
@@ -97,10 +101,12 @@ finishes_within() {
   within "$1" 'the job completes' state_is COMPLETED
   local directory
   directory=$(run_directory "$log")
-  [[ -s $directory/$result ]] || broken "$directory has no $result"
-  sha256sum <"$directory/$result" >"$log.sum"
-  [[ ! -e $work/finish.log.sum ]] || cmp -s "$log.sum" "$work/finish.log.sum" ||
-    broken "$result differs from that of the unbroken run"
+  (cd "$directory" && sha256sum "${results[@]}") >"$log.sum" ||
+    broken "$directory lacks one of ${results[*]}"
+  if [[ -e $work/finish.log.sum ]] && ! cmp -s "$log.sum" "$work/finish.log.sum"; then
+    diff "$work/finish.log.sum" "$log.sum" >&2
+    broken 'the result differs from that of the unbroken run'
+  fi
 }
 
 says() { grep -q "$1" "$log" || broken "the log does not say '$1'"; }
@@ -218,6 +224,7 @@ for scenario in finish "${scenarios[@]}"; do
   else
     echo "scenario $scenario: FAILED after $((SECONDS - began)) s"
     failed=1
+    [[ $scenario != finish ]] || break  # nothing to compare with
     clear_away
   fi
 done
