@@ -9,9 +9,10 @@
 namespace mgpu::app {
 namespace {
 
-report::Verbosity verbosity_of(const Options& options) {
+report::Verbosity verbosity_of(const Options& options, const Config& config) {
   if (options.quiet) return report::Verbosity::quiet;
-  return options.verbose ? report::Verbosity::verbose : report::Verbosity::normal;
+  const bool is_verbose = options.verbose || config.text("log.level") == "debug";
+  return is_verbose ? report::Verbosity::verbose : report::Verbosity::normal;
 }
 
 report::RankIdentity identity_of(const cluster::Topology& topology) {
@@ -38,13 +39,13 @@ RunFiles::RunFiles(const Options& options, const Config& config, const cluster::
     if (config.flag("log.rank_files")) {
       fs::create_directories(folder / "logs");
       rank_log_ = std::make_unique<report::RankLog>(folder / "logs", identity_of(topology),
-                                                    verbosity_of(options));
+                                                    verbosity_of(options, config));
     }
     if (world_->rank() != 0) return;
     report::EventLog::Options log;
     log.events_file = folder / "events.jsonl";
     log.run_log = folder / "run.log";
-    log.verbosity = verbosity_of(options);
+    log.verbosity = verbosity_of(options, config);
     log.json = options.json;
     log.progress = report::progress_mode_of(options.progress);
     log_ = std::make_unique<report::EventLog>(

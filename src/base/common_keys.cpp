@@ -52,8 +52,8 @@ void add_common_keys(KeyTable& table) {
   table.add({.name = "log.level",
              .type = KeyType::choice,
              .standard = "info",
-             .text = "least important message that is printed",
-             .choices = {"debug", "info", "warn", "error"},
+             .text = "debug also says what -v says",
+             .choices = {"debug", "info"},
              .identity = false});
   table.add({.name = "log.tensorboard",
              .type = KeyType::flag,

@@ -119,8 +119,7 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "MGPU_RANKS_PER_NODE, which divides one machine into several for tests, does not fit.",
      "unset MGPU_RANKS_PER_NODE"},
     {"E301", "out of memory", "Host or GPU memory did not suffice.",
-     "Smaller train.micro_batch_size, then train.gradient_checkpointing=true; --plan shows what "
-     "needs how much."},
+     "A smaller train.micro_batch_size; --plan shows what needs how much."},
     {"E402", "a rank did not come",
      "A collective waited longer than comm.timeout_s for a rank. It hangs, died, or still works on "
      "something else.",

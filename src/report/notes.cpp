@@ -8,9 +8,6 @@ namespace mgpu::report {
 namespace {
 
 constexpr std::array kRules = {
-    NoteRule{"share/waiting for data", 0.05,
-             "{percent} of the run was spent waiting for data, rank {rank} most",
-             "data.num_workers", "{double} prepares more batches ahead"},
     NoteRule{"share/allreduce, exposed", 0.05, "{percent} of the run was exposed allreduce",
              "train.micro_batch_size", "{double} does more work per allreduce"},
     NoteRule{"share/evaluation", 0.10, "{percent} of the run was evaluation", "train.eval_every",
@@ -20,7 +17,7 @@ constexpr std::array kRules = {
     NoteRule{"share/histories", 0.30, "{percent} of the run was generating histories", "data.path",
              "data.path=<histories.h5 of this run> reads them instead"},
     NoteRule{"share/other", 0.10, "{percent} of the run belongs to no named phase", "log.level",
-             "log.level=debug shows what happens there"},
+             "log.level=debug says more about what happens"},
     NoteRule{"spread/forward", 0.15,
              "rank {rank} needed {percent} more time than the mean in forward, and the others "
              "waited for it",

@@ -86,7 +86,7 @@ std::string versions_text(std::map<std::string, std::string> versions) {
   unsigned minor = 0;
   unsigned release = 0;
   hdf5::check(H5get_libversion(&major, &minor, &release));
-  versions.emplace("mpi", std::string(mpi, static_cast<std::size_t>(length)));
+  versions.emplace("mpi", std::string(mpi));  // the length of Open MPI 4.1 counts the NUL
   versions.emplace(
       "hdf5", std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release));
   versions.emplace("compiler", __VERSION__);
