@@ -22,8 +22,8 @@ StepBuffers::StepBuffers(std::int64_t rows, std::int64_t tokens)
 data::StepBatch StepBuffers::batch() {
   const std::int64_t size = fields_.size(1) * fields_.size(2);
   std::int32_t* first = fields_.data_ptr<std::int32_t>();
-  return {first + x * size,         first + y * size,         first + action * size,
-          first + reward * size,    first + landing_x * size, first + landing_y * size,
+  return {first + x * size,      first + y * size,         first + action * size,
+          first + reward * size, first + landing_x * size, first + landing_y * size,
           first + target * size};
 }
 
@@ -32,7 +32,9 @@ model::StepTokens StepBuffers::to_model(Device device, std::int64_t tokens) cons
   return {moved[x], moved[y], moved[action], moved[reward], moved[landing_x], moved[landing_y]};
 }
 
-at::Tensor StepBuffers::targets(Device device) const { return int64_on(fields_[target], device); }
+at::Tensor StepBuffers::targets(Device device) const {
+  return int64_on(fields_[target], device);
+}
 
 TransitionBuffers::TransitionBuffers(std::int64_t rows, std::int64_t tokens, std::int64_t features)
     : features_(at::zeros({rows, tokens - 1, features}, at::kFloat)),
@@ -51,6 +53,8 @@ model::TransitionTokens TransitionBuffers::to_model(Device device) const {
           std::vector<std::int64_t>(lengths, lengths + length_.size(0))};
 }
 
-at::Tensor TransitionBuffers::targets(Device device) const { return int64_on(target_, device); }
+at::Tensor TransitionBuffers::targets(Device device) const {
+  return int64_on(target_, device);
+}
 
 }  // namespace mgpu::algorithms

@@ -69,8 +69,8 @@ public:
       memories[row].write(buffers_.batch(), row);
       const auto past = static_cast<std::int64_t>(memories[row].num_past());
       // A window that slid or was cleared has other positions: its cached keys are of no use.
-      all_continue = all_continue && past > 0 &&
-                     cache_.length(static_cast<std::int64_t>(row)) == past - 1;
+      all_continue =
+          all_continue && past > 0 && cache_.length(static_cast<std::int64_t>(row)) == past - 1;
     }
     const Device device = model::device_behind(model_->parameters().weights());
     if (all_continue) return model_->decode(cache_, newest(memories, device));
@@ -121,7 +121,8 @@ std::vector<std::int64_t> sample(const at::Tensor& logits, std::span<const Rollo
                                runs.size(), static_cast<std::size_t>(host.size(1))});
   for (std::size_t row = 0; row < runs.size(); ++row) {
     if (actions[row] != kernels::kNoAction) continue;
-    throw Failure({"E704", ExitCode::numeric,
+    throw Failure({"E704",
+                   ExitCode::numeric,
                    "the model gives no distribution over actions (NaN or infinity in its logits)",
                    {"  run " + std::to_string(runs[row].sample) + ", step " + std::to_string(step)},
                    "lower train.learning_rate, or start from an earlier checkpoint"});

@@ -4,6 +4,8 @@
 
 namespace mgpu::app {
 
-void set_compute_threads(int threads) { at::set_num_threads(threads); }
+void set_compute_threads(int threads) {
+  at::set_num_threads(threads);
+}
 
 }  // namespace mgpu::app

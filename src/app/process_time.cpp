@@ -1,9 +1,9 @@
-#include <time.h>
-#include <unistd.h>
-
 #include <fstream>
 #include <sstream>
 #include <string>
+
+#include <time.h>
+#include <unistd.h>
 
 #include <mgpu/app/process_time.hpp>
 
@@ -22,7 +22,8 @@ double process_elapsed_s() {
   if (!fields) return 0.0;
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
-  const double since_boot_s = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  const double since_boot_s =
+      static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
   const double elapsed_s =
       since_boot_s - std::stod(field) / static_cast<double>(sysconf(_SC_CLK_TCK));
   return elapsed_s > 0.0 ? elapsed_s : 0.0;

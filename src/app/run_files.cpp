@@ -28,9 +28,8 @@ report::RankIdentity identity_of(const cluster::Topology& topology) {
 
 }  // namespace
 
-RunFiles::RunFiles(const Options& options, const Config& config,
-                   const cluster::Topology& topology, const store::RunDirectory& directory,
-                   double elapsed_s)
+RunFiles::RunFiles(const Options& options, const Config& config, const cluster::Topology& topology,
+                   const store::RunDirectory& directory, double elapsed_s)
     : world_(&topology.world()) {
   const fs::path& folder = directory.path();
   cluster::run_together(*world_, [&] {
@@ -49,8 +48,8 @@ RunFiles::RunFiles(const Options& options, const Config& config,
     log.json = options.json;
     log.progress = report::progress_mode_of(options.progress);
     log_ = std::make_unique<report::EventLog>(
-        log, report::probe_terminal(report::color_mode_of(options.color)),
-        report::Output::real(), report::ReportClock::real(elapsed_s));
+        log, report::probe_terminal(report::color_mode_of(options.color)), report::Output::real(),
+        report::ReportClock::real(elapsed_s));
     if (config.flag("log.tensorboard")) {
       tensorboard_ =
           std::make_unique<report::TensorBoardFile>(folder / "tb", topology.place().host);

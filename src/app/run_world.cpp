@@ -1,5 +1,3 @@
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -9,6 +7,8 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+
+#include <sys/resource.h>
 
 #include <mgpu/app/build_info.hpp>
 #include <mgpu/app/load_config.hpp>
@@ -103,15 +103,24 @@ private:
   ExitCode work() {
     const auto starting = clock_.enter("start-up");
     open();
-    const auto communicator = cluster::make_communicator(
-        topology_.across_groups(), choice_.plan.backend, choice_.device,
-        {.timeout_s = keys_.cluster.timeout_s});
+    const auto communicator =
+        cluster::make_communicator(topology_.across_groups(), choice_.plan.backend, choice_.device,
+                                   {.timeout_s = keys_.cluster.timeout_s});
     store::ChunkJournal journal(directory_.path(), world_, directory_.attempt(),
                                 keys_.store.sync_s);
     warn_of_damage(journal);
-    jobs::RunContext context{config_,  keys_.cluster, keys_.store, topology_,
-                             *communicator, choice_.device, directory_, journal,
-                             stop_,    clock_,        files_,      files_,
+    jobs::RunContext context{config_,
+                             keys_.cluster,
+                             keys_.store,
+                             topology_,
+                             *communicator,
+                             choice_.device,
+                             directory_,
+                             journal,
+                             stop_,
+                             clock_,
+                             files_,
+                             files_,
                              [&](const report::Facts& facts) { announce(facts); }};
     jobs::JobOutcome outcome;
     {
@@ -139,11 +148,14 @@ private:
     for (const std::string& note : directory_.notes())
       files_.event({"note", {{"text", note}}});
     if (directory_.is_resumed()) {
-      files_.event({"note", {{"text", "attempt " + std::to_string(directory_.attempt()) +
-                                          " continues this run"}}});
+      files_.event(
+          {"note",
+           {{"text", "attempt " + std::to_string(directory_.attempt()) + " continues this run"}}});
     }
     store::write_repro(world_, directory_.path(),
-                       {config_.resolved_yaml(), command_, build_info().versions,
+                       {config_.resolved_yaml(),
+                        command_,
+                        build_info().versions,
                         {{"run", static_cast<std::uint64_t>(config_.integer("run.seed"))}}},
                        rank_facts());
     if (files_.tensorboard() != nullptr) {
@@ -187,9 +199,10 @@ private:
 
   void warn_of_damage(const store::ChunkJournal& journal) {
     for (const store::LedgerDamage& damage : journal.damage()) {
-      files_.event({"warn", {{"text", damage.file + ": " + std::to_string(damage.bytes) +
-                                          " bytes at " + std::to_string(damage.offset) +
-                                          " are damaged; their chunks are made again"}}});
+      files_.event({"warn",
+                    {{"text", damage.file + ": " + std::to_string(damage.bytes) + " bytes at " +
+                                  std::to_string(damage.offset) +
+                                  " are damaged; their chunks are made again"}}});
     }
   }
 

@@ -128,6 +128,10 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "resumes."},
     {"E403", "another rank stopped the run", "This rank was waiting for one that failed.",
      "Read the message of that rank; it has the cause."},
+    {"E404", "wrong values from MPI or NCCL",
+     "--check gathered or summed known values over all ranks and got others.",
+     "Try another devices.backend; then suspect a driver, a network card, or two different MPI "
+     "libraries."},
     {"E521", "history from another environment",
      "A stored history has steps that the environment would not have made.",
      "Make the histories anew: data.path=null, or name the environment that they come from."},

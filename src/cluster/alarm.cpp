@@ -25,8 +25,8 @@ bool Alarm::rang() {
   int waiting = 0;
   mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, kTag, group_.raw(), &waiting, MPI_STATUS_IGNORE));
   while (waiting != 0) {
-    mpi_check(MPI_Recv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, kTag, group_.raw(),
-                       MPI_STATUS_IGNORE));
+    mpi_check(
+        MPI_Recv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, kTag, group_.raw(), MPI_STATUS_IGNORE));
     ++heard_;
     mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, kTag, group_.raw(), &waiting, MPI_STATUS_IGNORE));
   }
@@ -37,8 +37,8 @@ void Alarm::settle() {
   const int ringers = static_cast<int>(group_.all_reduce(std::int32_t{rung_ ? 1 : 0}));
   const int expected = ringers - (rung_ ? 1 : 0);
   for (; heard_ < expected; ++heard_) {
-    mpi_check(MPI_Recv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, kTag, group_.raw(),
-                       MPI_STATUS_IGNORE));
+    mpi_check(
+        MPI_Recv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, kTag, group_.raw(), MPI_STATUS_IGNORE));
   }
   heard_ = 0;
   rung_ = false;

@@ -15,6 +15,15 @@ void add_device_keys(KeyTable& table) {
              .text = "GPUs of each node that the ranks use, in this order",
              .choices = {"all"},
              .identity = false});
+  table.add({.name = "devices.world",
+             .type = KeyType::integer,
+             .standard = "auto",
+             .text = "ranks that --plan is for; auto: those that are launched, or one",
+             .unit = "ranks",
+             .min = 1,
+             .max = 65536,
+             .choices = {"auto"},
+             .identity = false});
   table.add({.name = "devices.gpus_per_model",
              .type = KeyType::integer,
              .standard = "1",
@@ -85,6 +94,9 @@ ClusterConfig read_cluster_config(const Config& config) {
   }
   for (const Backend backend : kBackends) {
     if (config.text("devices.backend") == name_of(backend)) values.backend = backend;
+  }
+  if (!config.is("devices.world", "auto")) {
+    values.world = static_cast<int>(config.integer("devices.world"));
   }
   values.gpus_per_model = static_cast<int>(config.integer("devices.gpus_per_model"));
   values.threads = static_cast<int>(config.integer("devices.threads"));

@@ -86,7 +86,9 @@ int EvaluationGrid::task(std::int64_t id) const {
   return tasks[static_cast<std::size_t>(id / runs) % tasks.size()];
 }
 
-int EvaluationGrid::run(std::int64_t id) const { return static_cast<int>(id % runs); }
+int EvaluationGrid::run(std::int64_t id) const {
+  return static_cast<int>(id % runs);
+}
 
 store::TableSpec sample_table(const data::Environment& environment, const EvaluationGrid& grid) {
   return {.path = "samples",
@@ -107,8 +109,8 @@ store::TableSpec sample_table(const data::Environment& environment, const Evalua
           .axis = "episode"};
 }
 
-std::vector<std::byte> sample_rows(const data::Environment& environment,
-                                   const EvaluationGrid& grid, const schedule::Chunk& chunk,
+std::vector<std::byte> sample_rows(const data::Environment& environment, const EvaluationGrid& grid,
+                                   const schedule::Chunk& chunk,
                                    std::span<const algorithms::RolloutRecord> records,
                                    const store::TableSpec& spec) {
   SampleColumns columns;

@@ -26,8 +26,7 @@ void add_evaluate_keys(KeyTable& table) {
 
 EvaluateConfig read_evaluate_config(const Config& config) {
   return {static_cast<int>(config.integer("evaluate.runs")),
-          static_cast<int>(config.integer("evaluate.episodes")),
-          config.flag("evaluate.controls")};
+          static_cast<int>(config.integer("evaluate.episodes")), config.flag("evaluate.controls")};
 }
 
 }  // namespace mgpu::jobs

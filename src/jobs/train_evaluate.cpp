@@ -12,10 +12,11 @@
 namespace mgpu::jobs {
 namespace {
 
-EvaluationGrid make_grid(const Player& player, const EvaluateConfig& config, bool with_controls) {
+EvaluationGrid make_grid(const data::Environment& environment, const EvaluateConfig& config,
+                         bool with_controls) {
   EvaluationGrid grid{{Control::none}, {}, config.runs, config.episodes};
   if (with_controls) grid.controls.assign(kControls.begin(), kControls.end());
-  const auto tasks = player.environment.test_tasks();
+  const auto tasks = environment.test_tasks();
   grid.tasks.assign(tasks.begin(), tasks.end());
   return grid;
 }
@@ -25,7 +26,8 @@ std::vector<algorithms::RolloutRecord> play_chunk(const Player& player, const Ev
   std::vector<algorithms::Rollout> runs;
   for (std::int64_t id = chunk.first; id < chunk.first + chunk.count; ++id) {
     const Control control = grid.control(id);
-    runs.push_back({static_cast<std::uint64_t>(id), grid.task(id),
+    runs.push_back({static_cast<std::uint64_t>(id),
+                    grid.task(id),
                     {control == Control::hide_rewards, control == Control::clear_context}});
   }
   return algorithms::play(player.model, player.environment, player.rules, runs,
@@ -34,8 +36,8 @@ std::vector<algorithms::RolloutRecord> play_chunk(const Player& player, const Ev
 
 std::uint32_t crc_of_weights(const model::AdTransformer& model) {
   const at::Tensor host = model.parameters().weights().cpu();
-  return crc32c(std::as_bytes(std::span(host.const_data_ptr<float>(),
-                                        static_cast<std::size_t>(host.numel()))));
+  return crc32c(std::as_bytes(
+      std::span(host.const_data_ptr<float>(), static_cast<std::size_t>(host.numel()))));
 }
 
 std::vector<schedule::Chunk> all_chunks(const EvaluationGrid& grid, std::int64_t chunk_rows) {
@@ -56,14 +58,13 @@ std::vector<std::pair<int, int>> cells(const data::Environment& environment,
 }  // namespace
 
 double mean(const EpisodeReturns& returns) {
-  return std::accumulate(returns.begin(), returns.end(), 0.0) /
-         static_cast<double>(returns.size());
+  return std::accumulate(returns.begin(), returns.end(), 0.0) / static_cast<double>(returns.size());
 }
 
 EpisodeReturns evaluate_now(RunContext& run, const Player& player, const EvaluateConfig& config) {
   const auto evaluating = run.clock.enter("evaluation");
   const cluster::Group& world = run.topology.world();
-  const EvaluationGrid grid = make_grid(player, config, /*with_controls=*/false);
+  const EvaluationGrid grid = make_grid(player.environment, config, /*with_controls=*/false);
   const auto chunks = all_chunks(grid, run.config.integer("run.chunk_size"));
   std::vector<std::int64_t> sums(static_cast<std::size_t>(grid.episodes), 0);
   cluster::run_together(world, [&] {
@@ -82,11 +83,17 @@ EpisodeReturns evaluate_now(RunContext& run, const Player& player, const Evaluat
   return returns;
 }
 
+FinalEvaluation final_evaluation(const model::AdTransformer& model,
+                                 const data::Environment& environment,
+                                 const EvaluateConfig& config) {
+  return {make_grid(environment, config, config.with_controls),
+          evaluation_phase(crc_of_weights(model))};
+}
+
 std::optional<FinalEvaluation> evaluate_finally(RunContext& run, const Player& player,
                                                 const EvaluateConfig& config) {
   const auto evaluating = run.clock.enter("evaluation");
-  const FinalEvaluation evaluation{make_grid(player, config, config.with_controls),
-                                   evaluation_phase(crc_of_weights(player.model))};
+  const FinalEvaluation evaluation = final_evaluation(player.model, player.environment, config);
   const store::TableSpec spec = sample_table(player.environment, evaluation.grid);
   const bool is_complete = schedule::run_chunks(
       {"evaluation", evaluation.phase, evaluation.grid.size(),

@@ -8,7 +8,6 @@
 #include <mgpu/jobs/train_histories.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
 #include <mgpu/store/read_table.hpp>
-#include <mgpu/store/seal.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -35,17 +34,16 @@ data::HistorySet to_histories(const store::ReadTable& table, const std::filesyst
   const std::int64_t steps = table.column("action").spec.width;
   if (table.missing_rows > 0) refuse(path, "the file is of an unfinished run");
   if (table.rows == 0 || table.rows % tasks != 0) {
-    refuse(path, std::to_string(table.rows) + " rows for " + std::to_string(tasks) +
-                     " training tasks");
+    refuse(path,
+           std::to_string(table.rows) + " rows for " + std::to_string(tasks) + " training tasks");
   }
   if (steps % environment.horizon() != 0) {
     refuse(path, std::to_string(steps) + " steps are not whole episodes of " +
                      std::to_string(environment.horizon()));
   }
-  data::HistorySet histories(environment,
-                             {static_cast<int>(table.rows / tasks),
-                              static_cast<int>(steps / environment.horizon()),
-                              environment.horizon()});
+  data::HistorySet histories(
+      environment, {static_cast<int>(table.rows / tasks),
+                    static_cast<int>(steps / environment.horizon()), environment.horizon()});
   const auto task = table.column("task").values<std::int32_t>();
   if (!std::equal(task.begin(), task.end(), histories.task().begin(), histories.task().end())) {
     refuse(path, "its tasks are not the training tasks (data.env_split_seed)");
@@ -57,19 +55,12 @@ data::HistorySet to_histories(const store::ReadTable& table, const std::filesyst
   return histories;
 }
 
-data::HistorySet read_histories(RunContext& run, const std::filesystem::path& path,
-                                const data::Environment& environment) {
-  const auto reading = run.clock.enter("waiting for data");
-  const store::ReadTable table = store::read_table(run.topology.world(), path, kTable);
-  return to_histories(table, path, environment);
-}
-
 /// Plays what the journal lacks. Returns whether all histories are there.
 bool play(RunContext& run, const data::DataConfig& config, const data::Environment& environment,
           const data::HistoryShape& shape) {
   const auto seed = static_cast<std::uint64_t>(run.config.integer("run.seed"));
-  const auto source = data::make_source(config.source, environment,
-                                        {config.source_epsilon, seed, /*round=*/0});
+  const auto source =
+      data::make_source(config.source, environment, {config.source_epsilon, seed, /*round=*/0});
   const store::TableSpec spec = history_table(environment, shape);
   const schedule::ChunkPhase phase{kTable, kHistoriesPhase, spec.rows,
                                    run.config.integer("run.chunk_size")};
@@ -84,36 +75,50 @@ bool play(RunContext& run, const data::DataConfig& config, const data::Environme
        [&] { return run.stop.poll() != StopReason::none; }, [](std::int64_t) {}});
 }
 
-void seal_histories(RunContext& run, const std::filesystem::path& path,
-                    const data::Environment& environment, const data::HistoryShape& shape) {
+}  // namespace
+
+store::SealRequest histories_request(const SealPlace& place, const data::Environment& environment,
+                                     const data::HistoryShape& shape) {
   store::SealRequest request;
-  request.path = path;
+  request.path = place.directory.path() / "histories.h5";
   request.what = kTable;
-  request.attempt = run.directory.attempt();
-  request.gzip = run.store.gzip;
+  request.attempt = place.directory.attempt();
+  request.gzip = place.store.gzip;
   request.attributes = {{"env", environment.name()}};
-  request.tables = {{history_table(environment, shape), kHistoriesPhase,
-                     run.config.integer("run.chunk_size")}};
-  request.check_current = [&] { run.directory.check_current(); };
-  store::seal(run.topology.world(), run.journal, request);
+  request.tables = {
+      {history_table(environment, shape), kHistoriesPhase, place.config.integer("run.chunk_size")}};
+  request.check_current = [&directory = place.directory] { directory.check_current(); };
+  return request;
 }
 
-}  // namespace
+bool is_sealed(const cluster::Group& world, const std::filesystem::path& path) {
+  const bool exists = world.all_reduce(std::int32_t{std::filesystem::exists(path) ? 1 : 0},
+                                       cluster::ReduceOp::min) == 1;
+  return exists && store::read_table(world, path, kTable).missing_rows == 0;
+}
+
+data::HistorySet read_histories(const cluster::Group& world, const std::filesystem::path& path,
+                                const data::Environment& environment) {
+  return to_histories(store::read_table(world, path, kTable), path, environment);
+}
 
 std::optional<data::HistorySet> provide_histories(RunContext& run, const data::DataConfig& config,
                                                   const data::Environment& environment) {
-  if (!config.path.empty()) return read_histories(run, config.path, environment);
-  const std::filesystem::path path = run.directory.path() / "histories.h5";
-  const data::HistoryShape shape{config.streams, config.episodes, environment.horizon()};
   const cluster::Group& world = run.topology.world();
-  const bool is_there = world.all_reduce(std::int32_t{std::filesystem::exists(path) ? 1 : 0},
-                                         cluster::ReduceOp::min) == 1;
-  if (!is_there) {
-    const auto playing = run.clock.enter("histories");
-    if (!play(run, config, environment, shape)) return std::nullopt;
-    seal_histories(run, path, environment, shape);
+  std::filesystem::path path = config.path;
+  if (path.empty()) {
+    const data::HistoryShape shape{config.streams, config.episodes, environment.horizon()};
+    const store::SealRequest request =
+        histories_request({run.config, run.store, run.directory}, environment, shape);
+    path = request.path;
+    if (!is_sealed(world, path)) {
+      const auto playing = run.clock.enter("histories");
+      if (!play(run, config, environment, shape)) return std::nullopt;
+      store::seal(world, run.journal, request);
+    }
   }
-  return read_histories(run, path, environment);
+  const auto reading = run.clock.enter("waiting for data");
+  return read_histories(world, path, environment);
 }
 
 }  // namespace mgpu::jobs

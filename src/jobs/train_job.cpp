@@ -7,56 +7,23 @@
 #include <ATen/ATen.h>
 
 #include <mgpu/algorithms/ad_objective.hpp>
-#include <mgpu/data/data_config.hpp>
 #include <mgpu/jobs/train_evaluate.hpp>
 #include <mgpu/jobs/train_histories.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/jobs/train_results.hpp>
+#include <mgpu/jobs/train_settings.hpp>
 #include <mgpu/jobs/train_state.hpp>
 #include <mgpu/kernels/add_into.hpp>
 #include <mgpu/model/tensor_view.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/store/checkpoint_config.hpp>
 #include <mgpu/train/gradient_reducer.hpp>
-#include <mgpu/train/optimizer_config.hpp>
 
 namespace mgpu::jobs {
 namespace {
 
-/// Everything that the keys say about this job.
-struct Settings {
-  data::DataConfig data;
-  model::AdTransformerConfig model;
-  train::TrainConfig train;
-  train::OptimizerConfig optimizer;
-  EvaluateConfig evaluate;
-  store::CheckpointConfig checkpoint;
-  std::uint64_t seed = 0;
-};
-
-Settings read_settings(const Config& config) {
-  Settings settings{data::read_data_config(config),
-                    model::read_ad_transformer_config(config),
-                    train::read_train_config(config),
-                    train::read_optimizer_config(config),
-                    read_evaluate_config(config),
-                    store::read_checkpoint_config(config),
-                    static_cast<std::uint64_t>(config.integer("run.seed"))};
-  settings.model.compute = settings.optimizer.mixed_precision;
-  return settings;
-}
-
-data::TokenKind data_kind(model::TokenKind kind) {
-  return kind == model::TokenKind::step ? data::TokenKind::step : data::TokenKind::transition;
-}
-
-std::int64_t planned_evaluations(const Settings& settings) {
-  const std::int64_t every = settings.train.eval_every;
-  return every == 0 ? 0 : settings.optimizer.schedule.max_steps / every;
-}
-
 train::GradientArena gradient_arena(model::ParameterArena& parameters) {
-  train::GradientArena arena{model::view_of(parameters.gradients()), {},
+  train::GradientArena arena{model::view_of(parameters.gradients()),
+                             {},
                              std::make_shared<at::Tensor>(parameters.gradients())};
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     arena.parameters.push_back({static_cast<std::size_t>(parameters.span(p).begin),
@@ -66,12 +33,11 @@ train::GradientArena gradient_arena(model::ParameterArena& parameters) {
 }
 
 void add_on_device(BufferView into, BufferView from, CUstream_st* stream) {
-  kernels::cuda::add_into({static_cast<float*>(into.data), static_cast<const float*>(from.data),
-                           into.count},
-                          stream);
+  kernels::cuda::add_into(
+      {static_cast<float*>(into.data), static_cast<const float*>(from.data), into.count}, stream);
 }
 
-train::ReducerOptions reducer_options(const RunContext& run, const Settings& settings) {
+train::ReducerOptions reducer_options(const RunContext& run, const TrainSettings& settings) {
   train::ReducerOptions options;
   options.bucket_bytes = static_cast<std::size_t>(run.cluster.bucket_mb) << 20;
   options.lanes = settings.train.batch.layout ? static_cast<int>(settings.train.batch.lanes) : 0;
@@ -82,14 +48,12 @@ train::ReducerOptions reducer_options(const RunContext& run, const Settings& set
 /// Model, optimizer and loop of one run, built in the order in which they depend on each other.
 class Trainer {
 public:
-  Trainer(RunContext& run, const Settings& settings, const data::Environment& environment,
+  Trainer(RunContext& run, const TrainSettings& settings, const data::Environment& environment,
           const data::HistorySet& histories)
       : run_(run),
         settings_(settings),
         environment_(environment),
-        rules_(data::make_window_rules(data_kind(settings.model.tokens),
-                                       static_cast<int>(settings.model.n_transit),
-                                       histories.shape())),
+        rules_(settings.window_rules(histories.shape())),
         windows_(environment, histories, rules_, settings.seed),
         model_(settings.model, run.device, settings.seed),
         objective_(model_, windows_, {settings.optimizer.label_smoothing, settings.seed},
@@ -100,7 +64,7 @@ public:
                  reducer_options(run, settings)),
         loop_({objective_, optimizer_, scaler_, reducer_, run.topology.world(), run.clock},
               settings.train, settings.optimizer.schedule),
-        curves_(settings.optimizer.schedule.max_steps, planned_evaluations(settings),
+        curves_(settings.optimizer.schedule.max_steps, settings.planned_evaluations(),
                 settings.evaluate.episodes),
         state_(model_.parameters(), optimizer_, scaler_, curves_),
         checkpoints_(run.topology.world(), run.directory.path(),
@@ -121,8 +85,8 @@ public:
       run_.log.event({"warn", {{"text", warning}}});
     saved_at_ = state_.steps_done;
     if (state_.steps_done > 0) {
-      run_.log.event({"note", {{"text", "continues after step " +
-                                            std::to_string(state_.steps_done)}}});
+      run_.log.event(
+          {"note", {{"text", "continues after step " + std::to_string(state_.steps_done)}}});
     }
   }
 
@@ -154,9 +118,10 @@ private:
                      {"grad", outcome.row.grad_norm},
                      {"lr", outcome.row.learning_rate}}});
     if (!outcome.is_applied) {
-      run_.log.event({"note", {{"text", "step " + std::to_string(step) +
-                                            ": fp16 overflow, the loss scale is now " +
-                                            std::to_string(scaler_.scale())}}});
+      run_.log.event(
+          {"note",
+           {{"text", "step " + std::to_string(step) + ": fp16 overflow, the loss scale is now " +
+                         std::to_string(scaler_.scale())}}});
     }
     run_.scalars.scalar("train/loss", step, outcome.row.loss);
     run_.scalars.scalar("train/learning_rate", step, outcome.row.learning_rate);
@@ -199,8 +164,8 @@ private:
     const double after_s = settings_.checkpoint.every_minutes * 60.0;
     if (after_s == 0.0 || state_.steps_done % kLookEvery != 0) return false;
     const bool is_old = run_.clock.elapsed_s() - saved_s_ >= after_s;
-    return run_.topology.world().all_reduce(std::int32_t{is_old ? 1 : 0},
-                                            cluster::ReduceOp::max) == 1;
+    return run_.topology.world().all_reduce(std::int32_t{is_old ? 1 : 0}, cluster::ReduceOp::max) ==
+           1;
   }
 
   void save(bool is_best) {
@@ -211,12 +176,12 @@ private:
     saved_at_ = state_.steps_done;
     saved_s_ = run_.clock.elapsed_s();
     ++saves_;
-    run_.log.event({"save",
-                    {{"step", state_.steps_done}, {"seconds", run_.clock.elapsed_s() - begin_s}}});
+    run_.log.event(
+        {"save", {{"step", state_.steps_done}, {"seconds", run_.clock.elapsed_s() - begin_s}}});
   }
 
   RunContext& run_;
-  const Settings& settings_;
+  const TrainSettings& settings_;
   const data::Environment& environment_;
   data::WindowRules rules_;
   data::TrainingWindows windows_;
@@ -235,7 +200,8 @@ private:
   double saved_s_ = 0.0;        // when, on the run's clock
 };
 
-JobOutcome stopped(const Settings& settings, std::int64_t steps_done, std::int64_t steps_here) {
+JobOutcome stopped(const TrainSettings& settings, std::int64_t steps_done,
+                   std::int64_t steps_here) {
   JobOutcome outcome;
   outcome.exit = ExitCode::stopped;
   outcome.done = steps_done;
@@ -245,7 +211,7 @@ JobOutcome stopped(const Settings& settings, std::int64_t steps_done, std::int64
   return outcome;
 }
 
-void announce(RunContext& run, const Settings& settings, const data::HistorySet& histories,
+void announce(RunContext& run, const TrainSettings& settings, const data::HistorySet& histories,
               const Trainer& trainer) {
   const data::WindowRules& rules = trainer.rules();
   const auto& passes = trainer.loop().passes();
@@ -261,15 +227,17 @@ void announce(RunContext& run, const Settings& settings, const data::HistorySet&
   run.announce(facts);
   const train::LrSchedule& schedule = settings.optimizer.schedule;
   if (schedule.warmup_steps > schedule.max_steps) {
-    run.log.event({"note", {{"text", "train.warmup_steps (" + std::to_string(schedule.warmup_steps) +
-                                         ") is more than train.max_steps: the learning rate "
-                                         "never reaches its peak"}}});
+    run.log.event({"note",
+                   {{"text", "train.warmup_steps (" + std::to_string(schedule.warmup_steps) +
+                                 ") is more than train.max_steps: the learning rate "
+                                 "never reaches its peak"}}});
   }
   if (rules.tokens != settings.model.n_transit) {
-    run.log.event({"note", {{"text", "windows have " + std::to_string(rules.tokens) +
-                                         " tokens, not model.n_transit=" +
-                                         std::to_string(settings.model.n_transit) +
-                                         ": whole episodes of the histories"}}});
+    run.log.event(
+        {"note",
+         {{"text", "windows have " + std::to_string(rules.tokens) +
+                       " tokens, not model.n_transit=" + std::to_string(settings.model.n_transit) +
+                       ": whole episodes of the histories"}}});
   }
 }
 
@@ -285,7 +253,7 @@ void add_train_job_keys(KeyTable& table) {
 }
 
 void check_train_job(const Config& config, int ranks) {
-  const Settings settings = read_settings(config);
+  const TrainSettings settings = read_train_settings(config);
   for (int rank = 0; rank < ranks; ++rank)
     train::plan_passes(settings.train.batch, rank, ranks);
   if (config.integer("devices.gpus_per_model") != 1) {
@@ -293,19 +261,15 @@ void check_train_job(const Config& config, int ranks) {
                          "the model of job train is small and not sharded: one GPU holds it",
                          "devices.gpus_per_model=1");
   }
-  const auto environment =
-      data::make_environment(settings.data.env, settings.data.env_split_seed);
+  const auto environment = data::make_environment(settings.data.env, settings.data.env_split_seed);
   if (settings.data.path.empty()) {
-    data::make_window_rules(
-        data_kind(settings.model.tokens), static_cast<int>(settings.model.n_transit),
-        {settings.data.streams, settings.data.episodes, environment->horizon()});
+    settings.window_rules({settings.data.streams, settings.data.episodes, environment->horizon()});
   }
 }
 
 JobOutcome run_train_job(RunContext& run) {
-  const Settings settings = read_settings(run.config);
-  const auto environment =
-      data::make_environment(settings.data.env, settings.data.env_split_seed);
+  const TrainSettings settings = read_train_settings(run.config);
+  const auto environment = data::make_environment(settings.data.env, settings.data.env_split_seed);
   const std::optional<data::HistorySet> histories =
       provide_histories(run, settings.data, *environment);
   if (!histories) return stopped(settings, 0, 0);

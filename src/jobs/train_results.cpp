@@ -4,7 +4,6 @@
 #include <mgpu/jobs/train_results.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/chunk_payload.hpp>
-#include <mgpu/store/seal.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -116,8 +115,7 @@ const EpisodeReturns* returns_under(const TrainVerdict& verdict, Control control
   return nullptr;
 }
 
-void show_curves(const TrainVerdict& verdict, std::int64_t steps,
-                 report::TrainPictures& pictures) {
+void show_curves(const TrainVerdict& verdict, std::int64_t steps, report::TrainPictures& pictures) {
   for (std::int64_t s = 0; s < steps; ++s) {
     const train::StepRow row = verdict.curves.step(s);
     const auto x = static_cast<double>(s + 1);
@@ -153,21 +151,29 @@ void show_episodes(const TrainVerdict& verdict, std::int64_t steps,
 
 }  // namespace
 
+store::SealRequest results_request(const SealPlace& place, const data::Environment& environment,
+                                   const FinalEvaluation& evaluation, const TrainCurves& curves,
+                                   std::int64_t steps) {
+  store::SealRequest request;
+  request.path = place.directory.path() / place.store.result_file;
+  request.attempt = place.directory.attempt();
+  request.gzip = place.store.gzip;
+  request.text = place.store.text;
+  request.attributes = {{"job", "train"}};
+  request.groups = {{"run", {{"keys", identity_text(place.config)}}}};
+  request.tables = {{sample_table(environment, evaluation.grid), evaluation.phase,
+                     place.config.integer("run.chunk_size") * evaluation.grid.episodes}};
+  request.small_tables = {train_table(curves, steps), eval_table(curves, evaluation.grid.episodes)};
+  request.check_current = [&directory = place.directory] { directory.check_current(); };
+  return request;
+}
+
 EvaluationResult seal_results(RunContext& run, const data::Environment& environment,
                               const FinalEvaluation& evaluation, const TrainCurves& curves,
                               std::int64_t steps) {
   const auto sealing = run.clock.enter("results");
-  store::SealRequest request;
-  request.path = run.directory.path() / run.store.result_file;
-  request.attempt = run.directory.attempt();
-  request.gzip = run.store.gzip;
-  request.text = run.store.text;
-  request.attributes = {{"job", "train"}};
-  request.groups = {{"run", {{"keys", identity_text(run.config)}}}};
-  request.tables = {{sample_table(environment, evaluation.grid), evaluation.phase,
-                     run.config.integer("run.chunk_size") * evaluation.grid.episodes}};
-  request.small_tables = {train_table(curves, steps), eval_table(curves, evaluation.grid.episodes)};
-  request.check_current = [&] { run.directory.check_current(); };
+  const store::SealRequest request = results_request({run.config, run.store, run.directory},
+                                                     environment, evaluation, curves, steps);
   store::seal(run.topology.world(), run.journal, request);
   return result_of(store::read_table(run.topology.world(), request.path, "samples"),
                    evaluation.grid, environment);

@@ -21,7 +21,8 @@ template <class T>
 T value(const store::CheckpointState& state, const std::string& name) {
   const auto found = state.values.find(name);
   if (found == state.values.end() || !std::holds_alternative<T>(found->second)) {
-    throw Failure({"E611", ExitCode::corrupt, "the checkpoint's state lacks `" + name + "`", {}, ""});
+    throw Failure(
+        {"E611", ExitCode::corrupt, "the checkpoint's state lacks `" + name + "`", {}, ""});
   }
   return std::get<T>(found->second);
 }
@@ -119,8 +120,8 @@ std::vector<std::string> TrainState::load(const store::CheckpointStore& checkpoi
   steps_done = state.step;
   best_return = state.best_metric.value_or(-1.0);
   optimizer_->set_updates(value<std::int64_t>(state, "adam.updates"));
-  scaler_->restore({value<double>(state, "loss_scale"),
-                    value<std::int64_t>(state, "loss_scale.good_updates")});
+  scaler_->restore(
+      {value<double>(state, "loss_scale"), value<std::int64_t>(state, "loss_scale.good_updates")});
   curves_->set_evaluations(value<std::int64_t>(state, "evaluations"));
   to_device();
   return restored.warnings;

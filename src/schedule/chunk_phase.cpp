@@ -37,8 +37,8 @@ std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int
   return chunks.subspan(p * share + std::min(p, extra), share + (p < extra ? 1 : 0));
 }
 
-bool run_chunks(const ChunkPhase& phase, const cluster::Group& group,
-                store::ChunkJournal& journal, const ChunkHooks& hooks) {
+bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
+                const ChunkHooks& hooks) {
   const std::vector<Chunk> pending = pending_chunks(phase, journal.done(phase.id));
   cluster::Alarm alarm(group);
   cluster::run_together(group, [&] {

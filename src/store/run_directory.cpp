@@ -206,6 +206,10 @@ void RunDirectory::finish(const cluster::Group& group, ExitCode exit) {
   });
 }
 
+bool is_finished_run(const std::filesystem::path& run_directory) {
+  return RunRecord::read(run_directory).finished;
+}
+
 void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes) {
   fs::path existing = fs::absolute(folder);
   while (!fs::exists(existing) && existing.has_relative_path())

@@ -13,8 +13,12 @@ std::string number_text(double value) {
   return text.str();
 }
 
-std::string text_of(std::int64_t value) { return std::to_string(value); }
-const std::string& text_of(const std::string& value) { return value; }
+std::string text_of(std::int64_t value) {
+  return std::to_string(value);
+}
+const std::string& text_of(const std::string& value) {
+  return value;
+}
 
 template <class T>
 std::string list_text(const std::vector<T>& values) {

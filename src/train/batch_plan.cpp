@@ -8,7 +8,9 @@
 namespace mgpu::train {
 namespace {
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
 
 /// The counts up to `most` that divide `lanes`, as "1, 2, 4".
 std::string divisors(std::int64_t lanes) {
@@ -22,15 +24,18 @@ std::string divisors(std::int64_t lanes) {
 void check_layout(const BatchShape& shape, int ranks) {
   const std::string lanes = std::to_string(shape.lanes);
   if (!std::has_single_bit(static_cast<std::uint64_t>(shape.lanes))) {
-    throw Failure({"E122", ExitCode::config,
-                   "`train.lanes` is " + lanes + ", but `run.deterministic: layout` sums lanes in "
-                   "a binary tree and needs a power of two",
-                   {},
-                   "train.lanes=" + std::to_string(std::bit_ceil(
-                                        static_cast<std::uint64_t>(shape.lanes)))});
+    throw Failure(
+        {"E122",
+         ExitCode::config,
+         "`train.lanes` is " + lanes +
+             ", but `run.deterministic: layout` sums lanes in "
+             "a binary tree and needs a power of two",
+         {},
+         "train.lanes=" + std::to_string(std::bit_ceil(static_cast<std::uint64_t>(shape.lanes)))});
   }
   if (shape.global_batch % shape.lanes != 0) {
-    throw Failure({"E122", ExitCode::config,
+    throw Failure({"E122",
+                   ExitCode::config,
                    "`train.global_batch_size` " + std::to_string(shape.global_batch) +
                        " cannot be cut into " + lanes + " equal lanes",
                    {},
@@ -38,7 +43,8 @@ void check_layout(const BatchShape& shape, int ranks) {
                        std::to_string(ceil_div(shape.global_batch, shape.lanes) * shape.lanes)});
   }
   if (shape.lanes % ranks != 0) {
-    throw Failure({"E122", ExitCode::config,
+    throw Failure({"E122",
+                   ExitCode::config,
                    std::to_string(ranks) + " ranks cannot share " + lanes +
                        " lanes evenly (`run.deterministic: layout`)",
                    {},
@@ -66,7 +72,8 @@ std::vector<Pass> plan_passes(const BatchShape& shape, int rank, int ranks) {
     return passes;
   }
   if (shape.global_batch < ranks) {
-    throw Failure({"E123", ExitCode::config,
+    throw Failure({"E123",
+                   ExitCode::config,
                    std::to_string(ranks) + " ranks for `train.global_batch_size` " +
                        std::to_string(shape.global_batch) + ": some would have nothing to do",
                    {},

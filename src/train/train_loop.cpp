@@ -42,8 +42,8 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
 }
 
 double TrainLoop::grad_scale() const {
-  const auto predictions = static_cast<double>(config_.batch.global_batch *
-                                               parts_.objective.predictions_per_item());
+  const auto predictions =
+      static_cast<double>(config_.batch.global_batch * parts_.objective.predictions_per_item());
   return parts_.scaler.scale() / predictions;
 }
 
@@ -58,8 +58,8 @@ void TrainLoop::run_passes(std::int64_t step, std::vector<double>& sums, double&
     parts_.reducer.begin_pass(is_last, producer_of(parameters.gradients()));
     const PassSums done = parts_.objective.add_gradients(
         static_cast<std::uint64_t>(first + pass.offset), pass.count, grad_scale());
-    const auto part = static_cast<std::size_t>(
-        config_.batch.layout ? pass.offset / lane_size : parts_.group.rank());
+    const auto part = static_cast<std::size_t>(config_.batch.layout ? pass.offset / lane_size
+                                                                    : parts_.group.rank());
     sums[part * kSlots] += done.loss;
     sums[part * kSlots + 1] += static_cast<double>(done.correct);
     if (config_.batch.layout && pass.ends_lane && !is_last) parts_.reducer.end_lane();
@@ -94,8 +94,8 @@ TrainLoop::Sums TrainLoop::compute_gradients(std::int64_t step, bool stop_asked,
 }
 
 StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
-  const auto predictions = static_cast<double>(config_.batch.global_batch *
-                                               parts_.objective.predictions_per_item());
+  const auto predictions =
+      static_cast<double>(config_.batch.global_batch * parts_.objective.predictions_per_item());
   const double scale = parts_.scaler.scale();
   StepOutcome outcome;
   outcome.row.learning_rate = schedule_.at(step);
@@ -123,16 +123,16 @@ void TrainLoop::give_up(std::int64_t step) const {
     if (!parameters.gradient(p).isfinite().all().item<bool>()) name = parameters.spec(p).name;
   }
   const std::int64_t first = step * config_.batch.global_batch;
-  const Report report{"E703",
-                      ExitCode::numeric,
-                      "the gradient of step " + std::to_string(step + 1) +
-                          " is infinite or NaN, also when computed again",
-                      {"  first tensor: " + name,
-                       "  items " + std::to_string(first) + " to " +
-                           std::to_string(first + config_.batch.global_batch - 1) +
-                           " of the training; the weights were not changed"},
-                      "train.learning_rate=" + std::to_string(schedule_.peak / 3.0) +
-                          ", or train.max_grad_norm=1.0"};
+  const Report report{
+      "E703",
+      ExitCode::numeric,
+      "the gradient of step " + std::to_string(step + 1) +
+          " is infinite or NaN, also when computed again",
+      {"  first tensor: " + name, "  items " + std::to_string(first) + " to " +
+                                      std::to_string(first + config_.batch.global_batch - 1) +
+                                      " of the training; the weights were not changed"},
+      "train.learning_rate=" + std::to_string(schedule_.peak / 3.0) +
+          ", or train.max_grad_norm=1.0"};
   cluster::run_together(parts_.group, [&] { throw Failure(report); });
   throw Failure(report);
 }

@@ -40,9 +40,9 @@ TEST_F(ChunkPhaseTest, EachChunkIsWorkedOnOnceOverAllRanks) {
   store::ChunkJournal journal(folder_, world_, 0);
   std::int64_t samples = 0;
 
-  const bool complete = run_chunks(phase_, world_, journal,
-                                   {payload_of, [] { return false; },
-                                    [&](std::int64_t count) { samples += count; }});
+  const bool complete =
+      run_chunks(phase_, world_, journal,
+                 {payload_of, [] { return false; }, [&](std::int64_t count) { samples += count; }});
 
   EXPECT_TRUE(complete);
   EXPECT_EQ(world_.all_reduce(samples), 21);
@@ -53,15 +53,14 @@ TEST_F(ChunkPhaseTest, AStopLeavesTheRestForTheNextAttempt) {
   int mine = 0;
   {
     store::ChunkJournal journal(folder_, world_, 0);
-    EXPECT_FALSE(run_chunks(phase_, world_, journal,
-                            {payload_of, [&] { return mine == 1; },
-                             [&](std::int64_t) { ++mine; }}));
+    EXPECT_FALSE(
+        run_chunks(phase_, world_, journal,
+                   {payload_of, [&] { return mine == 1; }, [&](std::int64_t) { ++mine; }}));
   }
   store::ChunkJournal journal(folder_, world_, 1);
   std::int64_t again = 0;
   EXPECT_TRUE(run_chunks(phase_, world_, journal,
-                         {payload_of, [] { return false; },
-                          [&](std::int64_t) { ++again; }}));
+                         {payload_of, [] { return false; }, [&](std::int64_t) { ++again; }}));
   EXPECT_EQ(world_.all_reduce(again), 11 - world_.all_reduce(std::int64_t{mine}));
 }
 

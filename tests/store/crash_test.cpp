@@ -126,7 +126,7 @@ TEST_F(CrashTest, KillAtLaterArrivalsUntilThereAreNone) {
 
   for (const std::string place : {"ledger.write", "results.write"}) {
     bool is_over = false;
-    for (int arrival = 2; arrival < 200 && !is_over; arrival = arrival * 3) {
+    for (int arrival = 3; arrival < 400 && !is_over; arrival = arrival * 5) {
       const fs::path output = folder_ / (place + std::to_string(arrival));
       const int ended = run(output, 1, place + ":" + std::to_string(arrival) + ":kill").exit;
       is_over = ended == 0;
@@ -272,7 +272,7 @@ void damage_a_tail(const fs::path& output, std::mt19937& random) {
 
 TEST_F(CrashTest, RandomKillsWithChangingRankCounts) {
   const char* wanted = std::getenv("MGPU_CRASH_SECONDS");
-  const double seconds = wanted == nullptr ? 6.0 : std::atof(wanted);
+  const double seconds = wanted == nullptr ? 4.0 : std::atof(wanted);
   const std::string expected = golden();
   std::mt19937 random(4);
   const auto begun = std::chrono::steady_clock::now();

@@ -150,7 +150,8 @@ TEST_F(SealTest, PandasReadsItInThreeLines) {
     const fs::path script = folder_.path() / "read.py";
     std::ofstream(script) << R"(import h5py, pandas as pd, sys
 f = h5py.File(sys.argv[1])
-df = pd.DataFrame({k: d.asstr()[:] if d.dtype.kind == "O" else d[:] for k, d in f["samples"].items()})
+df = pd.DataFrame({k: d.asstr()[:] if d.dtype.kind == "O" else d[:]
+                   for k, d in f["samples"].items()})
 assert list(df) == ["id", "score", "length", "small", "output"], list(df)
 assert df.shape == (100, 5) and df.id[99] == 99 and df.output[7] == "text 7" and df.score[3] == 0.5
 assert f.attrs["status"] == "complete" and f["samples"].attrs["encoding-type"] == "dataframe"

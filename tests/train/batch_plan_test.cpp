@@ -54,10 +54,10 @@ TEST(BatchPlanTest, AccumulationCutsTheShare) {
 }
 
 TEST(BatchPlanTest, RefusesWhatCannotBeShared) {
-  EXPECT_THROW(plan_passes({32, 0, 6, 1, true}, 0, 1), Failure);   // no power of two
-  EXPECT_THROW(plan_passes({30, 0, 4, 1, true}, 0, 1), Failure);   // uneven lanes
-  EXPECT_THROW(plan_passes({32, 0, 4, 1, true}, 0, 3), Failure);   // 3 ranks, 4 lanes
-  EXPECT_THROW(plan_passes({2, 0, 1, 1, false}, 0, 3), Failure);   // idle rank
+  EXPECT_THROW(plan_passes({32, 0, 6, 1, true}, 0, 1), Failure);  // no power of two
+  EXPECT_THROW(plan_passes({30, 0, 4, 1, true}, 0, 1), Failure);  // uneven lanes
+  EXPECT_THROW(plan_passes({32, 0, 4, 1, true}, 0, 3), Failure);  // 3 ranks, 4 lanes
+  EXPECT_THROW(plan_passes({2, 0, 1, 1, false}, 0, 3), Failure);  // idle rank
 }
 
 }  // namespace

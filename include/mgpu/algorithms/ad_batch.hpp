@@ -34,7 +34,7 @@ public:
 
   data::TransitionBatch batch();
   model::TransitionTokens to_model(Device device) const;
-  at::Tensor targets(Device device) const;             // [B] int64
+  at::Tensor targets(Device device) const;                  // [B] int64
   const at::Tensor& features() const { return features_; }  // [B, L - 1, F] float32, host
   const at::Tensor& queries() const { return query_; }      // [B] int32, host
 

@@ -4,9 +4,29 @@
 
 #include <mgpu/app/cli.hpp>
 #include <mgpu/app/load_config.hpp>
+#include <mgpu/cluster/group.hpp>
 
 namespace mgpu::app {
+
+/// --plan: who does what, will it fit, how long. Works without MPI, GPU and driver. Under mpirun
+/// only the first rank prints.
+///
+/// Errors: those of load_config() and of the rules between keys.
 ExitCode print_plan(const Options& options, const FileProvider& files, std::ostream& out);
+
+/// --check: one line for each thing that a run needs, as it is found. Without a configuration
+/// it looks at the installation. Rank 0 prints.
+///
+/// Returns the exit code of the first check that failed; warnings and skipped checks are none.
+/// Ranks:  collective over `world`; the same code on every rank.
 ExitCode run_checks(const cluster::Group& world, const Options& options, std::ostream& out);
+
+/// --merge DIR: makes the result file of an unfinished run, of what is there. The run may be
+/// resumed afterwards. A finished run is left alone.
+///
+/// Ranks:  collective over `world`; rank 0 prints to stdout.
+/// Errors: E609 (exit 66, not a run directory), E603 (exit 66, it has no configuration), E607
+///         (exit 81, the run is at work), and those of merge_train_job(); on all ranks.
 ExitCode merge_run(const cluster::Group& world, const Options& options);
+
 }  // namespace mgpu::app

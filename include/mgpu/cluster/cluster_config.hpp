@@ -12,6 +12,7 @@ namespace mgpu::cluster {
 /// The keys devices.* and comm.*.
 struct ClusterConfig {
   std::optional<std::vector<int>> gpus;  // of each node, ordinals among the visible; none: all
+  std::optional<int> world;              // ranks that --plan is for; none: those launched
   int gpus_per_model = 1;                // ranks that share one copy of the model
   std::optional<Backend> backend;        // none: chosen by what the ranks see
   int threads = 1;                       // compute threads of a rank

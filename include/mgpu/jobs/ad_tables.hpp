@@ -26,8 +26,7 @@ std::vector<std::byte> history_rows(const data::Environment& environment,
 
 /// What is taken from the agent in a part of the evaluation.
 enum class Control : std::uint8_t { none, hide_rewards, clear_context };
-inline constexpr std::array kControls{Control::none, Control::hide_rewards,
-                                      Control::clear_context};
+inline constexpr std::array kControls{Control::none, Control::hide_rewards, Control::clear_context};
 std::string_view name_of(Control control);
 
 /// The runs of an evaluation, by global id: for each control, each test task, each run.
@@ -47,8 +46,8 @@ struct EvaluationGrid {
 store::TableSpec sample_table(const data::Environment& environment, const EvaluationGrid& grid);
 
 /// The journal payload of the runs of one chunk.
-std::vector<std::byte> sample_rows(const data::Environment& environment,
-                                   const EvaluationGrid& grid, const schedule::Chunk& chunk,
+std::vector<std::byte> sample_rows(const data::Environment& environment, const EvaluationGrid& grid,
+                                   const schedule::Chunk& chunk,
                                    std::span<const algorithms::RolloutRecord> records,
                                    const store::TableSpec& spec);
 

@@ -44,12 +44,12 @@ struct RunContext {
 /// the report of it.
 struct JobOutcome {
   ExitCode exit = ExitCode::done;
-  std::int64_t done = 0;   // steps
-  std::int64_t total = 0;  //
-  std::int64_t steps_here = 0;          // of this attempt
-  std::int64_t samples_per_step = 0;    //
-  std::string result;                   // one line
-  std::vector<report::Result> results;  // numbers
+  std::int64_t done = 0;                                     // steps
+  std::int64_t total = 0;                                    //
+  std::int64_t steps_here = 0;                               // of this attempt
+  std::int64_t samples_per_step = 0;                         //
+  std::string result;                                        // one line
+  std::vector<report::Result> results;                       // numbers
   std::vector<std::pair<std::string, std::string>> remarks;  // phase, what it did
   report::TrainPictures pictures;
 };

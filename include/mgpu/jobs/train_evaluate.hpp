@@ -38,6 +38,11 @@ struct FinalEvaluation {
   std::uint32_t phase = 0;  // in the journal: belongs to these weights
 };
 
+/// The final evaluation of these weights.
+FinalEvaluation final_evaluation(const model::AdTransformer& model,
+                                 const data::Environment& environment,
+                                 const EvaluateConfig& config);
+
 /// Plays it in journaled chunks. Nothing when a stop was asked for before it was complete.
 ///
 /// Ranks:  collective over the world.

@@ -1,12 +1,19 @@
 #pragma once
 
 #include <mgpu/data/history.hpp>
+#include <mgpu/jobs/seal_place.hpp>
 #include <mgpu/jobs/train_evaluate.hpp>
 #include <mgpu/jobs/train_state.hpp>
+#include <mgpu/store/seal.hpp>
 
 namespace mgpu::jobs {
 
-/// Writes results.h5: /run, /metrics/train, /metrics/eval, /samples; then reads the samples back.
+/// What results.h5 of a run is made of: /run, /metrics/train, /metrics/eval, /samples.
+store::SealRequest results_request(const SealPlace& place, const data::Environment& environment,
+                                   const FinalEvaluation& evaluation, const TrainCurves& curves,
+                                   std::int64_t steps);
+
+/// Writes results.h5, then reads the samples back.
 ///
 /// Ranks:  collective over the world. Errors: those of seal() and read_table().
 EvaluationResult seal_results(RunContext& run, const data::Environment& environment,

@@ -43,8 +43,8 @@ private:
 class TrainState {
 public:
   /// The references have to outlive this.
-  TrainState(model::ParameterArena& parameters, train::Adamw& optimizer,
-             train::LossScaler& scaler, TrainCurves& curves);
+  TrainState(model::ParameterArena& parameters, train::Adamw& optimizer, train::LossScaler& scaler,
+             TrainCurves& curves);
 
   std::int64_t steps_done = 0;
   double best_return = -1.0;  // mean over episodes; -1: not evaluated yet
@@ -68,7 +68,7 @@ private:
   at::Tensor weights_;        // [elements] float32, host: the arena itself on the CPU backend
   at::Tensor first_moment_;   //
   at::Tensor second_moment_;  //
-  std::vector<store::NamedTensor> model_tensors_;    // views into weights_
+  std::vector<store::NamedTensor> model_tensors_;  // views into weights_
   std::vector<store::NamedTensor> trainer_tensors_;
 };
 

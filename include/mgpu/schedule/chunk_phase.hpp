@@ -21,9 +21,9 @@ struct Chunk {
 
 /// One loop over the chunks of a data set.
 struct ChunkPhase {
-  std::string name;            // "histories", for messages
-  std::uint32_t id = 0;        // in the journal
-  std::int64_t samples = 0;    //
+  std::string name;          // "histories", for messages
+  std::uint32_t id = 0;      // in the journal
+  std::int64_t samples = 0;  //
   std::int64_t chunk_rows = 32;
 };
 
@@ -52,7 +52,7 @@ std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int
 /// Ranks:  collective over `group`.
 /// Errors: the failure of the lowest failing rank on all ranks, one chunk later at most; what
 ///         the journal had synced before stays.
-bool run_chunks(const ChunkPhase& phase, const cluster::Group& group,
-                store::ChunkJournal& journal, const ChunkHooks& hooks);
+bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
+                const ChunkHooks& hooks);
 
 }  // namespace mgpu::schedule

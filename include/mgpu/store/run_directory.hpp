@@ -68,6 +68,12 @@ private:
   std::optional<RunLock> lock_;  // rank 0
 };
 
+/// Whether the run came to its end, so that nobody resumes it. Local.
+///
+/// Errors: Failure E609 (exit 66, not a run directory); E604, E605 when its run.json cannot be
+///         understood.
+bool is_finished_run(const std::filesystem::path& run_directory);
+
 /// Errors: Failure E602 with bytes needed and free when the folder's file system has less.
 void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes);
 

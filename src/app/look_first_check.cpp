@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include <mgpu/app/look_first.hpp>
+#include <mgpu/app/program_keys.hpp>
+#include <mgpu/jobs/train_histories.hpp>
+#include <mgpu/jobs/train_job.hpp>
+#include <mgpu/jobs/train_settings.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/store/store_config.hpp>
+
+#include "check_folder.hpp"
+#include "check_list.hpp"
+#include "check_probes.hpp"
+#include "look_machine.hpp"
+
+namespace mgpu::app {
+namespace {
+
+using report::Verdict;
+
+/// The options, with the one key that has no default: the installation has no job of its own.
+Options with_job(Options options) {
+  const bool has_job = !options.config.empty() ||
+                       std::any_of(options.overrides.begin(), options.overrides.end(),
+                                   [](const Override& given) { return given.key == "job"; });
+  if (!has_job) options.overrides.push_back({"job", "train", "--check", "job=train", 5});
+  return options;
+}
+
+/// One --check, line by line. A check that others need keeps what it found.
+class RunChecks {
+public:
+  RunChecks(const cluster::Group& world, const Options& options, std::ostream& out)
+      : world_(world),
+        options_(with_job(options)),
+        has_config_(!options.config.empty()),
+        list_(world, options, out) {}
+
+  ExitCode run() {
+    if (!check_config()) return list_.finish();
+    if (has_config_) check_data();
+    check_output();
+    check_ranks();
+    if (has_config_) check_memory();
+    check_all_reduce();
+    check_store();
+    return list_.finish();
+  }
+
+private:
+  bool check_config() {
+    const auto check = [&] {
+      config_.emplace(load_config(options_, program_keys(), FileProvider::shared(world_)));
+      const std::array<std::function<void()>, 3> rules = {
+          [&] { cluster_ = cluster::read_cluster_config(*config_); },
+          [&] { store_ = store::read_store_config(*config_); },
+          [&] { jobs::check_train_job(*config_, has_config_ ? world_.size() : 1); }};
+      check_together(rules);
+      return Finding{config_detail()};
+    };
+    return list_.run("config", has_config_ ? options_.config : "none: the installation", check);
+  }
+
+  std::string config_detail() const {
+    if (!has_config_) return "";
+    const auto& keys = config_->table().keys();
+    const auto given = std::count_if(
+        keys.begin(), keys.end(), [&](const KeySpec& key) { return config_->is_given(key.name); });
+    return std::to_string(given) + " keys, " + std::to_string(config_->not_default().size()) +
+           " not default";
+  }
+
+  void check_data() {
+    const jobs::TrainSettings settings = jobs::read_train_settings(*config_);
+    if (settings.data.path.empty()) return;
+    list_.run("files", settings.data.path, [&] {
+      const auto environment =
+          data::make_environment(settings.data.env, settings.data.env_split_seed);
+      const data::HistorySet histories =
+          jobs::read_histories(world_, settings.data.path, *environment);
+      cluster::run_together(world_, [&] { settings.window_rules(histories.shape()); });
+      return Finding{report::grouped(static_cast<std::int64_t>(histories.size())) +
+                     " histories of " + std::to_string(histories.shape().episodes) + " episodes"};
+    });
+  }
+
+  void check_output() {
+    list_.run("files", store_.output_folder.string(), [&] {
+      folder_ = std::make_unique<CheckFolder>(world_, store_.output_folder);
+      const std::uint64_t needed = has_config_ ? jobs::train_disk_bytes(*config_) : 0;
+      cluster::run_together(world_, [&] {
+        if (world_.rank() == 0) store::require_free_space(store_.output_folder, needed);
+      });
+      std::string detail = report::bytes_text(free_bytes(store_.output_folder)) + " free";
+      if (needed > 0) detail += ", at most " + report::bytes_text(needed) + " needed";
+      return Finding{"writable, " + detail};
+    });
+  }
+
+  void check_ranks() {
+    const std::string what =
+        std::to_string(world_.size()) + (world_.size() == 1 ? " rank" : " ranks");
+    const bool found = list_.run("ranks", what, [&] {
+      topology_ = std::make_unique<cluster::Topology>(world_, cluster_.gpus_per_model);
+      choice_ = cluster::choose_device(*topology_, cluster_);
+      return judge_ranks();
+    });
+    if (!found) choice_.reset();
+    list_.run("gpu", "device of rank 0", [&] { return judge_device(); });
+  }
+
+  /// The most ranks that a node has.
+  int ranks_per_node() const {
+    return world_.all_reduce(std::int32_t{topology_->node().size()}, cluster::ReduceOp::max);
+  }
+
+  Finding judge_ranks() const {
+    const int nodes = topology_->num_nodes();
+    const std::string text = std::to_string(nodes) + (nodes == 1 ? " node, " : " nodes, ") +
+                             std::string(cluster::name_of(choice_->plan.backend)) + ": " +
+                             choice_->plan.note;
+    const int wanted = ranks_per_node() * cluster_.threads;
+    const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+    if (cores == 0 || wanted <= cores) return {text};
+    return {std::to_string(wanted) + " compute threads on " + std::to_string(cores) +
+                " cores wait for each other; " + text,
+            Verdict::warn};
+  }
+
+  Finding judge_device() const {
+    if (!choice_) return {"no devices were chosen", Verdict::skip};
+    if (choice_->device.kind == DeviceKind::cpu) return {choice_->plan.note, Verdict::skip};
+    return {choice_->gpu.name + ", " + report::bytes_text(choice_->gpu.memory_bytes)};
+  }
+
+  void check_memory() {
+    list_.run("memory", "plan against the machine", [&] {
+      jobs::PlanMachine machine = look_at_host(store_.output_folder);
+      machine.ranks = world_.size();
+      machine.ranks_per_node = topology_ ? ranks_per_node() : world_.size();
+      if (choice_ && choice_->device.kind == DeviceKind::cuda) {
+        machine.device = DeviceKind::cuda;
+        machine.gpu_name = choice_->gpu.name;
+        machine.gpu_bytes = choice_->gpu.memory_bytes;
+      }
+      Finding finding;
+      cluster::run_together(world_, [&] { finding = judge(jobs::plan_train(*config_, machine)); });
+      return finding;
+    });
+  }
+
+  /// The fullest memory of the plan; a disk that is too small has failed before.
+  Finding judge(const report::Plan& plan) const {
+    Finding finding{"no sizes known", Verdict::warn};
+    double fullest = -1.0;
+    for (const report::Plan::Limit& limit : plan.limits) {
+      if (limit.key == "run.output" || limit.used <= fullest) continue;
+      fullest = limit.used;
+      finding = {limit.what + ": " + limit.detail};
+      if (limit.used > 1.0 - cluster_.memory_margin) finding.verdict = Verdict::warn;
+      if (limit.used <= 1.0) continue;
+      throw Failure({"E301",
+                     ExitCode::out_of_memory,
+                     "the plan does not fit: " + limit.what + ", " + limit.detail,
+                     {},
+                     "smaller " + limit.key + "; --plan shows what needs how much"});
+    }
+    return finding;
+  }
+
+  void check_all_reduce() {
+    const std::string area =
+        choice_ ? std::string(cluster::name_of(choice_->plan.backend)) : "comm";
+    list_.run(area, "allreduce 16 MiB", [&]() -> Finding {
+      if (!choice_) return {"no devices were chosen", Verdict::skip};
+      if (world_.size() == 1) return {"one rank", Verdict::skip};
+      constexpr double kPatience = 30.0;  // seconds: what hangs longer than this is broken
+      return probe_all_reduce(*topology_, *choice_, std::min(cluster_.timeout_s, kPatience));
+    });
+  }
+
+  void check_store() {
+    const auto in_folder =
+        [&](Finding (*probe)(const cluster::Group&, const std::filesystem::path&)) {
+          if (!folder_) return Finding{"no folder to write to", Verdict::skip};
+          return probe(world_, folder_->path());
+        };
+    list_.run("mpi", "gather, parallel HDF5 write and read back",
+              [&] { return in_folder(probe_files); });
+    list_.run("restart", "save, load, same bits", [&] { return in_folder(probe_restart); });
+  }
+
+  const cluster::Group& world_;
+  Options options_;
+  bool has_config_;
+  CheckList list_;
+  std::optional<Config> config_;
+  cluster::ClusterConfig cluster_;
+  store::StoreConfig store_;
+  std::unique_ptr<CheckFolder> folder_;
+  std::unique_ptr<cluster::Topology> topology_;
+  std::optional<cluster::DeviceChoice> choice_;
+};
+
+}  // namespace
+
+ExitCode run_checks(const cluster::Group& world, const Options& options, std::ostream& out) {
+  return RunChecks(world, options, out).run();
+}
+
+}  // namespace mgpu::app

@@ -1,0 +1,79 @@
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include <mgpu/app/look_first.hpp>
+#include <mgpu/app/program_keys.hpp>
+#include <mgpu/jobs/merge_train.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/store/store_config.hpp>
+
+namespace mgpu::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_finished(const cluster::Group& world, const fs::path& folder) {
+  bool finished = false;
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0) finished = store::is_finished_run(folder);
+  });
+  return world.all_reduce(std::int32_t{finished ? 1 : 0}, cluster::ReduceOp::max) == 1;
+}
+
+Config config_of(const cluster::Group& world, const fs::path& folder) {
+  Options options;
+  options.config = (folder / "repro" / "config.resolved.yaml").string();
+  return load_config(options, program_keys(), FileProvider::shared(world));
+}
+
+store::RunRequest request_of(const Config& config, const fs::path& folder) {
+  store::RunRequest request;
+  request.output = folder;  // no folder of runs: `latest` stays where it points
+  request.resume = folder.string();
+  request.job = config.text("job");
+  request.identity = config.identity();
+  request.keys = store::identity_keys(config);
+  request.command = {"mgpu_spmd", "--merge", folder.string()};
+  return request;
+}
+
+std::string merge_text(const jobs::MergedRun& merged, const fs::path& results) {
+  bool is_complete = true;
+  std::string parts;
+  for (const jobs::MergedPart& part : merged.parts) {
+    is_complete = is_complete && part.present == part.planned;
+    parts += "  " + report::pad_right(part.what, 12) + report::grouped(part.present) + " of " +
+             report::grouped(part.planned) + " " + part.unit + "\n";
+  }
+  std::string text;
+  for (const std::string& warning : merged.warnings)
+    text += warning + "\n";
+  text += "merged " + results.string() + (is_complete ? "\n" : ": partial\n") + parts;
+  return text + "  the run can still go on: --resume=" + results.parent_path().string() + "\n";
+}
+
+}  // namespace
+
+ExitCode merge_run(const cluster::Group& world, const Options& options) {
+  const fs::path folder = options.detail;
+  if (is_finished(world, folder)) {
+    if (world.rank() == 0) {
+      std::cout << folder.string() << " is finished: there is nothing to merge\n";
+    }
+    return ExitCode::done;
+  }
+  const Config config = config_of(world, folder);
+  store::StoreConfig store;
+  cluster::run_together(world, [&] { store = store::read_store_config(config); });
+  store::RunDirectory directory(world, request_of(config, folder));
+  const store::ChunkJournal journal(directory.path(), world, directory.attempt(), store.sync_s);
+  const jobs::MergedRun merged = jobs::merge_train_job(world, {config, store, directory}, journal);
+  directory.finish(world, ExitCode::stopped);  // this attempt is over, the run is not
+  if (world.rank() == 0) {
+    std::cout << merge_text(merged, directory.path() / store.result_file) << std::flush;
+  }
+  return ExitCode::done;
+}
+
+}  // namespace mgpu::app

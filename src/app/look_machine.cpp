@@ -1,0 +1,94 @@
+#include "look_machine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+
+#include <unistd.h>
+
+namespace mgpu::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+int number_of(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  const int number = text == nullptr ? 0 : std::atoi(text);
+  return number > 0 ? number : otherwise;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+/// A word of a file as a number; 0 for anything else, such as "max".
+std::uint64_t number_in(const char* path, int word) {
+  std::ifstream file(path);
+  std::string text;
+  for (int i = 0; i <= word; ++i)
+    file >> text;
+  return file ? std::strtoull(text.c_str(), nullptr, 10) : 0;
+}
+
+std::uint64_t page_bytes() {
+  return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::uint64_t host_memory() {
+  const std::uint64_t installed =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
+  const std::uint64_t limit = number_in("/sys/fs/cgroup/memory.max", 0);
+  return limit == 0 ? installed : std::min(installed, limit);
+}
+
+void use_gpus(const cluster::ClusterConfig& cluster, jobs::PlanMachine& machine) {
+  const std::vector<cluster::GpuInfo> gpus = cluster::visible_gpus().gpus;
+  if (gpus.empty() && !cluster.gpus && cluster.backend != cluster::Backend::nccl) return;
+  machine.device = DeviceKind::cuda;
+  machine.gpu_name = gpus.empty() ? "GPUs that are not here" : gpus.front().name;
+  if (!gpus.empty()) machine.gpu_bytes = gpus.front().memory_bytes;
+  const std::size_t each = cluster.gpus ? cluster.gpus->size() : gpus.size();
+  if (each > 0) machine.ranks_per_node = static_cast<int>(each);
+}
+
+}  // namespace
+
+fs::path existing_folder(const fs::path& folder) {
+  fs::path existing = fs::absolute(folder).lexically_normal();
+  std::error_code ignored;
+  while (!fs::exists(existing, ignored) && existing.has_relative_path())
+    existing = existing.parent_path();
+  return existing;
+}
+
+std::uint64_t free_bytes(const fs::path& folder) {
+  std::error_code error;
+  const fs::space_info space = fs::space(existing_folder(folder), error);
+  return error ? 0 : space.available;
+}
+
+jobs::PlanMachine look_at_host(const fs::path& output) {
+  jobs::PlanMachine machine;
+  machine.name = host_name();
+  machine.host_bytes = host_memory();
+  machine.program_bytes = number_in("/proc/self/statm", 1) * page_bytes();
+  machine.disk_bytes = free_bytes(output);
+  return machine;
+}
+
+jobs::PlanMachine look_at_machine(const cluster::ClusterConfig& cluster, const fs::path& output) {
+  jobs::PlanMachine machine = look_at_host(output);
+  machine.ranks = cluster.world.value_or(number_of("OMPI_COMM_WORLD_SIZE", 1));
+  machine.ranks_per_node = machine.ranks;
+  if (cluster.backend != cluster::Backend::mpi) use_gpus(cluster, machine);
+  if (!cluster.world) {
+    machine.ranks_per_node = number_of("OMPI_COMM_WORLD_LOCAL_SIZE", machine.ranks_per_node);
+  }
+  machine.ranks_per_node = std::min(machine.ranks_per_node, machine.ranks);
+  return machine;
+}
+
+}  // namespace mgpu::app

@@ -1,0 +1,27 @@
+#include <mgpu/jobs/train_settings.hpp>
+
+namespace mgpu::jobs {
+
+std::int64_t TrainSettings::planned_evaluations() const {
+  return train.eval_every == 0 ? 0 : optimizer.schedule.max_steps / train.eval_every;
+}
+
+data::WindowRules TrainSettings::window_rules(const data::HistoryShape& histories) const {
+  const data::TokenKind kind =
+      model.tokens == model::TokenKind::step ? data::TokenKind::step : data::TokenKind::transition;
+  return data::make_window_rules(kind, static_cast<int>(model.n_transit), histories);
+}
+
+TrainSettings read_train_settings(const Config& config) {
+  TrainSettings settings{data::read_data_config(config),
+                         model::read_ad_transformer_config(config),
+                         train::read_train_config(config),
+                         train::read_optimizer_config(config),
+                         read_evaluate_config(config),
+                         store::read_checkpoint_config(config),
+                         static_cast<std::uint64_t>(config.integer("run.seed"))};
+  settings.model.compute = settings.optimizer.mixed_precision;
+  return settings;
+}
+
+}  // namespace mgpu::jobs

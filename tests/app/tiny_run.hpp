@@ -1,0 +1,120 @@
+// A run of job train that takes a moment, and that can be stopped at a step: what the tests of
+// --merge work on.
+#pragma once
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <variant>
+
+#include <mgpu/app/load_config.hpp>
+#include <mgpu/app/program_keys.hpp>
+#include <mgpu/jobs/train_job.hpp>
+#include <mgpu/store/repro.hpp>
+
+namespace mgpu::app::test {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTinyConfig =
+    "schema: 1\n"
+    "job: train\n"
+    "run: {name: tiny, deterministic: layout, chunk_size: 8}\n"
+    "model: {tf_n_embd: 16, tf_n_layer: 1, tf_n_head: 2, tf_n_inner: 16, n_transit: 40}\n"
+    "data: {streams: 1, episodes: 2}\n"
+    "train: {max_steps: 4, global_batch_size: 8, lanes: 4, warmup_steps: 0, eval_every: 2}\n"
+    "evaluate: {runs: 1, episodes: 2}\n"
+    "checkpoint: {every: 2}\n"
+    "devices: {backend: mpi}\n";
+
+/// A folder that all ranks know and that is gone afterwards.
+class SharedFolder {
+public:
+  explicit SharedFolder(const cluster::Group& group) : group_(group) {
+    std::string name = (fs::temp_directory_path() / "mgpu_look_XXXXXX").string();
+    if (group.rank() == 0 && ::mkdtemp(name.data()) == nullptr) name.clear();
+    path_ = group.broadcast(name, 0);
+  }
+  ~SharedFolder() {
+    MPI_Barrier(group_.raw());
+    std::error_code ignored;
+    if (group_.rank() == 0) fs::remove_all(path_, ignored);
+  }
+  SharedFolder(const SharedFolder&) = delete;
+  SharedFolder& operator=(const SharedFolder&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+  /// The path of a new file. Ranks: collective.
+  std::string write(const std::string& name, const std::string& text) const {
+    if (group_.rank() == 0) std::ofstream(path_ / name) << text;
+    group_.barrier();
+    return (path_ / name).string();
+  }
+
+private:
+  const cluster::Group& group_;
+  fs::path path_;
+};
+
+/// Asks for a soft stop when the given step is done; -1: never.
+class StopAtStep final : public EventSink, public ScalarSink {
+public:
+  explicit StopAtStep(std::int64_t step) : step_(step) {}
+  void event(const Event& event) override {
+    if (event.word != "train") return;
+    if (std::get<std::int64_t>(event.fields.front().second) == step_) std::raise(SIGUSR1);
+  }
+  void scalar(std::string_view, std::int64_t, double) override {}
+
+private:
+  std::int64_t step_;
+};
+
+/// Runs or resumes the tiny job below `output` until `stop_at` steps are done; 0: it stops
+/// before its first history. Returns the run directory.
+inline fs::path run_tiny(const cluster::Group& world, const SharedFolder& output,
+                         const std::string& resume, std::int64_t stop_at) {
+  Options options;
+  options.config = output.write("tiny.yaml", kTinyConfig);
+  options.overrides = {{"run.output", (output.path() / "outputs").string()},
+                       {"run.resume", resume}};
+  const Config config = load_config(options, program_keys(), FileProvider::shared(world));
+  const auto cluster = cluster::read_cluster_config(config);
+  const auto store = store::read_store_config(config);
+  const cluster::Topology topology(world, 1);
+  const auto communicator = cluster::make_communicator(world, cluster::Backend::mpi, Device{});
+  store::RunRequest request;
+  request.output = store.output_folder;
+  request.name = store.run_name;
+  request.resume = store.resume;
+  request.job = "train";
+  request.identity = config.identity();
+  request.keys = store::identity_keys(config);
+  store::RunDirectory directory(world, request);
+  store::write_repro(world, directory.path(), {config.resolved_yaml(), {}, {}, {}}, {});
+  store::ChunkJournal journal(directory.path(), world, directory.attempt());
+  SoftStop stop{SoftStop::Options{}};
+  if (stop_at == 0) std::raise(SIGUSR1);
+  PhaseClock clock;
+  StopAtStep sink(stop_at);
+  jobs::RunContext context{config,
+                           cluster,
+                           store,
+                           topology,
+                           *communicator,
+                           Device{},
+                           directory,
+                           journal,
+                           stop,
+                           clock,
+                           sink,
+                           sink,
+                           [](const report::Facts&) {}};
+  const jobs::JobOutcome outcome = jobs::run_train_job(context);
+  directory.finish(world, outcome.exit);
+  return directory.path();
+}
+
+}  // namespace mgpu::app::test

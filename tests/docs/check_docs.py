@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""check_docs.py PROGRAM [--write]: do README.md, src/README.md and conf/ say what PROGRAM says?
+
+--write brings the generated parts up to date: the key reference in README.md and
+conf/full.yaml. Without it nothing is written, and the exit code is 1 when a check failed.
+"""
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+README = TOP / "README.md"
+FULL = TOP / "conf/full.yaml"
+BEGIN, END = "<!-- keys: begin -->\n", "<!-- keys: end -->\n"
+REGENERATE = "regenerate it with: tests/docs/check_docs.py ./mgpu_spmd --write"
+LOOKS = ("--check", "--plan", "--explain", "--print-config", "--env")  # run no job
+program = pathlib.Path()
+
+
+def ask(*arguments):
+    """What the program prints; it starts no run for these arguments."""
+    return subprocess.run([program, *arguments], cwd=TOP, capture_output=True, text=True,
+                          timeout=60, check=False)
+
+
+def printed(*arguments):
+    answer = ask(*arguments)
+    if answer.returncode != 0:
+        raise AssertionError(f"{arguments}: exit {answer.returncode}\n{answer.stderr}")
+    return answer.stdout
+
+
+def key_names(node, prefix=""):
+    for name, value in node.items():
+        if isinstance(value, dict):
+            yield from key_names(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name
+
+
+def split_readme():
+    """README.md before, inside and after the markers of the key reference."""
+    before, rest = README.read_text().split(BEGIN)
+    inside, after = rest.split(END)
+    return before, inside, after
+
+
+def hand_written():
+    before, _, after = split_readme()
+    return before + after + (TOP / "src/README.md").read_text()
+
+
+def commands(text):
+    """The words of each command in the fenced blocks that show some."""
+    for block in re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if words:
+                yield words
+
+
+def program_arguments(words):
+    """What the program gets of a command that starts it; None for another command."""
+    if words[0] == "launch/run.sh":
+        rest = words[1:]
+        return rest[2:] if rest[:1] == ["-np"] else rest
+    if words[0] == "sbatch":
+        script = next(i for i, word in enumerate(words) if word.endswith(".sbatch"))
+        return words[script + 1:]
+    if "./mgpu_spmd" in words:
+        return words[words.index("./mgpu_spmd") + 1:]
+    return None
+
+
+class Docs(unittest.TestCase):
+    maxDiff = None
+
+    def test_key_reference_is_the_programs(self):
+        self.assertEqual(split_readme()[1], printed("--print-config=markdown"), REGENERATE)
+
+    def test_full_config_is_the_programs(self):
+        self.assertEqual(FULL.read_text(), printed("--print-config=full"), REGENERATE)
+
+    def test_every_config_is_accepted(self):
+        configs = sorted((TOP / "conf").glob("*.yaml"))
+        self.assertGreaterEqual(len(configs), 4)
+        for config in configs:
+            printed(str(config), "--print-config")
+
+    def test_every_named_key_exists(self):
+        keys = set(key_names(json.loads(printed("job=train", "--print-config=json"))))
+        sections = {key.split(".")[0] for key in keys if "." in key}
+        pattern = rf"`((?:{'|'.join(sections)})\.[a-z_0-9]+)(?:[:=][^`]*)?`"
+        files = {"report.html", "run.log"}
+        named = set(re.findall(pattern, hand_written())) - files
+        self.assertGreater(len(named), 10)
+        self.assertEqual(named - keys, set())
+
+    def test_every_command_is_understood(self):
+        found = [arguments for words in commands(README.read_text())
+                 if (arguments := program_arguments(words)) is not None]
+        self.assertGreater(len(found), 5)
+        for arguments in found:
+            if any(word.startswith(LOOKS) for word in arguments):
+                printed(*arguments)
+                continue
+            has_config = any(word.endswith(".yaml") for word in arguments)
+            default = [] if has_config else ["conf/quickstart.yaml"]
+            printed(*default, *arguments, "--print-config")
+
+    def test_every_named_error_exists(self):
+        for code in set(re.findall(r"\bE[1-9]\d\d\b", hand_written())):
+            self.assertTrue(printed("--explain", code).startswith(code))
+
+    def test_every_named_file_exists(self):
+        named = re.findall(r"[`\s(]((?:conf|launch|slurm|tests|src|include|kernels|cmake)/"
+                           r"[\w./-]*\w)", hand_written())
+        self.assertGreater(len(named), 20)
+        for name in set(named) - {"slurm/site.sh"}:  # the user's own
+            if not re.search(r"/(x|NAME)[._]|_x_", name):  # placeholders
+                self.assertTrue((TOP / name).exists(), name)
+
+    def test_exit_codes_are_those_of_the_program(self):
+        source = (TOP / "include/mgpu/base/error.hpp").read_text()
+        codes = set(re.findall(r"^  \w+ = (\d+),", source, re.M))
+        table = set(re.findall(r"^\| (\d+) \|", split_readme()[0], re.M))
+        self.assertEqual(table, codes)
+
+
+def write():
+    before, _, after = split_readme()
+    README.write_text(before + BEGIN + printed("--print-config=markdown") + END + after)
+    FULL.write_text(printed("--print-config=full"))
+
+
+if __name__ == "__main__":
+    program = pathlib.Path(sys.argv[1]).resolve()
+    if sys.argv[2:] == ["--write"]:
+        write()
+    else:
+        unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,227 @@
+"""The program under test, started as a user starts it, in a folder of its own.
+
+The environment says where things are: MGPU_PROGRAM (the built mgpu_spmd) and MGPU_MPIEXEC.
+All that a job writes, shared memory and mpirun's session included, lies in the test's folder,
+so that killed processes leave nothing behind.
+"""
+import dataclasses
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOP = HERE.parent.parent
+PROGRAM = os.environ.get("MGPU_PROGRAM", str(TOP / "build" / "mgpu_spmd"))
+MPIEXEC = os.environ.get("MGPU_MPIEXEC", "mpirun")
+TINY = HERE / "tiny.yaml"
+DEADLINE_S = 90.0  # of one start; an idle machine needs 2 s
+GOLDEN_FILES = ("histories.h5", "results.h5", "ckpt/last/model.safetensors")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """A job after its end."""
+    code: int  # as a shell gives it: 128 + signal for a killed mpirun
+    out: str
+    err: str
+    seconds: float
+
+
+class Job:
+    """mpirun and its ranks."""
+
+    def __init__(self, command, folder, environment):
+        self._log = tempfile.mkdtemp(prefix="log.", dir=folder)
+        self._out = open(os.path.join(self._log, "out"), "w+b")
+        self._err = open(os.path.join(self._log, "err"), "w+b")
+        self._begin = time.monotonic()
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
+            env=environment, cwd=folder, start_new_session=True)
+        self._ranks = set()
+
+    def ranks(self):
+        """Process ids of the ranks that live now."""
+        alive = [pid for pid in _children(self.process.pid) if _name(pid) == "mgpu_spmd"]
+        self._ranks.update(alive)
+        return alive
+
+    def is_running(self):
+        return self.process.poll() is None
+
+    def wait_until(self, is_reached, deadline_s=DEADLINE_S):
+        """Returns whether is_reached() came true while the job was running."""
+        end = time.monotonic() + deadline_s
+        while self.is_running() and time.monotonic() < end:
+            self.ranks()
+            if is_reached():
+                return True
+            time.sleep(0.01)
+        return False
+
+    def wait(self, deadline_s=DEADLINE_S):
+        """The end of mpirun and of every rank. Kills what is left at the deadline and raises."""
+        try:
+            code = self.process.wait(max(0.0, self._begin + deadline_s - time.monotonic()))
+            self._wait_for_ranks(10.0)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"not ended after {deadline_s:.0f} s\n{self._text()}") from None
+        seconds = time.monotonic() - self._begin
+        out, err = self._read(self._out), self._read(self._err)
+        self._out.close()
+        self._err.close()
+        return Ended(code if code >= 0 else 128 - code, out, err, seconds)
+
+    def _wait_for_ranks(self, deadline_s):
+        """Ranks outlive a killed mpirun until they notice."""
+        end = time.monotonic() + deadline_s
+        while any(_name(pid) == "mgpu_spmd" for pid in self._ranks):
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("ranks", deadline_s)
+            time.sleep(0.01)
+
+    def kill(self):
+        for pid in [*self.ranks(), *self._ranks, self.process.pid]:
+            if pid == self.process.pid or _name(pid) == "mgpu_spmd":
+                send(pid, signal.SIGKILL)
+        self.process.wait()
+
+    def _text(self):
+        return self._read(self._out)[-2000:] + self._read(self._err)[-2000:]
+
+    @staticmethod
+    def _read(file):
+        file.flush()
+        return pathlib.Path(file.name).read_text(errors="replace")
+
+
+class ProgramTest(unittest.TestCase):
+    """A test with a folder of its own, gone afterwards."""
+
+    def setUp(self):
+        place = os.environ.get("TMPDIR") or ("/dev/shm" if os.path.isdir("/dev/shm") else None)
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mgpu_e2e.", dir=place))
+        self._jobs = []
+        self.addCleanup(self._clean)
+
+    def _clean(self):
+        for job in self._jobs:
+            if job.is_running():
+                job.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, ranks, *arguments, config=TINY, env=None, through=()):
+        """mpirun -np RANKS [THROUGH...] mgpu_spmd CONFIG ARGUMENTS."""
+        command = [*self.mpirun(ranks), *through, PROGRAM]
+        command += [str(config)] if config else []
+        if not any(str(a).startswith("run.output=") for a in arguments) and config:
+            command.append(f"run.output={self.output}")
+        job = Job([*command, *map(str, arguments)], self.folder, self.environment(env))
+        self._jobs.append(job)
+        return job
+
+    def run_program(self, ranks, *arguments, **options):
+        return self.start(ranks, *arguments, **options).wait()
+
+    def run_to(self, code, ranks, *arguments, **options):
+        """Runs, and fails the test unless the exit code is `code`."""
+        ended = self.run_program(ranks, *arguments, **options)
+        self.assertEqual(ended.code, code, ended.out[-2000:] + ended.err[-2000:])
+        return ended
+
+    def mpirun(self, ranks):
+        return [MPIEXEC, "--oversubscribe", "--bind-to", "none",
+                "--mca", "mpi_yield_when_idle", "1",
+                "--mca", "btl_vader_backing_directory", str(self.folder),
+                "-np", str(ranks)]
+
+    def environment(self, more=None):
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(("MGPU_FAILPOINT", "MGPU_TESTING", "SLURM_"))}
+        environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                        "TMPDIR": str(self.folder)}
+        return environment | (more or {})
+
+    @property
+    def output(self):
+        return self.folder / "outputs"
+
+    def run_folder(self, name="tiny"):
+        """The newest run directory, or None."""
+        folders = sorted(p for p in (self.output / name).glob("2*") if p.is_dir())
+        return folders[-1] if folders else None
+
+    def num_runs(self, name="tiny"):
+        return len([p for p in (self.output / name).glob("2*") if p.is_dir()])
+
+    def reached(self, pattern):
+        """A question for Job.wait_until: do the run's events match?"""
+        def is_reached():
+            folder = self.run_folder()
+            events = folder / "events.jsonl" if folder else None
+            return bool(events and events.exists() and
+                        re.search(pattern, events.read_text(errors="replace")))
+        return is_reached
+
+    def hashes(self):
+        return hashes_of(self.run_folder())
+
+    def golden(self, *arguments, ranks=1):
+        """What an unbroken run of these arguments leaves."""
+        elsewhere = self.folder / "golden"
+        self.run_to(0, ranks, *arguments, f"run.output={elsewhere}")
+        return hashes_of(elsewhere / "tiny" / "latest")
+
+
+def failpoint(plan):
+    """The environment that makes the world go wrong at a durable place."""
+    return {"MGPU_TESTING": "1", "MGPU_FAILPOINT": plan}
+
+
+def hashes_of(run_folder):
+    """SHA-256 of each file that may not depend on how the run went."""
+    return {name: hashlib.sha256((run_folder / name).read_bytes()).hexdigest()
+            for name in GOLDEN_FILES}
+
+
+def send(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def _children(pid):
+    try:
+        return [int(p) for t in os.listdir(f"/proc/{pid}/task")
+                for p in pathlib.Path(f"/proc/{pid}/task/{t}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _name(pid):
+    """Name of a process that runs; "" for one that is gone or a zombie."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    name, state = re.match(r"\d+ \((.*)\) (\S)", text).groups()
+    return "" if state in "ZX" else name
+
+
+def main():
+    """Runs the tests of the script that calls it; 77 when all of them were skipped."""
+    program = unittest.main(exit=False, verbosity=2)
+    result = program.result
+    if result.wasSuccessful() and result.testsRun == len(result.skipped):
+        sys.exit(77)
+    sys.exit(0 if result.wasSuccessful() else 1)

@@ -1,0 +1,116 @@
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/app/load_config.hpp>
+#include <mgpu/app/program_keys.hpp>
+#include <mgpu/jobs/train_plan.hpp>
+#include <mgpu/jobs/train_settings.hpp>
+#include <mgpu/model/ad_transformer.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+Config config_of(std::vector<Override> overrides) {
+  app::Options options;
+  options.overrides = std::move(overrides);
+  options.overrides.push_back({"job", "train"});
+  return app::load_config(options, app::program_keys(), app::FileProvider::alone());
+}
+
+std::uint64_t memory(const report::Plan& plan, const std::string& what) {
+  for (const report::Plan::Memory& part : plan.memory)
+    if (part.what == what) return part.bytes;
+  ADD_FAILURE() << "no " << what;
+  return 0;
+}
+
+double seconds(const report::Plan& plan, const std::string& what) {
+  for (const report::Plan::Time& time : plan.times)
+    if (time.what == what) return time.seconds;
+  ADD_FAILURE() << "no " << what;
+  return 0.0;
+}
+
+PlanMachine cpus(int ranks) {
+  PlanMachine machine;
+  machine.ranks = ranks;
+  machine.ranks_per_node = ranks;
+  machine.host_bytes = std::uint64_t{16} << 30;
+  machine.disk_bytes = std::uint64_t{100} << 30;
+  return machine;
+}
+
+TEST(TrainPlanTest, CountsTheModelThatTheJobBuilds) {
+  const Config config = config_of({});
+  const TrainSettings settings = read_train_settings(config);
+  const model::AdTransformer model(settings.model, Device{}, 0);
+  const auto bytes = static_cast<std::uint64_t>(model.parameters().weights().nbytes());
+
+  const report::Plan plan = plan_train(config, cpus(1));
+
+  EXPECT_EQ(memory(plan, "weights"), bytes);
+  EXPECT_EQ(memory(plan, "gradients"), bytes);
+  EXPECT_EQ(memory(plan, "optimizer"), 2 * bytes);
+}
+
+TEST(TrainPlanTest, MoreRanksTakeLessTimeAndLessActivationMemory) {
+  const Config config = config_of({});
+
+  const report::Plan one = plan_train(config, cpus(1));
+  const report::Plan four = plan_train(config, cpus(4));
+
+  EXPECT_NEAR(seconds(one, "training") / seconds(four, "training"), 4.0, 1e-9);
+  EXPECT_NEAR(seconds(one, "histories") / seconds(four, "histories"), 4.0, 1e-9);
+  EXPECT_LE(memory(four, "activations"), memory(one, "activations"));
+}
+
+TEST(TrainPlanTest, TrafficIsThatOfARingOrOfTheTreeOfLanes) {
+  const report::Plan ring = plan_train(config_of({}), cpus(4));
+  const report::Plan tree = plan_train(config_of({{"run.deterministic", "layout"}}), cpus(4));
+
+  const auto weights = memory(ring, "weights");
+  ASSERT_EQ(ring.traffic.size(), 1U);
+  ASSERT_EQ(tree.traffic.size(), 1U);
+  EXPECT_EQ(ring.traffic.front().bytes_per_step, weights * 3 / 2);
+  EXPECT_EQ(tree.traffic.front().bytes_per_step, weights * 2);
+  EXPECT_TRUE(plan_train(config_of({}), cpus(1)).traffic.empty());
+}
+
+TEST(TrainPlanTest, EagerAttentionKeepsItsMatrices) {
+  const Config flash = config_of({{"model.attn_impl", "auto"}});
+  const Config eager = config_of({{"model.attn_impl", "eager"}});
+
+  EXPECT_GT(memory(plan_train(eager, cpus(1)), "activations"),
+            memory(plan_train(flash, cpus(1)), "activations"));
+}
+
+TEST(TrainPlanTest, DiskGrowsWithTheCheckpointsThatAreKept) {
+  const std::uint64_t three = train_disk_bytes(config_of({{"checkpoint.keep", "3"}}));
+  const std::uint64_t four = train_disk_bytes(config_of({{"checkpoint.keep", "4"}}));
+  const std::uint64_t weights = memory(plan_train(config_of({}), cpus(1)), "weights");
+
+  EXPECT_GE(four - three, 3 * weights);
+}
+
+TEST(TrainPlanTest, AGpuHoldsNoHistories) {
+  PlanMachine machine = cpus(2);
+  machine.device = DeviceKind::cuda;
+  machine.gpu_name = "A card";
+  machine.gpu_bytes = std::uint64_t{40} << 30;
+
+  const report::Plan plan = plan_train(config_of({}), machine);
+
+  EXPECT_EQ(plan.card_bytes, machine.gpu_bytes);
+  EXPECT_GT(memory(plan, "CUDA context"), 0U);
+  for (const report::Plan::Memory& part : plan.memory)
+    EXPECT_NE(part.what, "histories");
+  std::map<std::string, double> limits;
+  for (const report::Plan::Limit& limit : plan.limits)
+    limits[limit.what] = limit.used;
+  EXPECT_GT(limits.at("GPU memory"), 0.0);
+  EXPECT_GT(limits.at("memory of a node"), 0.0);
+}
+
+}  // namespace
+}  // namespace mgpu::jobs
