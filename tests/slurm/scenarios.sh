@@ -6,7 +6,9 @@
 # 10 s; --set adds a key to every run. Without options it is the stand-in job ($MGPU_STAND_IN);
 # the program itself:
 #   scenarios.sh --program ./mgpu_spmd --conf tests/slurm/train.yaml \
-#     --result results.h5 --result ckpt/last/model.safetensors
+#     --result results.h5 --result ckpt/last/model.safetensors --set comm.timeout_s=20
+# On an overloaded machine Open MPI 4.1.4 under srun crashes now and then in MPI_Init (its TCP
+# part calls a null pointer) or loses a message; the batch script must then start again, too.
 #   finish   16 ranks on 4 nodes finish (always runs: the others compare with its FILE)
 #   rank     after a killed rank the job is started again and finishes; the rank is named
 #   node     after a killed node the job finishes on what is left; the node is named
