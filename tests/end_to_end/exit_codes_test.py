@@ -1,0 +1,216 @@
+"""Every exit code that job train can end with, through mpirun unchanged."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import program
+
+LONG = ("train.max_steps=4000", "train.eval_every=0", "checkpoint.every=0")
+FULL = program.failpoint
+
+
+class StartErrors(program.ProgramTest):
+    """The program starts nothing."""
+
+    def assert_says(self, ended, code, sentence):
+        self.assertIn(f"error[{code}]", ended.err)
+        self.assertIn(sentence, ended.err)
+        self.assertFalse(self.output.exists(), "something was started")
+
+    def test_0_help(self):
+        ended = self.run_to(0, 1, "--help", config=None)
+        self.assertIn("CONF.yaml", ended.out)
+
+    def test_64_unknown_option(self):
+        self.assert_says(self.run_to(64, 2, "--plam"), "E142", "did you mean --plan?")
+
+    def test_64_no_configuration(self):
+        self.assert_says(self.run_to(64, 2, config=None), "E141", "no configuration is given")
+
+    def test_66_configuration_is_missing(self):
+        ended = self.run_to(66, 2, config=self.folder / "absent.yaml")
+        self.assert_says(ended, "E603", "absent.yaml")
+
+    def test_66_histories_are_missing(self):
+        ended = self.run_to(66, 2, f"data.path={self.folder}/absent.h5")
+        self.assertIn("absent.h5", ended.err)
+
+    def test_69_nccl_without_gpu(self):
+        if pathlib.Path("/dev/nvidiactl").exists():
+            self.skipTest("there is a GPU")
+        ended = self.run_to(69, 2, "devices.backend=nccl")
+        self.assertIn("error[E2", ended.err)
+
+    def test_73_output_cannot_be_created(self):
+        (self.folder / "file").write_text("in the way")
+        ended = self.run_to(73, 2, f"run.output={self.folder}/file/outputs")
+        self.assert_says(ended, "E601", "cannot create the run directory")
+
+    def test_78_unknown_key(self):
+        self.assert_says(self.run_to(78, 2, "train.max_step=3"), "E101", "train.max_steps")
+
+    def test_78_all_errors_of_a_file_at_once(self):
+        config = self.folder / "wrong.yaml"
+        config.write_text("schema: 1\njob: train\ntrain: {max_steps: many, lanez: 8}\n")
+        ended = self.run_to(78, 2, config=config)
+        self.assertEqual(ended.err.count("error[E"), 2, ended.err)
+
+
+class RunErrors(program.ProgramTest):
+
+    def test_65_histories_of_another_environment(self):
+        self.run_to(0, 1)
+        table = self.run_folder() / "histories.h5"
+        ended = self.run_to(65, 2, f"data.path={table}", "data.env_split_seed=7")
+        self.assertIn("error[E521]", ended.err)
+
+    def test_70_a_bug_of_ours(self):
+        ended = self.run_to(70, 2, env={"MGPU_TESTING": "1", "MGPU_FAILPOINT": "no plan"})
+        self.assertIn("internal error, please report", ended.err)
+
+    def test_71_out_of_memory(self):
+        limited = ("sh", "-c", 'ulimit -v 16000000; exec "$@"', "sh")
+        self.run_to(0, 2, through=limited)
+        ended = self.run_to(71, 2, "data.streams=1000000", through=limited)
+        self.assertIn("error[E301]", ended.err)
+
+    def test_73_resume_with_another_configuration(self):
+        self.run_to(0, 1)
+        ended = self.run_to(73, 2, f"run.resume={self.run_folder()}", "train.learning_rate=1e-3")
+        self.assertIn("error[E608]", ended.err)
+        self.assertIn("train.learning_rate: 0.002", ended.err)
+
+    def test_79_gradient_is_twice_not_a_number(self):
+        plan = program.failpoint("train.gradient:3:EIO;train.gradient:4:EIO")
+        self.run_to(79, 2, env=plan)
+        # The last good step is safe: without the fault the same command goes on.
+        golden = self.golden()
+        self.run_to(0, 2)
+        self.assertEqual(self.hashes(), golden)
+
+    def test_80_all_checkpoints_are_damaged(self):
+        job = self.start(2, *LONG, "checkpoint.every=8")
+        self.assertTrue(job.wait_until(self.reached('"save"')))
+        program.send(job.process.pid, signal.SIGUSR1)
+        self.assertEqual(job.wait().code, 75)
+        for weights in self.run_folder().glob("ckpt/step_*/model.safetensors"):
+            damaged = bytearray(weights.read_bytes())
+            damaged[-1] ^= 0x40
+            weights.write_bytes(damaged)
+        ended = self.run_to(80, 2, *LONG, "checkpoint.every=8")
+        self.assertIn("error[E6", ended.err)
+
+    def test_81_two_runs_in_one_directory(self):
+        first = self.start(2, *LONG)
+        self.assertTrue(first.wait_until(self.reached('"train"')))
+        ended = self.run_to(81, 2, *LONG)
+        self.assertIn("error[E607]", ended.err)
+        self.assertTrue(first.is_running())
+        program.send(first.process.pid, signal.SIGUSR1)
+        self.assertEqual(first.wait().code, 75)
+
+    def test_137_killed_rank(self):
+        job = self.start(2, *LONG)
+        self.assertTrue(job.wait_until(self.reached('"train"')))
+        program.send(job.ranks()[1], signal.SIGKILL)
+        self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
+
+    def test_134_aborted_rank(self):
+        plan = program.failpoint("checkpoint.write@1:1:abort;checkpoint.write@0:1:abort")
+        self.run_to(128 + signal.SIGABRT, 2, env=plan)
+
+
+class FullDisk(program.ProgramTest):
+
+    def test_74_small_disk_then_space(self):
+        golden = self.golden()
+        disk = self.output
+        disk.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=65m", "tmpfs", disk],
+                                 capture_output=True, text=True, check=False)
+        if mounted.returncode != 0:
+            self.skipTest(f"cannot mount a tmpfs: {mounted.stderr.strip()}")
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=False)
+        job = self.start(4, env=program.failpoint("histories.create:1:sleep"))
+        self.assertTrue(job.wait_until(lambda: self.run_folder() is not None))
+        stuffing = disk / "stuffing"
+        with stuffing.open("wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(b"0" * 65536)
+            except OSError:
+                pass
+        ended = job.wait()
+        self.assertEqual(ended.code, 74, ended.out + ended.err)
+        self.assertEqual(ended.err.count("error[E602]"), 1, ended.err)
+        self.assertFalse((self.run_folder() / "results.h5").exists())
+        stuffing.unlink()
+        self.run_to(0, 2)
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.hashes(), golden)
+
+    def fail_at(self, *places):
+        golden = self.golden()
+        for place in places:
+            with self.subTest(place=place):
+                shutil.rmtree(self.output, ignore_errors=True)
+                ended = self.run_to(74, 2, env=program.failpoint(f"{place}:1:ENOSPC"))
+                self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+                self.assertFalse((self.run_folder() / "results.h5").exists())
+                self.run_to(0, 2)
+                self.assertEqual(self.num_runs(), 1)
+                self.assertEqual(self.hashes(), golden)
+
+    def test_74_no_space_for_the_ledger(self):
+        self.fail_at("ledger.create", "ledger.write", "ledger.sync")
+
+    def test_74_no_space_for_histories(self):
+        self.fail_at("histories.create", "histories.reserve", "histories.write", "histories.rename")
+
+    def test_74_no_space_for_a_checkpoint(self):
+        self.fail_at("checkpoint.mkdir", "checkpoint.write", "checkpoint.sync", "checkpoint.link")
+
+    def test_74_no_space_for_results(self):
+        self.fail_at("results.create", "results.reserve", "results.write", "results.rename")
+
+
+class Stops(program.ProgramTest):
+    """75 saves; the same command continues and ends where an unbroken run ends."""
+    STEPS = ("train.max_steps=300", "train.eval_every=100", "checkpoint.every=0")
+
+    def stop_by(self, stop, *arguments, at='"train"'):
+        golden = self.golden(*self.STEPS)
+        job = self.start(2, *self.STEPS, *arguments)
+        if stop:
+            self.assertTrue(job.wait_until(self.reached(at)))
+            stop(job)
+        ended = job.wait()
+        self.assertEqual(ended.code, 75, ended.out + ended.err)
+        self.assertFalse((self.run_folder() / "results.h5").exists())
+        self.run_to(0, 4, *self.STEPS)
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.hashes(), golden)
+
+    def test_75_usr1(self):
+        self.stop_by(lambda job: program.send(job.process.pid, signal.SIGUSR1))
+
+    def test_75_term_to_the_ranks(self):
+        self.stop_by(lambda job: [program.send(pid, signal.SIGTERM) for pid in job.ranks()])
+
+    def test_75_term_to_one_rank(self):
+        self.stop_by(lambda job: program.send(job.ranks()[-1], signal.SIGTERM))
+
+    def test_75_stop_file(self):
+        self.stop_by(lambda job: (self.run_folder() / "STOP").touch())
+        self.assertFalse((self.run_folder() / "STOP").exists())
+
+    def test_75_time_limit(self):
+        self.stop_by(None, "--time-limit=1s")
+
+
+if __name__ == "__main__":
+    program.main()
