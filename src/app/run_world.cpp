@@ -208,17 +208,23 @@ private:
 
   ExitCode close(jobs::JobOutcome outcome) {
     files_.meet();
-    directory_.finish(world_, outcome.exit);
     const report::PhaseTable phases = report::gather_phases(world_, clock_);
     const auto peaks = world_.all_gather(host_peak_bytes());
+    report::RunSummary summary;
     cluster::run_together(world_, [&] {
-      if (world_.rank() == 0) show(outcome, phases, peaks);
+      if (world_.rank() == 0) summary = write_reports(outcome, phases, peaks);
+    });
+    directory_.finish(world_, outcome.exit);  // last: a run killed before this is resumed
+    cluster::run_together(world_, [&] {
+      if (world_.rank() != 0) return;
+      files_.say(report::end_table(summary));
+      files_.say_last(report::last_line(summary));
     });
     return outcome.exit;
   }
 
-  void show(jobs::JobOutcome& outcome, const report::PhaseTable& phases,
-            const std::vector<std::uint64_t>& peaks) {
+  report::RunSummary write_reports(jobs::JobOutcome& outcome, const report::PhaseTable& phases,
+                                   const std::vector<std::uint64_t>& peaks) {
     report::RunSummary summary = summarize(outcome, phases);
     summary.host_peak_bytes = peaks;
     report::record_pictures(outcome.pictures, summary);
@@ -230,8 +236,7 @@ private:
       report::write_html_report(summary.report_file, page, summary);
     }
     report::write_summary(folder / "summary.json", summary);
-    files_.say(report::end_table(summary));
-    files_.say_last(report::last_line(summary));
+    return summary;
   }
 
   report::RunSummary summarize(const jobs::JobOutcome& outcome, const report::PhaseTable& phases) {

@@ -1,3 +1,4 @@
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -37,7 +38,10 @@ Failure::Failure(Report report, Where where)
 
 Report report_of(const std::exception& error) {
   if (const auto* failure = dynamic_cast<const Failure*>(&error)) return failure->report();
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+  // libtorch's host allocator has no exception type of its own.
+  const bool is_torch =
+      std::strstr(error.what(), "DefaultCPUAllocator: can't allocate memory") != nullptr;
+  if (is_torch || dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     return {"E301", ExitCode::out_of_memory, "out of host memory", {}, ""};
   }
   const auto* ours = dynamic_cast<const Error*>(&error);

@@ -100,11 +100,12 @@ FailpointAction failpoint(std::string_view place) {
   std::vector<Plan>* all = plans();
   if (all == nullptr) return {};
   const std::lock_guard lock(mutex);
-  for (Plan& plan : *all) {
+  FailpointAction action;
+  for (Plan& plan : *all) {  // each plan counts every arrival at its place
     if (plan.place != place || (plan.rank >= 0 && plan.rank != own_rank)) continue;
-    if (++plan.seen == plan.arrival) return act(plan.action);
+    if (++plan.seen == plan.arrival) action = act(plan.action);
   }
-  return {};
+  return action;
 }
 
 }  // namespace mgpu

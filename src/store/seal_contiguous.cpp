@@ -95,8 +95,10 @@ void write_contiguous(SealWork& work) {
   }
   // Closed by all ranks before anyone throws: closing is collective.
   const herr_t closed = H5Fclose(file);
-  if (problem) throw Failure(*problem);
-  cluster::run_together(work.group, [&] { writing(work, [&] { hdf5::check(closed); }); });
+  cluster::run_together(work.group, [&] {
+    if (problem) throw Failure(*problem);
+    writing(work, [&] { hdf5::check(closed); });
+  });
 }
 
 }  // namespace mgpu::store

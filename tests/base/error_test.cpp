@@ -27,6 +27,8 @@ TEST(ErrorTest, AFailureCarriesItsExitCode) {
 
 TEST(ErrorTest, OtherExceptionsAreReportedAsOurs) {
   EXPECT_EQ(report_of(std::bad_alloc()).exit, ExitCode::out_of_memory);
+  EXPECT_EQ(report_of(std::runtime_error("x: DefaultCPUAllocator: can't allocate memory: y")).exit,
+            ExitCode::out_of_memory);
   EXPECT_EQ(report_of(std::runtime_error("x")).exit, ExitCode::internal);
   EXPECT_EQ(report_of(NotBuiltError("NCCL")).exit, ExitCode::unavailable);
 }

@@ -27,6 +27,7 @@ DURABLE_PLACES = {
     "report": "rename",
     "summary": "rename",
 }
+BEFORE_THE_RUN = ("lease.write", "run record.write", "run record.rename")
 
 
 def one_rank(random_source, job):
@@ -97,6 +98,8 @@ class SystematicKills(program.ProgramTest):
                     self.run_to(137, 2, env=program.failpoint(f"{place}:1:kill"))
                     self.run_to(0, 1 + number % 2)
                     self.assertEqual(self.hashes(), golden)
+                    if place not in BEFORE_THE_RUN:
+                        self.assertEqual(self.num_runs(), 1, "nothing was resumed")
 
     def test_records_of_the_run(self):
         self.kill_at_each_place_of("run record", "lease", "attempt", "repro", "report", "summary")
