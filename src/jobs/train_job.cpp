@@ -274,7 +274,11 @@ JobOutcome run_train_job(RunContext& run) {
       provide_histories(run, settings.data, *environment);
   if (!histories) return stopped(settings, 0, 0);
 
-  Trainer trainer(run, settings, *environment, *histories);
+  // Memory is taken here, and may be short on some ranks only.
+  std::optional<Trainer> trainer_here;
+  cluster::run_together(run.topology.world(),
+                        [&] { trainer_here.emplace(run, settings, *environment, *histories); });
+  Trainer& trainer = *trainer_here;
   announce(run, settings, *histories, trainer);
   trainer.restore();
   if (!trainer.train()) {
