@@ -43,10 +43,10 @@ gpu_tests() {
   ctest --test-dir "$build" -L '^gpu$' --show-only=json-v1 | python3 -c '
 import json, sys
 for test in json.load(sys.stdin)["tests"]:
-    command = test.get("command", [])
-    ranks = command[command.index("-n") + 1] if "-n" in command else "1"
-    if command:
-        print(ranks, command[-1])'
+    command = test.get("command")
+    if not command:
+        sys.exit("bundle.sh: the test %s is not built" % test["name"])
+    print(command[command.index("-n") + 1] if "-n" in command else "1", command[-1])'
 }
 
 # Plug-ins for clusters drag in their fabric libraries; one machine needs none of them.

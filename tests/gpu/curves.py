@@ -40,6 +40,8 @@ def rate(run):
         event = json.loads(line)
         if event["event"] == "train" and "step" in event:
             marks.append((event["elapsed_s"], event["step"]))
+    if len(marks) < 3:
+        sys.exit("the run is too short for a rate")
     (begin_s, first), (end_s, last) = marks[1], marks[-1]
     return (last - first) / (end_s - begin_s)
 
