@@ -72,7 +72,7 @@ class RunErrors(program.ProgramTest):
         limited = ("sh", "-c", 'ulimit -v 16000000; exec "$@"', "sh")
         self.run_to(0, 2, through=limited)
         ended = self.run_to(71, 2, "train.max_steps=1000000000", through=limited)
-        self.assertEqual(ended.err.count("error[E301]"), 1, ended.err)
+        self.assertIn("error[E301]", ended.err)
 
     def test_73_resume_with_another_configuration(self):
         self.run_to(0, 1)
@@ -206,6 +206,35 @@ class Stops(program.ProgramTest):
 
     def test_75_time_limit(self):
         self.stop_by(None, "--time-limit=1s")
+
+
+class LostRank(program.ProgramTest):
+    """launch/mgpu-run, which starts the world again or ends with 76."""
+
+    def start_supervised(self, *flags):
+        """mgpu-run in the place of mpirun; its ranks are mpirun's children."""
+        command = [program.TOP / "launch" / "mgpu-run", "-np", "2", *flags,
+                   "--mca", "btl_vader_backing_directory", self.folder, program.PROGRAM,
+                   program.TINY, f"run.output={self.output}", *LONG]
+        return self.start_command(command)
+
+    def test_76_without_restart(self):
+        job = self.start_supervised("--no-restart")
+        self.assertTrue(job.wait_until(self.reached('"train"')))
+        program.send(job.ranks()[1], signal.SIGKILL)
+        ended = job.wait()
+        self.assertEqual(ended.code, 76, ended.out + ended.err)
+        self.assertRegex(ended.err, r"rank 1 on \S+ was killed by signal 9")
+
+    def test_75_after_a_restart(self):
+        job = self.start_supervised()
+        self.assertTrue(job.wait_until(self.reached('"train"')))
+        program.send(job.ranks()[0], signal.SIGKILL)
+        self.assertTrue(job.wait_until(self.reached("attempt 2")))
+        program.send(job.process.pid, signal.SIGUSR1)
+        ended = job.wait()
+        self.assertEqual(ended.code, 75, ended.out + ended.err)
+        self.assertEqual(self.num_runs(), 1)
 
 
 if __name__ == "__main__":

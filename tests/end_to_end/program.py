@@ -50,7 +50,7 @@ class Job:
 
     def ranks(self):
         """Process ids of the ranks that live now."""
-        alive = [pid for pid in _children(self.process.pid) if _name(pid) == "mgpu_spmd"]
+        alive = [pid for pid in _descendants(self.process.pid) if _name(pid) == "mgpu_spmd"]
         self._ranks.update(alive)
         return alive
 
@@ -89,6 +89,10 @@ class Job:
                 raise subprocess.TimeoutExpired("ranks", deadline_s)
             time.sleep(0.01)
 
+    def err(self):
+        """What is on stderr so far."""
+        return self._read(self._err)
+
     def kill(self):
         for pid in [*self.ranks(), *self._ranks, self.process.pid]:
             if pid == self.process.pid or _name(pid) == "mgpu_spmd":
@@ -125,7 +129,10 @@ class ProgramTest(unittest.TestCase):
         command += [str(config)] if config else []
         if not any(str(a).startswith("run.output=") for a in arguments) and config:
             command.append(f"run.output={self.output}")
-        job = Job([*command, *map(str, arguments)], self.folder, self.environment(env))
+        return self.start_command([*command, *arguments], env)
+
+    def start_command(self, command, env=None):
+        job = Job([str(word) for word in command], self.folder, self.environment(env))
         self._jobs.append(job)
         return job
 
@@ -206,6 +213,10 @@ def _children(pid):
                 for p in pathlib.Path(f"/proc/{pid}/task/{t}/children").read_text().split()]
     except OSError:
         return []
+
+
+def _descendants(pid):
+    return [p for child in _children(pid) for p in (child, *_descendants(child))]
 
 
 def _name(pid):

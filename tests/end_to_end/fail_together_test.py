@@ -1,0 +1,50 @@
+"""One rank fails, all ranks end: one message, one exit code, within two seconds."""
+import signal
+import time
+
+import program
+
+SOON_S = 2.0
+MPIRUN_S = 5.0  # mpirun gives the ranks that it ends one second, and another to be sure
+STEPS = ("train.max_steps=4000", "train.eval_every=0", "checkpoint.every=8")
+
+
+class FailTogether(program.ProgramTest):
+
+    def fail_on_one_rank(self, plan, code, ranks=4):
+        """All ranks leave with `code`; the message of the failing rank is the only one."""
+        job = self.start(ranks, *STEPS, env=program.failpoint(plan))
+        seen = 0.0
+        while job.is_running():
+            job.ranks()
+            if not seen and "error[" in job.err():
+                seen = time.monotonic()
+            time.sleep(0.01)
+        ended = job.wait()
+        self.assertEqual(ended.code, code, ended.out + ended.err)
+        self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+        self.assertEqual(ended.err.count(f"exit {code}"), 1, ended.err)
+        self.assertNotIn("MPI_ABORT", ended.err)
+        self.assertLess(time.monotonic() - seen, SOON_S)
+
+    def test_ledger_of_rank_1(self):
+        self.fail_on_one_rank("ledger.write@1:1:ENOSPC", 74)
+
+    def test_histories_of_the_last_rank(self):
+        self.fail_on_one_rank("histories.write@3:1:EIO", 74)
+
+    def test_checkpoint_of_rank_0(self):
+        self.fail_on_one_rank("checkpoint.write@0:1:EDQUOT", 74)
+
+    def test_killed_rank_takes_the_others_along(self):
+        job = self.start(4, *STEPS)
+        self.assertTrue(job.wait_until(self.reached('"train"')))
+        begin = time.monotonic()
+        program.send(job.ranks()[2], signal.SIGKILL)
+        ended = job.wait()
+        self.assertEqual(ended.code, 137)
+        self.assertLess(time.monotonic() - begin, MPIRUN_S)
+
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,106 @@
+"""What a run prints and leaves behind is what users and their tools rely on."""
+import re
+import unittest
+
+import program
+
+try:
+    import h5py
+    import pandas
+except ImportError as error:
+    h5py = None
+    NO_H5PY = f"no h5py with pandas here: {error}"
+try:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+except ImportError as error:
+    EventAccumulator = None
+    NO_TENSORBOARD = f"no TensorBoard here: {error}"
+
+
+class Output(program.ProgramTest):
+
+    def test_redirected_output_is_plain_lines(self):
+        ended = self.run_to(0, 2)
+        for text in (ended.out, ended.err):
+            self.assertNotRegex(text, "[\r\x1b]")
+            self.assertLessEqual(max(map(len, text.splitlines()), default=0), 200)
+        self.assertEqual(ended.err, "")
+
+    def test_8_ranks_print_once(self):
+        ended = self.run_to(0, 8)
+        lines = ended.out.splitlines()
+        for once in ("run directory ", "Number of processes: 8", "data  ", "mgpu_spmd: done, exit 0"):
+            self.assertEqual(sum(line.startswith(once) for line in lines), 1, once)
+        stamped = [line for line in lines if re.match(r"\d{4}-\d\d-\d\dT", line)]
+        self.assertEqual(len(stamped), len(set(stamped)))
+        self.assertEqual(sum(" save   step 16 " in line for line in stamped), 1)
+
+    def test_words_that_guides_grep_for(self):
+        out = self.run_to(0, 2).out
+        for pattern in (r"^Multi-GPU Training Configuration$", r"^Number of processes: 2$",
+                        r"^Distributed type: DistributedType\.MULTI_CPU$",
+                        r"^Mixed precision: no$", r"^Gradient accumulation steps: 1$",
+                        r"^Main process device: cpu$"):
+            self.assertEqual(len(re.findall(pattern, out, re.MULTILINE)), 1, pattern)
+
+    def test_shares_of_the_end_table_sum_to_the_wall_time(self):
+        out = self.run_to(0, 2).out
+        table = out[out.index("share"):out.index("Performance:")]
+        shares = [float(share) for share in re.findall(r"([\d.]+) %", table)]
+        self.assertGreaterEqual(len(shares), 8)
+        self.assertGreaterEqual(sum(shares), 98.0)
+        self.assertLessEqual(sum(shares), 100.6)  # each is rounded
+
+    def test_report_needs_no_network(self):
+        self.run_to(0, 2)
+        page = (self.run_folder() / "report.html").read_text()
+        self.assertNotRegex(page, r"""(?i)(src|href)\s*=\s*["']?\s*(https?:)?//""")
+        self.assertNotRegex(page, r"(?i)@import|url\(\s*['\"]?(https?:)?//|<script[^>]+src")
+        self.assertIn("<svg", page)
+
+    def test_run_directory_is_whole(self):
+        self.run_to(0, 2)
+        folder = self.run_folder()
+        self.assertEqual((folder.parent / "latest").resolve(), folder.resolve())
+        for name in ("results.h5", "histories.h5", "report.html", "summary.json", "events.jsonl",
+                     "run.log", "run.json", "logs/rank_00.log", "logs/rank_01.log",
+                     "repro/config.resolved.yaml", "repro/versions.json", "repro/seeds.json",
+                     "repro/command.txt", "ckpt/last/model.safetensors", "ckpt/best"):
+            self.assertTrue((folder / name).exists(), name)
+        self.assertFalse(list(folder.rglob("*.tmp*")))
+
+    def test_printed_configuration_gives_the_same_run(self):
+        golden = self.golden()
+        again = self.folder / "golden" / "tiny" / "latest" / "repro" / "config.resolved.yaml"
+        self.run_to(0, 2, config=again)
+        self.assertEqual(self.hashes(), golden)
+
+    @unittest.skipIf(h5py is None, NO_H5PY if h5py is None else "")
+    def test_h5py_and_pandas_open_results_in_three_lines(self):
+        self.run_to(0, 2)
+        results = self.run_folder() / "results.h5"
+
+        with h5py.File(results) as file:
+            samples = pandas.DataFrame({name: list(column[:]) for name, column in
+                                        file["samples"].items()})
+        per_episode = samples.groupby(["control", "episode"])["return"].mean()
+
+        self.assertEqual(len(samples), 3 * 8 * 2 * 2)  # controls, goals, runs, episodes
+        self.assertEqual(len(per_episode), 3 * 2)
+        self.assertTrue((samples["return"] <= samples["optimal"]).all())
+
+    @unittest.skipIf(EventAccumulator is None, NO_TENSORBOARD if EventAccumulator is None else "")
+    def test_tensorboard_reads_the_curves(self):
+        self.run_to(0, 2)
+        events = EventAccumulator(str(self.run_folder() / "tb"))
+        events.Reload()
+        tags = events.Tags()["scalars"]
+        for tag in ("train/loss", "train/learning_rate", "train/grad_norm",
+                    "train/mean_token_accuracy", "train/epoch", "eval/return"):
+            self.assertIn(tag, tags)
+        self.assertEqual([event.step for event in events.Scalars("train/loss")],
+                         list(range(1, 17)))
+
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,59 @@
+"""A run that is stopped and continued is the unbroken run."""
+import os
+import random
+import re
+import signal
+import time
+
+import program
+
+SEED = int(os.environ.get("MGPU_E2E_SEED", "1"))
+# 3 streams of 73 tasks, 16 windows a step: an epoch is many steps, so each stop is inside one.
+STEPS = ("train.max_steps=1000", "train.eval_every=250", "checkpoint.every=0")
+
+
+class Resume(program.ProgramTest):
+
+    def stop_and_continue(self, golden, rank_counts, *arguments):
+        """Stops at a random step on each count of ranks but the last, which finishes."""
+        random_source = random.Random(f"{SEED} {rank_counts}")
+        for ranks in rank_counts[:-1]:
+            begun = self.count_events("train")
+            job = self.start(ranks, *arguments)
+            self.assertTrue(job.wait_until(lambda: self.count_events("train") > begun))
+            time.sleep(random_source.uniform(0.0, 0.2))
+            program.send(job.process.pid, signal.SIGUSR1)
+            ended = job.wait()
+            self.assertEqual(ended.code, 75, ended.out + ended.err)
+        self.run_to(0, rank_counts[-1], *arguments)
+        steps = [int(step) for step in re.findall(r'"event":"save","step":(\d+)', self.events())]
+        print(f"saved after the steps {steps}, ranks {rank_counts}", flush=True)
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.hashes(), golden)
+
+    def events(self):
+        folder = self.run_folder()
+        file = folder / "events.jsonl" if folder else None
+        return file.read_text() if file and file.exists() else ""
+
+    def count_events(self, word):
+        return self.events().count(f'"event":"{word}"')
+
+    def test_same_rank_count_without_layout(self):
+        arguments = (*STEPS, "run.deterministic=false")
+        for ranks in (1, 3):
+            with self.subTest(ranks=ranks):
+                golden = self.golden(*arguments, ranks=ranks)
+                self.stop_and_continue(golden, [ranks] * 3, *arguments)
+                self.output.rename(self.folder / f"done{ranks}")
+
+    def test_changing_rank_count_with_layout(self):
+        golden = self.golden(*STEPS)
+        for counts in ([8, 4, 2, 1], [1, 2, 4, 8]):
+            with self.subTest(counts=counts):
+                self.stop_and_continue(golden, counts, *STEPS)
+                self.output.rename(self.folder / f"done{counts[0]}")
+
+
+if __name__ == "__main__":
+    program.main()
