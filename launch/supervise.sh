@@ -26,7 +26,8 @@ run_directory() {
 progress() {
   local bytes newest
   bytes=$(find "$1/parts" -type f -size +511c -printf '%s\n' 2>/dev/null | paste -sd+)
-  newest=$(find "$1/ckpt" -name 'step_????????' -prune -printf '%f\n' 2>/dev/null | sort | tail -n 1)
+  newest=$(find "$1/ckpt" -name 'step_????????' -prune -printf '%f\n' 2>/dev/null |
+    sort | tail -n 1)
   echo "$((${bytes:-0})) $newest"
 }
 
@@ -57,7 +58,7 @@ wait_out() {
   code=''
   while :; do
     interrupted=no
-    wait "$1"
+    wait "$1" 2>/dev/null  # bash would say "Killed" and the whole command
     status=$?
     [[ -n $code && $status == 127 ]] || code=$status  # 127: it had ended under the trap
     [[ $interrupted == yes ]] || break

@@ -177,17 +177,19 @@ class FullDisk(program.ProgramTest):
 class Stops(program.ProgramTest):
     """75 saves; the same command continues and ends where an unbroken run ends."""
     STEPS = ("train.max_steps=300", "train.eval_every=100", "checkpoint.every=0")
+    # About 10 s: the clock and the file are looked at once in a second.
+    MANY_STEPS = ("train.max_steps=3000", "train.eval_every=1000", "checkpoint.every=0")
 
-    def stop_by(self, stop, *arguments, at='"train"'):
-        golden = self.golden(*self.STEPS)
-        job = self.start(2, *self.STEPS, *arguments)
+    def stop_by(self, stop, *arguments, steps=STEPS, at='"train"'):
+        golden = self.golden(*steps)
+        job = self.start(2, *steps, *arguments)
         if stop:
             self.assertTrue(job.wait_until(self.reached(at)))
             stop(job)
         ended = job.wait()
         self.assertEqual(ended.code, 75, ended.out + ended.err)
         self.assertFalse((self.run_folder() / "results.h5").exists())
-        self.run_to(0, 4, *self.STEPS)
+        self.run_to(0, 4, *steps)
         self.assertEqual(self.num_runs(), 1)
         self.assertEqual(self.hashes(), golden)
 
@@ -201,11 +203,11 @@ class Stops(program.ProgramTest):
         self.stop_by(lambda job: program.send(job.ranks()[-1], signal.SIGTERM))
 
     def test_75_stop_file(self):
-        self.stop_by(lambda job: (self.run_folder() / "STOP").touch())
+        self.stop_by(lambda job: (self.run_folder() / "STOP").touch(), steps=self.MANY_STEPS)
         self.assertFalse((self.run_folder() / "STOP").exists())
 
     def test_75_time_limit(self):
-        self.stop_by(None, "--time-limit=1s")
+        self.stop_by(None, "--time-limit=2s", steps=self.MANY_STEPS)
 
 
 class LostRank(program.ProgramTest):

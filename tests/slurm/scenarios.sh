@@ -84,11 +84,11 @@ state_is() {
 
 queued_again() { state_is PENDING && scontrol show job "$job" -o | grep -q ' Restarts=1 '; }
 
-# start_again_within SECONDS: Slurm would wait two minutes; within the second of the requeue it
-# refuses ("credential revoked")
+# start_again_within SECONDS: Slurm itself would wait two minutes. Sooner than KillWait it ends the
+# new run with what it still sends to the old one.
 start_again_within() {
   within "$1" 'the job is queued again' queued_again
-  sleep 3
+  sleep 8
   scontrol update "JobId=$job" StartTime=now
 }
 
@@ -155,6 +155,7 @@ scenario_node() {
 node_is_idle() { [[ $(sinfo -h -n "$1" -p batch -o %t) == idle ]]; }
 
 scenario_limit() {
+  keys=("${keys[@]/#comm.timeout_s=*/comm.timeout_s=300}")  # all wait for the held rank
   submit limit multi_node.sbatch --time=2 --signal=B:USR1@90
   within 60 'the job works' is_working
   # Slurm looks every 30 s only: hold one rank, and so all, until it has sent the signal.
