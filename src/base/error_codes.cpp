@@ -174,13 +174,19 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "The file is a Git LFS pointer, a pickle, or something else.",
      "Fetch the weights (git lfs pull), or convert them to safetensors."},
     {"E703", "gradient that is not finite",
-     "The gradient of a step has infinite or NaN values, also when it was computed again. No such "
-     "weight reaches a checkpoint.",
+     "The loss or gradient of a step has infinite or NaN values, also when it was computed again, "
+     "and train.max_skipped_steps such batches were skipped before. No such weight reaches a "
+     "checkpoint.",
      "A lower train.learning_rate, a longer train.warmup_steps, or bf16 instead of fp16. The same "
      "command goes on from the last checkpoint."},
     {"E704", "model without an answer",
      "The logits of the model have NaN or infinite values, so no action can be drawn.",
      "Lower train.learning_rate, or start from an earlier checkpoint."},
+    {"E705", "gradient that differs from its repetition",
+     "Twice a gradient was infinite or NaN and, computed again from the same inputs, was not. The "
+     "same inputs give the same gradient, so a device or its memory gives wrong numbers.",
+     "Leave the device out (devices.gpus, another node); the same command goes on from the last "
+     "checkpoint."},
     {"E901", "internal error", "The program did something that it should not. This is a bug.",
      "Please report it, with the message and the output of --env."},
 });
