@@ -18,6 +18,7 @@ case_without_root_the_missing_are_listed() {
   as_nobody 'install_packages "
 tool:bash       bash
 tool:nonesuch   nonesuch-tools
+tool?:nonesuch2  nonesuch-extra
 header:none/such.h  libnonesuch-dev
 module:nonesuch python3-nonesuch
 "'
@@ -25,7 +26,17 @@ module:nonesuch python3-nonesuch
   says 'tool:nonesuch +apt-get install nonesuch-tools'
   says 'header:none/such.h +apt-get install libnonesuch-dev'
   says 'module:nonesuch +apt-get install python3-nonesuch'
-  says_not 'tool:bash'
+  says 'apt-get install .*nonesuch-tools nonesuch-extra libnonesuch-dev python3-nonesuch$'
+  says_not 'tool:bash|tool.*nonesuch2'
+}
+
+case_without_root_some_tools_are_done_without() {
+  as_nobody "install_packages '
+tool:bash        bash
+tool?:nonesuch   nonesuch-extra
+'"
+  code_is 0
+  says 'works without nonesuch-extra'
 }
 
 case_what_is_here_by_other_means_is_enough() {
