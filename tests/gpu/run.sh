@@ -127,7 +127,7 @@ check curves.cuda_and_staged 60 same_curve cuda staged
 check train.shape 200 train shape 1 devices.backend=nccl train.max_steps=1500 \
   train.eval_every=1500 evaluate.runs=2 checkpoint.every=1500 model.tf_n_layer=4 \
   model.tf_n_inner=128 train.global_batch_size=64 train.lanes=1
-check eager 200 timeout 200 python3 tests/bench/ad_step_torch.py --device cuda step 160 0.0 300
+check eager 200 timeout 200 python3 tests/bench/ad_step_torch.py --device cuda step 4 160 64 0.0 300
 check speed 60 speed
 cat "$out/speed.log"
 verdict
