@@ -46,9 +46,11 @@ std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::s
 json packed(const PhaseClock& clock, std::size_t bins, double wall_s) {
   json names = json::array();
   json seconds = json::array();
+  json calls = json::array();
   for (const PhaseClock::Total& total : clock.totals()) {
     names.push_back(total.phase);
     seconds.push_back(total.seconds);
+    calls.push_back(total.calls);
   }
   json shares = json::object();
   for (const auto& [phase, row] : binned(clock, bins, wall_s)) {
@@ -56,7 +58,7 @@ json packed(const PhaseClock& clock, std::size_t bins, double wall_s) {
     for (const float share : row)
       out.push_back(static_cast<int>(share * 1000.0F + 0.5F));
   }
-  return {{"phases", names}, {"seconds", seconds}, {"shares", shares}};
+  return {{"phases", names}, {"seconds", seconds}, {"calls", calls}, {"shares", shares}};
 }
 
 RankPhases unpacked(const json& text, std::vector<std::string>& order) {
@@ -66,6 +68,7 @@ RankPhases unpacked(const json& text, std::vector<std::string>& order) {
     const auto name = names[i].get<std::string>();
     const auto seconds = text.at("seconds")[i].get<double>();
     rank.seconds[name] += seconds;
+    rank.calls[name] += text.at("calls")[i].get<std::int64_t>();
     rank.wall_s += seconds;
     if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
   }
