@@ -116,9 +116,10 @@ TEST_F(ConfigReaderTest, NamesWithoutEffectAreAcceptedAndNoted) {
   const Config config = read({{"/conf/run.yaml", kEmptyRun + "data: {num_workers: 4}\n"}}, {},
                              {"data.num_workers=8"});
 
-  EXPECT_THAT(config.notes(),
-              ElementsAre("/conf/run.yaml:3: `data.num_workers` has no effect: there are none",
-                          "command line: `data.num_workers` has no effect: there are none"));
+  EXPECT_THAT(
+      config.notes(),
+      ElementsAre("../conf/run.yaml:3: `data.num_workers` has no effect: there are none",
+                  "command line, argument 2: `data.num_workers` has no effect: there are none"));
 }
 
 TEST_F(ConfigReaderTest, GuideNamesAreAcceptedAndNoted) {

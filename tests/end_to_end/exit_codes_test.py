@@ -77,7 +77,10 @@ class RunErrors(program.ProgramTest):
     def test_71_out_of_memory(self):
         limited = ("sh", "-c", 'ulimit -v 16000000; exec "$@"', "sh")
         self.run_to(0, 2, through=limited)
-        ended = self.run_to(71, 2, "train.max_steps=1000000000", through=limited)
+        # 65,536 runs at once need 13 GiB of keys, and as much of values.
+        cache = ["model.tf_n_embd=128", "model.n_transit=400", "evaluate.runs=8192",
+                 "run.chunk_size=65536"]
+        ended = self.run_to(71, 2, *cache, through=limited)
         self.assertIn("error[E301]", ended.err)
 
     def test_73_resume_with_another_configuration(self):
