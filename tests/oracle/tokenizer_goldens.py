@@ -2,9 +2,10 @@
 
   python3 tests/oracle/tokenizer_goldens.py tests/text/goldens           # writes all
   python3 tests/oracle/tokenizer_goldens.py tests/text/goldens --check   # compares the hashes
+  python3 tests/oracle/tokenizer_goldens.py tests/text/goldens FILE HASHES   # of a real tokenizer
 
-Made with tokenizers 0.23.3. Trains one tiny tokenizer of each kind (KIND.json), and writes
-KIND.hashes: for each of the 12,000 hard texts the first 8 bytes of a SHA-256 over its ids without
+Made with tokenizers 0.23.3. Trains one tiny tokenizer of each kind (KIND.json), and
+writes KIND.hashes: for each of the 12,000 hard texts the first 8 bytes of a SHA-256 over its ids without
 and with special tokens, their decoded text without and with special tokens, and the decoded text
 of some random ids.
 """
@@ -23,6 +24,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 VOCAB = 480
 CL100K = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s"
           r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 LLAMA3, QWEN2 = CL100K % "{1,3}", CL100K % ""
 O200K_SUFFIX = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 O200K = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
@@ -93,8 +95,8 @@ def odd_ranges():
 # -- the tokenizers --------------------------------------------------------------------------
 
 def corpus():
-    texts = [(ROOT / "README.md").read_text(), (ROOT / "src" / "README.md").read_text()] + TONGUES * 4
-    return [line for text in texts for line in text.splitlines(keepends=True)]
+    lines = (ROOT / "LICENSE").read_text().splitlines(keepends=True)
+    return lines + [line for text in TONGUES * 4 for line in text.splitlines(keepends=True)]
 
 
 def train(pre_tokenizer, normalizer=None, initial=(), special=(), **model):
@@ -171,6 +173,7 @@ BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": Tr
 SPACES = [replace("▁", " "), {"type": "ByteFallback"}, {"type": "Fuse"}]
 STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 SPECIAL = dict(special=True)
+MARK = metaspace("always", False)
 
 
 def llama3():
@@ -208,7 +211,10 @@ def kinds():
     yield "qwen2", add_tokens(dict(byte_level([QWEN2]), normalizer={"type": "NFC"}),
                               ("<|endoftext|>", SPECIAL), ("<|im_end|>", SPECIAL), ("<tool>", {}))
     yield "gpt_oss", add_tokens(byte_level([O200K]), ("<|endoftext|>", SPECIAL))
-    yield "deepseek", byte_level(DEEPSEEK)
+    # A mark before each piece: ids show every border, which a small vocabulary hides.
+    for name, expressions in (("gpt2", [GPT2]), ("llama3", [LLAMA3]), ("gpt_oss", [O200K]),
+                              ("deepseek", DEEPSEEK)):
+        yield f"borders_{name}", pieces(*(split(e, "Isolated") for e in expressions), MARK)
     yield "llama2", llama2()
     yield "mistral", sentencepiece(None, metaspace("first", False),
                                    sequence("decoders", *SPACES, STRIP))
@@ -229,14 +235,14 @@ def kinds():
                                    {"type": "Strip", "strip_left": True, "strip_right": True})
     yield "nfd", normalized({"type": "NFD"}, replace(r"\s+", " ", "Regex"))
     yield "nfkd", dict(byte_level(), normalizer={"type": "NFKD"}, decoder=None)
-    yield "digits", pieces({"type": "Digits", "individual_digits": True})
+    yield "digits", pieces({"type": "Digits", "individual_digits": True}, MARK)
     yield "digits_together", pieces({"type": "WhitespaceSplit"},
-                                    {"type": "Digits", "individual_digits": False},
+                                    {"type": "Digits", "individual_digits": False}, MARK,
                                     decoder=sequence("decoders", BYTE_LEVEL, dict(STRIP, start=2)))
     yield "punctuation", pieces({"type": "Punctuation", "behavior": "MergedWithPrevious"},
-                                metaspace("always", True))
+                                MARK)
     yield "splits", pieces(split(r"\p{Lu}", "MergedWithNext"), split(r"x*", "Contiguous"),
-                           split(r"[^\S\n]|\P{L}", "Contiguous", True), split("'", "Removed"))
+                           split(r"[^\S\n]|\P{L}", "Contiguous", True), split("'", "Removed"), MARK)
 
 
 # -- hashes ----------------------------------------------------------------------------------
@@ -265,6 +271,10 @@ def hashes(path, texts):
 def main():
     folder = pathlib.Path(sys.argv[1])
     check = "--check" in sys.argv
+    if len(sys.argv) == 4:
+        texts = make_texts(folder / "hard_texts.json")
+        pathlib.Path(sys.argv[3]).write_bytes(hashes(sys.argv[2], texts))
+        return
     if not check:
         made_of = dict(texts=TEXTS, fragments=FRAGMENTS, ranges=odd_ranges())
         (folder / "hard_texts.json").write_text(json.dumps(made_of) + "\n")
