@@ -134,6 +134,17 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E521", "history from another environment",
      "A stored history has steps that the environment would not have made.",
      "Make the histories anew: data.path=null, or name the environment that they come from."},
+    {"E541", "malformed tokenizer file",
+     "tokenizer.json or tokenizer_config.json is not JSON, or a value in it is missing or not what "
+     "it has to be; the place in the file is shown.",
+     "Fetch the model folder again."},
+    {"E542", "tokenizer that is not supported",
+     "The tokenizer file asks for a part that this program does not have; it would give other "
+     "tokens without it.",
+     "Use a model with another tokenizer; the message lists what is supported."},
+    {"E543", "text without tokens",
+     "A text is not UTF-8, or the tokenizer cannot deal with it, and nothing is replaced silently.",
+     "Repair the text; the message says where it goes wrong."},
     {"E601", "file cannot be created", "The output folder is missing, read-only, or not yours.",
      "Choose another one: --output DIR"},
     {"E602", "write failed",
