@@ -2,6 +2,7 @@
 // sorted best for the few logits that are larger than the last of them.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/fold_logits.hpp>
@@ -32,11 +33,23 @@ Vector load(const float* logits, std::size_t i, std::size_t count) {
   return hn::Load(d, last);
 }
 
+/// hn::Exp makes 0 of NaN, and hn::Max may lose it: whoever wants to know has to ask.
+bool has_nan(const float* logits, std::size_t count) {
+  const Floats d;
+  for (std::size_t i = 0; i < count; i += hn::Lanes(d))
+    if (!hn::AllFalse(d, hn::IsNaN(load(logits, i, count)))) return true;
+  return false;
+}
+
+/// NaN does not count.
 float largest(const float* logits, std::size_t count) {
   const Floats d;
-  Vector tops = hn::Set(d, -INFINITY);
-  for (std::size_t i = 0; i < count; i += hn::Lanes(d))
-    tops = hn::Max(tops, load(logits, i, count));
+  const Vector lowest = hn::Set(d, -INFINITY);
+  Vector tops = lowest;
+  for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
+    const Vector next = load(logits, i, count);
+    tops = hn::Max(tops, hn::IfThenElse(hn::IsNaN(next), lowest, next));
+  }
   return hn::GetLane(hn::MaxOfLanes(d, tops));
 }
 
@@ -75,6 +88,7 @@ void fold_rows(const FoldLogitsArgs& args) {
       args.sums[n] = args.sums[n] * std::exp(old - top) + exp_sum(logits, args.block, top);
       args.tops[n] = top;
     }
+    if (has_nan(logits, args.block)) args.sums[n] = std::numeric_limits<float>::quiet_NaN();
     if (args.targets != nullptr) {
       const std::int64_t place = args.targets[n] - args.first_id;
       if (place >= 0 && static_cast<std::size_t>(place) < args.block)

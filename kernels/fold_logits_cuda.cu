@@ -47,13 +47,13 @@ __device__ void fold_sum(const FoldLogitsArgs& args, std::size_t n, const float*
   mine = Floats(scratch).Reduce(mine, Larger());
   if (threadIdx.x == 0) top = fmaxf(args.tops[n], mine);
   __syncthreads();
-  if (top == -INFINITY) return;  // the same for all threads
+  const bool is_empty = top == -INFINITY;  // nothing to add, unless a logit is NaN
   float sum = 0.0F;
   for (std::size_t i = threadIdx.x; i < args.block; i += kThreads)
-    sum += expf(logits[i] - top);
+    sum += is_empty ? (isnan(logits[i]) ? logits[i] : 0.0F) : expf(logits[i] - top);
   sum = Floats(scratch).Sum(sum);
   if (threadIdx.x == 0) {
-    args.sums[n] = args.sums[n] * expf(args.tops[n] - top) + sum;
+    args.sums[n] = args.sums[n] * (is_empty ? 1.0F : expf(args.tops[n] - top)) + sum;
     args.tops[n] = top;
   }
 }

@@ -128,7 +128,9 @@ float softmax(const Buffers& b, std::size_t count, float* scores) {
   const Vector top = hn::MaxOfLanes(d, tops);
   Vector sums = hn::Zero(d);
   for (std::size_t j = 0; j < end; j += b.lanes) {
-    const Vector e = hn::Exp(d, hn::Sub(hn::Load(d, scores + j), top));
+    const Vector shifted = hn::Sub(hn::Load(d, scores + j), top);
+    // hn::Exp makes 0 of NaN.
+    const Vector e = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
     sums = hn::Add(sums, e);
     hn::Store(e, d, scores + j);
   }
