@@ -8,19 +8,20 @@ deps=$top/.deps
 : "${CMAKE_PREFIX_PATH:=}"
 
 # What to look for, and the Debian 12 package that brings it. A tool is a command on the PATH,
-# a header something that the compiler finds, a module something that python3 imports.
+# a header something that the compiler finds, a module something that python3 imports. With a
+# question mark: who cannot install it does without.
 build_needs="
 tool:cmake            cmake
 tool:ninja            ninja-build
 tool:g++              g++
-tool:ccache           ccache
+tool?:ccache          ccache
 tool:git              git
 tool:pkg-config       pkg-config
 tool:python3          python3
 module:pip            python3-pip
 tool:mpirun           openmpi-bin
 tool:mpicxx           libopenmpi-dev
-tool:fuser            psmisc
+tool?:fuser           psmisc
 header:hdf5.h         libhdf5-openmpi-dev
 header:yaml-cpp/yaml.h    libyaml-cpp-dev
 header:cxxopts.hpp        libcxxopts-dev
@@ -36,12 +37,11 @@ test_needs="
 module:ensurepip      python3-venv
 tool:clang-format     clang-format
 tool:shellcheck       shellcheck
-tool:slurmctld        slurmctld
-tool:slurmd           slurmd
-tool:sbatch           slurm-client
-tool:munged           munge
-tool:ip               iproute2
-tool:chromium         chromium
+tool?:slurmctld       slurmctld
+tool?:slurmd          slurmd
+tool?:sbatch          slurm-client
+tool?:munged          munge
+tool?:ip              iproute2
 "
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
@@ -90,7 +90,7 @@ lacking() {
 found() {
   local name=${1#*:}
   case $1 in
-    tool:*) command -v "$name" >/dev/null ;;
+    tool:* | tool\?:*) command -v "$name" >/dev/null ;;
     module:*) python3 -c "import $name" 2>/dev/null ;;
     header:*) has_header "$name" ;;
   esac
@@ -110,13 +110,12 @@ install_packages() {
   local missing packages root=()
   missing=$(lacking "$1")
   [[ -n $missing ]] || return 0
-  mapfile -t packages < <(awk '{print $2}' <<<"$missing")
-  if [[ $(id -u) != 0 ]]; then
-    root=(sudo)
-    sudo -n true 2>/dev/null || { [[ -t 0 ]] && command -v sudo >/dev/null; } ||
-      list_missing "$missing"
+  if [[ $(id -u) != 0 ]]; then root=(sudo); fi
+  if ! may_install; then
+    list_missing "$missing"
+    return 0
   fi
-  command -v apt-get >/dev/null || list_missing "$missing"
+  mapfile -t packages < <(awk '{print $2}' <<<"$missing")
   say "installing ${packages[*]}"
   local get=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq
              -o DPkg::Lock::Timeout=300)
@@ -126,8 +125,17 @@ install_packages() {
     fail 69 "apt-get could not install ${packages[*]}"
 }
 
+may_install() {
+  command -v apt-get >/dev/null || return 1
+  [[ $(id -u) == 0 ]] || sudo -n true 2>/dev/null ||
+    { [[ -t 0 ]] && command -v sudo >/dev/null; }
+}
+
+# list_missing LINES: ends with 69 unless all of them are things to do without
 list_missing() {
-  local probe package
+  local probe package needed packages
+  packages=$(awk '{printf " %s", $2}' <<<"$1")
+  needed=$(grep -v '?:' <<<"$1") || { say "works without$packages"; return 0; }
   say "these are missing, and there is neither root nor sudo to install them:"
   while read -r probe package; do
     case $probe in
@@ -135,8 +143,9 @@ list_missing() {
         printf '  %-28s pip install --user %s\n' "$probe" "${probe#tool:}" ;;
       *) printf '  %-28s apt-get install %s\n' "$probe" "$package" ;;
     esac
-  done <<<"$1" >&2
-  fail 69 "or load the modules that bring them (module avail), and start again"
+  done <<<"$needed" >&2
+  fail 69 "in one, for an administrator: apt-get install --no-install-recommends$packages" \
+    "or load the modules that bring them (module avail), and start again"
 }
 
 # shellcheck source=launch/torch.sh
@@ -169,13 +178,15 @@ install_venv() {
 configure() {
   local stamp=$top/build/launch.stamp decisive
   local arguments=(--preset release)
+  command -v ccache >/dev/null || arguments+=(-DCMAKE_CXX_COMPILER_LAUNCHER=)
   [[ -z ${Torch_DIR:-} ]] || arguments+=("-DTorch_DIR=$Torch_DIR")
   if [[ -e $deps/python/nvidia/nccl/include/nccl.h ]]; then
     arguments+=("-DMGPU_NCCL_INCLUDE=$deps/python/nvidia/nccl/include"
                 "-DMGPU_NCCL_LIBRARY=$deps/python/nvidia/nccl/lib/libnccl.so.2")
   fi
   decisive=$(printf '%s\n' "${arguments[@]}" "$CMAKE_PREFIX_PATH" "${CXX:-}" \
-                           "$(command -v nvcc cmake g++)" "$(cksum <"$top/CMakePresets.json")")
+                           "$(command -v nvcc cmake g++)" "$(cksum <"$top/CMakePresets.json")" \
+                           "$(cat "$deps/venv/launch.stamp" 2>/dev/null)")
   [[ ! -e $top/build/build.ninja || $(cat "$stamp" 2>/dev/null) != "$decisive" ]] || return 0
   (cd "$top" && cmake "${arguments[@]}") || fail 70 "cmake could not configure the build"
   printf '%s\n' "$decisive" >"$stamp"

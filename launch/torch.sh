@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Sourced by setup.sh: libtorch, as the pinned PyPI wheel in .deps/python, unless the user has
 # an own one (Torch_DIR or CMAKE_PREFIX_PATH). Of the wheel's CUDA libraries only those are
-# fetched that a toolkit does not supply; without a toolkit, only what libtorch_cpu loads.
+# fetched that the loader does not find, in a toolkit; without a toolkit, only what libtorch_cpu
+# loads.
 
 : "${deps:?setup.sh sets it}"
 
@@ -85,18 +86,11 @@ remove_cuda_half() {
 # wheels_lacking FOLDER: what the loader still misses of FOLDER's libraries, as pip names it
 wheels_lacking() {
   local library soname path
-  path=$(printf '%s:' "$1"/nvidia/*/lib)$(toolkit_libraries)
+  path=$(printf '%s:' "$1"/nvidia/*/lib)${LD_LIBRARY_PATH:-}
   for library in "$1"/torch/lib/lib{torch_cpu,torch_cuda,torch_cuda_linalg}.so \
                  "$1"/nvidia/*/lib/lib*.so.*; do
     [[ ! -e $library ]] || LD_LIBRARY_PATH=$path ldd "$library"
   done 2>/dev/null | awk '/not found/ {print $1}' | sort -u | while read -r soname; do
     [[ -z ${torch_wheels[$soname]:-} ]] || echo "${torch_wheels[$soname]}"
   done | sort -u
-}
-
-toolkit_libraries() {
-  local nvcc root
-  nvcc=$(readlink -f "$(command -v nvcc || true)")
-  root=${nvcc%/bin/nvcc}
-  echo "$root/lib64:$root/lib:${LD_LIBRARY_PATH:-}"
 }

@@ -2,11 +2,14 @@
 #include <iostream>
 #include <string>
 
+#include <mgpu/app/build_info.hpp>
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/jobs/merge_train.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/store_config.hpp>
+
+#include "run_tables.hpp"
 
 namespace mgpu::app {
 namespace {
@@ -53,6 +56,21 @@ std::string merge_text(const jobs::MergedRun& merged, const fs::path& results) {
   return text + "  the run can still go on: --resume=" + results.parent_path().string() + "\n";
 }
 
+/// run.h5, where no attempt came to writing one: clocks are gone with their processes, so it says
+/// who worked on the run and when. One that is there says more and stays.
+void tell_how_it_went(const cluster::Group& world, const store::RunDirectory& directory,
+                      const Config& config) {
+  const auto is_here = world.broadcast(
+      world.rank() == 0 && fs::exists(directory.path() / "run.h5") ? "yes" : "no", 0);
+  if (is_here == "yes") return;
+  RunTables tables;
+  tables.attributes = {{"program", build_info().version},
+                       {"git", build_info().git},
+                       {"name", config.text("run.name")},
+                       {"job", config.text("job")}};
+  write_run_tables(world, directory, tables);
+}
+
 }  // namespace
 
 ExitCode merge_run(const cluster::Group& world, const Options& options) {
@@ -69,6 +87,7 @@ ExitCode merge_run(const cluster::Group& world, const Options& options) {
   store::RunDirectory directory(world, request_of(config, folder));
   const store::ChunkJournal journal(directory.path(), world, directory.attempt(), store.sync_s);
   const jobs::MergedRun merged = jobs::merge_train_job(world, {config, store, directory}, journal);
+  tell_how_it_went(world, directory, config);
   directory.finish(world, ExitCode::stopped);  // this attempt is over, the run is not
   if (world.rank() == 0) {
     std::cout << merge_text(merged, directory.path() / store.result_file) << std::flush;

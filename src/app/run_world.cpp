@@ -24,6 +24,7 @@
 #include <mgpu/store/repro.hpp>
 
 #include "compute_threads.hpp"
+#include "run_tables.hpp"
 
 namespace mgpu::app {
 namespace {
@@ -209,11 +210,16 @@ private:
   ExitCode close(jobs::JobOutcome outcome) {
     files_.meet();
     const report::PhaseTable phases = report::gather_phases(world_, clock_);
-    const auto peaks = world_.all_gather(host_peak_bytes());
+    const std::vector<RankStory> stories =
+        gather_stories(world_, {topology_.place().host, choice_.gpu.uuid, choice_.gpu.name,
+                                outcome.samples_here, host_peak_bytes()});
     report::RunSummary summary;
     cluster::run_together(world_, [&] {
-      if (world_.rank() == 0) summary = write_reports(outcome, phases, peaks);
+      if (world_.rank() == 0) summary = write_reports(outcome, phases, stories);
     });
+    write_run_tables(world_, directory_,
+                     {run_attributes(summary), stories, phases, outcome.pace,
+                      outcome.samples_per_step, static_cast<int>(outcome.exit)});
     directory_.finish(world_, outcome.exit);  // last: a run killed before this is resumed
     cluster::run_together(world_, [&] {
       if (world_.rank() != 0) return;
@@ -224,9 +230,10 @@ private:
   }
 
   report::RunSummary write_reports(jobs::JobOutcome& outcome, const report::PhaseTable& phases,
-                                   const std::vector<std::uint64_t>& peaks) {
+                                   const std::vector<RankStory>& stories) {
     report::RunSummary summary = summarize(outcome, phases);
-    summary.host_peak_bytes = peaks;
+    for (const RankStory& story : stories)
+      summary.host_peak_bytes.push_back(story.host_peak_bytes);
     report::record_pictures(outcome.pictures, summary);
     const fs::path& folder = directory_.path();
     if (config_.flag("report.html")) {
@@ -237,6 +244,12 @@ private:
     }
     report::write_summary(folder / "summary.json", summary);
     return summary;
+  }
+
+  std::vector<store::Attribute> run_attributes(const report::RunSummary& summary) const {
+    return {{"program", summary.version},  {"git", build_info().git},  {"name", summary.name},
+            {"job", summary.job},          {"created", summary.ended}, {"command", command_text()},
+            {"backend", choice_.plan.note}};
   }
 
   report::RunSummary summarize(const jobs::JobOutcome& outcome, const report::PhaseTable& phases) {
@@ -294,11 +307,15 @@ private:
     return all;
   }
 
-  std::vector<std::pair<std::string, std::string>> provenance() const {
-    std::string command;
+  std::string command_text() const {
+    std::string text;
     for (const std::string& argument : command_)
-      command += (command.empty() ? "" : " ") + store::redacted_argument(argument);
-    return {{"command", command},
+      text += (text.empty() ? "" : " ") + store::redacted_argument(argument);
+    return text;
+  }
+
+  std::vector<std::pair<std::string, std::string>> provenance() const {
+    return {{"command", command_text()},
             {"version", build_info().version + " (git " + build_info().git + ")"},
             {"run directory", directory_.path().string()},
             {"identity", config_.identity()},

@@ -24,20 +24,39 @@ std::size_t PhaseClock::index_of(std::string_view phase) {
 }
 
 void PhaseClock::charge(double now_s) {
-  const std::size_t phase = stack_.back();
-  totals_[phase].seconds += now_s - last_s_;
-  const bool extends = !intervals_.empty() && intervals_.back().phase == phase &&
-                       last_s_ - intervals_.back().end_s < grain_s_;
-  if (extends) {
-    intervals_.back().end_s = now_s;
-  } else if (now_s - last_s_ >= grain_s_) {
-    intervals_.push_back({phase, last_s_, now_s});
-  }
-  if (intervals_.size() >= kMaxIntervals) {
-    grain_s_ *= 2;
-    std::erase_if(intervals_, [&](const Interval& i) { return i.end_s - i.begin_s < grain_s_; });
-  }
+  totals_[stack_.back()].seconds += now_s - last_s_;
+  add_to_slices(stack_.back(), last_s_, now_s);
   last_s_ = now_s;
+}
+
+void PhaseClock::add_to_slices(std::size_t phase, double begin_s, double end_s) {
+  while (end_s >= slice_s_ * static_cast<double>(kMaxSlices))
+    merge_slices();
+  for (auto i = static_cast<std::size_t>(begin_s / slice_s_);; ++i) {
+    const double slice_begin_s = slice_s_ * static_cast<double>(i);
+    const double inside_s =
+        std::min(end_s, slice_begin_s + slice_s_) - std::max(begin_s, slice_begin_s);
+    if (inside_s <= 0 && slice_begin_s >= end_s) return;
+    if (slices_.size() <= i) slices_.resize(i + 1);
+    Slice& slice = slices_[i];
+    if (slice.size() <= phase) slice.resize(phase + 1);
+    slice[phase] += std::max(inside_s, 0.0);
+  }
+}
+
+void PhaseClock::merge_slices() {
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    if (i % 2 == 0) {
+      if (i > 0) slices_[i / 2] = std::move(slices_[i]);
+      continue;
+    }
+    Slice& sum = slices_[i / 2];
+    sum.resize(std::max(sum.size(), slices_[i].size()));
+    for (std::size_t phase = 0; phase < slices_[i].size(); ++phase)
+      sum[phase] += slices_[i][phase];
+  }
+  slices_.resize((slices_.size() + 1) / 2);
+  slice_s_ *= 2;
 }
 
 PhaseClock::Scope PhaseClock::enter(std::string_view phase) {

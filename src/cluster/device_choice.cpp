@@ -1,5 +1,6 @@
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -97,6 +98,14 @@ std::optional<Shared> find_shared(Ranks ranks, const std::vector<Device>& device
   return std::nullopt;
 }
 
+/// Does NCCL take each rank for a host of its own?
+bool have_host_ids(Ranks ranks) {
+  std::set<std::string> ids;
+  for (const RankSight& rank : ranks)
+    ids.insert(rank.nccl_host_id);
+  return ids.size() == ranks.size() && !ids.contains("");
+}
+
 /// "GPU-e7b3bccd": enough to find it in nvidia-smi -L.
 std::string short_uuid(const std::string& uuid) {
   return uuid.substr(0, uuid.find('-', uuid.find('-') + 1));
@@ -129,7 +138,11 @@ DevicePlan plan_gpus(Ranks ranks, const ClusterConfig& config) {
   }
   const std::optional<Shared> shared = find_shared(ranks, plan.devices);
   if (!shared) return plan;
-  if (config.backend == Backend::nccl) throw refuse_sharing(*shared, ranks);
+  if (config.backend == Backend::nccl) {
+    if (!have_host_ids(ranks)) throw refuse_sharing(*shared, ranks);
+    plan.note = "ranks share a GPU; NCCL counts each as a host, by NCCL_HOSTID: slow";
+    return plan;
+  }
   plan.backend = Backend::staged;
   std::ostringstream note;
   note << "ranks " << shared->first << " and " << shared->second << " share GPU "
@@ -139,10 +152,15 @@ DevicePlan plan_gpus(Ranks ranks, const ClusterConfig& config) {
   return plan;
 }
 
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
 /// One line per fact: none of them holds a line break.
 std::string pack(const VisibleGpus& visible) {
-  const char* variable = std::getenv("CUDA_VISIBLE_DEVICES");
-  std::string text = visible.why_none + '\n' + (variable != nullptr ? variable : "") + '\n';
+  std::string text = visible.why_none + '\n' + variable("CUDA_VISIBLE_DEVICES") + '\n' +
+                     variable("NCCL_HOSTID") + '\n';
   for (const GpuInfo& gpu : visible.gpus)
     text.append(gpu.uuid).append("\n");
   return text;
@@ -154,6 +172,7 @@ RankSight unpack(const std::string& text, const RankPlace& place) {
   std::istringstream lines(text);
   std::getline(lines, sight.why_none);
   std::getline(lines, sight.cuda_visible_devices);
+  std::getline(lines, sight.nccl_host_id);
   for (std::string uuid; std::getline(lines, uuid);)
     sight.uuids.push_back(uuid);
   return sight;

@@ -74,10 +74,25 @@ public:
   const data::WindowRules& rules() const { return rules_; }
   const TrainCurves& curves() const { return curves_; }
   const TrainState& state() const { return state_; }
-  std::int64_t steps_here() const { return steps_here_; }
   std::int64_t saves() const { return saves_; }
   const train::TrainLoop& loop() const { return loop_; }
   std::int64_t num_parameters() const { return model_.parameters().num_parameters(); }
+
+  /// Where the training stands, for the end of the run.
+  JobOutcome outcome(ExitCode exit) const {
+    std::int64_t rows = 0;
+    for (const train::Pass& pass : loop_.passes())
+      rows += pass.count;
+    JobOutcome outcome;
+    outcome.exit = exit;
+    outcome.done = state_.steps_done;
+    outcome.total = max_steps();
+    outcome.steps_here = steps_here_;
+    outcome.samples_per_step = settings_.train.batch.global_batch;
+    outcome.samples_here = steps_here_ * rows;
+    outcome.pace = pace_;
+    return outcome;
+  }
 
   void restore() {
     const auto loading = run_.clock.enter("checkpoints");
@@ -92,12 +107,14 @@ public:
 
   /// Trains to the end or until a stop; saves in both cases. Returns whether it is complete.
   bool train() {
+    pace_.mark(state_.steps_done, run_.clock.elapsed_s());
     while (state_.steps_done < max_steps()) {
       const bool wants_stop = run_.stop.poll() != StopReason::none;
       const train::StepOutcome outcome = loop_.step(state_.steps_done, wants_stop);
       curves_.add_step(state_.steps_done, outcome.row);
       ++state_.steps_done;
       ++steps_here_;
+      pace_.mark(state_.steps_done, run_.clock.elapsed_s());
       report(outcome);
       const bool is_best = evaluate_if_due();
       if (outcome.stop_asked || save_is_due(is_best)) save(is_best);
@@ -194,22 +211,12 @@ private:
   TrainCurves curves_;
   TrainState state_;
   store::CheckpointStore checkpoints_;
+  report::StepPace pace_;
   std::int64_t steps_here_ = 0;
   std::int64_t saves_ = 0;
   std::int64_t saved_at_ = -1;  // steps done at the newest checkpoint
   double saved_s_ = 0.0;        // when, on the run's clock
 };
-
-JobOutcome stopped(const TrainSettings& settings, std::int64_t steps_done,
-                   std::int64_t steps_here) {
-  JobOutcome outcome;
-  outcome.exit = ExitCode::stopped;
-  outcome.done = steps_done;
-  outcome.total = settings.optimizer.schedule.max_steps;
-  outcome.steps_here = steps_here;
-  outcome.samples_per_step = settings.train.batch.global_batch;
-  return outcome;
-}
 
 void announce(RunContext& run, const TrainSettings& settings, const data::HistorySet& histories,
               const Trainer& trainer) {
@@ -272,7 +279,12 @@ JobOutcome run_train_job(RunContext& run) {
   const auto environment = data::make_environment(settings.data.env, settings.data.env_split_seed);
   const std::optional<data::HistorySet> histories =
       provide_histories(run, settings.data, *environment);
-  if (!histories) return stopped(settings, 0, 0);
+  if (!histories) {
+    JobOutcome outcome;
+    outcome.exit = ExitCode::stopped;
+    outcome.total = settings.optimizer.schedule.max_steps;
+    return outcome;
+  }
 
   // Memory is taken here, and may be short on some ranks only.
   std::optional<Trainer> trainer_here;
@@ -281,16 +293,13 @@ JobOutcome run_train_job(RunContext& run) {
   Trainer& trainer = *trainer_here;
   announce(run, settings, *histories, trainer);
   trainer.restore();
-  if (!trainer.train()) {
-    return stopped(settings, trainer.state().steps_done, trainer.steps_here());
-  }
+  if (!trainer.train()) return trainer.outcome(ExitCode::stopped);
   const auto evaluation = evaluate_finally(run, trainer.player(), settings.evaluate);
-  if (!evaluation) return stopped(settings, trainer.state().steps_done, trainer.steps_here());
+  if (!evaluation) return trainer.outcome(ExitCode::stopped);
 
   const EvaluationResult result =
       seal_results(run, *environment, *evaluation, trainer.curves(), trainer.state().steps_done);
-  JobOutcome outcome = stopped(settings, trainer.state().steps_done, trainer.steps_here());
-  outcome.exit = ExitCode::done;
+  JobOutcome outcome = trainer.outcome(ExitCode::done);
   outcome.remarks = {{"checkpoints", std::to_string(trainer.saves()) + " saved"}};
   show_results({*environment, *histories, evaluation->grid, result, trainer.curves()}, outcome);
   return outcome;

@@ -3,59 +3,35 @@
 
 #include <mgpu/jobs/train_results.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/store/chunk_payload.hpp>
+#include <mgpu/store/small_table.hpp>
 
 namespace mgpu::jobs {
 namespace {
 
-using store::ColumnType;
-
-/// One column after the other into a table in rank 0's memory.
-store::SmallTable small_table(const store::TableSpec& spec,
-                              const std::vector<std::vector<std::int64_t>>& integers,
-                              const std::vector<std::vector<double>>& numbers) {
-  store::ChunkEncoder rows(spec, 0, spec.rows);
-  for (std::size_t i = 0; i < integers.size(); ++i)
-    rows.column(spec.columns[i].name, std::span<const std::int64_t>(integers[i]));
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    rows.column(spec.columns[integers.size() + i].name, std::span<const double>(numbers[i]));
-  }
-  return {spec, rows.finish()};
-}
-
 store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
-  const store::TableSpec spec{
-      .path = "metrics/train",
-      .rows = steps,
-      .columns = {{"step", ColumnType::i64, 1, "optimizer steps done", "steps"},
-                  {"loss", ColumnType::f64, 1, "mean over the global batch", "nats"},
-                  {"accuracy", ColumnType::f64, 1, "largest logit is the source's action", ""},
-                  {"learning_rate", ColumnType::f64, 1, "of this step", ""},
-                  {"grad_norm", ColumnType::f64, 1, "before clipping", ""}},
-      .signal = "loss",
-      .axis = "step"};
   std::vector<std::int64_t> step;
-  std::vector<std::vector<double>> numbers(4);
+  std::vector<double> loss;
+  std::vector<double> accuracy;
+  std::vector<double> learning_rate;
+  std::vector<double> grad_norm;
   for (std::int64_t s = 0; s < steps; ++s) {
     const train::StepRow row = curves.step(s);
     step.push_back(s + 1);
-    numbers[0].push_back(row.loss);
-    numbers[1].push_back(row.accuracy);
-    numbers[2].push_back(row.learning_rate);
-    numbers[3].push_back(row.grad_norm);
+    loss.push_back(row.loss);
+    accuracy.push_back(row.accuracy);
+    learning_rate.push_back(row.learning_rate);
+    grad_norm.push_back(row.grad_norm);
   }
-  return small_table(spec, {step}, numbers);
+  return store::make_small_table("metrics/train",
+                                 {{"step", step, "optimizer steps done", "steps"},
+                                  {"loss", loss, "mean over the global batch", "nats"},
+                                  {"accuracy", accuracy, "largest logit is the source's action"},
+                                  {"learning_rate", learning_rate, "of this step"},
+                                  {"grad_norm", grad_norm, "before clipping"}},
+                                 {.signal = "loss", .axis = "step"});
 }
 
-store::SmallTable eval_table(const TrainCurves& curves, int episodes) {
-  const store::TableSpec spec{
-      .path = "metrics/eval",
-      .rows = curves.evaluations() * episodes,
-      .columns = {{"step", ColumnType::i64, 1, "optimizer steps done", "steps"},
-                  {"episode", ColumnType::i64, 1, "episode of the context, from 1", ""},
-                  {"return", ColumnType::f64, 1, "mean over runs and unseen tasks", ""}},
-      .signal = "return",
-      .axis = "step"};
+store::SmallTable eval_table(const TrainCurves& curves) {
   std::vector<std::int64_t> step;
   std::vector<std::int64_t> episode;
   std::vector<double> returns;
@@ -67,7 +43,11 @@ store::SmallTable eval_table(const TrainCurves& curves, int episodes) {
       returns.push_back(all[e]);
     }
   }
-  return small_table(spec, {step, episode}, {returns});
+  return store::make_small_table("metrics/eval",
+                                 {{"step", step, "optimizer steps done", "steps"},
+                                  {"episode", episode, "episode of the context, from 1"},
+                                  {"return", returns, "mean over runs and unseen tasks"}},
+                                 {.signal = "return", .axis = "step"});
 }
 
 std::string identity_text(const Config& config) {
@@ -163,7 +143,7 @@ store::SealRequest results_request(const SealPlace& place, const data::Environme
   request.groups = {{"run", {{"keys", identity_text(place.config)}}}};
   request.tables = {{sample_table(environment, evaluation.grid), evaluation.phase,
                      place.config.integer("run.chunk_size") * evaluation.grid.episodes}};
-  request.small_tables = {train_table(curves, steps), eval_table(curves, evaluation.grid.episodes)};
+  request.small_tables = {train_table(curves, steps), eval_table(curves)};
   request.check_current = [&directory = place.directory] { directory.check_current(); };
   return request;
 }

@@ -16,6 +16,15 @@ constexpr double kInitStd = 0.02;  // GPT-2
 /// Dropouts of a block; the number of a site is fixed for ever: 4 layer + kind.
 enum class Site : std::uint32_t { attention = 0, attention_residual = 1, mlp_residual = 2 };
 
+/// Whether libtorch has fast products of the type on this processor. Where it has none, rounded
+/// numbers are multiplied as float32: products are exact then, sums better than those of 16 bits.
+bool processor_multiplies([[maybe_unused]] ComputeKind compute) {
+#ifdef __x86_64__
+  if (compute == ComputeKind::bf16) return __builtin_cpu_supports("avx512bf16") != 0;
+#endif
+  return false;
+}
+
 std::string prefix(std::int64_t layer) {
   return "blocks." + std::to_string(layer) + ".";
 }
@@ -57,6 +66,10 @@ at::Tensor linear(const ParameterArena& arena, const std::string& name, const at
   const at::Tensor& bias = arena.parameter(name + ".bias");
   if (compute == ComputeKind::f32) return at::linear(x, weight, bias);
   const at::ScalarType type = compute == ComputeKind::bf16 ? at::kBFloat16 : at::kHalf;
+  if (x.is_cpu() && !processor_multiplies(compute)) {
+    const auto rounded = [type](const at::Tensor& t) { return t.to(type).to(t.scalar_type()); };
+    return rounded(at::linear(rounded(x), rounded(weight), rounded(bias)));
+  }
   return at::linear(x.to(type), weight.to(type), bias.to(type)).to(x.scalar_type());
 }
 

@@ -16,23 +16,27 @@ std::size_t bins_for(int ranks) {
   return static_cast<std::size_t>(std::clamp(4800 / ranks, 60, 240));
 }
 
-/// Share of each bin that each phase's kept intervals cover.
+/// Share of each bin that each phase took; a slice across two bins is spread evenly.
 std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::size_t bins,
                                                  double wall_s) {
   std::map<std::string, std::vector<float>> shares;
   if (!(wall_s > 0)) return shares;
   const std::vector<PhaseClock::Total> totals = clock.totals();
-  const double width = wall_s / static_cast<double>(bins);
-  for (const PhaseClock::Interval& interval : clock.intervals()) {
-    std::vector<float>& row = shares[totals[interval.phase].phase];
-    row.resize(bins);
-    const auto first = static_cast<std::size_t>(std::max(interval.begin_s, 0.0) / width);
-    for (std::size_t b = first; b < bins; ++b) {
-      const double begin = width * static_cast<double>(b);
-      const double covered =
-          std::min(interval.end_s, begin + width) - std::max(interval.begin_s, begin);
-      if (covered <= 0) break;
-      row[b] += static_cast<float>(covered / width);
+  const double width_s = wall_s / static_cast<double>(bins);
+  for (std::size_t i = 0; i < clock.slices().size(); ++i) {
+    const double begin_s = clock.slice_s() * static_cast<double>(i);
+    const double end_s = begin_s + clock.slice_s();
+    for (auto b = static_cast<std::size_t>(begin_s / width_s); b < bins; ++b) {
+      const double bin_s = width_s * static_cast<double>(b);
+      const double inside_s = std::min(end_s, bin_s + width_s) - std::max(begin_s, bin_s);
+      if (inside_s <= 0) break;
+      for (std::size_t phase = 0; phase < clock.slices()[i].size(); ++phase) {
+        if (clock.slices()[i][phase] <= 0) continue;
+        std::vector<float>& row = shares[totals[phase].phase];
+        row.resize(bins);
+        row[b] +=
+            static_cast<float>(clock.slices()[i][phase] * inside_s / (clock.slice_s() * width_s));
+      }
     }
   }
   return shares;
@@ -42,9 +46,11 @@ std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::s
 json packed(const PhaseClock& clock, std::size_t bins, double wall_s) {
   json names = json::array();
   json seconds = json::array();
+  json calls = json::array();
   for (const PhaseClock::Total& total : clock.totals()) {
     names.push_back(total.phase);
     seconds.push_back(total.seconds);
+    calls.push_back(total.calls);
   }
   json shares = json::object();
   for (const auto& [phase, row] : binned(clock, bins, wall_s)) {
@@ -52,7 +58,7 @@ json packed(const PhaseClock& clock, std::size_t bins, double wall_s) {
     for (const float share : row)
       out.push_back(static_cast<int>(share * 1000.0F + 0.5F));
   }
-  return {{"phases", names}, {"seconds", seconds}, {"shares", shares}};
+  return {{"phases", names}, {"seconds", seconds}, {"calls", calls}, {"shares", shares}};
 }
 
 RankPhases unpacked(const json& text, std::vector<std::string>& order) {
@@ -62,6 +68,7 @@ RankPhases unpacked(const json& text, std::vector<std::string>& order) {
     const auto name = names[i].get<std::string>();
     const auto seconds = text.at("seconds")[i].get<double>();
     rank.seconds[name] += seconds;
+    rank.calls[name] += text.at("calls")[i].get<std::int64_t>();
     rank.wall_s += seconds;
     if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
   }

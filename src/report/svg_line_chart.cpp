@@ -47,6 +47,7 @@ public:
       y_.add(drawn.low);
       y_.add(drawn.high);
     }
+    x_.add(chart.backdrop.x);
     for (const Level& level : chart.levels)
       y_.add(level.value);
     if (chart.from_zero) y_.add(0.0);
@@ -111,8 +112,7 @@ void draw_backdrop(Svg& svg, const LineChart& chart, const Frame& frame) {
   const double room = 0.82 * (frame.bottom() - kTop);
   std::vector<Point> area{{frame.x_at(curve.x.front()), frame.bottom()}};
   for (std::size_t i = 0; i < curve.x.size(); ++i)
-    area.push_back({std::clamp(frame.x_at(curve.x[i]), kLeft, frame.right()),
-                    frame.bottom() - room * curve.y[i] / top});
+    area.push_back({frame.x_at(curve.x[i]), frame.bottom() - room * curve.y[i] / top});
   area.push_back({area.back().x, frame.bottom()});
   svg.polygon(area, "backdrop");
   const auto peak = std::max_element(curve.y.begin(), curve.y.end()) - curve.y.begin();

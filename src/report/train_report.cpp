@@ -127,22 +127,13 @@ std::string last_key(const char* name, const Curve& curve) {
 }
 
 Figure loss_figure(const TrainPictures& pictures) {
-  if (pictures.train_loss.empty() && pictures.eval_loss.empty()) return {};
+  if (pictures.train_loss.empty()) return {};
   LineChart chart = step_chart("Loss over optimizer steps", "loss (nats per action)", pictures);
   chart.label_decimals = 3;
-  if (!pictures.train_loss.empty()) {
-    chart.curves.push_back(banded(pictures.train_loss, 200));
-    chart.curves.back().key = last_key("train_loss", pictures.train_loss);
-  }
-  if (!pictures.eval_loss.empty()) {
-    DrawnCurve drawn{"unseen", thinned(pictures.eval_loss, 200), "c1"};
-    drawn.emphasis = true;
-    drawn.key = last_key("eval_loss", pictures.eval_loss);
-    chart.curves.push_back(std::move(drawn));
-  }
+  chart.curves.push_back(banded(pictures.train_loss, 200));
+  chart.curves.back().key = last_key("train_loss", pictures.train_loss);
   return {"Loss", svg_line_chart(chart),
-          "Training batches (mean and range) and histories of unseen goals; a guess costs ln 5 = "
-          "1.609."};
+          "Training batches, mean and range; a guess costs ln 5 = 1.609."};
 }
 
 Figure return_figure(const TrainPictures& pictures) {
@@ -193,10 +184,9 @@ std::vector<Tile> tiles_of(const TrainPictures& pictures, const RunSummary& summ
                      at + std::to_string(last - 1)});
     tiles.push_back({text_of("%.1f", episodes.late.front()), "return in episode 1", at + "0"});
   }
-  for (const char* key : {"optimum_share", "eval_loss"})
-    for (const Result& result : summary.results)
-      if (result.key == key)
-        tiles.push_back({result.text(), result.label, "/results/" + result.key + "/value"});
+  for (const Result& result : summary.results)
+    if (result.key == "optimum_share")
+      tiles.push_back({result.text(), result.label, "/results/optimum_share/value"});
   if (summary.steps_per_second > 0)
     tiles.push_back({rate_text(summary.steps_per_second), "steps per second", "/steps_per_second"});
   return tiles;
@@ -231,9 +221,8 @@ void record_pictures(const TrainPictures& pictures, RunSummary& summary) {
   for (const EpisodeCurve& row : kEpisodeCurves)
     if (!(episodes.*(row.values)).empty())
       summary.series[series_name(row)] = episodes.*(row.values);
-  const std::array<std::pair<const char*, const Curve*>, 3> curves = {
-      std::pair{"train_loss", &pictures.train_loss}, std::pair{"eval_loss", &pictures.eval_loss},
-      std::pair{"eval_return", &pictures.eval_return}};
+  const std::array curves = {std::pair{"train_loss", &pictures.train_loss},
+                             std::pair{"eval_return", &pictures.eval_return}};
   for (const auto& [name, curve] : curves)
     if (!curve->empty()) summary.series[name] = thinned(*curve, 200).y;
   if (episodes.late.empty()) return;

@@ -7,6 +7,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/store/attempt_record.hpp>
 #include <mgpu/store/run_directory.hpp>
 
 #include "agree.hpp"
@@ -132,15 +133,16 @@ Opened open_or_make(const RunRequest& request, std::vector<std::string>& notes) 
 void begin_attempt(const fs::path& folder, std::uint32_t attempt, const RunRequest& request,
                    int ranks) {
   const char* job = std::getenv("SLURM_JOB_ID");
-  const Json json = {{"attempt", attempt},
-                     {"host", host_name()},
-                     {"pid", ::getpid()},
-                     {"ranks", ranks},
-                     {"job_id", job == nullptr ? "" : job},
-                     {"begun", utc_now()},
-                     {"command", request.command}};
+  AttemptRecord record;
+  record.attempt = attempt;
+  record.host = host_name();
+  record.pid = ::getpid();
+  record.ranks = ranks;
+  record.job_id = job == nullptr ? "" : job;
+  record.begun = utc_now();
+  record.command = request.command;
   make_folder(folder / "attempts");
-  write_file_durably(attempt_path(folder, attempt), json.dump(2) + "\n", "attempt");
+  record.write(folder);
 }
 
 /// Points `link` to `target`, whatever it was before. A note when that cannot be done.
@@ -194,10 +196,10 @@ void RunDirectory::check_current() const {
 
 void RunDirectory::finish(const cluster::Group& group, ExitCode exit) {
   on_rank_0(group, [&] {
-    Json json = Json::parse(read_file(attempt_path(path_, attempt_)));
-    json["ended"] = utc_now();
-    json["exit"] = static_cast<int>(exit);
-    write_file_durably(attempt_path(path_, attempt_), json.dump(2) + "\n", "attempt");
+    AttemptRecord attempt = AttemptRecord::read(path_, attempt_);
+    attempt.ended = utc_now();
+    attempt.exit = exit;
+    attempt.write(path_);
     if (exit != ExitCode::done && exit != ExitCode::incomplete) return std::string();
     RunRecord record = RunRecord::read(path_);
     record.finished = true;

@@ -1,9 +1,5 @@
 #include "run_record.hpp"
 
-#include <algorithm>
-#include <cstdio>
-#include <regex>
-
 #include <nlohmann/json.hpp>
 
 #include <mgpu/base/error.hpp>
@@ -55,25 +51,6 @@ RunRecord RunRecord::read(const std::filesystem::path& folder) {
     fail_record("E604", ExitCode::corrupt, std::string("run.json is damaged: ") + problem.what(),
                 path);
   }
-}
-
-std::uint32_t last_attempt(const std::filesystem::path& folder) {
-  static const std::regex kPattern(R"((\d{4,9})\.json)");
-  std::uint32_t last = 0;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder / "attempts", error)) {
-    std::smatch match;
-    const std::string name = entry.path().filename().string();
-    if (!std::regex_match(name, match, kPattern)) continue;
-    last = std::max(last, static_cast<std::uint32_t>(std::stoul(match[1])));
-  }
-  return last;
-}
-
-std::filesystem::path attempt_path(const std::filesystem::path& folder, std::uint32_t attempt) {
-  char name[32];
-  std::snprintf(name, sizeof name, "%04u.json", attempt);
-  return folder / "attempts" / name;
 }
 
 }  // namespace mgpu::store

@@ -24,10 +24,4 @@ struct RunRecord {
   static RunRecord read(const std::filesystem::path& folder);
 };
 
-/// The highest attempt that the folder knows; 0 when there is none.
-std::uint32_t last_attempt(const std::filesystem::path& folder);
-
-/// "attempts/0007.json"
-std::filesystem::path attempt_path(const std::filesystem::path& folder, std::uint32_t attempt);
-
 }  // namespace mgpu::store

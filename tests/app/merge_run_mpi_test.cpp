@@ -1,3 +1,4 @@
+#include <fstream>
 #include <iostream>
 #include <optional>
 #include <sstream>
@@ -88,6 +89,29 @@ TEST_F(MergeRunTest, HistoriesThatAreNotAllThereArePlayedByTheRunThatResumes) {
   EXPECT_GT(partial.missing_rows, 0);
   EXPECT_EQ(table(run / "histories.h5", "histories").rows, 73);
   EXPECT_EQ(table(run / "results.h5", "samples").missing_rows, 0);
+}
+
+TEST_F(MergeRunTest, RunH5SaysWhoWorkedOnAKilledRun) {
+  if (world_.size() == 3) GTEST_SKIP() << "four lanes are not for three ranks";
+  const fs::path run = test::run_tiny(world_, folder_, "never", 2);
+
+  merge(run);
+  const store::ReadTable attempts = table(run / "run.h5", "attempts");
+  const store::ReadTable timing = table(run / "run.h5", "timing");
+
+  EXPECT_EQ(attempts.rows, 2);  // the run that stopped, and this --merge
+  EXPECT_EQ(timing.rows, 0);
+}
+
+TEST_F(MergeRunTest, WhatARunItselfSaidInRunH5Stays) {
+  if (world_.size() == 3) GTEST_SKIP() << "four lanes are not for three ranks";
+  const fs::path run = test::run_tiny(world_, folder_, "never", 2);
+  if (world_.rank() == 0) std::ofstream(run / "run.h5") << "of the run";
+  world_.barrier();
+
+  merge(run);
+
+  EXPECT_EQ(read_file(run / "run.h5"), "of the run");
 }
 
 TEST_F(MergeRunTest, AFinishedRunIsLeftAlone) {

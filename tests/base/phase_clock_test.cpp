@@ -14,6 +14,10 @@ double sum(const std::vector<PhaseClock::Total>& totals) {
                          [](double s, const PhaseClock::Total& t) { return s + t.seconds; });
 }
 
+double sum_of(const PhaseClock::Slice& slice) {
+  return std::accumulate(slice.begin(), slice.end(), 0.0);
+}
+
 TEST(PhaseClockTest, PhasesSumToTheWallTime) {
   PhaseClock clock(1.5);
   {
@@ -42,14 +46,24 @@ TEST(PhaseClockTest, InnerTimeCountsForTheInnerPhaseOnly) {
   EXPECT_EQ(totals[2].calls, 1);
 }
 
-TEST(PhaseClockTest, KeepsABoundedNumberOfIntervals) {
-  PhaseClock clock;
-  for (int i = 0; i < 5; ++i) {
+TEST(PhaseClockTest, SlicesSumToThePhasesHoweverOftenTheyWereMerged) {
+  PhaseClock clock(3.0);  // three times what the first slices hold
+  for (int i = 0; i < 200; ++i) {
     const auto scope = clock.enter(i % 2 == 0 ? "a" : "b");
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  EXPECT_GE(clock.intervals().size(), 5U);
-  EXPECT_LE(clock.intervals().size(), PhaseClock::kMaxIntervals);
+  ASSERT_LE(clock.slices().size(), PhaseClock::kMaxSlices);
+  EXPECT_GT(clock.slices().size(), PhaseClock::kMaxSlices / 2);
+  EXPECT_EQ(clock.slice_s(), 4e-3);
+  std::vector<double> seconds(3);
+  for (const PhaseClock::Slice& slice : clock.slices()) {
+    EXPECT_LE(sum_of(slice), clock.slice_s() * (1 + 1e-9));
+    for (std::size_t phase = 0; phase < slice.size(); ++phase)
+      seconds[phase] += slice[phase];
+  }
+  EXPECT_NEAR(seconds[0], 3.0, 0.1);
+  EXPECT_NEAR(seconds[1], clock.totals()[1].seconds, 1e-9);
+  EXPECT_NEAR(seconds[2], clock.totals()[2].seconds, 1e-9);
 }
 
 }  // namespace

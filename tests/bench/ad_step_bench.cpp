@@ -1,8 +1,9 @@
 // One training step of Algorithm Distillation: forward, loss, backward, AdamW, on one thread.
 //
-//   ad_step_bench step|transition TOKENS DROPOUT [STEPS]
+//   ad_step_bench step|transition LAYERS TOKENS ROWS DROPOUT [STEPS [PASS_ROWS [no|fp16|bf16]]]
 //
 // Prints one JSON line; samples per second of CPU time. Its peer is ad_step_torch.py.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -21,37 +22,59 @@ namespace {
 
 using namespace mgpu;
 
-constexpr std::int64_t kBatch = 64;
-constexpr int kWarmUp = 2;
+constexpr int kWarmUp = 3;
 
 struct Work {
-  model::TokenKind kind;
-  std::int64_t tokens;
-  double dropout;
+  model::AdTransformerConfig config;
+  std::int64_t rows;
   int steps;
+  std::int64_t pass_rows;  // of the batch that go through the model at once
 };
 
-model::AdTransformerConfig config_of(const Work& work) {
-  model::AdTransformerConfig config;
-  config.tokens = work.kind;
-  config.n_transit = work.tokens;
-  config.dropout = work.dropout;
-  return config;
+Work parse(const std::vector<std::string>& words) {
+  Work work{};
+  const bool is_step = words.at(0) == "step";
+  work.config.tokens = is_step ? model::TokenKind::step : model::TokenKind::transition;
+  work.config.n_layer = std::stoll(words.at(1));
+  work.config.n_transit = std::stoll(words.at(2));
+  work.config.dropout = std::stod(words.at(4));
+  work.rows = std::stoll(words.at(3));
+  work.steps = words.size() > 5 ? std::stoi(words[5]) : 6;
+  work.pass_rows = words.size() > 6 ? std::stoll(words[6]) : work.rows;
+  const std::string compute = words.size() > 7 ? words[7] : "no";
+  if (compute == "fp16") work.config.compute = model::ComputeKind::f16;
+  if (compute == "bf16") work.config.compute = model::ComputeKind::bf16;
+  return work;
 }
 
-at::Tensor forward(const model::AdTransformer& model, std::int64_t tokens,
-                   const model::DropoutSamples* dropout) {
-  const auto random = [tokens](std::int64_t size) {
-    return at::randint(size, {kBatch, tokens}, at::kLong);
+at::Tensor forward(const model::AdTransformer& model, std::int64_t rows,
+                   const model::DropoutSamples& dropout) {
+  const std::int64_t tokens = model.config().n_transit;
+  const auto random = [=](std::int64_t size) {
+    return at::randint(size, {rows, tokens}, at::kLong);
   };
   if (model.config().tokens == model::TokenKind::step)
     return model.forward(
         model::StepTokens{random(9), random(9), random(6), random(3), random(10), random(10)},
-        dropout);
-  const std::vector<std::int64_t> lengths(kBatch, tokens - 1);
-  return model.forward(model::TransitionTokens{at::rand({kBatch, tokens - 1, 10}),
-                                               at::randint(81, {kBatch}, at::kLong), lengths},
-                       dropout);
+        &dropout);
+  const std::vector<std::int64_t> lengths(static_cast<std::size_t>(rows), tokens - 1);
+  return model.forward(model::TransitionTokens{at::rand({rows, tokens - 1, 10}),
+                                               at::randint(81, {rows}, at::kLong), lengths},
+                       &dropout);
+}
+
+/// Adds the gradients of `rows` samples from `first` on; returns their sums.
+kernels::CrossEntropySums add_gradients(const model::AdTransformer& model, std::int64_t first,
+                                        std::int64_t rows, std::int64_t batch) {
+  const model::DropoutSamples dropout{1, at::arange(first, first + rows, at::kLong)};
+  const at::Tensor logits = forward(model, rows, dropout);
+  std::vector<std::int64_t> shape = logits.sizes().vec();
+  shape.pop_back();
+  const at::Tensor targets = at::randint(5, shape, at::kLong);
+  const auto predictions = static_cast<double>(targets.numel() / rows * batch);
+  const model::ActionLoss result = model::action_loss(logits, targets, 1.0 / predictions);
+  logits.backward(result.grad);
+  return result.sums();
 }
 
 double cpu_seconds() {
@@ -62,44 +85,40 @@ double cpu_seconds() {
 
 void run(const Work& work) {
   at::set_num_threads(1);
-  model::AdTransformer model(config_of(work), Device{}, 1);
+  model::AdTransformer model(work.config, Device{}, 1);
   train::Adamw optimizer(model.parameters(), {});
-  double loss = 0.0;
+  kernels::CrossEntropySums sums;
   double start = 0.0;
   for (int step = -kWarmUp; step < work.steps; ++step) {
     if (step == 0) start = cpu_seconds();
-    const model::DropoutSamples dropout{1, at::arange(kBatch, at::kLong) + step * kBatch};
-    const at::Tensor logits = forward(model, work.tokens, &dropout);
-    std::vector<std::int64_t> shape = logits.sizes().vec();
-    shape.pop_back();
-    const at::Tensor targets = at::randint(5, shape, at::kLong);
-    const auto count = static_cast<double>(targets.numel());
-    const model::ActionLoss result = model::action_loss(logits, targets, 1.0 / count);
     model.parameters().zero_gradients();
-    logits.backward(result.grad);
+    sums = {};
+    for (std::int64_t row = 0; row < work.rows; row += work.pass_rows) {
+      const auto done = add_gradients(model, (step + kWarmUp) * work.rows + row,
+                                      std::min(work.pass_rows, work.rows - row), work.rows);
+      sums.loss += done.loss;
+      sums.count += done.count;
+    }
     optimizer.step(3e-4);
-    loss = result.sums().loss / count;
   }
-  const double seconds = cpu_seconds() - start;
-  const double rate = static_cast<double>(kBatch * work.steps) / seconds;
+  const double rate = static_cast<double>(work.rows) * work.steps / (cpu_seconds() - start);
   std::printf(
-      "{\"name\": \"ad_step/%s/%lld/p%g\", \"value\": %.2f, \"unit\": \"samples/cpu-s\", "
+      "{\"name\": \"ad_step\", \"value\": %.2f, \"unit\": \"samples/cpu-s\", "
       "\"loss\": %.4f}\n",
-      work.kind == model::TokenKind::step ? "step" : "transition",
-      static_cast<long long>(work.tokens), work.dropout, rate, loss);
+      rate, sums.loss / static_cast<double>(sums.count));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: ad_step_bench step|transition TOKENS DROPOUT [STEPS]\n");
+  if (argc < 6) {
+    std::fprintf(stderr,
+                 "usage: ad_step_bench step|transition LAYERS TOKENS ROWS DROPOUT "
+                 "[STEPS [PASS_ROWS [no|fp16|bf16]]]\n");
     return 64;
   }
   try {
-    const auto kind =
-        std::string(argv[1]) == "step" ? model::TokenKind::step : model::TokenKind::transition;
-    run({kind, std::atoll(argv[2]), std::atof(argv[3]), argc > 4 ? std::atoi(argv[4]) : 6});
+    run(parse({argv + 1, argv + argc}));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 70;

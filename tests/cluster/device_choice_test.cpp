@@ -20,7 +20,7 @@ std::vector<RankSight> machine(int nodes, int ranks, int gpus) {
   for (int node = 0; node < nodes; ++node) {
     const std::string host = std::string("node0").append(std::to_string(node + 1));
     for (int rank = 0; rank < ranks; ++rank) {
-      RankSight sight{{node, rank, host}, {}, gpus == 0 ? "no driver" : "", ""};
+      RankSight sight{{node, rank, host}, {}, gpus == 0 ? "no driver" : "", "", ""};
       for (int gpu = 0; gpu < gpus; ++gpu)
         sight.uuids.push_back("GPU-" + std::to_string(10 * node + gpu) + "aa-bbb-ccc");
       sights.push_back(sight);
@@ -132,6 +132,18 @@ TEST(PlanDevicesTest, NcclRefusesTwoRanksOnOneGpu) {
   EXPECT_THAT(report.lines, ElementsAre("  NCCL allows one rank per GPU. This node has 4 ranks:",
                                         "  node02 has 2 GPUs (CUDA_VISIBLE_DEVICES=0,1)"));
   EXPECT_THAT(report.help, HasSubstr("--ntasks-per-node=2"));
+}
+
+TEST(PlanDevicesTest, NcclTakesRanksWithAHostIdEachOntoOneGpu) {
+  std::vector<RankSight> ranks = machine(1, 2, 1);
+  ranks[0].nccl_host_id = ranks[1].nccl_host_id = "card";
+  EXPECT_EQ(refusal(ranks, with_backend(Backend::nccl)).code, "E202");
+  ranks[1].nccl_host_id = "other";
+  const DevicePlan plan = plan_devices(ranks, with_backend(Backend::nccl));
+  EXPECT_EQ(plan.backend, Backend::nccl);
+  EXPECT_THAT(indices(plan), ElementsAre(0, 0));
+  EXPECT_THAT(plan.note, HasSubstr("NCCL_HOSTID"));
+  EXPECT_EQ(plan_devices(ranks, {}).backend, Backend::staged);
 }
 
 TEST(PlanDevicesTest, ARankWithoutGpuIsNamed) {

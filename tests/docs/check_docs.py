@@ -95,7 +95,7 @@ class Docs(unittest.TestCase):
         keys = set(key_names(json.loads(printed("job=train", "--print-config=json"))))
         sections = {key.split(".")[0] for key in keys if "." in key}
         pattern = rf"`((?:{'|'.join(sections)})\.[a-z_0-9]+)(?:[:=][^`]*)?`"
-        files = {"report.html", "run.log"}
+        files = {"report.html", "run.log", "run.h5"}
         named = set(re.findall(pattern, hand_written())) - files
         self.assertGreater(len(named), 10)
         self.assertEqual(named - keys, set())

@@ -62,7 +62,7 @@ class Output(program.ProgramTest):
         self.run_to(0, 2)
         folder = self.run_folder()
         self.assertEqual((folder.parent / "latest").resolve(), folder.resolve())
-        for name in ("results.h5", "histories.h5", "report.html", "summary.json", "events.jsonl",
+        for name in ("results.h5", "run.h5", "histories.h5", "report.html", "summary.json", "events.jsonl",
                      "run.log", "run.json", "logs/rank_00.log", "logs/rank_01.log",
                      "repro/config.resolved.yaml", "repro/versions.json", "repro/seeds.json",
                      "repro/command.txt", "ckpt/last/model.safetensors", "ckpt/best"):
@@ -88,6 +88,26 @@ class Output(program.ProgramTest):
         self.assertEqual(len(samples), 3 * 8 * 2 * 2)  # controls, goals, runs, episodes
         self.assertEqual(len(per_episode), 3 * 2)
         self.assertTrue((samples["return"] <= samples["optimal"]).all())
+
+    @unittest.skipIf(h5py is None, NO_H5PY if h5py is None else "")
+    def test_h5py_and_pandas_open_how_the_run_went_in_three_lines(self):
+        self.run_to(0, 2)
+        run = self.run_folder() / "run.h5"
+
+        with h5py.File(run) as file:
+            ranks, timing, pace, attempts = (
+                pandas.DataFrame({name: list(column[:]) for name, column in file[table].items()})
+                for table in ("ranks", "timing", "throughput", "attempts"))
+            self.assertIn("tiny.yaml", file.attrs["command"])
+        per_rank = timing.groupby("rank")["seconds"].sum()
+
+        self.assertEqual(list(ranks["rank"]), [0, 1])
+        self.assertEqual(list(ranks["samples"]), [16 * 8] * 2)  # steps, half of a batch
+        self.assertTrue((abs(ranks["busy_s"] + ranks["wait_s"] - per_rank) < 1e-6).all())
+        self.assertTrue((ranks["host_peak_bytes"] > 2**20).all())
+        self.assertEqual(list(pace["step"]), list(range(1, 17)))
+        self.assertTrue((pace["samples_per_second"] > 0).all())
+        self.assertEqual(list(attempts["exit"]), [0])
 
     @unittest.skipIf(EventAccumulator is None, NO_TENSORBOARD if EventAccumulator is None else "")
     def test_tensorboard_reads_the_curves(self):

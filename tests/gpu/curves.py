@@ -1,4 +1,4 @@
-"""What two runs did, from their run directories.
+"""What two runs did, from their run directories. Plain Python: a machine with a GPU may lack h5py.
 
   curves.py compare A B --within 0.02    loss curves agree, as a share of the first loss
   curves.py rate A                       optimizer steps per second, from the second event on
@@ -7,30 +7,64 @@
 import argparse
 import json
 import pathlib
+import struct
 import sys
 
 
+def fields(message):
+    """(number, value) of each field of a protocol-buffer message: bytes or an integer."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(message):
+        number, kind = divmod(varint(), 8)
+        if kind == 0:
+            yield number, varint()
+            continue
+        size = {1: 8, 5: 4}.get(kind) or varint()
+        yield number, message[at:at + size]
+        at += size
+
+
 def losses(run):
-    import h5py
-    with h5py.File(pathlib.Path(run) / "results.h5") as file:
-        table = file["metrics/train"]
-        return table["step"][:], table["loss"][:]
+    """{step: loss} from the run's TensorBoard file, which has every step."""
+    found = {}
+    for path in sorted(pathlib.Path(run).glob("tb/**/events.out.tfevents.*")):
+        data, at = path.read_bytes(), 0
+        while at < len(data):
+            (size,) = struct.unpack_from("<Q", data, at)
+            event = dict(fields(data[at + 12:at + 12 + size]))  # a length and its checksum
+            at += 12 + size + 4
+            value = dict(fields(dict(fields(event.get(5, b""))).get(1, b"")))
+            if value.get(1) == b"train/loss":
+                (found[event[2]],) = struct.unpack("<f", value[2])
+    return found
 
 
 def compare(a, b, within):
-    steps_a, loss_a = losses(a)
-    steps_b, loss_b = losses(b)
-    if len(steps_a) != len(steps_b) or len(steps_a) == 0 or (steps_a != steps_b).any():
-        sys.exit(f"other steps: {len(steps_a)} and {len(steps_b)}")
-    away = abs(loss_a - loss_b) / loss_a[0]
-    for i in sorted({0, 9, 49, 99, len(steps_a) - 1}):
-        if i < len(steps_a):
-            print(f"  step {steps_a[i]:6d}  loss {loss_a[i]:.4f} and {loss_b[i]:.4f}")
-    worst = int(away.argmax())
-    print(f"  farthest apart at step {steps_a[worst]}: {away[worst]:.2e} of the first loss")
-    if not away[worst] <= within:  # a NaN is not within anything
+    curve_a, curve_b = losses(a), losses(b)
+    if not curve_a or list(curve_a) != list(curve_b):
+        sys.exit(f"other steps: {len(curve_a)} and {len(curve_b)}")
+    steps = list(curve_a)
+    away = {step: abs(curve_a[step] - curve_b[step]) / curve_a[steps[0]] for step in steps}
+    for i in sorted({0, 9, 49, 99, len(steps) - 1}):
+        if i < len(steps):
+            print(f"  step {steps[i]:6d}  loss {curve_a[steps[i]]:.4f} and {curve_b[steps[i]]:.4f}")
+    worst = max(steps, key=away.get)
+    print(f"  farthest apart at step {worst}: {away[worst]:.2e} of the first loss")
+    if not all(distance <= within for distance in away.values()):  # a NaN is not within anything
         sys.exit(f"the curves are farther apart than {within}")
-    if not loss_a[-1] < loss_a[0]:
+    if not curve_a[steps[-1]] < curve_a[steps[0]]:
         sys.exit("the loss did not fall")
 
 

@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
-# tests/gpu/run.sh [BUNDLE]: on a machine with one GPU and PyTorch 2.11 with CUDA 13, no network:
-# every GPU test of the bundle, NCCL with two ranks on the one card, training on both backends,
+# tests/gpu/run.sh [--no-gpu] [BUNDLE]: README.md beside this says when and where.
+#
+# Every GPU test of the bundle, NCCL with two ranks on the one card, training on both backends,
 # steps per second beside eager PyTorch. About 5 minutes. Logs and runs go to outputs/gpu; the
 # logs in one archive also to $OUT where that is set.
-# Exit 0: all right; 1: something failed; 69: no GPU or no PyTorch here.
-#
-# MGPU_GPU_TESTS=cpu-only starts what needs no GPU: does the bundle load on such a machine?
+# --no-gpu: what a machine without a GPU can tell: the bundle loads, trains on the CPU, and each
+# GPU test says that there is none.
+# Exit 0: all right; 1: something failed; 66: no bundle; 69: no GPU or no PyTorch here.
 set -uo pipefail
 
+gpu=yes
+if [[ ${1:-} == --no-gpu ]]; then gpu=no; shift; fi
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 bundle=$(realpath "${1:-$top/bundle}")
 out=$top/outputs/gpu
 conf=$top/conf/quickstart.yaml
 failed=()
-mkdir -p "$out"
 cd "$top" || exit 66
 
 [[ -x $bundle/bin/mpirun ]] ||
@@ -21,6 +23,9 @@ cd "$top" || exit 66
 site=$(python3 -c 'import importlib.util as u, os
 print(os.path.dirname(os.path.dirname(u.find_spec("torch").origin)))') ||
   { echo 'run.sh: python3 has no torch' >&2; exit 69; }
+[[ $gpu == no ]] || nvidia-smi -L || { echo 'run.sh: no GPU here' >&2; exit 69; }
+rm -rf "$out"  # else a run of last time would be taken for this one's
+mkdir -p "$out"
 
 # Open MPI has moved house; one machine needs no remote shell.
 export OPAL_PREFIX=$bundle/openmpi OPAL_BINDIR=$bundle/bin OPAL_LIBDIR=$bundle/lib
@@ -40,12 +45,15 @@ ours() {
 
 # check NAME SECONDS COMMAND...: its output goes to $out/NAME.log, a line to the screen
 check() {
-  local name=$1 limit_s=$2 log=$out/$1.log began=$SECONDS code
+  local name=$1 limit_s=$2 log=$out/$1.log began=$SECONDS verdict=passed code
   "${@:3}" >"$log" 2>&1 </dev/null
   code=$?
-  [[ $code != 0 ]] || ! grep -q '^no GPU\|: no GPU' "$log" || code='0, without its GPU part'
+  if grep -qE '(^|: )no GPU' "$log"; then
+    verdict='no GPU'
+    [[ $gpu == no ]] || code="$code, without its GPU part"
+  fi
   if [[ $code == 0 ]]; then
-    echo "passed   $name ($((SECONDS - began)) s)"
+    printf '%-8s %s (%d s)\n' "$verdict" "$name" "$((SECONDS - began))"
   else
     echo "FAILED   $name (exit $code)"
     tail -n 30 "$log" | sed 's/^/    /'
@@ -68,23 +76,45 @@ verdict() {
   exit 0
 }
 
-if [[ ${MGPU_GPU_TESTS:-} == cpu-only ]]; then
-  check stand_in 60 ours 2 stand_in steps=3 --output "$out/stand_in"
+gpu_tests() {
+  local ranks name
   while read -r ranks name; do
-    check "loads.$name" 60 ours 1 "$name" --gtest_list_tests
-  done < <(sort -u -k2 "$bundle/tests")
-  [[ ! -e $bundle/bin/mgpu_spmd ]] || check program 300 train cpu 2 train.max_steps=5
+    check "$name.np$ranks" 180 ours "$ranks" "$name"
+  done <"$bundle/tests"
+}
+
+same_curve() { python3 tests/gpu/curves.py compare "$out/$1/run" "$out/$2/run"; }
+
+# nccl_is_refused: exit 69, with the reason
+nccl_is_refused() {
+  ours 2 mgpu_spmd "$conf" devices.backend=nccl --output "$out/refused"
+  [[ $? == 69 ]]
+}
+
+# speed: the shape of both is that of tests/bench/ad_step_torch.py
+speed() {
+  python3 - "$out/eager.log" "$(python3 tests/gpu/curves.py rate "$out/shape/run")" <<'PY'
+import json, sys
+eager = json.loads(open(sys.argv[1]).read().splitlines()[-1])["value"] / 64
+ours = float(sys.argv[2])
+print(f"steps/s  ours {ours:.1f}  eager PyTorch {eager:.1f}  ratio {ours / eager:.2f}")
+PY
+}
+
+if [[ $gpu == no ]]; then
+  check stand_in 60 ours 2 stand_in steps=3 --output "$out/stand_in"
+  gpu_tests
+  check nccl_is_refused 60 nccl_is_refused
+  few=(train.max_steps=20 train.eval_every=20 evaluate.runs=2 checkpoint.every=20 data.streams=2)
+  check train.cpu 120 train cpu 1 "${few[@]}"
+  check train.two_ranks 120 train cpu_2 2 "${few[@]}"
+  check curves.cpu_and_two_ranks 60 same_curve cpu cpu_2
   verdict
 fi
 
-nvidia-smi -L || { echo 'run.sh: no GPU here' >&2; exit 69; }
-
-while read -r ranks name; do
-  check "$name.np$ranks" 180 ours "$ranks" "$name"
-done <"$bundle/tests"
+gpu_tests
 
 short=(train.max_steps=200 train.eval_every=200 evaluate.runs=2 checkpoint.every=200)
-same_curve() { python3 tests/gpu/curves.py compare "$out/$1/run" "$out/$2/run"; }
 check train.cpu 300 train cpu 1 devices.backend=mpi "${short[@]}"
 check train.cuda 120 train cuda 1 devices.backend=nccl "${short[@]}"
 check curves.cuda_and_cpu 60 same_curve cuda cpu
@@ -93,15 +123,11 @@ check curves.cuda_and_nccl 60 same_curve cuda nccl
 check train.staged 120 train staged 2 devices.backend=staged "${short[@]}"
 check curves.cuda_and_staged 60 same_curve cuda staged
 
-# The shape of tests/bench/ad_step_torch.py: 64 sequences of 160 tokens, 4 layers, float32.
+# 64 sequences of 160 tokens, 4 layers, float32
 check train.shape 200 train shape 1 devices.backend=nccl train.max_steps=1500 \
   train.eval_every=1500 evaluate.runs=2 checkpoint.every=1500 model.tf_n_layer=4 \
   model.tf_n_inner=128 train.global_batch_size=64 train.lanes=1
-check eager 200 timeout 200 python3 tests/bench/ad_step_torch.py --device cuda step 160 0.0 300
-python3 - "$out/eager.log" "$(python3 tests/gpu/curves.py rate "$out/shape/run")" <<'PY'
-import json, sys
-eager = json.loads(open(sys.argv[1]).read().splitlines()[-1])["value"] / 64
-ours = float(sys.argv[2])
-print(f"steps/s  ours {ours:.1f}  eager PyTorch {eager:.1f}  ratio {ours / eager:.2f}")
-PY
+check eager 200 timeout 200 python3 tests/bench/ad_step_torch.py --device cuda step 4 160 64 0.0 300
+check speed 60 speed
+cat "$out/speed.log"
 verdict

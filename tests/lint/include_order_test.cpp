@@ -51,7 +51,7 @@ const std::map<std::string, Names> kOwners = {
     {"hwy/", {"kernels"}},
     {"mpi.h", {"cluster", "store", "app"}},
     {"nccl.h", {"cluster"}},
-    {"nlohmann/", {"base", "store", "report"}},
+    {"nlohmann/", {"base", "store", "report", "app"}},
     {"openssl/", {"base"}},
     {"simdjson", {"store"}},
     {"torch/", {"model", "app"}},

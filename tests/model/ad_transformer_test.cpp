@@ -165,6 +165,39 @@ TEST(AdTransformerTest, HalfPrecisionStaysNearFloat) {
   }
 }
 
+// What a processor without such products does has to be what a GPU does: operands and gradients
+// of products are numbers of the short type.
+TEST(AdTransformerTest, HalfPrecisionMultipliesRoundedWeights) {
+  for (const ComputeKind compute : {ComputeKind::bf16, ComputeKind::f16}) {
+    AdTransformerConfig config = formula_config(TokenKind::step, AttentionKind::flash);
+    config.compute = compute;
+    const AdTransformer model(config, Device{}, 1);
+    const at::Tensor before = model.forward(formula_steps());
+    const at::NoGradGuard no_grad;
+    for (const char* name : {"blocks.0.attn.qkv.weight", "blocks.0.mlp.down.weight"}) {
+      const at::Tensor& weight = model.parameters().parameter(name);
+      const at::Tensor rounded =
+          weight.to(compute == ComputeKind::bf16 ? at::kBFloat16 : at::kHalf).to(at::kFloat);
+      EXPECT_GT(largest(rounded - weight), 0.0);
+      weight.copy_(rounded);
+    }
+
+    EXPECT_EQ(largest(model.forward(formula_steps()) - before), 0.0);
+  }
+}
+
+// The loss scale is halved when that happens: it must happen on every device.
+TEST(AdTransformerTest, GradientsBeyondTheRangeOfFp16AreInfinite) {
+  AdTransformerConfig config = formula_config(TokenKind::step, AttentionKind::flash);
+  config.compute = ComputeKind::f16;
+  AdTransformer model(config, Device{}, 1);
+  const at::Tensor logits = model.forward(formula_steps());
+
+  logits.backward(at::full_like(logits, 7e4));
+
+  EXPECT_FALSE(model.parameters().gradients().isfinite().all().item<bool>());
+}
+
 TEST(AdTransformerDecodeTest, OneStepAtATimeIsTheWholeForward) {
   const AdTransformer model = formula_model(TokenKind::step, AttentionKind::flash);
   const StepTokens steps = formula_steps();

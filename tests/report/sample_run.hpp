@@ -63,8 +63,6 @@ inline TrainPictures sample_pictures() {
     pictures.learning_rate.y.push_back(t < 300 ? 2e-3 * t / 300
                                                : 1e-3 * (1 + std::cos(3.14159 * (t - 300) / 2700)));
     if (step % 100 != 0) continue;
-    pictures.eval_loss.x.push_back(t);
-    pictures.eval_loss.y.push_back(loss + 0.02);
     pictures.eval_return.x.push_back(t);
     pictures.eval_return.y.push_back(12.2 * (1 - std::exp(-t / 500)));
   }
@@ -131,7 +129,6 @@ inline SampleRun sample_run(int ranks = 4) {
   s.wall_s = 187.0;
   s.phases = phase_rows(run.phases);
   s.steps_per_second = 21.4;
-  s.results = {{"eval_loss", "eval loss, unseen goals", 0.4371, "", 3}};
   s.notes = notes_of(facts_of(s.phases), {{"train.eval_every", "500"}});
   record_pictures(run.pictures, s);
   return run;

@@ -44,6 +44,15 @@ case_finished_job_ends_with_zero() {
 }
 
 # shellcheck disable=SC2046
+case_input_may_be_a_socket() {
+  run python3 -c 'import socket, subprocess, sys
+here, there = socket.socketpair()
+there.close()
+sys.exit(subprocess.run(sys.argv[1:], stdin=here).returncode)' "$mgpu_run" -np 2 $(job sock steps=3)
+  code_is 0
+}
+
+# shellcheck disable=SC2046
 case_killed_rank_is_named_and_the_job_finishes() {
   run "$mgpu_run" -np 4 $(job whole steps=12 step_ms=20)
   run "$mgpu_run" -np 4 $(job killed steps=12 step_ms=20 die_rank=2 die_step=6)

@@ -12,23 +12,21 @@ namespace mgpu {
 /// Where the wall time of this rank went: at any instant exactly one phase is running.
 ///
 /// Phases nest; time inside an inner scope counts for the inner phase only, so the sums add up
-/// to the wall time. One thread only. Intervals are kept for the time line of the report,
-/// merged below 1 ms apart and at most kMaxIntervals of them (then the grain doubles).
+/// to the wall time. One thread only. For the time line of the report the time is cut into equal
+/// slices, at most kMaxSlices; when they are used up, neighbors are merged and slices are twice as
+/// long.
 class PhaseClock {
 public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::size_t kMaxIntervals = 4096;
+  static constexpr std::size_t kMaxSlices = 1024;
 
   struct Total {
     std::string phase;
     double seconds = 0.0;
     std::int64_t calls = 0;
   };
-  struct Interval {
-    std::size_t phase;  // index into totals()
-    double begin_s;     // since the clock's birth
-    double end_s;
-  };
+  /// Seconds of one slice spent in each phase, by index into totals(); later phases: none.
+  using Slice = std::vector<double>;
 
   /// Leaves the phase at the end of the block.
   class Scope {
@@ -56,19 +54,24 @@ public:
 
   /// All phases in order of first use, up to this instant; they sum to elapsed_s().
   std::vector<Total> totals() const;
-  const std::vector<Interval>& intervals() const { return intervals_; }
+
+  /// From the clock's birth up to the last change of phase, each slice_s() long.
+  const std::vector<Slice>& slices() const { return slices_; }
+  double slice_s() const { return slice_s_; }
 
 private:
   void leave();
   void charge(double now_s);
+  void add_to_slices(std::size_t phase, double begin_s, double end_s);
+  void merge_slices();
   std::size_t index_of(std::string_view phase);
 
   Clock::time_point birth_;
   double last_s_;
-  double grain_s_ = 1e-3;
+  double slice_s_ = 1e-3;
   std::vector<std::size_t> stack_;
   std::vector<Total> totals_;
-  std::vector<Interval> intervals_;
+  std::vector<Slice> slices_;
 };
 
 }  // namespace mgpu

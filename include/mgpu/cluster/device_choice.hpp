@@ -33,6 +33,7 @@ struct RankSight {
   std::vector<std::string> uuids;    // of the visible GPUs, by CUDA ordinal
   std::string why_none;              // as in VisibleGpus
   std::string cuda_visible_devices;  // the variable; "" where it is not set
+  std::string nccl_host_id;          // NCCL_HOSTID, likewise
 };
 
 struct DevicePlan {
@@ -42,7 +43,8 @@ struct DevicePlan {
 };
 
 /// Who computes where. A rank takes GPU (node rank modulo GPUs): this is right whether a task
-/// sees all GPUs of its node (mpirun, --gres) or only its own (--gpus-per-task).
+/// sees all GPUs of its node (mpirun, --gres) or only its own (--gpus-per-task). Ranks with an
+/// NCCL_HOSTID each may share a GPU with nccl: a way to try NCCL on one card, slow.
 ///
 /// Errors: Failure E201 an id of devices.gpus is out of range, E202 nccl with two ranks on one
 ///         GPU, E203 no GPU where one is needed, E205 more ids than ranks of a node. All exit 69.

@@ -15,6 +15,7 @@
 #include <mgpu/cluster/communicator.hpp>
 #include <mgpu/cluster/topology.hpp>
 #include <mgpu/report/banner.hpp>
+#include <mgpu/report/step_pace.hpp>
 #include <mgpu/report/summary.hpp>
 #include <mgpu/report/train_report.hpp>
 #include <mgpu/store/chunk_journal.hpp>
@@ -48,6 +49,8 @@ struct JobOutcome {
   std::int64_t total = 0;                                    //
   std::int64_t steps_here = 0;                               // of this attempt
   std::int64_t samples_per_step = 0;                         //
+  std::int64_t samples_here = 0;                             // of this attempt and rank
+  report::StepPace pace;                                     // on the run's clock
   std::string result;                                        // one line
   std::vector<report::Result> results;                       // numbers
   std::vector<std::pair<std::string, std::string>> remarks;  // phase, what it did

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,7 +13,8 @@ namespace mgpu::report {
 /// Where one rank's time went, thinned for the gather: the time line is cut into equal bins.
 struct RankPhases {
   std::map<std::string, double> seconds;             // phase -> seconds
-  double wall_s = 0.0;                               // sum of the above
+  std::map<std::string, std::int64_t> calls;         // phase -> how often it was entered
+  double wall_s = 0.0;                               // sum of the seconds
   std::map<std::string, std::vector<float>> shares;  // phase -> share of each bin, 0 to 1
 };
 

@@ -39,7 +39,6 @@ struct TrainPictures {
   PerEpisode episodes;
   int last_episode = 8;  // number of the episode that Walk::last shows
   Curve train_loss;
-  Curve eval_loss;
   Curve eval_return;  // mean over all episodes, by step
   Curve learning_rate;
   int grid = 9;

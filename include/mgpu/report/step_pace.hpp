@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace mgpu::report {
+
+/// When which step was done, thinned to an even grain that doubles as the run gets longer.
+class StepPace {
+public:
+  static constexpr std::size_t kMaxMarks = 2048;
+
+  struct Mark {
+    std::int64_t steps = 0;  // done
+    double time_s = 0.0;
+  };
+
+  /// To be called once before the first step, then after each.
+  ///
+  /// Units:  seconds, on any clock that does not go back.
+  void mark(std::int64_t steps, double time_s);
+
+  const std::vector<Mark>& marks() const { return marks_; }
+
+private:
+  std::int64_t every_ = 1;
+  std::vector<Mark> marks_;
+};
+
+}  // namespace mgpu::report

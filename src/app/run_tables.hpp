@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/report/phases.hpp>
+#include <mgpu/report/step_pace.hpp>
+#include <mgpu/store/run_directory.hpp>
+#include <mgpu/store/seal.hpp>
+
+// run.h5: how a run went. What it found is in results.h5.
+namespace mgpu::app {
+
+/// What one rank brings to the end of a run.
+struct RankStory {
+  std::string host;
+  std::string gpu_uuid;               // "" on the CPU
+  std::string gpu_name;               // "" on the CPU
+  std::int64_t samples = 0;           // that it trained on, in this attempt
+  std::uint64_t host_peak_bytes = 0;  // of its process
+};
+
+/// The stories of all ranks on rank 0, in rank order; nothing elsewhere.
+///
+/// Ranks:  collective.
+std::vector<RankStory> gather_stories(const cluster::Group& world, const RankStory& mine);
+
+/// What run.h5 says of this attempt. Only rank 0's is read.
+struct RunTables {
+  std::vector<store::Attribute> attributes;  // of the root
+  std::vector<RankStory> ranks;
+  report::PhaseTable phases;
+  report::StepPace pace;
+  std::int64_t samples_per_step = 0;
+  int exit = -1;  // how this attempt ends; -1 when it is not known
+};
+
+/// Writes run.h5 into the run directory: /ranks, /timing and /throughput of this attempt, and
+/// /attempts of all that worked on the run.
+///
+/// Ranks:  collective. Errors: those of store::seal() and store::attempts_of(), on all ranks.
+void write_run_tables(const cluster::Group& world, const store::RunDirectory& directory,
+                      const RunTables& tables);
+
+}  // namespace mgpu::app
