@@ -132,7 +132,7 @@ void TrainLoop::fail(const Report& report) const {
 /// One such fault may be a cosmic ray; a card that has two is not to be trusted.
 void TrainLoop::count_repetition(std::int64_t step) {
   if (++repetitions_ < 2) return;
-  fail({"E705",
+  fail({"E707",
         ExitCode::corrupt,
         "the gradient of step " + std::to_string(step + 1) +
             " was infinite or NaN and, computed again from the same inputs, was not",

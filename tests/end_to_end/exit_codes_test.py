@@ -114,7 +114,7 @@ class RunErrors(program.ProgramTest):
 
     def test_80_gradients_differ_from_their_repetition_twice(self):
         ended = self.run_to(80, 2, env=program.failpoint(poison([3, 6])))
-        self.assertIn("error[E705]", ended.err)
+        self.assertIn("error[E707]", ended.err)
 
     def test_80_all_checkpoints_are_damaged(self):
         job = self.start(2, *SAVING)

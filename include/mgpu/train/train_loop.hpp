@@ -57,7 +57,7 @@ public:
   /// from the same inputs. If it is so again, the batch is skipped.
   ///
   /// Errors: the failure of one rank on all ranks; Failure E703 (exit 79) when more batches would
-  ///         have to be skipped than may be, E705 (exit 80) when a second gradient differs from
+  ///         have to be skipped than may be, E707 (exit 80) when a second gradient differs from
   ///         its repetition in being finite. Neither has updated anything.
   StepOutcome step(std::int64_t step, bool stop_asked);
 
