@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <mgpu/report/gather.hpp>
 #include <mgpu/report/phases.hpp>
 
 namespace mgpu::report {
@@ -85,7 +84,7 @@ PhaseTable gather_phases(const cluster::Group& group, const PhaseClock& clock) {
   group.all_reduce(std::span(&wall_s, 1), cluster::ReduceOp::max);
   const std::string mine = packed(clock, bins_for(group.size()), wall_s).dump();
   PhaseTable table;
-  for (const std::string& text : gather_texts(group, mine))
+  for (const std::string& text : group.gather(mine, 0))
     table.ranks.push_back(unpacked(json::parse(text), table.phases));
   for (const RankPhases& rank : table.ranks)
     table.wall_s = std::max(table.wall_s, rank.wall_s);
