@@ -23,9 +23,8 @@ constexpr double kGpuFlops = 2e13;           // of products as small as this mod
 constexpr double kGpuPassSeconds = 4e-3;     // some 300 kernel launches that hide nothing
 constexpr double kHistorySteps = 2e7;        // environment steps of the explorer
 constexpr double kSealBytesPerSecond = 1e8;  // write, read back, compress
-// What comes into memory as it is used: code and buffers of libtorch, MPI and HDF5, and the holes
-// that tensors of many sizes leave in the heap.
-constexpr std::uint64_t kFirstUse = std::uint64_t{90} << 20;
+// Code and buffers of libtorch, MPI and HDF5 that come into memory as they are used.
+constexpr std::uint64_t kFirstUse = std::uint64_t{40} << 20;
 constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;  // with cuBLAS and NCCL
 
 /// The plan of one run, part by part.
