@@ -152,6 +152,13 @@ const std::string& SpecialTokens::text(std::string_view role) const {
   return found == named_.end() ? kNone : found->token.content;
 }
 
+std::map<std::string, std::string> SpecialTokens::by_role() const {
+  std::map<std::string, std::string> texts;
+  for (const Named& named : named_)
+    if (!named.token.content.empty()) texts[named.role] = named.token.content;
+  return texts;
+}
+
 std::vector<AddedToken> SpecialTokens::additions(const std::vector<AddedToken>& known) const {
   std::vector<AddedToken> tokens;
   for (const auto& [id, listed] : listed_) {

@@ -24,6 +24,9 @@ public:
   /// The token for a role (bos_token, ...), or "".
   const std::string& text(std::string_view role) const;
 
+  /// All roles that have a token, with its text.
+  std::map<std::string, std::string> by_role() const;
+
   /// Those that the class adds to the tokenizer, in this order. `known` are there already.
   std::vector<AddedToken> additions(const std::vector<AddedToken>& known) const;
 

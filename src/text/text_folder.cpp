@@ -93,8 +93,7 @@ TextFolder parse_text_folder(const TextFiles& files, const fs::path& folder) {
   refuse_settings(settings.root());
   const TokenizerClass kind =
       choose_tokenizer_class(settings.root(), model.root(), files.tokenizer);
-  const SpecialTokens special(
-      {tokenizer.root(), settings.root(), map.root(), added.root()}, kind);
+  const SpecialTokens special({tokenizer.root(), settings.root(), map.root(), added.root()}, kind);
 
   TextFolder text{make_tokenizer(tokenizer.root(), settings.root(), kind, special),
                   {},
@@ -102,7 +101,8 @@ TextFolder parse_text_folder(const TextFiles& files, const fs::path& folder) {
                   {},
                   {},
                   {},
-                  files.chat_template};
+                  files.chat_template,
+                  special.by_role()};
   const auto token_for = [&](std::string_view role) {
     const std::string& name = special.text(role);
     return SpecialToken{name, name.empty() ? kNoToken : text.tokenizer.token_id(name)};

@@ -30,6 +30,8 @@ AddedTokens make_added(const JsonNode& root, const std::vector<AddedToken>& toke
   }
 }
 
+}  // namespace
+
 void check_utf8(std::string_view text) {
   if (simdjson::validate_utf8(text.data(), text.size())) return;
   throw Failure({"E543",
@@ -38,8 +40,6 @@ void check_utf8(std::string_view text) {
                  {},
                  ""});
 }
-
-}  // namespace
 
 TokenizerParts::TokenizerParts(const JsonNode& root)
     : TokenizerParts(root, root, read_added_tokens(root)) {}

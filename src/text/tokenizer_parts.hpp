@@ -64,6 +64,9 @@ struct TokenizerParts {
   ScratchStore scratch;
 };
 
+/// Errors: Failure E543 when a text is not UTF-8, with the offset
+void check_utf8(std::string_view text);
+
 /// Makes a tokenizer of parts from elsewhere than one file.
 struct TokenizerAccess {
   static Tokenizer make(std::shared_ptr<const TokenizerParts> parts) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct TextFolder {
   SpecialToken bos, eos, pad, unk;
   std::vector<TokenId> stop_ids;  // generation ends behind each; may be empty
   std::string chat_template;      // Jinja; "" when there is none
+  /// Texts by role (bos_token, ...), as a chat template sees them; roles without a token are
+  /// absent.
+  std::map<std::string, std::string> special_tokens;
 };
 
 /// `folder` stands for the place of the files in messages.
