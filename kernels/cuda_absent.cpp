@@ -5,6 +5,10 @@
 #include <mgpu/kernels/causal_attention.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 #include <mgpu/kernels/dropout.hpp>
+#include <mgpu/kernels/fold_logits.hpp>
+#include <mgpu/kernels/gated_activation.hpp>
+#include <mgpu/kernels/paged_attention.hpp>
+#include <mgpu/kernels/rms_norm.hpp>
 #include <mgpu/kernels/sample_action.hpp>
 #include <mgpu/kernels/squared_norm.hpp>
 
@@ -31,6 +35,22 @@ void cross_entropy(const CrossEntropyArgs& /*args*/, CUstream_st* /*stream*/) {
 }
 
 void dropout(const DropoutArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void fold_logits(const FoldLogitsArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void gated_activation(const GatedActivationArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void paged_attention(const PagedAttentionArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void rms_norm(const RmsNormArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 

@@ -195,14 +195,44 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E622", "not a safetensors file",
      "The file is a Git LFS pointer, a pickle, or something else.",
      "Fetch the weights (git lfs pull), or convert them to safetensors."},
+    {"E623", "JSON file of a model that cannot be used",
+     "config.json, generation_config.json or the index of the weights is not one JSON object in "
+     "UTF-8, has a name twice, or is nested deeper than 32 levels.",
+     "Fetch the file again."},
+    {"E624", "weights that do not fit together",
+     "model.safetensors.index.json and the files beside it disagree, or it names something "
+     "outside the folder.",
+     "Fetch the folder again, with all files of the same revision."},
+    {"E701", "model that is not supported",
+     "config.json describes a family or a feature that this program does not compute exactly, so "
+     "it is refused instead of approximated.",
+     "The message lists what is supported."},
+    {"E702", "configuration of a model that makes no sense",
+     "A value of config.json or generation_config.json is missing, of the wrong type, or does not "
+     "go with another one.",
+     "Compare the file with that of the original model."},
     {"E703", "gradient that is not finite",
-     "The gradient of a step has infinite or NaN values, also when it was computed again. No such "
-     "weight reaches a checkpoint.",
+     "The loss or gradient of a step has infinite or NaN values, also when it was computed again, "
+     "and train.max_skipped_steps such batches were skipped before. No such weight reaches a "
+     "checkpoint.",
      "A lower train.learning_rate, a longer train.warmup_steps, or bf16 instead of fp16. The same "
      "command goes on from the last checkpoint."},
     {"E704", "model without an answer",
      "The logits of the model have NaN or infinite values, so no action can be drawn.",
      "Lower train.learning_rate, or start from an earlier checkpoint."},
+    {"E705", "weights that are not those of the architecture",
+     "The safetensors files lack tensors that config.json asks for, have others, or have them in "
+     "other shapes or types.",
+     "Take config.json and the weights from the same revision of the same model."},
+    {"E706", "weights that are not finite",
+     "A tensor of the model has infinite or NaN values; everything computed from it would have "
+     "them, too.",
+     "Fetch the file again; if it is the same, the model was saved from a run that had diverged."},
+    {"E707", "gradient that differs from its repetition",
+     "Twice a gradient was infinite or NaN and, computed again from the same inputs, was not. The "
+     "same inputs give the same gradient, so a device or its memory gives wrong numbers.",
+     "Leave the device out (devices.gpus, another node); the same command goes on from the last "
+     "checkpoint."},
     {"E901", "internal error", "The program did something that it should not. This is a bug.",
      "Please report it, with the message and the output of --env."},
 });

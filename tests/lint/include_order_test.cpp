@@ -29,6 +29,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
     {"text", {"base"}},
     {"store", {"base", "cluster"}},
     {"model", {"base", "kernels"}},
+    {"language", {"base", "kernels", "store", "model"}},
     {"schedule", {"base", "cluster", "store"}},
     {"report", {"base", "cluster"}},
     {"train", {"base", "kernels", "cluster", "model"}},
@@ -43,7 +44,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
 
 /// Where a library's headers, named by how they begin, may appear.
 const std::map<std::string, Names> kOwners = {
-    {"ATen/", {"model", "train", "algorithms", "jobs", "app"}},
+    {"ATen/", {"model", "language", "train", "algorithms", "jobs", "app"}},
     {"c10/", {"model"}},
     {"cuda", {"kernels", "cluster"}},
     {"cxxopts", {"app"}},

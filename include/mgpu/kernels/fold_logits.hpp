@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+
+// Shapes in this header: N = rows, B = logits of one block of the vocabulary, K = best kept.
+namespace mgpu::kernels {
+
+inline constexpr std::size_t kMaxBest = 1024;  // K at most
+
+/// What is known of each row after some blocks of the vocabulary. Before the first block: tops
+/// -infinity, sums 0, picked NaN, best_logits -infinity, best_ids -1.
+struct FoldLogitsArgs {
+  const float* logits;          // [N, B] of tokens first_id .. first_id + B - 1
+  const std::int64_t* targets;  // [N] token whose logit is wanted; nullptr: none
+  float* tops;                  // [N] largest logit
+  float* sums;                  // [N] sum of exp(logit - top)
+  float* picked;                // [N] written where the target is in this block; may be nullptr
+  float* best_logits;           // [N, K] descending, equal ones by ascending token
+  std::int64_t* best_ids;       // [N, K]
+  std::size_t rows;             // N
+  std::size_t block;            // B
+  std::size_t best;             // K <= kMaxBest, may be 0
+  std::int64_t first_id;
+};
+
+/// Folds one block of logits into what is known of each row, so that the logits of the whole
+/// vocabulary never exist. The bits of a row depend on that row only. NaN is never among the
+/// best, and makes the sum NaN.
+///
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda).
+/// Errors: ShapeError when K is too large; cuda also LibraryError, and NotBuiltError in a build
+///         without CUDA. cuda returns before the work is done.
+/// Source: Milakov and Gimelshein, arXiv 1805.02867 (running maximum and sum).
+namespace cpu {
+void fold_logits(const FoldLogitsArgs& args);
+}
+namespace cuda {
+void fold_logits(const FoldLogitsArgs& args, CUstream_st* stream);
+}
+
+}  // namespace mgpu::kernels

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+
+namespace mgpu::kernels {
+
+enum class ActivationKind : std::uint8_t {
+  silu,       // x / (1 + exp(-x))
+  gelu,       // x (1 + erf(x / sqrt 2)) / 2
+  gelu_tanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+};
+
+struct GatedActivationArgs {
+  const float* gate;  // [count]
+  const float* up;    // [count]; nullptr: all 1
+  float* out;         // [count] written; may be gate or up
+  std::size_t count;
+  ActivationKind kind;
+};
+
+/// out = activation(gate) * up. The bits of an element depend on that element only, not on its
+/// place: a vector at the end is filled up instead of taken one by one.
+///
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda).
+/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the
+///         work is done.
+/// Source: Hendrycks and Gimpel, arXiv 1606.08415; Shazeer, arXiv 2002.05202 (gated).
+namespace cpu {
+void gated_activation(const GatedActivationArgs& args);
+}
+namespace cuda {
+void gated_activation(const GatedActivationArgs& args, CUstream_st* stream);
+}
+
+}  // namespace mgpu::kernels

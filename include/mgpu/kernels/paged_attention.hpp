@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+
+// Shapes in this header: N = queries of all sequences, S = sequences, H = query heads, G = key
+// heads (G divides H; query head h reads key head h / (H / G)), C = width of a head.
+namespace mgpu::kernels {
+
+inline constexpr std::size_t kMaxPagedHeadDim = 256;
+
+/// Keys and values lie in slots. Token t of sequence s has slot
+/// page_slots[s * page_pitch + t / page_tokens] + t % page_tokens: a cache of pages, or with
+/// neighboring pages simply tokens one after the other.
+struct PagedAttentionArgs {
+  const float* queries;            // [N, H, C]
+  const float* keys;               // [slots, G, C]
+  const float* values;             // [slots, G, C]
+  float* out;                      // [N, H, C] written
+  const std::int64_t* page_slots;  // [S, page_pitch] slot of the first token of each page
+  const std::int64_t* sequences;   // [N] which sequence a query belongs to
+  const std::int64_t* positions;   // [N] its token number there; keys up to it exist
+  std::size_t num_queries;         // N
+  std::size_t heads;               // H
+  std::size_t kv_heads;            // G
+  std::size_t head_dim;            // C <= kMaxPagedHeadDim
+  std::size_t page_tokens;         //
+  std::size_t page_pitch;          // pages per sequence in page_slots
+  std::int64_t window;             // keys that a query sees, its own included; 0: all
+  float scale;                     // times the product of query and key
+};
+
+/// out = softmax(scale * Q K^T, over the visible keys up to the query) V. At most the scores of
+/// one query exist at a time. On one machine the bits of a query depend on its own sequence up to
+/// itself: not on other queries, on the pages, or on what was computed in which call.
+///
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates one row of
+///         scores per query head of a key head.
+/// Errors: ShapeError when C is too large or G does not divide H; cuda also LibraryError, and
+///         NotBuiltError in a build without CUDA. cuda returns before the work is done.
+/// Source: Kwon et al., SOSP 2023 (pages); Milakov and Gimelshein, arXiv 1805.02867 (running
+///         maximum).
+namespace cpu {
+void paged_attention(const PagedAttentionArgs& args);
+}
+namespace cuda {
+void paged_attention(const PagedAttentionArgs& args, CUstream_st* stream);
+}
+
+}  // namespace mgpu::kernels

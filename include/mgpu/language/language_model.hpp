@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/language/lm_config.hpp>
+#include <mgpu/language/lm_weights.hpp>
+#include <mgpu/language/paged_cache.hpp>
+
+// Shapes in this header: N = tokens of all runs, D = width, V = vocabulary.
+namespace mgpu::language {
+
+/// New tokens of one sequence. Runs of any lengths go through the model together, without
+/// padding.
+struct TokenRun {
+  std::span<const std::int64_t> ids;
+  std::int64_t sequence = 0;  // in the cache; without a cache the run is a whole sequence
+
+  /// Length of the sequence that the rotation is made for, 0: up to this run. Matters for
+  /// RopeKind::dynamic only: a prompt in chunks gives its whole length with each.
+  std::int64_t length = 0;
+};
+
+/// A decoder from a Hugging Face folder. One implementation for prefill, chunks of it, decoding
+/// and scoring: on the CPU the bits of a token's output depend on its own sequence up to it, not
+/// on which call computed it, or beside what.
+class LanguageModel {
+public:
+  /// Shapes: weights as weight_specs(config) says, float32, all on one device
+  LanguageModel(LmConfig config, LmWeights weights);
+
+  /// Config and weights of a folder, on the CPU. Errors: as read_lm_config, WeightFiles and
+  /// load_weights.
+  static LanguageModel open(const fs::path& folder, const LoadOptions& options = {});
+
+  const LmConfig& config() const { return config_; }
+  const LmWeights& weights() const { return weights_; }
+
+  /// Hidden states behind the last norm, [N, D] float32, of whole sequences. Not
+  /// differentiable.
+  ///
+  /// Errors: ShapeError when an id is not in the vocabulary, or a sequence is longer than the
+  ///         learned positions.
+  at::Tensor hidden(std::span<const TokenRun> runs) const;
+
+  /// The same for tokens behind those that `cache` has of their sequences; it has them, too,
+  /// afterwards. No sequence may come twice.
+  ///
+  /// Errors: also ShapeError when the cache has too few pages. It has not changed then.
+  at::Tensor hidden(std::span<const TokenRun> runs, PagedCache& cache) const;
+
+  /// A cache of this model's sizes and device.
+  PagedCache make_cache(const PagedCache::Sizes& sizes) const;
+
+private:
+  LmConfig config_;
+  LmWeights weights_;
+};
+
+/// What the head says about each hidden state.
+struct HeadResult {
+  at::Tensor log_sums;     // [N] float32: log of the sum of exp over all logits, nats
+  at::Tensor log_probs;    // [N] float32: of the targets, nats; undefined without targets
+  at::Tensor best_ids;     // [N, K] int64, most probable first, equal ones by ascending id
+  at::Tensor best_logits;  // [N, K] float32
+};
+
+/// Goes over the vocabulary in blocks: [N, V] never exists.
+///
+/// Shapes: hidden [N, D]; targets [N] int64 in [0, V) or undefined; best: K, at most
+///         min(V, kernels::kMaxBest)
+/// Memory: 256 x 4096 logits at a time.
+/// Errors: ShapeError when the shapes do not fit.
+HeadResult apply_head(const LanguageModel& model, const at::Tensor& hidden,
+                      const at::Tensor& targets, std::int64_t best);
+
+}  // namespace mgpu::language

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/language/lm_config.hpp>
+#include <mgpu/model/parameter_arena.hpp>
+#include <mgpu/store/weight_files.hpp>
+
+// Shapes in this header: V vocabulary, D width, I inner width, P positions, C head width,
+// Q = heads * C, K = key heads * C.
+namespace mgpu::language {
+
+/// x W^T + b.
+struct Linear {
+  at::Tensor weight;  // [out, in], perhaps a view with other strides
+  at::Tensor bias;    // [out]; undefined: none
+};
+
+struct Norm {
+  at::Tensor weight;  // [D]
+  at::Tensor bias;    // [D]; undefined in RMS norms
+};
+
+struct LayerWeights {
+  Norm attention_norm;
+  Linear q;           // [Q, D]
+  Linear k;           // [K, D]
+  Linear v;           // [K, D]
+  Linear out;         // [D, Q]
+  at::Tensor q_norm;  // [C]; undefined: heads are not normed
+  at::Tensor k_norm;  // [C]
+  Norm mlp_norm;
+  Linear gate;  // [I, D]; without a weight the MLP has no gate
+  Linear up;    // [I, D]
+  Linear down;  // [D, I]
+};
+
+struct LmWeights {
+  at::Tensor embedding;  // [V, D]
+  at::Tensor positions;  // [P, D]; undefined: rotary
+  std::vector<LayerWeights> layers;
+  Norm norm;
+  at::Tensor head;  // [V, D]; the embedding itself where they are tied
+};
+
+/// Where the tensors of a model come from. Each is taken once, by its name in a Hugging Face
+/// folder.
+class WeightSource {
+public:
+  virtual ~WeightSource() = default;
+  virtual at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) = 0;
+};
+
+/// Asks `source` for all tensors of the model.
+LmWeights bind_weights(const LmConfig& config, WeightSource& source);
+
+/// Names and shapes of all tensors, for a plan or for an arena that trains them.
+std::vector<model::ParameterSpec> weight_specs(const LmConfig& config);
+
+struct LoadOptions {
+  bool allow_nonfinite = false;
+};
+
+/// The weights of a folder in float32 on the CPU: float32, float16 and bfloat16 are read, each
+/// exactly. Names may lack the prefix of the base model ("transformer.", "model."). Buffers that
+/// older versions of transformers stored beside the weights are passed over.
+///
+/// Memory: a copy; the files are no longer needed afterwards.
+/// Errors: Failure E705 (tensors are missing, left over, or of other shapes or types; the first
+///         five are named), E706 (a value is not finite, unless allowed), exit 65.
+LmWeights load_weights(const LmConfig& config, const store::WeightFiles& files,
+                       const LoadOptions& options = {});
+
+}  // namespace mgpu::language

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <mgpu/base/file_io.hpp>
+
+namespace mgpu::store {
+
+/// A JSON document as a plain tree: what modules without a JSON library see of config.json and
+/// its kin.
+class JsonValue {
+public:
+  using List = std::vector<JsonValue>;
+  using Members = std::vector<std::pair<std::string, JsonValue>>;  // in the order of the file
+  using Held = std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, List, Members>;
+
+  JsonValue() = default;
+  explicit JsonValue(Held held) : held_(std::move(held)) {}
+
+  bool is_null() const { return std::holds_alternative<std::nullptr_t>(held_); }
+  const Held& held() const { return held_; }
+
+  /// nullptr where the value is of another type.
+  const bool* flag() const { return std::get_if<bool>(&held_); }
+  const std::int64_t* integer() const { return std::get_if<std::int64_t>(&held_); }
+  const double* real() const { return std::get_if<double>(&held_); }
+  const std::string* text() const { return std::get_if<std::string>(&held_); }
+  const List* list() const { return std::get_if<List>(&held_); }
+  const Members* members() const { return std::get_if<Members>(&held_); }
+
+  /// The member of an object; nullptr where there is none, or this is no object.
+  const JsonValue* find(std::string_view name) const;
+
+private:
+  Held held_ = nullptr;
+};
+
+/// Parses the object of a file that somebody else wrote. Nothing in it is trusted: size, depth
+/// (32) and doubled names are checked before anything is made of it.
+///
+/// Errors: Failure E603 (missing, exit 66; larger than `limit_bytes`, exit 65), E622 (a Git LFS
+///         pointer, exit 65), E623 (not one JSON object, or a name twice, exit 65).
+JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes);
+
+}  // namespace mgpu::store

@@ -1,0 +1,83 @@
+// Lanes are elements; erf, which has no vector version here, goes one by one.
+#include <algorithm>
+#include <cmath>
+
+#include <mgpu/kernels/gated_activation.hpp>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gated_activation_cpu.cpp"
+// clang-format off
+#include <hwy/foreach_target.h>
+#include <hwy/contrib/math/math-inl.h>
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace mgpu::kernels::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Floats = hn::CappedTag<float, 16>;
+using Vector = hn::Vec<Floats>;
+
+/// x / (1 + exp(-z)); NaN stays NaN.
+Vector times_sigmoid(Vector x, Vector z) {
+  const Floats d;
+  constexpr float kLargest = 88.0F;  // exp of it is still finite
+  const Vector power = hn::Min(hn::Neg(z), hn::Set(d, kLargest));
+  const Vector result = hn::Div(x, hn::Add(hn::Set(d, 1.0F), hn::Exp(d, power)));
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+}
+
+Vector activate(Vector x, ActivationKind kind) {
+  const Floats d;
+  if (kind == ActivationKind::silu) return times_sigmoid(x, x);
+  // (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u))
+  constexpr float kTwice = 1.5957691216057308F;  // 2 sqrt(2 / pi)
+  const Vector cube = hn::Mul(hn::Mul(x, x), hn::Mul(x, hn::Set(d, 0.044715F)));
+  return times_sigmoid(x, hn::Mul(hn::Set(d, kTwice), hn::Add(x, cube)));
+}
+
+float gelu(float x) {
+  constexpr double kInverseRoot2 = 0.70710678118654752440;
+  const double wide = x;
+  return static_cast<float>(0.5 * wide * (1.0 + std::erf(wide * kInverseRoot2)));
+}
+
+void gelu_elements(const GatedActivationArgs& args) {
+  for (std::size_t i = 0; i < args.count; ++i)
+    args.out[i] = gelu(args.gate[i]) * (args.up == nullptr ? 1.0F : args.up[i]);
+}
+
+}  // namespace
+
+void activate_elements(const GatedActivationArgs& args) {
+  if (args.kind == ActivationKind::gelu) return gelu_elements(args);
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  for (std::size_t i = 0; i < args.count; i += lanes) {
+    const std::size_t count = std::min(lanes, args.count - i);
+    HWY_ALIGN float gate[16] = {};
+    HWY_ALIGN float up[16] = {};
+    HWY_ALIGN float out[16];
+    std::copy_n(args.gate + i, count, gate);
+    if (args.up != nullptr) std::copy_n(args.up + i, count, up);
+    const Vector active = activate(hn::Load(d, gate), args.kind);
+    hn::Store(args.up == nullptr ? active : hn::Mul(active, hn::Load(d, up)), d, out);
+    std::copy_n(out, count, args.out + i);
+  }
+}
+
+}  // namespace mgpu::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mgpu::kernels::cpu {
+
+HWY_EXPORT(activate_elements);
+
+void gated_activation(const GatedActivationArgs& args) {
+  HWY_DYNAMIC_DISPATCH(activate_elements)(args);
+}
+
+}  // namespace mgpu::kernels::cpu
+#endif

@@ -1,0 +1,38 @@
+#include <mgpu/kernels/gated_activation.hpp>
+
+#include "launch.cuh"
+
+namespace mgpu::kernels::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+__device__ float activate(float x, ActivationKind kind) {
+  switch (kind) {
+    case ActivationKind::silu:
+      return x / (1.0F + expf(-x));
+    case ActivationKind::gelu:
+      return 0.5F * x * (1.0F + erff(x * 0.70710678118654752440F));
+    case ActivationKind::gelu_tanh:
+      return 0.5F * x * (1.0F + tanhf(0.79788456080286535588F * (x + 0.044715F * x * x * x)));
+  }
+  return x;
+}
+
+/// One element per thread and stride.
+__global__ void gated_activation_kernel(GatedActivationArgs args) {
+  const std::size_t stride = std::size_t{gridDim.x} * kThreads;
+  for (std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x; i < args.count;
+       i += stride)
+    args.out[i] = activate(args.gate[i], args.kind) * (args.up == nullptr ? 1.0F : args.up[i]);
+}
+
+}  // namespace
+
+void gated_activation(const GatedActivationArgs& args, CUstream_st* stream) {
+  if (args.count == 0) return;
+  gated_activation_kernel<<<blocks_for(args.count, kThreads), kThreads, 0, stream>>>(args);
+  check_launch();
+}
+
+}  // namespace mgpu::kernels::cuda

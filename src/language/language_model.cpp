@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/language/language_model.hpp>
+
+#include "attention.hpp"
+#include "rope.hpp"
+#include "row_ops.hpp"
+
+namespace mgpu::language {
+namespace {
+
+/// One call: its tokens, and what all layers need of them.
+struct Call {
+  const LmConfig& config;
+  TokenPlaces places;
+  Rotation rotation;  // undefined with learned positions
+  PagedCache* cache;  // nullptr: keys live as long as their layer
+};
+
+at::Tensor all_ids(const LmConfig& config, std::span<const TokenRun> runs) {
+  std::vector<std::int64_t> ids;
+  for (const TokenRun& run : runs)
+    ids.insert(ids.end(), run.ids.begin(), run.ids.end());
+  for (const std::int64_t id : ids)
+    if (id < 0 || id >= config.vocab)
+      throw ShapeError("token " + std::to_string(id) + " in a vocabulary of " +
+                       std::to_string(config.vocab));
+  return at::tensor(ids, at::TensorOptions().dtype(at::kLong));
+}
+
+/// Position of each run's first token; checks that learned positions suffice.
+std::vector<RotatedRun> places_of(const LmConfig& config, std::span<const TokenRun> runs,
+                                  const PagedCache* cache) {
+  std::vector<RotatedRun> result;
+  for (const TokenRun& run : runs) {
+    const auto count = static_cast<std::int64_t>(run.ids.size());
+    const std::int64_t first = cache == nullptr ? 0 : cache->length(run.sequence);
+    if (config.rope.kind == RopeKind::none && first + count > config.positions)
+      throw ShapeError("a sequence of " + std::to_string(first + count) + " tokens in a model of " +
+                       std::to_string(config.positions) + " positions");
+    result.push_back({first, count, std::max(run.length, first + count)});
+  }
+  return result;
+}
+
+void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {
+  std::set<std::int64_t> sequences;
+  std::int64_t needed = 0;
+  for (const TokenRun& run : runs) {
+    if (!sequences.insert(run.sequence).second)
+      throw ShapeError("sequence " + std::to_string(run.sequence) + " comes twice in a call");
+    needed += cache.pages_for(run.sequence, static_cast<std::int64_t>(run.ids.size()));
+  }
+  if (needed > cache.free_pages())
+    throw ShapeError("PagedCache: " + std::to_string(needed) + " pages are needed, " +
+                     std::to_string(cache.free_pages()) + " are free");
+  for (const TokenRun& run : runs)
+    cache.extend(run.sequence, static_cast<std::int64_t>(run.ids.size()));
+}
+
+at::Tensor embed(const LmWeights& weights, const at::Tensor& ids, const Call& call) {
+  const at::Tensor x = weights.embedding.index_select(0, ids);
+  if (!weights.positions.defined()) return x;
+  return x + weights.positions.index_select(0, call.places.positions);
+}
+
+at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::Tensor& x,
+                     const Call& call) {
+  const LmConfig& config = call.config;
+  at::Tensor q = project(x, weights.q).view({-1, config.heads, config.head_dim});
+  at::Tensor k = project(x, weights.k).view({-1, config.kv_heads, config.head_dim});
+  const at::Tensor v = project(x, weights.v).view({-1, config.kv_heads, config.head_dim});
+  if (weights.q_norm.defined()) {
+    q = rms_norm(q, weights.q_norm, config.norm_epsilon);
+    k = rms_norm(k, weights.k_norm, config.norm_epsilon);
+  }
+  if (call.rotation.cosine.defined()) {
+    q = rotate(q, call.rotation);
+    k = rotate(k, call.rotation);
+  }
+  const LayerConfig& kind = config.layers[layer];
+  if (call.cache == nullptr) return project(attend(q, k, v, call.places, kind), weights.out);
+  call.cache->write(layer, call.places.slots, k, v);
+  const at::Tensor mixed =
+      attend(q, call.cache->keys(layer), call.cache->values(layer), call.places, kind);
+  return project(mixed, weights.out);
+}
+
+at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Tensor& x) {
+  const at::Tensor up = project(x, weights.up);
+  const bool has_gate = weights.gate.weight.defined();
+  const at::Tensor inner = has_gate
+                               ? gated_activation(config.activation, project(x, weights.gate), up)
+                               : gated_activation(config.activation, up, {});
+  return project(inner, weights.down);
+}
+
+at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const Call& call) {
+  const LmConfig& config = call.config;
+  at::Tensor x = embed(weights, ids, call);  // [N, D]
+  for (std::size_t layer = 0; layer < weights.layers.size(); ++layer) {
+    const LayerWeights& block = weights.layers[layer];
+    x = x + attention(block, layer, normalize(config, x, block.attention_norm), call);
+    x = x + mlp(config, block, normalize(config, x, block.mlp_norm));
+  }
+  return normalize(config, x, weights.norm);
+}
+
+at::Tensor run_model(const LmConfig& config, const LmWeights& weights,
+                     std::span<const TokenRun> runs, PagedCache* cache) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor& like = weights.embedding;
+  const at::Tensor ids = all_ids(config, runs).to(like.device());
+  if (ids.numel() == 0) return at::empty({0, config.width}, like.options());
+  const std::vector<RotatedRun> rotated = places_of(config, runs, cache);
+  if (cache != nullptr) extend_cache(runs, *cache);
+  const Call call{
+      config,
+      cache == nullptr ? places_without_cache(runs, like) : places_in_cache(runs, *cache, like),
+      config.rope.kind == RopeKind::none ? Rotation{} : make_rotation(config, rotated, like),
+      cache};
+  return run_layers(weights, ids, call);
+}
+
+}  // namespace
+
+LanguageModel::LanguageModel(LmConfig config, LmWeights weights)
+    : config_(std::move(config)), weights_(std::move(weights)) {}
+
+LanguageModel LanguageModel::open(const fs::path& folder, const LoadOptions& options) {
+  LmConfig config = read_lm_config(folder);
+  LmWeights weights = load_weights(config, store::WeightFiles(folder), options);
+  return {std::move(config), std::move(weights)};
+}
+
+at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs) const {
+  return run_model(config_, weights_, runs, nullptr);
+}
+
+at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs, PagedCache& cache) const {
+  return run_model(config_, weights_, runs, &cache);
+}
+
+PagedCache LanguageModel::make_cache(const PagedCache::Sizes& sizes) const {
+  return {config_, sizes, weights_.embedding.options()};
+}
+
+}  // namespace mgpu::language

@@ -1,0 +1,138 @@
+#include <cstring>
+#include <set>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/utf8.hpp>
+#include <mgpu/language/lm_weights.hpp>
+#include <mgpu/model/tensor_view.hpp>
+
+#include "family.hpp"
+
+namespace mgpu::language {
+namespace {
+
+constexpr std::size_t kNamedProblems = 5;
+
+/// Keeps what a family asks for.
+class SpecRecorder : public WeightSource {
+public:
+  at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
+    specs_.push_back({.name = name, .shape = shape, .decays = shape.size() > 1});
+    return at::empty(shape, at::TensorOptions().device(at::kMeta));
+  }
+  std::vector<model::ParameterSpec> specs_;
+};
+
+bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> ends) {
+  for (const std::string_view end : ends)
+    if (name.ends_with(end)) return true;
+  return false;
+}
+
+/// Causal masks of GPT-2 and frequencies of Llama: made anew from the config.
+bool is_stored_buffer(std::string_view name) {
+  return ends_with_any(name, {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"});
+}
+
+class FolderSource : public WeightSource {
+public:
+  FolderSource(const store::WeightFiles& files, const LoadOptions& options)
+      : files_(files), options_(options) {}
+
+  at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
+    const at::Tensor absent = at::zeros(shape);  // stands in until finish() throws
+    const store::StoredTensor* stored = find(name);
+    if (stored == nullptr) {
+      problems_.push_back("missing: " + name + " " + store::to_text(shape));
+      return absent;
+    }
+    taken_.insert(stored->name);
+    if (stored->shape != shape) {
+      problems_.push_back("shape: " + name + " is " + store::to_text(stored->shape) + ", not " +
+                          store::to_text(shape));
+      return absent;
+    }
+    return read(*stored);
+  }
+
+  /// Errors: Failure E705 when anything did not fit.
+  void finish(bool tied_head) {
+    for (const auto& [name, tensor] : files_.tensors()) {
+      const bool is_known = taken_.contains(name) || is_stored_buffer(name) ||
+                            (tied_head && name == "lm_head.weight");
+      if (!is_known) problems_.push_back("left over: " + printable(name));
+    }
+    if (problems_.empty()) return;
+    Report report{"E705",
+                  ExitCode::data,
+                  std::to_string(problems_.size()) + " tensors of the model do not fit config.json",
+                  {"  --> " + files_.folder().string()},
+                  ""};
+    for (std::size_t i = 0; i < std::min(problems_.size(), kNamedProblems); ++i)
+      report.lines.push_back("  " + problems_[i]);
+    throw Failure(std::move(report));
+  }
+
+private:
+  /// With the prefix of the base model or without.
+  const store::StoredTensor* find(const std::string& name) const {
+    const store::StoredTensor* stored = files_.find(name);
+    const std::size_t dot = name.find('.');
+    if (stored != nullptr || name == "lm_head.weight") return stored;
+    return files_.find(std::string_view(name).substr(dot + 1));
+  }
+
+  at::Tensor read(const store::StoredTensor& stored) {
+    const bool is_float =
+        stored.dtype == DType::f32 || stored.dtype == DType::f16 || stored.dtype == DType::bf16;
+    if (!is_float) {
+      problems_.push_back("type: " + stored.name + " is " + stored.dtype_name +
+                          ", not F32, F16 or BF16");
+      return at::zeros(stored.shape);
+    }
+    // Bytes first: nothing says that a tensor is aligned for its type in the file.
+    const auto options = at::TensorOptions().dtype(model::scalar_type(*stored.dtype));
+    const at::Tensor raw = at::empty(stored.shape, options);
+    std::memcpy(raw.mutable_data_ptr(), stored.bytes.data(), stored.bytes.size());
+    const at::Tensor weight = raw.to(at::kFloat);
+    if (!options_.allow_nonfinite && !at::isfinite(weight).all().item<bool>()) {
+      throw Failure({"E706",
+                     ExitCode::data,
+                     "a weight of the model is infinite or not a number",
+                     {"  --> " + files_.folder().string(), "  tensor " + printable(stored.name)},
+                     ""});
+    }
+    return weight;
+  }
+
+  const store::WeightFiles& files_;
+  LoadOptions options_;
+  std::set<std::string_view> taken_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+LmWeights bind_weights(const LmConfig& config, WeightSource& source) {
+  const Family* family = find_family(config.family);
+  if (family == nullptr) throw Error("no family `" + config.family + "`");
+  return family->bind(config, source);
+}
+
+std::vector<model::ParameterSpec> weight_specs(const LmConfig& config) {
+  SpecRecorder recorder;
+  bind_weights(config, recorder);
+  return std::move(recorder.specs_);
+}
+
+LmWeights load_weights(const LmConfig& config, const store::WeightFiles& files,
+                       const LoadOptions& options) {
+  FolderSource source(files, options);
+  LmWeights weights = bind_weights(config, source);
+  source.finish(config.tied_head);
+  return weights;
+}
+
+}  // namespace mgpu::language

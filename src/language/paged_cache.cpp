@@ -1,0 +1,120 @@
+#include <algorithm>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/language/paged_cache.hpp>
+
+namespace mgpu::language {
+
+PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options)
+    : page_tokens_(sizes.page_tokens), users_(static_cast<std::size_t>(sizes.pages), 0) {
+  if (sizes.page_tokens < 1) throw ShapeError("PagedCache: a page of no tokens");
+  const std::vector<std::int64_t> shape{sizes.pages * sizes.page_tokens, config.kv_heads,
+                                        config.head_dim};
+  for (std::size_t layer = 0; layer < config.layers.size(); ++layer) {
+    keys_.push_back(at::zeros(shape, options));
+    values_.push_back(at::zeros(shape, options));
+  }
+  for (std::int64_t page = sizes.pages; page > 0; --page)
+    free_.push_back(page - 1);
+}
+
+const PagedCache::Sequence& PagedCache::get(std::int64_t sequence) const {
+  const auto index = static_cast<std::size_t>(sequence);
+  if (sequence < 0 || index >= sequences_.size() || !sequences_[index].is_used)
+    throw Error("PagedCache: no sequence " + std::to_string(sequence));
+  return sequences_[index];
+}
+
+std::int64_t PagedCache::add() {
+  const auto unused = std::find_if(sequences_.begin(), sequences_.end(),
+                                   [](const Sequence& sequence) { return !sequence.is_used; });
+  const auto index = unused - sequences_.begin();
+  if (unused == sequences_.end()) sequences_.emplace_back();
+  sequences_[static_cast<std::size_t>(index)].is_used = true;
+  return index;
+}
+
+std::int64_t PagedCache::fork(std::int64_t sequence) {
+  const Sequence origin = get(sequence);
+  const std::int64_t copy = add();
+  sequences_[static_cast<std::size_t>(copy)] = origin;
+  for (const std::int64_t page : origin.pages)
+    ++users_[static_cast<std::size_t>(page)];
+  return copy;
+}
+
+void PagedCache::remove(std::int64_t sequence) {
+  for (const std::int64_t page : get(sequence).pages)
+    if (--users_[static_cast<std::size_t>(page)] == 0) free_.push_back(page);
+  sequences_[static_cast<std::size_t>(sequence)] = {};
+}
+
+bool PagedCache::shares_last_page(const Sequence& sequence) const {
+  return sequence.length % page_tokens_ != 0 &&
+         users_[static_cast<std::size_t>(sequence.pages.back())] > 1;
+}
+
+std::int64_t PagedCache::pages_for(std::int64_t sequence, std::int64_t tokens) const {
+  const Sequence& it = get(sequence);
+  if (tokens == 0) return 0;
+  const std::int64_t pages = (it.length + tokens + page_tokens_ - 1) / page_tokens_;
+  return pages - static_cast<std::int64_t>(it.pages.size()) + (shares_last_page(it) ? 1 : 0);
+}
+
+void PagedCache::extend(std::int64_t sequence, std::int64_t tokens) {
+  const std::int64_t needed = pages_for(sequence, tokens);
+  if (needed > free_pages())
+    throw ShapeError("PagedCache: " + std::to_string(needed) + " pages are needed, " +
+                     std::to_string(free_pages()) + " are free");
+  if (tokens == 0) return;
+  Sequence& it = sequences_[static_cast<std::size_t>(sequence)];
+  if (shares_last_page(it)) {
+    const std::int64_t own = take_page();
+    copy_page(it.pages.back(), own);
+    --users_[static_cast<std::size_t>(it.pages.back())];
+    it.pages.back() = own;
+  }
+  it.length += tokens;
+  while (static_cast<std::int64_t>(it.pages.size()) * page_tokens_ < it.length)
+    it.pages.push_back(take_page());
+}
+
+std::int64_t PagedCache::take_page() {
+  const std::int64_t page = free_.back();
+  free_.pop_back();
+  users_[static_cast<std::size_t>(page)] = 1;
+  return page;
+}
+
+void PagedCache::copy_page(std::int64_t from, std::int64_t to) {
+  const auto page = [this](const at::Tensor& pool, std::int64_t index) {
+    return pool.narrow(0, index * page_tokens_, page_tokens_);
+  };
+  for (std::size_t layer = 0; layer < keys_.size(); ++layer) {
+    page(keys_[layer], to).copy_(page(keys_[layer], from));
+    page(values_[layer], to).copy_(page(values_[layer], from));
+  }
+}
+
+std::vector<std::int64_t> PagedCache::page_slots(std::int64_t sequence) const {
+  std::vector<std::int64_t> slots = get(sequence).pages;
+  for (std::int64_t& slot : slots)
+    slot *= page_tokens_;
+  return slots;
+}
+
+std::int64_t PagedCache::slot(std::int64_t sequence, std::int64_t token) const {
+  const Sequence& it = get(sequence);
+  return it.pages[static_cast<std::size_t>(token / page_tokens_)] * page_tokens_ +
+         token % page_tokens_;
+}
+
+void PagedCache::write(std::size_t layer, const at::Tensor& slots, const at::Tensor& keys,
+                       const at::Tensor& values) {
+  keys_[layer].index_copy_(0, slots, keys);
+  values_[layer].index_copy_(0, slots, values);
+}
+
+}  // namespace mgpu::language

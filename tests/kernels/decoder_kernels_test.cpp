@@ -1,0 +1,234 @@
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+
+#include "decoder_cases.hpp"
+#include "decoder_reference.hpp"
+
+namespace mgpu::kernels {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// By hand: mean of squares (9 + 16) / 2 = 12.5; with epsilon 3.5 the root is 4.
+TEST(RmsNormReferenceTest, ByHand) {
+  const std::vector<float> x{3.0F, -4.0F};
+  const std::vector<float> weight{2.0F, 1.0F};
+  std::vector<float> out(2);
+  reference::rms_norm({x.data(), weight.data(), out.data(), 1, 2, 3.5F});
+
+  EXPECT_FLOAT_EQ(out[0], 1.5F);
+  EXPECT_FLOAT_EQ(out[1], -1.0F);
+}
+
+TEST(RmsNormCpuTest, IsTheReference) {
+  for (const std::size_t width : {1U, 7U, 16U, 31U, 33U, 64U, 100U, 1024U}) {
+    const std::vector<float> x = normals(5 * width, 1, 3.0F);
+    const std::vector<float> weight = normals(width, 2);
+    std::vector<float> out(x.size());
+    std::vector<float> expected(x.size());
+    RmsNormArgs args{x.data(), weight.data(), out.data(), 5, width, 1e-5F};
+    cpu::rms_norm(args);
+    args.out = expected.data();
+    reference::rms_norm(args);
+
+    // Sums of squares have no cancellation: a few roundings of 2^-24.
+    for (std::size_t i = 0; i < out.size(); ++i)
+      EXPECT_NEAR(out[i], expected[i], 1e-6F * std::abs(expected[i]) + 1e-12F) << width;
+  }
+}
+
+// silu(0) = 0, silu(1) = 1 / (1 + 1/e); gelu(1) = Phi(1) = 0.8413447.
+TEST(GatedActivationReferenceTest, ByHand) {
+  EXPECT_DOUBLE_EQ(reference::activation(0.0, ActivationKind::silu), 0.0);
+  EXPECT_NEAR(reference::activation(1.0, ActivationKind::silu), 0.7310586, 1e-7);
+  EXPECT_NEAR(reference::activation(1.0, ActivationKind::gelu), 0.8413447, 1e-7);
+  EXPECT_NEAR(reference::activation(1.0, ActivationKind::gelu_tanh), 0.8411920, 1e-7);
+}
+
+TEST(GatedActivationCpuTest, IsTheReferenceAtAnyPlace) {
+  std::vector<float> gate = normals(133, 1, 3.0F);
+  gate.insert(gate.end(), {0.0F, -0.0F, 200.0F, -200.0F, 1e-30F});
+  const std::vector<float> up = normals(gate.size(), 2);
+  for (const auto kind : {ActivationKind::silu, ActivationKind::gelu, ActivationKind::gelu_tanh}) {
+    std::vector<float> out(gate.size());
+    std::vector<float> expected(gate.size());
+    cpu::gated_activation({gate.data(), up.data(), out.data(), gate.size(), kind});
+    reference::gated_activation({gate.data(), up.data(), expected.data(), gate.size(), kind});
+
+    for (std::size_t i = 0; i < gate.size(); ++i) {
+      EXPECT_NEAR(out[i], expected[i], 2e-6F * std::abs(gate[i] * up[i]) + 1e-30F) << gate[i];
+      float alone = 0.0F;
+      cpu::gated_activation({gate.data() + i, up.data() + i, &alone, 1, kind});
+      EXPECT_EQ(alone, out[i]) << i;
+    }
+  }
+}
+
+TEST(GatedActivationCpuTest, NoGateMeansOneAndNanStaysNan) {
+  const std::vector<float> gate{1.0F, std::nanf("")};
+  std::vector<float> out(2);
+  cpu::gated_activation({gate.data(), nullptr, out.data(), 2, ActivationKind::silu});
+
+  EXPECT_NEAR(out[0], 0.7310586F, 1e-6F);
+  EXPECT_TRUE(std::isnan(out[1]));
+}
+
+void point_to(const AttentionCase& input, PagedAttentionArgs& args, std::vector<float>& out) {
+  args.queries = input.queries.data();
+  args.keys = input.keys.data();
+  args.values = input.values.data();
+  args.page_slots = input.page_slots.data();
+  args.sequences = input.sequences.data();
+  args.positions = input.positions.data();
+  args.out = out.data();
+}
+
+// Two keys with scores 0 and log 3: weights 1/4 and 3/4.
+TEST(PagedAttentionReferenceTest, ByHand) {
+  const float query = 1.0F;
+  const std::vector<float> keys{0.0F, std::log(3.0F)};
+  const std::vector<float> values{8.0F, 4.0F};
+  const std::int64_t page = 0;
+  const std::int64_t sequence = 0;
+  const std::int64_t position = 1;
+  float out = 0.0F;
+  PagedAttentionArgs args{
+      &query, keys.data(), values.data(), &out, &page, &sequence, &position, 1, 1, 1, 1, 2,
+      1,      0,           1.0F};
+  reference::paged_attention(args);
+  EXPECT_NEAR(out, 5.0F, 1e-6F);
+
+  args.window = 1;  // the last key only
+  reference::paged_attention(args);
+  EXPECT_FLOAT_EQ(out, 4.0F);
+}
+
+TEST(PagedAttentionCpuTest, IsTheReference) {
+  for (const AttentionSizes& sizes : attention_sizes()) {
+    AttentionCase input(sizes);
+    std::vector<float> out(input.queries.size());
+    std::vector<float> expected(input.queries.size());
+    point_to(input, input.args, out);
+    cpu::paged_attention(input.args);
+    input.args.out = expected.data();
+    reference::paged_attention(input.args);
+
+    // Values are about 1, scores below 10: some 70 roundings of 2^-24 at the worst.
+    for (std::size_t i = 0; i < out.size(); ++i)
+      ASSERT_NEAR(out[i], expected[i], 5e-6F) << sizes.head_dim << " " << i;
+  }
+}
+
+TEST(PagedAttentionCpuTest, NanInAKeyReachesTheQueriesThatSeeIt) {
+  AttentionCase input({1, 1, 8, 4, 0});
+  const auto slot = static_cast<std::size_t>(input.page_slots[0]) + 2;
+  input.keys[slot * 8] = std::nanf("");  // token 2 of the long sequence
+  std::vector<float> out(input.queries.size());
+  point_to(input, input.args, out);
+  cpu::paged_attention(input.args);
+
+  EXPECT_FALSE(std::isnan(out[1 * 8]));
+  EXPECT_TRUE(std::isnan(out[2 * 8]));
+  EXPECT_TRUE(std::isnan(out[69 * 8]));
+  EXPECT_FALSE(std::isnan(out[70 * 8]));
+}
+
+TEST(PagedAttentionCpuTest, SizesThatDoNotFitAreRefused) {
+  PagedAttentionArgs args{};
+  args.head_dim = 257;
+  args.heads = args.kv_heads = 1;
+  EXPECT_THROW(cpu::paged_attention(args), ShapeError);
+  args.head_dim = 8;
+  args.heads = 3;
+  args.kv_heads = 2;
+  EXPECT_THROW(cpu::paged_attention(args), ShapeError);
+}
+
+FoldLogitsArgs fold_args(FoldState& state, std::size_t rows, std::size_t best) {
+  FoldLogitsArgs args{};
+  args.tops = state.tops.data();
+  args.sums = state.sums.data();
+  args.picked = state.picked.data();
+  args.best_logits = state.best_logits.data();
+  args.best_ids = state.best_ids.data();
+  args.rows = rows;
+  args.best = best;
+  return args;
+}
+
+// Two blocks: [0, log 2] and [log 5, log 2]: the sum of exp is 1 + 2 + 5 + 2 = 10.
+TEST(FoldLogitsReferenceTest, ByHand) {
+  const std::vector<float> first{0.0F, std::log(2.0F)};
+  const std::vector<float> second{std::log(5.0F), std::log(2.0F)};
+  const std::int64_t target = 3;
+  FoldState state(1, 3);
+  FoldLogitsArgs args = fold_args(state, 1, 3);
+  args.targets = &target;
+  args.block = 2;
+  args.logits = first.data();
+  reference::fold_logits(args);
+  args.logits = second.data();
+  args.first_id = 2;
+  reference::fold_logits(args);
+
+  EXPECT_NEAR(state.tops[0] + std::log(state.sums[0]), std::log(10.0F), 1e-6F);
+  EXPECT_FLOAT_EQ(state.picked[0], std::log(2.0F));
+  EXPECT_EQ(state.best_ids, (std::vector<std::int64_t>{2, 1, 3}));
+}
+
+TEST(FoldLogitsCpuTest, IsTheReferenceOverBlocks) {
+  for (const std::size_t block : {1U, 15U, 16U, 17U, 100U}) {
+    constexpr std::size_t kRows = 3;
+    FoldState state(kRows, 5);
+    FoldState expected(kRows, 5);
+    const std::vector<std::int64_t> aims{0, static_cast<std::int64_t>(block), -1};
+    for (unsigned b = 0; b < 4; ++b) {
+      std::vector<float> logits = normals(kRows * block, b, 4.0F);
+      for (float& logit : logits)
+        logit = std::round(logit);  // many equal ones
+      for (FoldState* each : {&state, &expected}) {
+        FoldLogitsArgs args = fold_args(*each, kRows, 5);
+        args.logits = logits.data();
+        args.targets = aims.data();
+        args.block = block;
+        args.first_id = static_cast<std::int64_t>(b * block);
+        each == &state ? cpu::fold_logits(args) : reference::fold_logits(args);
+      }
+    }
+
+    EXPECT_EQ(state.tops, expected.tops) << block;
+    EXPECT_EQ(state.best_ids, expected.best_ids) << block;
+    EXPECT_EQ(state.best_logits, expected.best_logits) << block;
+    for (std::size_t n = 0; n < kRows; ++n)
+      EXPECT_NEAR(state.sums[n], expected.sums[n], 1e-5F * expected.sums[n]) << block;
+    EXPECT_EQ(state.picked[1], expected.picked[1]) << block;
+    EXPECT_TRUE(std::isnan(state.picked[2])) << "no such token";
+  }
+}
+
+TEST(FoldLogitsCpuTest, NanSpoilsTheSumAndIsNeverBest) {
+  const std::vector<float> logits{1.0F, std::nanf(""), -kInfinity};
+  FoldState state(1, 3);
+  FoldLogitsArgs args = fold_args(state, 1, 3);
+  args.logits = logits.data();
+  args.block = 3;
+  cpu::fold_logits(args);
+
+  EXPECT_TRUE(std::isnan(state.sums[0]));
+  EXPECT_EQ(state.best_ids, (std::vector<std::int64_t>{0, 2, -1}));
+  args.logits += 1;  // NaN and -infinity only
+  args.block = 2;
+  FoldState fresh(1, 3);
+  args.sums = fresh.sums.data();
+  args.tops = fresh.tops.data();
+  cpu::fold_logits(args);
+  EXPECT_TRUE(std::isnan(fresh.sums[0]));
+}
+
+}  // namespace
+}  // namespace mgpu::kernels

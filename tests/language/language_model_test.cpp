@@ -1,0 +1,164 @@
+// What must not change the numbers: neighbors, chunks, the cache, its pages, forks.
+#include <filesystem>
+#include <numeric>
+
+#include <ATen/ATen.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/language/language_model.hpp>
+
+#include "golden_folder.hpp"
+#include "logits_of.hpp"
+
+namespace mgpu::language {
+namespace {
+
+using Ids = std::vector<std::int64_t>;
+
+const char* const kModels[] = {"gpt2", "llama_llama3", "mistral", "qwen3_switches"};
+
+LanguageModel open_golden(const char* name) {
+  return LanguageModel::open(fs::path(MGPU_GOLDENS) / name);
+}
+
+/// `count` ids of the vocabulary of 67, the same for the same seed.
+Ids make_ids(std::size_t count, std::int64_t seed) {
+  Ids ids(count);
+  for (std::size_t i = 0; i < count; ++i)
+    ids[i] = (static_cast<std::int64_t>(i) * 13 + seed * 29 + 3) % 67;
+  return ids;
+}
+
+at::Tensor hidden_of(const LanguageModel& model, const Ids& ids) {
+  const TokenRun run{ids};
+  return model.hidden({&run, 1});
+}
+
+class InvarianceTest : public testing::TestWithParam<const char*> {
+protected:
+  LanguageModel model_ = open_golden(GetParam());
+};
+
+TEST_P(InvarianceTest, RowBitsDoNotDependOnTheirNeighbors) {
+  const Ids ids = make_ids(17, 1);
+  const at::Tensor alone = hidden_of(model_, ids);
+  const at::Tensor targets = at::zeros({17}, at::kLong);
+  const HeadResult head_alone = apply_head(model_, alone, targets, 5);
+
+  for (const std::size_t rows : {1U, 2U, 3U, 4U, 5U, 7U, 8U, 15U, 16U, 17U, 31U, 64U, 256U}) {
+    std::vector<Ids> others;
+    for (std::size_t r = 0; r < rows; ++r)
+      others.push_back(r == rows / 2 ? ids : make_ids(1 + r % 9, static_cast<std::int64_t>(r)));
+    std::vector<TokenRun> runs;
+    std::int64_t first = 0;
+    for (std::size_t r = 0; r < rows; ++r) {
+      if (r < rows / 2) first += static_cast<std::int64_t>(others[r].size());
+      runs.push_back({others[r]});
+    }
+
+    const at::Tensor all = model_.hidden(runs);
+    const at::Tensor together = all.narrow(0, first, 17);
+    const HeadResult head = apply_head(model_, all, at::zeros({all.size(0)}, at::kLong), 5);
+
+    EXPECT_TRUE(at::equal(together, alone)) << rows;
+    EXPECT_TRUE(at::equal(head.log_probs.narrow(0, first, 17), head_alone.log_probs)) << rows;
+    EXPECT_TRUE(at::equal(head.best_ids.narrow(0, first, 17), head_alone.best_ids)) << rows;
+  }
+}
+
+TEST_P(InvarianceTest, ChunksAndSingleTokensGiveTheBitsOfTheWhole) {
+  const Ids ids = make_ids(37, 2);
+  const at::Tensor whole = hidden_of(model_, ids);
+
+  for (const std::int64_t chunk : {1, 3, 16, 37}) {
+    PagedCache cache = model_.make_cache({10, 4});
+    const std::int64_t sequence = cache.add();
+    std::vector<at::Tensor> parts;
+    for (std::size_t i = 0; i < ids.size(); i += static_cast<std::size_t>(chunk)) {
+      const std::size_t count = std::min(ids.size() - i, static_cast<std::size_t>(chunk));
+      const TokenRun run{std::span(ids).subspan(i, count), sequence};
+      parts.push_back(model_.hidden({&run, 1}, cache));
+    }
+    EXPECT_TRUE(at::equal(at::cat(parts), whole)) << chunk;
+  }
+}
+
+TEST_P(InvarianceTest, ForksShareThePrefixAndGoTheirOwnWays) {
+  Ids left = make_ids(9, 3);
+  Ids right = left;
+  left.insert(left.end(), {5, 6, 7});
+  right.insert(right.end(), {8, 9, 10});
+  PagedCache cache = model_.make_cache({6, 4});
+  const std::int64_t origin = cache.add();
+  const TokenRun prefix{std::span(left).first(9), origin};
+  model_.hidden({&prefix, 1}, cache);  // 3 pages, the last with one token
+
+  const std::int64_t fork = cache.fork(origin);
+  EXPECT_EQ(cache.free_pages(), 3);
+  const std::vector<TokenRun> runs{{std::span(left).subspan(9), origin},
+                                   {std::span(right).subspan(9), fork}};
+  const at::Tensor both = model_.hidden(runs, cache);
+
+  EXPECT_EQ(cache.free_pages(), 2);  // one copied page
+  EXPECT_TRUE(at::equal(both.narrow(0, 0, 3), hidden_of(model_, left).narrow(0, 9, 3)));
+  EXPECT_TRUE(at::equal(both.narrow(0, 3, 3), hidden_of(model_, right).narrow(0, 9, 3)));
+  cache.remove(origin);
+  EXPECT_EQ(cache.free_pages(), 3);
+  cache.remove(fork);
+  EXPECT_EQ(cache.free_pages(), 6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, InvarianceTest, testing::ValuesIn(kModels),
+                         [](const auto& entry) { return std::string(entry.param); });
+
+TEST(LanguageModelTest, HeadIsTheLogSoftmaxOfTheLogits) {
+  const LanguageModel model = open_golden("llama");
+  const at::Tensor hidden = hidden_of(model, make_ids(20, 4));
+  const at::Tensor targets = at::arange(20, at::kLong) * 3;
+
+  const HeadResult head = apply_head(model, hidden, targets, 4);
+
+  const at::Tensor logits = logits_of(model, hidden).to(at::kDouble);
+  const at::Tensor expected = logits.log_softmax(1).gather(1, targets.view({-1, 1})).view({-1});
+  EXPECT_TRUE(at::allclose(head.log_probs.to(at::kDouble), expected, 1e-6, 1e-6));
+  EXPECT_TRUE(at::allclose(head.log_sums.to(at::kDouble), logits.logsumexp(1), 1e-6, 1e-6));
+  EXPECT_TRUE(at::equal(head.best_ids, std::get<1>(logits.topk(4))));
+}
+
+TEST(LanguageModelTest, NothingGivesNothing) {
+  const LanguageModel model = open_golden("llama");
+
+  EXPECT_EQ(model.hidden({}).sizes(), (std::vector<std::int64_t>{0, 32}));
+  EXPECT_EQ(apply_head(model, at::empty({0, 32}), {}, 3).best_ids.size(0), 0);
+}
+
+TEST(LanguageModelTest, WrongTokensAndPositionsAreRefused) {
+  const LanguageModel model = open_golden("gpt2");
+
+  EXPECT_THROW(hidden_of(model, {67}), ShapeError);
+  EXPECT_THROW(hidden_of(model, {-1}), ShapeError);
+  EXPECT_THROW(hidden_of(model, make_ids(49, 0)), ShapeError);  // 48 positions
+}
+
+TEST(LanguageModelTest, FullCacheChangesNothing) {
+  const LanguageModel model = open_golden("llama");
+  PagedCache cache = model.make_cache({2, 4});
+  const std::int64_t first = cache.add();
+  const std::int64_t second = cache.add();
+  const Ids five = make_ids(5, 0);
+  const std::vector<TokenRun> both{{five, first}, {five, second}};
+  const std::vector<TokenRun> twice{{std::span(five).first(1), first},
+                                    {std::span(five).first(1), first}};
+
+  EXPECT_THROW(model.hidden(both, cache), ShapeError);
+  EXPECT_THROW(model.hidden(twice, cache), ShapeError);
+
+  EXPECT_EQ(cache.free_pages(), 2);
+  EXPECT_EQ(cache.length(first), 0);
+  EXPECT_THROW(cache.length(2), Error);
+}
+
+}  // namespace
+}  // namespace mgpu::language

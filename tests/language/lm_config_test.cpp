@@ -1,0 +1,201 @@
+// Folders that are made on the spot: what config.json may say, and what is refused.
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/language/language_model.hpp>
+#include <mgpu/model/tensor_view.hpp>
+
+#include "support/temporary_folder.hpp"
+
+namespace mgpu::language {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kLlama =
+    R"("model_type": "llama", "vocab_size": 7, "hidden_size": 8, "intermediate_size": 6,
+       "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 32)";
+
+class LmConfigTest : public testing::Test {
+protected:
+  void put(const std::string& name, const std::string& text) {
+    std::ofstream(folder_.path() / name) << text;
+  }
+
+  LmConfig read(const std::string& members) {
+    put("config.json", "{" + members + "}");
+    return read_lm_config(folder_.path());
+  }
+
+  Report refusal(const std::function<void()>& call) {
+    try {
+      call();
+      return {};
+    } catch (const Failure& failure) {
+      return failure.report();
+    }
+  }
+
+  void expect_refused(const std::string& members, const std::string& code,
+                      const std::string& reason) {
+    const Report report = refusal([&] { read(members); });
+    EXPECT_EQ(report.code, code) << members;
+    EXPECT_EQ(report.exit, ExitCode::data);
+    EXPECT_THAT(report.sentence, HasSubstr(reason));
+    EXPECT_THAT(report.lines.at(0), HasSubstr("config.json"));
+  }
+
+  testing_support::TemporaryFolder folder_;
+};
+
+TEST_F(LmConfigTest, OldSpellingHasTheDefaultsOfTransformers) {
+  const LmConfig config = read(std::string(kLlama) + R"(, "torch_dtype": "float16",
+      "num_key_value_heads": null, "rope_theta": 500000.0, "rope_scaling": null,
+      "eos_token_id": 2, "rms_norm_eps": 1e-5)");
+
+  EXPECT_EQ(config.kv_heads, 2);
+  EXPECT_EQ(config.head_dim, 4);
+  EXPECT_EQ(config.rope.kind, RopeKind::standard);
+  EXPECT_DOUBLE_EQ(config.rope.theta, 500000.0);
+  EXPECT_EQ(config.stored_type, "float16");
+  EXPECT_EQ(config.generation.eos_ids, std::vector<std::int64_t>{2});
+  EXPECT_FALSE(config.tied_head);
+  EXPECT_EQ(config.layers, (std::vector<LayerConfig>{{0, 0.5}}));
+}
+
+TEST_F(LmConfigTest, OldAndNewSpellingOfYarnAreOne) {
+  const LmConfig old_one = read(std::string(kLlama) + R"(, "rope_theta": 150000,
+      "rope_scaling": {"type": "yarn", "factor": 32.0,
+                       "original_max_position_embeddings": 4096}, "torch_dtype": "bfloat16")");
+  const LmConfig new_one = read(std::string(kLlama) + R"(, "dtype": "bfloat16",
+      "rope_parameters": {"rope_type": "yarn", "rope_theta": 150000, "factor": 32.0,
+                          "original_max_position_embeddings": 4096})");
+
+  EXPECT_EQ(old_one, new_one);
+  EXPECT_NEAR(new_one.rope.attention_factor, 1.34657, 5e-6);  // 0.1 ln 32 + 1
+}
+
+TEST_F(LmConfigTest, GenerationConfigGoesOverTheConfig) {
+  put("generation_config.json",
+      R"({"eos_token_id": [5, 6], "do_sample": true, "temperature": 0.6, "top_p": 0.9})");
+  const LmConfig config = read(std::string(kLlama) + R"(, "eos_token_id": 2, "bos_token_id": 1)");
+
+  EXPECT_EQ(config.generation.eos_ids, (std::vector<std::int64_t>{5, 6}));
+  EXPECT_EQ(config.generation.bos_id, 1);
+  EXPECT_TRUE(config.generation.do_sample);
+  EXPECT_DOUBLE_EQ(config.generation.temperature, 0.6);
+  EXPECT_DOUBLE_EQ(config.generation.top_p, 0.9);
+  EXPECT_EQ(config.generation.top_k, 50);
+}
+
+TEST_F(LmConfigTest, WhatIsNotSupportedIsRefusedWithTheListOfWhatIs) {
+  const Report report = refusal([&] { read(R"("model_type": "mamba", "vocab_size": 7)"); });
+  EXPECT_EQ(report.code, "E701");
+  EXPECT_THAT(report.sentence, HasSubstr("`mamba`"));
+  EXPECT_THAT(report.lines.at(1), HasSubstr("gpt2, llama, mistral, qwen2, qwen3"));
+
+  const std::string llama = std::string(kLlama) + ", ";
+  expect_refused("", "E701", "no `model_type`");
+  expect_refused(llama + R"("rope_scaling": {"rope_type": "longrope"})", "E701", "`longrope`");
+  expect_refused(llama + R"("rope_parameters": {"full_attention": {"rope_type": "default"}})",
+                 "E701", "layers of type `full_attention`");
+  expect_refused(llama + R"("partial_rotary_factor": 0.5)", "E701", "partial_rotary_factor");
+  expect_refused(llama + R"("hidden_act": "relu6")", "E701", "`relu6`");
+  expect_refused(llama + R"("quantization_config": {"quant_method": "gptq"})", "E701", "`gptq`");
+  expect_refused(llama + R"("is_encoder_decoder": true)", "E701", "encoder");
+}
+
+TEST_F(LmConfigTest, NonsenseIsRefused) {
+  const std::string llama = std::string(kLlama) + ", ";
+  expect_refused(R"("model_type": "llama")", "E702", "`vocab_size` is missing");
+  expect_refused(R"("model_type": "llama", "vocab_size": 7.5)", "E702", "`vocab_size`");
+  expect_refused(R"("model_type": "llama", "vocab_size": 0)", "E702", "`vocab_size`");
+  expect_refused(R"("model_type": "llama", "vocab_size": 99999999999)", "E702", "`vocab_size`");
+  expect_refused(llama + R"("num_key_value_heads": 3)", "E702", "key heads");
+  expect_refused(llama + R"("head_dim": 5)", "E702", "odd width");
+  expect_refused(llama + R"("rms_norm_eps": "small")", "E702", "`rms_norm_eps`");
+  expect_refused(llama + R"("rope_scaling": {"type": "linear"})", "E702", "`factor`");
+  expect_refused(llama + R"("rope_scaling": 2)", "E702", "`rope_scaling`");
+  expect_refused(llama + R"("eos_token_id": "end")", "E702", "`eos_token_id`");
+}
+
+TEST_F(LmConfigTest, MissingConfigIsMissingInput) {
+  const Report report = refusal([&] { read_lm_config(folder_.path()); });
+
+  EXPECT_EQ(report.code, "E603");
+  EXPECT_EQ(report.exit, ExitCode::no_input);
+}
+
+/// A folder with a whole little Llama, to be spoiled.
+class LmWeightsTest : public LmConfigTest {
+protected:
+  LmWeightsTest() : config_(read(kLlama)) {
+    for (const model::ParameterSpec& spec : weight_specs(config_))
+      tensors_[spec.name] = at::full(spec.shape, 0.25, at::TensorOptions().dtype(at::kFloat));
+  }
+
+  void write() {
+    fs::remove(folder_.path() / "model.safetensors");
+    std::vector<store::NamedTensor> views;
+    for (const auto& [name, tensor] : tensors_)
+      views.push_back({name, tensor.sizes().vec(), model::view_of(tensor)});
+    store::write_safetensors(folder_.path() / "model.safetensors", views, {});
+  }
+
+  Report load_refusal(const LoadOptions& options = {}) {
+    write();
+    return refusal([&] { LanguageModel::open(folder_.path(), options); });
+  }
+
+  LmConfig config_;
+  std::map<std::string, at::Tensor> tensors_;
+};
+
+TEST_F(LmWeightsTest, WholeFolderLoadsWithOrWithoutThePrefix) {
+  EXPECT_EQ(load_refusal().code, "");
+
+  tensors_["norm.weight"] = tensors_["model.norm.weight"];
+  tensors_.erase("model.norm.weight");
+  tensors_["model.layers.0.self_attn.rotary_emb.inv_freq"] = at::zeros({2});
+  EXPECT_EQ(load_refusal().code, "");
+}
+
+TEST_F(LmWeightsTest, MissingLeftOverAndMisshapenTensorsAreNamed) {
+  tensors_.erase("model.layers.0.mlp.up_proj.weight");
+  tensors_["model.layers.7.mlp.up_proj.weight"] = at::zeros({6, 8});
+  tensors_["model.norm.weight"] = at::zeros({9});
+  tensors_["lm_head.weight"] = at::zeros({7, 8}, at::kLong);
+
+  const Report report = load_refusal();
+
+  EXPECT_EQ(report.code, "E705");
+  EXPECT_EQ(report.exit, ExitCode::data);
+  EXPECT_THAT(report.sentence, HasSubstr("4 tensors"));
+  EXPECT_THAT(report.lines,
+              testing::Contains(HasSubstr("missing: model.layers.0.mlp.up_proj.weight [6, 8]")));
+  EXPECT_THAT(report.lines, testing::Contains(HasSubstr("left over: model.layers.7")));
+  EXPECT_THAT(report.lines, testing::Contains(HasSubstr("model.norm.weight is [9], not [8]")));
+  EXPECT_THAT(report.lines, testing::Contains(HasSubstr("lm_head.weight is I64")));
+}
+
+TEST_F(LmWeightsTest, ValuesThatAreNotFiniteAreRefusedUnlessAllowed) {
+  tensors_["model.norm.weight"][3] = std::numeric_limits<float>::quiet_NaN();
+
+  const Report report = load_refusal();
+  EXPECT_EQ(report.code, "E706");
+  EXPECT_THAT(report.lines.at(1), HasSubstr("model.norm.weight"));
+  EXPECT_EQ(load_refusal({.allow_nonfinite = true}).code, "");
+}
+
+}  // namespace
+}  // namespace mgpu::language

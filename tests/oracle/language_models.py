@@ -1,0 +1,149 @@
+"""Goldens of the language-model forward pass, from transformers in float64.
+
+  python3 tests/oracle/language_models.py tests/language/goldens
+
+Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. Writes a folder per
+family and switch: config.json, generation_config.json and weights as save_pretrained makes them
+(random, seed 0, in the type that the case names, so that the stored values are exact), and
+golden.safetensors beside them with, for each prompt P,
+  P.ids     [T] int64
+  P.logits  [T, V] float64 of all positions, the model in float64 (rotary angles in float32, as
+            transformers has them)
+  P.greedy  [G] int64, the greedy continuation without a cache; stops before a position where
+            the two best logits are closer than 1e-3, so that rounding cannot decide
+"""
+import json
+import pathlib
+import shutil
+import sys
+
+import torch
+from safetensors.torch import save_file
+from transformers import (AutoModelForCausalLM, GPT2Config, LlamaConfig, MistralConfig,
+                          Qwen2Config, Qwen3Config)
+
+VOCAB = 67
+COMMON = dict(vocab_size=VOCAB, hidden_size=32, intermediate_size=40, num_hidden_layers=2,
+              num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64,
+              bos_token_id=1, eos_token_id=2, initializer_range=0.2)
+PROMPTS = {"one": [1], "short": [1, 5, 9, 66, 0, 33, 7], "long": [(i * i * 7 + 3 * i + 1) % VOCAB
+                                                                  for i in range(23)]}
+BEYOND = {"beyond": [(i * 11 + 5) % VOCAB for i in range(41)]}  # longer than the context of 32
+LLAMA3 = dict(rope_type="llama3", rope_theta=10000.0, factor=8.0, low_freq_factor=1.0,
+              high_freq_factor=4.0, original_max_position_embeddings=16)
+YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0,
+            original_max_position_embeddings=16)
+
+
+def llama(**changes):
+    return LlamaConfig(**{**COMMON, **changes})
+
+
+def gpt2(**changes):
+    return GPT2Config(vocab_size=VOCAB, n_positions=48, n_embd=32, n_layer=2, n_head=4,
+                      bos_token_id=1, eos_token_id=2, initializer_range=0.2, **changes)
+
+
+def rope(**parameters):
+    return dict(rope_parameters=dict(rope_theta=10000.0, **parameters))
+
+
+# name -> config, stored type, further prompts
+CASES = {
+    "gpt2": (gpt2(), torch.float32, {}),
+    "gpt2_switches": (gpt2(n_inner=56, activation_function="gelu", tie_word_embeddings=False,
+                           scale_attn_by_inverse_layer_idx=True), torch.float16, {}),
+    "llama": (llama(), torch.bfloat16, {}),
+    "llama_biases": (llama(attention_bias=True, mlp_bias=True, num_key_value_heads=4,
+                           tie_word_embeddings=True, hidden_act="gelu_pytorch_tanh"),
+                     torch.bfloat16, {}),
+    "llama_linear": (llama(head_dim=10, **rope(rope_type="linear", factor=4.0)),
+                     torch.bfloat16, {}),
+    "llama_dynamic": (llama(max_position_embeddings=32,
+                            **rope(rope_type="dynamic", factor=2.0)), torch.bfloat16, BEYOND),
+    "llama_llama3": (llama(rope_parameters=LLAMA3), torch.float16, BEYOND),
+    "llama_yarn": (llama(rope_parameters=YARN), torch.bfloat16, BEYOND),
+    "llama_yarn_switches": (llama(rope_parameters=dict(YARN, truncate=False, beta_fast=8.0,
+                                                       beta_slow=2.0, mscale=0.7,
+                                                       mscale_all_dim=1.2)),
+                            torch.bfloat16, BEYOND),
+    "mistral": (MistralConfig(**COMMON, sliding_window=8), torch.bfloat16, BEYOND),
+    "mistral_no_window": (MistralConfig(**COMMON, sliding_window=None), torch.bfloat16, {}),
+    "qwen2": (Qwen2Config(**COMMON, tie_word_embeddings=True), torch.bfloat16, {}),
+    "qwen2_window": (Qwen2Config(**COMMON, use_sliding_window=True, sliding_window=6,
+                                 max_window_layers=1), torch.bfloat16, BEYOND),
+    "qwen3": (Qwen3Config(**COMMON, head_dim=16), torch.bfloat16, {}),
+    "qwen3_switches": (Qwen3Config(**COMMON, head_dim=12, attention_bias=True,
+                                   tie_word_embeddings=True, rms_norm_eps=1e-3),
+                       torch.bfloat16, {}),
+}
+# config.json as transformers 4 wrote it, for the case whose weights it takes
+OLD_SPELLING = {"llama_llama3_v4": ("llama_llama3", LLAMA3)}
+SHARDED = {"qwen2": "20KB"}
+
+
+def perturb(model):
+    """Biases and norms of a fresh model are 0 and 1, which would hide an error in them."""
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter += 0.2 * torch.randn(parameter.shape, generator=generator)
+
+
+def logits_of(folder, ids):
+    # A model of its own for each length: dynamic rotary positions remember longer ones.
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32,
+                                                 attn_implementation="eager").double().eval()
+    with torch.no_grad():
+        return model(torch.tensor([ids]), use_cache=False).logits[0]
+
+
+def greedy_of(folder, ids, count):
+    out = []
+    for _ in range(count):
+        last = logits_of(folder, ids + out)[-1]
+        best = last.topk(2).values
+        if best[0] - best[1] < 1e-3:
+            break
+        out.append(int(last.argmax()))
+    return out
+
+
+def golden_of(folder, prompts):
+    golden = {}
+    for name, ids in prompts.items():
+        golden[f"{name}.ids"] = torch.tensor(ids)
+        golden[f"{name}.logits"] = logits_of(folder, ids).contiguous()
+        golden[f"{name}.greedy"] = torch.tensor(greedy_of(folder, ids, 6), dtype=torch.int64)
+    save_file(golden, folder / "golden.safetensors")
+
+
+def main():
+    target = pathlib.Path(sys.argv[1])
+    for name, (config, dtype, more) in CASES.items():
+        folder = target / name
+        shutil.rmtree(folder, ignore_errors=True)
+        torch.manual_seed(0)
+        model = AutoModelForCausalLM.from_config(config)
+        perturb(model)
+        model.to(dtype).save_pretrained(folder, max_shard_size=SHARDED.get(name, "1GB"))
+        golden_of(folder, {**PROMPTS, **more})
+        print(name, [f.name for f in sorted(folder.iterdir())])
+    for name, (origin, scaling) in OLD_SPELLING.items():
+        config = json.loads((target / origin / "config.json").read_text())
+        del config["rope_parameters"]
+        config["torch_dtype"] = config.pop("dtype")
+        config["rope_theta"] = scaling["rope_theta"]
+        config["rope_scaling"] = {k: v for k, v in scaling.items() if k != "rope_theta"}
+        config["transformers_version"] = "4.57.0"
+        folder = target / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+        for file in ("model.safetensors", "golden.safetensors"):
+            (folder / file).symlink_to(f"../{origin}/{file}")
+
+
+if __name__ == "__main__":
+    main()
