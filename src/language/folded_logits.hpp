@@ -10,7 +10,7 @@
 // The head in pieces. Shapes in this header: N rows, n rows of a piece, B its tokens, K best kept.
 namespace mgpu::language {
 
-inline constexpr std::int64_t kVocabularyBlock = 4096;
+inline constexpr std::int64_t kVocabularyBlock = 4032;  // whole panels of packed weights
 
 /// Logits of rows row .. row + n - 1 and tokens first_id .. first_id + B - 1.
 struct LogitsPiece {
@@ -20,7 +20,7 @@ struct LogitsPiece {
 };
 
 /// Calls visit(piece), for each row in the order of the vocabulary.
-/// Memory: one piece, 256 x 4096 logits.
+/// Memory: one piece, 256 x 4032 logits.
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit);
 
