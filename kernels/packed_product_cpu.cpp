@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "packed_product_cpu.cpp"
 // clang-format off
 #include <hwy/foreach_target.h>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 // clang-format on
 
@@ -20,7 +21,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-constexpr std::size_t kInputBlock = 256;
+constexpr std::size_t kInputBlock = 128;         // 24 KiB of weights
+constexpr std::size_t kAhead = 8 * kPanelWidth;  // of the weights in use, on their way from memory
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
 constexpr std::size_t kTileRows = 4;  // 12 sums, 3 weights and an input in 16 registers
 #else
@@ -38,7 +40,7 @@ struct Block {
   bool is_first;  // sums start at 0
 };
 
-template <std::size_t kRows>
+template <std::size_t kRows, bool kFetches>
 HWY_INLINE void multiply_tile(const Block& block, std::size_t row, std::size_t column) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
@@ -51,6 +53,9 @@ HWY_INLINE void multiply_tile(const Block& block, std::size_t row, std::size_t c
       sums[r][v] =
           block.is_first ? hn::Zero(d) : hn::LoadU(d, out + r * block.out_pitch + v * lanes);
   for (std::size_t i = 0; i < block.inputs; ++i, weights += kPanelWidth) {
+    if constexpr (kFetches)
+      for (std::size_t v = 0; v < kPanelWidth; v += 16)
+        hwy::Prefetch(weights + kAhead + v);
     const Vector w0 = hn::LoadU(d, weights);
     const Vector w1 = hn::LoadU(d, weights + lanes);
     const Vector w2 = hn::LoadU(d, weights + 2 * lanes);
@@ -70,12 +75,16 @@ void multiply_block(const Block& block, std::size_t rows) {
   const std::size_t tile_width = 3 * hn::Lanes(Floats());
   for (std::size_t column = 0; column < kPanelWidth; column += tile_width) {
     std::size_t row = 0;
+    if (rows >= kTileRows) {
+      multiply_tile<kTileRows, true>(block, 0, column);
+      row = kTileRows;
+    }
     for (; row + kTileRows <= rows; row += kTileRows)
-      multiply_tile<kTileRows>(block, row, column);
+      multiply_tile<kTileRows, false>(block, row, column);
     for (; row + 4 <= rows; row += 4)
-      multiply_tile<4>(block, row, column);
+      multiply_tile<4, false>(block, row, column);
     for (; row < rows; ++row)
-      multiply_tile<1>(block, row, column);
+      multiply_tile<1, false>(block, row, column);
   }
 }
 
