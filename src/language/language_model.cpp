@@ -105,11 +105,11 @@ at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Te
 
 at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const Call& call) {
   const LmConfig& config = call.config;
-  at::Tensor x = embed(weights, ids, call);  // [N, D]
+  const at::Tensor x = embed(weights, ids, call);  // [N, D]
   for (std::size_t layer = 0; layer < weights.layers.size(); ++layer) {
     const LayerWeights& block = weights.layers[layer];
-    x = x + attention(block, layer, normalize(config, x, block.attention_norm), call);
-    x = x + mlp(config, block, normalize(config, x, block.mlp_norm));
+    x.add_(attention(block, layer, normalize(config, x, block.attention_norm), call));
+    x.add_(mlp(config, block, normalize(config, x, block.mlp_norm)));
   }
   return normalize(config, x, weights.norm);
 }
