@@ -27,6 +27,8 @@ header:yaml-cpp/yaml.h    libyaml-cpp-dev
 header:cxxopts.hpp        libcxxopts-dev
 header:nlohmann/json.hpp  nlohmann-json3-dev
 header:simdjson.h         libsimdjson-dev
+header:pcre2.h            libpcre2-dev
+header:unicode/uniset.h   libicu-dev
 header:hwy/highway.h      libhwy-dev
 header:openssl/evp.h      libssl-dev
 header:gtest/gtest.h      libgtest-dev

@@ -61,6 +61,9 @@ std::string printed_config(const Options& options, const KeyTable& table,
 std::string explain(const KeyTable& table, const std::string& topic) {
   if (const ErrorPage* page = find_error_page(topic)) return error_page_text(*page);
   if (const KeySpec* spec = table.find_called(topic)) return key_page(*spec);
+  if (const AcceptedName* name = table.find_accepted(topic)) {
+    return name->name + "\n  accepted without effect: " + name->why + "\n";
+  }
   if (table.has_section(topic)) return section_page(table, table.canonical(topic));
   refuse_topic(table, topic);
 }

@@ -161,13 +161,14 @@ private:
       if (limit.key == "run.output" || limit.used <= fullest) continue;
       fullest = limit.used;
       finding = {limit.what + ": " + limit.detail};
-      if (limit.used > 1.0 - cluster_.memory_margin) finding.verdict = Verdict::warn;
+      if (limit.used > limit.allowed) finding.verdict = Verdict::warn;
       if (limit.used <= 1.0) continue;
       throw Failure({"E301",
                      ExitCode::out_of_memory,
                      "the plan does not fit: " + limit.what + ", " + limit.detail,
                      {},
-                     "smaller " + limit.key + "; --plan shows what needs how much"});
+                     (limit.fits.empty() ? "smaller " + limit.key : limit.fits + " fits") +
+                         "; --plan shows what needs how much"});
     }
     return finding;
   }

@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <map>
 #include <string>
 
 #include <mgpu/app/environment_report.hpp>
@@ -25,6 +26,25 @@ report::RankIdentity identity_of(const cluster::Topology& topology) {
   who.host = topology.place().host;
   who.visible_devices = visible == nullptr ? "" : visible;
   return who;
+}
+
+/// The keys that determine the result, numbers as numbers.
+std::map<std::string, report::TensorBoardFile::Hparam> hparams_of(const Config& config) {
+  std::map<std::string, report::TensorBoardFile::Hparam> hparams;
+  for (const KeySpec& key : config.table().keys()) {
+    if (!key.identity) continue;
+    const std::string text = config.shown(key.name);
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    if (!text.empty() && *end == '\0') {
+      hparams.emplace(key.name, number);
+    } else if (key.type == KeyType::flag) {
+      hparams.emplace(key.name, text == "true");
+    } else {
+      hparams.emplace(key.name, text);
+    }
+  }
+  return hparams;
 }
 
 }  // namespace
@@ -55,6 +75,7 @@ RunFiles::RunFiles(const Options& options, const Config& config, const cluster::
       tensorboard_ =
           std::make_unique<report::TensorBoardFile>(folder / "tb", topology.place().host);
       tensorboard_->layout("mgpu_spmd", report::standard_charts());
+      tensorboard_->begin_session(config.text("run.name"), hparams_of(config));
     }
   });
 }
@@ -72,6 +93,14 @@ void RunFiles::event(const Event& event) {
 
 void RunFiles::scalar(std::string_view tag, std::int64_t step, double value) {
   if (tensorboard_) tensorboard_->scalar(tag, step, value);
+}
+
+void RunFiles::resumed_at(std::int64_t step) {
+  if (tensorboard_) tensorboard_->resumed_at(step);
+}
+
+void RunFiles::end_session(bool success) {
+  if (tensorboard_) tensorboard_->end_session(success);
 }
 
 void RunFiles::say(std::string_view text) {

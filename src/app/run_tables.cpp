@@ -32,7 +32,8 @@ double waited_s(const report::RankPhases& rank) {
 store::SmallTable rank_table(const RunTables& tables) {
   Integers rank;
   Integers samples;
-  Integers peak_bytes;
+  Integers host_peak_bytes;
+  Integers gpu_peak_bytes;
   Texts host;
   Texts gpu_uuid;
   Texts gpu_name;
@@ -48,7 +49,8 @@ store::SmallTable rank_table(const RunTables& tables) {
     samples.push_back(story.samples);
     busy_s.push_back(tables.phases.ranks[r].wall_s - waited);
     wait_s.push_back(waited);
-    peak_bytes.push_back(static_cast<std::int64_t>(story.host_peak_bytes));
+    host_peak_bytes.push_back(static_cast<std::int64_t>(tables.memory[r].host_bytes));
+    gpu_peak_bytes.push_back(static_cast<std::int64_t>(tables.memory[r].device.reserved));
   }
   return store::make_small_table(
       "ranks", {{"rank", rank, "of the world"},
@@ -58,7 +60,8 @@ store::SmallTable rank_table(const RunTables& tables) {
                 {"samples", samples, "that it trained on", "samples"},
                 {"busy_s", busy_s, "time in which it did not wait", "s"},
                 {"wait_s", wait_s, "time waiting for data or for other ranks' gradients", "s"},
-                {"host_peak_bytes", peak_bytes, "largest memory of its process", "bytes"}});
+                {"host_peak_bytes", host_peak_bytes, "largest memory of its process", "bytes"},
+                {"gpu_peak_bytes", gpu_peak_bytes, "largest that it reserved", "bytes"}});
 }
 
 store::SmallTable timing_table(const report::PhaseTable& phases) {
@@ -136,15 +139,13 @@ std::vector<RankStory> gather_stories(const cluster::Group& world, const RankSto
   const json story = {{"host", mine.host},
                       {"gpu_uuid", mine.gpu_uuid},
                       {"gpu_name", mine.gpu_name},
-                      {"samples", mine.samples},
-                      {"host_peak_bytes", mine.host_peak_bytes}};
+                      {"samples", mine.samples}};
   std::vector<RankStory> stories;
   for (const std::string& text : report::gather_texts(world, story.dump())) {
     const json theirs = json::parse(text);
     stories.push_back(
         {theirs.at("host").get<std::string>(), theirs.at("gpu_uuid").get<std::string>(),
-         theirs.at("gpu_name").get<std::string>(), theirs.at("samples").get<std::int64_t>(),
-         theirs.at("host_peak_bytes").get<std::uint64_t>()});
+         theirs.at("gpu_name").get<std::string>(), theirs.at("samples").get<std::int64_t>()});
   }
   return stories;
 }

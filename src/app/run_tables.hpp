@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <mgpu/cluster/group.hpp>
+#include <mgpu/jobs/rank_memory.hpp>
 #include <mgpu/report/phases.hpp>
 #include <mgpu/report/step_pace.hpp>
 #include <mgpu/store/run_directory.hpp>
@@ -16,10 +17,9 @@ namespace mgpu::app {
 /// What one rank brings to the end of a run.
 struct RankStory {
   std::string host;
-  std::string gpu_uuid;               // "" on the CPU
-  std::string gpu_name;               // "" on the CPU
-  std::int64_t samples = 0;           // that it trained on, in this attempt
-  std::uint64_t host_peak_bytes = 0;  // of its process
+  std::string gpu_uuid;      // "" on the CPU
+  std::string gpu_name;      // "" on the CPU
+  std::int64_t samples = 0;  // that it trained on, in this attempt
 };
 
 /// The stories of all ranks on rank 0, in rank order; nothing elsewhere.
@@ -31,6 +31,7 @@ std::vector<RankStory> gather_stories(const cluster::Group& world, const RankSto
 struct RunTables {
   std::vector<store::Attribute> attributes;  // of the root
   std::vector<RankStory> ranks;
+  std::vector<jobs::RankMemory> memory;
   report::PhaseTable phases;
   report::StepPace pace;
   std::int64_t samples_per_step = 0;

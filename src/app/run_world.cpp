@@ -8,8 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include <sys/resource.h>
-
 #include <mgpu/app/build_info.hpp>
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/app/program_keys.hpp>
@@ -17,6 +15,7 @@
 #include <mgpu/app/run_world.hpp>
 #include <mgpu/cluster/device_choice.hpp>
 #include <mgpu/jobs/train_job.hpp>
+#include <mgpu/jobs/train_plan.hpp>
 #include <mgpu/report/banner.hpp>
 #include <mgpu/report/end_table.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -49,7 +48,8 @@ RunKeys read_run_keys(const cluster::Group& world, const Config& config) {
   return keys;
 }
 
-store::RunRequest run_request(const Config& config, const store::StoreConfig& store,
+store::RunRequest run_request(const cluster::Group& world, const Config& config,
+                              const store::StoreConfig& store,
                               const std::vector<std::string>& command) {
   store::RunRequest request;
   request.output = store.output_folder;
@@ -59,7 +59,10 @@ store::RunRequest run_request(const Config& config, const store::StoreConfig& st
   request.identity = config.identity();
   request.keys = store::identity_keys(config);
   request.command = command;
-  request.needed_bytes = std::uint64_t{64} << 20;  // logs, report and one checkpoint of a small run
+  cluster::run_together(world, [&] {
+    constexpr std::uint64_t kLogBytes = std::uint64_t{16} << 20;  // logs, curves, report
+    if (world.rank() == 0) request.needed_bytes = jobs::train_disk_bytes(config) + kLogBytes;
+  });
   return request;
 }
 
@@ -84,7 +87,7 @@ public:
         keys_(read_run_keys(world, config_)),
         topology_(world, keys_.cluster.gpus_per_model),
         choice_(cluster::choose_device(topology_, keys_.cluster)),
-        directory_(world, run_request(config_, keys_.store, command)),
+        directory_(world, run_request(world, config_, keys_.store, command)),
         files_(options, config_, topology_, directory_, clock_.elapsed_s()),
         stop_(stop_options(config_, world, directory_, clock_.elapsed_s())),
         source_(options.config) {
@@ -122,7 +125,8 @@ private:
                              clock_,
                              files_,
                              files_,
-                             [&](const report::Facts& facts) { announce(facts); }};
+                             [&](const report::Facts& facts) { announce(facts); },
+                             [&](std::string_view lines) { files_.say(lines); }};
     jobs::JobOutcome outcome;
     {
       const auto other = clock_.enter("other");
@@ -208,17 +212,18 @@ private:
   }
 
   ExitCode close(jobs::JobOutcome outcome) {
+    files_.end_session(outcome.exit == ExitCode::done);
     files_.meet();
     const report::PhaseTable phases = report::gather_phases(world_, clock_);
-    const std::vector<RankStory> stories =
-        gather_stories(world_, {topology_.place().host, choice_.gpu.uuid, choice_.gpu.name,
-                                outcome.samples_here, host_peak_bytes()});
+    const auto memory = jobs::gather_memory(world_, choice_.device);
+    const std::vector<RankStory> stories = gather_stories(
+        world_, {topology_.place().host, choice_.gpu.uuid, choice_.gpu.name, outcome.samples_here});
     report::RunSummary summary;
     cluster::run_together(world_, [&] {
-      if (world_.rank() == 0) summary = write_reports(outcome, phases, stories);
+      if (world_.rank() == 0) summary = write_reports(outcome, phases, memory);
     });
     write_run_tables(world_, directory_,
-                     {run_attributes(summary), stories, phases, outcome.pace,
+                     {run_attributes(summary), stories, memory, phases, outcome.pace,
                       outcome.samples_per_step, static_cast<int>(outcome.exit)});
     directory_.finish(world_, outcome.exit);  // last: a run killed before this is resumed
     cluster::run_together(world_, [&] {
@@ -230,10 +235,9 @@ private:
   }
 
   report::RunSummary write_reports(jobs::JobOutcome& outcome, const report::PhaseTable& phases,
-                                   const std::vector<RankStory>& stories) {
+                                   const std::vector<jobs::RankMemory>& memory) {
     report::RunSummary summary = summarize(outcome, phases);
-    for (const RankStory& story : stories)
-      summary.host_peak_bytes.push_back(story.host_peak_bytes);
+    jobs::show_memory(memory, topology_, choice_.device, summary);
     report::record_pictures(outcome.pictures, summary);
     const fs::path& folder = directory_.path();
     if (config_.flag("report.html")) {
@@ -260,9 +264,7 @@ private:
     summary.started = report::utc_seconds(started_);
     summary.ended = report::utc_seconds(std::chrono::system_clock::now());
     summary.host = topology_.place().host;
-    summary.device = choice_.device.kind;
     summary.ranks = world_.size();
-    summary.nodes = topology_.num_nodes();
     summary.outcome = report::outcome_of(outcome.exit);
     summary.exit = outcome.exit;
     summary.done = outcome.done;
@@ -281,8 +283,19 @@ private:
     if (outcome.exit == ExitCode::done) {
       summary.results_file = (directory_.path() / keys_.store.result_file).string();
     }
-    if (files_.tensorboard() != nullptr) summary.tensorboard_folder = "runs/";
+    if (files_.tensorboard() != nullptr) summary.tensorboard_folder = curves_folder().string();
     return summary;
+  }
+
+  /// What to give to tensorboard --logdir in the shell's folder: where all runs are, or this one
+  /// alone where no link was made.
+  fs::path curves_folder() const {
+    const fs::path all = store::runs_folder(keys_.store.output_folder);
+    const fs::path link =
+        all / (keys_.store.run_name + "_" + directory_.path().filename().string());
+    const fs::path folder = fs::is_symlink(link) ? all : directory_.path() / "tb";
+    const fs::path below = fs::absolute(folder).lexically_relative(fs::current_path());
+    return below.empty() || *below.begin() == ".." ? fs::absolute(folder) : below;
   }
 
   static void add_rates(const jobs::JobOutcome& outcome, report::RunSummary& summary) {
@@ -309,8 +322,10 @@ private:
 
   std::string command_text() const {
     std::string text;
-    for (const std::string& argument : command_)
-      text += (text.empty() ? "" : " ") + store::redacted_argument(argument);
+    for (const std::string& argument : command_) {
+      if (!text.empty()) text += ' ';
+      text += store::redacted_argument(argument);
+    }
     return text;
   }
 
@@ -330,12 +345,6 @@ private:
       if (line.starts_with(kName)) return line.substr(kName.size());
     }
     return "";
-  }
-
-  static std::uint64_t host_peak_bytes() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // ru_maxrss is in KiB
   }
 
   const cluster::Group& world_;

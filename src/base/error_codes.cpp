@@ -134,6 +134,17 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E521", "history from another environment",
      "A stored history has steps that the environment would not have made.",
      "Make the histories anew: data.path=null, or name the environment that they come from."},
+    {"E541", "malformed tokenizer file",
+     "tokenizer.json or tokenizer_config.json is not JSON, or a value in it is missing or not what "
+     "it has to be; the place in the file is shown.",
+     "Fetch the model folder again."},
+    {"E542", "tokenizer that is not supported",
+     "The tokenizer file asks for a part that this program does not have; it would give other "
+     "tokens without it.",
+     "Use a model with another tokenizer; the message lists what is supported."},
+    {"E543", "text without tokens",
+     "A text is not UTF-8, or the tokenizer cannot deal with it, and nothing is replaced silently.",
+     "Repair the text; the message says where it goes wrong."},
     {"E601", "file cannot be created", "The output folder is missing, read-only, or not yours.",
      "Choose another one: --output DIR"},
     {"E602", "write failed",
@@ -190,8 +201,9 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "go with another one.",
      "Compare the file with that of the original model."},
     {"E703", "gradient that is not finite",
-     "The gradient of a step has infinite or NaN values, also when it was computed again. No such "
-     "weight reaches a checkpoint.",
+     "The loss or gradient of a step has infinite or NaN values, also when it was computed again, "
+     "and train.max_skipped_steps such batches were skipped before. No such weight reaches a "
+     "checkpoint.",
      "A lower train.learning_rate, a longer train.warmup_steps, or bf16 instead of fp16. The same "
      "command goes on from the last checkpoint."},
     {"E704", "model without an answer",
@@ -205,6 +217,11 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "A tensor of the model has infinite or NaN values; everything computed from it would have "
      "them, too.",
      "Fetch the file again; if it is the same, the model was saved from a run that had diverged."},
+    {"E707", "gradient that differs from its repetition",
+     "Twice a gradient was infinite or NaN and, computed again from the same inputs, was not. The "
+     "same inputs give the same gradient, so a device or its memory gives wrong numbers.",
+     "Leave the device out (devices.gpus, another node); the same command goes on from the last "
+     "checkpoint."},
     {"E901", "internal error", "The program did something that it should not. This is a bug.",
      "Please report it, with the message and the output of --env."},
 });

@@ -1,7 +1,7 @@
-#include "foreign_names.hpp"
-
 #include <algorithm>
 #include <array>
+
+#include <mgpu/base/foreign_names.hpp>
 
 namespace mgpu {
 namespace {
@@ -9,8 +9,8 @@ namespace {
 constexpr std::array kForeignNames = {
     ForeignName{"per_device_train_batch_size", "transformers", "train.micro_batch_size",
                 "here it is `train.micro_batch_size` (one rank, one pass)"},
-    ForeignName{"per_device_eval_batch_size", "transformers", "train.test_batch_size",
-                "here it is `train.test_batch_size`"},
+    ForeignName{"per_device_eval_batch_size", "transformers", "",
+                "there is none: evaluations play `run.chunk_size` runs together"},
     ForeignName{"micro_batch_size", "axolotl", "train.micro_batch_size",
                 "here it is `train.micro_batch_size`", true},
     ForeignName{"num_epochs", "axolotl", "train.max_steps",
@@ -29,8 +29,10 @@ constexpr std::array kForeignNames = {
                 "here it is `devices.gpus_per_model`"},
     ForeignName{"gpu_memory_utilization", "vLLM", "devices.memory_margin",
                 "here `devices.memory_margin` is the share that stays free"},
-    ForeignName{"max_seq_length", "TRL", "model.max_length", "here it is `model.max_length`"},
-    ForeignName{"sequence_len", "axolotl", "model.max_length", "here it is `model.max_length`"},
+    ForeignName{"max_seq_length", "TRL", "model.n_transit",
+                "here the context is `model.n_transit`"},
+    ForeignName{"sequence_len", "axolotl", "model.n_transit",
+                "here the context is `model.n_transit`"},
     ForeignName{"output_dir", "transformers", "run.output", "here it is `run.output`"},
     ForeignName{"run_name", "transformers", "run.name", "here it is `run.name`"},
     ForeignName{"report_to", "transformers", "log.tensorboard",
@@ -57,7 +59,7 @@ constexpr std::array kForeignNames = {
     ForeignName{"full_determinism", "transformers", "run.deterministic",
                 "here it is `run.deterministic: layout`"},
     ForeignName{"wandb_project", "axolotl", "", "there are files only: TensorBoard, events.jsonl"},
-    ForeignName{"deepspeed", "transformers", "", "sharding is built in: remove it"},
+    ForeignName{"deepspeed", "transformers", "", "nothing is sharded here: remove it"},
 };
 
 struct ForeignValue {
@@ -85,6 +87,10 @@ constexpr auto kForeignValues = std::to_array<ForeignValue>({
 });
 
 }  // namespace
+
+std::span<const ForeignName> foreign_names() {
+  return kForeignNames;
+}
 
 const ForeignName* find_foreign_name(std::string_view path) {
   const std::string_view last = path.substr(path.rfind('.') + 1);

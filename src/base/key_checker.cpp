@@ -4,9 +4,9 @@
 #include <utility>
 #include <variant>
 
+#include <mgpu/base/foreign_names.hpp>
 #include <mgpu/base/utf8.hpp>
 
-#include "foreign_names.hpp"
 #include "scalar_text.hpp"
 
 namespace mgpu {
@@ -75,6 +75,7 @@ void KeyChecker::check_entry(const YamlNode& entry, const std::string& called) {
     set(*spec, called, entry.key_place, entry);
     return;
   }
+  if (note_accepted(called, entry.key_place)) return;
   const bool is_section = table_.has_section(called);
   if (!is_section) refuse_unknown(called, entry.key_place);
   if (entry.kind == YamlNode::Kind::mapping) {
@@ -93,6 +94,7 @@ void KeyChecker::check_override(const Override& change) {
       place_in_argument(change, 1, argument.substr(0, argument.find_first_of(" =")));
   const KeySpec* spec = table_.find_called(change.key);
   if (spec == nullptr) {
+    if (note_accepted(change.key, key_place)) return;
     if (table_.has_section(change.key)) {
       add({"E104", ticked(change.key) + " is a section", key_place, "expected one of its keys"});
     } else {
@@ -170,6 +172,14 @@ void KeyChecker::refuse_unknown(std::string_view called, const Place& key_place)
   add(std::move(problem));
 }
 
+bool KeyChecker::note_accepted(std::string_view called, const Place& key_place) {
+  const AcceptedName* name = table_.find_accepted(called);
+  if (name == nullptr) return false;
+  layer_.notes.push_back(source_of(key_place) + ": " + ticked(called) +
+                         " has no effect: " + name->why);
+  return true;
+}
+
 bool KeyChecker::refuse_misplaced(std::string_view called, const Place& key_place) {
   const std::string last = last_part(called);
   std::vector<std::string> homes;
@@ -198,9 +208,8 @@ bool KeyChecker::refuse_misplaced(std::string_view called, const Place& key_plac
 bool KeyChecker::refuse_foreign(std::string_view called, const Place& key_place) {
   const ForeignName* foreign = find_foreign_name(called);
   if (foreign == nullptr) return false;
-  const bool built = foreign->key.empty() || table_.find(foreign->key) != nullptr;
   add({"E111", ticked(last_part(called)) + " is the " + std::string(foreign->program) + " name",
-       key_place, "", built ? std::string(foreign->help) : "this program has no such setting yet"});
+       key_place, "", std::string(foreign->help)});
   return true;
 }
 

@@ -38,6 +38,7 @@ private:
   void set(const KeySpec& spec, std::string_view called, const Place& key_place,
            const YamlNode& node);
   void store(const KeySpec& spec, const KeyValue& value, const Place& place);
+  bool note_accepted(std::string_view called, const Place& key_place);
   void refuse_unknown(std::string_view called, const Place& key_place);
   bool refuse_misplaced(std::string_view called, const Place& key_place);
   bool refuse_foreign(std::string_view called, const Place& key_place);

@@ -57,6 +57,19 @@ void KeyTable::add(KeySpec spec) {
   keys_.push_back(std::move(spec));
 }
 
+void KeyTable::accept(AcceptedName name) {
+  if (find_called(name.name) != nullptr) throw Error("`" + name.name + "` is a key");
+  accepted_.push_back(std::move(name));
+}
+
+const AcceptedName* KeyTable::find_accepted(std::string_view name) const {
+  const std::string mine = canonical(name);
+  const auto found =
+      std::find_if(accepted_.begin(), accepted_.end(),
+                   [&](const AcceptedName& accepted) { return accepted.name == mine; });
+  return found == accepted_.end() ? nullptr : &*found;
+}
+
 void KeyTable::add_section_alias(std::string alias, std::string section) {
   section_aliases_.emplace_back(std::move(alias), std::move(section));
 }

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/foreign_names.hpp>
 #include <mgpu/base/key_value.hpp>
 #include <mgpu/base/nearest_name.hpp>
 
-#include "foreign_names.hpp"
 #include "scalar_text.hpp"
 
 namespace mgpu {

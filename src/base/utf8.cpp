@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -48,6 +49,20 @@ bool is_active(std::string_view character) {
   return at(1) == 0x81 && at(2) >= 0xA6 && at(2) <= 0xA9;  // U+2066 to U+2069
 }
 
+/// Characters that `is_bad`, and bytes that are no character, become U+FFFD.
+std::string replaced(std::string_view text, bool (*is_bad)(std::string_view)) {
+  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+  std::string clean;
+  clean.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t bytes = character_bytes(text);
+    const std::string_view character = text.substr(0, bytes == 0 ? 1 : bytes);
+    clean += bytes == 0 || is_bad(character) ? kReplacement : character;
+    text.remove_prefix(character.size());
+  }
+  return clean;
+}
+
 }  // namespace
 
 std::size_t find_bad_utf8(std::string_view text) {
@@ -77,20 +92,15 @@ std::size_t utf8_offset(std::string_view text, std::size_t index) {
   return offset;
 }
 
+std::string storable(std::string_view text) {
+  return replaced(
+      text, [](std::string_view character) { return character == std::string_view("\0", 1); });
+}
+
 std::string printable(std::string_view text) {
-  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-  std::string shown;
-  while (!text.empty()) {
-    const std::size_t bytes = character_bytes(text);
-    const std::string_view character = text.substr(0, bytes == 0 ? 1 : bytes);
-    if (character == "\t") {
-      shown += ' ';
-    } else {
-      shown += bytes == 0 || is_active(character) ? kReplacement : character;
-    }
-    text.remove_prefix(character.size());
-  }
-  return shown;
+  std::string line(text);
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  return replaced(line, is_active);
 }
 
 }  // namespace mgpu

@@ -47,14 +47,7 @@ void add_data_keys(KeyTable& table) {
              .standard = "null",
              .text = "HDF5 file with histories to train on; null plays them first",
              .choices = {"null"}});
-  table.add({.name = "data.num_workers",
-             .type = KeyType::integer,
-             .standard = "4",
-             .text = "loader processes of guide 001; accepted, but each rank cuts its own batches",
-             .unit = "workers per rank",
-             .min = 0,
-             .max = 1024,
-             .identity = false});
+  table.accept({"data.num_workers", "each rank cuts its own batches, without loader processes"});
 }
 
 DataConfig read_data_config(const Config& config) {
@@ -64,8 +57,7 @@ DataConfig read_data_config(const Config& config) {
           .episodes = static_cast<int>(config.integer("data.episodes")),
           .streams = static_cast<int>(config.integer("data.streams")),
           .source_epsilon = config.number("data.source_epsilon"),
-          .env_split_seed = static_cast<std::uint64_t>(config.integer("data.env_split_seed")),
-          .num_workers = static_cast<int>(config.integer("data.num_workers"))};
+          .env_split_seed = static_cast<std::uint64_t>(config.integer("data.env_split_seed"))};
 }
 
 }  // namespace mgpu::data

@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 
 #include <mgpu/algorithms/ad_objective.hpp>
+#include <mgpu/jobs/rank_memory.hpp>
 #include <mgpu/jobs/train_evaluate.hpp>
 #include <mgpu/jobs/train_histories.hpp>
 #include <mgpu/jobs/train_job.hpp>
@@ -15,6 +16,7 @@
 #include <mgpu/jobs/train_state.hpp>
 #include <mgpu/kernels/add_into.hpp>
 #include <mgpu/model/tensor_view.hpp>
+#include <mgpu/report/end_table.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/train/gradient_reducer.hpp>
 
@@ -99,6 +101,7 @@ public:
     for (const std::string& warning : state_.load(checkpoints_))
       run_.log.event({"warn", {{"text", warning}}});
     saved_at_ = state_.steps_done;
+    if (run_.directory.is_resumed()) run_.scalars.resumed_at(state_.steps_done + 1);
     if (state_.steps_done > 0) {
       run_.log.event(
           {"note", {{"text", "continues after step " + std::to_string(state_.steps_done)}}});
@@ -110,6 +113,7 @@ public:
     pace_.mark(state_.steps_done, run_.clock.elapsed_s());
     while (state_.steps_done < max_steps()) {
       const bool wants_stop = run_.stop.poll() != StopReason::none;
+      step_began_s_ = run_.clock.elapsed_s();
       const train::StepOutcome outcome = loop_.step(state_.steps_done, wants_stop);
       curves_.add_step(state_.steps_done, outcome.row);
       ++state_.steps_done;
@@ -118,6 +122,7 @@ public:
       report(outcome);
       const bool is_best = evaluate_if_due();
       if (outcome.stop_asked || save_is_due(is_best)) save(is_best);
+      look_after_memory();
       if (outcome.stop_asked && state_.steps_done < max_steps()) return false;
     }
     return true;
@@ -134,7 +139,14 @@ private:
                      {"loss", outcome.row.loss},
                      {"grad", outcome.row.grad_norm},
                      {"lr", outcome.row.learning_rate}}});
-    if (!outcome.is_applied) {
+    if (outcome.is_skipped || outcome.was_repeated) {
+      run_.log.event(
+          {"warn",
+           {{"text",
+             "step " + std::to_string(step) + ": the gradient was infinite or NaN" +
+                 (outcome.is_skipped ? ", also when computed again: this batch is skipped"
+                                     : ", but not when computed again: is a device faulty?")}}});
+    } else if (!outcome.is_applied) {
       run_.log.event(
           {"note",
            {{"text", "step " + std::to_string(step) + ": fp16 overflow, the loss scale is now " +
@@ -148,12 +160,33 @@ private:
                         static_cast<double>(step * settings_.train.batch.global_batch) /
                             static_cast<double>(objective_.epoch_size()));
     run_.scalars.scalar("perf/comm_exposed", step, outcome.exposed_wait_s);
+    const double seconds = run_.clock.elapsed_s() - step_began_s_;
+    run_.scalars.scalar("perf/step_ms", step, 1e3 * seconds);
+    run_.scalars.scalar("perf/samples_per_second", step,
+                        static_cast<double>(settings_.train.batch.global_batch) / seconds);
   }
+
+  void look_after_memory() {
+    if (is_due(run_.cluster.clear_cache_every)) model::empty_device_cache(run_.device);
+    if (!is_due(memory_every_)) return;
+    const auto ranks = gather_memory(run_.topology.world(), run_.device);
+    report::RunSummary now;
+    show_memory(ranks, run_.topology, run_.device, now);
+    run_.say(report::memory_lines(now));
+    const bool on_gpu = run_.device.kind == DeviceKind::cuda;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      const std::uint64_t bytes = on_gpu ? ranks[r].device.reserved : ranks[r].host_bytes;
+      run_.scalars.scalar((on_gpu ? "gpu/memory_gib/" : "host/memory_gib/") + std::to_string(r),
+                          state_.steps_done, static_cast<double>(bytes) / 0x1p30);
+    }
+  }
+
+  /// Whether the steps that are done are a multiple of `every`; 0 is never.
+  bool is_due(std::int64_t every) const { return every > 0 && state_.steps_done % every == 0; }
 
   /// Returns whether these weights were evaluated and are the best so far.
   bool evaluate_if_due() {
-    const std::int64_t every = settings_.train.eval_every;
-    if (every == 0 || state_.steps_done % every != 0) return false;
+    if (!is_due(settings_.train.eval_every)) return false;
     const EpisodeReturns returns = evaluate_now(run_, player(), settings_.evaluate);
     curves_.add_evaluation(state_.steps_done, returns);
     const double mean_return = mean(returns);
@@ -170,9 +203,8 @@ private:
   }
 
   bool save_is_due(bool is_best) {
-    const std::int64_t every = settings_.checkpoint.every;
     return is_best || state_.steps_done == max_steps() || time_has_come() ||
-           (every > 0 && state_.steps_done % every == 0);
+           is_due(settings_.checkpoint.every);
   }
 
   /// Whether the last checkpoint is old; clocks differ, so all ranks ask, but not at every step.
@@ -211,7 +243,9 @@ private:
   TrainCurves curves_;
   TrainState state_;
   store::CheckpointStore checkpoints_;
+  std::int64_t memory_every_ = run_.config.integer("log.memory_every");  // steps
   report::StepPace pace_;
+  double step_began_s_ = 0.0;  // on the run's clock
   std::int64_t steps_here_ = 0;
   std::int64_t saves_ = 0;
   std::int64_t saved_at_ = -1;  // steps done at the newest checkpoint

@@ -31,6 +31,7 @@ public:
     plan_.ranks = machine.ranks;
     plan_.machine = machine_text();
     plan_.unit = "ids";
+    allowed_ = 1.0 - config.number("devices.memory_margin");
     bucket_bytes_ = config.integer("comm.bucket_mb") << 20;
     disk_bytes_ = train_disk_bytes(config);
   }
@@ -94,11 +95,10 @@ private:
   ///   ends       one-hot fields (47 or so: counted as D), final norm: D, logits: A
   /// and the gradients of one layer that are alive at once: 3 D + D + I. 16-bit copies replace
   /// float32 ones of twice the size, so this is a bound for them as well.
-  std::uint64_t activation_bytes() const {
+  std::uint64_t activation_bytes(std::int64_t rows) const {
     const auto& m = sizes_.settings.model;
     const std::int64_t per_token = m.n_layer * (8 * m.n_embd + 2 * m.n_inner) + 2 * m.n_embd +
                                    m.num_actions + 4 * m.n_embd + m.n_inner;
-    const std::int64_t rows = sizes_.rows_at_once(machine_.ranks);
     std::int64_t floats = rows * sizes_.window * per_token;
     if (m.attention == model::AttentionKind::eager) {
       // Scores, probabilities, and probabilities after dropout: [B, H, T, T] each.
@@ -140,7 +140,7 @@ private:
     plan_.memory = {{"weights", weights},
                     {"gradients", weights},
                     {"optimizer", 2 * weights},
-                    {"activations", activation_bytes()},
+                    {"activations", activation_bytes(sizes_.rows_at_once(machine_.ranks))},
                     {"evaluation cache", cache_bytes()},
                     {"buffers", buffer_bytes()}};
     // Curves, and on a GPU the host's copies of weights and moments for checkpoints.
@@ -230,22 +230,42 @@ private:
                             report::bytes_text(need) + " of " + report::bytes_text(have), key});
   }
 
+  /// A memory of which a share stays free. `copies`: ranks that share it.
+  void add_memory_limit(const char* what, std::uint64_t need, std::uint64_t have,
+                        std::uint64_t copies) {
+    add_limit(what, copies * need, have, "train.micro_batch_size");
+    if (have == 0) return;
+    Plan::Limit& limit = plan_.limits.back();
+    limit.allowed = allowed_;
+    if (limit.used <= allowed_) return;
+    const std::int64_t rows = sizes_.rows_at_once(machine_.ranks);
+    const std::uint64_t fixed = need - activation_bytes(rows);
+    const auto room = static_cast<std::uint64_t>(allowed_ * static_cast<double>(have));
+    for (std::int64_t fewer = rows / 2; fewer > 0; fewer /= 2) {
+      if (copies * (fixed + activation_bytes(fewer)) > room) continue;
+      limit.fits = "train.micro_batch_size=" + std::to_string(fewer);
+      return;
+    }
+  }
+
   void add_limits() {
     const auto ranks_here =
         static_cast<std::uint64_t>(std::min(machine_.ranks, machine_.ranks_per_node));
     if (on_gpu()) {
       for (const Plan::Memory& part : plan_.memory)
         device_bytes_ += part.bytes;
-      add_limit("GPU memory", device_bytes_, machine_.gpu_bytes, "train.micro_batch_size");
+      add_memory_limit("GPU memory", device_bytes_, machine_.gpu_bytes, 1);
+      add_limit("memory of a node", ranks_here * host_bytes_, machine_.host_bytes, "data.streams");
+    } else {
+      add_memory_limit("memory of a node", device_bytes_, machine_.host_bytes, ranks_here);
     }
-    add_limit("memory of a node", ranks_here * (on_gpu() ? host_bytes_ : device_bytes_),
-              machine_.host_bytes, on_gpu() ? "data.streams" : "train.micro_batch_size");
     add_limit("free disk", disk_bytes_, machine_.disk_bytes, "run.output");
   }
 
   TrainSizes sizes_;
   const PlanMachine& machine_;
   Plan plan_;
+  double allowed_ = 1.0;  // share of memory that the plan may use
   std::int64_t bucket_bytes_ = 0;
   std::uint64_t disk_bytes_ = 0;
   std::uint64_t host_bytes_ = 0;    // of a rank that computes on a GPU

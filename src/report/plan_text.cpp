@@ -144,7 +144,12 @@ std::string limit_text(const Plan& plan) {
     text += "  " + pad_left(percent(limit.used), 8) + "  " +
             pad_right(escape_log(limit.what), what) + escape_log(limit.detail);
     if (!limit.key.empty()) text += "  (" + escape_log(limit.key) + ')';
-    text += limit.used > 1.0 ? "  DOES NOT FIT\n" : "\n";
+    if (limit.used > 1.0) {
+      text += "  DOES NOT FIT";
+    } else if (limit.used > limit.allowed) {
+      text += "  more than " + percent(limit.allowed);
+    }
+    text += limit.fits.empty() ? "\n" : "; " + escape_log(limit.fits) + " fits\n";
   }
   return text;
 }
@@ -190,8 +195,12 @@ std::string plan_json(const Plan& plan) {
     json["traffic"].push_back({{"link", traffic.link}, {"bytes_per_step", traffic.bytes_per_step}});
   json["limits"] = Json::array();
   for (const Plan::Limit& limit : tightest(plan, plan.limits.size()))
-    json["limits"].push_back(
-        {{"what", limit.what}, {"used", limit.used}, {"detail", limit.detail}, {"key", limit.key}});
+    json["limits"].push_back({{"what", limit.what},
+                              {"used", limit.used},
+                              {"allowed", limit.allowed},
+                              {"detail", limit.detail},
+                              {"key", limit.key},
+                              {"fits", limit.fits}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

@@ -120,7 +120,7 @@ ProtoMessage hparam_value(const TensorBoardFile::Hparam& hparam) {
 std::vector<ScalarChart> standard_charts() {
   return {{"loss", {"train/loss", "eval/loss"}},
           {"throughput", {"perf/samples_per_second"}},
-          {"memory of all ranks (GiB)", {"gpu/memory_gib/.*"}},
+          {"memory of all ranks (GiB)", {"gpu/memory_gib/.*", "host/memory_gib/.*"}},
           {"waiting", {"perf/data_wait", "perf/comm_exposed"}}};
 }
 

@@ -3,10 +3,10 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/base/utf8.hpp>
 #include <mgpu/store/chunk_payload.hpp>
 
 #include "byte_order.hpp"
-#include "utf8.hpp"
 
 namespace mgpu::store {
 namespace {
@@ -69,7 +69,7 @@ void ChunkEncoder::text(std::string_view name, std::span<const std::string> valu
   std::vector<std::byte> bytes;
   std::string joined;
   for (const std::string& value : values) {
-    const std::string stored = as_stored_text(value);
+    const std::string stored = storable(value);
     replaced_texts_ += stored == value ? 0 : 1;
     put(bytes, std::uint64_t{stored.size()});
     joined += stored;

@@ -180,7 +180,7 @@ LedgerScan scan_ledger(const fs::path& path, std::uint32_t attempt) {
                    ExitCode::data,
                    "a ledger was written by another version of this program",
                    {"  --> " + path.string()},
-                   "finish the run with the version that began it, or start anew: --resume never"});
+                   "finish the run with the version that began it, or start anew: --resume=never"});
   }
   if (scan.frames.empty()) return {{}, {}, file.size()};  // power was lost before its first sync
   scan.damage.insert(scan.damage.begin(), {0, kFileHeadBytes});

@@ -110,7 +110,7 @@ Opened resume_this(const RunRequest& request) {
                 ExitCode::cannot_create,
                 "",
                 {"  --> " + folder.string()},
-                "start anew: --resume never"};
+                "start anew: --resume=never"};
   if (record.identity != request.identity) {
     report.sentence = "this run directory belongs to another configuration";
     for (std::string& line : differences(record.keys, request.keys))
@@ -162,7 +162,7 @@ void make_links(const fs::path& folder, const RunRequest& request,
   if (folder.parent_path() != request.output / request.name) return;  // resumed from elsewhere
   const std::string stamp = folder.filename().string();
   point(folder.parent_path() / "latest", stamp, notes);
-  const fs::path runs = fs::absolute(request.output).parent_path() / "runs";
+  const fs::path runs = fs::absolute(runs_folder(request.output));
   point(runs / (request.name + "_" + stamp), (fs::absolute(folder) / "tb").lexically_relative(runs),
         notes);
 }
@@ -206,6 +206,11 @@ void RunDirectory::finish(const cluster::Group& group, ExitCode exit) {
     record.write(path_);
     return std::string();
   });
+}
+
+std::filesystem::path runs_folder(const std::filesystem::path& output) {
+  const fs::path folder = (output / "").lexically_normal().parent_path();  // no slash at the end
+  return folder.filename() == "outputs" ? folder.parent_path() / "runs" : folder / "runs";
 }
 
 bool is_finished_run(const std::filesystem::path& run_directory) {

@@ -96,7 +96,7 @@ bool is_alive(const Json& lease) {
                 ExitCode::in_use,
                 "another process works in this run directory",
                 {"  --> " + folder.string()},
-                "wait for it, stop it, or start beside it: --resume never"};
+                "wait for it, stop it, or start beside it: --resume=never"};
   if (lease) {
     const std::string job = text_of(*lease, "job_id");
     report.lines.push_back("  held by process " + text_of(*lease, "pid") + " on " +

@@ -1,60 +1,9 @@
 #include <regex>
-#include <sstream>
 
 #include <mgpu/store/store_config.hpp>
 
 namespace mgpu::store {
 namespace {
-
-std::string number_text(double value) {
-  std::ostringstream text;
-  text.precision(17);
-  text << value;
-  return text.str();
-}
-
-std::string text_of(std::int64_t value) {
-  return std::to_string(value);
-}
-const std::string& text_of(const std::string& value) {
-  return value;
-}
-
-template <class T>
-std::string list_text(const std::vector<T>& values) {
-  std::string text;
-  for (const T& value : values) {
-    if (!text.empty()) text += ", ";
-    text += text_of(value);
-  }
-  return text;
-}
-
-std::string value_text(const Config& config, const KeySpec& key) {
-  for (const std::string& word : key.choices)
-    if (config.is(key.name, word)) return word;
-  switch (key.type) {
-    case KeyType::integer:
-      return std::to_string(config.integer(key.name));
-    case KeyType::number:
-      return number_text(config.number(key.name));
-    case KeyType::flag:
-      return config.flag(key.name) ? "true" : "false";
-    case KeyType::duration:
-      return number_text(config.seconds(key.name));
-    case KeyType::bytes:
-      return std::to_string(config.bytes(key.name));
-    case KeyType::integers:
-      return list_text(config.integers(key.name));
-    case KeyType::texts:
-      return list_text(config.texts(key.name));
-    case KeyType::text:
-    case KeyType::path:
-    case KeyType::choice:
-      return config.text(key.name);
-  }
-  throw Error("key '" + key.name + "' has an unknown type");
-}
 
 int read_gzip(const Config& config) {
   const std::string text = config.text("output.compression");
@@ -111,13 +60,7 @@ void add_store_keys(KeyTable& table) {
              .standard = "true",
              .text = "text columns next to the numbers",
              .identity = false});
-  table.add({.name = "output.max_failed",
-             .type = KeyType::number,
-             .standard = "0.0",
-             .text = "share of samples that may fail before the run counts as failed",
-             .min = 0.0,
-             .max = 1.0,
-             .identity = false});
+  table.accept({"output.max_failed", "job train has no samples that may fail"});
   table.add({.name = "ledger.sync_s",
              .type = KeyType::number,
              .standard = "1",
@@ -136,7 +79,6 @@ StoreConfig read_store_config(const Config& config) {
   store.result_file = read_name(config, "output.file");
   store.gzip = read_gzip(config);
   store.text = config.flag("output.text");
-  store.max_failed = config.number("output.max_failed");
   store.sync_s = config.number("ledger.sync_s");
   return store;
 }
@@ -144,7 +86,7 @@ StoreConfig read_store_config(const Config& config) {
 std::map<std::string, std::string> identity_keys(const Config& config) {
   std::map<std::string, std::string> keys;
   for (const KeySpec& key : config.table().keys())
-    if (key.identity) keys.emplace(key.name, value_text(config, key));
+    if (key.identity) keys.emplace(key.name, config.shown(key.name));
   return keys;
 }
 

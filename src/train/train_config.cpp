@@ -38,11 +38,21 @@ void add_train_keys(KeyTable& table) {
              .text = "optimizer steps between evaluations; 0: only at the end",
              .unit = "steps",
              .min = 0});
+  table.add({.name = "train.max_skipped_steps",
+             .type = KeyType::integer,
+             .standard = "3",
+             .text = "steps left out of a start because their gradient is infinite or NaN, also "
+                     "when computed again; one more ends it with 79",
+             .unit = "steps",
+             .min = 0,
+             .max = 1e6,
+             .identity = false});
 }
 
 TrainConfig read_train_config(const Config& config) {
   TrainConfig train;
   train.eval_every = config.integer("train.eval_every");
+  train.max_skipped = config.integer("train.max_skipped_steps");
   train.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
   train.batch.global_batch = config.integer("train.global_batch_size");
   const bool automatic = config.is("train.micro_batch_size", "auto");

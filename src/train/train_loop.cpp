@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 #include <span>
 #include <string>
@@ -102,39 +103,62 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     const Sums sums = compute_gradients(step, stop_asked, outcome.exposed_wait_s);
     const auto updating = parts_.clock.enter("optimizer");
-    const UpdateReport update = parts_.optimizer.step(outcome.row.learning_rate, 1.0 / scale);
     outcome.row.loss = sums.loss / predictions;
     outcome.row.accuracy = sums.correct / predictions;
+    outcome.stop_asked = outcome.stop_asked || sums.stop_asked;
+    const UpdateReport update =
+        std::isfinite(sums.loss)
+            ? parts_.optimizer.step(outcome.row.learning_rate, 1.0 / scale)
+            : UpdateReport{std::numeric_limits<double>::quiet_NaN(), /*is_applied=*/false};
     outcome.row.grad_norm = update.grad_norm;
     outcome.is_applied = update.is_applied;
-    outcome.stop_asked = sums.stop_asked;
-    if (update.is_applied || parts_.scaler.is_dynamic()) {
-      parts_.scaler.update(update.is_applied);
-      return outcome;
-    }
+    outcome.was_repeated = attempt > 0 && update.is_applied;
+    if (!update.is_applied && !parts_.scaler.can_shrink()) continue;
+    parts_.scaler.update(update.is_applied);
+    if (outcome.was_repeated) count_repetition(step);
+    return outcome;
   }
-  give_up(step);
+  if (skipped_ == config_.max_skipped) give_up(step);
+  ++skipped_;
+  outcome.is_skipped = true;
+  return outcome;
+}
+
+void TrainLoop::fail(const Report& report) const {
+  cluster::run_together(parts_.group, [&] { throw Failure(report); });
+  throw Failure(report);
+}
+
+/// One such fault may be a cosmic ray; a card that has two is not to be trusted.
+void TrainLoop::count_repetition(std::int64_t step) {
+  if (++repetitions_ < 2) return;
+  fail({"E707",
+        ExitCode::corrupt,
+        "the gradient of step " + std::to_string(step + 1) +
+            " was infinite or NaN and, computed again from the same inputs, was not",
+        {"  this happened twice: a device or its memory gives wrong numbers"},
+        "look at the devices of repro/ranks.csv; the last checkpoint is from before this step"});
 }
 
 void TrainLoop::give_up(std::int64_t step) const {
   const model::ParameterArena& parameters = parts_.objective.parameters();
-  std::string name = "none of the sums, but their norm";
+  std::string name = "none of the sums, but their norm or the loss";
   for (std::size_t p = parameters.size(); p-- > 0;) {
     if (!parameters.gradient(p).isfinite().all().item<bool>()) name = parameters.spec(p).name;
   }
   const std::int64_t first = step * config_.batch.global_batch;
-  const Report report{
-      "E703",
-      ExitCode::numeric,
-      "the gradient of step " + std::to_string(step + 1) +
-          " is infinite or NaN, also when computed again",
-      {"  first tensor: " + name, "  items " + std::to_string(first) + " to " +
-                                      std::to_string(first + config_.batch.global_batch - 1) +
-                                      " of the training; the weights were not changed"},
-      "train.learning_rate=" + std::to_string(schedule_.peak / 3.0) +
-          ", or train.max_grad_norm=1.0"};
-  cluster::run_together(parts_.group, [&] { throw Failure(report); });
-  throw Failure(report);
+  const Report report{"E703",
+                      ExitCode::numeric,
+                      "the gradient of step " + std::to_string(step + 1) +
+                          " is infinite or NaN, also when computed again",
+                      {"  first tensor: " + name,
+                       "  items " + std::to_string(first) + " to " +
+                           std::to_string(first + config_.batch.global_batch - 1) +
+                           " of the training; the weights were not changed",
+                       "  steps that were skipped for this before: " + std::to_string(skipped_)},
+                      "train.learning_rate=" + std::to_string(schedule_.peak / 3.0) +
+                          ", or train.max_grad_norm=1.0"};
+  fail(report);
 }
 
 }  // namespace mgpu::train

@@ -80,6 +80,10 @@ TEST_F(InformTest, ExplainsKeysSectionsAndCodes) {
             "  identity yes: another value is another run, with results of its own\n");
   EXPECT_THAT(explain(table_, "log"), HasSubstr("log.tensorboard\n"));
   EXPECT_THAT(explain(table_, "e101"), HasSubstr("E101: unknown key\n\n"));
+
+  table_.accept({"data.num_workers", "there are none"});
+  EXPECT_EQ(explain(table_, "data.num_workers"),
+            "data.num_workers\n  accepted without effect: there are none\n");
 }
 
 TEST_F(InformTest, EveryKeyAndEveryCodeHasAPage) {

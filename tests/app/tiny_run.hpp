@@ -111,7 +111,8 @@ inline fs::path run_tiny(const cluster::Group& world, const SharedFolder& output
                            clock,
                            sink,
                            sink,
-                           [](const report::Facts&) {}};
+                           [](const report::Facts&) {},
+                           [](std::string_view) {}};
   const jobs::JobOutcome outcome = jobs::run_train_job(context);
   directory.finish(world, outcome.exit);
   return directory.path();

@@ -110,6 +110,18 @@ TEST_F(ConfigReaderTest, PathsStartWhereTheyAreWritten) {
   EXPECT_EQ(read(files).text("run.output"), "/work/outputs");
 }
 
+TEST_F(ConfigReaderTest, NamesWithoutEffectAreAcceptedAndNoted) {
+  table_.accept({"data.num_workers", "there are none"});
+
+  const Config config = read({{"/conf/run.yaml", kEmptyRun + "data: {num_workers: 4}\n"}}, {},
+                             {"data.num_workers=8"});
+
+  EXPECT_THAT(
+      config.notes(),
+      ElementsAre("../conf/run.yaml:3: `data.num_workers` has no effect: there are none",
+                  "command line, argument 2: `data.num_workers` has no effect: there are none"));
+}
+
 TEST_F(ConfigReaderTest, GuideNamesAreAcceptedAndNoted) {
   const Config config = read_text(kEmptyRun +
                                   "experiment: {name: mine}\n"

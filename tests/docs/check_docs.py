@@ -98,7 +98,8 @@ class Docs(unittest.TestCase):
         files = {"report.html", "run.log", "run.h5"}
         named = set(re.findall(pattern, hand_written())) - files
         self.assertGreater(len(named), 10)
-        self.assertEqual(named - keys, set())
+        for name in named - keys:
+            self.assertIn("accepted without effect", printed("--explain", name))
 
     def test_every_command_is_understood(self):
         found = [arguments for words in commands(README.read_text())

@@ -9,6 +9,12 @@ import program
 LONG = ("train.max_steps=4000", "train.eval_every=0", "checkpoint.every=0")
 SAVING = ("train.max_steps=4000", "train.eval_every=0", "checkpoint.every=8")
 
+
+def poison(arrivals):
+    """The gradients, counted with repetitions, that become NaN."""
+    return ";".join(f"train.gradient:{arrival}:EIO" for arrival in arrivals)
+
+
 class StartErrors(program.ProgramTest):
     """The program starts nothing."""
 
@@ -71,7 +77,10 @@ class RunErrors(program.ProgramTest):
     def test_71_out_of_memory(self):
         limited = ("sh", "-c", 'ulimit -v 16000000; exec "$@"', "sh")
         self.run_to(0, 2, through=limited)
-        ended = self.run_to(71, 2, "train.max_steps=1000000000", through=limited)
+        # 65,536 runs at once need 13 GiB of keys, and as much of values.
+        cache = ["model.tf_n_embd=128", "model.n_transit=400", "evaluate.runs=8192",
+                 "run.chunk_size=65536"]
+        ended = self.run_to(71, 2, *cache, through=limited)
         self.assertIn("error[E301]", ended.err)
 
     def test_73_resume_with_another_configuration(self):
@@ -82,11 +91,30 @@ class RunErrors(program.ProgramTest):
 
     def test_79_gradient_is_twice_not_a_number(self):
         plan = program.failpoint("train.gradient:3:EIO;train.gradient:4:EIO")
-        self.run_to(79, 2, env=plan)
+        self.run_to(79, 2, "train.max_skipped_steps=0", env=plan)
         # The last good step is safe: without the fault the same command goes on.
         golden = self.golden()
         self.run_to(0, 2)
         self.assertEqual(self.hashes(), golden)
+
+    def test_79_too_many_batches_have_no_gradient(self):
+        plan = program.failpoint(poison(range(3, 11)))  # two attempts at each of 4 steps
+        ended = self.run_to(79, 2, env=plan)
+        self.assertEqual(ended.out.count("this batch is skipped"), 3)
+
+    def test_0_a_batch_without_a_gradient_is_skipped(self):
+        ended = self.run_to(0, 2, env=program.failpoint(poison([3, 4])))
+        self.assertIn("step 3: the gradient was infinite or NaN, also when", ended.out)
+
+    def test_0_a_gradient_that_is_finite_when_repeated_is_used(self):
+        golden = self.golden()
+        ended = self.run_to(0, 2, env=program.failpoint(poison([3])))
+        self.assertIn("but not when computed again", ended.out)
+        self.assertEqual(self.hashes(), golden)
+
+    def test_80_gradients_differ_from_their_repetition_twice(self):
+        ended = self.run_to(80, 2, env=program.failpoint(poison([3, 6])))
+        self.assertIn("error[E707]", ended.err)
 
     def test_80_all_checkpoints_are_damaged(self):
         job = self.start(2, *SAVING)

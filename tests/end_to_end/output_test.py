@@ -116,10 +116,20 @@ class Output(program.ProgramTest):
         events.Reload()
         tags = events.Tags()["scalars"]
         for tag in ("train/loss", "train/learning_rate", "train/grad_norm",
-                    "train/mean_token_accuracy", "train/epoch", "eval/return"):
+                    "train/mean_token_accuracy", "train/epoch", "eval/return",
+                    "perf/samples_per_second", "perf/step_ms"):
             self.assertIn(tag, tags)
         self.assertEqual([event.step for event in events.Scalars("train/loss")],
                          list(range(1, 17)))
+        self.assertIn("_hparams_/session_start_info", events.summary_metadata)
+        self.assertIn("_hparams_/session_end_info", events.summary_metadata)
+
+    def test_the_printed_folder_of_curves_is_there_for_the_shell(self):
+        for output, shown in (("outputs", "runs"), ("elsewhere", "elsewhere/runs")):
+            out = self.run_to(0, 2, f"run.output={output}").out
+            self.assertRegex(out, rf"(?m)^ +tensorboard --logdir {shown}$")
+            (link,) = (self.folder / shown).glob("tiny_2*")
+            self.assertTrue(list(link.glob("events.out.tfevents.*")))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 #include <map>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -110,6 +111,29 @@ TEST(TrainPlanTest, AGpuHoldsNoHistories) {
     limits[limit.what] = limit.used;
   EXPECT_GT(limits.at("GPU memory"), 0.0);
   EXPECT_GT(limits.at("memory of a node"), 0.0);
+}
+
+TEST(TrainPlanTest, APassThatLeavesTheMarginIsNamedWhereTheGivenOneDoesNot) {
+  PlanMachine machine = cpus(1);
+  machine.device = DeviceKind::cuda;
+  machine.gpu_bytes = std::uint64_t{1} << 30;
+  const auto gpu_limit = [&](const char* micro_batch, const char* margin) {
+    const Config config = config_of({{"train.micro_batch_size", micro_batch},
+                                     {"train.lanes", "1"},
+                                     {"devices.memory_margin", margin}});
+    return plan_train(config, machine).limits.front();
+  };
+
+  const report::Plan::Limit large = gpu_limit("512", "0.08");
+  ASSERT_TRUE(large.fits.starts_with("train.micro_batch_size=")) << large.fits;
+  const auto fitting = large.fits.substr(large.fits.find('=') + 1);
+  const report::Plan::Limit small = gpu_limit(fitting.c_str(), "0.08");
+
+  ASSERT_EQ(large.what, "GPU memory");
+  EXPECT_GT(large.used, 1.0);
+  EXPECT_LE(small.used, 0.92);
+  EXPECT_TRUE(small.fits.empty());
+  EXPECT_GT(gpu_limit(std::to_string(2 * std::stoi(fitting)).c_str(), "0.08").used, 0.92);
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
     {"kernels", {"base"}},
     {"cluster", {"base"}},
     {"data", {"base"}},
+    {"text", {"base"}},
     {"store", {"base", "cluster"}},
     {"model", {"base", "kernels"}},
     {"language", {"base", "kernels", "store", "model"}},
@@ -53,8 +54,10 @@ const std::map<std::string, Names> kOwners = {
     {"nccl.h", {"cluster"}},
     {"nlohmann/", {"base", "store", "report", "app"}},
     {"openssl/", {"base"}},
-    {"simdjson", {"store"}},
+    {"pcre2.h", {"text"}},
+    {"simdjson", {"store", "text"}},
     {"torch/", {"model", "app"}},
+    {"unicode/", {"text"}},
     {"yaml-cpp/", {"base"}},
 };
 

@@ -156,12 +156,14 @@ node_is_idle() { [[ $(sinfo -h -n "$1" -p batch -o %t) == idle ]]; }
 
 scenario_limit() {
   keys=("${keys[@]/#comm.timeout_s=*/comm.timeout_s=300}")  # all wait for the held rank
-  submit limit multi_node.sbatch --time=2 --signal=B:USR1@90
+  submit limit multi_node.sbatch --signal=B:USR1@90
   within 60 'the job works' is_working
-  # Slurm looks every 30 s only: hold one rank, and so all, until it has sent the signal.
+  # Slurm looks every 30 s only: hold one rank, and so all, until it has sent the signal. The limit
+  # comes down only now, since Slurm may be early with its signal.
   local held
   held=$(process_of_rank 5)
   kill -STOP "$held"
+  scontrol update "JobId=$job" TimeLimit=2
   within 75 'Slurm announces the limit' grep -q 'Slurm asks to stop' "$log"
   kill -CONT "$held"
   start_again_within 30 TimeLimit=10  # a busy machine would reach 30 s once more

@@ -28,12 +28,16 @@ public:
   /// To the rank's log, to the crash file's memory, and on rank 0 to the screen and its files.
   void event(const Event& event) override;
   void scalar(std::string_view tag, std::int64_t step, double value) override;
+  void resumed_at(std::int64_t step) override;
 
   /// Rank 0: several lines for a person; the last line; nothing on other ranks.
   void say(std::string_view text);
   void say_last(std::string_view line);
 
   CrashFile& crash() { return *crash_; }
+  /// The run as a row of TensorBoard's HParams page ends here.
+  void end_session(bool success);
+
   report::TensorBoardFile* tensorboard() { return tensorboard_.get(); }
 
   /// Prints equal warnings of several ranks once, and looks whether any file failed.

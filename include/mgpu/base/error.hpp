@@ -25,7 +25,7 @@ struct Where {
 /// Source: sysexits.h for 64-78, timeout-style extensions above.
 enum class ExitCode : int {
   done = 0,
-  incomplete = 1,      // more than output.max_failed samples or jobs failed
+  incomplete = 1,      // more samples or jobs failed than may
   usage = 64,          // command line
   data = 65,           // input is malformed
   no_input = 66,       // input is missing

@@ -42,6 +42,12 @@ struct KeySpec {
   bool required = false;  // true: a file or the command line has to give it
 };
 
+/// A name of a guide that means nothing here: accepted in a file, and noted in the banner.
+struct AcceptedName {
+  std::string name;  // "data.num_workers"
+  std::string why;   // "each rank cuts its own batches"
+};
+
 /// All keys of the program, in the order in which they are printed.
 class KeyTable {
 public:
@@ -52,6 +58,12 @@ public:
   /// Reads a whole section under another name as well: ("training", "train") accepts
   /// `training.max_steps`.
   void add_section_alias(std::string alias, std::string section);
+
+  /// Errors: Error when there is such a key.
+  void accept(AcceptedName name);
+
+  /// nullptr when no such name is accepted.
+  const AcceptedName* find_accepted(std::string_view name) const;
 
   /// nullptr when there is no such key (aliases do not count).
   const KeySpec* find(std::string_view name) const;
@@ -69,6 +81,7 @@ public:
 
 private:
   std::vector<KeySpec> keys_;
+  std::vector<AcceptedName> accepted_;
   std::vector<std::pair<std::string, std::string>> section_aliases_;
 };
 

@@ -29,6 +29,9 @@ class ScalarSink {
 public:
   virtual ~ScalarSink() = default;
   virtual void scalar(std::string_view tag, std::int64_t step, double value) = 0;
+
+  /// What an earlier attempt wrote from `step` on is void.
+  virtual void resumed_at(std::int64_t /*step*/) {}
 };
 
 }  // namespace mgpu

@@ -19,6 +19,10 @@ std::size_t utf8_length(std::string_view text);
 /// Shapes: text is valid UTF-8
 std::size_t utf8_offset(std::string_view text, std::size_t index);
 
+/// The text as valid UTF-8 without NUL, which C interfaces take for its end: each byte that
+/// breaks this becomes U+FFFD.
+std::string storable(std::string_view text);
+
 /// The text as one harmless line: tabs become spaces, and control characters and bidirectional
 /// marks U+FFFD, one character for one. Bytes that are not UTF-8 become U+FFFD, too.
 std::string printable(std::string_view text);

@@ -16,7 +16,6 @@ struct DataConfig {
   int streams = 0;                   // histories of each training task
   double source_epsilon = 0.0;       // probability of a random action of the source
   std::uint64_t env_split_seed = 0;  // which tasks are for training
-  int num_workers = 0;               // guide 001; changes nothing, see its text
 };
 
 void add_data_keys(KeyTable& table);

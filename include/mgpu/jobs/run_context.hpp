@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct RunContext {
   EventSink& log;       // rank 0: screen, run.log, events.jsonl; the others: their rank log
   ScalarSink& scalars;  // TensorBoard on rank 0, nothing elsewhere
   std::function<void(const report::Facts&)> announce;  // banner block; rank 0 prints it
+  std::function<void(std::string_view)> say;           // lines for a person, as `announce`
 };
 
 /// How a job ended and what it has to show; the program makes the end table, summary.json and

@@ -14,14 +14,17 @@ namespace mgpu::model {
 
 /// Input of TokenKind::step: what the agent knows when it chooses its action at each step.
 ///
+/// Reward 2 and landing G have embeddings as well, for a caller that marks the first token there,
+/// too. The action alone tells it apart, and data::TokenWriter does no more.
+///
 /// Memory: on the model's device. A number out of range makes the logits of its token NaN.
 struct StepTokens {
   at::Tensor x;          // [B, T] int64 column of the current cell, 0 .. G-1
   at::Tensor y;          // [B, T] int64 row of the current cell, 0 .. G-1
   at::Tensor action;     // [B, T] int64 previous action, 0 .. A-1; A: none yet
-  at::Tensor reward;     // [B, T] int64 previous reward, 0 or 1; 2: none yet
-  at::Tensor landing_x;  // [B, T] int64 where the previous action led, 0 .. G-1; G: none yet
-  at::Tensor landing_y;  // [B, T] int64
+  at::Tensor reward;     // [B, T] int64 previous reward, 0 or 1; 0 at the first token
+  at::Tensor landing_x;  // [B, T] int64 where the previous action led; the current cell
+  at::Tensor landing_y;  // [B, T] int64 at the first token
 };
 
 /// Input of TokenKind::transition, ragged on the right: row b is transitions 0 .. lengths[b]-1,

@@ -34,10 +34,12 @@ struct Plan {
     std::uint64_t bytes_per_step = 0;
   };
   struct Limit {
-    std::string what;    // "GPU memory", "disk in outputs/"
-    double used = 0.0;   // share of what there is
-    std::string detail;  // "2.1 of 79.3 GiB"
-    std::string key;     // that changes it
+    std::string what;      // "GPU memory", "disk in outputs/"
+    double used = 0.0;     // share of what there is
+    std::string detail;    // "2.1 of 79.3 GiB"
+    std::string key;       // that changes it
+    double allowed = 1.0;  // the plan warns above this share
+    std::string fits{};    // "train.micro_batch_size=8"; "" where nothing has to change
   };
 
   std::string name;

@@ -49,8 +49,8 @@ public:
   /// Shown as Markdown; indent by four spaces what has to keep its columns.
   void text(std::string_view tag, std::string_view markdown, std::int64_t step = 0);
 
-  /// A resumed run: readers drop what an earlier file has from `step` on.
-  void resumed_at(std::int64_t step);
+  /// Readers drop what an earlier file has from `step` on.
+  void resumed_at(std::int64_t step) override;
 
   void layout(const std::string& title, const std::vector<ScalarChart>& charts);
 

@@ -29,8 +29,8 @@ struct RunRequest {
 ///
 /// `auto` continues the newest unfinished run of this name with the same identity, and starts a
 /// new one where there is none. Files: run.json (what it is), attempts/NNNN.json (who worked
-/// when), LOCK and lease.json, parts/, tb/; `latest` beside it and runs/<name>_<stamp> point
-/// to it.
+/// when), LOCK and lease.json, parts/, tb/; `latest` beside it points to it, and
+/// <name>_<stamp> in runs_folder() to its tb/.
 ///
 /// Ranks: only rank 0 touches the disk and holds the lock; all know path and attempt.
 class RunDirectory {
@@ -67,6 +67,10 @@ private:
   std::vector<std::string> notes_;
   std::optional<RunLock> lock_;  // rank 0
 };
+
+/// Where the runs of an output folder are linked to for TensorBoard: `runs` beside a folder that is
+/// called `outputs`, as the guides have it, else inside the folder, where nothing else is touched.
+std::filesystem::path runs_folder(const std::filesystem::path& output);
 
 /// Whether the run came to its end, so that nobody resumes it. Local.
 ///

@@ -18,7 +18,8 @@ public:
 
   explicit LossScaler(bool is_dynamic);
 
-  bool is_dynamic() const { return is_dynamic_; }
+  /// Whether a smaller scale may make a gradient finite that is not.
+  bool can_shrink() const { return is_dynamic_ && state_.scale > 1.0; }
   double scale() const { return state_.scale; }
 
   /// After each optimizer step: whether its gradients were finite.

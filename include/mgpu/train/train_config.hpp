@@ -9,8 +9,9 @@ namespace mgpu::train {
 
 /// What the training loop needs to know; the optimizer's own keys are in optimizer_config.hpp.
 struct TrainConfig {
-  BatchShape batch{};           //
-  std::int64_t eval_every = 0;  // optimizer steps; 0: only at the end
+  BatchShape batch{};            //
+  std::int64_t eval_every = 0;   // optimizer steps; 0: only at the end
+  std::int64_t max_skipped = 3;  // steps whose gradient may be infinite or NaN
   std::uint64_t seed = 0;
 };
 

@@ -24,7 +24,9 @@ struct StepRow {
 
 struct StepOutcome {
   StepRow row;
-  bool is_applied = true;       // false: fp16 overflow, the loss scale was halved
+  bool is_applied = true;       // false: the weights are as they were before the step
+  bool is_skipped = false;      // and not for fp16's loss scale, which was halved otherwise
+  bool was_repeated = false;    // not finite at first, then finite: a fault of the hardware?
   bool stop_asked = false;      // by any rank
   double exposed_wait_s = 0.0;  // communication that backward did not hide, this rank
 };
@@ -51,8 +53,12 @@ public:
   /// Optimizer step number `step` (from 0). `stop_asked` of any rank reaches all.
   ///
   /// Ranks:  collective over the group.
-  /// Errors: the failure of one rank on all ranks; Failure E703 (exit 79) when the gradient is
-  ///         infinite or NaN twice in a row without a loss scale to blame: nothing was updated.
+  /// A loss or gradient that is infinite or NaN without a loss scale to blame is computed again
+  /// from the same inputs. If it is so again, the batch is skipped.
+  ///
+  /// Errors: the failure of one rank on all ranks; Failure E703 (exit 79) when more batches would
+  ///         have to be skipped than may be, E707 (exit 80) when a second gradient differs from
+  ///         its repetition in being finite. Neither has updated anything.
   StepOutcome step(std::int64_t step, bool stop_asked);
 
   const std::vector<Pass>& passes() const { return passes_; }
@@ -67,12 +73,16 @@ private:
   Sums compute_gradients(std::int64_t step, bool stop_asked, double& exposed_wait_s);
   void run_passes(std::int64_t step, std::vector<double>& sums, double& exposed_wait_s);
   double grad_scale() const;
+  void count_repetition(std::int64_t step);
   [[noreturn]] void give_up(std::int64_t step) const;
+  [[noreturn]] void fail(const Report& report) const;
 
   Parts parts_;
   TrainConfig config_;
   LrSchedule schedule_;
   std::vector<Pass> passes_;
+  std::int64_t skipped_ = 0;      // steps, in this attempt
+  std::int64_t repetitions_ = 0;  // that came out finite
 };
 
 }  // namespace mgpu::train

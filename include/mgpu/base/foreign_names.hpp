@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,9 @@ struct ForeignName {
   std::string_view help;     // what to write instead, or how ours differs
   bool top_level_only = false;
 };
+
+/// All that are known.
+std::span<const ForeignName> foreign_names();
 
 /// nullptr when no program that we know has it. `path` is the dotted place where it was found.
 const ForeignName* find_foreign_name(std::string_view path);

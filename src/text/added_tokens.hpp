@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "json_node.hpp"
+#include "normalizer.hpp"
+#include "vocabulary.hpp"
+
+namespace mgpu::text {
+
+/// A token that is looked for in the text itself, before the model sees it.
+struct AddedToken {
+  std::string content;
+  bool single_word = false;  // not next to a word character
+  bool lstrip = false;       // takes the white space before it along
+  bool rstrip = false;
+  bool normalized = false;  // looked for in the normalized text
+  bool special = false;     // left out by decode(..., skip_special_tokens = true)
+
+  bool operator==(const AddedToken&) const = default;
+};
+
+/// Finds the longest of many texts at a place.
+class TextFinder {
+public:
+  /// False when it is there already, or empty.
+  bool add(std::string_view text, TokenId id);
+
+  struct Found {
+    std::size_t begin, end;
+    TokenId id;
+  };
+  /// The first one at or behind `start`, the longest of those that begin there.
+  std::optional<Found> find(std::string_view text, std::size_t start) const;
+
+private:
+  using Edge = std::uint64_t;  // node, then byte
+  static Edge edge(std::uint32_t node, char byte) {
+    return Edge{node} << 8 | static_cast<unsigned char>(byte);
+  }
+
+  std::unordered_map<Edge, std::uint32_t> next_;
+  std::vector<TokenId> ends_ = {kNoToken};  // by node: the text that ends there
+  std::array<bool, 256> starts_{};
+};
+
+/// The added tokens of a tokenizer.
+/// Source: tokenizers 0.23, tokenizer/added_vocabulary
+class AddedTokens {
+public:
+  /// Part of a text: a token, or kNoToken for what the model is to encode.
+  struct Part {
+    std::size_t begin, end;
+    TokenId id;
+  };
+
+  /// A content that the vocabulary has keeps its id; the others follow the vocabulary's size.
+  /// Errors: E541
+  AddedTokens(const JsonNode& root, const Vocabulary& vocabulary, const Normalizer* normalizer);
+
+  /// Adds one more. Errors: Failure E541 when two have the same text
+  void add(const AddedToken& token, const Vocabulary& vocabulary, const Normalizer* normalizer);
+
+  /// Appends parts that cover the text, in which tokens with this `normalized` are looked for.
+  void cut(std::string_view text, bool normalized, std::vector<Part>& parts) const;
+
+  /// kNoToken when no added token has this content.
+  TokenId find(std::string_view content) const;
+  const AddedToken* find(TokenId id) const;
+
+  /// The token's text in a decoded list; nullptr for other ids.
+  const std::string* decoded_text(TokenId id) const;
+  bool is_special(TokenId id) const;
+  TokenId end_id() const { return by_id_.empty() ? 0 : by_id_.rbegin()->first + 1; }
+
+private:
+  struct Entry {
+    AddedToken token;
+    std::string text;  // as it is looked for and decoded: normalized if the token is
+  };
+
+  std::optional<Part> place(std::string_view text, const TextFinder::Found& found,
+                            std::size_t covered) const;
+  TokenId new_id(const Vocabulary& vocabulary) const;
+
+  std::map<TokenId, Entry> by_id_;
+  std::map<std::string, TokenId, std::less<>> by_content_;
+  std::set<std::string, std::less<>> special_contents_;
+  TextFinder plain_, normalized_;
+};
+
+}  // namespace mgpu::text

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "json_node.hpp"
+#include "merge_table.hpp"
+#include "vocabulary.hpp"
+#include "word_cache.hpp"
+
+namespace mgpu::text {
+
+/// Byte-pair encoding: a piece starts as the tokens of its characters, and the pair with the
+/// lowest rank merges (the leftmost of equal ones) until no pair does.
+///
+/// Source: Sennrich et al., Neural machine translation of rare words with subword units (2016);
+///         tokenizers 0.23, models/bpe, for unknown characters
+class BpeModel {
+public:
+  /// The parts of a search that a caller keeps for the next one; not for two threads at once.
+  struct Scratch {
+    struct Symbol {
+      TokenId id;
+      int previous, next;  // index of a symbol; -1 for none
+    };
+    struct Candidate {
+      std::uint32_t rank;
+      int left;  // index of the left symbol
+      TokenId result;
+    };
+    WordCache cache;
+    std::vector<TokenId> start;
+    std::vector<Symbol> symbols;
+    std::vector<Candidate> candidates;  // a heap
+  };
+
+  /// Errors: E541, E542
+  explicit BpeModel(const JsonNode& node);
+
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+
+  /// Appends the tokens of a piece. Shapes: piece is valid UTF-8 and not empty
+  /// Errors: Failure E543 for a character without a token where the unknown token is missing
+  void encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& ids) const;
+
+private:
+  void read_merges(const JsonNode& list);
+  /// The tokens of the characters, in scratch.start.
+  void start(std::string_view piece, Scratch& scratch) const;
+  TokenId find_character(std::string_view character) const;
+  bool append_bytes(std::string_view character, std::vector<TokenId>& ids) const;
+  void merge_short(std::vector<TokenId>& ids) const;
+  void merge_long(Scratch& scratch) const;
+  void push_candidate(Scratch& scratch, int left) const;
+
+  Vocabulary vocabulary_;
+  MergeTable merges_;
+  std::array<TokenId, 0x80> ascii_;  // tokens of single characters
+  std::array<TokenId, 256> bytes_;   // tokens <0x00> to <0xFF>
+  TokenId unknown_ = kNoToken;
+  bool unknown_missing_ = false;  // it is named and not in the vocabulary
+  bool byte_fallback_, fuse_unknown_, ignore_merges_;
+};
+
+}  // namespace mgpu::text

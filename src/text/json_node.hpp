@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <simdjson.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
+
+namespace mgpu::text {
+
+/// A value of a JSON file that knows where it stands, so that what is wrong with it has a place.
+///
+/// Memory: a view into the parsed document and the path, which both outlive it
+/// Errors: E541 (malformed, exit 65) with the file and a place such as model.merges[7]
+class JsonNode {
+public:
+  JsonNode(const fs::path& file, simdjson::dom::element value, std::string place = "")
+      : file_(&file), value_(value), place_(std::move(place)) {}
+
+  /// The member `key`; nothing when it is absent or null.
+  std::optional<JsonNode> find(std::string_view key) const;
+  /// The member `key`, which has to be there.
+  JsonNode at(std::string_view key) const;
+  std::vector<JsonNode> items() const;
+
+  std::string_view text() const;
+  bool flag() const;
+  std::int64_t integer(std::int64_t min, std::int64_t max) const;
+  bool flag(std::string_view key, bool standard) const;
+
+  bool is_text() const { return value_.is_string(); }
+  bool is_list() const { return value_.is_array(); }
+  simdjson::dom::element value() const { return value_; }
+  const std::string& place() const { return place_; }
+  const fs::path& file() const { return *file_; }
+
+  /// E541: what is wrong with this value.
+  [[noreturn]] void refuse(std::string_view why) const;
+  /// E542: this value asks for something that the program does not do.
+  [[noreturn]] void not_supported(std::string_view what, std::string_view help = "") const;
+  /// E542: the value is a choice, and none of `known`, a list for people to read.
+  [[noreturn]] void unknown_choice(std::string_view kind, std::string_view known) const;
+
+private:
+  const fs::path* file_;
+  simdjson::dom::element value_;
+  std::string place_;
+};
+
+/// A JSON file in memory. Errors: E603 (missing), E541 (malformed)
+class JsonFile {
+public:
+  explicit JsonFile(fs::path path);
+  JsonFile(fs::path name, std::string_view text);
+
+  JsonNode root() const { return {path_, root_}; }
+
+private:
+  void parse(std::string_view text);
+
+  fs::path path_;
+  simdjson::dom::parser parser_;
+  simdjson::dom::element root_;
+};
+
+}  // namespace mgpu::text

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace mgpu::text {
+
+/// Bytes that come in parts, as valid UTF-8: each longest part of a character that goes wrong
+/// becomes one U+FFFD. The beginning of a character waits for its end.
+///
+/// Source: Unicode 15.0, 3.9, "substitution of maximal subparts"; the same as Rust's
+///         String::from_utf8_lossy
+class LossyUtf8 {
+public:
+  static constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+  std::string add(std::string_view bytes);
+  std::string finish();
+
+private:
+  std::string pending_;  // the beginning of a character
+};
+
+}  // namespace mgpu::text

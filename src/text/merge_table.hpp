@@ -1,0 +1,58 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include <mgpu/text/tokenizer.hpp>
+
+namespace mgpu::text {
+
+/// What two neighboring tokens become, and how early.
+struct Merge {
+  std::uint32_t rank;  // lower goes first
+  TokenId result;
+};
+
+/// Pairs of tokens and their merges: open addressing, a power of two of slots, half of them free.
+class MergeTable {
+public:
+  explicit MergeTable(std::size_t size) : slots_(std::bit_ceil(2 * size + 2)) {}
+
+  /// A pair that is there already gets the new merge.
+  void put(TokenId left, TokenId right, Merge merge) {
+    const std::uint64_t key = key_of(left, right);
+    slots_[slot_of(key)] = {key, merge};
+  }
+
+  /// nullptr when the two do not merge.
+  const Merge* find(TokenId left, TokenId right) const {
+    const std::uint64_t key = key_of(left, right);
+    const Slot& slot = slots_[slot_of(key)];
+    return slot.key == key ? &slot.merge : nullptr;
+  }
+
+private:
+  static constexpr std::uint64_t kFree = UINT64_MAX;
+
+  struct Slot {
+    std::uint64_t key = kFree;
+    Merge merge{};
+  };
+
+  static std::uint64_t key_of(TokenId left, TokenId right) {
+    return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right);
+  }
+
+  std::size_t slot_of(std::uint64_t key) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t slot = (key * 0x9E3779B97F4A7C15) >> 32 & mask;
+    while (slots_[slot].key != kFree && slots_[slot].key != key)
+      slot = (slot + 1) & mask;
+    return slot;
+  }
+
+  std::vector<Slot> slots_;
+};
+
+}  // namespace mgpu::text

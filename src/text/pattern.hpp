@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json_node.hpp"
+#include "sections.hpp"
+
+namespace mgpu::text {
+
+/// What a text is searched for: a regular expression, a fixed text, a kind of characters.
+class Pattern {
+public:
+  virtual ~Pattern() = default;
+
+  /// Appends sections that cover `text`. Shapes: text is valid UTF-8
+  virtual void cut(std::string_view text, std::vector<Section>& sections) const = 0;
+};
+
+std::unique_ptr<Pattern> regex_pattern(std::string_view expression);
+std::unique_ptr<Pattern> literal_pattern(std::string_view literal);
+/// Each character that fits is a match of its own.
+std::unique_ptr<Pattern> character_pattern(bool (*fits)(char32_t));
+
+/// {"Regex": ...} or {"String": ...}. Errors: E541, E542
+std::unique_ptr<Pattern> make_pattern(const JsonNode& node);
+
+/// `text` with every match replaced. `sections` is scratch space.
+void replace_matches(std::string& text, const Pattern& pattern, std::string_view replacement,
+                     std::vector<Section>& sections);
+
+/// What becomes of the matches when a text is split at them.
+/// Source: tokenizers, SplitDelimiterBehavior
+enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
+
+/// Errors: E542
+SplitBehavior make_behavior(const JsonNode& node);
+
+/// Joins and drops sections as the behavior says. What is left are the pieces.
+void apply_behavior(SplitBehavior behavior, std::vector<Section>& sections);
+
+}  // namespace mgpu::text

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "added_tokens.hpp"
+#include "bpe_model.hpp"
+#include "decoder.hpp"
+#include "json_node.hpp"
+#include "normalizer.hpp"
+#include "post_processor.hpp"
+#include "pre_tokenizer.hpp"
+
+namespace mgpu::text {
+
+/// What encode() needs and keeps for the next text.
+struct EncodeScratch {
+  BpeModel::Scratch model;
+  Pieces pieces;
+  std::string normalized;
+  std::vector<AddedTokens::Part> plain_parts, normalized_parts;
+};
+
+/// One set of scratch space waits here; a second thread at the same time makes its own.
+class ScratchStore {
+public:
+  ScratchStore() = default;
+  ScratchStore(const ScratchStore&) = delete;
+  ScratchStore& operator=(const ScratchStore&) = delete;
+  ~ScratchStore() { delete spare_.load(); }
+
+  std::unique_ptr<EncodeScratch> take() const {
+    std::unique_ptr<EncodeScratch> spare(spare_.exchange(nullptr));
+    return spare ? std::move(spare) : std::make_unique<EncodeScratch>();
+  }
+  void give_back(std::unique_ptr<EncodeScratch> scratch) const {
+    delete spare_.exchange(scratch.release());
+  }
+
+private:
+  mutable std::atomic<EncodeScratch*> spare_ = nullptr;
+};
+
+/// Everything that a tokenizer.json says, in the order in which a text goes through it.
+struct TokenizerParts {
+  explicit TokenizerParts(const JsonNode& root);
+
+  void encode(std::string_view text, EncodeScratch& scratch, std::vector<TokenId>& ids) const;
+  /// The text that the decoder gets for an id; false for no such id.
+  bool decoded_text(TokenId id, std::string_view& text) const;
+
+  std::unique_ptr<const Normalizer> normalizer;       // may be nullptr
+  std::unique_ptr<const PreTokenizer> pre_tokenizer;  // may be nullptr
+  BpeModel model;
+  AddedTokens added;
+  TokenFrame frame;
+  Decoder decoder;
+  ScratchStore scratch;
+};
+
+}  // namespace mgpu::text

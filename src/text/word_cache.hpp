@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "vocabulary.hpp"
+
+namespace mgpu::text {
+
+/// Tokens of short pieces that came up lately. One slot a hash: a newer piece takes the place of
+/// an older one, so the memory stays the same and nothing is allocated.
+class WordCache {
+public:
+  WordCache() : slots_(kSlots) {}
+
+  /// Appends the tokens of a known piece; false when it is not known.
+  bool find(std::string_view piece, std::vector<TokenId>& ids) const {
+    if (piece.size() > kMaxBytes) return false;
+    const Slot& slot = slots_[hash_bytes(piece) % kSlots];
+    if (slot.num_bytes != piece.size() ||
+        std::memcmp(slot.bytes.data(), piece.data(), piece.size()) != 0) {
+      return false;
+    }
+    ids.insert(ids.end(), slot.ids.begin(), slot.ids.begin() + slot.num_ids);
+    return true;
+  }
+
+  void put(std::string_view piece, std::span<const TokenId> ids) {
+    if (piece.size() > kMaxBytes || ids.size() > kMaxIds) return;
+    Slot& slot = slots_[hash_bytes(piece) % kSlots];
+    slot.num_bytes = static_cast<unsigned char>(piece.size());
+    slot.num_ids = static_cast<unsigned char>(ids.size());
+    std::memcpy(slot.bytes.data(), piece.data(), piece.size());
+    std::copy(ids.begin(), ids.end(), slot.ids.begin());
+  }
+
+private:
+  static constexpr std::size_t kSlots = std::size_t{1} << 14;
+  static constexpr std::size_t kMaxBytes = 30, kMaxIds = 8;  // a slot fills one cache line
+
+  struct Slot {
+    unsigned char num_bytes = 0, num_ids = 0;  // no piece is empty, so 0 bytes: free
+    std::array<char, kMaxBytes> bytes;
+    std::array<TokenId, kMaxIds> ids;
+  };
+
+  std::vector<Slot> slots_;
+};
+
+}  // namespace mgpu::text
