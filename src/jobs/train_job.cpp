@@ -55,6 +55,7 @@ public:
       : run_(run),
         settings_(settings),
         environment_(environment),
+        histories_crc_(data::crc_of(histories)),
         rules_(settings.window_rules(histories.shape())),
         windows_(environment, histories, rules_, settings.seed),
         model_(settings.model, run.device, settings.seed),
@@ -70,7 +71,9 @@ public:
                 settings.evaluate.episodes),
         state_(model_.parameters(), optimizer_, scaler_, curves_),
         checkpoints_(run.topology.world(), run.directory.path(),
-                     {static_cast<int>(run.directory.attempt()), settings.checkpoint.keep}) {}
+                     {static_cast<int>(run.directory.attempt()), settings.checkpoint.keep}) {
+    state_.histories_crc = histories_crc_;
+  }
 
   Player player() const { return {model_, environment_, rules_, settings_.seed}; }
   const data::WindowRules& rules() const { return rules_; }
@@ -100,6 +103,7 @@ public:
     const auto loading = run_.clock.enter("checkpoints");
     for (const std::string& warning : state_.load(checkpoints_))
       run_.log.event({"warn", {{"text", warning}}});
+    cluster::run_together(run_.topology.world(), [&] { require_same_histories(); });
     saved_at_ = state_.steps_done;
     if (run_.directory.is_resumed()) run_.scalars.resumed_at(state_.steps_done + 1);
     if (state_.steps_done > 0) {
@@ -129,6 +133,20 @@ public:
   }
 
 private:
+  /// Half a training on some histories and half on others is neither.
+  void require_same_histories() const {
+    if (state_.histories_crc == histories_crc_) return;
+    const bool is_given = !settings_.data.path.empty();
+    throw Failure({"E608",
+                   ExitCode::cannot_create,
+                   std::string(is_given ? "the file of `data.path`" : "the run's histories.h5") +
+                       " holds other histories than those that this run was trained on",
+                   {"  --> " + (is_given ? settings_.data.path
+                                         : (run_.directory.path() / "histories.h5").string()),
+                    "  trained on them so far: " + std::to_string(state_.steps_done) + " steps"},
+                   "put the old file back, or start anew: --resume=never"});
+  }
+
   std::int64_t max_steps() const { return settings_.optimizer.schedule.max_steps; }
 
   void report(const train::StepOutcome& outcome) {
@@ -232,6 +250,7 @@ private:
   RunContext& run_;
   const TrainSettings& settings_;
   const data::Environment& environment_;
+  std::uint32_t histories_crc_;
   data::WindowRules rules_;
   data::TrainingWindows windows_;
   model::AdTransformer model_;
