@@ -62,7 +62,11 @@ private:
       check_together(rules);
       return Finding{config_detail()};
     };
-    return list_.run("config", has_config_ ? options_.config : "none: the installation", check);
+    const std::string what = has_config_ ? options_.config : "none: the installation";
+    if (!list_.run("config", what, check)) return false;
+    for (const std::string& note : config_->notes())
+      list_.run("config", "note", [&] { return Finding{note}; });
+    return true;
   }
 
   std::string config_detail() const {

@@ -40,7 +40,8 @@ ExitCode print_plan(const Options& options, const FileProvider& files, std::ostr
       }};
   check_together(checks);
   if (is_later_rank()) return ExitCode::done;
-  const report::Plan plan = jobs::plan_train(config, machine);
+  report::Plan plan = jobs::plan_train(config, machine);
+  plan.notes = config.notes();
   const report::Terminal terminal = report::probe_terminal(report::color_mode_of(options.color));
   const bool as_json = options.json || options.detail == "json";
   out << (as_json ? report::plan_json(plan)

@@ -9,7 +9,8 @@ void add_train_keys(KeyTable& table) {
              .text = "sequences per optimizer step, all ranks together",
              .unit = "sequences",
              .min = 1,
-             .aliases = {"train_batch_size", "training.train_batch_size"}});
+             .aliases = {"train_batch_size", "training.train_batch_size"},
+             .alias_note = "it counts all ranks"});
   table.add({.name = "train.micro_batch_size",
              .type = KeyType::integer,
              .standard = "auto",
@@ -31,7 +32,8 @@ void add_train_keys(KeyTable& table) {
              .text = "passes that a rank cuts its share of the global batch into, at least",
              .unit = "passes",
              .min = 1,
-             .aliases = {"gradient_accumulation_steps"}});
+             .aliases = {"gradient_accumulation_steps"},
+             .alias_note = "it cuts `train.global_batch_size`, which stays as it is"});
   table.add({.name = "train.eval_every",
              .type = KeyType::integer,
              .standard = "1000",
