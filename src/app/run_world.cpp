@@ -2,7 +2,6 @@
 #include <array>
 #include <chrono>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/app/run_files.hpp>
 #include <mgpu/app/run_world.hpp>
+#include <mgpu/base/check_together.hpp>
 #include <mgpu/cluster/device_choice.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/jobs/train_plan.hpp>
@@ -39,11 +39,12 @@ struct RunKeys {
 RunKeys read_run_keys(const cluster::Group& world, const Config& config) {
   RunKeys keys;
   cluster::run_together(world, [&] {
-    const std::array<std::function<void()>, 3> checks = {
-        [&] { keys.cluster = cluster::read_cluster_config(config); },
-        [&] { keys.store = store::read_store_config(config); },
-        [&] { jobs::check_train_job(config, world.size()); }};
-    check_together(checks);
+    check_together({[&] { keys.cluster = cluster::read_cluster_config(config); },
+                    [&] { keys.store = store::read_store_config(config); },
+                    [&] { jobs::check_train_job(config, world.size()); }});
+  });
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0) jobs::check_train_files(config);
   });
   return keys;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -7,6 +8,8 @@
 #include <ATen/ATen.h>
 
 #include <mgpu/algorithms/ad_objective.hpp>
+#include <mgpu/base/check_together.hpp>
+#include <mgpu/base/config_problem.hpp>
 #include <mgpu/jobs/rank_memory.hpp>
 #include <mgpu/jobs/train_evaluate.hpp>
 #include <mgpu/jobs/train_histories.hpp>
@@ -301,6 +304,29 @@ void announce(RunContext& run, const TrainSettings& settings, const data::Histor
   }
 }
 
+/// Whether the context is long enough, where keys say how long the histories are.
+void check_windows(const Config& config) {
+  const data::DataConfig data = data::read_data_config(config);
+  if (!data.path.empty()) return;
+  const auto environment = data::make_environment(data.env, data.env_split_seed);
+  const auto kind =
+      config.is("model.tokens", "step") ? data::TokenKind::step : data::TokenKind::transition;
+  try {
+    data::make_window_rules(kind, static_cast<int>(config.integer("model.n_transit")),
+                            {data.streams, data.episodes, environment->horizon()});
+  } catch (const Failure& failure) {
+    const Report& report = failure.report();
+    throw config.problem(report.code, "model.n_transit", report.sentence, report.help);
+  }
+}
+
+void check_one_gpu(const Config& config) {
+  if (config.integer("devices.gpus_per_model") == 1) return;
+  throw config.problem("E125", "devices.gpus_per_model",
+                       "the model of job train is small and not sharded: one GPU holds it",
+                       "devices.gpus_per_model=1");
+}
+
 }  // namespace
 
 void add_train_job_keys(KeyTable& table) {
@@ -313,18 +339,17 @@ void add_train_job_keys(KeyTable& table) {
 }
 
 void check_train_job(const Config& config, int ranks) {
-  const TrainSettings settings = read_train_settings(config);
-  for (int rank = 0; rank < ranks; ++rank)
-    train::plan_passes(settings.train.batch, rank, ranks);
-  if (config.integer("devices.gpus_per_model") != 1) {
-    throw config.problem("E125", "devices.gpus_per_model",
-                         "the model of job train is small and not sharded: one GPU holds it",
-                         "devices.gpus_per_model=1");
-  }
-  const auto environment = data::make_environment(settings.data.env, settings.data.env_split_seed);
-  if (settings.data.path.empty()) {
-    settings.window_rules({settings.data.streams, settings.data.episodes, environment->horizon()});
-  }
+  check_together({[&] { read_train_settings(config); }, [&] { train::check_batch(config, ranks); },
+                  [&] { check_windows(config); }, [&] { check_one_gpu(config); }});
+}
+
+void check_train_files(const Config& config) {
+  const std::string path = data::read_data_config(config).path;
+  std::error_code missing;
+  if (path.empty() || std::filesystem::is_regular_file(path, missing)) return;
+  throw ConfigFailure({{"E603", "there is no such file: " + path, config.place("data.path"), "",
+                        "data.path=null plays the histories first"}},
+                      ExitCode::no_input);
 }
 
 JobOutcome run_train_job(RunContext& run) {

@@ -40,6 +40,7 @@ class StartErrors(program.ProgramTest):
     def test_66_histories_are_missing(self):
         ended = self.run_to(66, 2, f"data.path={self.folder}/absent.h5")
         self.assertIn("absent.h5", ended.err)
+        self.assertFalse(self.output.exists())  # found before there was anything to clean up
 
     def test_69_nccl_without_gpu(self):
         if pathlib.Path("/dev/nvidiactl").exists():
