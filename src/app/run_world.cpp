@@ -83,7 +83,7 @@ public:
       double elapsed_s)
       : world_(world),
         command_(command),
-        clock_(elapsed_s),
+        clock_(elapsed_s, "start-up"),
         config_(load_config(options, program_keys(), FileProvider::shared(world))),
         keys_(read_run_keys(world, config_)),
         topology_(world, keys_.cluster.gpus_per_model),
@@ -106,7 +106,6 @@ public:
 
 private:
   ExitCode work() {
-    const auto starting = clock_.enter("start-up");
     open();
     const auto communicator =
         cluster::make_communicator(topology_.across_groups(), choice_.plan.backend, choice_.device,
@@ -133,6 +132,7 @@ private:
       const auto other = clock_.enter("other");
       outcome = jobs::run_train_job(context);
     }
+    const auto closing = clock_.enter("results");
     return close(std::move(outcome));
   }
 
@@ -302,8 +302,9 @@ private:
   static void add_rates(const jobs::JobOutcome& outcome, report::RunSummary& summary) {
     double training_s = 0.0;
     for (const report::PhaseRow& row : summary.phases) {
-      static constexpr std::array kOfTraining{"waiting for data", "forward", "backward",
-                                              "allreduce, exposed", "optimizer"};
+      static constexpr std::array kOfTraining{
+          "waiting for data", "waiting for ranks",  "forward",
+          "backward",         "allreduce, exposed", "optimizer"};
       if (std::find(kOfTraining.begin(), kOfTraining.end(), row.phase) != kOfTraining.end()) {
         training_s += row.mean_s;
       }

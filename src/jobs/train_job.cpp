@@ -121,7 +121,7 @@ public:
     while (state_.steps_done < max_steps()) {
       const bool wants_stop = run_.stop.poll() != StopReason::none;
       step_began_s_ = run_.clock.elapsed_s();
-      const train::StepOutcome outcome = loop_.step(state_.steps_done, wants_stop);
+      const train::StepOutcome outcome = step(wants_stop);
       curves_.add_step(state_.steps_done, outcome.row);
       ++state_.steps_done;
       ++steps_here_;
@@ -152,7 +152,14 @@ private:
 
   std::int64_t max_steps() const { return settings_.optimizer.schedule.max_steps; }
 
+  /// What is in no phase of its own here is mostly the agreement that no rank has failed.
+  train::StepOutcome step(bool wants_stop) {
+    const auto agreeing = run_.clock.enter("waiting for ranks");
+    return loop_.step(state_.steps_done, wants_stop);
+  }
+
   void report(const train::StepOutcome& outcome) {
+    const auto logging = run_.clock.enter("logging");
     const std::int64_t step = state_.steps_done;
     run_.log.event({"train",
                     {{"step", step},
@@ -366,8 +373,11 @@ JobOutcome run_train_job(RunContext& run) {
 
   // Memory is taken here, and may be short on some ranks only.
   std::optional<Trainer> trainer_here;
-  cluster::run_together(run.topology.world(),
-                        [&] { trainer_here.emplace(run, settings, *environment, *histories); });
+  {
+    const auto building = run.clock.enter("start-up");
+    cluster::run_together(run.topology.world(),
+                          [&] { trainer_here.emplace(run, settings, *environment, *histories); });
+  }
   Trainer& trainer = *trainer_here;
   announce(run, settings, *histories, trainer);
   trainer.restore();

@@ -1,4 +1,5 @@
 """What a run prints and leaves behind is what users and their tools rely on."""
+import json
 import re
 import unittest
 
@@ -42,6 +43,13 @@ class Output(program.ProgramTest):
                         r"^Mixed precision: no$", r"^Gradient accumulation steps: 1$",
                         r"^Main process device: cpu$"):
             self.assertEqual(len(re.findall(pattern, out, re.MULTILINE)), 1, pattern)
+
+    def test_a_named_phase_has_nearly_all_of_the_time(self):
+        self.run_to(0, 2, "train.max_steps=600", "train.eval_every=0", "checkpoint.every=100")
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        seconds = {row["phase"]: row["seconds"] for row in summary["phases"]}
+        self.assertGreater(seconds["start-up"], 0.0)
+        self.assertLess(seconds["other"], max(0.2, 0.05 * summary["wall_seconds"]), seconds)
 
     def test_shares_of_the_end_table_sum_to_the_wall_time(self):
         out = self.run_to(0, 2).out
