@@ -126,7 +126,8 @@ private:
                              files_,
                              files_,
                              [&](const report::Facts& facts) { announce(facts); },
-                             [&](std::string_view lines) { files_.say(lines); }};
+                             [&](std::string_view lines) { files_.say(lines); },
+                             [&] { files_.meet(); }};
     jobs::JobOutcome outcome;
     {
       const auto other = clock_.enter("other");
@@ -270,6 +271,7 @@ private:
     summary.exit = outcome.exit;
     summary.done = outcome.done;
     summary.total = outcome.total;
+    summary.skipped = outcome.skipped;
     summary.wall_s = phases.wall_s;
     summary.phases = report::phase_rows(phases);
     summary.remarks = {outcome.remarks.begin(), outcome.remarks.end()};

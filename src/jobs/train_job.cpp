@@ -95,6 +95,7 @@ public:
     outcome.exit = exit;
     outcome.done = state_.steps_done;
     outcome.total = max_steps();
+    outcome.skipped = state_.steps_skipped;
     outcome.steps_here = steps_here_;
     outcome.samples_per_step = settings_.train.batch.global_batch;
     outcome.samples_here = steps_here_ * rows;
@@ -167,6 +168,7 @@ private:
                      {"loss", outcome.row.loss},
                      {"grad", outcome.row.grad_norm},
                      {"lr", outcome.row.learning_rate}}});
+    if (outcome.is_skipped) ++state_.steps_skipped;
     if (outcome.is_skipped || outcome.was_repeated) {
       run_.log.event(
           {"warn",
@@ -255,6 +257,7 @@ private:
     ++saves_;
     run_.log.event(
         {"save", {{"step", state_.steps_done}, {"seconds", run_.clock.elapsed_s() - begin_s}}});
+    run_.meet();
   }
 
   RunContext& run_;

@@ -51,6 +51,14 @@ class Output(program.ProgramTest):
         self.assertGreater(seconds["start-up"], 0.0)
         self.assertLess(seconds["other"], max(0.2, 0.05 * summary["wall_seconds"]), seconds)
 
+    def test_skipped_batches_are_counted_across_a_restart(self):
+        plan = ";".join(f"train.gradient:{hit}:EIO" for hit in (3, 4, 12, 13, 14, 15))
+        self.run_to(79, 2, "train.max_skipped_steps=2", env=program.failpoint(plan))
+        ended = self.run_to(0, 2)
+        self.assertRegex(ended.out, r"(?m)^Skipped: +1 of 16 steps")
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        self.assertEqual(summary["skipped"], 1)
+
     def test_shares_of_the_end_table_sum_to_the_wall_time(self):
         out = self.run_to(0, 2).out
         table = out[out.index("share"):out.index("Performance:")]
