@@ -105,9 +105,13 @@ public:
 
   void restore() {
     const auto loading = run_.clock.enter("checkpoints");
+    const double begin_s = run_.clock.elapsed_s();
     for (const std::string& warning : state_.load(checkpoints_))
       run_.log.event({"warn", {{"text", warning}}});
     cluster::run_together(run_.topology.world(), [&] { require_same_histories(); });
+    run_.log.event({"debug",
+                    {{"text", "checkpoints were looked for, and the newest read, in " +
+                                  report::text_of("%.3f s", run_.clock.elapsed_s() - begin_s)}}});
     saved_at_ = state_.steps_done;
     if (run_.directory.is_resumed()) run_.scalars.resumed_at(state_.steps_done + 1);
     if (state_.steps_done > 0) {
@@ -305,6 +309,11 @@ void announce(RunContext& run, const TrainSettings& settings, const data::Histor
                                  ") is more than train.max_steps: the learning rate "
                                  "never reaches its peak"}}});
   }
+  run.log.event(
+      {"debug",
+       {{"text", "this rank has the items from " + std::to_string(passes.front().offset) + " to " +
+                     std::to_string(passes.back().offset + passes.back().count - 1) +
+                     " of each batch, in " + std::to_string(passes.size()) + " passes"}}});
   if (rules.tokens != settings.model.n_transit) {
     run.log.event(
         {"note",

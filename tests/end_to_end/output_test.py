@@ -59,6 +59,13 @@ class Output(program.ProgramTest):
         summary = json.loads((self.run_folder() / "summary.json").read_text())
         self.assertEqual(summary["skipped"], 1)
 
+    def test_verbose_tells_of_chunks_and_shares(self):
+        quiet = self.run_to(0, 2).out
+        self.assertNotIn("a chunk of", quiet)
+        out = self.run_to(0, 2, "log.level=debug").out
+        self.assertIn("histories: a chunk of 16 is done by rank 0", out)
+        self.assertIn("of each batch, in ", out)
+
     def test_shares_of_the_end_table_sum_to_the_wall_time(self):
         out = self.run_to(0, 2).out
         table = out[out.index("share"):out.index("Performance:")]
