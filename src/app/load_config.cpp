@@ -98,24 +98,4 @@ Config load_config(const Options& options, const KeyTable& table, const FileProv
   return read_config(table, sources);
 }
 
-void check_together(std::span<const std::function<void()>> checks) {
-  std::vector<Report> reports;
-  for (const auto& check : checks) {
-    try {
-      check();
-    } catch (const Failure& failure) {
-      reports.push_back(failure.report());
-    }
-  }
-  if (reports.empty()) return;
-  Report all = std::move(reports.front());
-  for (std::size_t i = 1; i < reports.size(); ++i) {
-    if (i == 1 && !all.help.empty())
-      all.lines.push_back("  = help: " + std::exchange(all.help, ""));
-    all.lines.emplace_back();
-    all.lines.push_back(render(reports[i]));
-  }
-  throw Failure(std::move(all));
-}
-
 }  // namespace mgpu::app

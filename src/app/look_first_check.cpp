@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <thread>
 
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/base/check_together.hpp>
 #include <mgpu/jobs/train_histories.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/jobs/train_settings.hpp>
@@ -55,14 +55,16 @@ private:
   bool check_config() {
     const auto check = [&] {
       config_.emplace(load_config(options_, program_keys(), FileProvider::shared(world_)));
-      const std::array<std::function<void()>, 3> rules = {
-          [&] { cluster_ = cluster::read_cluster_config(*config_); },
-          [&] { store_ = store::read_store_config(*config_); },
-          [&] { jobs::check_train_job(*config_, has_config_ ? world_.size() : 1); }};
-      check_together(rules);
+      check_together({[&] { cluster_ = cluster::read_cluster_config(*config_); },
+                      [&] { store_ = store::read_store_config(*config_); },
+                      [&] { jobs::check_train_job(*config_, has_config_ ? world_.size() : 1); }});
       return Finding{config_detail()};
     };
-    return list_.run("config", has_config_ ? options_.config : "none: the installation", check);
+    const std::string what = has_config_ ? options_.config : "none: the installation";
+    if (!list_.run("config", what, check)) return false;
+    for (const std::string& note : config_->notes())
+      list_.run("config", "note", [&] { return Finding{note}; });
+    return true;
   }
 
   std::string config_detail() const {

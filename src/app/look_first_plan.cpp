@@ -1,10 +1,9 @@
-#include <array>
 #include <cstdlib>
-#include <functional>
 #include <string_view>
 
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/base/check_together.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/jobs/train_plan.hpp>
 #include <mgpu/report/plan_text.hpp>
@@ -31,16 +30,15 @@ ExitCode print_plan(const Options& options, const FileProvider& files, std::ostr
   cluster::ClusterConfig cluster;
   store::StoreConfig store;
   jobs::PlanMachine machine;
-  const std::array<std::function<void()>, 3> checks = {
-      [&] { cluster = cluster::read_cluster_config(config); },
-      [&] { store = store::read_store_config(config); },
-      [&] {
-        machine = look_at_machine(cluster, store.output_folder);
-        jobs::check_train_job(config, machine.ranks);
-      }};
-  check_together(checks);
+  check_together({[&] { cluster = cluster::read_cluster_config(config); },
+                  [&] { store = store::read_store_config(config); },
+                  [&] {
+                    machine = look_at_machine(cluster, store.output_folder);
+                    jobs::check_train_job(config, machine.ranks);
+                  }});
   if (is_later_rank()) return ExitCode::done;
-  const report::Plan plan = jobs::plan_train(config, machine);
+  report::Plan plan = jobs::plan_train(config, machine);
+  plan.notes = config.notes();
   const report::Terminal terminal = report::probe_terminal(report::color_mode_of(options.color));
   const bool as_json = options.json || options.detail == "json";
   out << (as_json ? report::plan_json(plan)

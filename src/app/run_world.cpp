@@ -2,7 +2,6 @@
 #include <array>
 #include <chrono>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/app/run_files.hpp>
 #include <mgpu/app/run_world.hpp>
+#include <mgpu/base/check_together.hpp>
 #include <mgpu/cluster/device_choice.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/jobs/train_plan.hpp>
@@ -40,11 +40,12 @@ struct RunKeys {
 RunKeys read_run_keys(const cluster::Group& world, const Config& config) {
   RunKeys keys;
   cluster::run_together(world, [&] {
-    const std::array<std::function<void()>, 3> checks = {
-        [&] { keys.cluster = cluster::read_cluster_config(config); },
-        [&] { keys.store = store::read_store_config(config); },
-        [&] { jobs::check_train_job(config, world.size()); }};
-    check_together(checks);
+    check_together({[&] { keys.cluster = cluster::read_cluster_config(config); },
+                    [&] { keys.store = store::read_store_config(config); },
+                    [&] { jobs::check_train_job(config, world.size()); }});
+  });
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0) jobs::check_train_files(config);
   });
   return keys;
 }
@@ -83,7 +84,7 @@ public:
       double elapsed_s)
       : world_(world.duplicate()),
         command_(command),
-        clock_(elapsed_s),
+        clock_(elapsed_s, "start-up"),
         config_(load_config(options, program_keys(), FileProvider::shared(world_))),
         keys_(read_run_keys(world_, config_)),
         topology_(impatient_world(), keys_.cluster.gpus_per_model),
@@ -113,7 +114,6 @@ private:
   }
 
   ExitCode work() {
-    const auto starting = clock_.enter("start-up");
     open();
     const auto communicator =
         cluster::make_communicator(topology_.across_groups(), choice_.plan.backend, choice_.device,
@@ -134,12 +134,14 @@ private:
                              files_,
                              files_,
                              [&](const report::Facts& facts) { announce(facts); },
-                             [&](std::string_view lines) { files_.say(lines); }};
+                             [&](std::string_view lines) { files_.say(lines); },
+                             [&] { files_.meet(); }};
     jobs::JobOutcome outcome;
     {
       const auto other = clock_.enter("other");
       outcome = jobs::run_train_job(context);
     }
+    const auto closing = clock_.enter("results");
     return close(std::move(outcome));
   }
 
@@ -300,6 +302,7 @@ private:
     summary.exit = outcome.exit;
     summary.done = outcome.done;
     summary.total = outcome.total;
+    summary.skipped = outcome.skipped;
     summary.wall_s = phases.wall_s;
     summary.phases = report::phase_rows(phases);
     summary.remarks = {outcome.remarks.begin(), outcome.remarks.end()};
@@ -332,8 +335,9 @@ private:
   static void add_rates(const jobs::JobOutcome& outcome, report::RunSummary& summary) {
     double training_s = 0.0;
     for (const report::PhaseRow& row : summary.phases) {
-      static constexpr std::array kOfTraining{"waiting for data", "forward", "backward",
-                                              "allreduce, exposed", "optimizer"};
+      static constexpr std::array kOfTraining{
+          "waiting for data", "waiting for ranks",  "forward",
+          "backward",         "allreduce, exposed", "optimizer"};
       if (std::find(kOfTraining.begin(), kOfTraining.end(), row.phase) != kOfTraining.end()) {
         training_s += row.mean_s;
       }

@@ -4,12 +4,12 @@
 
 namespace mgpu {
 
-PhaseClock::PhaseClock(double elapsed_s)
+PhaseClock::PhaseClock(double elapsed_s, std::string_view phase)
     : birth_(Clock::now() -
              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(elapsed_s))),
       last_s_(0.0),
       stack_{0},
-      totals_{{"other", 0.0, 1}},
+      totals_{{std::string(phase), 0.0, 1}},
       slices_(1, std::vector<double>(kMaxSlices)) {}
 
 double PhaseClock::elapsed_s() const {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include <mgpu/jobs/train_job.hpp>
 #include <mgpu/jobs/train_plan.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
@@ -141,9 +142,7 @@ private:
     if (sizes_.settings.data.path.empty()) {
       return 2 * static_cast<std::uint64_t>(sizes_.history_bytes);
     }
-    std::error_code missing;
-    const auto bytes = std::filesystem::file_size(sizes_.settings.data.path, missing);
-    return missing ? 0 : 2 * bytes;
+    return 2 * std::filesystem::file_size(sizes_.settings.data.path);
   }
 
   std::uint64_t program_bytes() const { return machine_.program_bytes + kFirstUse; }
@@ -314,6 +313,7 @@ std::uint64_t train_disk_bytes(const Config& config) {
 }
 
 report::Plan plan_train(const Config& config, const PlanMachine& machine) {
+  check_train_files(config);
   return TrainPlan(config, machine).make();
 }
 

@@ -92,6 +92,7 @@ std::string summary_json(const RunSummary& summary) {
                {"unit", summary.unit},
                {"done", summary.done},
                {"total", summary.total},
+               {"skipped", summary.skipped},
                {"wall_seconds", summary.wall_s},
                {"steps_per_second", summary.steps_per_second},
                {"samples_per_second", summary.samples_per_second}};

@@ -14,6 +14,14 @@ double sum(const std::vector<PhaseClock::Total>& totals) {
                          [](double s, const PhaseClock::Total& t) { return s + t.seconds; });
 }
 
+TEST(PhaseClockTest, TimeBeforeItsBirthBelongsToTheFirstPhase) {
+  const PhaseClock clock(5.0, "start-up");
+  const auto totals = clock.totals();
+  ASSERT_EQ(totals.size(), 1U);
+  EXPECT_EQ(totals[0].phase, "start-up");
+  EXPECT_GE(totals[0].seconds, 5.0);
+}
+
 TEST(PhaseClockTest, PhasesSumToTheWallTime) {
   PhaseClock clock(1.5);
   {

@@ -40,6 +40,7 @@ class StartErrors(program.ProgramTest):
     def test_66_histories_are_missing(self):
         ended = self.run_to(66, 2, f"data.path={self.folder}/absent.h5")
         self.assertIn("absent.h5", ended.err)
+        self.assertFalse(self.output.exists())  # found before there was anything to clean up
 
     def test_69_nccl_without_gpu(self):
         if pathlib.Path("/dev/nvidiactl").exists():
@@ -88,6 +89,28 @@ class RunErrors(program.ProgramTest):
         ended = self.run_to(73, 2, f"run.resume={self.run_folder()}", "train.learning_rate=1e-3")
         self.assertIn("error[E608]", ended.err)
         self.assertIn("train.learning_rate: 0.002", ended.err)
+
+    def test_73_the_file_of_histories_was_replaced(self):
+        table = self.folder / "h.h5"
+
+        def play(seed):
+            self.run_to(0, 1, "train.max_steps=1", f"run.seed={seed}",
+                        f"run.output={self.folder / str(seed)}")
+            made = self.folder / str(seed) / "tiny" / "latest" / "histories.h5"
+            table.write_bytes(made.read_bytes())
+
+        play(1)
+        arguments = (f"data.path={table}", "train.max_skipped_steps=0")
+        plan = program.failpoint("train.gradient:10:EIO;train.gradient:11:EIO")
+        self.run_to(79, 1, *arguments, env=plan)  # after the checkpoint of step 8
+        play(2)
+        ended = self.run_to(73, 2, *arguments)
+        self.assertEqual(ended.err.count("error[E608]"), 1)
+        self.assertIn("`data.path` holds other histories", ended.err)
+        self.assertIn(str(table), ended.err)
+        play(1)
+        self.run_to(0, 2, *arguments)
+        self.assertEqual(self.num_runs(), 1)
 
     def test_79_gradient_is_twice_not_a_number(self):
         plan = program.failpoint("train.gradient:3:EIO;train.gradient:4:EIO")

@@ -1,4 +1,5 @@
 """What a run prints and leaves behind is what users and their tools rely on."""
+import json
 import re
 import unittest
 
@@ -42,6 +43,28 @@ class Output(program.ProgramTest):
                         r"^Mixed precision: no$", r"^Gradient accumulation steps: 1$",
                         r"^Main process device: cpu$"):
             self.assertEqual(len(re.findall(pattern, out, re.MULTILINE)), 1, pattern)
+
+    def test_a_named_phase_has_nearly_all_of_the_time(self):
+        self.run_to(0, 2, "train.max_steps=600", "train.eval_every=0", "checkpoint.every=100")
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        seconds = {row["phase"]: row["seconds"] for row in summary["phases"]}
+        self.assertGreater(seconds["start-up"], 0.0)
+        self.assertLess(seconds["other"], max(0.2, 0.05 * summary["wall_seconds"]), seconds)
+
+    def test_skipped_batches_are_counted_across_a_restart(self):
+        plan = ";".join(f"train.gradient:{hit}:EIO" for hit in (3, 4, 12, 13, 14, 15))
+        self.run_to(79, 2, "train.max_skipped_steps=2", env=program.failpoint(plan))
+        ended = self.run_to(0, 2)
+        self.assertRegex(ended.out, r"(?m)^Skipped: +1 of 16 steps")
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        self.assertEqual(summary["skipped"], 1)
+
+    def test_verbose_tells_of_chunks_and_shares(self):
+        quiet = self.run_to(0, 2).out
+        self.assertNotIn("a chunk of", quiet)
+        out = self.run_to(0, 2, "log.level=debug").out
+        self.assertIn("histories: a chunk of 16 is done by rank 0", out)
+        self.assertIn("of each batch, in ", out)
 
     def test_shares_of_the_end_table_sum_to_the_wall_time(self):
         out = self.run_to(0, 2).out

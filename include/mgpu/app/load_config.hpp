@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <span>
 #include <string>
 
 #include <mgpu/app/cli.hpp>
@@ -43,10 +42,5 @@ private:
 /// Ranks:  collective over the provider's group.
 /// Errors: ConfigFailure with all mistakes, Failure E603; the same on every rank.
 Config load_config(const Options& options, const KeyTable& table, const FileProvider& files);
-
-/// Runs checks that throw Failure (rules between keys), and throws what they found as one.
-///
-/// Errors: the only Failure there was, or one that shows all of them.
-void check_together(std::span<const std::function<void()>> checks);
 
 }  // namespace mgpu::app

@@ -42,8 +42,8 @@ public:
     PhaseClock* clock_;
   };
 
-  /// Starts in phase `other`, `elapsed_s` seconds ago (time spent before the clock existed).
-  explicit PhaseClock(double elapsed_s = 0.0);
+  /// Starts in `phase`, `elapsed_s` seconds ago (time spent before the clock existed).
+  explicit PhaseClock(double elapsed_s = 0.0, std::string_view phase = "other");
 
   [[nodiscard]] Scope enter(std::string_view phase);
 

@@ -9,8 +9,14 @@ void add_train_job_keys(KeyTable& table);
 
 /// Rules between the keys of job train, for --check and before any work.
 ///
-/// Errors: Failure (exit 78 or 69) for what this many ranks cannot do or this program lacks.
+/// Errors: Failure (exit 78) that shows all that this many ranks cannot do.
 void check_train_job(const Config& config, int ranks);
+
+/// Whether the files that keys of job train name are there; for one rank, before a run directory
+/// is made.
+///
+/// Errors: Failure E603 (exit 66).
+void check_train_files(const Config& config);
 
 /// Job train: histories, training, evaluation, results.h5.
 ///

@@ -59,6 +59,7 @@ struct RunSummary {
   std::string resume_command;  // of a stopped run
   std::int64_t done = 0;
   std::int64_t total = 0;
+  std::int64_t skipped = 0;    // of done: their gradient was not finite, twice
   std::string unit = "steps";  // of done and total
 
   // Where the time and the memory went.
