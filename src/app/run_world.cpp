@@ -191,11 +191,8 @@ private:
   }
 
   void announce(report::Facts facts) {
-    for (const KeySpec& key : config_.table().keys()) {
-      if (!config_.is_given(key.name)) continue;
-      facts.not_default.push_back(
-          {key.name, config_.shown(key.name), source_of(config_.place(key.name))});
-    }
+    for (const std::string& key : config_.not_default())
+      facts.not_default.push_back({key, config_.shown(key), source_of(config_.place(key))});
     files_.say(report::fact_lines(facts));
     for (const std::string& note : config_.notes())
       files_.event({"note", {{"text", note}}});
