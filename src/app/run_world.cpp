@@ -88,7 +88,7 @@ public:
         topology_(world, keys_.cluster.gpus_per_model),
         choice_(cluster::choose_device(topology_, keys_.cluster)),
         directory_(world, run_request(world, config_, keys_.store, command)),
-        files_(options, config_, topology_, directory_, clock_.elapsed_s()),
+        files_(options, config_, topology_, choice_, directory_, clock_.elapsed_s()),
         stop_(stop_options(config_, world, directory_, clock_.elapsed_s())),
         source_(options.config) {
     set_compute_threads(keys_.cluster.threads);
