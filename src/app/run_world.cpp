@@ -248,8 +248,9 @@ private:
   }
 
   std::vector<store::Attribute> run_attributes(const report::RunSummary& summary) const {
-    return {{"program", summary.version},  {"git", build_info().git},  {"name", summary.name},
-            {"job", summary.job},          {"created", summary.ended}, {"command", command_text()},
+    return {{"program", summary.version},  {"git", build_info().git},
+            {"name", summary.name},        {"job", summary.job},
+            {"created", summary.ended},    {"command", store::command_line(command_)},
             {"backend", choice_.plan.note}};
   }
 
@@ -274,9 +275,10 @@ private:
     summary.results = outcome.results;
     summary.notes = report::notes_of(report::facts_of(summary.phases), settings());
     const std::string config = (directory_.path() / "repro" / "config.resolved.yaml").string();
-    const std::string start = "mpirun -np " + std::to_string(world_.size()) + " ./mgpu_spmd ";
-    summary.again_command = start + config;
-    summary.resume_command = start + config + " --resume=" + directory_.path().string();
+    summary.again_command =
+        "mpirun -np " + std::to_string(world_.size()) + " ./mgpu_spmd " + store::shell_word(config);
+    summary.resume_command =
+        summary.again_command + " " + store::shell_word("--resume=" + directory_.path().string());
     if (outcome.exit == ExitCode::done) {
       summary.results_file = (directory_.path() / keys_.store.result_file).string();
     }
@@ -317,17 +319,8 @@ private:
     return all;
   }
 
-  std::string command_text() const {
-    std::string text;
-    for (const std::string& argument : command_) {
-      if (!text.empty()) text += ' ';
-      text += store::redacted_argument(argument);
-    }
-    return text;
-  }
-
   std::vector<std::pair<std::string, std::string>> provenance() const {
-    return {{"command", command_text()},
+    return {{"command", store::command_line(command_)},
             {"version", build_info().version + " (git " + build_info().git + ")"},
             {"run directory", directory_.path().string()},
             {"identity", config_.identity()},
