@@ -295,11 +295,11 @@ class Stops(program.ProgramTest):
 class LostRank(program.ProgramTest):
     """launch/mgpu-run, which starts the world again or ends with 76."""
 
-    def start_supervised(self, *flags):
+    def start_supervised(self, *flags, arguments=()):
         """mgpu-run in the place of mpirun; its ranks are mpirun's children."""
         command = [program.TOP / "launch" / "mgpu-run", "-np", "2", *flags,
                    "--mca", "btl_vader_backing_directory", self.folder, program.PROGRAM,
-                   program.TINY, f"run.output={self.output}", *LONG]
+                   program.TINY, f"run.output={self.output}", *LONG, *arguments]
         return self.start_command(command)
 
     def test_76_without_restart(self):
@@ -311,7 +311,8 @@ class LostRank(program.ProgramTest):
         self.assertRegex(ended.err, r"rank 1 on \S+ was killed by signal 9")
 
     def test_75_after_a_restart(self):
-        job = self.start_supervised()
+        # A restart goes on with the run that it ends, whatever the caller wished for the start.
+        job = self.start_supervised(arguments=["run.resume=never"])
         self.assertTrue(job.wait_until(self.reached('"train"')))
         program.send(job.ranks()[0], signal.SIGKILL)
         self.assertTrue(job.wait_until(self.reached("attempt 2")))
