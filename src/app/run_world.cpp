@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <mgpu/app/build_info.hpp>
@@ -80,16 +81,16 @@ class Run {
 public:
   Run(const cluster::Group& world, const Options& options, const std::vector<std::string>& command,
       double elapsed_s)
-      : world_(world),
+      : world_(world.duplicate()),
         command_(command),
         clock_(elapsed_s),
-        config_(load_config(options, program_keys(), FileProvider::shared(world))),
-        keys_(read_run_keys(world, config_)),
-        topology_(world, keys_.cluster.gpus_per_model),
+        config_(load_config(options, program_keys(), FileProvider::shared(world_))),
+        keys_(read_run_keys(world_, config_)),
+        topology_(impatient_world(), keys_.cluster.gpus_per_model),
         choice_(cluster::choose_device(topology_, keys_.cluster)),
-        directory_(world, run_request(world, config_, keys_.store, command)),
+        directory_(world_, run_request(world_, config_, keys_.store, command)),
         files_(options, config_, topology_, choice_, directory_, clock_.elapsed_s()),
-        stop_(stop_options(config_, world, directory_, clock_.elapsed_s())),
+        stop_(stop_options(config_, world_, directory_, clock_.elapsed_s())),
         source_(options.config) {
     set_compute_threads(keys_.cluster.threads);
   }
@@ -97,6 +98,8 @@ public:
   ExitCode run() {
     try {
       return work();
+    } catch (const cluster::TimeoutError& error) {
+      give_up(error);
     } catch (const std::exception& error) {
       files_.crash().write(render(report_of(error)));
       throw;
@@ -104,6 +107,11 @@ public:
   }
 
 private:
+  const cluster::Group& impatient_world() {
+    world_.set_timeout(keys_.cluster.timeout_s);
+    return world_;
+  }
+
   ExitCode work() {
     const auto starting = clock_.enter("start-up");
     open();
@@ -133,6 +141,29 @@ private:
       outcome = jobs::run_train_job(context);
     }
     return close(std::move(outcome));
+  }
+
+  /// A peer did not come. All who wait for it write their crash files at about the same time, so
+  /// a rank that writes none is missing. The lowest of those who wait speaks.
+  [[noreturn]] void give_up(const cluster::TimeoutError& error) {
+    const std::chrono::duration<double> patience(
+        std::clamp(0.05 * keys_.cluster.timeout_s, 1.0, 15.0));
+    files_.crash().write(render(error.report()));
+    std::this_thread::sleep_for(patience);
+    std::vector<bool> waits(static_cast<std::size_t>(world_.size()), false);
+    const std::chrono::duration<double> born = started_.time_since_epoch();
+    for (const CrashReport& crash : crashes(files_.crash().path().parent_path(), born.count())) {
+      if (crash.rank < world_.size()) waits[static_cast<std::size_t>(crash.rank)] = true;
+    }
+    const auto speaker = std::find(waits.begin(), waits.end(), true) - waits.begin();
+    if (speaker != world_.rank()) std::this_thread::sleep_for(2 * patience);
+    Report report = error.report();
+    for (std::size_t rank = 0; rank < waits.size(); ++rank) {
+      if (waits[rank]) continue;
+      report.lines.push_back("  rank " + std::to_string(rank) + " (" +
+                             topology_.places()[rank].host + ") did not come");
+    }
+    throw cluster::TimeoutError(report);
   }
 
   void open() {
@@ -337,7 +368,7 @@ private:
     return "";
   }
 
-  const cluster::Group& world_;
+  cluster::Group world_;
   const std::vector<std::string>& command_;
   UtcTime started_ = std::chrono::system_clock::now();
   PhaseClock clock_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include <ATen/core/Tensor.h>
 
 #include <mgpu/language/lm_config.hpp>
@@ -9,11 +11,17 @@
 // a row depend on that row only: not on N, on its place, or on the other rows.
 namespace mgpu::language {
 
-/// Tokens that a matrix product on the CPU sees at once. A BLAS may sum in another order for
-/// another number of rows, so it always gets this many; missing ones are zeros.
-inline constexpr std::int64_t kRowBlock = 16;
+/// Sizes of the panels that a matrix on the CPU is packed into; {0} for any other.
+std::vector<std::int64_t> panel_shape(const Linear& linear);
 
-/// x W^T + b, [N, out].
+/// Puts panels of panel_shape() in place of the matrix.
+void pack(Linear& linear, const at::Tensor& panels);
+
+/// Outputs first .. first + count - 1 of a linear without a bias; `first` begins a panel.
+Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count);
+
+/// x W^T + b, [N, out]. Errors: ShapeError when x has another width; on the CPU also when the
+/// linear is not packed.
 at::Tensor project(const at::Tensor& x, const Linear& linear);
 
 /// The norm of each row, [N, D].

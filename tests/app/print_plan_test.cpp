@@ -1,5 +1,5 @@
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <numeric>
 #include <sstream>
 
@@ -28,9 +28,9 @@ std::string plan(const std::string& detail, const std::vector<Override>& overrid
 }
 
 TEST(PrintPlanTest, SaysWhoDoesWhatAndWhatItTakesWithinASecond) {
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // CPU time: other programs do not count
   const std::string text = plan("text", {{"devices.backend", "mpi"}, {"devices.world", "2"}});
-  const auto elapsed = std::chrono::steady_clock::now() - begin;
+  const std::clock_t elapsed = std::clock() - begin;
 
   EXPECT_THAT(text, HasSubstr("plan for quickstart on 2 CPU ranks"));
   EXPECT_THAT(text, HasSubstr("ids 0 .. 2,207  (2,208)"));  // 69 of 137 chunks of histories
@@ -38,7 +38,7 @@ TEST(PrintPlanTest, SaysWhoDoesWhatAndWhatItTakesWithinASecond) {
   EXPECT_THAT(text, HasSubstr("memory of the fullest rank"));
   EXPECT_THAT(text, HasSubstr("guess: "));
   EXPECT_THAT(text, HasSubstr("free disk"));
-  EXPECT_LT(elapsed, std::chrono::seconds(1));
+  EXPECT_LT(elapsed, CLOCKS_PER_SEC);
 }
 
 TEST(PrintPlanTest, SharesOfAnyNumberOfRanksCoverAllIds) {

@@ -151,6 +151,12 @@ class RunErrors(program.ProgramTest):
         self.assertIn("but not when computed again", ended.out)
         self.assertEqual(self.hashes(), golden)
 
+    def test_0_a_gradient_that_is_not_finite_on_one_rank_is_repeated_on_all(self):
+        golden = self.golden()
+        ended = self.run_to(0, 2, env=program.failpoint("train.gradient@1:3:EIO"))
+        self.assertIn("but not when computed again", ended.out)
+        self.assertEqual(self.hashes(), golden)
+
     def test_80_gradients_differ_from_their_repetition_twice(self):
         ended = self.run_to(80, 2, env=program.failpoint(poison([3, 6])))
         self.assertIn("error[E707]", ended.err)
