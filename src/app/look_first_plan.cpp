@@ -13,17 +13,13 @@
 #include "look_machine.hpp"
 
 namespace mgpu::app {
-namespace {
 
-/// Whether a launcher says that this is another rank than the first; MPI has not been started.
 bool is_later_rank() {
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) {
     if (const char* rank = std::getenv(variable)) return std::string_view(rank) != "0";
   }
   return false;
 }
-
-}  // namespace
 
 ExitCode print_plan(const Options& options, const FileProvider& files, std::ostream& out) {
   const Config config = load_config(options, program_keys(), files);

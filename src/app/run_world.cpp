@@ -90,7 +90,7 @@ public:
         topology_(impatient_world(), keys_.cluster.gpus_per_model),
         choice_(cluster::choose_device(topology_, keys_.cluster)),
         directory_(world_, run_request(world_, config_, keys_.store, command)),
-        files_(options, config_, topology_, directory_, clock_.elapsed_s()),
+        files_(options, config_, topology_, choice_, directory_, clock_.elapsed_s()),
         stop_(stop_options(config_, world_, directory_, clock_.elapsed_s())),
         source_(options.config) {
     set_compute_threads(keys_.cluster.threads);
@@ -224,11 +224,8 @@ private:
   }
 
   void announce(report::Facts facts) {
-    for (const KeySpec& key : config_.table().keys()) {
-      if (!config_.is_given(key.name)) continue;
-      facts.not_default.push_back(
-          {key.name, config_.shown(key.name), source_of(config_.place(key.name))});
-    }
+    for (const std::string& key : config_.not_default())
+      facts.not_default.push_back({key, config_.shown(key), source_of(config_.place(key))});
     files_.say(report::fact_lines(facts));
     for (const std::string& note : config_.notes())
       files_.event({"note", {{"text", note}}});
@@ -284,8 +281,9 @@ private:
   }
 
   std::vector<store::Attribute> run_attributes(const report::RunSummary& summary) const {
-    return {{"program", summary.version},  {"git", build_info().git},  {"name", summary.name},
-            {"job", summary.job},          {"created", summary.ended}, {"command", command_text()},
+    return {{"program", summary.version},  {"git", build_info().git},
+            {"name", summary.name},        {"job", summary.job},
+            {"created", summary.ended},    {"command", store::command_line(command_)},
             {"backend", choice_.plan.note}};
   }
 
@@ -311,9 +309,10 @@ private:
     summary.results = outcome.results;
     summary.notes = report::notes_of(report::facts_of(summary.phases), settings());
     const std::string config = (directory_.path() / "repro" / "config.resolved.yaml").string();
-    const std::string start = "mpirun -np " + std::to_string(world_.size()) + " ./mgpu_spmd ";
-    summary.again_command = start + config;
-    summary.resume_command = start + config + " --resume=" + directory_.path().string();
+    summary.again_command =
+        "mpirun -np " + std::to_string(world_.size()) + " ./mgpu_spmd " + store::shell_word(config);
+    summary.resume_command =
+        summary.again_command + " " + store::shell_word("--resume=" + directory_.path().string());
     if (outcome.exit == ExitCode::done) {
       summary.results_file = (directory_.path() / keys_.store.result_file).string();
     }
@@ -355,17 +354,8 @@ private:
     return all;
   }
 
-  std::string command_text() const {
-    std::string text;
-    for (const std::string& argument : command_) {
-      if (!text.empty()) text += ' ';
-      text += store::redacted_argument(argument);
-    }
-    return text;
-  }
-
   std::vector<std::pair<std::string, std::string>> provenance() const {
-    return {{"command", command_text()},
+    return {{"command", store::command_line(command_)},
             {"version", build_info().version + " (git " + build_info().git + ")"},
             {"run directory", directory_.path().string()},
             {"identity", config_.identity()},

@@ -236,6 +236,11 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "checkpoint."},
     {"E901", "internal error", "The program did something that it should not. This is a bug.",
      "Please report it, with the message and the output of --env."},
+    {"W611", "damaged checkpoint that was skipped",
+     "A checkpoint's checksums do not fit. It was renamed to .bad, and the run goes on from the "
+     "newest whole one before it.",
+     "Nothing needs to be done; the steps in between are made again. If it comes back, suspect the "
+     "disk. The .bad folder may be deleted."},
 });
 
 constexpr std::size_t kWidth = 80;

@@ -78,7 +78,6 @@ std::string performance_line(const RunSummary& summary) {
   }
   if (summary.steps_per_second > 0)
     text += text_of("   %.1f ms/step", 1e3 / summary.steps_per_second);
-  if (summary.gpu_utilization) text += "   GPU utilization " + percent(*summary.gpu_utilization, 0);
   return text + '\n';
 }
 

@@ -1,6 +1,7 @@
 """What a run prints and leaves behind is what users and their tools rely on."""
 import json
 import re
+import shlex
 import unittest
 
 import program
@@ -153,6 +154,27 @@ class Output(program.ProgramTest):
             self.assertRegex(out, rf"(?m)^ +tensorboard --logdir {shown}$")
             (link,) = (self.folder / shown).glob("tiny_2*")
             self.assertTrue(list(link.glob("events.out.tfevents.*")))
+
+    def test_only_what_differs_from_its_default_is_not_default(self):
+        out = self.run_to(0, 2, "run.seed=0", "train.max_steps=12").out
+        facts = out[out.index("not default "):]
+        facts = facts[:re.search(r"\n\S", facts).start()]
+        for given_default in ("schema=", "job=", "data.env=", "run.seed="):
+            self.assertNotIn(given_default, facts)
+        self.assertIn("train.max_steps=12 (command line", facts)
+
+    def test_the_command_for_again_goes_through_a_shell(self):
+        out = self.run_to(0, 2, f"run.output={self.folder}/it's here").out
+        (again,) = re.findall(r"(?m)^again: +(.*)$", out)
+        *_, program_name, config = shlex.split(again)
+        self.assertEqual(program_name, "./mgpu_spmd")
+        self.run_to(0, 1, "--check", config=config)
+
+    def test_rank_logs_name_the_device(self):
+        self.run_to(0, 2)
+        for rank in range(2):
+            head = (self.run_folder() / "logs" / f"rank_0{rank}.log").read_text()
+            self.assertRegex(head, rf"rank {rank} of 2 on \S+, device (cpu|cuda:\d+ GPU-\S+), since ")
 
 
 if __name__ == "__main__":

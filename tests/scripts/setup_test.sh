@@ -82,4 +82,15 @@ case_run_wants_a_number_of_ranks() {
   code_is 64
 }
 
+case_questions_about_run_install_and_build_nothing() {
+  cp -r "$top/launch" "$top/CMakeLists.txt" "$work/"
+  local question
+  for question in -h --help --version; do
+    run "$work/launch/run.sh" "$question"
+    code_is 0
+    says 'launch/run.sh \[-np N\]|^mgpu_spmd [0-9.]+, not built yet$'
+    [[ ! -e $work/build && ! -e $work/.deps ]] || broken 'something was begun'
+  done
+}
+
 finish

@@ -68,7 +68,6 @@ struct RunSummary {
   std::map<std::string, std::string> remarks;  // phase -> "50 saved, 2 kept"
   double steps_per_second = 0.0;               // 0: not printed
   double samples_per_second = 0.0;
-  std::optional<double> gpu_utilization;  // share
   std::vector<GpuMemory> gpus;
   std::vector<std::uint64_t> host_peak_bytes;  // of each rank
 
