@@ -123,7 +123,8 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E402", "a rank did not come",
      "A collective waited longer than comm.timeout_s for a rank. It hangs, died, or still works on "
      "something else.",
-     "Look at the rank that did not come and at its file in logs/. comm.timeout_s waits longer. The "
+     "Look at the rank that did not come and at its file in logs/. comm.timeout_s waits longer. "
+     "The "
      "same command resumes."},
     {"E403", "another rank stopped the run", "This rank was waiting for one that failed.",
      "Read the message of that rank; it has the cause."},
