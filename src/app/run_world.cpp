@@ -87,7 +87,7 @@ public:
         clock_(elapsed_s, "start-up"),
         config_(load_config(options, program_keys(), FileProvider::shared(world_))),
         keys_(read_run_keys(world_, config_)),
-        topology_(impatient_world(), keys_.cluster.gpus_per_model),
+        topology_(world_, keys_.cluster.gpus_per_model),
         choice_(cluster::choose_device(topology_, keys_.cluster)),
         directory_(world_, run_request(world_, config_, keys_.store, command)),
         files_(options, config_, topology_, choice_, directory_, clock_.elapsed_s()),
@@ -108,11 +108,6 @@ public:
   }
 
 private:
-  const cluster::Group& impatient_world() {
-    world_.set_timeout(keys_.cluster.timeout_s);
-    return world_;
-  }
-
   ExitCode work() {
     open();
     const auto communicator =
