@@ -41,7 +41,6 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::Chu
                 const ChunkHooks& hooks) {
   const std::vector<Chunk> pending = pending_chunks(phase, journal.done(phase.id));
   cluster::Alarm alarm(group);
-  const cluster::Unhurried shares_differ(group);
   cluster::run_together(group, [&] {
     try {
       work_on_share(static_share(pending, group.rank(), group.size()), phase, alarm, journal,

@@ -67,7 +67,6 @@ SealReport run(SealWork& work) {
 SealReport seal_with(const cluster::Group& group, const ChunkJournal* journal,
                      const SealRequest& request) {
   const hdf5::Quiet quiet;
-  const cluster::Unhurried writing(group);  // rank 0 writes texts and syncs while the others wait
   const SealPlan plan = make_plan(journal, request);
   SealWork work{group, request, plan, temporary_path(request), RowReader(journal, plan)};
   try {
