@@ -41,11 +41,46 @@ std::vector<DrawnToken> draw_from_cut(const SampledRows& rows, const SamplingCon
   return tokens;
 }
 
+/// Number of the first block of the vocabulary that is here; no two ranks have one in common.
+std::uint32_t first_block(const LanguageModel& model) {
+  if (!model.shard().is_summand) return 0;
+  return static_cast<std::uint32_t>(model.shard().vocab.begin / kVocabularyBlock +
+                                    model.peers()->rank());
+}
+
+/// One draw of what each rank drew from its part of the vocabulary. Logits stand in log_prob.
+void merge_draws(const SampledRows& rows, const SamplingConfig& config,
+                 const std::vector<StreamDraw>& draws, std::vector<DrawnToken>& tokens) {
+  constexpr std::int64_t kFacts = 4;  // top, sum, token, logit
+  ShardPeers& peers = *rows.model.peers();
+  const auto count = static_cast<std::int64_t>(draws.size());
+  const at::Tensor mine = at::empty({count, kFacts}, at::TensorOptions().dtype(at::kDouble));
+  double* fact = mine.mutable_data_ptr<double>();
+  for (std::size_t n = 0; n < draws.size(); ++n) {
+    for (const double value : {draws[n].top(), draws[n].sum(), static_cast<double>(draws[n].id()),
+                               static_cast<double>(tokens[n].log_prob)})
+      *fact++ = value;
+  }
+  const at::Tensor all =
+      gather_words(peers, mine.view(at::kInt).to(rows.hidden.device())).cpu().view(at::kDouble);
+  const auto facts = all.accessor<double, 3>();  // [R, N, kFacts]
+  for (std::int64_t n = 0; n < count; ++n) {
+    const auto row = static_cast<std::size_t>(n);
+    StreamDraw merged(stream_of(config, rows.sites[row]), rows.sites[row].position,
+                      static_cast<std::uint32_t>(256 - peers.size()));
+    for (std::int64_t r = 0; r < peers.size(); ++r) {
+      const auto of = facts[r][n];
+      const auto id = static_cast<std::int64_t>(of[2]);
+      if (merged.merge(of[0], of[1], id)) tokens[row] = {id, static_cast<float>(of[3])};
+    }
+  }
+}
+
 /// Without cuts: one pass, nothing kept.
 std::vector<DrawnToken> draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
   std::vector<StreamDraw> draws;
   for (const DrawSite& site : rows.sites)
-    draws.emplace_back(stream_of(config, site), site.position);
+    draws.emplace_back(stream_of(config, site), site.position, first_block(rows.model));
   std::vector<DrawnToken> tokens(rows.sites.size());
   FoldedLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
   for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
@@ -62,6 +97,8 @@ std::vector<DrawnToken> draw_from_all(const SampledRows& rows, const SamplingCon
       tokens[n] = {draws[n].id(), plain.const_data_ptr<float>()[i * count + place]};
     }
   });
+  folded.combine(rows.model, {});
+  if (rows.model.shard().is_summand) merge_draws(rows, config, draws, tokens);
   const at::Tensor log_sums = folded.log_sums().cpu();
   check_sums(rows, log_sums);
   for (std::size_t n = 0; n < tokens.size(); ++n)

@@ -27,4 +27,16 @@ bool StreamDraw::add(std::span<const float> scores, std::int64_t first_id) {
   return true;
 }
 
+bool StreamDraw::merge(double top, double sum, std::int64_t id) {
+  const Philox4 words = draw_words(stream_, position_, block_++);
+  if (top == -std::numeric_limits<double>::infinity()) return false;
+  const double higher = std::max(top_, top);
+  const double share = sum * std::exp(top - higher);
+  sum_ = sum_ * std::exp(top_ - higher) + share;
+  top_ = higher;
+  if (!(uniform53(words[0], words[1]) * sum_ < share)) return false;
+  id_ = id;
+  return true;
+}
+
 }  // namespace mgpu::language

@@ -14,18 +14,24 @@ namespace mgpu::language {
 /// Source: Chao, Biometrika 69 (1982), weighted reservoir of one item. Sums in double.
 class StreamDraw {
 public:
-  StreamDraw(const RandomStream& stream, std::uint32_t position)
-      : stream_(stream), position_(position) {}
+  /// `first_block`: numbers of blocks that other draws for the row use are not used again.
+  StreamDraw(const RandomStream& stream, std::uint32_t position, std::uint32_t first_block)
+      : stream_(stream), position_(position), block_(first_block) {}
 
   /// Scores of tokens first_id and on. True when the draw is now among them.
   bool add(std::span<const float> scores, std::int64_t first_id);
 
+  /// What another draw found among tokens that were not here. True when the draw is now its.
+  bool merge(double top, double sum, std::int64_t id);
+
   std::int64_t id() const { return id_; }
+  double top() const { return top_; }
+  double sum() const { return sum_; }  // of exp(score - top)
 
 private:
   RandomStream stream_;
   std::uint32_t position_;
-  std::uint32_t block_ = 0;
+  std::uint32_t block_;
   double top_ = -std::numeric_limits<double>::infinity();
   double sum_ = 0.0;
   std::int64_t id_ = -1;
