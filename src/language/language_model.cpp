@@ -105,13 +105,9 @@ at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::T
   at::Tensor q = project(x, weights.q).view({-1, config.heads, config.head_dim});
   at::Tensor k = project(x, weights.k).view({-1, config.kv_heads, config.head_dim});
   const at::Tensor v = project(x, weights.v).view({-1, config.kv_heads, config.head_dim});
-  if (weights.q_norm.defined()) {
-    q = rms_norm(q, weights.q_norm, config.norm_epsilon);
-    k = rms_norm(k, weights.k_norm, config.norm_epsilon);
-  }
   if (call.rotation.cosine.defined()) {
-    q = rotate(q, call.rotation);
-    k = rotate(k, call.rotation);
+    q = rotate(q, call.rotation, weights.q_norm, config.norm_epsilon);
+    k = rotate(k, call.rotation, weights.k_norm, config.norm_epsilon);
   }
   const LayerConfig& kind = config.layers[layer];
   if (call.cache == nullptr) return project(attend(q, k, v, call.places, kind), weights.out);

@@ -5,7 +5,8 @@
 
 #include "cut_rows.hpp"
 #include "cut_tail.hpp"
-#include "stream_draw.hpp"
+#include "draw_words.hpp"
+#include "folded_draw.hpp"
 
 namespace mgpu::language {
 namespace {
@@ -41,31 +42,40 @@ std::vector<DrawnToken> draw_from_cut(const SampledRows& rows, const SamplingCon
   return tokens;
 }
 
+/// What decides the draws of a piece, [n, 2]: whether it takes them over, and where in it.
+at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config,
+                       const LogitsPiece& piece) {
+  const std::int64_t first = rows.model.shard().vocab.begin;
+  const auto block = static_cast<std::uint32_t>((piece.first_id - first) / kVocabularyBlock);
+  at::Tensor uniforms = at::empty({piece.logits.size(0), 2}, at::kDouble);
+  double* next = uniforms.mutable_data_ptr<double>();
+  for (std::int64_t n = piece.row; n < piece.row + piece.logits.size(0); ++n) {
+    const DrawSite& site = rows.sites[static_cast<std::size_t>(n)];
+    const Philox4 words = draw_words(stream_of(config, site), site.position, block);
+    *next++ = uniform53(words[0], words[1]);
+    *next++ = uniform53(words[2], words[3]);
+  }
+  return uniforms;
+}
+
 /// Without cuts: one pass, nothing kept.
 std::vector<DrawnToken> draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
-  std::vector<StreamDraw> draws;
-  for (const DrawSite& site : rows.sites)
-    draws.emplace_back(stream_of(config, site), site.position);
-  std::vector<DrawnToken> tokens(rows.sites.size());
+  FoldedDraw drawn(rows.hidden.size(0), rows.hidden.device());
   FoldedLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
   for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
     folded.fold(raw, {});
-    const at::Tensor plain = raw.logits.cpu();
-    const at::Tensor scores =
-        with_penalty(raw, rows, config).logits.cpu() / config.temperature;  // [n, B]
-    const auto count = static_cast<std::size_t>(plain.size(1));
-    for (std::size_t i = 0; i < static_cast<std::size_t>(plain.size(0)); ++i) {
-      const std::size_t n = static_cast<std::size_t>(raw.row) + i;
-      const std::span<const float> line(scores.const_data_ptr<float>() + i * count, count);
-      if (!draws[n].add(line, raw.first_id)) continue;
-      const auto place = static_cast<std::size_t>(draws[n].id() - raw.first_id);
-      tokens[n] = {draws[n].id(), plain.const_data_ptr<float>()[i * count + place]};
-    }
+    const at::Tensor scores = with_penalty(raw, rows, config).logits / config.temperature;
+    drawn.fold(raw, scores, uniforms_of(rows, config, raw));
   });
   const at::Tensor log_sums = folded.log_sums().cpu();
   check_sums(rows, log_sums);
-  for (std::size_t n = 0; n < tokens.size(); ++n)
-    tokens[n].log_prob -= log_sums.const_data_ptr<float>()[n];
+  const at::Tensor ids = drawn.ids.cpu();
+  const at::Tensor logits = drawn.picked.cpu();
+  std::vector<DrawnToken> tokens;
+  for (std::int64_t n = 0; n < ids.numel(); ++n) {
+    const float log_prob = logits.const_data_ptr<float>()[n] - log_sums.const_data_ptr<float>()[n];
+    tokens.push_back({ids.const_data_ptr<std::int64_t>()[n], log_prob});
+  }
   return tokens;
 }
 
