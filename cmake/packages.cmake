@@ -31,3 +31,4 @@ endif()
 
 include(cuda)
 include(torch)
+include(jinja)

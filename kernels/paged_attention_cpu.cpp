@@ -1,6 +1,6 @@
-// One query and one key head at a time: each key and each value is loaded once for all query
-// heads that share it. Scores: lanes are the head's columns; softmax: lanes are keys; products
-// with values: lanes are columns, keys in their order.
+// Up to 8 consecutive queries of a sequence at a time: keys, and then values, are read in the order
+// of memory, each once for all heads and queries that see it. Scores: lanes are the head's
+// columns; softmax: lanes are keys; products with values: lanes are columns, keys in their order.
 #include <algorithm>
 #include <cmath>
 
@@ -28,70 +28,102 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/// The keys that one query sees, and where they lie.
-class Visible {
+constexpr std::size_t kTileQueries = 8;
+
+/// Queries first .. first + count - 1 of one sequence at consecutive positions, and their keys.
+class Tile {
 public:
-  Visible(const PagedAttentionArgs& args, std::size_t n)
-      : args_(args),
-        pages_(args.page_slots + static_cast<std::size_t>(args.sequences[n]) * args.page_pitch),
-        end_(static_cast<std::size_t>(args.positions[n]) + 1) {
-    const auto window = static_cast<std::size_t>(args.window);
-    first_ = window == 0 || end_ <= window ? 0 : end_ - window;
+  Tile(const PagedAttentionArgs& args, std::size_t first_query)
+      : first(first_query),
+        args_(args),
+        pages_(args.page_slots +
+               static_cast<std::size_t>(args.sequences[first]) * args.page_pitch) {
+    const auto follows = [&](std::size_t n) {
+      return n < args.num_queries && args.sequences[n] == args.sequences[first] &&
+             args.positions[n] == args.positions[n - 1] + 1;
+    };
+    while (count < kTileQueries && follows(first + count))
+      ++count;
   }
 
-  std::size_t size() const { return end_ - first_; }
+  /// Keys begin(q) .. end(q) - 1 are those that query first + q sees.
+  std::size_t end(std::size_t q) const {
+    return static_cast<std::size_t>(args_.positions[first + q]) + 1;
+  }
+  std::size_t begin(std::size_t q) const {
+    const auto window = static_cast<std::size_t>(args_.window);
+    return window == 0 || end(q) <= window ? 0 : end(q) - window;
+  }
 
-  /// Calls visit(key number from 0, slot) in the order of the keys.
+  /// Calls visit(key, slot) for all keys of the tile in their order.
   template <class Visit>
   void for_each(Visit visit) const {
-    std::size_t j = 0;
-    for (std::size_t t = first_; t < end_;) {
+    const std::size_t last = end(count - 1);
+    for (std::size_t t = begin(0); t < last;) {
       const std::size_t inside = t % args_.page_tokens;
       auto slot = static_cast<std::size_t>(pages_[t / args_.page_tokens]) + inside;
-      const std::size_t stop = std::min(end_, t - inside + args_.page_tokens);
+      const std::size_t stop = std::min(last, t - inside + args_.page_tokens);
       for (; t < stop; ++t)
-        visit(j++, slot++);
+        visit(t, slot++);
     }
   }
+
+  /// Calls visit(q) for the queries that see the key.
+  template <class Visit>
+  void for_each_query(std::size_t key, Visit visit) const {
+    for (std::size_t q = 0; q < count; ++q)
+      if (key >= begin(q) && key < end(q)) visit(q);
+  }
+
+  std::size_t first;
+  std::size_t count = 1;
 
 private:
   const PagedAttentionArgs& args_;
   const std::int64_t* pages_;
-  std::size_t first_;
-  std::size_t end_;
 };
 
 /// Padded copies, so that no vector is partial.
 class Buffers {
 public:
-  explicit Buffers(const PagedAttentionArgs& args, std::size_t longest)
+  Buffers(const PagedAttentionArgs& args, std::size_t queries_at_once, std::size_t longest)
       : lanes(hn::Lanes(Floats())),
+        heads(args.heads),
         shared(args.heads / args.kv_heads),
         columns(round_up(args.head_dim, lanes)),
         score_pitch(round_up(longest, lanes)),
+        lines_(queries_at_once * heads),
         memory_(hwy::AllocateAligned<float>(total())) {
     std::fill_n(memory_.get(), total(), 0.0F);
-    queries = memory_.get();
-    sums = queries + shared * columns;
-    scores = sums + shared * columns;
-    line = scores + shared * score_pitch;
+    queries_ = memory_.get();
+    sums_ = queries_ + lines_ * columns;
+    scores_ = sums_ + lines_ * columns;
+    line = scores_ + lines_ * score_pitch;
     totals = line + columns;
   }
 
+  float* query(std::size_t q, std::size_t h) const { return queries_ + (q * heads + h) * columns; }
+  float* sum(std::size_t q, std::size_t h) const { return sums_ + (q * heads + h) * columns; }
+  float* scores(std::size_t q, std::size_t h) const {
+    return scores_ + (q * heads + h) * score_pitch;
+  }
+
   const std::size_t lanes;
+  const std::size_t heads;
   const std::size_t shared;  // query heads per key head
   const std::size_t columns;
   const std::size_t score_pitch;
-  float* queries;  // [shared, columns]
-  float* sums;     // [shared, columns]
-  float* scores;   // [shared, score_pitch]
-  float* line;     // [columns] one key or value
-  float* totals;   // [shared] sums of the exponentials
+  float* line;    // [columns] one key or value
+  float* totals;  // [queries, H] sums of the exponentials
 
 private:
-  std::size_t total() const { return shared * (2 * columns + score_pitch) + columns + shared; }
+  std::size_t total() const { return lines_ * (2 * columns + score_pitch + 1) + columns; }
 
+  std::size_t lines_;
   hwy::AlignedFreeUniquePtr<float[]> memory_;
+  float* queries_;  // [queries, H, columns]
+  float* sums_;     // [queries, H, columns]
+  float* scores_;   // [queries, H, score_pitch]
 };
 
 /// The line itself where it fills its vectors, else the padded copy.
@@ -101,18 +133,23 @@ const float* padded(const Buffers& b, const float* from, std::size_t head_dim) {
   return b.line;
 }
 
-void score_keys(const PagedAttentionArgs& args, const Buffers& b, const Visible& visible,
-                std::size_t group) {
+float dot(const float* a, const float* b, std::size_t columns) {
   const Floats d;
-  visible.for_each([&](std::size_t j, std::size_t slot) {
-    const std::size_t at = (slot * args.kv_heads + group) * args.head_dim;
-    const float* key = padded(b, args.keys + at, args.head_dim);
-    for (std::size_t h = 0; h < b.shared; ++h) {
-      const float* query = b.queries + h * b.columns;
-      Vector sum = hn::Zero(d);
-      for (std::size_t c = 0; c < b.columns; c += b.lanes)
-        sum = hn::MulAdd(hn::Load(d, query + c), hn::LoadU(d, key + c), sum);
-      b.scores[h * b.score_pitch + j] = hn::GetLane(hn::SumOfLanes(d, sum)) * args.scale;
+  Vector sum = hn::Zero(d);
+  for (std::size_t c = 0; c < columns; c += hn::Lanes(d))
+    sum = hn::MulAdd(hn::Load(d, a + c), hn::LoadU(d, b + c), sum);
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+void score_keys(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
+  tile.for_each([&](std::size_t key, std::size_t slot) {
+    for (std::size_t group = 0; group < args.kv_heads; ++group) {
+      const std::size_t at = (slot * args.kv_heads + group) * args.head_dim;
+      const float* line = padded(b, args.keys + at, args.head_dim);
+      tile.for_each_query(key, [&](std::size_t q) {
+        for (std::size_t h = group * b.shared; h < (group + 1) * b.shared; ++h)
+          b.scores(q, h)[key - tile.begin(q)] = dot(b.query(q, h), line, b.columns) * args.scale;
+      });
     }
   });
 }
@@ -137,34 +174,48 @@ float softmax(const Buffers& b, std::size_t count, float* scores) {
   return hn::GetLane(hn::SumOfLanes(d, sums));
 }
 
-void add_values(const PagedAttentionArgs& args, const Buffers& b, const Visible& visible,
-                std::size_t group) {
+void add_scaled(const float* line, float weight, float* sum, std::size_t columns) {
   const Floats d;
-  std::fill_n(b.sums, b.shared * b.columns, 0.0F);
-  visible.for_each([&](std::size_t j, std::size_t slot) {
-    const std::size_t at = (slot * args.kv_heads + group) * args.head_dim;
-    const float* value = padded(b, args.values + at, args.head_dim);
-    for (std::size_t h = 0; h < b.shared; ++h) {
-      const Vector weight = hn::Set(d, b.scores[h * b.score_pitch + j]);
-      float* sum = b.sums + h * b.columns;
-      for (std::size_t c = 0; c < b.columns; c += b.lanes)
-        hn::Store(hn::MulAdd(weight, hn::LoadU(d, value + c), hn::Load(d, sum + c)), d, sum + c);
+  const Vector factor = hn::Set(d, weight);
+  for (std::size_t c = 0; c < columns; c += hn::Lanes(d))
+    hn::Store(hn::MulAdd(factor, hn::LoadU(d, line + c), hn::Load(d, sum + c)), d, sum + c);
+}
+
+void add_values(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
+  std::fill_n(b.sum(0, 0), tile.count * b.heads * b.columns, 0.0F);
+  tile.for_each([&](std::size_t key, std::size_t slot) {
+    for (std::size_t group = 0; group < args.kv_heads; ++group) {
+      const std::size_t at = (slot * args.kv_heads + group) * args.head_dim;
+      const float* line = padded(b, args.values + at, args.head_dim);
+      tile.for_each_query(key, [&](std::size_t q) {
+        for (std::size_t h = group * b.shared; h < (group + 1) * b.shared; ++h)
+          add_scaled(line, b.scores(q, h)[key - tile.begin(q)], b.sum(q, h), b.columns);
+      });
     }
   });
 }
 
-void attend(const PagedAttentionArgs& args, const Buffers& b, std::size_t n, std::size_t group) {
-  const Visible visible(args, n);
-  const std::size_t first = (n * args.heads + group * b.shared) * args.head_dim;
-  for (std::size_t h = 0; h < b.shared; ++h)
-    std::copy_n(args.queries + first + h * args.head_dim, args.head_dim, b.queries + h * b.columns);
-  score_keys(args, b, visible, group);
-  for (std::size_t h = 0; h < b.shared; ++h)
-    b.totals[h] = softmax(b, visible.size(), b.scores + h * b.score_pitch);
-  add_values(args, b, visible, group);
-  for (std::size_t h = 0; h < b.shared; ++h)
+/// Calls visit(q, h, place of the head in queries and out).
+template <class Visit>
+void for_each_head(const PagedAttentionArgs& args, const Tile& tile, Visit visit) {
+  for (std::size_t q = 0; q < tile.count; ++q)
+    for (std::size_t h = 0; h < args.heads; ++h)
+      visit(q, h, ((tile.first + q) * args.heads + h) * args.head_dim);
+}
+
+void attend(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
+  for_each_head(args, tile, [&](std::size_t q, std::size_t h, std::size_t at) {
+    std::copy_n(args.queries + at, args.head_dim, b.query(q, h));
+  });
+  score_keys(args, b, tile);
+  for_each_head(args, tile, [&](std::size_t q, std::size_t h, std::size_t) {
+    b.totals[q * b.heads + h] = softmax(b, tile.end(q) - tile.begin(q), b.scores(q, h));
+  });
+  add_values(args, b, tile);
+  for_each_head(args, tile, [&](std::size_t q, std::size_t h, std::size_t at) {
     for (std::size_t c = 0; c < args.head_dim; ++c)
-      args.out[first + h * args.head_dim + c] = b.sums[h * b.columns + c] / b.totals[h];
+      args.out[at + c] = b.sum(q, h)[c] / b.totals[q * b.heads + h];
+  });
 }
 
 }  // namespace
@@ -174,10 +225,13 @@ void attend_queries(const PagedAttentionArgs& args) {
   for (std::size_t n = 0; n < args.num_queries; ++n)
     longest = std::max(longest, args.positions[n] + 1);
   if (args.window > 0) longest = std::min(longest, args.window);
-  const Buffers buffers(args, static_cast<std::size_t>(longest));
-  for (std::size_t n = 0; n < args.num_queries; ++n)
-    for (std::size_t group = 0; group < args.kv_heads; ++group)
-      attend(args, buffers, n, group);
+  const std::size_t queries = std::min(kTileQueries, args.num_queries);
+  const Buffers buffers(args, queries, static_cast<std::size_t>(longest));
+  for (std::size_t n = 0; n < args.num_queries;) {
+    const Tile tile(args, n);
+    attend(args, buffers, tile);
+    n += tile.count;
+  }
 }
 
 }  // namespace mgpu::kernels::cpu::HWY_NAMESPACE

@@ -54,6 +54,7 @@ set_up() {
   extend_path
   install_packages "$build_needs"
   install_torch
+  install_jinja
 }
 
 # set_up_tests yes|no: set_up, the tools of the tests, and their Python packages in .deps/venv;
@@ -63,6 +64,7 @@ set_up_tests() {
   extend_path
   install_packages "$build_needs$test_needs"
   install_torch
+  install_jinja
   install_venv "$oracle"
   export PATH=$deps/venv/bin:$PATH MGPU_TEST_PYTHON=$deps/venv/bin/python
 }
@@ -152,6 +154,8 @@ list_missing() {
 
 # shellcheck source=launch/torch.sh
 source "$top/launch/torch.sh"
+# shellcheck source=launch/jinja.sh
+source "$top/launch/jinja.sh"
 
 # install_venv yes|no: the Python packages that tests compare with and read files back by.
 # PyTorch is the wheel in .deps/python where that is whole (with a toolkit), else a download of
@@ -188,7 +192,8 @@ configure() {
   fi
   decisive=$(printf '%s\n' "${arguments[@]}" "$CMAKE_PREFIX_PATH" "${CXX:-}" \
                            "$(command -v nvcc cmake g++)" "$(cksum <"$top/CMakePresets.json")" \
-                           "$(cat "$deps/venv/launch.stamp" 2>/dev/null)")
+                           "$(cat "$deps/venv/launch.stamp" 2>/dev/null)" \
+                           "$(cat "$deps/llama.cpp/version" 2>/dev/null)")
   [[ ! -e $top/build/build.ninja || $(cat "$stamp" 2>/dev/null) != "$decisive" ]] || return 0
   (cd "$top" && cmake "${arguments[@]}") || fail 70 "cmake could not configure the build"
   printf '%s\n' "$decisive" >"$stamp"

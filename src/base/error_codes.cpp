@@ -145,6 +145,17 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E543", "text without tokens",
      "A text is not UTF-8, or the tokenizer cannot deal with it, and nothing is replaced silently.",
      "Repair the text; the message says where it goes wrong."},
+    {"E544", "chat template that is not understood",
+     "The Jinja of the model's chat template has a mistake, or uses a statement that this program "
+     "does not have.",
+     "Give prompts without a template, or a corrected chat_template.jinja in the model's folder."},
+    {"E545", "conversation that the chat template refuses",
+     "The template itself raises an error (roles that do not alternate, for example), or does "
+     "something with the conversation that would not give Python's text; it is named.",
+     "Change the conversation as the message says, or give a prompt without a template."},
+    {"E546", "chat templates are not in this build",
+     "The Jinja of llama.cpp was not found when the program was built.",
+     "Start launch/run.sh where PyPI can be reached; or give prompts without a template."},
     {"E601", "file cannot be created", "The output folder is missing, read-only, or not yours.",
      "Choose another one: --output DIR"},
     {"E602", "write failed",

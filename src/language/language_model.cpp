@@ -93,7 +93,7 @@ at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::T
 
 at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Tensor& x) {
   const at::Tensor up = project(x, weights.up);
-  const bool has_gate = weights.gate.weight.defined();
+  const bool has_gate = weights.gate.is_defined();
   const at::Tensor inner = has_gate
                                ? gated_activation(config.activation, project(x, weights.gate), up)
                                : gated_activation(config.activation, up, {});
@@ -130,7 +130,15 @@ at::Tensor run_model(const LmConfig& config, const LmWeights& weights,
 }  // namespace
 
 LanguageModel::LanguageModel(LmConfig config, LmWeights weights)
-    : config_(std::move(config)), weights_(std::move(weights)) {}
+    : config_(std::move(config)), weights_(std::move(weights)) {
+  const auto pack = [](Linear& linear) { linear = packed(std::move(linear)); };
+  for (LayerWeights& layer : weights_.layers) {
+    for (Linear* linear :
+         {&layer.q, &layer.k, &layer.v, &layer.out, &layer.gate, &layer.up, &layer.down})
+      pack(*linear);
+  }
+  pack(weights_.head);
+}
 
 LanguageModel LanguageModel::open(const fs::path& folder, const LoadOptions& options) {
   LmConfig config = read_lm_config(folder);

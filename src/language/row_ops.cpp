@@ -1,8 +1,12 @@
 #include "row_ops.hpp"
 
+#include <vector>
+
 #include <ATen/ATen.h>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/kernels/gated_activation.hpp>
+#include <mgpu/kernels/packed_product.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
 #include <mgpu/model/device_stream.hpp>
 
@@ -21,31 +25,40 @@ kernels::ActivationKind kernel_kind(Activation kind) {
   return kernels::ActivationKind::gelu_tanh;
 }
 
-/// The last block of x with zeros behind it, [kRowBlock, in].
-at::Tensor filled_up(const at::Tensor& rest) {
-  at::Tensor block = at::zeros({kRowBlock, rest.size(1)}, rest.options());
-  block.narrow(0, 0, rest.size(0)).copy_(rest);
-  return block;
+}  // namespace
+
+Linear packed(Linear linear) {
+  if (!linear.weight.defined() || !linear.weight.is_cpu()) return linear;
+  const at::Tensor& weight = linear.weight;
+  const auto outputs = static_cast<std::size_t>(weight.size(0));
+  const std::vector<std::int64_t> shape{static_cast<std::int64_t>(kernels::panels_of(outputs)),
+                                        weight.size(1),
+                                        static_cast<std::int64_t>(kernels::kPanelWidth)};
+  const at::Tensor panels = at::empty(shape, weight.options());
+  kernels::cpu::pack_panels({weight.const_data_ptr<float>(), panels.mutable_data_ptr<float>(),
+                             outputs, static_cast<std::size_t>(weight.size(1)),
+                             static_cast<std::size_t>(weight.stride(0)),
+                             static_cast<std::size_t>(weight.stride(1))});
+  return {{}, linear.bias, panels, weight.size(0)};
 }
 
-}  // namespace
+Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count) {
+  if (!linear.panels.defined()) return {linear.weight.narrow(0, first, count), {}, {}};
+  const auto width = static_cast<std::int64_t>(kernels::kPanelWidth);
+  const std::int64_t panels = (count + width - 1) / width;
+  return {{}, {}, linear.panels.narrow(0, first / width, panels), count};
+}
 
 at::Tensor project(const at::Tensor& x, const Linear& linear) {
   if (!x.is_cpu()) return at::linear(x, linear.weight, linear.bias);
-  const std::int64_t rows = x.size(0);
-  const std::int64_t whole = rows / kRowBlock * kRowBlock;
-  const at::Tensor weight = linear.weight.t();  // [in, out]
+  if (!linear.panels.defined()) throw ShapeError("project: weights that are not packed");
+  if (x.size(1) != linear.panels.size(1)) throw ShapeError("project: rows of another width");
   const at::Tensor input = x.contiguous();
-  at::Tensor out = at::empty({rows, weight.size(1)}, x.options());
-  for (std::int64_t n = 0; n < whole; n += kRowBlock) {
-    at::Tensor block = out.narrow(0, n, kRowBlock);
-    at::mm_out(block, input.narrow(0, n, kRowBlock), weight);
-  }
-  if (whole < rows) {
-    const at::Tensor block = at::mm(filled_up(input.narrow(0, whole, rows - whole)), weight);
-    out.narrow(0, whole, rows - whole).copy_(block.narrow(0, 0, rows - whole));
-  }
-  // Added afterwards: where a BLAS adds it in its sum is the BLAS's affair.
+  at::Tensor out = at::empty({x.size(0), linear.outputs}, x.options());
+  kernels::cpu::packed_product(
+      {input.const_data_ptr<float>(), linear.panels.const_data_ptr<float>(),
+       out.mutable_data_ptr<float>(), static_cast<std::size_t>(x.size(0)),
+       static_cast<std::size_t>(x.size(1)), static_cast<std::size_t>(linear.outputs)});
   return linear.bias.defined() ? out.add_(linear.bias) : out;
 }
 

@@ -9,11 +9,14 @@
 // a row depend on that row only: not on N, on its place, or on the other rows.
 namespace mgpu::language {
 
-/// Tokens that a matrix product on the CPU sees at once. A BLAS may sum in another order for
-/// another number of rows, so it always gets this many; missing ones are zeros.
-inline constexpr std::int64_t kRowBlock = 16;
+/// The weights in panels in place of the matrix, on the CPU; elsewhere as it is.
+Linear packed(Linear linear);
 
-/// x W^T + b, [N, out].
+/// Outputs first .. first + count - 1 of a linear without a bias; `first` begins a panel.
+Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count);
+
+/// x W^T + b, [N, out]. Errors: ShapeError when x has another width; on the CPU also when the
+/// linear is not packed.
 at::Tensor project(const at::Tensor& x, const Linear& linear);
 
 /// The norm of each row, [N, D].

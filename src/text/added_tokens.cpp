@@ -30,38 +30,40 @@ bool word_behind(std::string_view text, std::size_t offset) {
 
 }  // namespace
 
-AddedTokens::AddedTokens(const JsonNode& root, const Vocabulary& vocabulary,
-                         const Normalizer* normalizer) {
-  const auto list = root.find("added_tokens");
-  if (!list) return;
-  for (const JsonNode& node : list->items()) {
-    try {
-      add(read_token(node), vocabulary, normalizer);
-    } catch (const std::invalid_argument& error) {
-      node.refuse(error.what());
-    }
+std::vector<AddedToken> read_added_tokens(const JsonNode& root) {
+  std::vector<AddedToken> tokens;
+  if (const auto list = root.find("added_tokens")) {
+    for (const JsonNode& node : list->items())
+      tokens.push_back(read_token(node));
   }
+  return tokens;
 }
 
-TokenId AddedTokens::new_id(const Vocabulary& vocabulary) const {
-  return std::max(static_cast<TokenId>(vocabulary.size()), end_id());
+AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,
+                         const Normalizer* normalizer) {
+  for (const AddedToken& token : tokens)
+    add(token, vocabulary);
+  make_searchable(normalizer);
 }
 
-void AddedTokens::add(const AddedToken& token, const Vocabulary& vocabulary,
-                      const Normalizer* normalizer) {
+void AddedTokens::add(const AddedToken& token, const Vocabulary& vocabulary) {
   if (token.content.empty()) return;
   TokenId id = find(token.content);
-  if (id != kNoToken && by_id_.at(id).token == token) return;
   if (id == kNoToken) id = vocabulary.find(token.content);
-  if (id == kNoToken) id = new_id(vocabulary);
-  Entry entry{token, token.content};
-  if (token.normalized && normalizer != nullptr) normalizer->apply(entry.text);
-  if (!(token.normalized ? normalized_ : plain_).add(entry.text, id)) {
-    throw std::invalid_argument("two tokens are looked for as `" + printable(entry.text) + "`");
-  }
+  if (id == kNoToken) id = std::max(static_cast<TokenId>(vocabulary.size()), end_id());
   by_content_[token.content] = id;
   if (token.special) special_contents_.insert(token.content);
-  by_id_.insert_or_assign(id, std::move(entry));
+  by_id_.insert_or_assign(id, Entry{token, token.content});
+}
+
+void AddedTokens::make_searchable(const Normalizer* normalizer) {
+  for (auto& [id, entry] : by_id_) {
+    const bool normalized = entry.token.normalized;
+    if (normalized && normalizer != nullptr) normalizer->apply(entry.text);
+    if (!(normalized ? normalized_ : plain_).add(entry.text, id)) {
+      throw std::invalid_argument("two tokens are looked for as `" + printable(entry.text) + "`");
+    }
+  }
 }
 
 TokenId AddedTokens::find(std::string_view content) const {

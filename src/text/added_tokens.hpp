@@ -27,6 +27,9 @@ struct AddedToken {
   bool operator==(const AddedToken&) const = default;
 };
 
+/// The list `added_tokens` of a tokenizer.json. Errors: E541
+std::vector<AddedToken> read_added_tokens(const JsonNode& root);
+
 /// Finds the longest of many texts at a place.
 class TextFinder {
 public:
@@ -62,11 +65,10 @@ public:
   };
 
   /// A content that the vocabulary has keeps its id; the others follow the vocabulary's size.
-  /// Errors: E541
-  AddedTokens(const JsonNode& root, const Vocabulary& vocabulary, const Normalizer* normalizer);
-
-  /// Adds one more. Errors: Failure E541 when two have the same text
-  void add(const AddedToken& token, const Vocabulary& vocabulary, const Normalizer* normalizer);
+  /// One that comes again keeps its id and gets the new flags.
+  /// Errors: std::invalid_argument when two different ones are looked for as the same text
+  AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,
+              const Normalizer* normalizer);
 
   /// Appends parts that cover the text, in which tokens with this `normalized` are looked for.
   void cut(std::string_view text, bool normalized, std::vector<Part>& parts) const;
@@ -88,7 +90,8 @@ private:
 
   std::optional<Part> place(std::string_view text, const TextFinder::Found& found,
                             std::size_t covered) const;
-  TokenId new_id(const Vocabulary& vocabulary) const;
+  void add(const AddedToken& token, const Vocabulary& vocabulary);
+  void make_searchable(const Normalizer* normalizer);
 
   std::map<TokenId, Entry> by_id_;
   std::map<std::string, TokenId, std::less<>> by_content_;

@@ -18,9 +18,12 @@ std::string_view text_or_empty(const JsonNode& node, std::string_view key) {
   return member ? member->text() : std::string_view();
 }
 
-void refuse_options(const JsonNode& node) {
+void refuse_other_models(const JsonNode& node) {
   if (const auto type = node.find("type"); type && type->text() != "BPE")
     type->unknown_choice("model", "BPE");
+}
+
+void refuse_options(const JsonNode& node) {
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
     if (!text_or_empty(node, key).empty()) node.at(key).not_supported(key);
   if (const auto dropout = node.find("dropout")) {
@@ -70,14 +73,14 @@ TokenPair read_pair(simdjson::dom::element item) {
 
 }  // namespace
 
-BpeModel::BpeModel(const JsonNode& node)
-    : vocabulary_((refuse_options(node), node.at("vocab"))),
+BpeModel::BpeModel(const JsonNode& node, const JsonNode& options)
+    : vocabulary_((refuse_other_models(node), refuse_options(options), node.at("vocab"))),
       merges_(length_of(node.at("merges"))),
-      byte_fallback_(node.flag("byte_fallback", false)),
-      fuse_unknown_(node.flag("fuse_unk", false)),
-      ignore_merges_(node.flag("ignore_merges", false)) {
+      byte_fallback_(options.flag("byte_fallback", false)),
+      fuse_unknown_(options.flag("fuse_unk", false)),
+      ignore_merges_(options.flag("ignore_merges", false)) {
   read_merges(node.at("merges"));
-  if (const auto unknown = node.find("unk_token")) {
+  if (const auto unknown = options.find("unk_token")) {
     unknown_ = vocabulary_.find(unknown->text());
     unknown_missing_ = unknown_ == kNoToken;
   }

@@ -35,8 +35,9 @@ public:
     std::vector<Candidate> candidates;  // a heap
   };
 
+  /// Vocabulary and merges are those of `node`, all else that of `options`.
   /// Errors: E541, E542
-  explicit BpeModel(const JsonNode& node);
+  BpeModel(const JsonNode& node, const JsonNode& options);
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
 

@@ -39,7 +39,17 @@ std::optional<JsonNode> JsonNode::find(std::string_view key) const {
   if (value_.get(members) != simdjson::SUCCESS) refuse("an object is needed");
   simdjson::dom::element member;
   if (members.at_key(key).get(member) != simdjson::SUCCESS || member.is_null()) return {};
-  return JsonNode(*file_, member, (place_.empty() ? "" : place_ + ".") + std::string(key));
+  return JsonNode(*file_, member, place_of(key));
+}
+
+bool JsonNode::has(std::string_view key) const {
+  simdjson::dom::object members;
+  if (value_.get(members) != simdjson::SUCCESS) refuse("an object is needed");
+  return members.at_key(key).error() == simdjson::SUCCESS;
+}
+
+std::string JsonNode::place_of(std::string_view key) const {
+  return (place_.empty() ? "" : place_ + ".") + std::string(key);
 }
 
 JsonNode JsonNode::at(std::string_view key) const {
@@ -55,6 +65,15 @@ std::vector<JsonNode> JsonNode::items() const {
   for (const simdjson::dom::element item : list)
     nodes.emplace_back(*file_, item, place_ + "[" + std::to_string(nodes.size()) + "]");
   return nodes;
+}
+
+std::vector<std::pair<std::string_view, JsonNode>> JsonNode::members() const {
+  simdjson::dom::object object;
+  if (value_.get(object) != simdjson::SUCCESS) refuse("an object is needed");
+  std::vector<std::pair<std::string_view, JsonNode>> members;
+  for (const auto [key, value] : object)
+    if (!value.is_null()) members.emplace_back(key, JsonNode(*file_, value, place_of(key)));
+  return members;
 }
 
 std::string_view JsonNode::text() const {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <simdjson.h>
@@ -24,9 +25,13 @@ public:
 
   /// The member `key`; nothing when it is absent or null.
   std::optional<JsonNode> find(std::string_view key) const;
+  /// Also true for a member that is null.
+  bool has(std::string_view key) const;
   /// The member `key`, which has to be there.
   JsonNode at(std::string_view key) const;
   std::vector<JsonNode> items() const;
+  /// The members of an object that are not null, with their keys, in the order of the file.
+  std::vector<std::pair<std::string_view, JsonNode>> members() const;
 
   std::string_view text() const;
   bool flag() const;
@@ -35,6 +40,7 @@ public:
 
   bool is_text() const { return value_.is_string(); }
   bool is_list() const { return value_.is_array(); }
+  bool is_object() const { return value_.is_object(); }
   simdjson::dom::element value() const { return value_; }
   const std::string& place() const { return place_; }
   const fs::path& file() const { return *file_; }
@@ -47,6 +53,8 @@ public:
   [[noreturn]] void unknown_choice(std::string_view kind, std::string_view known) const;
 
 private:
+  std::string place_of(std::string_view key) const;
+
   const fs::path* file_;
   simdjson::dom::element value_;
   std::string place_;

@@ -21,6 +21,17 @@ TokenFrame read_frame(const JsonNode& root) {
   return node ? read_post_processor(*node) : TokenFrame{};
 }
 
+AddedTokens make_added(const JsonNode& root, const std::vector<AddedToken>& tokens,
+                       const Vocabulary& vocabulary, const Normalizer* normalizer) {
+  try {
+    return {tokens, vocabulary, normalizer};
+  } catch (const std::invalid_argument& error) {
+    root.find("added_tokens").value_or(root).refuse(error.what());
+  }
+}
+
+}  // namespace
+
 void check_utf8(std::string_view text) {
   if (simdjson::validate_utf8(text.data(), text.size())) return;
   throw Failure({"E543",
@@ -30,15 +41,17 @@ void check_utf8(std::string_view text) {
                  ""});
 }
 
-}  // namespace
-
 TokenizerParts::TokenizerParts(const JsonNode& root)
-    : normalizer(make_optional(root, "normalizer", make_normalizer)),
-      pre_tokenizer(make_optional(root, "pre_tokenizer", make_pre_tokenizer)),
-      model(root.at("model")),
-      added(root, model.vocabulary(), normalizer.get()),
+    : TokenizerParts(root, root, read_added_tokens(root)) {}
+
+TokenizerParts::TokenizerParts(const JsonNode& root, const JsonNode& parts,
+                               const std::vector<AddedToken>& added_tokens)
+    : normalizer(make_optional(parts, "normalizer", make_normalizer)),
+      pre_tokenizer(make_optional(parts, "pre_tokenizer", make_pre_tokenizer)),
+      model(root.at("model"), parts.at("model")),
+      added(make_added(root, added_tokens, model.vocabulary(), normalizer.get())),
       frame(read_frame(root)),
-      decoder(root.find("decoder")) {}
+      decoder(parts.find("decoder")) {}
 
 void TokenizerParts::encode(std::string_view text, EncodeScratch& work,
                             std::vector<TokenId>& ids) const {

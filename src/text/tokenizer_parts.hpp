@@ -47,6 +47,10 @@ private:
 struct TokenizerParts {
   explicit TokenizerParts(const JsonNode& root);
 
+  /// `root` has the vocabulary, the merges and the post-processor, `parts` the others.
+  TokenizerParts(const JsonNode& root, const JsonNode& parts,
+                 const std::vector<AddedToken>& added_tokens);
+
   void encode(std::string_view text, EncodeScratch& scratch, std::vector<TokenId>& ids) const;
   /// The text that the decoder gets for an id; false for no such id.
   bool decoded_text(TokenId id, std::string_view& text) const;
@@ -58,6 +62,16 @@ struct TokenizerParts {
   TokenFrame frame;
   Decoder decoder;
   ScratchStore scratch;
+};
+
+/// Errors: Failure E543 when a text is not UTF-8, with the offset
+void check_utf8(std::string_view text);
+
+/// Makes a tokenizer of parts from elsewhere than one file.
+struct TokenizerAccess {
+  static Tokenizer make(std::shared_ptr<const TokenizerParts> parts) {
+    return Tokenizer(std::move(parts));
+  }
 };
 
 }  // namespace mgpu::text

@@ -42,6 +42,49 @@ TEST(RmsNormCpuTest, IsTheReference) {
   }
 }
 
+std::vector<float> packed_product(const std::vector<float>& x, const std::vector<float>& weight,
+                                  std::size_t inputs, bool is_transposed = false) {
+  const std::size_t outputs = weight.size() / inputs;
+  const std::size_t rows = x.size() / inputs;
+  std::vector<float> panels(panels_of(outputs) * inputs * kPanelWidth);
+  cpu::pack_panels({weight.data(), panels.data(), outputs, inputs, is_transposed ? 1 : inputs,
+                    is_transposed ? outputs : 1});
+  std::vector<float> out(rows * outputs, 99.0F);
+  cpu::packed_product({x.data(), panels.data(), out.data(), rows, inputs, outputs});
+  return out;
+}
+
+// (1 2) times (3 4; 5 6; 7 8) as rows of weights.
+TEST(PackedProductTest, ByHand) {
+  const std::vector<float> expected{11.0F, 17.0F, 23.0F};
+
+  EXPECT_EQ(packed_product({1, 2}, {3, 4, 5, 6, 7, 8}, 2), expected);
+  EXPECT_EQ(packed_product({1, 2}, {3, 5, 7, 4, 6, 8}, 2, true), expected);
+  EXPECT_TRUE(packed_product({}, {3, 4}, 2).empty());
+}
+
+TEST(PackedProductTest, IsTheReferenceAndARowsBitsAreItsOwn) {
+  for (const std::size_t inputs : {1U, 31U, 256U, 257U, 600U}) {
+    for (const std::size_t outputs : {1U, 47U, 48U, 49U, 130U}) {
+      const std::vector<float> weight = normals(inputs * outputs, 2);
+      const std::vector<float> x = normals(29 * inputs, 1);
+      const std::vector<float> out = packed_product(x, weight, inputs);
+      const std::vector<double> expected = reference::product(x, weight, inputs);
+
+      // A chain of roundings of sums whose terms have size 1: about sqrt(I) * sqrt(I) * 2^-24.
+      const double tolerance = 2e-7 * static_cast<double>(inputs) + 1e-6;
+      for (std::size_t i = 0; i < out.size(); ++i)
+        ASSERT_NEAR(out[i], expected[i], tolerance) << inputs << " " << outputs;
+      for (const std::size_t rows : {1U, 2U, 3U, 4U, 7U, 8U, 9U, 12U, 13U, 16U}) {
+        const std::vector<float> few(x.begin(),
+                                     x.begin() + static_cast<std::ptrdiff_t>(rows * inputs));
+        const std::vector<float> same = packed_product(few, weight, inputs);
+        ASSERT_TRUE(std::equal(same.begin(), same.end(), out.begin())) << rows;
+      }
+    }
+  }
+}
+
 // silu(0) = 0, silu(1) = 1 / (1 + 1/e); gelu(1) = Phi(1) = 0.8413447.
 TEST(GatedActivationReferenceTest, ByHand) {
   EXPECT_DOUBLE_EQ(reference::activation(0.0, ActivationKind::silu), 0.0);

@@ -8,6 +8,7 @@
 
 #include <mgpu/kernels/fold_logits.hpp>
 #include <mgpu/kernels/gated_activation.hpp>
+#include <mgpu/kernels/packed_product.hpp>
 #include <mgpu/kernels/paged_attention.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
 
@@ -25,6 +26,21 @@ inline void rms_norm(const RmsNormArgs& args) {
     for (std::size_t i = 0; i < args.width; ++i)
       args.out[n * args.width + i] = static_cast<float>(x[i] / root * args.weight[i]);
   }
+}
+
+/// x W^T with the weights as they are, [O, I].
+inline std::vector<double> product(const std::vector<float>& x, const std::vector<float>& weight,
+                                   std::size_t inputs) {
+  std::vector<double> out;
+  for (std::size_t n = 0; n < x.size() / inputs; ++n) {
+    for (std::size_t o = 0; o < weight.size() / inputs; ++o) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i < inputs; ++i)
+        sum += static_cast<double>(x[n * inputs + i]) * weight[o * inputs + i];
+      out.push_back(sum);
+    }
+  }
+  return out;
 }
 
 inline double activation(double x, ActivationKind kind) {

@@ -58,6 +58,7 @@ const std::map<std::string, Names> kOwners = {
     {"simdjson", {"store", "text"}},
     {"torch/", {"model", "app"}},
     {"unicode/", {"text"}},
+    {"jinja/", {"text"}},
     {"yaml-cpp/", {"base"}},
 };
 

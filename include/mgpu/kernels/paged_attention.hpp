@@ -33,11 +33,11 @@ struct PagedAttentionArgs {
 };
 
 /// out = softmax(scale * Q K^T, over the visible keys up to the query) V. At most the scores of
-/// one query exist at a time. On one machine the bits of a query depend on its own sequence up to
+/// 8 queries exist at a time. On one machine the bits of a query depend on its own sequence up to
 /// itself: not on other queries, on the pages, or on what was computed in which call.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates one row of
-///         scores per query head of a key head.
+///         scores per query head, for 8 queries.
 /// Errors: ShapeError when C is too large or G does not divide H; cuda also LibraryError, and
 ///         NotBuiltError in a build without CUDA. cuda returns before the work is done.
 /// Source: Kwon et al., SOSP 2023 (pages); Milakov and Gimelshein, arXiv 1805.02867 (running

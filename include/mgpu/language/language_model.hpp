@@ -30,6 +30,8 @@ struct TokenRun {
 class LanguageModel {
 public:
   /// Shapes: weights as weight_specs(config) says, float32, all on one device
+  /// Memory: on the CPU matrices are packed one after the other, and those that were given are let
+  ///         go; what happens to them afterwards is not seen here.
   LanguageModel(LmConfig config, LmWeights weights);
 
   /// Config and weights of a folder, on the CPU. Errors: as read_lm_config, WeightFiles and
@@ -72,7 +74,7 @@ struct HeadResult {
 ///
 /// Shapes: hidden [N, D]; targets [N] int64 in [0, V) or undefined; best: K, at most
 ///         min(V, kernels::kMaxBest)
-/// Memory: 256 x 4096 logits at a time.
+/// Memory: 256 x 4032 logits at a time.
 /// Errors: ShapeError when the shapes do not fit.
 HeadResult apply_head(const LanguageModel& model, const at::Tensor& hidden,
                       const at::Tensor& targets, std::int64_t best);

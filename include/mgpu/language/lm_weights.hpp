@@ -16,8 +16,12 @@ namespace mgpu::language {
 
 /// x W^T + b.
 struct Linear {
-  at::Tensor weight;  // [out, in], perhaps a view with other strides
-  at::Tensor bias;    // [out]; undefined: none
+  at::Tensor weight;         // [out, in], perhaps a view with other strides; undefined when packed
+  at::Tensor bias;           // [out]; undefined: none
+  at::Tensor panels;         // [panels, in, 48], see kernels::packed_product; undefined: not packed
+  std::int64_t outputs = 0;  // of the panels
+
+  bool is_defined() const { return weight.defined() || panels.defined(); }
 };
 
 struct Norm {
@@ -44,7 +48,7 @@ struct LmWeights {
   at::Tensor positions;  // [P, D]; undefined: rotary
   std::vector<LayerWeights> layers;
   Norm norm;
-  at::Tensor head;  // [V, D]; the embedding itself where they are tied
+  Linear head;  // [V, D] without a bias; the embedding itself where they are tied
 };
 
 /// Where the tensors of a model come from. Each is taken once, by its name in a Hugging Face

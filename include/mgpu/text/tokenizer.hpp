@@ -48,6 +48,7 @@ public:
 
 private:
   friend class StreamDecoder;
+  friend struct TokenizerAccess;
 
   explicit Tokenizer(std::shared_ptr<const TokenizerParts> parts) : parts_(std::move(parts)) {}
 

@@ -9,7 +9,7 @@ namespace {
 
 Linear take_linear(WeightSource& source, const std::string& name, std::int64_t out, std::int64_t in,
                    bool has_bias) {
-  Linear linear{source.take(name + ".weight", {out, in}), {}};
+  Linear linear{source.take(name + ".weight", {out, in}), {}, {}};
   if (has_bias) linear.bias = source.take(name + ".bias", {out});
   return linear;
 }
@@ -93,8 +93,9 @@ LmWeights bind_decoder(const LmConfig& config, WeightSource& source) {
   for (std::size_t i = 0; i < config.layers.size(); ++i)
     weights.layers.push_back(bind_layer(config, source, "model.layers." + std::to_string(i) + "."));
   weights.norm.weight = source.take("model.norm.weight", {config.width});
-  weights.head = config.tied_head ? weights.embedding
-                                  : source.take("lm_head.weight", {config.vocab, config.width});
+  weights.head.weight = config.tied_head
+                            ? weights.embedding
+                            : source.take("lm_head.weight", {config.vocab, config.width});
   return weights;
 }
 

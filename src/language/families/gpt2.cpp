@@ -29,7 +29,7 @@ void read(const ConfigFields& fields, LmConfig& config) {
 
 /// A Conv1D of GPT-2 keeps [in, out]; the view is [out, in] as everywhere else.
 Linear take_conv(WeightSource& source, const std::string& name, std::int64_t out, std::int64_t in) {
-  return {source.take(name + ".weight", {in, out}).t(), source.take(name + ".bias", {out})};
+  return {source.take(name + ".weight", {in, out}).t(), source.take(name + ".bias", {out}), {}};
 }
 
 Norm take_norm(WeightSource& source, const std::string& name, std::int64_t width) {
@@ -42,7 +42,8 @@ LayerWeights bind_layer(const LmConfig& config, WeightSource& source, const std:
   weights.attention_norm = take_norm(source, layer + "ln_1", width);
   const Linear qkv = take_conv(source, layer + "attn.c_attn", 3 * width, width);
   const auto part = [&](std::int64_t index) -> Linear {
-    return {qkv.weight.narrow(0, index * width, width), qkv.bias.narrow(0, index * width, width)};
+    return {
+        qkv.weight.narrow(0, index * width, width), qkv.bias.narrow(0, index * width, width), {}};
   };
   weights.q = part(0);
   weights.k = part(1);
@@ -62,8 +63,9 @@ LmWeights bind(const LmConfig& config, WeightSource& source) {
     weights.layers.push_back(
         bind_layer(config, source, "transformer.h." + std::to_string(i) + "."));
   weights.norm = take_norm(source, "transformer.ln_f", config.width);
-  weights.head = config.tied_head ? weights.embedding
-                                  : source.take("lm_head.weight", {config.vocab, config.width});
+  weights.head.weight = config.tied_head
+                            ? weights.embedding
+                            : source.take("lm_head.weight", {config.vocab, config.width});
   return weights;
 }
 

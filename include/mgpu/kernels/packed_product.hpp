@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+
+// Shapes in this header: N rows, I inputs, O outputs, P = panels, ceil(O / 48).
+namespace mgpu::kernels {
+
+inline constexpr std::size_t kPanelWidth = 48;  // three vectors of AVX-512, six of AVX2
+
+constexpr std::size_t panels_of(std::size_t outputs) {
+  return (outputs + kPanelWidth - 1) / kPanelWidth;
+}
+
+struct PackPanelsArgs {
+  const float* weight;  // weight of output o and input i at o * output_stride + i * input_stride
+  float* panels;        // [P, I, 48] written; missing outputs are zeros
+  std::size_t outputs;  // O
+  std::size_t inputs;   // I
+  std::size_t output_stride;
+  std::size_t input_stride;
+};
+
+struct PackedProductArgs {
+  const float* x;       // [N, I]
+  const float* panels;  // [P, I, 48]
+  float* out;           // [N, O] written
+  std::size_t rows;     // N
+  std::size_t inputs;   // I
+  std::size_t outputs;  // O
+};
+
+/// out = x W^T with the weights in panels, one thread. Each output is one chain of fused
+/// multiply-adds in the order of the inputs: its bits depend on its row and its weights only.
+/// There is no CUDA twin: the product of rows and a matrix is cuBLAS's there, with the weights as
+/// they are.
+///
+/// Memory: pointers on the host. packed_product allocates N x 48 where 48 does not divide O.
+/// Source: Goto and van de Geijn, ACM TOMS 34 (2008): panels, blocks of the inner dimension.
+namespace cpu {
+void pack_panels(const PackPanelsArgs& args);
+void packed_product(const PackedProductArgs& args);
+}  // namespace cpu
+
+}  // namespace mgpu::kernels

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <mgpu/language/language_model.hpp>
+#include <mgpu/language/sampler.hpp>
+
+namespace mgpu::language {
+
+struct GenerationConfig {
+  SamplingConfig sampling;
+  std::int64_t max_new_tokens = 256;   // 0: prompts are only scored
+  std::vector<std::int64_t> stop_ids;  // each ends its completion, and is its last token
+  std::int64_t batch_size = 16;        // sequences in the cache that grow together
+  std::int64_t prefill_tokens = 512;   // prompt tokens of a pass through the model, at most
+  std::int64_t page_tokens = 16;
+  bool scores_prompts = false;  // also with max_new_tokens: 0
+};
+
+struct Prompt {
+  std::uint64_t sample = 0;  // keys the draws of the first completion; the others follow it
+  std::span<const std::int64_t> ids;
+  std::int64_t num_samples = 1;
+};
+
+enum class FinishReason : std::uint8_t {
+  stop_id,    // one of the stop ids
+  stop_text,  // the caller's StopText
+  length,     // max_new_tokens
+  context,    // no learned position is left
+};
+
+struct Completion {
+  std::vector<std::int64_t> ids;
+  std::vector<float> log_probs;  // nats, under the model itself; as apply_head() scores them
+  FinishReason reason = FinishReason::length;
+};
+
+struct PromptResult {
+  std::vector<float> prompt_log_probs;  // of all tokens but the first; empty: not asked for
+  std::vector<Completion> completions;  // num_samples
+};
+
+/// Whether the text of these new tokens has come to its end. Sees each completion after each
+/// token that is not a stop id.
+using StopText = std::function<bool(const Prompt&, std::span<const std::int64_t> ids)>;
+
+/// Completes prompts. Sequences of different prompts grow side by side; where one ends, the next
+/// prompt begins. Prompts go in pieces through the same passes that decode. The completions of a
+/// prompt share its pages. On the CPU the result of a prompt depends on neither its neighbors nor
+/// batch_size, prefill_tokens or page_tokens.
+///
+/// Memory: a cache for batch_size sequences of the longest prompt with its completion, kept for
+///         the next call; it grows where that one needs more.
+class Generator {
+public:
+  /// The model outlives the generator. Errors: Error when a value is out of its range.
+  Generator(const LanguageModel& model, GenerationConfig config, StopText stop_text = {});
+
+  /// Results in the order of the prompts.
+  /// Errors: ShapeError for a prompt without tokens, with tokens out of the vocabulary, or longer
+  ///         than the learned positions; Failure E704 when logits are not finite.
+  std::vector<PromptResult> run(std::span<const Prompt> prompts);
+
+private:
+  PagedCache& cache_for(std::span<const Prompt> prompts);
+
+  const LanguageModel* model_;
+  GenerationConfig config_;
+  StopText stop_text_;
+  std::optional<PagedCache> cache_;
+};
+
+}  // namespace mgpu::language

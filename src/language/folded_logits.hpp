@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/language/language_model.hpp>
+
+// The head in pieces. Shapes in this header: N rows, n rows of a piece, B its tokens, K best kept.
+namespace mgpu::language {
+
+inline constexpr std::int64_t kVocabularyBlock = 4032;  // whole panels of packed weights
+
+/// Logits of rows row .. row + n - 1 and tokens first_id .. first_id + B - 1.
+struct LogitsPiece {
+  at::Tensor logits;  // [n, B] float32
+  std::int64_t row;
+  std::int64_t first_id;
+};
+
+/// Calls visit(piece), for each row in the order of the vocabulary.
+/// Memory: one piece, 256 x 4032 logits.
+void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
+                    const std::function<void(const LogitsPiece&)>& visit);
+
+/// What is known of all rows after some pieces; see kernels::FoldLogitsArgs.
+struct FoldedLogits {
+  at::Tensor tops;         // [N]
+  at::Tensor sums;         // [N]
+  at::Tensor picked;       // [N]
+  at::Tensor best_logits;  // [N, K]
+  at::Tensor best_ids;     // [N, K]
+
+  FoldedLogits(std::int64_t rows, std::int64_t best, const at::TensorOptions& options);
+
+  /// Shapes: targets [N] int64 or undefined
+  void fold(const LogitsPiece& piece, const at::Tensor& targets);
+
+  /// Log of the sum of exp over what was folded, [N] nats.
+  at::Tensor log_sums() const;
+};
+
+}  // namespace mgpu::language

@@ -1,0 +1,66 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/language/generator.hpp>
+
+#include "generation_batch.hpp"
+
+namespace mgpu::language {
+namespace {
+
+void check_prompt(const LmConfig& model, const Prompt& prompt) {
+  const std::string name = "sample " + std::to_string(prompt.sample) + ": ";
+  if (prompt.ids.empty()) throw ShapeError(name + "a prompt without tokens");
+  if (prompt.num_samples < 1) throw ShapeError(name + "less than one completion");
+  const auto count = static_cast<std::int64_t>(prompt.ids.size());
+  if (model.rope.kind == RopeKind::none && count > model.positions)
+    throw ShapeError(name + std::to_string(count) + " tokens in a model of " +
+                     std::to_string(model.positions) + " positions");
+  for (const std::int64_t id : prompt.ids)
+    if (id < 0 || id >= model.vocab)
+      throw ShapeError(name + "token " + std::to_string(id) + " in a vocabulary of " +
+                       std::to_string(model.vocab));
+}
+
+}  // namespace
+
+Generator::Generator(const LanguageModel& model, GenerationConfig config, StopText stop_text)
+    : model_(&model), config_(std::move(config)), stop_text_(std::move(stop_text)) {
+  if (config_.max_new_tokens < 0) throw Error("Generator: max_new_tokens is negative");
+  if (config_.batch_size < 1) throw Error("Generator: batch_size is not at least 1");
+  if (config_.prefill_tokens < 1) throw Error("Generator: prefill_tokens is not at least 1");
+}
+
+PagedCache& Generator::cache_for(std::span<const Prompt> prompts) {
+  std::int64_t longest = 0;
+  std::int64_t completions = 0;
+  for (const Prompt& prompt : prompts) {
+    longest = std::max(longest, cached_tokens(model_->config(), config_, prompt));
+    completions += prompt.num_samples;
+  }
+  const std::int64_t pages = (longest + config_.page_tokens - 1) / config_.page_tokens;
+  // A prompt whose completions come and go stays beside batch_size of them.
+  const bool has_forks = completions > static_cast<std::int64_t>(prompts.size());
+  const std::int64_t sequences = std::min(config_.batch_size, completions) + (has_forks ? 1 : 0);
+  if (!cache_ || cache_->free_pages() < pages * sequences) {
+    cache_.reset();  // the old one goes before the new one comes
+    cache_.emplace(model_->make_cache({pages * sequences, config_.page_tokens}));
+  }
+  return *cache_;
+}
+
+std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
+  for (const Prompt& prompt : prompts)
+    check_prompt(model_->config(), prompt);
+  PagedCache& cache = cache_for(prompts);
+  try {
+    return GenerationBatch(*model_, config_, stop_text_, prompts, cache).finish();
+  } catch (...) {
+    cache_.reset();  // its sequences have no owner any more
+    throw;
+  }
+}
+
+}  // namespace mgpu::language

@@ -1,0 +1,83 @@
+#include <jinja/lexer.h>
+#include <jinja/parser.h>
+#include <jinja/runtime.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/text/chat_template.hpp>
+
+#include "jinja_guards.hpp"
+#include "tokenizer_parts.hpp"
+
+namespace mgpu::text {
+namespace {
+
+Failure failure(const char* code, std::string sentence, const std::string& reason) {
+  return Failure({code, ExitCode::data, std::move(sentence), {"  " + reason}, ""});
+}
+
+jinja::program parse(const std::string& source) {
+  try {
+    jinja::program program = jinja::parse_from_tokens(jinja::lexer().tokenize(source));
+    guard(program);
+    return program;
+  } catch (const std::exception& error) {
+    throw failure("E544", "the chat template is not understood", error.what());
+  }
+}
+
+jinja::value messages_value(const std::vector<ChatMessage>& messages) {
+  auto list = jinja::mk_val<jinja::value_array>();
+  for (const ChatMessage& message : messages) {
+    auto object = jinja::mk_val<jinja::value_object>();
+    object->insert("role", jinja::mk_val<jinja::value_string>(message.role));
+    object->insert("content", jinja::mk_val<jinja::value_string>(message.content));
+    list->push_back(object);
+  }
+  return list;
+}
+
+/// The interpreter puts each node it passes into the text; the reason stands last.
+std::string reason_of(const std::exception& error) {
+  constexpr std::string_view kMark = "Error: ";
+  const std::string text = error.what();
+  const std::size_t mark = text.rfind(kMark);
+  return mark == text.npos ? text : text.substr(mark + kMark.size());
+}
+
+}  // namespace
+
+struct ChatTemplate::Program {
+  std::string source;
+  jinja::program program;
+};
+
+ChatTemplate::ChatTemplate(const std::string& jinja)
+    : program_(std::make_shared<const Program>(Program{jinja, parse(jinja)})) {}
+
+std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
+                                 const ChatOptions& options) const {
+  const std::string sentence = "the chat template does not take a conversation";
+  for (const ChatMessage& message : messages) {
+    check_utf8(message.role);
+    check_utf8(message.content);
+  }
+  if (messages.empty()) throw failure("E545", sentence, "it has no message");
+  try {
+    jinja::context context(program_->source);
+    context.current_time = options.now;
+    for (const auto& [role, token] : options.special_tokens)
+      context.set_val(role, jinja::mk_val<jinja::value_string>(token));
+    context.set_val("messages", messages_value(messages));
+    context.set_val("tools", jinja::mk_val<jinja::value_none>());
+    context.set_val("documents", jinja::mk_val<jinja::value_none>());
+    context.set_val("add_generation_prompt",
+                    jinja::mk_val<jinja::value_bool>(options.add_generation_prompt));
+    jinja::runtime runtime(context);
+    const auto result = runtime.execute(program_->program);
+    return jinja::render_string_parts(jinja::runtime::gather_string_parts(result));
+  } catch (const std::exception& error) {
+    throw failure("E545", sentence, reason_of(error));
+  }
+}
+
+}  // namespace mgpu::text

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "added_tokens.hpp"
+#include "tokenizer_class.hpp"
+
+namespace mgpu::text {
+
+/// The documents of a folder; an absent one is an empty object.
+struct TextDocuments {
+  JsonNode tokenizer, settings, special_tokens_map, added_tokens;
+};
+
+/// The tokens that a folder's files name beside the vocabulary.
+/// Source: transformers 5.23, tokenization_utils_base.py (_from_pretrained, __init__)
+class SpecialTokens {
+public:
+  /// Errors: E541, E542
+  SpecialTokens(const TextDocuments& documents, TokenizerClass kind);
+
+  /// The token for a role (bos_token, ...), or "".
+  const std::string& text(std::string_view role) const;
+
+  /// All roles that have a token, with its text.
+  std::map<std::string, std::string> by_role() const;
+
+  /// Those that the class adds to the tokenizer, in this order. `known` are there already.
+  std::vector<AddedToken> additions(const std::vector<AddedToken>& known) const;
+
+  /// The texts of all roles' tokens and the extra ones; some twice.
+  std::vector<std::string> texts() const;
+
+private:
+  struct Named {
+    std::string role;
+    AddedToken token;
+    bool is_given = true;  // by a file, not by the class
+  };
+  struct Listed {
+    AddedToken token;
+    bool says_normalized;
+  };
+
+  void read_listed(const JsonNode& list);
+  void read_older_listed(const TextDocuments& documents);
+  void read_roles(const JsonNode& node, bool is_map);
+  void read_other_roles(const JsonNode& node, bool is_map, bool texts);
+  void read_extra(const JsonNode& node, std::string_view key);
+  bool is_role(std::string_view text) const;
+
+  std::map<TokenId, Listed> listed_;
+  std::vector<Named> named_;
+  std::vector<AddedToken> extra_;
+};
+
+}  // namespace mgpu::text

@@ -1,0 +1,125 @@
+#include <mgpu/text/text_folder.hpp>
+
+#include "special_tokens.hpp"
+#include "tokenizer_parts.hpp"
+
+namespace mgpu::text {
+namespace {
+
+constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 28;
+
+std::string read_if_there(const fs::path& file) {
+  return fs::exists(file) ? read_file(file, kMaxFileBytes) : "";
+}
+
+/// The document of a file, an empty object for an absent one.
+JsonFile parse_file(const fs::path& folder, const char* name, const std::string& content) {
+  return {folder / name, content.empty() ? std::string_view("{}") : content};
+}
+
+/// Settings that change ids or texts and that nothing here acts on.
+void refuse_settings(const JsonNode& settings) {
+  for (const char* key :
+       {"split_special_tokens", "fix_mistral_regex", "fast_tokenizer_files",
+        "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"}) {
+    const auto value = settings.find(key);
+    if (!value) continue;
+    bool on = true;
+    if (value->value().get(on) != simdjson::SUCCESS || on) value->not_supported(key);
+  }
+}
+
+Tokenizer make_tokenizer(const JsonNode& file, const JsonNode& settings, TokenizerClass kind,
+                         const SpecialTokens& special) {
+  const bool as_file = kind == TokenizerClass::as_file;
+  std::vector<AddedToken> tokens;
+  if (as_file) tokens = read_added_tokens(file);
+  const std::vector<AddedToken> more = special.additions(tokens);
+  tokens.insert(tokens.end(), more.begin(), more.end());
+  if (as_file) return TokenizerAccess::make(std::make_shared<TokenizerParts>(file, file, tokens));
+  if (kind == TokenizerClass::qwen2) {  // the class adds all of them again, without flags
+    for (const std::string& text : special.texts())
+      tokens.push_back({.content = text, .special = true});
+  }
+  const JsonFile parts("the tokenizer class", own_parts(kind, settings));
+  return TokenizerAccess::make(std::make_shared<TokenizerParts>(file, parts.root(), tokens));
+}
+
+/// `eos_token_id` of a file: an id, or a list of some. False when it has none.
+bool read_stop_ids(const JsonNode& node, std::vector<TokenId>& ids) {
+  const auto value = node.find("eos_token_id");
+  if (!value) return false;
+  const auto add = [&](const JsonNode& id) {
+    ids.push_back(static_cast<TokenId>(id.integer(0, kMaxTokenId)));
+  };
+  if (!value->is_list()) {
+    add(*value);
+    return true;
+  }
+  for (const JsonNode& id : value->items())
+    add(id);
+  return true;
+}
+
+/// The text, or the one that is called default in a list of them; "" when there is none.
+std::string read_chat_template(const JsonNode& settings) {
+  const auto node = settings.find("chat_template");
+  if (!node) return "";
+  if (!node->is_list()) return std::string(node->text());
+  for (const JsonNode& item : node->items())
+    if (item.at("name").text() == "default") return std::string(item.at("template").text());
+  node->not_supported("a list of chat templates without one that is called default");
+}
+
+}  // namespace
+
+TextFiles read_text_files(const fs::path& folder) {
+  return {.tokenizer = read_file(folder / "tokenizer.json", kMaxFileBytes),
+          .tokenizer_config = read_if_there(folder / "tokenizer_config.json"),
+          .special_tokens_map = read_if_there(folder / "special_tokens_map.json"),
+          .added_tokens = read_if_there(folder / "added_tokens.json"),
+          .config = read_if_there(folder / "config.json"),
+          .generation_config = read_if_there(folder / "generation_config.json"),
+          .chat_template = read_if_there(folder / "chat_template.jinja")};
+}
+
+TextFolder parse_text_folder(const TextFiles& files, const fs::path& folder) {
+  const JsonFile tokenizer(folder / "tokenizer.json", files.tokenizer);
+  const auto settings = parse_file(folder, "tokenizer_config.json", files.tokenizer_config);
+  const auto map = parse_file(folder, "special_tokens_map.json", files.special_tokens_map);
+  const auto added = parse_file(folder, "added_tokens.json", files.added_tokens);
+  const auto model = parse_file(folder, "config.json", files.config);
+  const auto generation = parse_file(folder, "generation_config.json", files.generation_config);
+  refuse_settings(settings.root());
+  const TokenizerClass kind =
+      choose_tokenizer_class(settings.root(), model.root(), files.tokenizer);
+  const SpecialTokens special({tokenizer.root(), settings.root(), map.root(), added.root()}, kind);
+
+  TextFolder text{make_tokenizer(tokenizer.root(), settings.root(), kind, special),
+                  {},
+                  {},
+                  {},
+                  {},
+                  {},
+                  files.chat_template,
+                  special.by_role()};
+  const auto token_for = [&](std::string_view role) {
+    const std::string& name = special.text(role);
+    return SpecialToken{name, name.empty() ? kNoToken : text.tokenizer.token_id(name)};
+  };
+  text.bos = token_for("bos_token");
+  text.eos = token_for("eos_token");
+  text.pad = token_for("pad_token");
+  text.unk = token_for("unk_token");
+  if (!read_stop_ids(generation.root(), text.stop_ids) &&
+      !read_stop_ids(model.root(), text.stop_ids) && text.eos.id != kNoToken)
+    text.stop_ids = {text.eos.id};
+  if (text.chat_template.empty()) text.chat_template = read_chat_template(settings.root());
+  return text;
+}
+
+TextFolder open_text_folder(const fs::path& folder) {
+  return parse_text_folder(read_text_files(folder), folder);
+}
+
+}  // namespace mgpu::text

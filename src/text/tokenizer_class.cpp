@@ -1,0 +1,148 @@
+#include "tokenizer_class.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace mgpu::text {
+namespace {
+
+struct KnownClass {
+  std::string_view name;
+  TokenizerClass kind;
+};
+
+constexpr std::array kClasses = {
+    KnownClass{"TokenizersBackend", TokenizerClass::as_file},
+    KnownClass{"PreTrainedTokenizer", TokenizerClass::as_file},
+    KnownClass{"LlamaTokenizer", TokenizerClass::llama},
+    KnownClass{"GPT2Tokenizer", TokenizerClass::gpt2},
+    KnownClass{"Qwen2Tokenizer", TokenizerClass::qwen2},
+};
+
+// `@` is the rule for a blank before the text, `#` what undoes it.
+constexpr std::string_view kLlamaParts = R"({
+  "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "@",
+                    "split": false},
+  "decoder": {"type": "Sequence", "decoders": [
+    {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+    {"type": "ByteFallback"}, {"type": "Fuse"}#]},
+  "model": {"type": "BPE", "byte_fallback": true, "fuse_unk": true}})";
+constexpr std::string_view kStrip = R"(, {"type": "Strip", "content": " ", "start": 1, "stop": 0})";
+constexpr std::string_view kGpt2Parts = R"({
+  "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": @, "trim_offsets": true,
+                    "use_regex": true},
+  "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true,
+              "use_regex": true},
+  "model": {"type": "BPE"}})";
+constexpr std::string_view kQwen2Parts = R"({
+  "normalizer": {"type": "NFC"},
+  "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+    {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
+     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+    {"type": "ByteLevel", "add_prefix_space": @, "trim_offsets": true, "use_regex": false}]},
+  "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true,
+              "use_regex": true},
+  "model": {"type": "BPE"}})";
+
+std::string fill(std::string_view parts, char place, std::string_view value) {
+  std::string filled(parts);
+  return filled.replace(filled.find(place), 1, value);
+}
+
+std::string llama_parts(const JsonNode& settings) {
+  const bool prefix = settings.flag("add_prefix_space", true);
+  const std::string parts = fill(kLlamaParts, '#', prefix ? kStrip : "");
+  if (!prefix) return fill(parts, '@', "never");
+  return fill(parts, '@', settings.flag("legacy", false) ? "always" : "first");
+}
+
+std::string_view text_or_empty(const JsonNode& node, std::string_view key) {
+  const auto member = node.find(key);
+  return member ? member->text() : std::string_view();
+}
+
+TokenizerClass known_class(const JsonNode& node) {
+  std::string_view name = node.text();
+  if (name == "PreTrainedTokenizerFast") return TokenizerClass::as_file;
+  if (name.ends_with("Fast")) name.remove_suffix(4);
+  const auto found = std::ranges::find(kClasses, name, &KnownClass::name);
+  if (found == kClasses.end()) {
+    node.unknown_choice("tokenizer class",
+                        "PreTrainedTokenizerFast, TokenizersBackend, LlamaTokenizer, "
+                        "GPT2Tokenizer, Qwen2Tokenizer");
+  }
+  return found->kind;
+}
+
+/// Model types whose default class is known here; "" when the folder names none.
+constexpr std::array kModelTypes = {
+    KnownClass{"", TokenizerClass::as_file},        KnownClass{"gpt2", TokenizerClass::gpt2},
+    KnownClass{"llama", TokenizerClass::as_file},   KnownClass{"mistral", TokenizerClass::as_file},
+    KnownClass{"qwen2", TokenizerClass::qwen2},     KnownClass{"qwen3", TokenizerClass::qwen2},
+    KnownClass{"qwen3_moe", TokenizerClass::qwen2}, KnownClass{"gpt_oss", TokenizerClass::as_file},
+};
+
+TokenizerClass class_of_model(const JsonNode& model, std::string_view model_type) {
+  const auto found = std::ranges::find(kModelTypes, model_type, &KnownClass::name);
+  if (found == kModelTypes.end()) {
+    model.at("model_type")
+        .unknown_choice("the tokenizer of model type",
+                        "gpt2, llama, mistral, qwen2, qwen3, qwen3_moe, gpt_oss");
+  }
+  return found->kind;
+}
+
+}  // namespace
+
+TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& model,
+                                      std::string_view file) {
+  if (const auto code = settings.find("auto_map"))
+    code->not_supported("a tokenizer with code of its own");
+  const std::string_view model_type = text_or_empty(model, "model_type");
+  const TokenizerClass standard = class_of_model(model, model_type);
+  if (model_type == "mistral" || model_type == "qwen2") return standard;  // whatever it names
+  auto name = settings.find("tokenizer_class");
+  if (!name) name = model.find("tokenizer_class");
+  if (!name) return standard;
+  const TokenizerClass kind = known_class(*name);
+  // Llama 3 names the class of Llama 2, which cannot read its vocabulary of bytes.
+  if (kind == TokenizerClass::llama && file.find("\"ByteLevel\"") != file.npos)
+    return TokenizerClass::as_file;
+  return kind;
+}
+
+std::string own_parts(TokenizerClass kind, const JsonNode& settings) {
+  const auto byte_level = [&](std::string_view parts) {
+    return fill(parts, '@', settings.flag("add_prefix_space", false) ? "true" : "false");
+  };
+  switch (kind) {
+    case TokenizerClass::llama:
+      return llama_parts(settings);
+    case TokenizerClass::gpt2:
+      return byte_level(kGpt2Parts);
+    case TokenizerClass::qwen2:
+      return byte_level(kQwen2Parts);
+    case TokenizerClass::as_file:
+      break;
+  }
+  return "";
+}
+
+std::string_view standard_token(TokenizerClass kind, std::string_view role) {
+  constexpr std::string_view kEnd = "<|endoftext|>";
+  const bool is_bos = role == "bos_token", is_eos = role == "eos_token",
+             is_unk = role == "unk_token";
+  switch (kind) {
+    case TokenizerClass::llama:
+      return is_bos ? "<s>" : is_eos ? "</s>" : is_unk ? "<unk>" : "";
+    case TokenizerClass::gpt2:
+      return is_bos || is_eos || is_unk ? kEnd : "";
+    case TokenizerClass::qwen2:
+      return is_eos || is_unk || role == "pad_token" ? kEnd : "";
+    case TokenizerClass::as_file:
+      break;
+  }
+  return "";
+}
+
+}  // namespace mgpu::text

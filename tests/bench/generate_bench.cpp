@@ -1,0 +1,84 @@
+// Greedy generation with a Hugging Face folder: generate_bench FOLDER [BATCH PROMPT NEW]. One
+// line of JSON with tokens per CPU-second; "check" is the sum of the new tokens' ids, "prefill"
+// the CPU time of the same prompts with one new token each.
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <vector>
+
+#include <ATen/Parallel.h>
+
+#include <mgpu/language/generator.hpp>
+
+namespace {
+
+using namespace mgpu::language;
+
+double cpu_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+/// As in generate_peer.py.
+std::vector<std::vector<std::int64_t>> make_prompts(std::int64_t batch, std::int64_t tokens,
+                                                    std::int64_t vocab) {
+  std::vector<std::vector<std::int64_t>> prompts(static_cast<std::size_t>(batch));
+  for (std::int64_t b = 0; b < batch; ++b)
+    for (std::int64_t t = 0; t < tokens; ++t)
+      prompts[static_cast<std::size_t>(b)].push_back(3 +
+                                                     (b * 131 + t * t * 7 + t * 29) % (vocab - 3));
+  return prompts;
+}
+
+struct Timed {
+  double seconds = 0.0;
+  std::int64_t tokens = 0;
+  std::int64_t id_sum = 0;
+};
+
+Timed generate(const LanguageModel& model, const std::vector<std::vector<std::int64_t>>& ids,
+               std::int64_t new_tokens) {
+  GenerationConfig config;
+  config.max_new_tokens = new_tokens;
+  config.batch_size = static_cast<std::int64_t>(ids.size());
+  std::vector<Prompt> prompts;
+  for (std::size_t b = 0; b < ids.size(); ++b)
+    prompts.push_back({b, ids[b], 1});
+  Timed timed;
+  const double begin = cpu_seconds();
+  const std::vector<PromptResult> results = Generator(model, config).run(prompts);
+  timed.seconds = cpu_seconds() - begin;
+  for (const PromptResult& result : results) {
+    for (const std::int64_t id : result.completions[0].ids) {
+      ++timed.tokens;
+      timed.id_sum += id;
+    }
+  }
+  return timed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: generate_bench FOLDER [BATCH PROMPT NEW]\n");
+    return 64;
+  }
+  const auto number = [&](int index, std::int64_t fallback) {
+    return argc > index ? std::atoll(argv[index]) : fallback;
+  };
+  at::set_num_threads(1);
+  const LanguageModel model = LanguageModel::open(argv[1]);
+  const auto ids = make_prompts(number(2, 16), number(3, 128), model.config().vocab);
+  generate(model, ids, 2);
+
+  const Timed all = generate(model, ids, number(4, 128));
+  const Timed prefill = generate(model, ids, 1);
+
+  std::printf(
+      "{\"name\": \"generate/ours\", \"value\": %.1f, \"unit\": \"tokens/CPU-s\", "
+      "\"check\": %lld, \"decode\": %.1f, \"prefill_s\": %.3f}\n",
+      static_cast<double>(all.tokens) / all.seconds, static_cast<long long>(all.id_sum),
+      static_cast<double>(all.tokens - prefill.tokens) / (all.seconds - prefill.seconds),
+      prefill.seconds);
+  return 0;
+}

@@ -1,0 +1,202 @@
+// Generation against transformers' generate() (tests/oracle/generation.py), and what must not
+// change its result.
+#include <filesystem>
+
+#include <ATen/ATen.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/language/generator.hpp>
+
+#include "golden_folder.hpp"
+
+namespace mgpu::language {
+namespace {
+
+using Ids = std::vector<std::int64_t>;
+
+LanguageModel open_golden(const std::string& name) {
+  return LanguageModel::open(fs::path(MGPU_GOLDENS) / name);
+}
+
+/// `count` prompts of 1 to 23 tokens of the vocabulary of 67.
+std::vector<Ids> make_prompts(std::size_t count) {
+  std::vector<Ids> prompts(count);
+  for (std::size_t p = 0; p < count; ++p)
+    for (std::size_t i = 0; i <= (p * 7 + 4) % 23; ++i)
+      prompts[p].push_back(static_cast<std::int64_t>((i * 13 + p * 29 + 3) % 67));
+  return prompts;
+}
+
+std::vector<Prompt> as_prompts(const std::vector<Ids>& ids, std::int64_t num_samples) {
+  std::vector<Prompt> prompts;
+  for (std::size_t p = 0; p < ids.size(); ++p)
+    prompts.push_back({p * 100, ids[p], num_samples});
+  return prompts;
+}
+
+GenerationConfig sampled(std::int64_t max_new_tokens) {
+  GenerationConfig config;
+  config.sampling.is_greedy = false;
+  config.sampling.temperature = 0.9;
+  config.sampling.top_p = 0.95;
+  config.sampling.repetition_penalty = 1.1;
+  config.sampling.seed = 5;
+  config.max_new_tokens = max_new_tokens;
+  return config;
+}
+
+bool are_equal(const PromptResult& a, const PromptResult& b) {
+  if (a.prompt_log_probs != b.prompt_log_probs) return false;
+  if (a.completions.size() != b.completions.size()) return false;
+  for (std::size_t i = 0; i < a.completions.size(); ++i) {
+    const Completion& x = a.completions[i];
+    const Completion& y = b.completions[i];
+    if (x.ids != y.ids || x.log_probs != y.log_probs || x.reason != y.reason) return false;
+  }
+  return true;
+}
+
+class GenerateOracleTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(GenerateOracleTest, GreedyCompletionsAreThoseOfTransformers) {
+  const LanguageModel model = open_golden(GetParam());
+  const store::SafetensorsFile file(fs::path(MGPU_GOLDENS) / "generation.safetensors");
+  std::vector<Ids> ids;
+  for (const char* prompt : {"one", "five", "twenty"})
+    ids.push_back(
+        values_of<std::int64_t>(*file.find(std::string(GetParam()) + "." + prompt + ".ids")));
+
+  for (const char* kind : {"greedy", "penalty"}) {
+    GenerationConfig config;
+    config.max_new_tokens = 16;
+    config.stop_ids = model.config().generation.eos_ids;
+    if (kind == std::string("penalty")) config.sampling.repetition_penalty = 1.3;
+    const auto results = Generator(model, config).run(as_prompts(ids, 1));
+    for (std::size_t p = 0; p < ids.size(); ++p) {
+      const char* const prompt = p == 0 ? "one" : p == 1 ? "five" : "twenty";
+      const Ids expected =
+          values_of<std::int64_t>(*file.find(std::string(GetParam()) + "." + prompt + "." + kind));
+      Ids ours = results[p].completions.front().ids;
+      ASSERT_GE(ours.size(), expected.size()) << prompt << " " << kind;
+      ours.resize(expected.size());
+      EXPECT_EQ(ours, expected) << prompt << " " << kind;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, GenerateOracleTest,
+                         testing::Values("gpt2", "gpt2_switches", "llama", "llama_biases",
+                                         "llama_linear", "llama_llama3", "llama_yarn", "mistral",
+                                         "qwen2", "qwen2_window", "qwen3", "qwen3_switches"),
+                         [](const auto& entry) { return std::string(entry.param); });
+
+class GeneratorTest : public testing::TestWithParam<const char*> {
+protected:
+  LanguageModel model_ = open_golden(GetParam());
+};
+
+TEST_P(GeneratorTest, ResultsDoNotDependOnTheBatch) {
+  const std::vector<Ids> ids = make_prompts(7);
+  const std::vector<Prompt> prompts = as_prompts(ids, 3);
+  GenerationConfig config = sampled(12);
+  config.stop_ids = {2, 11};
+  config.scores_prompts = true;
+  const auto expected = Generator(model_, config).run(prompts);
+
+  for (const std::int64_t batch : {1, 2, 5, 64}) {
+    config.batch_size = batch;
+    config.prefill_tokens = batch == 2 ? 3 : 512;
+    config.page_tokens = batch == 5 ? 1 : 4;
+    Generator generator(model_, config);
+    const auto together = generator.run(prompts);
+    for (std::size_t p = 0; p < prompts.size(); ++p) {
+      EXPECT_TRUE(are_equal(together[p], expected[p])) << batch << " prompt " << p;
+      const auto alone = generator.run({&prompts[p], 1});
+      EXPECT_TRUE(are_equal(alone[0], expected[p])) << batch << " prompt alone " << p;
+    }
+  }
+}
+
+TEST_P(GeneratorTest, RecordedLogProbsAreThoseScoredLater) {
+  const std::vector<Ids> ids = make_prompts(4);
+  for (const double penalty : {1.0, 1.2}) {
+    GenerationConfig config = sampled(9);
+    config.sampling.repetition_penalty = penalty;
+    const auto results = Generator(model_, config).run(as_prompts(ids, 2));
+
+    config.max_new_tokens = 0;
+    config.scores_prompts = true;
+    for (std::size_t p = 0; p < ids.size(); ++p) {
+      for (const Completion& completion : results[p].completions) {
+        Ids whole = ids[p];
+        whole.insert(whole.end(), completion.ids.begin(), completion.ids.end());
+        const Prompt prompt{0, whole, 1};
+        const auto scored = Generator(model_, config).run({&prompt, 1});
+        const std::vector<float>& all = scored[0].prompt_log_probs;
+        ASSERT_EQ(all.size(), whole.size() - 1);
+        EXPECT_TRUE(scored[0].completions.empty());
+        EXPECT_EQ(std::vector<float>(all.end() - 9, all.end()), completion.log_probs);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, GeneratorTest,
+                         testing::Values("gpt2", "llama_llama3", "mistral", "qwen3_switches"),
+                         [](const auto& entry) { return std::string(entry.param); });
+
+TEST(GeneratorTest, SamplesOfAPromptDiffer) {
+  const LanguageModel model = open_golden("llama");
+  const std::vector<Ids> ids = make_prompts(1);
+
+  const auto results = Generator(model, sampled(10)).run(as_prompts(ids, 2));
+
+  EXPECT_NE(results[0].completions[0].ids, results[0].completions[1].ids);
+}
+
+TEST(GeneratorTest, FinishReasonsSayWhatEndedACompletion) {
+  const LanguageModel model = open_golden("gpt2");  // 48 positions
+  const Ids ids = make_prompts(1).front();          // 5 tokens
+  const Prompt prompt{0, ids, 1};
+  const auto run = [&](GenerationConfig config, const StopText& stop) {
+    return Generator(model, std::move(config), stop).run({&prompt, 1})[0].completions[0];
+  };
+  const Completion full = run(sampled(20), {});
+  ASSERT_EQ(full.ids.size(), 20U);
+  EXPECT_EQ(full.reason, FinishReason::length);
+
+  GenerationConfig stops = sampled(20);
+  stops.stop_ids = {full.ids[3]};
+  const Completion stopped = run(stops, {});
+  EXPECT_EQ(stopped.reason, FinishReason::stop_id);
+  EXPECT_EQ(stopped.ids.back(), full.ids[3]);
+  EXPECT_LE(stopped.ids.size(), 4U);
+
+  const Completion ended =
+      run(sampled(20),
+          [](const Prompt&, std::span<const std::int64_t> new_ids) { return new_ids.size() == 7; });
+  EXPECT_EQ(ended.reason, FinishReason::stop_text);
+  EXPECT_EQ(ended.ids, Ids(full.ids.begin(), full.ids.begin() + 7));
+
+  const Completion longest = run(sampled(100), {});
+  EXPECT_EQ(longest.reason, FinishReason::context);
+  EXPECT_EQ(longest.ids.size(), 44U);  // 48 - 5 with a position, and one behind the last
+}
+
+TEST(GeneratorTest, PromptsThatCannotBeAreRefused) {
+  const LanguageModel model = open_golden("gpt2");
+  const Ids none;
+  const Ids unknown{1, 67};
+  const Ids longer(49, 1);
+
+  for (const Ids* ids : {&none, &unknown, &longer}) {
+    const Prompt prompt{0, *ids, 1};
+    EXPECT_THROW(Generator(model, sampled(3)).run({&prompt, 1}), ShapeError);
+  }
+  EXPECT_TRUE(Generator(model, sampled(3)).run({}).empty());
+}
+
+}  // namespace
+}  // namespace mgpu::language

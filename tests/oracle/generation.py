@@ -1,0 +1,87 @@
+"""Goldens of generation, from transformers.
+
+  python3 tests/oracle/generation.py tests/language/goldens
+
+Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. Writes
+  generation.safetensors: for each FOLDER that language_models.py made, and each PROMPT,
+    FOLDER.PROMPT.ids      [T] int64
+    FOLDER.PROMPT.greedy   [G] int64, model.generate(do_sample=False) in float64, at most 16 new
+                           tokens; cut before a step where the two best scores are closer than
+                           1e-3, so that rounding cannot decide
+    FOLDER.PROMPT.penalty  [G] int64, the same with repetition_penalty=1.3
+  sampling.safetensors: logits processors in the order of generate()
+    logits [R, V], context [R, C], settings [S, 4] (penalty, temperature, top_k, top_p),
+    probabilities [S, R, V] float32
+"""
+import pathlib
+import sys
+
+import torch
+from safetensors.torch import save_file
+from transformers import AutoModelForCausalLM
+from transformers.generation.logits_process import (LogitsProcessorList,
+                                                    RepetitionPenaltyLogitsProcessor,
+                                                    TemperatureLogitsWarper, TopKLogitsWarper,
+                                                    TopPLogitsWarper)
+
+FOLDERS = ["gpt2", "gpt2_switches", "llama", "llama_biases", "llama_linear", "llama_llama3",
+           "llama_yarn", "mistral", "qwen2", "qwen2_window", "qwen3", "qwen3_switches"]
+PROMPTS = {"one": [1], "five": [1, 40, 3, 22, 9], "twenty": [(i * 17 + 4) % 67 for i in range(20)]}
+# penalty, temperature, top k, top p
+SETTINGS = [(1.0, 0.7, 0, 1.0), (1.0, 1.0, 5, 1.0), (1.0, 1.0, 0, 0.6), (1.0, 1.5, 0, 0.97),
+            (1.0, 4.0, 0, 0.99), (1.3, 0.8, 40, 0.9), (0.8, 1.0, 0, 0.5), (1.2, 2.0, 1100, 0.999)]
+
+
+def greedy(model, ids, **options):
+    out = model.generate(torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)),
+                         max_new_tokens=16, do_sample=False, return_dict_in_generate=True,
+                         output_scores=True, pad_token_id=0, **options)
+    new = []
+    for token, scores in zip(out.sequences[0, len(ids):], out.scores):
+        best = scores[0].topk(2).values
+        if best[0] - best[1] < 1e-3:
+            break
+        new.append(int(token))
+    return torch.tensor(new, dtype=torch.int64)
+
+
+def generation(target):
+    golden = {}
+    for name in FOLDERS:
+        model = AutoModelForCausalLM.from_pretrained(target / name, dtype=torch.float32,
+                                                     attn_implementation="eager").double().eval()
+        for prompt, ids in PROMPTS.items():
+            key = f"{name}.{prompt}."
+            golden[key + "ids"] = torch.tensor(ids)
+            golden[key + "greedy"] = greedy(model, ids)
+            golden[key + "penalty"] = greedy(model, ids, repetition_penalty=1.3)
+            print(key, golden[key + "greedy"].tolist(), golden[key + "penalty"].tolist())
+    save_file(golden, target / "generation.safetensors")
+
+
+def sampling(target):
+    generator = torch.Generator().manual_seed(3)
+    logits = 2.0 * torch.randn(2, 1300, generator=generator)
+    logits[1] *= 0.1  # flat: its nucleus is most of the vocabulary
+    context = torch.randint(0, 1300, (2, 300), generator=generator)
+    probabilities = []
+    for penalty, temperature, top_k, top_p in SETTINGS:
+        steps = LogitsProcessorList()
+        if penalty != 1.0:
+            steps.append(RepetitionPenaltyLogitsProcessor(penalty))
+        if temperature != 1.0:
+            steps.append(TemperatureLogitsWarper(temperature))
+        if top_k > 0:
+            steps.append(TopKLogitsWarper(top_k))
+        if top_p < 1.0:
+            steps.append(TopPLogitsWarper(top_p))
+        probabilities.append(steps(context, logits).softmax(-1))
+        print(penalty, temperature, top_k, top_p, [int((p > 0).sum()) for p in probabilities[-1]])
+    save_file({"logits": logits, "context": context,
+               "settings": torch.tensor(SETTINGS, dtype=torch.float64),
+               "probabilities": torch.stack(probabilities)}, target / "sampling.safetensors")
+
+
+if __name__ == "__main__":
+    generation(pathlib.Path(sys.argv[1]))
+    sampling(pathlib.Path(sys.argv[1]))

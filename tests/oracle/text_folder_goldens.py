@@ -1,0 +1,143 @@
+"""Goldens of transformers' own rules for the tokenizer of a folder.
+
+  python3 tests/oracle/text_folder_goldens.py tests/text           # writes folders.json
+  python3 tests/oracle/text_folder_goldens.py tests/text --check   # compares
+
+Made with transformers 5.23.0 and tokenizers 0.23.3, without mistral-common. Each case is a
+tokenizer of tests/text/goldens with other files beside it; AutoTokenizer.from_pretrained opens the
+folder. The hash is a SHA-256 over the hashes of the first 400 hard texts (tokenizer_goldens.py).
+"""
+import hashlib
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+from transformers import AutoTokenizer
+from transformers.utils import logging
+
+from hard_texts import make_texts
+from tokenizer_goldens import hash_of
+
+NUM_TEXTS = 400
+NAMES = dict(settings="tokenizer_config.json", map="special_tokens_map.json",
+             added="added_tokens.json", config="config.json")
+
+
+def token(content, **flags):
+    return dict(content=content, **flags)
+
+
+def typed(content, **flags):
+    return dict(token(content, **flags), __type="AddedToken")
+
+
+LLAMA_SETTINGS = dict(
+    tokenizer_class="LlamaTokenizerFast", add_bos_token=True, add_eos_token=True, legacy=False,
+    bos_token=typed("<s>", lstrip=False, rstrip=False, normalized=False, single_word=False),
+    eos_token="</s>", unk_token="<unk>", clean_up_tokenization_spaces=True,
+    added_tokens_decoder={
+        "0": token("<unk>", special=True), "1": token("<s>", special=True, lstrip=True),
+        "2": token("</s>", special=True, normalized=False), "481": token("quick", normalized=True),
+        "480": token("[MASK]", lstrip=True, rstrip=True, special=True)})
+QWEN_SETTINGS = dict(
+    tokenizer_class="Qwen2Tokenizer", bos_token=None, eos_token="<|im_end|>",
+    pad_token="<|endoftext|>", additional_special_tokens=["<|im_end|>", "[MASK]"],
+    added_tokens_decoder={"480": token("<|endoftext|>", special=True),
+                          "481": token("<|im_end|>", special=True, lstrip=True),
+                          "482": token("<tool>")})
+
+
+def cases():
+    """name, tokenizer, the other files"""
+    classes = ("LlamaTokenizer", "GPT2TokenizerFast", "Qwen2Tokenizer", "PreTrainedTokenizerFast",
+               "TokenizersBackend")
+    for model in ("", "gpt2", "llama", "mistral", "qwen2", "qwen3", "gpt_oss"):
+        for kind in ("llama2", "qwen2"):
+            config = dict(model_type=model) if model else {}
+            yield f"{model or 'no model'}, {kind}", kind, dict(config=config)
+            yield f"{model or 'no model'}, {kind}, class in config.json", kind, dict(
+                config=dict(config, tokenizer_class="GPT2Tokenizer"))
+            for name in classes:
+                yield f"{model or 'no model'}, {kind}, {name}", kind, dict(
+                    config=config, settings=dict(tokenizer_class=name))
+    llama, qwen = dict(config=dict(model_type="llama")), dict(config=dict(model_type="qwen3"))
+    yield "llama 2", "llama2", dict(llama, settings=LLAMA_SETTINGS)
+    yield "llama 2 of a mistral", "llama2", dict(config=dict(model_type="mistral"),
+                                                 settings=LLAMA_SETTINGS)
+    for name, changes in (("legacy", dict(legacy=True)), ("no prefix", dict(add_prefix_space=False)),
+                          ("null", dict(legacy=None, add_prefix_space=None, bos_token=None)),
+                          ("own role", dict(image_token="<image>", pad_token="<pad>"))):
+        yield f"llama 2, {name}", "llama2", dict(llama, settings=dict(LLAMA_SETTINGS, **changes))
+    yield "llama 3", "llama3", dict(llama, settings=dict(
+        tokenizer_class="PreTrainedTokenizerFast", bos_token="<|begin_of_text|>",
+        eos_token="<|eot_id|>", pad_token="<|finetune_right_pad_id|>"))
+    yield "llama 3 that names the class of llama 2", "llama3", dict(llama, settings=LLAMA_SETTINGS)
+    yield "qwen", "qwen2", dict(qwen, settings=QWEN_SETTINGS)
+    yield "qwen 2.5", "qwen2", dict(config=dict(model_type="qwen2"), settings=QWEN_SETTINGS)
+    yield "qwen, prefix", "qwen2", dict(qwen, settings=dict(QWEN_SETTINGS, add_prefix_space=True))
+    yield "gpt2, prefix", "gpt2", dict(config=dict(model_type="gpt2"),
+                                       settings=dict(add_prefix_space=True))
+    yield "gpt2, other class", "added_gpt2", dict(
+        config=dict(model_type="gpt2"), settings=dict(tokenizer_class="GPT2Tokenizer"))
+    yield "added tokens with other flags", "added_gpt2", dict(llama, settings=dict(
+        eos_token="</s>", unk_token="wORD", added_tokens_decoder={
+            "480": token("<s>", special=True), "481": token("</s>", rstrip=True),
+            "490": token("a b"), "600": token("zz", single_word=True)}))
+    older = dict(map=dict(bos_token=token("<s>", lstrip=True, normalized=True, rstrip=False,
+                                          single_word=False),
+                          eos_token="</s>", additional_special_tokens=["<|tool|>"], pad_token="the"),
+                 added={"<|tool|>": 480, "ing": 481})
+    yield "older files", "llama2", dict(llama, settings=dict(unk_token="<unk>"), **older)
+    yield "older files, llama class", "llama2", dict(
+        llama, settings=dict(tokenizer_class="LlamaTokenizer", pad_token="a"), **older)
+    yield "older files that do not count", "llama2", dict(llama, settings=LLAMA_SETTINGS, **older)
+    yield "extra tokens by name", "qwen2", dict(llama, settings=dict(
+        extra_special_tokens=dict(image_token="<image>", audio_token="<audio>"),
+        eos_token=typed("<eos>", rstrip=True), video_token=typed("<video>", normalized=True)))
+
+
+def outcome(folder, texts):
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    size = 1 + max(tokenizer.get_vocab().values())
+
+    class Adapter:
+        @staticmethod
+        def encode(text, add_special_tokens):
+            ids = tokenizer.encode(text, add_special_tokens=add_special_tokens)
+            return type("Encoding", (), dict(ids=ids))
+
+        decode = tokenizer.decode
+
+    digest = hashlib.sha256()
+    for number in range(NUM_TEXTS):
+        digest.update(hash_of(Adapter, size, number, texts[number]).hex().encode())
+    roles = {role: [getattr(tokenizer, f"{role}_token"), getattr(tokenizer, f"{role}_token_id")]
+             for role in ("bos", "eos", "pad", "unk")}
+    return dict(roles, vocab_size=size, hash=digest.hexdigest()[:16])
+
+
+def main():
+    logging.set_verbosity_error()
+    target = pathlib.Path(sys.argv[1])
+    goldens = target / "goldens"
+    texts = make_texts(goldens / "hard_texts.json")
+    made = []
+    for name, kind, files in cases():
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder)
+            (path / "tokenizer.json").write_bytes((goldens / f"{kind}.json").read_bytes())
+            for key, content in files.items():
+                (path / NAMES[key]).write_text(json.dumps(content))
+            made.append(dict(name=name, tokenizer=kind, files=files, made=outcome(folder, texts)))
+    text = "[\n" + ",\n".join(json.dumps(case) for case in made) + "\n]\n"
+    if "--check" not in sys.argv:
+        (target / "folders.json").write_text(text)
+    elif (target / "folders.json").read_text() != text:
+        sys.exit("transformers answers otherwise than folders.json says")
+
+
+main()
