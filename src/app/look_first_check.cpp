@@ -6,9 +6,7 @@
 
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
-#include <mgpu/jobs/train_histories.hpp>
-#include <mgpu/jobs/train_job.hpp>
-#include <mgpu/jobs/train_settings.hpp>
+#include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/store_config.hpp>
 
@@ -58,7 +56,7 @@ private:
       const std::array<std::function<void()>, 3> rules = {
           [&] { cluster_ = cluster::read_cluster_config(*config_); },
           [&] { store_ = store::read_store_config(*config_); },
-          [&] { jobs::check_train_job(*config_, has_config_ ? world_.size() : 1); }};
+          [&] { jobs::job_of(*config_).check(*config_, has_config_ ? world_.size() : 1); }};
       check_together(rules);
       return Finding{config_detail()};
     };
@@ -75,23 +73,15 @@ private:
   }
 
   void check_data() {
-    const jobs::TrainSettings settings = jobs::read_train_settings(*config_);
-    if (settings.data.path.empty()) return;
-    list_.run("files", settings.data.path, [&] {
-      const auto environment =
-          data::make_environment(settings.data.env, settings.data.env_split_seed);
-      const data::HistorySet histories =
-          jobs::read_histories(world_, settings.data.path, *environment);
-      cluster::run_together(world_, [&] { settings.window_rules(histories.shape()); });
-      return Finding{report::grouped(static_cast<std::int64_t>(histories.size())) +
-                     " histories of " + std::to_string(histories.shape().episodes) + " episodes"};
-    });
+    if (config_->is("data.path", "null")) return;
+    list_.run("files", config_->text("data.path"),
+              [&] { return Finding{jobs::job_of(*config_).check_data(world_, *config_)}; });
   }
 
   void check_output() {
     list_.run("files", store_.output_folder.string(), [&] {
       folder_ = std::make_unique<CheckFolder>(world_, store_.output_folder);
-      const std::uint64_t needed = has_config_ ? jobs::train_disk_bytes(*config_) : 0;
+      const std::uint64_t needed = has_config_ ? jobs::job_of(*config_).disk_bytes(*config_) : 0;
       cluster::run_together(world_, [&] {
         if (world_.rank() == 0) store::require_free_space(store_.output_folder, needed);
       });
@@ -148,7 +138,8 @@ private:
         machine.gpu_bytes = choice_->gpu.memory_bytes;
       }
       Finding finding;
-      cluster::run_together(world_, [&] { finding = judge(jobs::plan_train(*config_, machine)); });
+      cluster::run_together(
+          world_, [&] { finding = judge(jobs::job_of(*config_).plan(*config_, machine)); });
       return finding;
     });
   }

@@ -308,8 +308,20 @@ void check_train_job(const Config& config, int ranks) {
   }
 }
 
+std::string check_train_data(const cluster::Group& world, const Config& config) {
+  const TrainSettings settings = read_train_settings(config);
+  const auto environment = data::make_environment(settings.data.env, settings.data.env_split_seed);
+  const data::HistorySet histories = read_histories(world, settings.data.path, *environment);
+  cluster::run_together(world, [&] { settings.window_rules(histories.shape()); });
+  return report::grouped(static_cast<std::int64_t>(histories.size())) + " histories of " +
+         std::to_string(histories.shape().episodes) + " episodes";
+}
+
 JobOutcome run_train_job(RunContext& run) {
   const TrainSettings settings = read_train_settings(run.config);
+  run.say(report::training_block({run.topology.world().size(), run.device.kind,
+                                  run.config.text("train.mixed_precision"),
+                                  run.config.integer("train.gradient_accumulation_steps")}));
   const auto environment = data::make_environment(settings.data.env, settings.data.env_split_seed);
   const std::optional<data::HistorySet> histories =
       provide_histories(run, settings.data, *environment);

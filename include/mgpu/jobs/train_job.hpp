@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include <mgpu/jobs/run_context.hpp>
 
 namespace mgpu::jobs {
@@ -11,6 +13,12 @@ void add_train_job_keys(KeyTable& table);
 ///
 /// Errors: Failure (exit 78 or 69) for what this many ranks cannot do or this program lacks.
 void check_train_job(const Config& config, int ranks);
+
+/// What is in the histories of data.path, which has to be set.
+///
+/// Ranks:  collective over `world`.
+/// Errors: those of read_histories(), and histories that do not fit the keys.
+std::string check_train_data(const cluster::Group& world, const Config& config);
 
 /// Job train: histories, training, evaluation, results.h5.
 ///
