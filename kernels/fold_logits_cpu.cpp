@@ -77,6 +77,21 @@ void insert(const FoldLogitsArgs& args, std::size_t n, float logit, std::int64_t
   ids[place] = id;
 }
 
+/// Inserts what is better than the last of the best: of most vectors nothing.
+void insert_better(const FoldLogitsArgs& args, std::size_t n, const float* logits) {
+  const Floats d;
+  const float* last_logit = args.best_logits + (n + 1) * args.best - 1;
+  const std::int64_t* last_id = args.best_ids + (n + 1) * args.best - 1;
+  for (std::size_t i = 0; i < args.block; i += hn::Lanes(d)) {
+    const bool is_full = *last_id >= 0;
+    const Vector next = load(logits, i, args.block);
+    if (is_full && hn::AllFalse(d, hn::Gt(next, hn::Set(d, *last_logit)))) continue;
+    const std::size_t end = std::min(i + hn::Lanes(d), args.block);
+    for (std::size_t j = i; j < end; ++j)
+      insert(args, n, logits[j], args.first_id + static_cast<std::int64_t>(j));
+  }
+}
+
 }  // namespace
 
 void fold_rows(const FoldLogitsArgs& args) {
@@ -94,8 +109,7 @@ void fold_rows(const FoldLogitsArgs& args) {
       if (place >= 0 && static_cast<std::size_t>(place) < args.block)
         args.picked[n] = logits[place];
     }
-    for (std::size_t i = 0; args.best > 0 && i < args.block; ++i)
-      insert(args, n, logits[i], args.first_id + static_cast<std::int64_t>(i));
+    if (args.best > 0) insert_better(args, n, logits);
   }
 }
 

@@ -13,6 +13,7 @@
 #define HWY_TARGET_INCLUDE "paged_attention_cpu.cpp"
 // clang-format off
 #include <hwy/foreach_target.h>
+#include <hwy/cache_control.h>
 #include <hwy/contrib/math/math-inl.h>
 // clang-format on
 
@@ -29,6 +30,8 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
 }
 
 constexpr std::size_t kTileQueries = 8;
+constexpr std::size_t kCacheLine = 16;  // floats
+constexpr std::size_t kAhead = 4;       // slots between the line in use and one on its way
 
 /// Queries first .. first + count - 1 of one sequence at consecutive positions, and their keys.
 class Tile {
@@ -141,8 +144,16 @@ float dot(const float* a, const float* b, std::size_t columns) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
+/// Sends for the line of a later slot; what it would be beyond the last one does not matter.
+void fetch(const PagedAttentionArgs& args, const float* lines, std::size_t slot) {
+  const std::size_t width = args.kv_heads * args.head_dim;
+  for (std::size_t c = 0; c < width; c += kCacheLine)
+    hwy::Prefetch(lines + (slot + kAhead) * width + c);
+}
+
 void score_keys(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
   tile.for_each([&](std::size_t key, std::size_t slot) {
+    fetch(args, args.keys, slot);
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
       const std::size_t at = (slot * args.kv_heads + group) * args.head_dim;
       const float* line = padded(b, args.keys + at, args.head_dim);
@@ -184,6 +195,7 @@ void add_scaled(const float* line, float weight, float* sum, std::size_t columns
 void add_values(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
   std::fill_n(b.sum(0, 0), tile.count * b.heads * b.columns, 0.0F);
   tile.for_each([&](std::size_t key, std::size_t slot) {
+    fetch(args, args.values, slot);
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
       const std::size_t at = (slot * args.kv_heads + group) * args.head_dim;
       const float* line = padded(b, args.values + at, args.head_dim);

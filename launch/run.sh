@@ -3,8 +3,18 @@
 #
 # From a bare Debian 12 machine to a running program: installs what is missing, builds, and
 # runs CONF (conf/quickstart.yaml) on N ranks (2). What follows -np N goes to the program as
-# it is; `launch/run.sh --help` shows what it understands.
+# it is. --help prints this and, once the program is built, what it understands.
 set -euo pipefail
+
+usage() {
+  sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  [[ ! -x $top/mgpu_spmd ]] || "$top/mgpu_spmd" --help
+}
+
+version() {
+  if [[ -x $top/mgpu_spmd ]]; then "$top/mgpu_spmd" --version; return; fi
+  sed -n 's/^project(mgpu_spmd VERSION \([0-9.]*\).*/mgpu_spmd \1, not built yet/p' "$top/CMakeLists.txt"
+}
 
 started_in=$PWD
 # shellcheck source=launch/setup.sh
@@ -19,7 +29,9 @@ while [[ $# -gt 0 ]]; do
       ranks=$2
       shift 2
       continue ;;
-    -h | --help | --version | --env | --check | --plan* | --print-config* | --explain*)
+    -h | --help) usage; exit 0 ;;  # who asks wants no installation yet
+    --version) version; exit 0 ;;
+    --env | --check | --plan* | --print-config* | --explain*)
       looks_only=yes ;;
     *.yaml | *.yml)
       # A path as seen from where the user stands; the program itself runs in the top folder.

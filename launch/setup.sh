@@ -159,23 +159,25 @@ source "$top/launch/jinja.sh"
 
 # install_venv yes|no: the Python packages that tests compare with and read files back by.
 # PyTorch is the wheel in .deps/python where that is whole (with a toolkit), else a download of
-# 2 GB for those who ask (yes).
+# 2 GB for those who ask (yes), who also get the libraries that the goldens were made with.
 install_venv() {
-  local venv=$deps/venv list=$top/launch/requirements-test.txt decisive
+  local venv=$deps/venv list=$top/launch/requirements-test.txt decisive more=()
   local wheel=$deps/python torch=''
   if [[ -e $wheel/torch/lib/libtorch_python.so ]]; then
     torch=-rlaunch/requirements-torch.txt
   elif [[ $1 == yes ]]; then
     torch=torch==$torch_version
   fi
-  decisive=$(cat "$list" "$top/launch/requirements-torch.txt")$torch$(python3 -V)
+  [[ $1 != yes ]] || more=(-r "$top/launch/requirements-oracle.txt")
+  decisive=$(cat "$list" "$top/launch/requirements-torch.txt" "${more[@]:1}")$torch$(python3 -V)
   [[ $(cat "$venv/launch.stamp" 2>/dev/null) != "$decisive" ]] || return 0
   say "making .deps/venv for the tests"
   rm -rf "$venv"
   python3 -m venv "$venv" || fail 69 "python3 cannot make a virtual environment"
   (cd "$top" &&
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$list" ${torch:+"$torch"}) ||
-    fail 69 "pip could not install $list $torch"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$list" ${torch:+"$torch"} \
+      "${more[@]}") ||
+    fail 69 "pip could not install $list $torch ${more[*]}"
   [[ $torch != -r* ]] || echo "$wheel" >"$(echo "$venv"/lib/python3.*/site-packages)/wheel.pth"
   printf '%s\n' "$decisive" >"$venv/launch.stamp"
 }

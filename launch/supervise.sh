@@ -75,16 +75,38 @@ tell_crash() {
   sed '/^--- stack/,$d; s/^/mgpu:   /' "$first" >&2
 }
 
-# resume_in DIR ARGUMENT...: into the array `arguments`, with DIR in place of what the caller
-# wished about resuming
-resume_in() {
-  local directory=$1 argument kept=()
-  shift
-  for argument in "$@"; do
-    [[ $argument == --resume* ]] || kept+=("$argument")
+# split_resume ARGUMENT...: into `others` what says nothing about resuming, into `wish` what the
+# rest asks for: auto, never, a run directory, or '' for nothing
+split_resume() {
+  others=() wish=''
+  while [[ $# -gt 0 ]]; do
+    case $1 in
+      --resume) wish=auto ;;
+      --resume=* | run.resume=* | --set=run.resume=*) wish=${1#*resume=} ;;
+      --set)
+        if [[ ${2:-} == run.resume=* ]]; then wish=${2#*=}; shift; else others+=("$1"); fi ;;
+      *) others+=("$1") ;;
+    esac
+    shift
   done
+}
+
+# resume_in DIR ARGUMENT...: into `arguments`, with DIR in place of what the caller wished about
+# resuming; that stays where the world ended before it named its run directory
+resume_in() {
+  local directory=$1
+  split_resume "${@:2}"
   # shellcheck disable=SC2034
-  arguments=("${kept[@]}" "--resume=${directory:-auto}")
+  arguments=("${others[@]}" "--resume=${directory:-${wish:-auto}}")
+}
+
+# begin_job ARGUMENT...: into `arguments`, for a batch script. A job that Slurm queued again goes
+# on with what it saved, also where it was told to begin with a new run.
+begin_job() {
+  split_resume "$@"
+  [[ ${SLURM_RESTART_COUNT:-0} == 0 || $wish != never ]] || wish=auto
+  # shellcheck disable=SC2034
+  arguments=("${others[@]}" "--resume=${wish:-auto}")
 }
 
 # slurm_node_answers NODE: does its slurmd accept a connection? Slurm itself takes minutes to

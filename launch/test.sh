@@ -3,7 +3,8 @@
 #
 # From a bare Debian 12 machine to the tests' verdict: installs what is missing, builds, runs
 # ctest, clang-format and shellcheck. --oracle also brings PyTorch to machines without a CUDA
-# toolkit, for the tests that compare with it. Stops after 90 minutes.
+# toolkit, for the tests that compare with it, and makes the goldens of the tokenizers and chat
+# templates again with the libraries they are from. Stops after 90 minutes.
 set -euo pipefail
 
 # shellcheck source=launch/setup.sh
@@ -52,6 +53,18 @@ scripts() {
   shellcheck -x "${list[@]}"
 }
 
+# Do the libraries still answer what the goldens say? ctest compares the goldens with ours.
+goldens() {
+  local shipped=$deps/llama.cpp/models/templates
+  limited python tests/oracle/tokenizer_goldens.py tests/text/goldens --check &&
+    limited python tests/oracle/text_folder_goldens.py tests/text --check || return 1
+  if [[ ! -d $shipped ]]; then
+    echo "not compared: chat templates, which the set-up could not fetch"
+    return 1
+  fi
+  limited python tests/oracle/chat_template_goldens.py tests/text "$shipped" --check
+}
+
 run_ctest() { limited ctest --test-dir build -j 2 --output-on-failure "$@"; }
 
 set_up_tests "$oracle"
@@ -59,6 +72,7 @@ configure
 check 'clang-format' format
 check 'shellcheck' scripts
 check 'configure with the CUDA toolkit hidden' toolkit_hidden
+[[ $oracle == no ]] || check 'goldens' goldens
 check 'build' limited cmake --build --preset release
 [[ " ${failures[*]} " == *' build '* ]] || check 'ctest' run_ctest "$@"
 

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/base/nearest_name.hpp>
 #include <mgpu/base/yaml_document.hpp>
 
 namespace mgpu::app {
@@ -14,8 +14,6 @@ namespace {
 
 // One byte more than a configuration may have, so that its reader can say so.
 constexpr std::size_t kReadBytes = YamlLimits::kBytes + 1;
-constexpr char kOk = '+';
-constexpr char kFailed = '-';
 
 std::string read_stream(std::istream& stream) {
   std::string bytes(kReadBytes, '\0');
@@ -24,68 +22,67 @@ std::string read_stream(std::istream& stream) {
   return bytes;
 }
 
+std::vector<std::string> yaml_names(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, none))
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Names the file that was meant, or what there is.
+std::string help_for_missing(const fs::path& path) {
+  const std::string nearest =
+      nearest_name(path.filename().string(),
+                   yaml_names(path.has_parent_path() ? path.parent_path() : fs::path(".")));
+  if (!nearest.empty()) return "did you mean " + (path.parent_path() / nearest).string() + "?";
+  std::string text;
+  for (const std::string& name : yaml_names("conf"))
+    text += (text.empty() ? "there are conf/" : ", conf/") + name;
+  return text;
+}
+
 std::string read_start(const fs::path& path) {
   if (path == "-") return read_stream(std::cin);
+  std::error_code unknown;
+  if (fs::status(path, unknown).type() == fs::file_type::not_found) {
+    throw Failure({"E603",
+                   ExitCode::no_input,
+                   "cannot read a file: No such file or directory",
+                   {"  --> " + path.string()},
+                   help_for_missing(path)});
+  }
   std::ifstream file(path, std::ios::binary);
   std::error_code ignored;
   if (!file || fs::is_directory(path, ignored)) return read_file(path);  // throws, and says why
   return read_stream(file);
 }
 
-/// A report as fields behind NULs, so that a failure travels as bytes do.
-std::string pack(const Report& report) {
-  std::string packed = report.code;
-  const std::string exit = std::to_string(static_cast<int>(report.exit));
-  for (const std::string* field : {&exit, &report.sentence, &report.help})
-    packed += '\0' + *field;
-  for (const std::string& line : report.lines)
-    packed += '\0' + line;
-  return packed;
-}
-
-Report unpack(const std::string& packed) {
-  std::vector<std::string> fields;
-  std::istringstream stream(packed);
-  for (std::string field; std::getline(stream, field, '\0');)
-    fields.push_back(field);
-  fields.resize(std::max<std::size_t>(fields.size(), 4));
-  return {fields[0],
-          static_cast<ExitCode>(std::stoi(fields[1])),
-          fields[2],
-          {fields.begin() + 4, fields.end()},
-          fields[3]};
-}
-
-std::string read_packed(const fs::path& path) {
-  try {
-    return kOk + read_start(path);
-  } catch (const std::exception& error) {
-    return kFailed + pack(report_of(error));
-  }
-}
-
 }  // namespace
 
-FileProvider::FileProvider(bool reads, Broadcast broadcast)
-    : reads_(reads), broadcast_(std::move(broadcast)) {}
+FileProvider::FileProvider(Share share) : share_(std::move(share)) {}
 
 FileProvider FileProvider::alone() {
-  return {true, [](std::string bytes) { return bytes; }};
+  return FileProvider([](const Step& step) { return step(); });
 }
 
 FileProvider FileProvider::shared(const cluster::Group& group) {
-  return {group.rank() == 0,
-          [&group](std::string bytes) { return group.broadcast(std::move(bytes), 0); }};
+  return FileProvider([&group](const Step& step) {
+    std::string bytes;
+    cluster::run_together(group, [&] {
+      if (group.rank() == 0) bytes = step();
+    });
+    return group.broadcast(std::move(bytes), 0);
+  });
 }
 
 std::string FileProvider::read(const fs::path& path) const {
-  const std::string packed = broadcast_(reads_ ? read_packed(path) : std::string());
-  if (packed.starts_with(kFailed)) throw Failure(unpack(packed.substr(1)));
-  return packed.substr(1);
+  return share_([&] { return read_start(path); });
 }
 
 fs::path FileProvider::working_directory() const {
-  return broadcast_(reads_ ? fs::current_path().string() : std::string());
+  return share_([] { return fs::current_path().string(); });
 }
 
 Config load_config(const Options& options, const KeyTable& table, const FileProvider& files) {
@@ -96,26 +93,6 @@ Config load_config(const Options& options, const KeyTable& table, const FileProv
   sources.working_directory = files.working_directory();
   sources.read = [&](const fs::path& path) { return files.read(path); };
   return read_config(table, sources);
-}
-
-void check_together(std::span<const std::function<void()>> checks) {
-  std::vector<Report> reports;
-  for (const auto& check : checks) {
-    try {
-      check();
-    } catch (const Failure& failure) {
-      reports.push_back(failure.report());
-    }
-  }
-  if (reports.empty()) return;
-  Report all = std::move(reports.front());
-  for (std::size_t i = 1; i < reports.size(); ++i) {
-    if (i == 1 && !all.help.empty())
-      all.lines.push_back("  = help: " + std::exchange(all.help, ""));
-    all.lines.emplace_back();
-    all.lines.push_back(render(reports[i]));
-  }
-  throw Failure(std::move(all));
 }
 
 }  // namespace mgpu::app

@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <thread>
 
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/base/check_together.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/store_config.hpp>
@@ -25,7 +25,8 @@ Options with_job(Options options) {
   const bool has_job = !options.config.empty() ||
                        std::any_of(options.overrides.begin(), options.overrides.end(),
                                    [](const Override& given) { return given.key == "job"; });
-  if (!has_job) options.overrides.push_back({"job", "train", "--check", "job=train", 5});
+  const std::string first(jobs::jobs().front().name);
+  if (!has_job) options.overrides.push_back({"job", first, "--check", "job=" + first, 5});
   return options;
 }
 
@@ -40,7 +41,7 @@ public:
 
   ExitCode run() {
     if (!check_config()) return list_.finish();
-    if (has_config_) check_data();
+    if (has_config_) check_files();
     check_output();
     check_ranks();
     if (has_config_) check_memory();
@@ -53,14 +54,17 @@ private:
   bool check_config() {
     const auto check = [&] {
       config_.emplace(load_config(options_, program_keys(), FileProvider::shared(world_)));
-      const std::array<std::function<void()>, 3> rules = {
-          [&] { cluster_ = cluster::read_cluster_config(*config_); },
-          [&] { store_ = store::read_store_config(*config_); },
-          [&] { jobs::job_of(*config_).check(*config_, has_config_ ? world_.size() : 1); }};
-      check_together(rules);
+      check_together(
+          {[&] { cluster_ = cluster::read_cluster_config(*config_); },
+           [&] { store_ = store::read_store_config(*config_); },
+           [&] { jobs::job_of(*config_).check(*config_, has_config_ ? world_.size() : 1); }});
       return Finding{config_detail()};
     };
-    return list_.run("config", has_config_ ? options_.config : "none: the installation", check);
+    const std::string what = has_config_ ? options_.config : "none: the installation";
+    if (!list_.run("config", what, check)) return false;
+    for (const std::string& note : jobs::notes_for_job(*config_))
+      list_.run("config", "note", [&] { return Finding{note}; });
+    return true;
   }
 
   std::string config_detail() const {
@@ -72,10 +76,9 @@ private:
            " not default";
   }
 
-  void check_data() {
-    if (config_->is("data.path", "null")) return;
-    list_.run("files", config_->text("data.path"),
-              [&] { return Finding{jobs::job_of(*config_).check_data(world_, *config_)}; });
+  void check_files() {
+    for (const jobs::FileCheck& check : jobs::job_of(*config_).file_checks(*config_))
+      list_.run("files", check.what, [&] { return Finding{check.look(world_)}; });
   }
 
   void check_output() {

@@ -1,10 +1,9 @@
-#include <array>
 #include <cstdlib>
-#include <functional>
 #include <string_view>
 
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/base/check_together.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/plan_text.hpp>
 #include <mgpu/report/terminal.hpp>
@@ -13,9 +12,7 @@
 #include "look_machine.hpp"
 
 namespace mgpu::app {
-namespace {
 
-/// Whether a launcher says that this is another rank than the first; MPI has not been started.
 bool is_later_rank() {
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) {
     if (const char* rank = std::getenv(variable)) return std::string_view(rank) != "0";
@@ -23,23 +20,20 @@ bool is_later_rank() {
   return false;
 }
 
-}  // namespace
-
 ExitCode print_plan(const Options& options, const FileProvider& files, std::ostream& out) {
   const Config config = load_config(options, program_keys(), files);
   cluster::ClusterConfig cluster;
   store::StoreConfig store;
   jobs::PlanMachine machine;
-  const std::array<std::function<void()>, 3> checks = {
-      [&] { cluster = cluster::read_cluster_config(config); },
-      [&] { store = store::read_store_config(config); },
-      [&] {
-        machine = look_at_machine(cluster, store.output_folder);
-        jobs::job_of(config).check(config, machine.ranks);
-      }};
-  check_together(checks);
+  check_together({[&] { cluster = cluster::read_cluster_config(config); },
+                  [&] { store = store::read_store_config(config); },
+                  [&] {
+                    machine = look_at_machine(cluster, store.output_folder);
+                    jobs::job_of(config).check(config, machine.ranks);
+                  }});
   if (is_later_rank()) return ExitCode::done;
-  const report::Plan plan = jobs::job_of(config).plan(config, machine);
+  report::Plan plan = jobs::job_of(config).plan(config, machine);
+  plan.notes = jobs::notes_for_job(config);
   const report::Terminal terminal = report::probe_terminal(report::color_mode_of(options.color));
   const bool as_json = options.json || options.detail == "json";
   out << (as_json ? report::plan_json(plan)

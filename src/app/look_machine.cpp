@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include <unistd.h>
 
@@ -73,6 +74,7 @@ std::uint64_t free_bytes(const fs::path& folder) {
 jobs::PlanMachine look_at_host(const fs::path& output) {
   jobs::PlanMachine machine;
   machine.name = host_name();
+  machine.cores = static_cast<int>(std::thread::hardware_concurrency());
   machine.host_bytes = host_memory();
   machine.program_bytes = number_in("/proc/self/statm", 1) * page_bytes();
   machine.disk_bytes = free_bytes(output);

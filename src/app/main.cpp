@@ -1,8 +1,10 @@
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <mgpu/app/inform.hpp>
@@ -31,6 +33,17 @@ std::optional<ExitCode> answer_alone(const app::Options& options) {
   return std::nullopt;
 }
 
+/// Without MPI, so that each rank of a launcher has failed by itself in the same way. The first one
+/// speaks; the others leave it the time, because a launcher kills it when one of them has ended.
+ExitCode fail_alone(const std::exception& error) {
+  if (app::is_later_rank()) {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  } else {
+    print_failure(error);
+  }
+  return report_of(error).exit;
+}
+
 /// Failures that all ranks know of end by returning; those of one rank end the world.
 ExitCode run(const app::Options& options, const std::vector<std::string>& command) {
   cluster::check_launch();
@@ -55,9 +68,14 @@ ExitCode run(const app::Options& options, const std::vector<std::string>& comman
 }  // namespace
 
 int main(int argc, char** argv) {
+  app::Options options;
   try {
-    const app::Options options = app::parse_command_line(argc, argv);
+    options = app::parse_command_line(argc, argv);
     if (const auto code = answer_alone(options)) return static_cast<int>(*code);
+  } catch (const std::exception& error) {
+    return static_cast<int>(fail_alone(error));
+  }
+  try {
     return static_cast<int>(run(options, {argv, argv + argc}));
   } catch (const std::exception& error) {
     print_failure(error);

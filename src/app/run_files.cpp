@@ -16,7 +16,14 @@ report::Verbosity verbosity_of(const Options& options, const Config& config) {
   return is_verbose ? report::Verbosity::verbose : report::Verbosity::normal;
 }
 
-report::RankIdentity identity_of(const cluster::Topology& topology) {
+/// "cuda:0 GPU-e7b3bccd-...", "cpu".
+std::string device_text(const cluster::DeviceChoice& choice) {
+  if (choice.device.kind == DeviceKind::cpu) return "cpu";
+  return "cuda:" + std::to_string(choice.device.index) + " " + choice.gpu.uuid;
+}
+
+report::RankIdentity identity_of(const cluster::Topology& topology,
+                                 const cluster::DeviceChoice& choice) {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   report::RankIdentity who;
   who.rank = topology.world().rank();
@@ -25,6 +32,7 @@ report::RankIdentity identity_of(const cluster::Topology& topology) {
   who.workers = topology.num_groups();
   who.host = topology.place().host;
   who.visible_devices = visible == nullptr ? "" : visible;
+  who.device = device_text(choice);
   return who;
 }
 
@@ -50,7 +58,8 @@ std::map<std::string, report::TensorBoardFile::Hparam> hparams_of(const Config& 
 }  // namespace
 
 RunFiles::RunFiles(const Options& options, const Config& config, const cluster::Topology& topology,
-                   const store::RunDirectory& directory, double elapsed_s)
+                   const cluster::DeviceChoice& choice, const store::RunDirectory& directory,
+                   double elapsed_s)
     : world_(&topology.world()) {
   const fs::path& folder = directory.path();
   cluster::run_together(*world_, [&] {
@@ -58,7 +67,7 @@ RunFiles::RunFiles(const Options& options, const Config& config, const cluster::
         folder / "crash", world_->rank(), world_->size(), version_text(/*verbose=*/true)});
     if (config.flag("log.rank_files")) {
       fs::create_directories(folder / "logs");
-      rank_log_ = std::make_unique<report::RankLog>(folder / "logs", identity_of(topology),
+      rank_log_ = std::make_unique<report::RankLog>(folder / "logs", identity_of(topology, choice),
                                                     verbosity_of(options, config));
     }
     if (world_->rank() != 0) return;

@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <mgpu/report/gather.hpp>
 #include <mgpu/store/attempt_record.hpp>
 #include <mgpu/store/small_table.hpp>
 
@@ -141,7 +140,7 @@ std::vector<RankStory> gather_stories(const cluster::Group& world, const RankSto
                       {"gpu_name", mine.gpu_name},
                       {"samples", mine.samples}};
   std::vector<RankStory> stories;
-  for (const std::string& text : report::gather_texts(world, story.dump())) {
+  for (const std::string& text : world.gather(story.dump(), 0)) {
     const json theirs = json::parse(text);
     stories.push_back(
         {theirs.at("host").get<std::string>(), theirs.at("gpu_uuid").get<std::string>(),

@@ -2,10 +2,10 @@
 #include <array>
 #include <chrono>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <mgpu/app/build_info.hpp>
@@ -13,6 +13,7 @@
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/app/run_files.hpp>
 #include <mgpu/app/run_world.hpp>
+#include <mgpu/base/check_together.hpp>
 #include <mgpu/cluster/device_choice.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/jobs/rank_memory.hpp>
@@ -38,11 +39,12 @@ struct RunKeys {
 RunKeys read_run_keys(const cluster::Group& world, const Config& config) {
   RunKeys keys;
   cluster::run_together(world, [&] {
-    const std::array<std::function<void()>, 3> checks = {
-        [&] { keys.cluster = cluster::read_cluster_config(config); },
-        [&] { keys.store = store::read_store_config(config); },
-        [&] { jobs::job_of(config).check(config, world.size()); }};
-    check_together(checks);
+    check_together({[&] { keys.cluster = cluster::read_cluster_config(config); },
+                    [&] { keys.store = store::read_store_config(config); },
+                    [&] { jobs::job_of(config).check(config, world.size()); }});
+  });
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0) jobs::job_of(config).check_files(config);
   });
   return keys;
 }
@@ -80,16 +82,16 @@ class Run {
 public:
   Run(const cluster::Group& world, const Options& options, const std::vector<std::string>& command,
       double elapsed_s)
-      : world_(world),
+      : world_(world.duplicate()),
         command_(command),
-        clock_(elapsed_s),
-        config_(load_config(options, program_keys(), FileProvider::shared(world))),
-        keys_(read_run_keys(world, config_)),
-        topology_(world, keys_.cluster.gpus_per_model),
+        clock_(elapsed_s, "start-up"),
+        config_(load_config(options, program_keys(), FileProvider::shared(world_))),
+        keys_(read_run_keys(world_, config_)),
+        topology_(world_, keys_.cluster.gpus_per_model),
         choice_(cluster::choose_device(topology_, keys_.cluster)),
-        directory_(world, run_request(world, config_, keys_.store, command)),
-        files_(options, config_, topology_, directory_, clock_.elapsed_s()),
-        stop_(stop_options(config_, world, directory_, clock_.elapsed_s())),
+        directory_(world_, run_request(world_, config_, keys_.store, command)),
+        files_(options, config_, topology_, choice_, directory_, clock_.elapsed_s()),
+        stop_(stop_options(config_, world_, directory_, clock_.elapsed_s())),
         source_(options.config) {
     set_compute_threads(keys_.cluster.threads);
   }
@@ -97,6 +99,8 @@ public:
   ExitCode run() {
     try {
       return work();
+    } catch (const cluster::TimeoutError& error) {
+      give_up(error);
     } catch (const std::exception& error) {
       files_.crash().write(render(report_of(error)));
       throw;
@@ -105,7 +109,6 @@ public:
 
 private:
   ExitCode work() {
-    const auto starting = clock_.enter("start-up");
     open();
     const auto communicator =
         cluster::make_communicator(topology_.across_groups(), choice_.plan.backend, choice_.device,
@@ -126,13 +129,38 @@ private:
                              files_,
                              files_,
                              [&](const report::Facts& facts) { announce(facts); },
-                             [&](std::string_view lines) { files_.say(lines); }};
+                             [&](std::string_view lines) { files_.say(lines); },
+                             [&] { files_.meet(); }};
     jobs::JobOutcome outcome;
     {
       const auto other = clock_.enter("other");
       outcome = jobs::job_of(config_).run(context);
     }
+    const auto closing = clock_.enter("results");
     return close(std::move(outcome));
+  }
+
+  /// A peer did not come. All who wait for it write their crash files at about the same time, so
+  /// a rank that writes none is missing. The lowest of those who wait speaks.
+  [[noreturn]] void give_up(const cluster::TimeoutError& error) {
+    const std::chrono::duration<double> patience(
+        std::clamp(0.05 * keys_.cluster.timeout_s, 1.0, 15.0));
+    files_.crash().write(render(error.report()));
+    std::this_thread::sleep_for(patience);
+    std::vector<bool> waits(static_cast<std::size_t>(world_.size()), false);
+    const std::chrono::duration<double> born = started_.time_since_epoch();
+    for (const CrashReport& crash : crashes(files_.crash().path().parent_path(), born.count())) {
+      if (crash.rank < world_.size()) waits[static_cast<std::size_t>(crash.rank)] = true;
+    }
+    const auto speaker = std::find(waits.begin(), waits.end(), true) - waits.begin();
+    if (speaker != world_.rank()) std::this_thread::sleep_for(2 * patience);
+    Report report = error.report();
+    for (std::size_t rank = 0; rank < waits.size(); ++rank) {
+      if (waits[rank]) continue;
+      report.lines.push_back("  rank " + std::to_string(rank) + " (" +
+                             topology_.places()[rank].host + ") did not come");
+    }
+    throw cluster::TimeoutError(report);
   }
 
   void open() {
@@ -188,13 +216,10 @@ private:
   }
 
   void announce(report::Facts facts) {
-    for (const KeySpec& key : config_.table().keys()) {
-      if (!config_.is_given(key.name)) continue;
-      facts.not_default.push_back(
-          {key.name, config_.shown(key.name), source_of(config_.place(key.name))});
-    }
+    for (const std::string& key : config_.not_default())
+      facts.not_default.push_back({key, config_.shown(key), source_of(config_.place(key))});
     files_.say(report::fact_lines(facts));
-    for (const std::string& note : config_.notes())
+    for (const std::string& note : jobs::notes_for_job(config_))
       files_.event({"note", {{"text", note}}});
     files_.meet();
   }
@@ -251,8 +276,9 @@ private:
   }
 
   std::vector<store::Attribute> run_attributes(const report::RunSummary& summary) const {
-    return {{"program", summary.version},  {"git", build_info().git},  {"name", summary.name},
-            {"job", summary.job},          {"created", summary.ended}, {"command", command_text()},
+    return {{"program", summary.version},  {"git", build_info().git},
+            {"name", summary.name},        {"job", summary.job},
+            {"created", summary.ended},    {"command", store::command_line(command_)},
             {"backend", choice_.plan.note}};
   }
 
@@ -269,6 +295,7 @@ private:
     summary.exit = outcome.exit;
     summary.done = outcome.done;
     summary.total = outcome.total;
+    summary.skipped = outcome.skipped;
     summary.wall_s = phases.wall_s;
     summary.phases = report::phase_rows(phases);
     summary.remarks = {outcome.remarks.begin(), outcome.remarks.end()};
@@ -277,9 +304,10 @@ private:
     summary.results = outcome.results;
     summary.notes = report::notes_of(report::facts_of(summary.phases), settings());
     const std::string config = (directory_.path() / "repro" / "config.resolved.yaml").string();
-    const std::string start = "mpirun -np " + std::to_string(world_.size()) + " ./mgpu_spmd ";
-    summary.again_command = start + config;
-    summary.resume_command = start + config + " --resume=" + directory_.path().string();
+    summary.again_command =
+        "mpirun -np " + std::to_string(world_.size()) + " ./mgpu_spmd " + store::shell_word(config);
+    summary.resume_command =
+        summary.again_command + " " + store::shell_word("--resume=" + directory_.path().string());
     if (outcome.exit == ExitCode::done) {
       summary.results_file = (directory_.path() / keys_.store.result_file).string();
     }
@@ -301,8 +329,9 @@ private:
   static void add_rates(const jobs::JobOutcome& outcome, report::RunSummary& summary) {
     double training_s = 0.0;
     for (const report::PhaseRow& row : summary.phases) {
-      static constexpr std::array kOfTraining{"waiting for data", "forward", "backward",
-                                              "allreduce, exposed", "optimizer"};
+      static constexpr std::array kOfTraining{
+          "waiting for data", "waiting for ranks",  "forward",
+          "backward",         "allreduce, exposed", "optimizer"};
       if (std::find(kOfTraining.begin(), kOfTraining.end(), row.phase) != kOfTraining.end()) {
         training_s += row.mean_s;
       }
@@ -320,17 +349,8 @@ private:
     return all;
   }
 
-  std::string command_text() const {
-    std::string text;
-    for (const std::string& argument : command_) {
-      if (!text.empty()) text += ' ';
-      text += store::redacted_argument(argument);
-    }
-    return text;
-  }
-
   std::vector<std::pair<std::string, std::string>> provenance() const {
-    return {{"command", command_text()},
+    return {{"command", store::command_line(command_)},
             {"version", build_info().version + " (git " + build_info().git + ")"},
             {"run directory", directory_.path().string()},
             {"identity", config_.identity()},
@@ -347,7 +367,7 @@ private:
     return "";
   }
 
-  const cluster::Group& world_;
+  cluster::Group world_;
   const std::vector<std::string>& command_;
   UtcTime started_ = std::chrono::system_clock::now();
   PhaseClock clock_;

@@ -52,7 +52,7 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
   table.add({.name = "log.level",
              .type = KeyType::choice,
              .standard = "info",
-             .text = "debug also says what -v says",
+             .text = "debug tells of chunks, shares and checkpoints of each rank, as -v does",
              .choices = {"debug", "info"},
              .identity = false});
   table.add({.name = "log.tensorboard",

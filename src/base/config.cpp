@@ -95,13 +95,12 @@ const Place& Config::place(std::string_view name) const {
 }
 
 std::vector<std::string> Config::not_default() const {
-  std::vector<std::string> lines;
+  std::vector<std::string> names;
   for (const KeySpec& spec : table_->keys()) {
     const bool same = value(spec.name).text == default_value(spec).text;
-    if (same || !is_given(spec.name)) continue;
-    lines.push_back(spec.name + "=" + shown(spec.name) + " (" + source_of(place(spec.name)) + ")");
+    if (!same && is_given(spec.name)) names.push_back(spec.name);
   }
-  return lines;
+  return names;
 }
 
 Failure Config::problem(std::string_view code, std::string_view name, std::string sentence,

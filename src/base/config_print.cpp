@@ -205,6 +205,7 @@ std::string key_page(const KeySpec& spec) {
   page += "  default  " +
           (spec.required ? "none: has to be given" : yaml_of(spec, default_value(spec))) + "\n";
   if (!spec.aliases.empty()) page += "  also     " + list_in_words(spec.aliases) + "\n";
+  if (!spec.alias_note.empty()) page += "           under those names: " + spec.alias_note + "\n";
   page += spec.identity ? "  identity yes: another value is another run, with results of its own\n"
                         : "  identity no: may differ when a run is resumed\n";
   return page;

@@ -81,19 +81,23 @@ std::string without_secrets(std::string_view text) {
   return clean;
 }
 
-std::optional<CrashReport> earliest_crash(const fs::path& directory, double not_before) {
-  std::optional<CrashReport> earliest;
-  int num_files = 0;
+std::vector<CrashReport> crashes(const fs::path& directory, double not_before) {
+  std::vector<CrashReport> found;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with("rank_") || !name.ends_with(".txt")) continue;
     const std::optional<CrashReport> crash = read_crash(entry.path());
-    if (!crash || crash->unix_time < not_before) continue;
-    ++num_files;
-    if (!earliest || is_earlier(*crash, *earliest)) earliest = crash;
+    if (crash && crash->unix_time >= not_before) found.push_back(*crash);
   }
-  if (earliest) earliest->num_files = num_files;
+  return found;
+}
+
+std::optional<CrashReport> earliest_crash(const fs::path& directory, double not_before) {
+  const std::vector<CrashReport> all = crashes(directory, not_before);
+  if (all.empty()) return std::nullopt;
+  CrashReport earliest = *std::min_element(all.begin(), all.end(), is_earlier);
+  earliest.num_files = static_cast<int>(all.size());
   return earliest;
 }
 

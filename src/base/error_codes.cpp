@@ -123,8 +123,9 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E402", "a rank did not come",
      "A collective waited longer than comm.timeout_s for a rank. It hangs, died, or still works on "
      "something else.",
-     "Look at the rank that is named and at logs/. comm.timeout_s waits longer. The same command "
-     "resumes."},
+     "Look at the rank that did not come and at its file in logs/. comm.timeout_s waits longer. "
+     "The "
+     "same command resumes."},
     {"E403", "another rank stopped the run", "This rank was waiting for one that failed.",
      "Read the message of that rank; it has the cause."},
     {"E404", "wrong values from MPI or NCCL",
@@ -177,8 +178,9 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E607", "run directory in use", "Another process holds the lock of the run directory.",
      "Wait for it, stop it, or start beside it with --resume=never."},
     {"E608", "run of another configuration",
-     "The run directory belongs to a configuration with other keys that determine the results.",
-     "Compare the keys that are shown, or start anew with --resume=never."},
+     "The run directory belongs to a configuration with other keys that determine the results, or "
+     "its training began on other histories than the file of data.path holds now.",
+     "Compare the keys that are shown, put the old file back, or start anew with --resume=never."},
     {"E609", "not a run directory", "The folder has no run.json.",
      "Name a folder such as outputs/NAME/STAMP."},
     {"E611", "damaged checkpoint",
@@ -235,6 +237,11 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "checkpoint."},
     {"E901", "internal error", "The program did something that it should not. This is a bug.",
      "Please report it, with the message and the output of --env."},
+    {"W611", "damaged checkpoint that was skipped",
+     "A checkpoint's checksums do not fit. It was renamed to .bad, and the run goes on from the "
+     "newest whole one before it.",
+     "Nothing needs to be done; the steps in between are made again. If it comes back, suspect the "
+     "disk. The .bad folder may be deleted."},
 });
 
 constexpr std::size_t kWidth = 80;

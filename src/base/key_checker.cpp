@@ -123,7 +123,8 @@ void KeyChecker::set(const KeySpec& spec, std::string_view called, const Place& 
   layer_.meant.insert(spec.name);
   if (called != spec.name) {
     layer_.notes.push_back(source_of(key_place) + ": " + ticked(called) + " is read as " +
-                           ticked(spec.name));
+                           ticked(spec.name) +
+                           (spec.alias_note.empty() ? "" : ": " + spec.alias_note));
   }
   const auto read = read_key_value(spec, node);
   if (const auto* problem = std::get_if<ValueProblem>(&read)) {

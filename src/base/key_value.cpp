@@ -124,6 +124,10 @@ Read read_text(const KeySpec& spec, const std::string& text, bool may_look_like_
     return ValueProblem{"E104", "many YAML readers take this for a boolean, not for text",
                         "write \"" + text + "\""};
   }
+  if (spec.type == KeyType::path && text.empty()) {
+    return ValueProblem{"E107", "a path may not be empty",
+                        "without the key it is `" + spec.standard + "`"};
+  }
   if (spec.type == KeyType::path && text.size() > kPathBytes) {
     return ValueProblem{"E106", "a path may have 4095 bytes", ""};
   }

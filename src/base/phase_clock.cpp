@@ -4,12 +4,13 @@
 
 namespace mgpu {
 
-PhaseClock::PhaseClock(double elapsed_s)
+PhaseClock::PhaseClock(double elapsed_s, std::string_view phase)
     : birth_(Clock::now() -
              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(elapsed_s))),
       last_s_(0.0),
       stack_{0},
-      totals_{{"other", 0.0, 1}} {}
+      totals_{{std::string(phase), 0.0, 1}},
+      slices_(1, std::vector<double>(kMaxSlices)) {}
 
 double PhaseClock::elapsed_s() const {
   return std::chrono::duration<double>(Clock::now() - birth_).count();
@@ -20,6 +21,7 @@ std::size_t PhaseClock::index_of(std::string_view phase) {
                                   [&](const Total& total) { return total.phase == phase; });
   if (found != totals_.end()) return static_cast<std::size_t>(found - totals_.begin());
   totals_.push_back({std::string(phase), 0.0, 0});
+  slices_.emplace_back(kMaxSlices);
   return totals_.size() - 1;
 }
 
@@ -32,30 +34,23 @@ void PhaseClock::charge(double now_s) {
 void PhaseClock::add_to_slices(std::size_t phase, double begin_s, double end_s) {
   while (end_s >= slice_s_ * static_cast<double>(kMaxSlices))
     merge_slices();
-  for (auto i = static_cast<std::size_t>(begin_s / slice_s_);; ++i) {
+  for (auto i = static_cast<std::size_t>(begin_s / slice_s_); i < kMaxSlices; ++i) {
     const double slice_begin_s = slice_s_ * static_cast<double>(i);
     const double inside_s =
         std::min(end_s, slice_begin_s + slice_s_) - std::max(begin_s, slice_begin_s);
     if (inside_s <= 0 && slice_begin_s >= end_s) return;
-    if (slices_.size() <= i) slices_.resize(i + 1);
-    Slice& slice = slices_[i];
-    if (slice.size() <= phase) slice.resize(phase + 1);
-    slice[phase] += std::max(inside_s, 0.0);
+    slices_[phase][i] += std::max(inside_s, 0.0);
+    num_slices_ = std::max(num_slices_, i + 1);
   }
 }
 
 void PhaseClock::merge_slices() {
-  for (std::size_t i = 0; i < slices_.size(); ++i) {
-    if (i % 2 == 0) {
-      if (i > 0) slices_[i / 2] = std::move(slices_[i]);
-      continue;
-    }
-    Slice& sum = slices_[i / 2];
-    sum.resize(std::max(sum.size(), slices_[i].size()));
-    for (std::size_t phase = 0; phase < slices_[i].size(); ++phase)
-      sum[phase] += slices_[i][phase];
+  for (std::vector<double>& slices : slices_) {
+    for (std::size_t i = 0; i < kMaxSlices / 2; ++i)
+      slices[i] = slices[2 * i] + slices[2 * i + 1];
+    std::fill(slices.begin() + kMaxSlices / 2, slices.end(), 0.0);
   }
-  slices_.resize((slices_.size() + 1) / 2);
+  num_slices_ = (num_slices_ + 1) / 2;
   slice_s_ *= 2;
 }
 

@@ -27,21 +27,10 @@ bool Alarm::rang() {
   while (waiting != 0) {
     mpi_check(
         MPI_Recv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, kTag, group_.raw(), MPI_STATUS_IGNORE));
-    ++heard_;
+    heard_ = true;
     mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, kTag, group_.raw(), &waiting, MPI_STATUS_IGNORE));
   }
-  return rung_ || heard_ > 0;
-}
-
-void Alarm::settle() {
-  const int ringers = static_cast<int>(group_.all_reduce(std::int32_t{rung_ ? 1 : 0}));
-  const int expected = ringers - (rung_ ? 1 : 0);
-  for (; heard_ < expected; ++heard_) {
-    mpi_check(
-        MPI_Recv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, kTag, group_.raw(), MPI_STATUS_IGNORE));
-  }
-  heard_ = 0;
-  rung_ = false;
+  return rung_ || heard_;
 }
 
 }  // namespace mgpu::cluster

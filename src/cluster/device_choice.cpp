@@ -203,7 +203,8 @@ DeviceChoice choose_device(const Topology& topology, const ClusterConfig& config
   for (const std::string& text : topology.world().all_gather(pack(visible)))
     ranks.push_back(unpack(text, topology.places()[ranks.size()]));
 
-  DeviceChoice choice{plan_devices(ranks, config), {}, {}};
+  DeviceChoice choice;
+  run_together(topology.world(), [&] { choice.plan = plan_devices(ranks, config); });
   choice.device = choice.plan.devices[static_cast<std::size_t>(topology.world().rank())];
   if (choice.device.kind == DeviceKind::cuda) {
     choice.gpu = visible.gpus[static_cast<std::size_t>(choice.device.index)];

@@ -58,8 +58,10 @@ Failure cannot_split(int ranks, int gpus_per_model) {
 }
 
 Group split_models(const Group& world, int gpus_per_model) {
-  if (gpus_per_model < 1) throw Error("gpus_per_model is below 1");
-  if (world.size() % gpus_per_model != 0) throw cannot_split(world.size(), gpus_per_model);
+  run_together(world, [&] {
+    if (gpus_per_model < 1) throw Error("gpus_per_model is below 1");
+    if (world.size() % gpus_per_model != 0) throw cannot_split(world.size(), gpus_per_model);
+  });
   return world.split(world.rank() / gpus_per_model, world.rank());
 }
 

@@ -13,8 +13,19 @@ constexpr auto kPause = std::chrono::microseconds(20);
 
 }  // namespace
 
-Waiter::Waiter(const Group& group, double timeout_s)
-    : rank_(group.rank()), size_(group.size()), timeout_s_(timeout_s) {}
+TimeoutError timed_out(const std::string& call, const Group& group, double timeout_s) {
+  std::ostringstream sentence;
+  sentence << call << " was not finished within " << timeout_s << " s";
+  std::ostringstream line;
+  line << "  rank " << group.rank() << " of " << group.size()
+       << " waited in it: a peer did not come";
+  std::ostringstream help;
+  help << "comm.timeout_s=" << timeout_s * 10 << " waits longer";
+  return TimeoutError(
+      Report{"E402", ExitCode::ranks_lost, sentence.str(), {line.str()}, help.str()});
+}
+
+Waiter::Waiter(const Group& group, double timeout_s) : group_(group), timeout_s_(timeout_s) {}
 
 void Waiter::begin(const Call& call) {
   call_ = call;
@@ -44,13 +55,7 @@ void Waiter::until(const std::function<bool()>& is_done) {
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begun_;
     if (waited.count() < timeout_s_) continue;
     is_dead_ = true;
-    std::ostringstream sentence;
-    sentence << now() << " was not finished within " << timeout_s_ << " s";
-    std::ostringstream line;
-    line << "  rank " << rank_ << " of " << size_ << " waited in it: a peer did not come";
-    std::ostringstream help;
-    help << "comm.timeout_s=" << timeout_s_ * 10 << " waits longer";
-    throw Failure({"E402", ExitCode::ranks_lost, sentence.str(), {line.str()}, help.str()});
+    throw timed_out(now(), group_, timeout_s_);
   }
 }
 

@@ -21,7 +21,7 @@ public:
   void begin(const Call& call);
 
   /// Polls until `is_done` says so.
-  /// Errors: Failure E402 after the deadline, E403 after cancel(); is_dead() is true then.
+  /// Errors: TimeoutError after the deadline, E403 after cancel(); is_dead() is true then.
   void until(const std::function<bool()>& is_done);
 
   /// Until all have finished. Errors: as until; LibraryError.
@@ -38,8 +38,7 @@ public:
 private:
   std::string now() const;
 
-  int rank_;
-  int size_;
+  const Group& group_;
   double timeout_s_;
   Call call_{CallKind::barrier};
   std::int64_t number_ = 0;
@@ -47,6 +46,9 @@ private:
   std::atomic<bool> is_canceled_ = false;
   bool is_dead_ = false;
 };
+
+/// What a rank says that waited too long.
+TimeoutError timed_out(const std::string& call, const Group& group, double timeout_s);
 
 /// In checked builds compares the call across the group. Errors: ShapeError; those of Waiter.
 void check_call(const Group& group, const Call& mine, Waiter& waiter);

@@ -47,7 +47,8 @@ void add_data_keys(KeyTable& table) {
              .standard = "null",
              .text = "HDF5 file with histories to train on; null plays them first",
              .choices = {"null"}});
-  table.accept({"data.num_workers", "each rank cuts its own batches, without loader processes"});
+  for (const char* name : {"num_workers", "data.num_workers"})
+    table.accept({name, "each rank cuts its own batches, without loader processes"});
 }
 
 DataConfig read_data_config(const Config& config) {

@@ -1,6 +1,8 @@
+#include <array>
 #include <string>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
 #include <mgpu/data/history.hpp>
 
 namespace mgpu::data {
@@ -70,6 +72,17 @@ std::vector<double> mean_returns(const HistorySet& histories) {
   for (const std::uint64_t sum : sums)
     means.push_back(static_cast<double>(sum) / static_cast<double>(histories.size()));
   return means;
+}
+
+std::uint32_t crc_of(const HistorySet& histories) {
+  const HistoryShape& shape = histories.shape();
+  const std::array sizes{shape.streams, shape.episodes, shape.horizon};
+  std::uint32_t crc = crc32c(std::as_bytes(std::span(sizes)));
+  crc = crc32c(std::as_bytes(histories.task()), crc);
+  crc = crc32c(std::as_bytes(histories.stream()), crc);
+  for (const auto column : {histories.action(), histories.reward(), histories.landing()})
+    crc = crc32c(std::as_bytes(column), crc);
+  return crc;
 }
 
 void check_histories(const Environment& environment, const HistorySet& histories) {

@@ -22,6 +22,7 @@ void add_evaluate_keys(KeyTable& table) {
              .standard = "true",
              .text = "at the end, play again with hidden rewards and with a cleared context: "
                      "neither may learn"});
+  table.accept({"test_batch_size", "evaluations play `run.chunk_size` runs together"});
 }
 
 EvaluateConfig read_evaluate_config(const Config& config) {

@@ -74,6 +74,7 @@ EpisodeReturns evaluate_now(RunContext& run, const Player& player, const Evaluat
         for (std::size_t e = 0; e < sums.size(); ++e)
           sums[e] += record.returns[e];
       }
+      tell_chunk(run, "evaluation", chunk.count);
     }
   });
   world.all_reduce(std::span(sums));  // whole numbers: any order of ranks adds up alike
@@ -103,7 +104,8 @@ std::optional<FinalEvaluation> evaluate_finally(RunContext& run, const Player& p
          const auto records = play_chunk(player, evaluation.grid, chunk);
          return sample_rows(player.environment, evaluation.grid, chunk, records, spec);
        },
-       [&] { return run.stop.poll() != StopReason::none; }, [](std::int64_t) {}});
+       [&] { return run.stop.poll() != StopReason::none; },
+       [&](std::int64_t samples) { tell_chunk(run, "evaluation", samples); }});
   if (!is_complete) return std::nullopt;
   return evaluation;
 }

@@ -64,15 +64,16 @@ bool play(RunContext& run, const data::DataConfig& config, const data::Environme
   const store::TableSpec spec = history_table(environment, shape);
   const schedule::ChunkPhase phase{kTable, kHistoriesPhase, spec.rows,
                                    run.config.integer("run.chunk_size")};
-  return schedule::run_chunks(
-      phase, run.topology.world(), run.journal,
-      {[&](const schedule::Chunk& chunk) {
-         data::HistorySet histories(environment, shape, static_cast<std::uint64_t>(chunk.first),
-                                    static_cast<std::size_t>(chunk.count));
-         data::play_all(*source, histories);
-         return history_rows(environment, histories, spec);
-       },
-       [&] { return run.stop.poll() != StopReason::none; }, [](std::int64_t) {}});
+  return schedule::run_chunks(phase, run.topology.world(), run.journal,
+                              {[&](const schedule::Chunk& chunk) {
+                                 data::HistorySet histories(environment, shape,
+                                                            static_cast<std::uint64_t>(chunk.first),
+                                                            static_cast<std::size_t>(chunk.count));
+                                 data::play_all(*source, histories);
+                                 return history_rows(environment, histories, spec);
+                               },
+                               [&] { return run.stop.poll() != StopReason::none; },
+                               [&](std::int64_t samples) { tell_chunk(run, kTable, samples); }});
 }
 
 }  // namespace

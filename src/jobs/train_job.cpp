@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -7,6 +8,8 @@
 #include <ATen/ATen.h>
 
 #include <mgpu/algorithms/ad_objective.hpp>
+#include <mgpu/base/check_together.hpp>
+#include <mgpu/base/config_problem.hpp>
 #include <mgpu/jobs/rank_memory.hpp>
 #include <mgpu/jobs/train_evaluate.hpp>
 #include <mgpu/jobs/train_histories.hpp>
@@ -55,6 +58,7 @@ public:
       : run_(run),
         settings_(settings),
         environment_(environment),
+        histories_crc_(data::crc_of(histories)),
         rules_(settings.window_rules(histories.shape())),
         windows_(environment, histories, rules_, settings.seed),
         model_(settings.model, run.device, settings.seed),
@@ -70,7 +74,9 @@ public:
                 settings.evaluate.episodes),
         state_(model_.parameters(), optimizer_, scaler_, curves_),
         checkpoints_(run.topology.world(), run.directory.path(),
-                     {static_cast<int>(run.directory.attempt()), settings.checkpoint.keep}) {}
+                     {static_cast<int>(run.directory.attempt()), settings.checkpoint.keep}) {
+    state_.histories_crc = histories_crc_;
+  }
 
   Player player() const { return {model_, environment_, rules_, settings_.seed}; }
   const data::WindowRules& rules() const { return rules_; }
@@ -89,6 +95,7 @@ public:
     outcome.exit = exit;
     outcome.done = state_.steps_done;
     outcome.total = max_steps();
+    outcome.skipped = state_.steps_skipped;
     outcome.steps_here = steps_here_;
     outcome.samples_per_step = settings_.train.batch.global_batch;
     outcome.samples_here = steps_here_ * rows;
@@ -98,8 +105,13 @@ public:
 
   void restore() {
     const auto loading = run_.clock.enter("checkpoints");
+    const double begin_s = run_.clock.elapsed_s();
     for (const std::string& warning : state_.load(checkpoints_))
       run_.log.event({"warn", {{"text", warning}}});
+    cluster::run_together(run_.topology.world(), [&] { require_same_histories(); });
+    run_.log.event({"debug",
+                    {{"text", "checkpoints were looked for, and the newest read, in " +
+                                  report::text_of("%.3f s", run_.clock.elapsed_s() - begin_s)}}});
     saved_at_ = state_.steps_done;
     if (run_.directory.is_resumed()) run_.scalars.resumed_at(state_.steps_done + 1);
     if (state_.steps_done > 0) {
@@ -114,7 +126,7 @@ public:
     while (state_.steps_done < max_steps()) {
       const bool wants_stop = run_.stop.poll() != StopReason::none;
       step_began_s_ = run_.clock.elapsed_s();
-      const train::StepOutcome outcome = loop_.step(state_.steps_done, wants_stop);
+      const train::StepOutcome outcome = step(wants_stop);
       curves_.add_step(state_.steps_done, outcome.row);
       ++state_.steps_done;
       ++steps_here_;
@@ -129,9 +141,30 @@ public:
   }
 
 private:
+  /// Half a training on some histories and half on others is neither.
+  void require_same_histories() const {
+    if (state_.histories_crc == histories_crc_) return;
+    const bool is_given = !settings_.data.path.empty();
+    throw Failure({"E608",
+                   ExitCode::cannot_create,
+                   std::string(is_given ? "the file of `data.path`" : "the run's histories.h5") +
+                       " holds other histories than those that this run was trained on",
+                   {"  --> " + (is_given ? settings_.data.path
+                                         : (run_.directory.path() / "histories.h5").string()),
+                    "  trained on them so far: " + std::to_string(state_.steps_done) + " steps"},
+                   "put the old file back, or start anew: --resume=never"});
+  }
+
   std::int64_t max_steps() const { return settings_.optimizer.schedule.max_steps; }
 
+  /// What is in no phase of its own here is mostly the agreement that no rank has failed.
+  train::StepOutcome step(bool wants_stop) {
+    const auto agreeing = run_.clock.enter("waiting for ranks");
+    return loop_.step(state_.steps_done, wants_stop);
+  }
+
   void report(const train::StepOutcome& outcome) {
+    const auto logging = run_.clock.enter("logging");
     const std::int64_t step = state_.steps_done;
     run_.log.event({"train",
                     {{"step", step},
@@ -139,6 +172,7 @@ private:
                      {"loss", outcome.row.loss},
                      {"grad", outcome.row.grad_norm},
                      {"lr", outcome.row.learning_rate}}});
+    if (outcome.is_skipped) ++state_.steps_skipped;
     if (outcome.is_skipped || outcome.was_repeated) {
       run_.log.event(
           {"warn",
@@ -227,11 +261,13 @@ private:
     ++saves_;
     run_.log.event(
         {"save", {{"step", state_.steps_done}, {"seconds", run_.clock.elapsed_s() - begin_s}}});
+    run_.meet();
   }
 
   RunContext& run_;
   const TrainSettings& settings_;
   const data::Environment& environment_;
+  std::uint32_t histories_crc_;
   data::WindowRules rules_;
   data::TrainingWindows windows_;
   model::AdTransformer model_;
@@ -273,6 +309,11 @@ void announce(RunContext& run, const TrainSettings& settings, const data::Histor
                                  ") is more than train.max_steps: the learning rate "
                                  "never reaches its peak"}}});
   }
+  run.log.event(
+      {"debug",
+       {{"text", "this rank has the items from " + std::to_string(passes.front().offset) + " to " +
+                     std::to_string(passes.back().offset + passes.back().count - 1) +
+                     " of each batch, in " + std::to_string(passes.size()) + " passes"}}});
   if (rules.tokens != settings.model.n_transit) {
     run.log.event(
         {"note",
@@ -282,39 +323,57 @@ void announce(RunContext& run, const TrainSettings& settings, const data::Histor
   }
 }
 
+/// Whether the context is long enough, where keys say how long the histories are.
+void check_windows(const Config& config) {
+  const data::DataConfig data = data::read_data_config(config);
+  if (!data.path.empty()) return;
+  const auto environment = data::make_environment(data.env, data.env_split_seed);
+  const auto kind =
+      config.is("model.tokens", "step") ? data::TokenKind::step : data::TokenKind::transition;
+  try {
+    data::make_window_rules(kind, static_cast<int>(config.integer("model.n_transit")),
+                            {data.streams, data.episodes, environment->horizon()});
+  } catch (const Failure& failure) {
+    const Report& report = failure.report();
+    throw config.problem(report.code, "model.n_transit", report.sentence, report.help);
+  }
+}
+
+void check_one_gpu(const Config& config) {
+  if (config.integer("devices.gpus_per_model") == 1) return;
+  throw config.problem("E125", "devices.gpus_per_model",
+                       "the model of job train is small and not sharded: one GPU holds it",
+                       "devices.gpus_per_model=1");
+}
+
 }  // namespace
 
-void add_train_job_keys(KeyTable& table) {
-  model::add_model_keys(table);
-  data::add_data_keys(table);
-  train::add_train_keys(table);
-  train::add_optimizer_keys(table);
-  add_evaluate_keys(table);
-  store::add_checkpoint_keys(table);
-}
-
 void check_train_job(const Config& config, int ranks) {
-  const TrainSettings settings = read_train_settings(config);
-  for (int rank = 0; rank < ranks; ++rank)
-    train::plan_passes(settings.train.batch, rank, ranks);
-  if (config.integer("devices.gpus_per_model") != 1) {
-    throw config.problem("E125", "devices.gpus_per_model",
-                         "the model of job train is small and not sharded: one GPU holds it",
-                         "devices.gpus_per_model=1");
-  }
-  const auto environment = data::make_environment(settings.data.env, settings.data.env_split_seed);
-  if (settings.data.path.empty()) {
-    settings.window_rules({settings.data.streams, settings.data.episodes, environment->horizon()});
-  }
+  check_together({[&] { read_train_settings(config); }, [&] { train::check_batch(config, ranks); },
+                  [&] { check_windows(config); }, [&] { check_one_gpu(config); }});
 }
 
-std::string check_train_data(const cluster::Group& world, const Config& config) {
-  const TrainSettings settings = read_train_settings(config);
-  const auto environment = data::make_environment(settings.data.env, settings.data.env_split_seed);
-  const data::HistorySet histories = read_histories(world, settings.data.path, *environment);
-  cluster::run_together(world, [&] { settings.window_rules(histories.shape()); });
-  return report::grouped(static_cast<std::int64_t>(histories.size())) + " histories of " +
-         std::to_string(histories.shape().episodes) + " episodes";
+void check_train_files(const Config& config) {
+  const std::string path = data::read_data_config(config).path;
+  std::error_code missing;
+  if (path.empty() || std::filesystem::is_regular_file(path, missing)) return;
+  throw ConfigFailure({{"E603", "there is no such file: " + path, config.place("data.path"), "",
+                        "data.path=null plays the histories first"}},
+                      ExitCode::no_input);
+}
+
+std::vector<FileCheck> train_file_checks(const Config& config) {
+  if (config.is("data.path", "null")) return {};
+  return {{config.text("data.path"), [&config](const cluster::Group& world) {
+             const TrainSettings settings = read_train_settings(config);
+             const auto environment =
+                 data::make_environment(settings.data.env, settings.data.env_split_seed);
+             const data::HistorySet histories =
+                 read_histories(world, settings.data.path, *environment);
+             cluster::run_together(world, [&] { settings.window_rules(histories.shape()); });
+             return report::grouped(static_cast<std::int64_t>(histories.size())) +
+                    " histories of " + std::to_string(histories.shape().episodes) + " episodes";
+           }}};
 }
 
 JobOutcome run_train_job(RunContext& run) {
@@ -334,8 +393,11 @@ JobOutcome run_train_job(RunContext& run) {
 
   // Memory is taken here, and may be short on some ranks only.
   std::optional<Trainer> trainer_here;
-  cluster::run_together(run.topology.world(),
-                        [&] { trainer_here.emplace(run, settings, *environment, *histories); });
+  {
+    const auto building = run.clock.enter("start-up");
+    cluster::run_together(run.topology.world(),
+                          [&] { trainer_here.emplace(run, settings, *environment, *histories); });
+  }
   Trainer& trainer = *trainer_here;
   announce(run, settings, *histories, trainer);
   trainer.restore();

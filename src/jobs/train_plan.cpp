@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include <mgpu/jobs/train_job.hpp>
 #include <mgpu/jobs/train_plan.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
@@ -14,12 +15,17 @@ namespace {
 
 using report::Plan;
 
-constexpr double kCpuFlops = 2e10;           // per rank and second, of matrix products in float32
-constexpr double kGpuFlops = 2e13;           // of products as small as this model's
+// What one rank does in a second that has a core, or a GPU, to itself. Operations are counted as by
+// TrainSizes. CPU: within a factor 1.5 on one core of a server with AVX-512, model of guide 001.
+constexpr double kCpuFlops = 4e10;           // forward and backward
+constexpr double kCpuRoundedFlops = 3e10;    // the same, rounded to 16 bits at every product
 constexpr double kCpuPlayFlops = 4e9;        // of one token at a time: vectors, not matrices
+constexpr double kGpuFlops = 2e13;           // of products as small as this model's
 constexpr double kGpuPassSeconds = 4e-3;     // some 300 kernel launches that hide nothing
-constexpr double kHistorySteps = 2e7;        // environment steps of the explorer per core
+constexpr double kHistorySteps = 2e7;        // environment steps of the explorer
 constexpr double kSealBytesPerSecond = 1e8;  // write, read back, compress
+// Code and buffers of libtorch, MPI and HDF5 that come into memory as they are used.
+constexpr std::uint64_t kFirstUse = std::uint64_t{40} << 20;
 constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;  // with cuBLAS and NCCL
 
 /// The plan of one run, part by part.
@@ -48,6 +54,10 @@ public:
 private:
   bool on_gpu() const { return machine_.device == DeviceKind::cuda; }
   bool layout() const { return sizes_.settings.train.batch.layout; }
+  /// Whether numbers are rounded to 16 bits for each product on the CPU.
+  bool is_rounded() const {
+    return !on_gpu() && sizes_.settings.model.compute != model::ComputeKind::f32;
+  }
   int nodes() const {
     return (machine_.ranks + machine_.ranks_per_node - 1) / machine_.ranks_per_node;
   }
@@ -93,12 +103,14 @@ private:
   /// What autograd keeps of a pass, for each token in floats:
   ///   per layer  x, norm1, mixed, middle, norm2: D each; q, k, v: 3 D; up, gelu: I each
   ///   ends       one-hot fields (47 or so: counted as D), final norm: D, logits: A
-  /// and the gradients of one layer that are alive at once: 3 D + D + I. 16-bit copies replace
-  /// float32 ones of twice the size, so this is a bound for them as well.
+  /// and the gradients of one layer that are alive at once: 3 D + D + I. 16-bit copies on a GPU
+  /// replace float32 ones of twice the size, so this is a bound for them as well. On the CPU the
+  /// rounded `mixed` is kept beside it, and a qkv lives three times while it is rounded.
   std::uint64_t activation_bytes(std::int64_t rows) const {
     const auto& m = sizes_.settings.model;
-    const std::int64_t per_token = m.n_layer * (8 * m.n_embd + 2 * m.n_inner) + 2 * m.n_embd +
-                                   m.num_actions + 4 * m.n_embd + m.n_inner;
+    std::int64_t per_token = m.n_layer * (8 * m.n_embd + 2 * m.n_inner) + 2 * m.n_embd +
+                             m.num_actions + 4 * m.n_embd + m.n_inner;
+    if (is_rounded()) per_token += (m.n_layer + 6) * m.n_embd;
     std::int64_t floats = rows * sizes_.window * per_token;
     if (m.attention == model::AttentionKind::eager) {
       // Scores, probabilities, and probabilities after dropout: [B, H, T, T] each.
@@ -130,10 +142,10 @@ private:
     if (sizes_.settings.data.path.empty()) {
       return 2 * static_cast<std::uint64_t>(sizes_.history_bytes);
     }
-    std::error_code missing;
-    const auto bytes = std::filesystem::file_size(sizes_.settings.data.path, missing);
-    return missing ? 0 : 2 * bytes;
+    return 2 * std::filesystem::file_size(sizes_.settings.data.path);
   }
+
+  std::uint64_t program_bytes() const { return machine_.program_bytes + kFirstUse; }
 
   void add_memory() {
     const auto weights = static_cast<std::uint64_t>(sizes_.weight_bytes);
@@ -144,7 +156,7 @@ private:
                     {"evaluation cache", cache_bytes()},
                     {"buffers", buffer_bytes()}};
     // Curves, and on a GPU the host's copies of weights and moments for checkpoints.
-    host_bytes_ = machine_.program_bytes + history_memory() +
+    host_bytes_ = program_bytes() + history_memory() +
                   static_cast<std::uint64_t>(sizes_.curve_bytes) + (on_gpu() ? 3 * weights : 0);
     if (on_gpu()) {
       plan_.memory.push_back({"CUDA context", kCudaContext});
@@ -152,7 +164,7 @@ private:
       return;
     }
     plan_.memory.push_back({"histories", history_memory()});
-    plan_.memory.push_back({"program", machine_.program_bytes});
+    plan_.memory.push_back({"program", program_bytes()});
     plan_.card_bytes = machine_.host_bytes / static_cast<std::uint64_t>(machine_.ranks_per_node);
     for (const Plan::Memory& part : plan_.memory)
       device_bytes_ += part.bytes;
@@ -162,13 +174,26 @@ private:
     plan_.times.push_back({what, seconds, Plan::Source::guess, std::move(basis)});
   }
 
+  /// How much slower ranks are that have to share the cores of their node.
+  double crowding() const {
+    if (machine_.cores == 0) return 1.0;
+    return std::max(1.0, static_cast<double>(machine_.ranks_per_node) / machine_.cores);
+  }
+
+  /// Work that all ranks do at the same time on the CPU; each does `amount` at `rate` a second.
+  void add_cpu_time(const char* what, double amount, double rate, const char* unit) {
+    std::string basis =
+        report::text_of("%.3g %s a rank, about %.0e/s on one core", amount, unit, rate);
+    if (crowding() > 1.0)
+      basis += report::text_of(", %d ranks on %d cores", machine_.ranks_per_node, machine_.cores);
+    add_time(what, amount / rate * crowding(), std::move(basis));
+  }
+
   void add_times() {
-    const auto& s = sizes_.settings;
-    if (s.data.path.empty()) {
+    if (sizes_.settings.data.path.empty()) {
       const double steps =
           static_cast<double>(sizes_.num_histories) * static_cast<double>(sizes_.history.steps());
-      add_time("histories", steps / machine_.ranks / kHistorySteps,
-               report::text_of("%.3g environment steps, 2e7/s per rank assumed", steps));
+      add_cpu_time("histories", steps / machine_.ranks, kHistorySteps, "environment steps");
     }
     add_training_time();
     add_evaluation_time();
@@ -184,11 +209,14 @@ private:
                                           passes.front().offset);  // rank 0 has the most
     const auto window = static_cast<double>(sizes_.window);
     const double flops = 3.0 * sizes_.forward_flops(rows * window, window);  // backward: twice
-    const double rate = on_gpu() ? kGpuFlops : kCpuFlops;
-    const double launches = on_gpu() ? kGpuPassSeconds * static_cast<double>(passes.size()) : 0.0;
-    std::string basis = report::text_of("%.3g FLOP a step and rank, %.0e/s assumed", flops, rate);
-    if (on_gpu()) basis += ", at least 4 ms a pass";
-    add_time("training", steps * std::max(flops / rate, launches), std::move(basis));
+    if (!on_gpu()) {
+      add_cpu_time("training", steps * flops, is_rounded() ? kCpuRoundedFlops : kCpuFlops, "FLOP");
+      return;
+    }
+    const double launches = kGpuPassSeconds * static_cast<double>(passes.size());
+    add_time("training", steps * std::max(flops / kGpuFlops, launches),
+             report::text_of("%.3g FLOP a step and rank, %.0e/s assumed, at least 4 ms a pass",
+                             flops, kGpuFlops));
   }
 
   void add_evaluation_time() {
@@ -207,9 +235,7 @@ private:
       add_time("evaluation", launches * kGpuPassSeconds, "4 ms for each step of a chunk assumed");
       return;
     }
-    add_time("evaluation", share * flops / kCpuPlayFlops,
-             report::text_of("%.3g FLOP in single steps, %.0e/s per rank assumed", flops,
-                             kCpuPlayFlops));
+    add_cpu_time("evaluation", share * flops, kCpuPlayFlops, "FLOP in single steps");
   }
 
   /// Sums by ring: each rank sends 2 (R - 1) / R of the gradients. By tree (layout): all of
@@ -287,6 +313,7 @@ std::uint64_t train_disk_bytes(const Config& config) {
 }
 
 report::Plan plan_train(const Config& config, const PlanMachine& machine) {
+  check_train_files(config);
   return TrainPlan(config, machine).make();
 }
 

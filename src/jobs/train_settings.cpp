@@ -1,3 +1,4 @@
+#include <mgpu/base/check_together.hpp>
 #include <mgpu/jobs/train_settings.hpp>
 
 namespace mgpu::jobs {
@@ -13,13 +14,14 @@ data::WindowRules TrainSettings::window_rules(const data::HistoryShape& historie
 }
 
 TrainSettings read_train_settings(const Config& config) {
-  TrainSettings settings{data::read_data_config(config),
-                         model::read_ad_transformer_config(config),
-                         train::read_train_config(config),
-                         train::read_optimizer_config(config),
-                         read_evaluate_config(config),
-                         store::read_checkpoint_config(config),
-                         static_cast<std::uint64_t>(config.integer("run.seed"))};
+  TrainSettings settings;
+  check_together({[&] { settings.data = data::read_data_config(config); },
+                  [&] { settings.model = model::read_ad_transformer_config(config); },
+                  [&] { settings.train = train::read_train_config(config); },
+                  [&] { settings.optimizer = train::read_optimizer_config(config); },
+                  [&] { settings.evaluate = read_evaluate_config(config); },
+                  [&] { settings.checkpoint = store::read_checkpoint_config(config); }});
+  settings.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
   settings.model.compute = settings.optimizer.mixed_precision;
   return settings;
 }

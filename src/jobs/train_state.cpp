@@ -109,7 +109,9 @@ void TrainState::save(const store::CheckpointStore& checkpoints, std::int64_t gl
   state.values = {{"adam.updates", optimizer_->updates()},
                   {"loss_scale", scaler_->state().scale},
                   {"loss_scale.good_updates", scaler_->state().good_updates},
-                  {"evaluations", curves_->evaluations()}};
+                  {"evaluations", curves_->evaluations()},
+                  {"steps_skipped", steps_skipped},
+                  {"histories.crc32c", std::int64_t{histories_crc}}};
   checkpoints.save({model_tensors_, trainer_tensors_, state}, is_best);
 }
 
@@ -123,6 +125,8 @@ std::vector<std::string> TrainState::load(const store::CheckpointStore& checkpoi
   scaler_->restore(
       {value<double>(state, "loss_scale"), value<std::int64_t>(state, "loss_scale.good_updates")});
   curves_->set_evaluations(value<std::int64_t>(state, "evaluations"));
+  steps_skipped = value<std::int64_t>(state, "steps_skipped");
+  histories_crc = static_cast<std::uint32_t>(value<std::int64_t>(state, "histories.crc32c"));
   to_device();
   return restored.warnings;
 }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -8,6 +10,7 @@
 #include <mgpu/language/language_model.hpp>
 
 #include "attention.hpp"
+#include "huge_pages.hpp"
 #include "rope.hpp"
 #include "row_ops.hpp"
 
@@ -102,11 +105,11 @@ at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Te
 
 at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const Call& call) {
   const LmConfig& config = call.config;
-  at::Tensor x = embed(weights, ids, call);  // [N, D]
+  const at::Tensor x = embed(weights, ids, call);  // [N, D]
   for (std::size_t layer = 0; layer < weights.layers.size(); ++layer) {
     const LayerWeights& block = weights.layers[layer];
-    x = x + attention(block, layer, normalize(config, x, block.attention_norm), call);
-    x = x + mlp(config, block, normalize(config, x, block.mlp_norm));
+    x.add_(attention(block, layer, normalize(config, x, block.attention_norm), call));
+    x.add_(mlp(config, block, normalize(config, x, block.mlp_norm)));
   }
   return normalize(config, x, weights.norm);
 }
@@ -127,17 +130,36 @@ at::Tensor run_model(const LmConfig& config, const LmWeights& weights,
   return run_layers(weights, ids, call);
 }
 
+/// Matrices in the order in which a pass reads them.
+std::vector<Linear*> linears_of(LmWeights& weights) {
+  std::vector<Linear*> linears;
+  for (LayerWeights& layer : weights.layers)
+    for (Linear* linear :
+         {&layer.q, &layer.k, &layer.v, &layer.out, &layer.gate, &layer.up, &layer.down})
+      linears.push_back(linear);
+  linears.push_back(&weights.head);
+  return linears;
+}
+
+std::int64_t count_of(const std::vector<std::int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+void pack_all(LmWeights& weights) {
+  const std::vector<Linear*> linears = linears_of(weights);
+  std::int64_t count = 0;
+  for (const Linear* linear : linears)
+    count += HugePageArena::rounded_up(count_of(panel_shape(*linear)));
+  HugePageArena arena(count);
+  for (Linear* linear : linears)
+    pack(*linear, arena.take(panel_shape(*linear)));
+}
+
 }  // namespace
 
 LanguageModel::LanguageModel(LmConfig config, LmWeights weights)
     : config_(std::move(config)), weights_(std::move(weights)) {
-  const auto pack = [](Linear& linear) { linear = packed(std::move(linear)); };
-  for (LayerWeights& layer : weights_.layers) {
-    for (Linear* linear :
-         {&layer.q, &layer.k, &layer.v, &layer.out, &layer.gate, &layer.up, &layer.down})
-      pack(*linear);
-  }
-  pack(weights_.head);
+  pack_all(weights_);
 }
 
 LanguageModel LanguageModel::open(const fs::path& folder, const LoadOptions& options) {

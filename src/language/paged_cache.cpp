@@ -5,7 +5,18 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/language/paged_cache.hpp>
 
+#include "huge_pages.hpp"
+
 namespace mgpu::language {
+namespace {
+
+at::Tensor zeros_of(const std::vector<std::int64_t>& shape, const at::TensorOptions& options) {
+  const bool is_plain = options.device().is_cpu() && options.dtype() == at::kFloat;
+  if (!is_plain) return at::zeros(shape, options);
+  return zeros_in_huge_pages(shape[0] * shape[1] * shape[2]).view(shape);
+}
+
+}  // namespace
 
 PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options)
     : page_tokens_(sizes.page_tokens), users_(static_cast<std::size_t>(sizes.pages), 0) {
@@ -13,8 +24,8 @@ PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::Ten
   const std::vector<std::int64_t> shape{sizes.pages * sizes.page_tokens, config.kv_heads,
                                         config.head_dim};
   for (std::size_t layer = 0; layer < config.layers.size(); ++layer) {
-    keys_.push_back(at::zeros(shape, options));
-    values_.push_back(at::zeros(shape, options));
+    keys_.push_back(zeros_of(shape, options));
+    values_.push_back(zeros_of(shape, options));
   }
   for (std::int64_t page = sizes.pages; page > 0; --page)
     free_.push_back(page - 1);

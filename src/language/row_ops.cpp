@@ -27,19 +27,21 @@ kernels::ActivationKind kernel_kind(Activation kind) {
 
 }  // namespace
 
-Linear packed(Linear linear) {
-  if (!linear.weight.defined() || !linear.weight.is_cpu()) return linear;
+std::vector<std::int64_t> panel_shape(const Linear& linear) {
+  if (!linear.weight.defined() || !linear.weight.is_cpu()) return {0};
+  const auto outputs = static_cast<std::size_t>(linear.weight.size(0));
+  return {static_cast<std::int64_t>(kernels::panels_of(outputs)), linear.weight.size(1),
+          static_cast<std::int64_t>(kernels::kPanelWidth)};
+}
+
+void pack(Linear& linear, const at::Tensor& panels) {
+  if (panels.numel() == 0) return;
   const at::Tensor& weight = linear.weight;
-  const auto outputs = static_cast<std::size_t>(weight.size(0));
-  const std::vector<std::int64_t> shape{static_cast<std::int64_t>(kernels::panels_of(outputs)),
-                                        weight.size(1),
-                                        static_cast<std::int64_t>(kernels::kPanelWidth)};
-  const at::Tensor panels = at::empty(shape, weight.options());
-  kernels::cpu::pack_panels({weight.const_data_ptr<float>(), panels.mutable_data_ptr<float>(),
-                             outputs, static_cast<std::size_t>(weight.size(1)),
-                             static_cast<std::size_t>(weight.stride(0)),
-                             static_cast<std::size_t>(weight.stride(1))});
-  return {{}, linear.bias, panels, weight.size(0)};
+  kernels::cpu::pack_panels(
+      {weight.const_data_ptr<float>(), panels.mutable_data_ptr<float>(),
+       static_cast<std::size_t>(weight.size(0)), static_cast<std::size_t>(weight.size(1)),
+       static_cast<std::size_t>(weight.stride(0)), static_cast<std::size_t>(weight.stride(1))});
+  linear = {{}, linear.bias, panels, weight.size(0)};
 }
 
 Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include <ATen/core/Tensor.h>
 
 #include <mgpu/language/lm_config.hpp>
@@ -9,8 +11,11 @@
 // a row depend on that row only: not on N, on its place, or on the other rows.
 namespace mgpu::language {
 
-/// The weights in panels in place of the matrix, on the CPU; elsewhere as it is.
-Linear packed(Linear linear);
+/// Sizes of the panels that a matrix on the CPU is packed into; {0} for any other.
+std::vector<std::int64_t> panel_shape(const Linear& linear);
+
+/// Puts panels of panel_shape() in place of the matrix.
+void pack(Linear& linear, const at::Tensor& panels);
 
 /// Outputs first .. first + count - 1 of a linear without a bias; `first` begins a panel.
 Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count);

@@ -78,7 +78,6 @@ std::string performance_line(const RunSummary& summary) {
   }
   if (summary.steps_per_second > 0)
     text += text_of("   %.1f ms/step", 1e3 / summary.steps_per_second);
-  if (summary.gpu_utilization) text += "   GPU utilization " + percent(*summary.gpu_utilization, 0);
   return text + '\n';
 }
 
@@ -131,6 +130,11 @@ std::string end_table(const RunSummary& summary) {
     text += phase_line(row, summary, summary.wall_s < 600.0);
   if (summary.steps_per_second > 0 || summary.samples_per_second > 0)
     text += performance_line(summary);
+  if (summary.skipped > 0) {
+    text += text_of("Skipped:       %lld of %lld ", static_cast<long long>(summary.skipped),
+                    static_cast<long long>(summary.done)) +
+            summary.unit + ": their gradients were infinite or NaN\n";
+  }
   text += memory_lines(summary);
   if (!summary.result.empty()) text += wrapped("Result:        ", escape_log(summary.result));
   if (!summary.error.empty())

@@ -61,11 +61,6 @@ void LineFile::check() const {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-void LineFile::sync() {
-  check();
-  file_.sync();
-}
-
 Output Output::real() {
   return {[](std::string_view text) { write_all(STDOUT_FILENO, text); },
           [](std::string_view text) { write_all(STDERR_FILENO, text); }};
@@ -196,11 +191,6 @@ void EventLog::say_last(std::string_view line) {
 void EventLog::check() const {
   if (events_) events_->check();
   if (run_log_) run_log_->check();
-}
-
-void EventLog::sync() {
-  if (events_) events_->sync();
-  if (run_log_) run_log_->sync();
 }
 
 }  // namespace mgpu::report

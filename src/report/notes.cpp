@@ -22,8 +22,6 @@ constexpr std::array kRules = {
              "rank {rank} needed {percent} more time than the mean in forward, and the others "
              "waited for it",
              "devices.gpus", "A list without that device leaves it out"},
-    NoteRule{"ranks_per_core", 1.0, "{value} ranks shared each core", "-np",
-             "Fewer ranks than cores would wait less for each other"},
 };
 
 void replace(std::string& text, std::string_view what, const std::string& with) {
@@ -36,17 +34,17 @@ double value_or(const NoteFacts& facts, const std::string& name, double otherwis
   return found == facts.end() ? otherwise : found->second;
 }
 
-/// "train.eval_every=2000"; "a larger train.eval_every" where the setting is no number.
-std::string scaled(const NoteRule& rule, double factor, const char* otherwise,
-                   const std::map<std::string, std::string, std::less<>>& settings) {
+/// "train.eval_every=2000"; "A larger train.eval_every" where the setting is no number.
+std::string doubled(const NoteRule& rule,
+                    const std::map<std::string, std::string, std::less<>>& settings) {
   const auto found = settings.find(rule.key);
   if (found != settings.end()) {
     char* end = nullptr;
     const double value = std::strtod(found->second.c_str(), &end);
     const bool number = end != found->second.c_str() && *end == '\0';
-    if (number && value * factor >= 1) return text_of("%s=%.0f", rule.key, value * factor);
+    if (number && value >= 1) return text_of("%s=%.0f", rule.key, 2.0 * value);
   }
-  return std::string(otherwise) + ' ' + rule.key;
+  return std::string("A larger ") + rule.key;
 }
 
 Note note_of(const NoteRule& rule, double value, const NoteFacts& facts,
@@ -55,10 +53,8 @@ Note note_of(const NoteRule& rule, double value, const NoteFacts& facts,
   const std::string_view fact = rule.fact;
   const std::string phase(fact.substr(fact.find('/') + 1));
   replace(note.text, "{percent}", percent(value));
-  replace(note.text, "{value}", text_of("%.3g", value));
   replace(note.text, "{rank}", text_of("%.0f", value_or(facts, "rank/" + phase, 0.0)));
-  replace(note.effect, "{double}", scaled(rule, 2.0, "A larger", settings));
-  replace(note.effect, "{half}", scaled(rule, 0.5, "A smaller", settings));
+  replace(note.effect, "{double}", doubled(rule, settings));
   return note;
 }
 

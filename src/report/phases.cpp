@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <mgpu/report/gather.hpp>
 #include <mgpu/report/phases.hpp>
 
 namespace mgpu::report {
@@ -23,19 +22,19 @@ std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::s
   if (!(wall_s > 0)) return shares;
   const std::vector<PhaseClock::Total> totals = clock.totals();
   const double width_s = wall_s / static_cast<double>(bins);
-  for (std::size_t i = 0; i < clock.slices().size(); ++i) {
+  for (std::size_t i = 0; i < clock.num_slices(); ++i) {
     const double begin_s = clock.slice_s() * static_cast<double>(i);
     const double end_s = begin_s + clock.slice_s();
     for (auto b = static_cast<std::size_t>(begin_s / width_s); b < bins; ++b) {
       const double bin_s = width_s * static_cast<double>(b);
       const double inside_s = std::min(end_s, bin_s + width_s) - std::max(begin_s, bin_s);
       if (inside_s <= 0) break;
-      for (std::size_t phase = 0; phase < clock.slices()[i].size(); ++phase) {
-        if (clock.slices()[i][phase] <= 0) continue;
+      for (std::size_t phase = 0; phase < totals.size(); ++phase) {
+        const double seconds = clock.slices(phase)[i];
+        if (seconds <= 0) continue;
         std::vector<float>& row = shares[totals[phase].phase];
         row.resize(bins);
-        row[b] +=
-            static_cast<float>(clock.slices()[i][phase] * inside_s / (clock.slice_s() * width_s));
+        row[b] += static_cast<float>(seconds * inside_s / (clock.slice_s() * width_s));
       }
     }
   }
@@ -85,7 +84,7 @@ PhaseTable gather_phases(const cluster::Group& group, const PhaseClock& clock) {
   group.all_reduce(std::span(&wall_s, 1), cluster::ReduceOp::max);
   const std::string mine = packed(clock, bins_for(group.size()), wall_s).dump();
   PhaseTable table;
-  for (const std::string& text : gather_texts(group, mine))
+  for (const std::string& text : group.gather(mine, 0))
     table.ranks.push_back(unpacked(json::parse(text), table.phases));
   for (const RankPhases& rank : table.ranks)
     table.wall_s = std::max(table.wall_s, rank.wall_s);

@@ -161,8 +161,11 @@ std::string plan_text(const Plan& plan, bool utf8) {
   std::string text = "plan for " + escape_log(plan.name) +
                      text_of(" on %d %s%s", plan.ranks, noun, plan.ranks == 1 ? "" : "s");
   if (!plan.machine.empty()) text += " (" + escape_log(plan.machine) + ')';
-  return text + '\n' + share_lines(plan) + memory_text(plan, utf8) + time_text(plan) +
-         traffic_text(plan) + limit_text(plan);
+  text += '\n';
+  for (const std::string& note : plan.notes)
+    text += "note: " + escape_log(note) + '\n';
+  return text + share_lines(plan) + memory_text(plan, utf8) + time_text(plan) + traffic_text(plan) +
+         limit_text(plan);
 }
 
 std::string plan_json(const Plan& plan) {
@@ -171,7 +174,8 @@ std::string plan_json(const Plan& plan) {
                {"machine", plan.machine},
                {"device", plan.device == DeviceKind::cuda ? "cuda" : "cpu"},
                {"ranks", plan.ranks},
-               {"unit", plan.unit}};
+               {"unit", plan.unit},
+               {"notes", plan.notes}};
   json["shares"] = Json::array();
   for (const Plan::Share& share : plan.shares)
     json["shares"].push_back({{"who", share.who},

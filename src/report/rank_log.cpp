@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include <mgpu/report/escape.hpp>
-#include <mgpu/report/gather.hpp>
 #include <mgpu/report/rank_log.hpp>
 #include <mgpu/report/text_format.hpp>
 
@@ -48,7 +47,7 @@ Event SharedWarning::as_event() const {
 std::vector<SharedWarning> gather_warnings(const cluster::Group& group,
                                            const std::vector<std::string>& mine) {
   const std::string packed = json(mine).dump(-1, ' ', false, json::error_handler_t::replace);
-  const std::vector<std::string> all = gather_texts(group, packed);
+  const std::vector<std::string> all = group.gather(packed, 0);
   std::vector<SharedWarning> shared;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     for (const auto& item : json::parse(all[rank])) {

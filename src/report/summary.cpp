@@ -98,10 +98,10 @@ std::string summary_json(const RunSummary& summary) {
                {"unit", summary.unit},
                {"done", summary.done},
                {"total", summary.total},
+               {"skipped", summary.skipped},
                {"wall_seconds", summary.wall_s},
                {"steps_per_second", summary.steps_per_second},
                {"samples_per_second", summary.samples_per_second}};
-  json["gpu_utilization"] = summary.gpu_utilization ? Json(*summary.gpu_utilization) : Json();
   json["result"] = summary.result;
   json["results"] = results_json(summary);
   json["series"] = summary.series;

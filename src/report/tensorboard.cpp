@@ -118,10 +118,10 @@ ProtoMessage hparam_value(const TensorBoardFile::Hparam& hparam) {
 }  // namespace
 
 std::vector<ScalarChart> standard_charts() {
-  return {{"loss", {"train/loss", "eval/loss"}},
+  return {{"loss", {"train/loss"}},
           {"throughput", {"perf/samples_per_second"}},
           {"memory of all ranks (GiB)", {"gpu/memory_gib/.*", "host/memory_gib/.*"}},
-          {"waiting", {"perf/data_wait", "perf/comm_exposed"}}};
+          {"waiting", {"perf/comm_exposed"}}};
 }
 
 TensorBoardFile::TensorBoardFile(const fs::path& folder, const std::string& host,

@@ -11,12 +11,12 @@
 namespace mgpu::store {
 namespace {
 
-std::string warning_of(const fs::path& damaged, const fs::path& aside, const Report& report) {
-  std::string text =
-      "warning[W611]: checkpoint " + damaged.filename().string() + " is damaged and was skipped";
-  for (const std::string& line : report.lines)
-    text.append("\n").append(line);
-  return text.append("\n  kept as ").append(aside.string());
+void add_warnings(const fs::path& damaged, const fs::path& aside, const Report& report,
+                  std::vector<std::string>& lines) {
+  lines.push_back("checkpoint " + damaged.filename().string() +
+                  " is damaged and was skipped (W611)");
+  lines.insert(lines.end(), report.lines.begin(), report.lines.end());
+  lines.push_back("  kept as " + aside.string());
 }
 
 /// The newest checkpoint that is whole, or nullptr; each damaged one on the way is set aside.
@@ -28,7 +28,7 @@ std::unique_ptr<StoredCheckpoint> find_newest(const CheckpointFolder& folder,
       return std::make_unique<StoredCheckpoint>(path);
     } catch (const Failure& failure) {
       if (failure.exit_code() != ExitCode::corrupt) throw;
-      warnings.push_back(warning_of(path, folder.set_aside(path), failure.report()));
+      add_warnings(path, folder.set_aside(path), failure.report(), warnings);
     }
   }
   const std::vector<fs::path> bad = folder.bad();

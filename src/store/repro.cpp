@@ -52,12 +52,6 @@ std::string quoted(const std::string& text, char quote, std::string_view twin) {
   return out;
 }
 
-/// So that a shell takes it back as one word.
-std::string shell_word(const std::string& word) {
-  static const std::regex kPlain(R"([A-Za-z0-9_@%+=:,./-]+)");
-  return std::regex_match(word, kPlain) ? word : quoted(word, '\'', "'\\''");
-}
-
 std::string csv_field(const std::string& text) {
   const bool is_plain = text.find_first_of(",\"\r\n") == std::string::npos;
   return is_plain ? text : quoted(text, '"', "\"\"");
@@ -67,15 +61,6 @@ std::string rank_row(const cluster::Group& group, const RankFacts& facts) {
   return std::to_string(group.rank()) + ',' + csv_field(facts.host) + ',' +
          csv_field(facts.gpu_uuid) + ',' + csv_field(facts.gpu_pci) + ',' +
          std::to_string(facts.numa_node) + ',' + csv_field(facts.cores) + '\n';
-}
-
-std::string command_text(const std::vector<std::string>& command) {
-  std::string text;
-  for (const std::string& word : command) {
-    if (!text.empty()) text += ' ';
-    text += shell_word(redacted_argument(word));
-  }
-  return text + "\n";
 }
 
 std::string versions_text(std::map<std::string, std::string> versions) {
@@ -103,6 +88,20 @@ std::string redacted_argument(std::string_view argument) {
     return std::string(argument);
   }
   return match[1].str() + std::string(kRedacted);
+}
+
+std::string shell_word(const std::string& word) {
+  static const std::regex kPlain(R"([A-Za-z0-9_@%+=:,./-]+)");
+  return std::regex_match(word, kPlain) ? word : quoted(word, '\'', "'\\''");
+}
+
+std::string command_line(const std::vector<std::string>& command) {
+  std::string text;
+  for (const std::string& word : command) {
+    if (!text.empty()) text += ' ';
+    text += shell_word(redacted_argument(word));
+  }
+  return text;
 }
 
 std::string environment_text(const char* const* environment) {
@@ -139,7 +138,7 @@ void write_repro(const cluster::Group& group, const std::filesystem::path& run_d
       ranks += line;
     const std::map<std::string, std::string> files = {
         {"config.resolved.yaml", facts.resolved_yaml},
-        {"command.txt", command_text(facts.command)},
+        {"command.txt", command_line(facts.command) + "\n"},
         {"versions.json", versions_text(facts.versions)},
         {"ranks.csv", ranks},
         {"env.txt", environment_text(environ)},

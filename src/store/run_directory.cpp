@@ -224,6 +224,8 @@ void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes
   std::error_code error;
   const fs::space_info space = fs::space(existing, error);
   if (error || space.available >= bytes) return;
+  // In /proc or on a read-only disk there is no space either, but making the folder says why.
+  if (space.capacity == 0 || ::access(existing.c_str(), W_OK) != 0) return;
   throw Failure(
       {"E602",
        ExitCode::io,

@@ -65,9 +65,10 @@ void Adamw::update(const Span& span, float learning_rate, float grad_scale) {
     kernels::cpu::adamw_step(args);
 }
 
-UpdateReport Adamw::step(double learning_rate, double grad_scale) {
+UpdateReport Adamw::step(double learning_rate, double grad_scale, const Agree& agree) {
   const double norm = std::sqrt(squared_gradient_norm()) * grad_scale;
-  if (!std::isfinite(norm)) return {norm, false};
+  const bool is_finite = std::isfinite(norm);
+  if (!(agree ? agree(is_finite) : is_finite)) return {norm, false};
   const bool clips = config_.max_grad_norm > 0.0 && norm > config_.max_grad_norm;
   const double scale = clips ? grad_scale * config_.max_grad_norm / norm : grad_scale;
   ++updates_;

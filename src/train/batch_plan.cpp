@@ -21,35 +21,30 @@ std::string divisors(std::int64_t lanes) {
   return text;
 }
 
-void check_layout(const BatchShape& shape, int ranks) {
+std::optional<BatchProblem> layout_problem(const BatchShape& shape, int ranks) {
   const std::string lanes = std::to_string(shape.lanes);
   if (!std::has_single_bit(static_cast<std::uint64_t>(shape.lanes))) {
-    throw Failure(
-        {"E122",
-         ExitCode::config,
+    return {
+        {"E122", "train.lanes",
          "`train.lanes` is " + lanes +
-             ", but `run.deterministic: layout` sums lanes in "
-             "a binary tree and needs a power of two",
-         {},
-         "train.lanes=" + std::to_string(std::bit_ceil(static_cast<std::uint64_t>(shape.lanes)))});
+             ", but `run.deterministic: layout` sums lanes in a binary tree and needs a power "
+             "of two",
+         "train.lanes=" + std::to_string(std::bit_ceil(static_cast<std::uint64_t>(shape.lanes)))}};
   }
   if (shape.global_batch % shape.lanes != 0) {
-    throw Failure({"E122",
-                   ExitCode::config,
-                   "`train.global_batch_size` " + std::to_string(shape.global_batch) +
-                       " cannot be cut into " + lanes + " equal lanes",
-                   {},
-                   "train.global_batch_size=" +
-                       std::to_string(ceil_div(shape.global_batch, shape.lanes) * shape.lanes)});
+    return {{"E122", "train.global_batch_size",
+             "`train.global_batch_size` " + std::to_string(shape.global_batch) +
+                 " cannot be cut into " + lanes + " equal lanes",
+             "train.global_batch_size=" +
+                 std::to_string(ceil_div(shape.global_batch, shape.lanes) * shape.lanes)}};
   }
   if (shape.lanes % ranks != 0) {
-    throw Failure({"E122",
-                   ExitCode::config,
-                   std::to_string(ranks) + " ranks cannot share " + lanes +
-                       " lanes evenly (`run.deterministic: layout`)",
-                   {},
-                   "start " + divisors(shape.lanes) + " ranks, or run.deterministic=false"});
+    return {{"E122", "train.lanes",
+             std::to_string(ranks) + " ranks cannot share " + lanes +
+                 " lanes evenly (`run.deterministic: layout`)",
+             "start " + divisors(shape.lanes) + " ranks, or run.deterministic=false"}};
   }
+  return std::nullopt;
 }
 
 void add_passes(std::int64_t first, std::int64_t end, std::int64_t size,
@@ -60,24 +55,27 @@ void add_passes(std::int64_t first, std::int64_t end, std::int64_t size,
 
 }  // namespace
 
+std::optional<BatchProblem> problem_of(const BatchShape& shape, int ranks) {
+  if (shape.layout) return layout_problem(shape, ranks);
+  if (shape.global_batch >= ranks) return std::nullopt;
+  return {{"E123", "train.global_batch_size",
+           std::to_string(ranks) + " ranks for `train.global_batch_size` " +
+               std::to_string(shape.global_batch) + ": some would have nothing to do",
+           "train.global_batch_size=" + std::to_string(ranks)}};
+}
+
 std::vector<Pass> plan_passes(const BatchShape& shape, int rank, int ranks) {
+  if (const auto problem = problem_of(shape, ranks)) {
+    throw Failure({problem->code, ExitCode::config, problem->sentence, {}, problem->help});
+  }
   const std::int64_t lane = ceil_div(shape.global_batch, shape.lanes);
   const std::int64_t micro = shape.micro_batch == 0 ? lane : std::min(shape.micro_batch, lane);
   std::vector<Pass> passes;
   if (shape.layout) {
-    check_layout(shape, ranks);
     const std::int64_t own = shape.lanes / ranks;
     for (std::int64_t l = rank * own; l < (rank + 1) * own; ++l)
       add_passes(l * lane, (l + 1) * lane, micro, passes);
     return passes;
-  }
-  if (shape.global_batch < ranks) {
-    throw Failure({"E123",
-                   ExitCode::config,
-                   std::to_string(ranks) + " ranks for `train.global_batch_size` " +
-                       std::to_string(shape.global_batch) + ": some would have nothing to do",
-                   {},
-                   "train.global_batch_size=" + std::to_string(ranks)});
   }
   const std::int64_t share = shape.global_batch / ranks;
   const std::int64_t extra = shape.global_batch % ranks;

@@ -89,7 +89,8 @@ void add_optimizer_keys(KeyTable& table) {
              .type = KeyType::choice,
              .standard = "no",
              .text = "type of matrix products; weights, norms, softmax and loss stay float32",
-             .choices = {"no", "fp16", "bf16"}});
+             .choices = {"no", "fp16", "bf16"},
+             .aliases = {"mixed_precision"}});
 }
 
 OptimizerConfig read_optimizer_config(const Config& config) {

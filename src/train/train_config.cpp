@@ -9,7 +9,8 @@ void add_train_keys(KeyTable& table) {
              .text = "sequences per optimizer step, all ranks together",
              .unit = "sequences",
              .min = 1,
-             .aliases = {"train_batch_size", "training.train_batch_size"}});
+             .aliases = {"train_batch_size", "training.train_batch_size"},
+             .alias_note = "it counts all ranks"});
   table.add({.name = "train.micro_batch_size",
              .type = KeyType::integer,
              .standard = "auto",
@@ -31,7 +32,8 @@ void add_train_keys(KeyTable& table) {
              .text = "passes that a rank cuts its share of the global batch into, at least",
              .unit = "passes",
              .min = 1,
-             .aliases = {"gradient_accumulation_steps"}});
+             .aliases = {"gradient_accumulation_steps"},
+             .alias_note = "it cuts `train.global_batch_size`, which stays as it is"});
   table.add({.name = "train.eval_every",
              .type = KeyType::integer,
              .standard = "1000",
@@ -49,17 +51,25 @@ void add_train_keys(KeyTable& table) {
              .identity = false});
 }
 
+namespace {
+
+BatchShape read_batch_shape(const Config& config) {
+  const bool automatic = config.is("train.micro_batch_size", "auto");
+  return {.global_batch = config.integer("train.global_batch_size"),
+          .micro_batch = automatic ? 0 : config.integer("train.micro_batch_size"),
+          .lanes = config.integer("train.lanes"),
+          .accumulation = config.integer("train.gradient_accumulation_steps"),
+          .layout = config.text("run.deterministic") == "layout"};
+}
+
+}  // namespace
+
 TrainConfig read_train_config(const Config& config) {
   TrainConfig train;
   train.eval_every = config.integer("train.eval_every");
   train.max_skipped = config.integer("train.max_skipped_steps");
   train.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
-  train.batch.global_batch = config.integer("train.global_batch_size");
-  const bool automatic = config.is("train.micro_batch_size", "auto");
-  train.batch.micro_batch = automatic ? 0 : config.integer("train.micro_batch_size");
-  train.batch.lanes = config.integer("train.lanes");
-  train.batch.accumulation = config.integer("train.gradient_accumulation_steps");
-  train.batch.layout = config.text("run.deterministic") == "layout";
+  train.batch = read_batch_shape(config);
   if (train.batch.layout && train.batch.accumulation > 1) {
     throw config.problem("E124", "train.gradient_accumulation_steps",
                          "`train.gradient_accumulation_steps` has no meaning with "
@@ -67,6 +77,11 @@ TrainConfig read_train_config(const Config& config) {
                          "train.lanes cuts the batch; remove this key");
   }
   return train;
+}
+
+void check_batch(const Config& config, int ranks) {
+  const auto problem = problem_of(read_batch_shape(config), ranks);
+  if (problem) throw config.problem(problem->code, problem->key, problem->sentence, problem->help);
 }
 
 }  // namespace mgpu::train

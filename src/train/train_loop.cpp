@@ -108,7 +108,8 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
     outcome.stop_asked = outcome.stop_asked || sums.stop_asked;
     const UpdateReport update =
         std::isfinite(sums.loss)
-            ? parts_.optimizer.step(outcome.row.learning_rate, 1.0 / scale)
+            ? parts_.optimizer.step(outcome.row.learning_rate, 1.0 / scale,
+                                    [this](bool is_finite) { return is_so_everywhere(is_finite); })
             : UpdateReport{std::numeric_limits<double>::quiet_NaN(), /*is_applied=*/false};
     outcome.row.grad_norm = update.grad_norm;
     outcome.is_applied = update.is_applied;
@@ -122,6 +123,11 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
   ++skipped_;
   outcome.is_skipped = true;
   return outcome;
+}
+
+/// A device that computes wrongly may be alone in seeing NaN: all skip, or all update.
+bool TrainLoop::is_so_everywhere(bool here) const {
+  return parts_.group.all_reduce(std::int32_t{here ? 1 : 0}, cluster::ReduceOp::min) == 1;
 }
 
 void TrainLoop::fail(const Report& report) const {

@@ -122,10 +122,10 @@ TEST(EnvironmentTest, ShowsSettingsButNoSecrets) {
   EXPECT_THAT(text, Not(HasSubstr("unrelated")));
 }
 
-/// Codes in quotation marks in the sources.
+/// Codes in quotation marks or in parentheses in the sources.
 std::set<std::string> used_codes() {
   std::set<std::string> codes;
-  const std::regex code("\"(E[0-9]{3})\"");
+  const std::regex code(R"(["(]([EW][0-9]{3})[")])");
   for (const char* top : {"src", "include", "kernels"}) {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(MGPU_SOURCE_DIR) / top)) {
       if (!entry.is_regular_file() || entry.path().stem() == "error_codes") continue;

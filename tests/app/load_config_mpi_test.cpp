@@ -1,4 +1,3 @@
-#include <array>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -84,26 +83,6 @@ TEST_F(LoadConfigTest, WorkingDirectoryIsThatOfRankZero) {
   const FileProvider files = FileProvider::shared(world_);
 
   EXPECT_EQ(files.working_directory(), fs::path(world_.broadcast(fs::current_path(), 0)));
-}
-
-TEST(CheckTogetherTest, ShowsAllFailures) {
-  const auto fail = [](const char* code) {
-    throw Failure({code, ExitCode::config, std::string("sentence ") + code, {}, "help me"});
-  };
-  const std::array<std::function<void()>, 3> checks = {[&] { fail("E107"); }, [] {},
-                                                       [&] { fail("E121"); }};
-  try {
-    check_together(checks);
-    ADD_FAILURE() << "did not throw";
-  } catch (const Failure& failure) {
-    EXPECT_EQ(render(failure.report()),
-              "error[E107]: sentence E107\n"
-              "  = help: help me\n"
-              "\n"
-              "error[E121]: sentence E121\n"
-              "  = help: help me");
-  }
-  EXPECT_NO_THROW(check_together({}));
 }
 
 }  // namespace

@@ -1,8 +1,12 @@
 #include <regex>
 
+#include <gmock/gmock.h>
+
 #include <gtest/gtest.h>
 
+#include <mgpu/app/inform.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/base/config_reader.hpp>
 #include <mgpu/base/foreign_names.hpp>
 
 namespace mgpu::app {
@@ -30,6 +34,66 @@ TEST(ProgramKeysTest, NoForeignNameIsAKey) {
     EXPECT_EQ(program_keys().find_called(foreign.name), nullptr) << foreign.name;
     EXPECT_FALSE(foreign.help.empty()) << foreign.name;
   }
+}
+
+/// All keys of guide 001's configuration, at the top level as there.
+constexpr const char* kGuide001 =
+    "mixed_precision: 'fp16'\n"
+    "gradient_accumulation_steps: 4\n"
+    "train_batch_size: 256\n"
+    "test_batch_size: 2048\n"
+    "num_workers: 4\n"
+    "tf_n_embd: 32\n"
+    "tf_n_layer: 2\n"
+    "n_transit: 160\n";
+
+Config read_guide() {
+  ConfigSources sources;
+  sources.file = "guide.yaml";
+  sources.overrides = {{"job", "train", "command line", "job=train", 5}};
+  sources.working_directory = "/";
+  sources.read = [](const std::filesystem::path&) { return std::string(kGuide001); };
+  return read_config(program_keys(), sources);
+}
+
+TEST(ProgramKeysTest, ReadsTheConfigurationOfGuide001) {
+  const Config config = read_guide();
+
+  EXPECT_EQ(config.text("train.mixed_precision"), "fp16");
+  EXPECT_EQ(config.integer("train.gradient_accumulation_steps"), 4);
+  EXPECT_EQ(config.integer("train.global_batch_size"), 256);
+  EXPECT_EQ(config.integer("model.tf_n_embd"), 32);
+  EXPECT_EQ(config.integer("model.tf_n_layer"), 2);
+  EXPECT_EQ(config.integer("model.n_transit"), 160);
+}
+
+TEST(ProgramKeysTest, NotesWhatNamesOfGuide001MeanHere) {
+  const Config config = read_guide();
+
+  EXPECT_THAT(config.notes(),
+              testing::ElementsAre(
+                  "guide.yaml:1: `mixed_precision` is read as `train.mixed_precision`",
+                  "guide.yaml:2: `gradient_accumulation_steps` is read as "
+                  "`train.gradient_accumulation_steps`: it cuts `train.global_batch_size`, which "
+                  "stays as it is",
+                  "guide.yaml:3: `train_batch_size` is read as `train.global_batch_size`: it "
+                  "counts all ranks",
+                  "guide.yaml:4: `test_batch_size` has no effect: evaluations play "
+                  "`run.chunk_size` runs together",
+                  "guide.yaml:5: `num_workers` has no effect: each rank cuts its own batches, "
+                  "without loader processes",
+                  "guide.yaml:6: `tf_n_embd` is read as `model.tf_n_embd`",
+                  "guide.yaml:7: `tf_n_layer` is read as `model.tf_n_layer`",
+                  "guide.yaml:8: `n_transit` is read as `model.n_transit`"));
+}
+
+TEST(ProgramKeysTest, ExplainsNamesOfGuide001) {
+  for (const char* name : {"mixed_precision", "gradient_accumulation_steps", "train_batch_size",
+                           "tf_n_embd", "tf_n_layer", "tf_n_head", "tf_dropout", "n_transit"}) {
+    EXPECT_THAT(explain(program_keys(), name), testing::HasSubstr(name));
+  }
+  for (const char* name : {"num_workers", "test_batch_size"})
+    EXPECT_THAT(explain(program_keys(), name), testing::HasSubstr("accepted without effect"));
 }
 
 }  // namespace

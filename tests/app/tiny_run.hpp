@@ -112,7 +112,8 @@ inline fs::path run_tiny(const cluster::Group& world, const SharedFolder& output
                            sink,
                            sink,
                            [](const report::Facts&) {},
-                           [](std::string_view) {}};
+                           [](std::string_view) {},
+                           [] {}};
   const jobs::JobOutcome outcome = jobs::run_train_job(context);
   directory.finish(world, outcome.exit);
   return directory.path();

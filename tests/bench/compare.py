@@ -39,7 +39,7 @@ def main():
                       "value": round(ours["value"] / peer["value"], 2), "unit": "ratio",
                       "rounds": args.rounds}))
     difference = abs(ours.get("check", 0) - peer.get("check", 0))
-    if difference > args.tolerance * abs(peer.get("check", 0)):
+    if not difference <= args.tolerance * abs(peer.get("check", 0)):  # also where one is NaN
         sys.exit("the results differ: this is not the same work")
 
 

@@ -1,5 +1,5 @@
-// Greedy generation with a Hugging Face folder: generate_bench FOLDER [BATCH PROMPT NEW]. One
-// line of JSON with tokens per CPU-second; "check" is the sum of the new tokens' ids, "prefill"
+// Greedy generation with a Hugging Face folder: generate_bench FOLDER [BATCH PROMPT NEW PREFILL].
+// One line of JSON with tokens per CPU-second; "check" is the sum of the new tokens' ids, "prefill"
 // the CPU time of the same prompts with one new token each.
 #include <cstdio>
 #include <cstdlib>
@@ -36,8 +36,9 @@ struct Timed {
 };
 
 Timed generate(const LanguageModel& model, const std::vector<std::vector<std::int64_t>>& ids,
-               std::int64_t new_tokens) {
+               std::int64_t new_tokens, std::int64_t prefill_tokens) {
   GenerationConfig config;
+  config.prefill_tokens = prefill_tokens;
   config.max_new_tokens = new_tokens;
   config.batch_size = static_cast<std::int64_t>(ids.size());
   std::vector<Prompt> prompts;
@@ -60,7 +61,7 @@ Timed generate(const LanguageModel& model, const std::vector<std::vector<std::in
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: generate_bench FOLDER [BATCH PROMPT NEW]\n");
+    std::fprintf(stderr, "usage: generate_bench FOLDER [BATCH PROMPT NEW PREFILL]\n");
     return 64;
   }
   const auto number = [&](int index, std::int64_t fallback) {
@@ -69,10 +70,11 @@ int main(int argc, char** argv) {
   at::set_num_threads(1);
   const LanguageModel model = LanguageModel::open(argv[1]);
   const auto ids = make_prompts(number(2, 16), number(3, 128), model.config().vocab);
-  generate(model, ids, 2);
+  const std::int64_t prefill_tokens = number(5, GenerationConfig{}.prefill_tokens);
+  generate(model, ids, 2, prefill_tokens);
 
-  const Timed all = generate(model, ids, number(4, 128));
-  const Timed prefill = generate(model, ids, 1);
+  const Timed all = generate(model, ids, number(4, 128), prefill_tokens);
+  const Timed prefill = generate(model, ids, 1, prefill_tokens);
 
   std::printf(
       "{\"name\": \"generate/ours\", \"value\": %.1f, \"unit\": \"tokens/CPU-s\", "

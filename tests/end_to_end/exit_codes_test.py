@@ -15,11 +15,20 @@ def poison(arrivals):
     return ";".join(f"train.gradient:{arrival}:EIO" for arrival in arrivals)
 
 
-class StartErrors(program.ProgramTest):
+class OneMessage(program.ProgramTest):
+
+    def assert_once(self, ended):
+        """What all ranks know of is said by one of them, without a box of MPI's."""
+        self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+        self.assertNotIn("MPI_ABORT", ended.err)
+
+
+class StartErrors(OneMessage):
     """The program starts nothing."""
 
     def assert_says(self, ended, code, sentence):
         self.assertIn(f"error[{code}]", ended.err)
+        self.assert_once(ended)
         self.assertIn(sentence, ended.err)
         self.assertFalse(self.output.exists(), "something was started")
 
@@ -37,19 +46,50 @@ class StartErrors(program.ProgramTest):
         ended = self.run_to(66, 2, config=self.folder / "absent.yaml")
         self.assert_says(ended, "E603", "absent.yaml")
 
+    def test_66_name_of_the_configuration_is_misspelt(self):
+        (self.folder / "present.yaml").write_text("schema: 1\n")
+        ended = self.run_to(66, 2, config=self.folder / "presnt.yaml")
+        self.assert_says(ended, "E603", f"did you mean {self.folder}/present.yaml?")
+
+    def test_66_configurations_are_listed(self):
+        (self.folder / "conf").mkdir()
+        for name in ("one", "two"):
+            (self.folder / "conf" / f"{name}.yaml").write_text("schema: 1\n")
+        ended = self.run_to(66, 2, config="absent.yaml")
+        self.assert_says(ended, "E603", "there are conf/one.yaml, conf/two.yaml")
+
     def test_66_histories_are_missing(self):
         ended = self.run_to(66, 2, f"data.path={self.folder}/absent.h5")
         self.assertIn("absent.h5", ended.err)
+        self.assertFalse(self.output.exists())  # found before there was anything to clean up
+        self.assert_once(ended)
+
+    def test_78_path_of_histories_is_empty(self):
+        ended = self.run_to(78, 2, "data.path=")
+        self.assert_says(ended, "E107", "without the key it is `null`")
 
     def test_69_nccl_without_gpu(self):
         if pathlib.Path("/dev/nvidiactl").exists():
             self.skipTest("there is a GPU")
         ended = self.run_to(69, 2, "devices.backend=nccl")
         self.assertIn("error[E2", ended.err)
+        self.assert_once(ended)
+
+    def test_69_gpus_that_are_not_there(self):
+        if pathlib.Path("/dev/nvidiactl").exists():
+            self.skipTest("there is a GPU")
+        self.assert_says(self.run_to(69, 2, "--gpus=0"), "E203", "no GPU is visible")
+
+    def test_78_ranks_cannot_be_split(self):
+        self.assertEqual(self.run_to(78, 2, "--gpus-per-model=3").err.count("error[E"), 1)
 
     def test_73_output_cannot_be_created(self):
         (self.folder / "file").write_text("in the way")
         ended = self.run_to(73, 2, f"run.output={self.folder}/file/outputs")
+        self.assert_says(ended, "E601", "cannot create the run directory")
+
+    def test_73_output_is_where_nothing_can_be(self):
+        ended = self.run_to(73, 2, "run.output=/proc/outputs")
         self.assert_says(ended, "E601", "cannot create the run directory")
 
     def test_78_unknown_key(self):
@@ -89,6 +129,28 @@ class RunErrors(program.ProgramTest):
         self.assertIn("error[E608]", ended.err)
         self.assertIn("train.learning_rate: 0.002", ended.err)
 
+    def test_73_the_file_of_histories_was_replaced(self):
+        table = self.folder / "h.h5"
+
+        def play(seed):
+            self.run_to(0, 1, "train.max_steps=1", f"run.seed={seed}",
+                        f"run.output={self.folder / str(seed)}")
+            made = self.folder / str(seed) / "tiny" / "latest" / "histories.h5"
+            table.write_bytes(made.read_bytes())
+
+        play(1)
+        arguments = (f"data.path={table}", "train.max_skipped_steps=0")
+        plan = program.failpoint("train.gradient:10:EIO;train.gradient:11:EIO")
+        self.run_to(79, 1, *arguments, env=plan)  # after the checkpoint of step 8
+        play(2)
+        ended = self.run_to(73, 2, *arguments)
+        self.assertEqual(ended.err.count("error[E608]"), 1)
+        self.assertIn("`data.path` holds other histories", ended.err)
+        self.assertIn(str(table), ended.err)
+        play(1)
+        self.run_to(0, 2, *arguments)
+        self.assertEqual(self.num_runs(), 1)
+
     def test_79_gradient_is_twice_not_a_number(self):
         plan = program.failpoint("train.gradient:3:EIO;train.gradient:4:EIO")
         self.run_to(79, 2, "train.max_skipped_steps=0", env=plan)
@@ -112,6 +174,12 @@ class RunErrors(program.ProgramTest):
         self.assertIn("but not when computed again", ended.out)
         self.assertEqual(self.hashes(), golden)
 
+    def test_0_a_gradient_that_is_not_finite_on_one_rank_is_repeated_on_all(self):
+        golden = self.golden()
+        ended = self.run_to(0, 2, env=program.failpoint("train.gradient@1:3:EIO"))
+        self.assertIn("but not when computed again", ended.out)
+        self.assertEqual(self.hashes(), golden)
+
     def test_80_gradients_differ_from_their_repetition_twice(self):
         ended = self.run_to(80, 2, env=program.failpoint(poison([3, 6])))
         self.assertIn("error[E707]", ended.err)
@@ -127,6 +195,21 @@ class RunErrors(program.ProgramTest):
             weights.write_bytes(damaged)
         ended = self.run_to(80, 2, *SAVING)
         self.assertIn("error[E6", ended.err)
+
+    def test_75_a_damaged_checkpoint_is_described(self):
+        job = self.start(2, *SAVING)
+        self.assertTrue(job.wait_until(self.reached('"save"')))
+        program.send(job.process.pid, signal.SIGUSR1)
+        self.assertEqual(job.wait().code, 75)
+        weights = self.run_folder() / "ckpt" / "last" / "model.safetensors"
+        damaged = bytearray(weights.read_bytes())
+        damaged[-1] ^= 0x40
+        weights.write_bytes(damaged)
+        out = self.run_to(75, 2, *SAVING, "--time-limit=2s").out
+        for line in (r"checkpoint step_\d+ is damaged and was skipped \(W611\)",
+                     r"tensor `\S+`: CRC-32C expected 0x[0-9a-f]{8}, found 0x[0-9a-f]{8}",
+                     r"kept as \S+\.bad"):
+            self.assertRegex(out, rf"(?m) warn +{line}$")
 
     def test_81_two_runs_in_one_directory(self):
         first = self.start(2, *LONG)
@@ -241,11 +324,11 @@ class Stops(program.ProgramTest):
 class LostRank(program.ProgramTest):
     """launch/mgpu-run, which starts the world again or ends with 76."""
 
-    def start_supervised(self, *flags):
+    def start_supervised(self, *flags, arguments=()):
         """mgpu-run in the place of mpirun; its ranks are mpirun's children."""
         command = [program.TOP / "launch" / "mgpu-run", "-np", "2", *flags,
                    "--mca", "btl_vader_backing_directory", self.folder, program.PROGRAM,
-                   program.TINY, f"run.output={self.output}", *LONG]
+                   program.TINY, f"run.output={self.output}", *LONG, *arguments]
         return self.start_command(command)
 
     def test_76_without_restart(self):
@@ -257,7 +340,8 @@ class LostRank(program.ProgramTest):
         self.assertRegex(ended.err, r"rank 1 on \S+ was killed by signal 9")
 
     def test_75_after_a_restart(self):
-        job = self.start_supervised()
+        # A restart goes on with the run that it ends, whatever the caller wished for the start.
+        job = self.start_supervised(arguments=["run.resume=never"])
         self.assertTrue(job.wait_until(self.reached('"train"')))
         program.send(job.ranks()[0], signal.SIGKILL)
         self.assertTrue(job.wait_until(self.reached("attempt 2")))

@@ -1,5 +1,7 @@
 """What a run prints and leaves behind is what users and their tools rely on."""
+import json
 import re
+import shlex
 import unittest
 
 import program
@@ -42,6 +44,28 @@ class Output(program.ProgramTest):
                         r"^Mixed precision: no$", r"^Gradient accumulation steps: 1$",
                         r"^Main process device: cpu$"):
             self.assertEqual(len(re.findall(pattern, out, re.MULTILINE)), 1, pattern)
+
+    def test_a_named_phase_has_nearly_all_of_the_time(self):
+        self.run_to(0, 2, "train.max_steps=600", "train.eval_every=0", "checkpoint.every=100")
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        seconds = {row["phase"]: row["seconds"] for row in summary["phases"]}
+        self.assertGreater(seconds["start-up"], 0.0)
+        self.assertLess(seconds["other"], max(0.2, 0.05 * summary["wall_seconds"]), seconds)
+
+    def test_skipped_batches_are_counted_across_a_restart(self):
+        plan = ";".join(f"train.gradient:{hit}:EIO" for hit in (3, 4, 12, 13, 14, 15))
+        self.run_to(79, 2, "train.max_skipped_steps=2", env=program.failpoint(plan))
+        ended = self.run_to(0, 2)
+        self.assertRegex(ended.out, r"(?m)^Skipped: +1 of 16 steps")
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        self.assertEqual(summary["skipped"], 1)
+
+    def test_verbose_tells_of_chunks_and_shares(self):
+        quiet = self.run_to(0, 2).out
+        self.assertNotIn("a chunk of", quiet)
+        out = self.run_to(0, 2, "log.level=debug").out
+        self.assertIn("histories: a chunk of 16 is done by rank 0", out)
+        self.assertIn("of each batch, in ", out)
 
     def test_shares_of_the_end_table_sum_to_the_wall_time(self):
         out = self.run_to(0, 2).out
@@ -130,6 +154,27 @@ class Output(program.ProgramTest):
             self.assertRegex(out, rf"(?m)^ +tensorboard --logdir {shown}$")
             (link,) = (self.folder / shown).glob("tiny_2*")
             self.assertTrue(list(link.glob("events.out.tfevents.*")))
+
+    def test_only_what_differs_from_its_default_is_not_default(self):
+        out = self.run_to(0, 2, "run.seed=0", "train.max_steps=12").out
+        facts = out[out.index("not default "):]
+        facts = facts[:re.search(r"\n\S", facts).start()]
+        for given_default in ("schema=", "job=", "data.env=", "run.seed="):
+            self.assertNotIn(given_default, facts)
+        self.assertIn("train.max_steps=12 (command line", facts)
+
+    def test_the_command_for_again_goes_through_a_shell(self):
+        out = self.run_to(0, 2, f"run.output={self.folder}/it's here").out
+        (again,) = re.findall(r"(?m)^again: +(.*)$", out)
+        *_, program_name, config = shlex.split(again)
+        self.assertEqual(program_name, "./mgpu_spmd")
+        self.run_to(0, 1, "--check", config=config)
+
+    def test_rank_logs_name_the_device(self):
+        self.run_to(0, 2)
+        for rank in range(2):
+            head = (self.run_folder() / "logs" / f"rank_0{rank}.log").read_text()
+            self.assertRegex(head, rf"rank {rank} of 2 on \S+, device (cpu|cuda:\d+ GPU-\S+), since ")
 
 
 if __name__ == "__main__":

@@ -66,6 +66,48 @@ TEST(TrainPlanTest, MoreRanksTakeLessTimeAndLessActivationMemory) {
   EXPECT_LE(memory(four, "activations"), memory(one, "activations"));
 }
 
+TEST(TrainPlanTest, TimesGrowWithTheWork) {
+  const report::Plan plan = plan_train(config_of({}), cpus(1));
+  const report::Plan longer = plan_train(config_of({{"train.max_steps", "100000"}}), cpus(1));
+  const report::Plan deeper = plan_train(config_of({{"model.tf_n_layer", "8"}}), cpus(1));
+  const report::Plan played =
+      plan_train(config_of({{"train.eval_every", "0"}, {"evaluate.controls", "false"}}), cpus(1));
+
+  EXPECT_NEAR(seconds(longer, "training") / seconds(plan, "training"), 2.0, 1e-9);
+  EXPECT_NEAR(seconds(deeper, "training") / seconds(plan, "training"), 2.0, 1e-9);
+  EXPECT_NEAR(seconds(deeper, "evaluation") / seconds(plan, "evaluation"), 2.0, 1e-9);
+  EXPECT_LT(seconds(played, "evaluation"), seconds(plan, "evaluation"));
+}
+
+TEST(TrainPlanTest, RanksBeyondTheCoresShareThem) {
+  const Config config = config_of({});
+  PlanMachine machine = cpus(8);
+  const double alone = seconds(plan_train(config, machine), "training");
+
+  machine.cores = 16;
+  EXPECT_EQ(seconds(plan_train(config, machine), "training"), alone);
+  machine.cores = 2;
+  EXPECT_NEAR(seconds(plan_train(config, machine), "training"), 4.0 * alone, 1e-6 * alone);
+  machine.ranks_per_node = 4;  // on two nodes
+  EXPECT_NEAR(seconds(plan_train(config, machine), "training"), 2.0 * alone, 1e-6 * alone);
+}
+
+TEST(TrainPlanTest, RoundingTo16BitsTakesTimeAndMemoryOnTheCpuOnly) {
+  const Config exact = config_of({{"train.mixed_precision", "no"}});
+  const Config rounded = config_of({{"train.mixed_precision", "bf16"}});
+  PlanMachine gpu = cpus(1);
+  gpu.device = DeviceKind::cuda;
+  gpu.gpu_bytes = std::uint64_t{16} << 30;
+
+  const report::Plan cpu_exact = plan_train(exact, cpus(1));
+  const report::Plan cpu_rounded = plan_train(rounded, cpus(1));
+
+  EXPECT_GT(seconds(cpu_rounded, "training"), seconds(cpu_exact, "training"));
+  EXPECT_GT(memory(cpu_rounded, "activations"), memory(cpu_exact, "activations"));
+  EXPECT_EQ(memory(plan_train(rounded, gpu), "activations"),
+            memory(plan_train(exact, gpu), "activations"));
+}
+
 TEST(TrainPlanTest, TrafficIsThatOfARingOrOfTheTreeOfLanes) {
   const report::Plan ring = plan_train(config_of({}), cpus(4));
   const report::Plan tree = plan_train(config_of({{"run.deterministic", "layout"}}), cpus(4));

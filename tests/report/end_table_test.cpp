@@ -92,12 +92,10 @@ TEST(EndTableTest, PerformanceCountsPerGpu) {
   summary.wall_s = 5400;
   summary.steps_per_second = 9.2593;
   summary.samples_per_second = 18963;
-  summary.gpu_utilization = 0.86;
   const std::string text = end_table(summary);
 
   EXPECT_EQ(line_with(text, "Performance"),
-            "Performance:   9.26 steps/s   18963 samples/s (2370 per GPU)   108.0 ms/step   "
-            "GPU utilization 86 %");
+            "Performance:   9.26 steps/s   18963 samples/s (2370 per GPU)   108.0 ms/step");
   EXPECT_THAT(text, HasSubstr("1:30:00 on 8 GPUs (12.0 GPU h) -"));
 }
 
@@ -199,7 +197,6 @@ TEST(SummaryTest, JsonCarriesStatusNumbersAndNotes) {
   EXPECT_EQ(json["series"]["return_per_episode/late"][1], 14.55);
   EXPECT_EQ(json["phases"][1]["phase"], "forward");
   EXPECT_EQ(json["notes"][0]["key"], "key");
-  EXPECT_TRUE(json["gpu_utilization"].is_null());
   EXPECT_EQ(summary.results[0].text(), "14.6");
 }
 

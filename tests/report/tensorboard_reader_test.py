@@ -48,4 +48,4 @@ layout = layout_pb2.Layout.FromString(runs.Tensors("custom_scalars__config__")[0
                                       .tensor_proto.string_val[0])
 expect("charts", [chart.title for chart in layout.category[0].chart],
        ["loss", "throughput", "memory of all ranks (GiB)", "waiting"])
-expect("chart tags", list(layout.category[0].chart[0].multiline.tag), ["train/loss", "eval/loss"])
+expect("chart tags", list(layout.category[0].chart[0].multiline.tag), ["train/loss"])

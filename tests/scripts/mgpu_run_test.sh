@@ -65,6 +65,44 @@ case_killed_rank_is_named_and_the_job_finishes() {
 }
 
 # shellcheck disable=SC2046
+case_restart_takes_the_place_of_a_wish_about_resuming() {
+  local wish
+  for wish in run.resume=never --resume=auto --resume '--set run.resume=never'; do
+    # shellcheck disable=SC2086  # one or two words
+    run "$mgpu_run" -np 2 $(job "wish${wish//[^a-z]/_}" steps=9 die_rank=1 die_step=4) $wish
+    code_is 0
+    says '^attempt 2: 2 ranks from step 4'
+  done
+}
+
+# become EXPECTED...: compares the array `arguments`
+become() {
+  output=/dev/null
+  [[ "${arguments[*]}" == "$*" ]] || broken "'${arguments[*]}' instead of '$*'"
+}
+
+case_resume_is_said_once() {
+  resume_in /a/run c.yaml --set run.resume=never --set a.b=1 --name 'two words'
+  become c.yaml --set a.b=1 --name 'two words' --resume=/a/run
+  [[ ${#arguments[@]} == 6 ]] || broken 'an argument was divided'
+  resume_in '' c.yaml --set=run.resume=never
+  become c.yaml --resume=never
+  resume_in '' c.yaml
+  become c.yaml --resume=auto
+}
+
+case_batch_job_resumes_unless_told_otherwise() {
+  begin_job c.yaml a.b=1
+  become c.yaml a.b=1 --resume=auto
+  begin_job c.yaml run.resume=outputs/resume=x
+  become c.yaml --resume=outputs/resume=x
+  begin_job c.yaml --resume=never
+  become c.yaml --resume=never
+  SLURM_RESTART_COUNT=1 begin_job c.yaml --resume=never
+  become c.yaml --resume=auto
+}
+
+# shellcheck disable=SC2046
 case_gives_up_without_progress() {
   run "$mgpu_run" -np 2 $(job again steps=9 die_rank=1 die_step=4 die_attempts=99)
   code_is 76

@@ -66,9 +66,31 @@ case_the_users_own_libtorch_is_taken() {
   [[ ! -e $work/deps ]] || broken 'something was installed beside it'
 }
 
+case_without_pypi_there_are_no_chat_templates() {
+  mkdir -p "$work/bin"
+  printf '#!/bin/sh\nexit 1\n' >"$work/bin/python3"
+  chmod +x "$work/bin/python3"
+  run env PATH="$work/bin:$PATH" bash -c \
+    "source '$top/launch/setup.sh'; deps=$work/deps; install_jinja"
+  code_is 0
+  says 'works without chat templates'
+  [[ -z $(ls "$work/deps") ]] || broken 'something half done was left'
+}
+
 case_run_wants_a_number_of_ranks() {
   run "$top/launch/run.sh" -np many
   code_is 64
+}
+
+case_questions_about_run_install_and_build_nothing() {
+  cp -r "$top/launch" "$top/CMakeLists.txt" "$work/"
+  local question
+  for question in -h --help --version; do
+    run "$work/launch/run.sh" "$question"
+    code_is 0
+    says 'launch/run.sh \[-np N\]|^mgpu_spmd [0-9.]+, not built yet$'
+    [[ ! -e $work/build && ! -e $work/.deps ]] || broken 'something was begun'
+  done
 }
 
 finish

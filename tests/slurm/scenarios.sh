@@ -129,14 +129,14 @@ process_of_rank() {
 
 scenario_finish() {
   submit finish multi_node.sbatch
-  finishes_within 120
+  finishes_within 300
 }
 
 scenario_rank() {
   submit rank multi_node.sbatch
   within 60 'the job works' is_working
   kill -KILL "$(process_of_rank 9)"
-  finishes_within 120
+  finishes_within 300
   says 'mgpu: the first to end was rank 9 on n3: Killed'
   says 'mgpu: starting again on 16 ranks'
 }
@@ -145,7 +145,7 @@ scenario_node() {
   submit node multi_node.sbatch
   within 60 'the job works' is_working
   "$here/cluster.sh" kill-node n3
-  finishes_within 150
+  finishes_within 300
   says 'mgpu: the node n3 is lost'
   says 'mgpu: starting again on'
   "$here/cluster.sh" start-node n3
@@ -168,7 +168,7 @@ scenario_limit() {
   kill -CONT "$held"
   start_again_within 30 TimeLimit=10  # a busy machine would reach 30 s once more
   says 'stopped'
-  finishes_within 120
+  finishes_within 300
 }
 
 scenario_cancel() {
@@ -187,7 +187,7 @@ scenario_single() {
   submit single single_node.sbatch
   within 60 'the job works' is_working
   kill -KILL "$(process_of_rank 2)"
-  finishes_within 120
+  finishes_within 300
   says 'mgpu: rank 2 on n[1-4] was killed by signal 9 (Killed)'
 }
 
@@ -196,14 +196,14 @@ scenario_preempt() {
   within 60 'the job works' is_working
   sbatch --partition=urgent --nodes=4 --ntasks-per-node=4 --time=1 --output=/dev/null --wrap=true
   start_again_within 90
-  finishes_within 120
+  finishes_within 300
 }
 
 scenario_net() {
   submit net multi_node.sbatch
   within 60 'the job works' is_working
   "$here/cluster.sh" cut-net n4
-  finishes_within 240
+  finishes_within 300
   says 'mgpu: the node n4 is lost'
   "$here/cluster.sh" join-net n4
   scontrol update NodeName=n4 State=RESUME

@@ -48,6 +48,7 @@ void on_peer_death(int) {
 
 struct Job {
   std::map<std::string, std::string> keys;
+  int num_resume = 0;  // how often it was said how to resume
   fs::path run_directory;
   int rank = 0;
   int num_ranks = 1;
@@ -88,7 +89,9 @@ Job read_arguments(int argc, char** argv) {
   std::string name = "stand_in";
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
-    if (argument == "--output" && i + 1 < argc) {
+    if (argument.starts_with("--resume") || argument.starts_with("run.resume=")) {
+      ++job.num_resume;
+    } else if (argument == "--output" && i + 1 < argc) {
       output = argv[++i];
     } else if (argument == "--name" && i + 1 < argc) {
       name = argv[++i];
@@ -185,6 +188,10 @@ int run(const Job& job, State state) {
 }
 
 int begin(Job& job) {
+  if (job.num_resume > 1) {
+    if (job.rank == 0) std::fprintf(stderr, "run.resume is given twice\n");
+    return kExitConfig;
+  }
   if (job.key("divide", 0) != 0 && kLanes % job.num_ranks != 0) {
     if (job.rank == 0) {
       std::fprintf(stderr, "%d ranks do not divide %d lanes\n", job.num_ranks, kLanes);

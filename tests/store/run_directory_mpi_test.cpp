@@ -161,6 +161,14 @@ TEST_F(RunDirectoryTest, AFolderThatCannotBeMadeEndsWith73) {
   EXPECT_EQ(failure_of(made).exit, ExitCode::cannot_create);
 }
 
+TEST_F(RunDirectoryTest, WhereNothingCanBeMadeThereIsNoLackOfSpace) {
+  RunRequest made = request();
+  made.output = "/proc/outputs";
+  made.needed_bytes = 1;
+
+  EXPECT_EQ(failure_of(made).code, "E601");
+}
+
 TEST_F(RunDirectoryTest, AnOldAttemptMayNotPublish) {
   RunDirectory directory(world_, request());
   if (world_.rank() == 0) {

@@ -53,6 +53,14 @@ TEST(BatchPlanTest, AccumulationCutsTheShare) {
   EXPECT_EQ(plan_passes(shape, 0, 2)[0].count, 4);
 }
 
+TEST(BatchPlanTest, NamesTheKeyThatIsWrong) {
+  EXPECT_EQ(problem_of({32, 0, 6, 1, true}, 1)->key, "train.lanes");
+  EXPECT_EQ(problem_of({30, 0, 4, 1, true}, 1)->key, "train.global_batch_size");
+  EXPECT_EQ(problem_of({32, 0, 4, 1, true}, 3)->key, "train.lanes");
+  EXPECT_EQ(problem_of({2, 0, 1, 1, false}, 3)->key, "train.global_batch_size");
+  EXPECT_FALSE(problem_of({32, 0, 4, 1, true}, 4));
+}
+
 TEST(BatchPlanTest, RefusesWhatCannotBeShared) {
   EXPECT_THROW(plan_passes({32, 0, 6, 1, true}, 0, 1), Failure);  // no power of two
   EXPECT_THROW(plan_passes({30, 0, 4, 1, true}, 0, 1), Failure);  // uneven lanes

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <span>
 #include <string>
 
 #include <mgpu/app/cli.hpp>
@@ -24,18 +23,18 @@ public:
   /// input.
   ///
   /// Ranks:  collective over the group, in the same order on every rank.
-  /// Errors: Failure E603 (exit 66), the same on every rank.
+  /// Errors: Failure E603 (exit 66), of a group as TogetherError.
   std::string read(const std::filesystem::path& path) const;
 
   /// The shell's folder as the reading rank sees it. Ranks: as read().
   std::filesystem::path working_directory() const;
 
 private:
-  using Broadcast = std::function<std::string(std::string)>;
-  FileProvider(bool reads, Broadcast broadcast);
+  using Step = std::function<std::string()>;
+  using Share = std::function<std::string(const Step&)>;  // the step's result, on every rank
+  explicit FileProvider(Share share);
 
-  bool reads_;
-  Broadcast broadcast_;
+  Share share_;
 };
 
 /// The configuration that the command line asks for. Every rank parses the same bytes.
@@ -43,10 +42,5 @@ private:
 /// Ranks:  collective over the provider's group.
 /// Errors: ConfigFailure with all mistakes, Failure E603; the same on every rank.
 Config load_config(const Options& options, const KeyTable& table, const FileProvider& files);
-
-/// Runs checks that throw Failure (rules between keys), and throws what they found as one.
-///
-/// Errors: the only Failure there was, or one that shows all of them.
-void check_together(std::span<const std::function<void()>> checks);
 
 }  // namespace mgpu::app

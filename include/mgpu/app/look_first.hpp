@@ -8,6 +8,9 @@
 
 namespace mgpu::app {
 
+/// Whether a launcher says that this is another rank than the first. Works without MPI.
+bool is_later_rank();
+
 /// --plan: who does what, will it fit, how long. Works without MPI, GPU and driver. Under mpirun
 /// only the first rank prints.
 ///

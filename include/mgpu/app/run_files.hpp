@@ -7,6 +7,7 @@
 #include <mgpu/base/config.hpp>
 #include <mgpu/base/crash_file.hpp>
 #include <mgpu/base/sinks.hpp>
+#include <mgpu/cluster/device_choice.hpp>
 #include <mgpu/cluster/topology.hpp>
 #include <mgpu/report/event_log.hpp>
 #include <mgpu/report/rank_log.hpp>
@@ -23,7 +24,8 @@ public:
   ///
   /// Ranks:  collective over the topology's world. Errors: E601, E602 on all ranks.
   RunFiles(const Options& options, const Config& config, const cluster::Topology& topology,
-           const store::RunDirectory& directory, double elapsed_s);
+           const cluster::DeviceChoice& choice, const store::RunDirectory& directory,
+           double elapsed_s);
 
   /// To the rank's log, to the crash file's memory, and on rank 0 to the screen and its files.
   void event(const Event& event) override;

@@ -51,7 +51,7 @@ public:
   bool is_given(std::string_view name) const;
   const Place& place(std::string_view name) const;
 
-  /// "train.seed=7 (conf/a.yaml:27)" for each key that was given a value other than its default.
+  /// The keys that were given a value other than their default, in the table's order.
   std::vector<std::string> not_default() const;
   const std::vector<std::string>& notes() const { return notes_; }
 

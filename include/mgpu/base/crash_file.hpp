@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <mgpu/base/file_io.hpp>
 
@@ -64,6 +65,9 @@ struct CrashReport {
   std::string what;   // the report, or "killed by SIGSEGV ..."
   int num_files = 1;  // crash files of the directory that count
 };
+
+/// The crash files of a directory with a time from `not_before` on (unix seconds).
+std::vector<CrashReport> crashes(const fs::path& directory, double not_before = 0.0);
 
 /// The earliest crash of a directory, the lowest rank at equal times; none when there is no crash
 /// file with a time from `not_before` on (unix seconds; leaves out those of earlier attempts).

@@ -38,6 +38,7 @@ struct KeySpec {
   std::vector<std::string> choices{};  // of a choice; words such as "auto" or "all" accepted beside
                                        // the type's own values
   std::vector<std::string> aliases{};  // guide names: accepted, and noted in the banner
+  std::string alias_note{};            // how the key differs from what the guides mean by those
   bool identity = true;   // false: does not change results.h5, so may differ when a run resumes
   bool required = false;  // true: a file or the command line has to give it
 };

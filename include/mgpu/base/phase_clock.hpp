@@ -14,7 +14,8 @@ namespace mgpu {
 /// Phases nest; time inside an inner scope counts for the inner phase only, so the sums add up
 /// to the wall time. One thread only. For the time line of the report the time is cut into equal
 /// slices, at most kMaxSlices; when they are used up, neighbors are merged and slices are twice as
-/// long.
+/// long. Memory is allocated when a phase is used first: small blocks that came while tensors come
+/// and go would keep the heap from shrinking.
 class PhaseClock {
 public:
   using Clock = std::chrono::steady_clock;
@@ -25,9 +26,6 @@ public:
     double seconds = 0.0;
     std::int64_t calls = 0;
   };
-  /// Seconds of one slice spent in each phase, by index into totals(); later phases: none.
-  using Slice = std::vector<double>;
-
   /// Leaves the phase at the end of the block.
   class Scope {
   public:
@@ -44,8 +42,8 @@ public:
     PhaseClock* clock_;
   };
 
-  /// Starts in phase `other`, `elapsed_s` seconds ago (time spent before the clock existed).
-  explicit PhaseClock(double elapsed_s = 0.0);
+  /// Starts in `phase`, `elapsed_s` seconds ago (time spent before the clock existed).
+  explicit PhaseClock(double elapsed_s = 0.0, std::string_view phase = "other");
 
   [[nodiscard]] Scope enter(std::string_view phase);
 
@@ -55,8 +53,12 @@ public:
   /// All phases in order of first use, up to this instant; they sum to elapsed_s().
   std::vector<Total> totals() const;
 
-  /// From the clock's birth up to the last change of phase, each slice_s() long.
-  const std::vector<Slice>& slices() const { return slices_; }
+  /// Slices from the clock's birth up to the last change of phase, each slice_s() long.
+  std::size_t num_slices() const { return num_slices_; }
+
+  /// Seconds of each slice that were spent in a phase, by index into totals(); 0 behind the last.
+  const std::vector<double>& slices(std::size_t phase) const { return slices_[phase]; }
+
   double slice_s() const { return slice_s_; }
 
 private:
@@ -71,7 +73,8 @@ private:
   double slice_s_ = 1e-3;
   std::vector<std::size_t> stack_;
   std::vector<Total> totals_;
-  std::vector<Slice> slices_;
+  std::size_t num_slices_ = 0;
+  std::vector<std::vector<double>> slices_;  // of each phase, kMaxSlices
 };
 
 }  // namespace mgpu

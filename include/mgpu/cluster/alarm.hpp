@@ -9,7 +9,7 @@ namespace mgpu::cluster {
 /// For loops without collectives: a rank that fails rings and goes to the agreement that ends
 /// the loop; its peers stop at their next look instead of finishing their share first.
 ///
-/// Ranks: the constructor and settle() are collective over the group, the rest is local.
+/// Ranks: the constructor is collective over the group, the rest is local.
 class Alarm {
 public:
   explicit Alarm(const Group& group);
@@ -23,12 +23,9 @@ public:
   /// Whether any rank rang, this one included.
   bool rang();
 
-  /// Takes in what was rung, so that the bell is silent again. Call after the loop, on all ranks.
-  void settle();
-
 private:
   Group group_;
-  int heard_ = 0;
+  bool heard_ = false;
   bool rung_ = false;
 };
 

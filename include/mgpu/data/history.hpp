@@ -87,6 +87,9 @@ private:
 /// Mean sum of rewards of each episode. Shapes: result [episodes]
 std::vector<double> mean_returns(const HistorySet& histories);
 
+/// CRC-32C of the shape and of all columns: whether two sets hold the same histories.
+std::uint32_t crc_of(const HistorySet& histories);
+
 /// Plays every history again. Errors: Failure E521 (exit 65) at the first step whose landing
 /// cell or reward is not what the environment answers: the file is of another environment.
 void check_histories(const Environment& environment, const HistorySet& histories);

@@ -12,6 +12,7 @@ struct PlanMachine {
   std::string name;                 // of a node
   int ranks = 1;                    // of the whole run
   int ranks_per_node = 1;           //
+  int cores = 0;                    // of a node; 0 where nobody knows
   std::uint64_t host_bytes = 0;     // memory of a node that the run may use
   std::uint64_t program_bytes = 0;  // of a process before it does anything
   std::uint64_t disk_bytes = 0;     // free where the run directory will be

@@ -42,7 +42,11 @@ struct RunContext {
   ScalarSink& scalars;  // TensorBoard on rank 0, nothing elsewhere
   std::function<void(const report::Facts&)> announce;  // banner block; rank 0 prints it
   std::function<void(std::string_view)> say;           // lines for a person, as `announce`
+  std::function<void()> meet;  // collective: warnings of all ranks to the screen, files checked
 };
+
+/// For -v: a chunk of `phase` is done by this rank.
+void tell_chunk(RunContext& run, const char* phase, std::int64_t samples);
 
 /// How a job ended and what it has to show; the program makes the end table, summary.json and
 /// the report of it.
@@ -50,6 +54,7 @@ struct JobOutcome {
   ExitCode exit = ExitCode::done;
   std::int64_t done = 0;                                     // steps
   std::int64_t total = 0;                                    //
+  std::int64_t skipped = 0;                                  // of `done`, without an update
   std::int64_t steps_here = 0;                               // of this attempt
   std::int64_t samples_per_step = 0;                         //
   std::int64_t samples_here = 0;                             // of this attempt and rank

@@ -1,24 +1,25 @@
 #pragma once
 
-#include <string>
+#include <vector>
 
+#include <mgpu/jobs/file_check.hpp>
 #include <mgpu/jobs/run_context.hpp>
 
 namespace mgpu::jobs {
 
-/// Adds every key that job train reads.
-void add_train_job_keys(KeyTable& table);
-
 /// Rules between the keys of job train, for --check and before any work.
 ///
-/// Errors: Failure (exit 78 or 69) for what this many ranks cannot do or this program lacks.
+/// Errors: Failure (exit 78) that shows all that this many ranks cannot do.
 void check_train_job(const Config& config, int ranks);
 
-/// What is in the histories of data.path, which has to be set.
+/// Whether the files that keys of job train name are there; for one rank, before a run directory
+/// is made.
 ///
-/// Ranks:  collective over `world`.
-/// Errors: those of read_histories(), and histories that do not fit the keys.
-std::string check_train_data(const cluster::Group& world, const Config& config);
+/// Errors: Failure E603 (exit 66).
+void check_train_files(const Config& config);
+
+/// What --check opens: the histories of data.path, where it is set.
+std::vector<FileCheck> train_file_checks(const Config& config);
 
 /// Job train: histories, training, evaluation, results.h5.
 ///

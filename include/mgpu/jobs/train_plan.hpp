@@ -15,7 +15,7 @@ std::uint64_t train_disk_bytes(const Config& config);
 /// What a run of job train will take, by arithmetic on shapes; nothing is measured, so every time
 /// is a guess and says on what basis.
 ///
-/// Errors: those of check_train_job(), which is to be called before.
+/// Errors: those of check_train_files(), and of check_train_job(), which is to be called before.
 report::Plan plan_train(const Config& config, const PlanMachine& machine);
 
 }  // namespace mgpu::jobs

@@ -31,7 +31,7 @@ struct TrainSettings {
   data::WindowRules window_rules(const data::HistoryShape& histories) const;
 };
 
-/// Errors: Failures (exit 78) of the modules whose keys contradict each other.
+/// Errors: Failures (exit 78) of all modules whose keys contradict each other, as one.
 TrainSettings read_train_settings(const Config& config);
 
 }  // namespace mgpu::jobs

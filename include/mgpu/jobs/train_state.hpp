@@ -47,7 +47,9 @@ public:
              TrainCurves& curves);
 
   std::int64_t steps_done = 0;
-  double best_return = -1.0;  // mean over episodes; -1: not evaluated yet
+  std::int64_t steps_skipped = 0;   // of those, for a gradient that was not finite
+  double best_return = -1.0;        // mean over episodes; -1: not evaluated yet
+  std::uint32_t histories_crc = 0;  // data::crc_of() the histories that it was trained on
 
   /// Ranks:  collective. Errors: those of CheckpointStore.
   void save(const store::CheckpointStore& checkpoints, std::int64_t global_batch, bool is_best);

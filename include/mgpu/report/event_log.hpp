@@ -28,7 +28,6 @@ public:
 
   /// Rethrows what line() met. Call it where all ranks meet, inside run_together.
   void check() const;
-  void sync();
 
 private:
   DurableFile file_;
@@ -79,7 +78,6 @@ public:
 
   /// Rethrows the first failure of a file. Call it where all ranks meet, inside run_together.
   void check() const;
-  void sync();
 
 private:
   void record(const Event& event, double now_s);

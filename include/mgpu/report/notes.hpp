@@ -12,9 +12,8 @@ namespace mgpu::report {
 /// What a rule looks at: "share/evaluation" = 0.054, "rank/evaluation" = 0, ...
 using NoteFacts = std::map<std::string, double, std::less<>>;
 
-/// When `fact` is above `threshold`, a run gets a NOTE. Placeholders: {percent} and {value} of
-/// the fact, {rank} of the phase; in `effect` {double} and {half}, the setting "key=..." twice or
-/// half as large as it was.
+/// When `fact` is above `threshold`, a run gets a NOTE. Placeholders: {percent} of the fact,
+/// {rank} of the phase; in `effect` {double}, the setting "key=..." twice as large as it was.
 struct NoteRule {
   const char* fact;
   double threshold;

@@ -52,7 +52,8 @@ struct Plan {
   std::uint64_t card_bytes = 0;  // memory of its GPU, or its part of the host; 0: unknown
   std::vector<Time> times;
   std::vector<Traffic> traffic{};
-  std::vector<Limit> limits;  // any order
+  std::vector<Limit> limits;         // any order
+  std::vector<std::string> notes{};  // how the configuration was read
 };
 
 /// Tables for a person: shares (the middle folded beyond 12), memory with bars, time with the

@@ -59,6 +59,7 @@ struct RunSummary {
   std::string resume_command;  // of a stopped run
   std::int64_t done = 0;
   std::int64_t total = 0;
+  std::int64_t skipped = 0;    // of done: their gradient was not finite, twice
   std::string unit = "steps";  // of done and total
 
   // Where the time and the memory went.
@@ -67,7 +68,6 @@ struct RunSummary {
   std::map<std::string, std::string> remarks;  // phase -> "50 saved, 2 kept"
   double steps_per_second = 0.0;               // 0: not printed
   double samples_per_second = 0.0;
-  std::optional<double> gpu_utilization;  // share
   std::vector<GpuMemory> gpus;
   std::vector<std::uint64_t> host_peak_bytes;  // of each rank
 

@@ -14,7 +14,7 @@ namespace mgpu::store {
 struct Restored {
   std::optional<CheckpointState> state;  // none: there is no checkpoint, start at step 0
   fs::path directory;                    // of the checkpoint that was loaded
-  std::vector<std::string> warnings;     // one text per damaged checkpoint that was skipped
+  std::vector<std::string> warnings;     // lines; W611 for each damaged checkpoint that was skipped
 };
 
 /// Saves and restores training that is replicated over a group (DDP): rank 0 holds what is saved

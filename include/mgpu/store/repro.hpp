@@ -41,6 +41,12 @@ void write_repro(const cluster::Group& group, const std::filesystem::path& run_d
 /// control characters are escaped.
 std::string environment_text(const char* const* environment);
 
+/// `word` as a shell takes it back as one word: 'my run' in quotes, what is plain as it is.
+std::string shell_word(const std::string& word);
+
+/// argv as a shell takes it back, without secrets.
+std::string command_line(const std::vector<std::string>& command);
+
 /// One argument as it may be written down: secrets given as KEY=VALUE lose their value.
 std::string redacted_argument(std::string_view argument);
 

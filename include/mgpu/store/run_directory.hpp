@@ -78,7 +78,8 @@ std::filesystem::path runs_folder(const std::filesystem::path& output);
 ///         understood.
 bool is_finished_run(const std::filesystem::path& run_directory);
 
-/// Errors: Failure E602 with bytes needed and free when the folder's file system has less.
+/// Errors: Failure E602 with bytes needed and free when the folder's file system has less; none
+///         where no folder can be made, which the attempt says better.
 void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes);
 
 }  // namespace mgpu::store

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -20,7 +21,7 @@ struct AdamwConfig {
 /// What happened to one update.
 struct UpdateReport {
   double grad_norm = 0.0;   // after grad_scale, before clipping
-  bool is_applied = false;  // false: a gradient was infinite or NaN and nothing has changed
+  bool is_applied = false;  // false: a gradient is infinite or NaN; nothing has changed
 };
 
 /// AdamW over the flat arenas of a model.
@@ -31,9 +32,13 @@ public:
   /// Memory: `parameters` has to outlive this.
   Adamw(model::ParameterArena& parameters, const AdamwConfig& config);
 
+  /// Whether the gradient is finite for all who update together, given whether it is here.
+  using Agree = std::function<bool(bool is_finite)>;
+
   /// One update with the gradients times grad_scale (1 / loss scale). Waits for the device, to
-  /// learn the norm. The same gradients give the same bits on every rank.
-  UpdateReport step(double learning_rate, double grad_scale = 1.0);
+  /// learn the norm. The same gradients give the same bits on every rank. Without `agree` the
+  /// gradients here decide.
+  UpdateReport step(double learning_rate, double grad_scale = 1.0, const Agree& agree = {});
 
   std::int64_t updates() const { return updates_; }
 

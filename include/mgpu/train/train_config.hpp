@@ -21,4 +21,7 @@ void add_train_keys(KeyTable& table);
 /// Errors: Failure (exit 78) where keys contradict each other.
 TrainConfig read_train_config(const Config& config);
 
+/// Errors: Failure E122 or E123 (exit 78) where so many ranks cannot share the batch.
+void check_batch(const Config& config, int ranks);
+
 }  // namespace mgpu::train
