@@ -20,6 +20,12 @@ struct FoldedDraw {
 
   /// Shapes: scores like piece.logits: what is drawn from; uniforms [n, 2] float64 on the CPU
   void fold(const LogitsPiece& piece, const at::Tensor& scores, const at::Tensor& uniforms);
+
+  /// One of the draws that the ranks made, each from its part of the vocabulary.
+  ///
+  /// Shapes: uniforms [N] float64 on the CPU, in [0, 1)
+  /// Ranks:  collective over the model's peers; the same result on all.
+  void combine(const LanguageModel& model, const at::Tensor& uniforms);
 };
 
 }  // namespace mgpu::language

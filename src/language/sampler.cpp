@@ -42,11 +42,19 @@ std::vector<DrawnToken> draw_from_cut(const SampledRows& rows, const SamplingCon
   return tokens;
 }
 
+/// Number of the first block of the vocabulary that is here; no two ranks have one in common.
+std::uint32_t first_block(const LanguageModel& model) {
+  if (!model.shard().is_summand) return 0;
+  return static_cast<std::uint32_t>(model.shard().vocab.begin / kVocabularyBlock +
+                                    model.peers()->rank());
+}
+
 /// What decides the draws of a piece, [n, 2]: whether it takes them over, and where in it.
 at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config,
                        const LogitsPiece& piece) {
   const std::int64_t first = rows.model.shard().vocab.begin;
-  const auto block = static_cast<std::uint32_t>((piece.first_id - first) / kVocabularyBlock);
+  const auto block = first_block(rows.model) +
+                     static_cast<std::uint32_t>((piece.first_id - first) / kVocabularyBlock);
   at::Tensor uniforms = at::empty({piece.logits.size(0), 2}, at::kDouble);
   double* next = uniforms.mutable_data_ptr<double>();
   for (std::int64_t n = piece.row; n < piece.row + piece.logits.size(0); ++n) {
@@ -58,6 +66,17 @@ at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config,
   return uniforms;
 }
 
+/// What decides between the draws of all ranks, [N].
+at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) {
+  constexpr std::uint32_t kBlock = 255;  // no block of a vocabulary has this number
+  std::vector<double> uniforms;
+  for (const DrawSite& site : rows.sites) {
+    const Philox4 words = draw_words(stream_of(config, site), site.position, kBlock);
+    uniforms.push_back(uniform53(words[0], words[1]));
+  }
+  return at::tensor(uniforms, at::kDouble);
+}
+
 /// Without cuts: one pass, nothing kept.
 std::vector<DrawnToken> draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
   FoldedDraw drawn(rows.hidden.size(0), rows.hidden.device());
@@ -67,6 +86,8 @@ std::vector<DrawnToken> draw_from_all(const SampledRows& rows, const SamplingCon
     const at::Tensor scores = with_penalty(raw, rows, config).logits / config.temperature;
     drawn.fold(raw, scores, uniforms_of(rows, config, raw));
   });
+  folded.combine(rows.model, {});
+  if (rows.model.shard().is_summand) drawn.combine(rows.model, last_uniforms(rows, config));
   const at::Tensor log_sums = folded.log_sums().cpu();
   check_sums(rows, log_sums);
   const at::Tensor ids = drawn.ids.cpu();

@@ -82,7 +82,10 @@ const JsonValue* JsonValue::find(std::string_view name) const {
 }
 
 JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes) {
-  const std::string text = read_file(path, limit_bytes);
+  return parse_json_object(path, read_file(path, limit_bytes));
+}
+
+JsonValue parse_json_object(const fs::path& path, std::string_view text) {
   const TreeMaker maker(path);
   if (text.starts_with("version https://git-lfs")) {
     throw Failure({"E622",

@@ -29,7 +29,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
     {"text", {"base"}},
     {"store", {"base", "cluster"}},
     {"model", {"base", "kernels"}},
-    {"language", {"base", "kernels", "store", "model"}},
+    {"language", {"base", "kernels", "cluster", "store", "model"}},
     {"schedule", {"base", "cluster", "store"}},
     {"report", {"base", "cluster"}},
     {"train", {"base", "kernels", "cluster", "model"}},

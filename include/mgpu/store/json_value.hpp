@@ -47,4 +47,7 @@ private:
 ///         pointer, exit 65), E623 (not one JSON object, or a name twice, exit 65).
 JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes);
 
+/// The same of text that was read before; `path` is for messages.
+JsonValue parse_json_object(const fs::path& path, std::string_view text);
+
 }  // namespace mgpu::store
