@@ -57,7 +57,8 @@ scripts() {
 goldens() {
   local shipped=$deps/llama.cpp/models/templates
   limited python tests/oracle/tokenizer_goldens.py tests/text/goldens --check &&
-    limited python tests/oracle/text_folder_goldens.py tests/text --check || return 1
+    limited python tests/oracle/text_folder_goldens.py tests/text --check &&
+    limited python tests/oracle/language_training.py tests/language/goldens --check || return 1
   if [[ ! -d $shipped ]]; then
     echo "not compared: chat templates, which the set-up could not fetch"
     return 1
