@@ -66,6 +66,11 @@ goldens() {
   limited python tests/oracle/chat_template_goldens.py tests/text "$shipped" --check
 }
 
+# Does transformers open the model folders that ctest left behind?
+written_folders() {
+  limited python tests/oracle/written_folders.py build/tests/language/written tests/language/goldens
+}
+
 run_ctest() { limited ctest --test-dir build -j 2 --output-on-failure "$@"; }
 
 set_up_tests "$oracle"
@@ -76,6 +81,7 @@ check 'configure with the CUDA toolkit hidden' toolkit_hidden
 [[ $oracle == no ]] || check 'goldens' goldens
 check 'build' limited cmake --build --preset release
 [[ " ${failures[*]} " == *' build '* ]] || check 'ctest' run_ctest "$@"
+[[ $oracle == no || ! -d build/tests/language/written ]] || check 'written folders' written_folders
 
 if [[ ${#failures[@]} == 0 ]]; then echo "test.sh: all passed in $((SECONDS / 60)) min"; exit 0; fi
 printf 'test.sh: failed: %s\n' "${failures[@]}"
