@@ -13,6 +13,7 @@
 #include "huge_pages.hpp"
 #include "rope.hpp"
 #include "row_ops.hpp"
+#include "token_runs.hpp"
 
 namespace mgpu::language {
 namespace {
@@ -31,32 +32,6 @@ struct Call {
 const at::Tensor& any_of(const LmWeights& weights) {
   return weights.embedding.defined() ? weights.embedding
                                      : weights.layers.front().attention_norm.weight;
-}
-
-at::Tensor all_ids(const LmConfig& config, std::span<const TokenRun> runs) {
-  std::vector<std::int64_t> ids;
-  for (const TokenRun& run : runs)
-    ids.insert(ids.end(), run.ids.begin(), run.ids.end());
-  for (const std::int64_t id : ids)
-    if (id < 0 || id >= config.vocab)
-      throw ShapeError("token " + std::to_string(id) + " in a vocabulary of " +
-                       std::to_string(config.vocab));
-  return at::tensor(ids, at::TensorOptions().dtype(at::kLong));
-}
-
-/// Position of each run's first token; checks that learned positions suffice.
-std::vector<RotatedRun> places_of(const LmConfig& config, std::span<const TokenRun> runs,
-                                  const PagedCache* cache) {
-  std::vector<RotatedRun> result;
-  for (const TokenRun& run : runs) {
-    const auto count = static_cast<std::int64_t>(run.ids.size());
-    const std::int64_t first = cache == nullptr ? 0 : cache->length(run.sequence);
-    if (config.rope.kind == RopeKind::none && first + count > config.positions)
-      throw ShapeError("a sequence of " + std::to_string(first + count) + " tokens in a model of " +
-                       std::to_string(config.positions) + " positions");
-    result.push_back({first, count, std::max(run.length, first + count)});
-  }
-  return result;
 }
 
 void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {

@@ -38,7 +38,7 @@ Rotation make_rotation(const LmConfig& config, std::span<const RotatedRun> runs,
 /// Rotates the pairs (c, c + C / 2) of each head, behind its RMS norm where there is a `weight`.
 ///
 /// Shapes: x [N, H, C] float32; weight [C] or undefined
-at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight,
-                  double epsilon);
+at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight = {},
+                  double epsilon = 0.0);
 
 }  // namespace mgpu::language
