@@ -348,15 +348,6 @@ void check_one_gpu(const Config& config) {
 
 }  // namespace
 
-void add_train_job_keys(KeyTable& table) {
-  model::add_model_keys(table);
-  data::add_data_keys(table);
-  train::add_train_keys(table);
-  train::add_optimizer_keys(table);
-  add_evaluate_keys(table);
-  store::add_checkpoint_keys(table);
-}
-
 void check_train_job(const Config& config, int ranks) {
   check_together({[&] { read_train_settings(config); }, [&] { train::check_batch(config, ranks); },
                   [&] { check_windows(config); }, [&] { check_one_gpu(config); }});
@@ -371,8 +362,25 @@ void check_train_files(const Config& config) {
                       ExitCode::no_input);
 }
 
+std::vector<FileCheck> train_file_checks(const Config& config) {
+  if (config.is("data.path", "null")) return {};
+  return {{config.text("data.path"), [&config](const cluster::Group& world) {
+             const TrainSettings settings = read_train_settings(config);
+             const auto environment =
+                 data::make_environment(settings.data.env, settings.data.env_split_seed);
+             const data::HistorySet histories =
+                 read_histories(world, settings.data.path, *environment);
+             cluster::run_together(world, [&] { settings.window_rules(histories.shape()); });
+             return report::grouped(static_cast<std::int64_t>(histories.size())) +
+                    " histories of " + std::to_string(histories.shape().episodes) + " episodes";
+           }}};
+}
+
 JobOutcome run_train_job(RunContext& run) {
   const TrainSettings settings = read_train_settings(run.config);
+  run.say(report::training_block({run.topology.world().size(), run.device.kind,
+                                  run.config.text("train.mixed_precision"),
+                                  run.config.integer("train.gradient_accumulation_steps")}));
   const auto environment = data::make_environment(settings.data.env, settings.data.env_split_seed);
   const std::optional<data::HistorySet> histories =
       provide_histories(run, settings.data, *environment);

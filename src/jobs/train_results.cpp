@@ -3,6 +3,7 @@
 
 #include <mgpu/jobs/train_results.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/report/train_report.hpp>
 #include <mgpu/store/small_table.hpp>
 
 namespace mgpu::jobs {
@@ -160,7 +161,7 @@ EvaluationResult seal_results(RunContext& run, const data::Environment& environm
 }
 
 void show_results(const TrainVerdict& verdict, JobOutcome& outcome) {
-  report::TrainPictures& pictures = outcome.pictures;
+  report::TrainPictures pictures;
   show_episodes(verdict, outcome.done, pictures.episodes);
   show_curves(verdict, outcome.done, pictures);
   pictures.walks = verdict.result.walks;
@@ -175,6 +176,7 @@ void show_results(const TrainVerdict& verdict, JobOutcome& outcome) {
       "optimum %.2f); loss %.4f",
       returns.front(), returns.back(), verdict.grid.episodes, pictures.episodes.source.back(),
       pictures.episodes.random, pictures.episodes.optimum, loss);
+  outcome.page = std::make_unique<report::TrainPage>(std::move(pictures));
 }
 
 }  // namespace mgpu::jobs

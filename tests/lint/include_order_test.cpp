@@ -56,7 +56,7 @@ const std::map<std::string, Names> kOwners = {
     {"openssl/", {"base"}},
     {"pcre2.h", {"text"}},
     {"simdjson", {"store", "text"}},
-    {"torch/", {"model", "app"}},
+    {"torch/", {"model", "language", "app"}},
     {"unicode/", {"text"}},
     {"jinja/", {"text"}},
     {"yaml-cpp/", {"base"}},
