@@ -87,7 +87,7 @@ public:
         clock_(elapsed_s, "start-up"),
         config_(load_config(options, program_keys(), FileProvider::shared(world_))),
         keys_(read_run_keys(world_, config_)),
-        topology_(world_, keys_.cluster.gpus_per_model),
+        topology_(world_, keys_.cluster.group_sizes()),
         choice_(cluster::choose_device(topology_, keys_.cluster)),
         directory_(world_, run_request(world_, config_, keys_.store, command)),
         files_(options, config_, topology_, choice_, directory_, clock_.elapsed_s()),

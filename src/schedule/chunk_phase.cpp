@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <exception>
 
 #include <mgpu/cluster/alarm.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
@@ -14,6 +15,29 @@ void work_on_share(std::span<const Chunk> share, const ChunkPhase& phase, cluste
     journal.append(phase.id, chunk.index, hooks.work(chunk));
     hooks.finished(chunk.count);
   }
+}
+
+/// A group's share. Its ranks leave the loop together, whoever of them has to.
+void work_in_group(std::span<const Chunk> share, const ChunkPhase& phase,
+                   const cluster::Group& group, cluster::Alarm& alarm, store::ChunkJournal& journal,
+                   const ChunkHooks& hooks) {
+  std::exception_ptr failure;
+  for (const Chunk& chunk : share) {
+    const bool ends = failure || alarm.rang() || hooks.stop_asked();
+    if (group.all_reduce(ends ? 1 : 0, cluster::ReduceOp::max) != 0) break;
+    try {
+      const std::vector<std::byte> payload = hooks.work(chunk);
+      if (group.rank() != 0) continue;
+      journal.append(phase.id, chunk.index, payload);
+      hooks.finished(chunk.count);
+    } catch (const cluster::TimeoutError&) {
+      throw;  // the group does not meet any more
+    } catch (...) {
+      failure = std::current_exception();
+      alarm.ring();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace
@@ -49,6 +73,18 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::Chu
       alarm.ring();
       throw;
     }
+  });
+  journal.commit();
+  return pending_chunks(phase, journal.done(phase.id)).empty();
+}
+
+bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
+                store::ChunkJournal& journal, const ChunkHooks& hooks) {
+  const std::vector<Chunk> pending = pending_chunks(phase, journal.done(phase.id));
+  const auto share = static_share(pending, topology.group_index(), topology.num_groups());
+  cluster::Alarm alarm(topology.world());
+  cluster::run_together(topology.world(), [&] {
+    work_in_group(share, phase, topology.model_group(), alarm, journal, hooks);
   });
   journal.commit();
   return pending_chunks(phase, journal.done(phase.id)).empty();
