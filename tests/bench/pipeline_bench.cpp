@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   const cluster::Group world = cluster::Group::world();
   at::set_num_threads(1);
   const int width = number(2, 288);
-  const MadeFolder folder(world, {.layers = number(1, 8),
+  const MadeFolder folder(world, {.layers = number(1, 23),
                                   .width = width,
                                   .inner = width * 8 / 3,
                                   .heads = 6,
@@ -80,8 +80,8 @@ int main(int argc, char** argv) {
   const double own = world.size() == 1 ? 1.0 : times.busy_share();
   const double least = world.all_reduce(own, cluster::ReduceOp::min);
   double replayed = 1.0;
-  if (world.size() > 1)
-    replayed = replayed_busy_share(all_passes(world, times.passes), world.size() + 1);
+  const auto all = all_passes(world, times.passes);
+  if (world.size() > 1) replayed = replayed_busy_share(all, world.size() + 1);
   if (world.rank() == 0) {
     std::printf(
         "{\"name\": \"pipeline/busy\", \"ranks\": %d, \"value\": %.3f, \"replayed\": %.3f, "
