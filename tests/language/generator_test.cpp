@@ -176,7 +176,7 @@ TEST(GeneratorTest, FinishReasonsSayWhatEndedACompletion) {
 
   const Completion ended =
       run(sampled(20),
-          [](const Prompt&, std::span<const std::int64_t> new_ids) { return new_ids.size() == 7; });
+          [](std::uint64_t, std::span<const std::int64_t> new_ids) { return new_ids.size() == 7; });
   EXPECT_EQ(ended.reason, FinishReason::stop_text);
   EXPECT_EQ(ended.ids, Ids(full.ids.begin(), full.ids.begin() + 7));
 
