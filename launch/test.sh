@@ -57,12 +57,18 @@ scripts() {
 goldens() {
   local shipped=$deps/llama.cpp/models/templates
   limited python tests/oracle/tokenizer_goldens.py tests/text/goldens --check &&
-    limited python tests/oracle/text_folder_goldens.py tests/text --check || return 1
+    limited python tests/oracle/text_folder_goldens.py tests/text --check &&
+    limited python tests/oracle/language_training.py tests/language/goldens --check || return 1
   if [[ ! -d $shipped ]]; then
     echo "not compared: chat templates, which the set-up could not fetch"
     return 1
   fi
   limited python tests/oracle/chat_template_goldens.py tests/text "$shipped" --check
+}
+
+# Does transformers open the model folders that ctest left behind?
+written_folders() {
+  limited python tests/oracle/written_folders.py build/tests/language/written tests/language/goldens
 }
 
 run_ctest() { limited ctest --test-dir build -j 2 --output-on-failure "$@"; }
@@ -75,6 +81,7 @@ check 'configure with the CUDA toolkit hidden' toolkit_hidden
 [[ $oracle == no ]] || check 'goldens' goldens
 check 'build' limited cmake --build --preset release
 [[ " ${failures[*]} " == *' build '* ]] || check 'ctest' run_ctest "$@"
+[[ $oracle == no || ! -d build/tests/language/written ]] || check 'written folders' written_folders
 
 if [[ ${#failures[@]} == 0 ]]; then echo "test.sh: all passed in $((SECONDS / 60)) min"; exit 0; fi
 printf 'test.sh: failed: %s\n' "${failures[@]}"

@@ -155,7 +155,7 @@ void check_generate_keys(const Config& config) {
 
 void require_cpu(const Config& config, DeviceKind device) {
   if (device == DeviceKind::cpu) return;
-  throw ConfigFailure({{"E126", "job generate computes on the CPU only",
+  throw ConfigFailure({{"E127", "job generate computes on the CPU only",
                         config.place("devices.backend"), "", "devices.backend=mpi"}},
                       ExitCode::unavailable);
 }

@@ -13,6 +13,7 @@
 #include "huge_pages.hpp"
 #include "rope.hpp"
 #include "row_ops.hpp"
+#include "token_runs.hpp"
 
 namespace mgpu::language {
 namespace {
@@ -33,40 +34,17 @@ const at::Tensor& any_of(const LmWeights& weights) {
                                      : weights.layers.front().attention_norm.weight;
 }
 
-at::Tensor all_ids(const LmConfig& config, std::span<const TokenRun> runs) {
-  std::vector<std::int64_t> ids;
-  for (const TokenRun& run : runs)
-    ids.insert(ids.end(), run.ids.begin(), run.ids.end());
-  for (const std::int64_t id : ids)
-    if (id < 0 || id >= config.vocab)
-      throw ShapeError("token " + std::to_string(id) + " in a vocabulary of " +
-                       std::to_string(config.vocab));
-  return at::tensor(ids, at::TensorOptions().dtype(at::kLong));
-}
-
-/// Position of each run's first token; checks that learned positions suffice.
-std::vector<RotatedRun> places_of(const LmConfig& config, std::span<const TokenRun> runs,
-                                  const PagedCache* cache) {
-  std::vector<RotatedRun> result;
-  for (const TokenRun& run : runs) {
-    const auto count = static_cast<std::int64_t>(run.ids.size());
-    const std::int64_t first = cache == nullptr ? 0 : cache->length(run.sequence);
-    if (config.rope.kind == RopeKind::none && first + count > config.positions)
-      throw ShapeError("a sequence of " + std::to_string(first + count) + " tokens in a model of " +
-                       std::to_string(config.positions) + " positions");
-    result.push_back({first, count, std::max(run.length, first + count)});
-  }
-  return result;
-}
-
 void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {
   std::set<std::int64_t> sequences;
+  std::vector<std::int64_t> extended;
   std::int64_t needed = 0;
   for (const TokenRun& run : runs) {
     if (!sequences.insert(run.sequence).second)
       throw ShapeError("sequence " + std::to_string(run.sequence) + " comes twice in a call");
     needed += cache.pages_for(run.sequence, static_cast<std::int64_t>(run.ids.size()));
+    if (!run.ids.empty()) extended.push_back(run.sequence);
   }
+  needed -= cache.pages_left_over(extended);
   if (needed > cache.free_pages())
     throw ShapeError("PagedCache: " + std::to_string(needed) + " pages are needed, " +
                      std::to_string(cache.free_pages()) + " are free");
@@ -105,13 +83,9 @@ at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::T
   at::Tensor q = project(x, weights.q).view({-1, config.heads, config.head_dim});
   at::Tensor k = project(x, weights.k).view({-1, config.kv_heads, config.head_dim});
   const at::Tensor v = project(x, weights.v).view({-1, config.kv_heads, config.head_dim});
-  if (weights.q_norm.defined()) {
-    q = rms_norm(q, weights.q_norm, config.norm_epsilon);
-    k = rms_norm(k, weights.k_norm, config.norm_epsilon);
-  }
   if (call.rotation.cosine.defined()) {
-    q = rotate(q, call.rotation);
-    k = rotate(k, call.rotation);
+    q = rotate(q, call.rotation, weights.q_norm, config.norm_epsilon);
+    k = rotate(k, call.rotation, weights.k_norm, config.norm_epsilon);
   }
   const LayerConfig& kind = config.layers[layer];
   if (call.cache == nullptr) return project(attend(q, k, v, call.places, kind), weights.out);

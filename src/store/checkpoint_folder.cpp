@@ -166,6 +166,8 @@ fs::path CheckpointFolder::write(const CheckpointContent& content) const {
     manifest.files["trainer.safetensors"] =
         write_safetensors(directory / "trainer.safetensors", content.trainer, metadata);
     manifest.files["state.json"] = write_text(directory / "state.json", to_json(content.state));
+    for (const auto& [name, text] : content.files)
+      manifest.files[name] = write_text(directory / name, text);
     write_text(directory / "MANIFEST.json", to_json(manifest));
     sync_path(directory, kWhat);
     drop_cached_pages(directory);

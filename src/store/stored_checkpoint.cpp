@@ -102,13 +102,22 @@ std::unique_ptr<SafetensorsFile> open_tensors(const fs::path& path,
   return file;
 }
 
+/// What a job put beside the weights.
+void check_other_files(const CheckpointManifest& manifest, const fs::path& directory) {
+  for (const auto& [name, digest] : manifest.files) {
+    if (name.ends_with(".safetensors")) continue;
+    check_size(directory / name, digest);
+    check_sha256(directory / name, digest);
+  }
+}
+
 }  // namespace
 
 StoredCheckpoint::StoredCheckpoint(fs::path directory) : directory_(std::move(directory)) {
   const CheckpointManifest manifest = read_manifest(directory_ / "MANIFEST.json");
   const fs::path state_path = directory_ / "state.json";
-  check_size(state_path, entry(manifest, state_path));
-  check_sha256(state_path, entry(manifest, state_path));
+  entry(manifest, state_path);
+  check_other_files(manifest, directory_);
   state_ = read_stored(state_path,
                        [&] { return state_from_json(read_file(state_path, kMaxJsonBytes)); });
   if (state_.step != manifest.step) {

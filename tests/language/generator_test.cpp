@@ -156,6 +156,19 @@ TEST(GeneratorTest, SamplesOfAPromptDiffer) {
   EXPECT_NE(results[0].completions[0].ids, results[0].completions[1].ids);
 }
 
+TEST(GeneratorTest, CompletionsThatShareAPageNeedOneLessWhenTheyPart) {
+  const LanguageModel model = open_golden("gpt2");
+  const std::vector<Ids> ids = {{1, 40, 3, 22}, {1, 9}};
+  GenerationConfig config = sampled(12);
+  config.page_tokens = 16;  // prompt and completion: a page
+
+  const auto results = Generator(model, config).run(as_prompts(ids, 2));
+
+  for (std::size_t p = 0; p < ids.size(); ++p)
+    for (const Completion& completion : results[p].completions)
+      EXPECT_EQ(completion.ids.size(), 12U) << p;
+}
+
 TEST(GeneratorTest, FinishReasonsSayWhatEndedACompletion) {
   const LanguageModel model = open_golden("gpt2");  // 48 positions
   const Ids ids = make_prompts(1).front();          // 5 tokens

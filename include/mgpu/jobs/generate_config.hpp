@@ -33,7 +33,7 @@ struct GenerateConfig {
 /// Errors: Failure (exit 78).
 void check_generate_keys(const Config& config);
 
-/// Errors: Failure E126 (exit 69): the job does not compute on GPUs.
+/// Errors: Failure E127 (exit 69): the job does not compute on GPUs.
 void require_cpu(const Config& config, DeviceKind device);
 
 /// Errors: Failure (exit 78) for a key that means nothing with what the folder decides.

@@ -18,6 +18,7 @@ struct CheckpointContent {
   std::span<const NamedTensor> model;    // under the model's own names
   std::span<const NamedTensor> trainer;  // optimizer moments and the like
   CheckpointState state;
+  std::map<std::string, std::string> files{};  // name, content: config.json and its like
 };
 
 /// A checkpoint that was read whole and is what was written.
@@ -47,7 +48,7 @@ private:
 
 /// `ckpt/` of a run directory, as one process sees it. Used by the rank that writes.
 ///
-///   step_00021000/{model.safetensors, trainer.safetensors, state.json, MANIFEST.json}
+///   step_00021000/{model.safetensors, trainer.safetensors, state.json, MANIFEST.json, ...}
 ///   last -> step_00021000      best -> step_00018000
 ///   step_00022000.tmp.a0002    being written, or left behind by attempt 2
 ///   step_00021000.old.a0002    being replaced

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <mgpu/base/buffer_view.hpp>
+#include <mgpu/language/language_model.hpp>
+#include <mgpu/model/ad_transformer_config.hpp>
+#include <mgpu/model/parameter_arena.hpp>
+
+// Shapes in this header: N = tokens of all runs.
+namespace mgpu::language {
+
+struct TrainingOptions {
+  /// Of matrix products; weights, norms, softmax and loss stay float32.
+  model::ComputeKind compute = model::ComputeKind::f32;
+
+  /// Backward computes each layer again instead of keeping what it needs of it.
+  bool checkpoint_layers = false;
+
+  DType dtype = DType::f32;  // f64 for checks of gradients
+};
+
+/// Whole sequences, one after the other; none sees another, and nothing is padded.
+struct LmBatch {
+  std::vector<TokenRun> runs;
+  std::vector<std::int64_t> targets;  // [N] the token that follows, or kernels::kIgnoreTarget
+};
+
+/// Sums over the targets that are not ignored; sums of batches add up.
+struct LmSums {
+  double loss = 0.0;             // nats
+  std::int64_t predictions = 0;  //
+  std::int64_t correct = 0;      // of those, the target has the largest logit
+};
+
+/// A language model whose weights are trained. Its forward pass is that of LanguageModel: in
+/// float32 on the CPU a token's log-probability has the same bits here and there. Dropout that
+/// config.json may ask for is left out.
+///
+/// Memory: weights and gradients; of a pass, about 20 vectors of the model's width for each token
+///         and layer (with checkpoint_layers 1), scores of 128 queries, and at most 64 MiB of
+///         logits: [N, vocabulary] never exists.
+class TrainableModel {
+public:
+  /// Random weights: matrices with standard deviation 0.02, norms 1, biases 0.
+  /// Errors: Error when the family is unknown.
+  TrainableModel(LmConfig config, Device device, std::uint64_t seed,
+                 const TrainingOptions& options = {});
+
+  /// Takes the weights of a folder. Errors: as load_weights.
+  void load(const store::WeightFiles& files, const LoadOptions& options = {});
+
+  const LmConfig& config() const { return config_; }
+  model::ParameterArena& parameters() { return arena_; }
+  const model::ParameterArena& parameters() const { return arena_; }
+
+  /// Cross-entropy of the targets, nothing else.
+  /// Errors: ShapeError when an id or a target is not in the vocabulary, there is not one target
+  ///         per token, or a sequence is longer than the learned positions.
+  LmSums loss(const LmBatch& batch) const;
+
+  /// Adds the gradient of grad_scale * (sum of losses) to the gradient arena. Errors: as loss().
+  LmSums add_gradients(const LmBatch& batch, double grad_scale);
+
+private:
+  struct Call;
+
+  Call begin(const LmBatch& batch) const;
+  at::Tensor layer(const Call& call, std::size_t index, const at::Tensor& x) const;
+  at::Tensor hidden(const Call& call) const;
+
+  LmConfig config_;
+  TrainingOptions options_;
+  model::ParameterArena arena_;
+  LmWeights weights_;  // views into the arena
+};
+
+}  // namespace mgpu::language

@@ -1,0 +1,166 @@
+#include "grad_ops.hpp"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "row_ops.hpp"
+
+namespace mgpu::language::grad {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+bool has_kernel(const at::Tensor& x) {
+  return x.scalar_type() == at::kFloat;
+}
+
+at::ScalarType type_of(model::ComputeKind compute) {
+  return compute == model::ComputeKind::bf16 ? at::kBFloat16 : at::kHalf;
+}
+
+struct ProductFunction : Function<ProductFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            std::int64_t compute) {
+    ctx->save_for_backward({x, weight});
+    ctx->saved_data["compute"] = compute;
+    return product(x, weight, static_cast<model::ComputeKind>(compute));
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();  // x [N, in], weight [out, in]
+    const auto compute = static_cast<model::ComputeKind>(ctx->saved_data["compute"].toInt());
+    const at::Tensor grad = grads[0].contiguous();  // [N, out]
+    return {product(grad, saved[1].t(), compute), product(grad.t(), saved[0].t(), compute), {}};
+  }
+};
+
+struct RmsNormFunction : Function<RmsNormFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            double epsilon) {
+    ctx->save_for_backward({x, weight});
+    ctx->saved_data["epsilon"] = epsilon;
+    if (has_kernel(x)) return language::rms_norm(x, weight, epsilon);
+    return x * inverse_rms(x, epsilon) * weight;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor& x = saved[0];
+    const at::Tensor scale = inverse_rms(x, ctx->saved_data["epsilon"].toDouble());  // [.., 1]
+    const at::Tensor normed = x * scale;
+    const at::Tensor grad_normed = grads[0] * saved[1];
+    const at::Tensor along = (grad_normed * normed).mean(-1, true);
+    const at::Tensor grad_weight = (grads[0] * normed).reshape({-1, x.size(-1)}).sum(0);
+    return {(grad_normed - normed * along) * scale, grad_weight, {}};
+  }
+
+  static at::Tensor inverse_rms(const at::Tensor& x, double epsilon) {
+    return (x * x).mean(-1, true).add_(epsilon).rsqrt_();
+  }
+};
+
+struct RotateFunction : Function<RotateFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& cosine,
+                            const at::Tensor& sine) {
+    ctx->save_for_backward({cosine, sine});
+    return turned(x, {cosine, sine});
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    return {turned(grads[0], {saved[0], -saved[1]}), {}, {}};
+  }
+
+  static at::Tensor turned(const at::Tensor& x, const Rotation& rotation) {
+    if (has_kernel(x)) return language::rotate(x.contiguous(), rotation);
+    const auto halves = x.chunk(2, -1);
+    return at::cat({halves[0] * rotation.cosine - halves[1] * rotation.sine,
+                    halves[1] * rotation.cosine + halves[0] * rotation.sine},
+                   -1);
+  }
+};
+
+at::Tensor activated(Activation kind, const at::Tensor& x) {
+  if (kind == Activation::silu) return at::silu(x);
+  return at::gelu(x, kind == Activation::gelu ? "none" : "tanh");
+}
+
+at::Tensor activation_grad(Activation kind, const at::Tensor& grad, const at::Tensor& x) {
+  if (kind == Activation::silu) return at::silu_backward(grad, x);
+  return at::gelu_backward(grad, x, kind == Activation::gelu ? "none" : "tanh");
+}
+
+struct ActivationFunction : Function<ActivationFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, std::int64_t kind) {
+    ctx->save_for_backward({x});
+    ctx->saved_data["kind"] = kind;
+    const auto activation = static_cast<Activation>(kind);
+    return has_kernel(x) ? language::gated_activation(activation, x, {}) : activated(activation, x);
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto kind = static_cast<Activation>(ctx->saved_data["kind"].toInt());
+    return {activation_grad(kind, grads[0], ctx->get_saved_variables()[0]), {}};
+  }
+};
+
+struct GateFunction : Function<GateFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate, const at::Tensor& up,
+                            std::int64_t kind) {
+    ctx->save_for_backward({gate, up});
+    ctx->saved_data["kind"] = kind;
+    const auto activation = static_cast<Activation>(kind);
+    return has_kernel(gate) ? language::gated_activation(activation, gate, up)
+                            : activated(activation, gate) * up;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();  // gate, up
+    const auto kind = static_cast<Activation>(ctx->saved_data["kind"].toInt());
+    return {activation_grad(kind, grads[0] * saved[1], saved[0]),
+            grads[0] * activated(kind, saved[0]),
+            {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor product(const at::Tensor& x, const at::Tensor& w, model::ComputeKind compute) {
+  if (compute != model::ComputeKind::f32) {
+    const at::ScalarType type = type_of(compute);
+    return at::matmul(x.to(type), w.to(type).t()).to(x.scalar_type());
+  }
+  if (!x.is_cpu() || !has_kernel(x)) return at::matmul(x, w.t());
+  Linear linear{w, {}, {}};
+  pack(linear, at::empty(panel_shape(linear), x.options()));
+  return language::project(x, linear);
+}
+
+at::Tensor project(const at::Tensor& x, const Linear& linear, model::ComputeKind compute) {
+  const at::Tensor out =
+      ProductFunction::apply(x, linear.weight, static_cast<std::int64_t>(compute));
+  return linear.bias.defined() ? out + linear.bias : out;
+}
+
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  return RmsNormFunction::apply(x, weight, epsilon);
+}
+
+at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm) {
+  if (config.norm == NormKind::rms) return grad::rms_norm(x, norm.weight, config.norm_epsilon);
+  return language::normalize(config, x, norm);  // libtorch's own, which has a gradient
+}
+
+at::Tensor rotate(const at::Tensor& x, const Rotation& rotation) {
+  return RotateFunction::apply(x, rotation.cosine, rotation.sine);
+}
+
+at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up) {
+  const auto number = static_cast<std::int64_t>(kind);
+  return up.defined() ? GateFunction::apply(gate, up, number)
+                      : ActivationFunction::apply(gate, number);
+}
+
+}  // namespace mgpu::language::grad

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/language/lm_config.hpp>
+#include <mgpu/language/lm_weights.hpp>
+#include <mgpu/model/ad_transformer_config.hpp>
+
+#include "attention.hpp"
+#include "rope.hpp"
+
+// The operations of row_ops.hpp, rope.hpp and attention.hpp with gradients. Forward, they are those
+// operations: in float32 on the CPU the same bits. float64, for checks of gradients, goes through
+// libtorch. Shapes: N tokens, D width, H query heads, G key heads, C head width.
+namespace mgpu::language::grad {
+
+/// x w^T [rows, out], in the type `compute`, of matrices with any strides; not differentiable.
+///
+/// Shapes: x [rows, in]; w [out, in]
+at::Tensor product(const at::Tensor& x, const at::Tensor& w, model::ComputeKind compute);
+
+/// x W^T + b; the linear is not packed.
+at::Tensor project(const at::Tensor& x, const Linear& linear, model::ComputeKind compute);
+
+/// RMS norm over the last dimension.
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+
+/// The norm that the config says.
+at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm);
+
+/// Rotates the pairs (c, c + C / 2) of each head, [N, H, C].
+at::Tensor rotate(const at::Tensor& x, const Rotation& rotation);
+
+/// activation(gate) * up; `up` undefined: activation(gate).
+at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);
+
+/// Tokens begin .. begin + count - 1 of a call are one sequence from its start.
+struct RunSpan {
+  std::int64_t begin;
+  std::int64_t count;
+};
+
+/// Whole sequences, one after the other; none sees another.
+struct Sequences {
+  TokenPlaces places;  // as places_without_cache() gives them
+  std::vector<RunSpan> spans;
+};
+
+/// Shapes: q [N, H, C]; k, v [N, G, C]. Returns [N, H * C].
+/// Memory: scores of 128 queries of one run at a time, forward of float32 of 8.
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                  const Sequences& sequences, const LayerConfig& layer);
+
+}  // namespace mgpu::language::grad

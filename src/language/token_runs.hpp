@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/language/language_model.hpp>
+#include <mgpu/language/paged_cache.hpp>
+
+#include "rope.hpp"
+
+// What a call says about its runs, for inference and for training.
+namespace mgpu::language {
+
+/// The ids of all runs one after the other, [N] int64 on the CPU.
+/// Errors: ShapeError when one is not in the vocabulary.
+at::Tensor all_ids(const LmConfig& config, std::span<const TokenRun> runs);
+
+/// Position of each run's first token; checks that learned positions suffice.
+/// Errors: ShapeError.
+std::vector<RotatedRun> places_of(const LmConfig& config, std::span<const TokenRun> runs,
+                                  const PagedCache* cache);
+
+}  // namespace mgpu::language

@@ -1,0 +1,202 @@
+#include <functional>
+#include <string>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/kernels/cross_entropy.hpp>
+#include <mgpu/language/trainable_model.hpp>
+#include <mgpu/model/tensor_view.hpp>
+
+#include "grad_head.hpp"
+#include "grad_ops.hpp"
+#include "token_runs.hpp"
+
+namespace mgpu::language {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr double kInitStd = 0.02;  // initializer_range of transformers
+
+std::vector<model::ParameterSpec> initialized_specs(const LmConfig& config) {
+  std::vector<model::ParameterSpec> specs = weight_specs(config);
+  for (model::ParameterSpec& spec : specs) {
+    const bool is_norm = spec.shape.size() == 1 && spec.name.ends_with(".weight");
+    spec.init_value = is_norm ? 1.0 : 0.0;
+    spec.init_std = spec.shape.size() > 1 ? kInitStd : 0.0;
+  }
+  return specs;
+}
+
+class ArenaSource : public WeightSource {
+public:
+  explicit ArenaSource(const model::ParameterArena& arena) : arena_(arena) {}
+  at::Tensor take(const std::string& name, const std::vector<std::int64_t>& /*shape*/) override {
+    return arena_.parameter(name);
+  }
+
+private:
+  const model::ParameterArena& arena_;
+};
+
+/// In one order for all models of a config; some undefined.
+std::vector<at::Tensor> tensors_of(const LmWeights& weights) {
+  std::vector<at::Tensor> all = {weights.embedding, weights.positions, weights.norm.weight,
+                                 weights.norm.bias, weights.head.weight};
+  for (const LayerWeights& layer : weights.layers) {
+    for (const Norm& norm : {layer.attention_norm, layer.mlp_norm})
+      all.insert(all.end(), {norm.weight, norm.bias});
+    for (const Linear& linear :
+         {layer.q, layer.k, layer.v, layer.out, layer.gate, layer.up, layer.down})
+      all.insert(all.end(), {linear.weight, linear.bias});
+    all.insert(all.end(), {layer.q_norm, layer.k_norm});
+  }
+  return all;
+}
+
+using LayerCall = std::function<at::Tensor(const at::Tensor& x)>;
+
+/// Keeps the input of a layer only, and computes the layer again in backward. `layer` has to
+/// live until then.
+///
+/// Source: Chen et al., arXiv 1604.06174.
+struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const LayerCall* layer) {
+    ctx->save_for_backward({x});
+    ctx->saved_data["layer"] = reinterpret_cast<std::intptr_t>(layer);
+    return (*layer)(x);
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto* layer = reinterpret_cast<const LayerCall*>(ctx->saved_data["layer"].toInt());
+    const at::AutoGradMode with_gradients(true);
+    const at::Tensor x = ctx->get_saved_variables()[0].detach().requires_grad_(true);
+    torch::autograd::backward({(*layer)(x)}, {grads[0]});
+    return {x.grad(), {}};
+  }
+};
+
+}  // namespace
+
+/// A batch on its way through the model.
+struct TrainableModel::Call {
+  at::Tensor ids;      // [N]
+  at::Tensor targets;  // [N]
+  grad::Sequences sequences;
+  Rotation rotation;                    // undefined with learned positions
+  std::vector<LayerCall> checkpointed;  // what backward computes again
+};
+
+TrainableModel::TrainableModel(LmConfig config, Device device, std::uint64_t seed,
+                               const TrainingOptions& options)
+    : config_(std::move(config)),
+      options_(options),
+      arena_(initialized_specs(config_), device, seed, options.dtype) {
+  ArenaSource source(arena_);
+  weights_ = bind_weights(config_, source);
+}
+
+void TrainableModel::load(const store::WeightFiles& files, const LoadOptions& options) {
+  const at::NoGradGuard no_grad;
+  const std::vector<at::Tensor> from = tensors_of(load_weights(config_, files, options));
+  const std::vector<at::Tensor> into = tensors_of(weights_);
+  for (std::size_t i = 0; i < from.size(); ++i)
+    if (from[i].defined()) at::Tensor(into[i]).copy_(from[i]);
+}
+
+TrainableModel::Call TrainableModel::begin(const LmBatch& batch) const {
+  const at::Tensor& like = weights_.embedding;
+  Call call;
+  call.ids = all_ids(config_, batch.runs);
+  if (call.ids.numel() != static_cast<std::int64_t>(batch.targets.size()))
+    throw ShapeError("TrainableModel: not one target per token");
+  for (const std::int64_t target : batch.targets)
+    if (target != kernels::kIgnoreTarget && (target < 0 || target >= config_.vocab))
+      throw ShapeError("target " + std::to_string(target) + " in a vocabulary of " +
+                       std::to_string(config_.vocab));
+  call.ids = call.ids.to(like.device());
+  call.targets = at::tensor(batch.targets, at::kLong).to(like.device());
+  call.sequences.places = places_without_cache(batch.runs, like);
+  std::int64_t begin = 0;
+  for (const TokenRun& run : batch.runs) {
+    call.sequences.spans.push_back({begin, static_cast<std::int64_t>(run.ids.size())});
+    begin += call.sequences.spans.back().count;
+  }
+  const std::vector<RotatedRun> rotated = places_of(config_, batch.runs, nullptr);
+  if (config_.rope.kind == RopeKind::none || begin == 0) return call;
+  const Rotation rotation = make_rotation(config_, rotated, like);
+  const at::ScalarType type = like.scalar_type();
+  call.rotation = {rotation.cosine.to(type), rotation.sine.to(type)};
+  return call;
+}
+
+at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::Tensor& x) const {
+  const LayerWeights& weights = weights_.layers[index];
+  const auto project = [&](const at::Tensor& input, const Linear& linear) {
+    return grad::project(input, linear, options_.compute);
+  };
+  const at::Tensor normed = grad::normalize(config_, x, weights.attention_norm);
+  at::Tensor q = project(normed, weights.q).view({-1, config_.heads, config_.head_dim});
+  at::Tensor k = project(normed, weights.k).view({-1, config_.kv_heads, config_.head_dim});
+  const at::Tensor v = project(normed, weights.v).view({-1, config_.kv_heads, config_.head_dim});
+  if (weights.q_norm.defined()) {
+    q = grad::rms_norm(q, weights.q_norm, config_.norm_epsilon);
+    k = grad::rms_norm(k, weights.k_norm, config_.norm_epsilon);
+  }
+  if (call.rotation.cosine.defined()) {
+    q = grad::rotate(q, call.rotation);
+    k = grad::rotate(k, call.rotation);
+  }
+  const at::Tensor mixed = grad::attend(q, k, v, call.sequences, config_.layers[index]);
+  const at::Tensor middle = x + project(mixed, weights.out);  // [N, D]
+  const at::Tensor inner = grad::normalize(config_, middle, weights.mlp_norm);
+  const at::Tensor up = project(inner, weights.up);
+  const at::Tensor active =
+      weights.gate.is_defined()
+          ? grad::gated_activation(config_.activation, project(inner, weights.gate), up)
+          : grad::gated_activation(config_.activation, up, {});
+  return middle + project(active, weights.down);
+}
+
+at::Tensor TrainableModel::hidden(const Call& call) const {
+  at::Tensor x = weights_.embedding.index_select(0, call.ids);  // [N, D]
+  if (weights_.positions.defined())
+    x = x + weights_.positions.index_select(0, call.sequences.places.positions);
+  for (std::size_t i = 0; i < weights_.layers.size(); ++i) {
+    x = call.checkpointed.empty() ? layer(call, i, x)
+                                  : CheckpointFunction::apply(x, &call.checkpointed[i]);
+  }
+  return grad::normalize(config_, x, weights_.norm);
+}
+
+LmSums TrainableModel::loss(const LmBatch& batch) const {
+  const at::NoGradGuard no_grad;
+  const Call call = begin(batch);
+  if (call.ids.numel() == 0) return {};
+  return grad::head_loss({hidden(call), weights_.head.weight, call.targets, options_.compute}, 0.0,
+                         nullptr);
+}
+
+LmSums TrainableModel::add_gradients(const LmBatch& batch, double grad_scale) {
+  Call call = begin(batch);
+  if (call.ids.numel() == 0) return {};
+  if (options_.checkpoint_layers) {
+    for (std::size_t i = 0; i < weights_.layers.size(); ++i)
+      call.checkpointed.push_back(
+          [this, &call, i](const at::Tensor& x) { return layer(call, i, x); });
+  }
+  const at::Tensor states = hidden(call);
+  grad::HeadGradients gradients;
+  const LmSums sums =
+      grad::head_loss({states.detach(), weights_.head.weight, call.targets, options_.compute},
+                      grad_scale, &gradients);
+  torch::autograd::backward({states, weights_.head.weight}, {gradients.hidden, gradients.weight});
+  return sums;
+}
+
+}  // namespace mgpu::language
