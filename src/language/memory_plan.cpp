@@ -46,9 +46,8 @@ std::int64_t weights_of(const LmConfig& config, const Shard& shard, DeviceKind d
     return kFloat * (shares_head ? count - weights.head.weight.numel() : count);
   }
   count += padding_of(weights.head);
-  for (const LayerWeights& layer : weights.layers)
-    for (const Linear* linear :
-         {&layer.q, &layer.k, &layer.v, &layer.out, &layer.gate, &layer.up, &layer.down})
+  for (LayerWeights& layer : weights.layers)
+    for (const Linear* linear : linears_of(layer))
       count += padding_of(*linear);
   return kFloat * count;
 }

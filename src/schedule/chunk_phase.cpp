@@ -7,24 +7,14 @@
 namespace mgpu::schedule {
 namespace {
 
-/// This rank's share, until it is done, a stop is asked for, or some rank has failed.
-void work_on_share(std::span<const Chunk> share, const ChunkPhase& phase, cluster::Alarm& alarm,
-                   store::ChunkJournal& journal, const ChunkHooks& hooks) {
-  for (const Chunk& chunk : share) {
-    if (alarm.rang() || hooks.stop_asked()) return;
-    journal.append(phase.id, chunk.index, hooks.work(chunk));
-    hooks.finished(chunk.count);
-  }
-}
-
 /// A group's share. Its ranks leave the loop together, whoever of them has to.
 void work_in_group(std::span<const Chunk> share, const ChunkPhase& phase,
                    const cluster::Group& group, cluster::Alarm& alarm, store::ChunkJournal& journal,
                    const ChunkHooks& hooks) {
   std::exception_ptr failure;
   for (const Chunk& chunk : share) {
-    const bool ends = failure || alarm.rang() || hooks.stop_asked();
-    if (group.all_reduce(ends ? 1 : 0, cluster::ReduceOp::max) != 0) break;
+    if (failure || hooks.stop_asked()) alarm.ring();
+    if (group.all_reduce(alarm.rang() ? 1 : 0, cluster::ReduceOp::max) != 0) break;
     try {
       const std::vector<std::byte> payload = hooks.work(chunk);
       if (group.rank() != 0) continue;
@@ -34,10 +24,11 @@ void work_in_group(std::span<const Chunk> share, const ChunkPhase& phase,
       throw;  // the group does not meet any more
     } catch (...) {
       failure = std::current_exception();
-      alarm.ring();
     }
   }
-  if (failure) std::rethrow_exception(failure);
+  if (!failure) return;
+  alarm.ring();
+  std::rethrow_exception(failure);
 }
 
 }  // namespace
@@ -61,18 +52,29 @@ std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int
   return chunks.subspan(p * share + std::min(p, extra), share + (p < extra ? 1 : 0));
 }
 
-bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
-                const ChunkHooks& hooks) {
-  const std::vector<Chunk> pending = pending_chunks(phase, journal.done(phase.id));
+void share_out(std::span<const Chunk> chunks, const cluster::Group& group,
+               const std::function<bool(const Chunk&)>& work) {
   cluster::Alarm alarm(group);
   cluster::run_together(group, [&] {
     try {
-      work_on_share(static_share(pending, group.rank(), group.size()), phase, alarm, journal,
-                    hooks);
+      for (const Chunk& chunk : static_share(chunks, group.rank(), group.size())) {
+        if (alarm.rang()) return;
+        if (!work(chunk)) return alarm.ring();
+      }
     } catch (...) {
       alarm.ring();
       throw;
     }
+  });
+}
+
+bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
+                const ChunkHooks& hooks) {
+  share_out(pending_chunks(phase, journal.done(phase.id)), group, [&](const Chunk& chunk) {
+    if (hooks.stop_asked()) return false;
+    journal.append(phase.id, chunk.index, hooks.work(chunk));
+    hooks.finished(chunk.count);
+    return true;
   });
   journal.commit();
   return pending_chunks(phase, journal.done(phase.id)).empty();
