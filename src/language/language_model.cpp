@@ -37,12 +37,15 @@ const at::Tensor& any_of(const LmWeights& weights) {
 
 void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {
   std::set<std::int64_t> sequences;
+  std::vector<std::int64_t> extended;
   std::int64_t needed = 0;
   for (const TokenRun& run : runs) {
     if (!sequences.insert(run.sequence).second)
       throw ShapeError("sequence " + std::to_string(run.sequence) + " comes twice in a call");
     needed += cache.pages_for(run.sequence, static_cast<std::int64_t>(run.ids.size()));
+    if (!run.ids.empty()) extended.push_back(run.sequence);
   }
+  needed -= cache.pages_left_over(extended);
   if (needed > cache.free_pages())
     throw ShapeError("PagedCache: " + std::to_string(needed) + " pages are needed, " +
                      std::to_string(cache.free_pages()) + " are free");
