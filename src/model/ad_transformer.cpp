@@ -81,6 +81,10 @@ AdTransformer::AdTransformer(const AdTransformerConfig& config, Device device, s
                              DType dtype)
     : config_(config), arena_(specs_of(config), device, seed, dtype) {}
 
+std::int64_t AdTransformer::weight_elements(const AdTransformerConfig& config) {
+  return arena_elements(specs_of(config));
+}
+
 at::Tensor AdTransformer::forward(const StepTokens& tokens, const DropoutSamples* dropout) const {
   require(config_.tokens == TokenKind::step, "step tokens for a model of transitions");
   const at::Tensor embedded = embed(arena_, config_, tokens);

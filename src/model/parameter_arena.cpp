@@ -28,6 +28,11 @@ std::int64_t count_of(const ParameterSpec& spec) {
                          std::multiplies<>());
 }
 
+/// Elements that `count` take, the gap behind them included.
+std::int64_t aligned(std::int64_t count) {
+  return (count + kAlignment - 1) / kAlignment * kAlignment;
+}
+
 /// Uniform on +-sqrt(3) std: additions, products and a square root only, so no math library
 /// has a say in the bits.
 void initialize(const ParameterSpec& spec, std::uint64_t seed, at::Tensor flat) {
@@ -60,13 +65,20 @@ private:
 
 }  // namespace
 
+std::int64_t arena_elements(const std::vector<ParameterSpec>& specs) {
+  std::int64_t sum = 0;
+  for (const ParameterSpec& spec : specs)
+    sum += aligned(count_of(spec));
+  return sum;
+}
+
 ParameterArena::ParameterArena(std::vector<ParameterSpec> specs, Device device, std::uint64_t seed,
                                DType dtype)
     : specs_(std::move(specs)) {
   std::int64_t end = 0;
   for (const ParameterSpec& spec : specs_) {
     spans_.push_back({end, count_of(spec)});
-    end += (spans_.back().count + kAlignment - 1) / kAlignment * kAlignment;
+    end += aligned(spans_.back().count);
   }
   const auto options = at::TensorOptions().dtype(scalar_type(dtype)).device(torch_device(device));
   weights_ = at::zeros({end}, options);

@@ -58,6 +58,10 @@ public:
   AdTransformer(const AdTransformerConfig& config, Device device, std::uint64_t seed,
                 DType dtype = DType::f32);
 
+  /// parameters().weights().numel() of such a model, which is not built for it.
+  /// Errors: as of the constructor.
+  static std::int64_t weight_elements(const AdTransformerConfig& config);
+
   const AdTransformerConfig& config() const { return config_; }
   ParameterArena& parameters() { return arena_; }
   const ParameterArena& parameters() const { return arena_; }
