@@ -1,11 +1,9 @@
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <set>
 #include <string_view>
 
-#include <unistd.h>
-
+#include <mgpu/base/machine.hpp>
 #include <mgpu/cluster/topology.hpp>
 
 namespace mgpu::cluster {
@@ -63,12 +61,6 @@ Group split_models(const Group& world, int gpus_per_model) {
     if (world.size() % gpus_per_model != 0) throw cannot_split(world.size(), gpus_per_model);
   });
   return world.split(world.rank() / gpus_per_model, world.rank());
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
 }
 
 }  // namespace
