@@ -300,7 +300,7 @@ class FullDisk(program.ProgramTest):
         self.fail_at("events.write", "run log.write", "tensorboard.write", "rank log.write@1")
 
     def test_74_no_space_for_how_the_run_went(self):
-        self.fail_at("timings.write", "timings.rename", results=True)
+        self.fail_at("timings.create", "timings.rename", results=True)
 
     def test_74_no_space_for_results(self):
         self.fail_at("results.create", "results.reserve", "results.write", "results.rename")
