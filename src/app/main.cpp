@@ -34,6 +34,9 @@ std::optional<ExitCode> answer_alone(const app::Options& options) {
   std::ostream out(app::is_later_rank() ? nullptr : std::cout.rdbuf());
   if (const auto code = app::inform(options, app::program_keys(), files, out)) return code;
   if (options.action == app::Action::plan) return app::print_plan(options, files, std::cout);
+  if (options.action == app::Action::export_rows) {
+    return app::is_later_rank() ? ExitCode::done : app::export_run(options, std::cout);
+  }
   return std::nullopt;
 }
 

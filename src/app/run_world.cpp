@@ -101,6 +101,11 @@ public:
       return work();
     } catch (const cluster::TimeoutError& error) {
       give_up(error);
+    } catch (const cluster::LoneFailure& error) {
+      files_.crash().write(render(error.report()));
+      // Where several ranks fail so, the lowest is first to speak, and ends the others.
+      std::this_thread::sleep_for(std::chrono::milliseconds(20) * world_.rank());
+      throw;
     } catch (const std::exception& error) {
       files_.crash().write(render(report_of(error)));
       throw;
@@ -301,6 +306,7 @@ private:
     summary.exit = outcome.exit;
     summary.done = outcome.done;
     summary.total = outcome.total;
+    summary.unit = outcome.unit;
     summary.skipped = outcome.skipped;
     summary.wall_s = phases.wall_s;
     summary.phases = report::phase_rows(phases);
@@ -310,7 +316,7 @@ private:
     summary.results = outcome.results;
     summary.notes = report::notes_of(report::facts_of(summary.phases), settings());
     add_commands(summary);
-    if (outcome.exit == ExitCode::done) {
+    if (outcome.exit == ExitCode::done || outcome.exit == ExitCode::incomplete) {
       summary.results_file = (directory_.path() / keys_.store.result_file).string();
     }
     if (files_.tensorboard() != nullptr) summary.tensorboard_folder = curves_folder().string();

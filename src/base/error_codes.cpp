@@ -77,6 +77,9 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "The heads, columns or layers of the model do not go into the ranks of a group, or a map of "
      "layers does not name ranks in order.",
      "Take another devices.gpus_per_model or model.parallel, or model.device_map=balanced."},
+    {"E127", "job that does not compute on GPUs",
+     "The ranks would compute on GPUs, and this job has no code for them yet.",
+     "devices.backend=mpi computes on the CPU."},
     {"E131", "window and model do not fit",
      "The histories, the context length and the kind of tokens of the model do not go together.",
      "Change one of the keys that the sentence names."},
@@ -139,6 +142,11 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E521", "history from another environment",
      "A stored history has steps that the environment would not have made.",
      "Make the histories anew: data.path=null, or name the environment that they come from."},
+    {"E531", "lines of a data file that cannot be used",
+     "Lines of a JSON Lines file are not one JSON object each, or lack what the job needs. The "
+     "first "
+     "five are shown; none is skipped.",
+     "Repair or remove those lines. A line has at most 16 MiB of UTF-8, 32 levels deep."},
     {"E541", "malformed tokenizer file",
      "tokenizer.json or tokenizer_config.json is not JSON, or a value in it is missing or not what "
      "it has to be; the place in the file is shown.",

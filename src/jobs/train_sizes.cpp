@@ -38,8 +38,7 @@ TrainSizes::TrainSizes(const Config& config)
   // What a file holds is not known before the ranks read it; its windows are at most this long.
   window =
       settings.data.path.empty() ? settings.window_rules(history).tokens : settings.model.n_transit;
-  weight_bytes =
-      model::AdTransformer::weight_elements(settings.model) * std::int64_t{sizeof(float)};
+  weight_bytes = model::weights_size(settings.model) * std::int64_t{sizeof(float)};
   const store::TableSpec histories = history_table(*environment, history);
   num_histories = histories.rows;
   history_bytes = histories.rows * row_bytes(histories);

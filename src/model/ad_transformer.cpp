@@ -77,13 +77,13 @@ at::Tensor head(const ParameterArena& arena, const AdTransformerConfig& config,
 
 }  // namespace
 
+std::int64_t weights_size(const AdTransformerConfig& config) {
+  return arena_size(specs_of(config));
+}
+
 AdTransformer::AdTransformer(const AdTransformerConfig& config, Device device, std::uint64_t seed,
                              DType dtype)
     : config_(config), arena_(specs_of(config), device, seed, dtype) {}
-
-std::int64_t AdTransformer::weight_elements(const AdTransformerConfig& config) {
-  return arena_elements(specs_of(config));
-}
 
 at::Tensor AdTransformer::forward(const StepTokens& tokens, const DropoutSamples* dropout) const {
   require(config_.tokens == TokenKind::step, "step tokens for a model of transitions");

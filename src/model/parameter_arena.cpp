@@ -28,8 +28,8 @@ std::int64_t count_of(const ParameterSpec& spec) {
                          std::multiplies<>());
 }
 
-/// Elements that `count` take, the gap behind them included.
-std::int64_t aligned(std::int64_t count) {
+/// Elements that a parameter takes with the gap behind it.
+std::int64_t padded(std::int64_t count) {
   return (count + kAlignment - 1) / kAlignment * kAlignment;
 }
 
@@ -65,11 +65,11 @@ private:
 
 }  // namespace
 
-std::int64_t arena_elements(const std::vector<ParameterSpec>& specs) {
-  std::int64_t sum = 0;
+std::int64_t arena_size(const std::vector<ParameterSpec>& specs) {
+  std::int64_t size = 0;
   for (const ParameterSpec& spec : specs)
-    sum += aligned(count_of(spec));
-  return sum;
+    size += padded(count_of(spec));
+  return size;
 }
 
 ParameterArena::ParameterArena(std::vector<ParameterSpec> specs, Device device, std::uint64_t seed,
@@ -78,7 +78,7 @@ ParameterArena::ParameterArena(std::vector<ParameterSpec> specs, Device device, 
   std::int64_t end = 0;
   for (const ParameterSpec& spec : specs_) {
     spans_.push_back({end, count_of(spec)});
-    end += aligned(spans_.back().count);
+    end += padded(spans_.back().count);
   }
   const auto options = at::TensorOptions().dtype(scalar_type(dtype)).device(torch_device(device));
   weights_ = at::zeros({end}, options);

@@ -35,11 +35,11 @@ const std::vector<std::pair<std::string, Names>> kModules = {
     {"train", {"base", "kernels", "cluster", "model"}},
     {"algorithms", {"base", "kernels", "data", "model", "train"}},
     {"jobs",
-     {"base", "kernels", "cluster", "data", "store", "model", "schedule", "report", "train",
-      "algorithms"}},
+     {"base", "kernels", "cluster", "data", "text", "store", "model", "language", "schedule",
+      "report", "train", "algorithms"}},
     {"app",
-     {"base", "kernels", "cluster", "data", "store", "model", "schedule", "report", "train",
-      "algorithms", "jobs"}},
+     {"base", "kernels", "cluster", "data", "text", "store", "model", "language", "schedule",
+      "report", "train", "algorithms", "jobs"}},
 };
 
 /// Where a library's headers, named by how they begin, may appear.

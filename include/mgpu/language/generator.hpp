@@ -45,14 +45,18 @@ struct PromptResult {
   std::vector<Completion> completions;  // num_samples
 };
 
-/// Whether the text of these new tokens has come to its end. Sees each completion after each
-/// token that is not a stop id.
-using StopText = std::function<bool(const Prompt&, std::span<const std::int64_t> ids)>;
+/// Whether the text of these new tokens has come to its end. Sees each completion, named by
+/// Prompt::sample plus its index, after each token that is not a stop id.
+using StopText = std::function<bool(std::uint64_t sample, std::span<const std::int64_t> ids)>;
 
 /// Completes prompts. Sequences of different prompts grow side by side; where one ends, the next
 /// prompt begins. Prompts go in pieces through the same passes that decode. The completions of a
 /// prompt share its pages. On the CPU the result of a prompt depends on neither its neighbors nor
 /// batch_size, prefill_tokens or page_tokens.
+///
+/// Where the model is shared out to a group, the calls are collective over it: all ranks give the
+/// same prompts, config and StopText, and all have the results. Between layers on several ranks
+/// the batch goes in parts, so that each has work.
 ///
 /// Memory: a cache for batch_size sequences of the longest prompt with its completion, kept for
 ///         the next call; it grows where that one needs more.
@@ -68,6 +72,9 @@ public:
 
 private:
   PagedCache& cache_for(std::span<const Prompt> prompts);
+  std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, PagedCache& cache);
+  std::int64_t batches() const;  // that take turns
+  std::int64_t share_of_batch() const;
 
   const LanguageModel* model_;
   GenerationConfig config_;

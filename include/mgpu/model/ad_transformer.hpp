@@ -43,6 +43,12 @@ struct DropoutSamples {
   at::Tensor samples;  // [B] int64 ordinal of each row in the whole training, on the device
 };
 
+/// Elements of the weights of a model of this configuration, the arena's gaps included: what
+/// parameters().weights() will have, known without the memory for it.
+///
+/// Errors: Error when sizes of the config do not fit together.
+std::int64_t weights_size(const AdTransformerConfig& config);
+
 /// Algorithm Distillation's causal transformer: pre-norm blocks, exact GELU, final norm.
 ///
 /// Parameters, in order: step_embed.weight [3 G + ... rows, D] or transition_embed.{weight,bias}
@@ -57,10 +63,6 @@ public:
   /// Errors: Error when sizes of the config do not fit together.
   AdTransformer(const AdTransformerConfig& config, Device device, std::uint64_t seed,
                 DType dtype = DType::f32);
-
-  /// parameters().weights().numel() of such a model, which is not built for it.
-  /// Errors: as of the constructor.
-  static std::int64_t weight_elements(const AdTransformerConfig& config);
 
   const AdTransformerConfig& config() const { return config_; }
   ParameterArena& parameters() { return arena_; }
