@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 #include <string>
 
@@ -118,10 +117,6 @@ ClusterConfig read_cluster_config(const Config& config) {
   values.gpus_per_model = static_cast<int>(config.integer("devices.gpus_per_model"));
   const std::vector<std::int64_t> groups = config.integers("devices.groups");
   values.groups.assign(groups.begin(), groups.end());
-  if (!groups.empty() && std::ranges::min(groups) < 1) {
-    throw config.problem("E106", "devices.groups", "a group has at least one rank",
-                         "devices.groups=[1, 1, 2]");
-  }
   if (!groups.empty() && values.gpus_per_model != 1) {
     throw config.problem("E124", "devices.groups",
                          "devices.groups and devices.gpus_per_model both say how many ranks a "
