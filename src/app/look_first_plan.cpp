@@ -14,7 +14,7 @@
 namespace mgpu::app {
 
 bool is_later_rank() {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
     if (const char* rank = std::getenv(variable)) return std::string_view(rank) != "0";
   }
   return false;
