@@ -62,6 +62,11 @@ void require(const Config& config, const char* name, const char* what) {
 }
 
 void check_one_gpu(const Config& config) {
+  if (!config.integers("devices.groups").empty()) {
+    throw config.problem("E125", "devices.groups",
+                         "job generate keeps the whole model on each rank",
+                         "remove devices.groups");
+  }
   if (config.integer("devices.gpus_per_model") == 1) return;
   throw config.problem("E125", "devices.gpus_per_model",
                        "job generate keeps the whole model on each rank",

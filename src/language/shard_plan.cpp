@@ -155,7 +155,7 @@ void check_tensor(const LmConfig& config, int ranks) {
   const std::string of = " of the model on " + std::to_string(ranks) + " ranks";
   const std::string help =
       "fewer devices.gpus_per_model, or model.parallel=pipeline, which splits by layers";
-  if (config.experts.count > 0) refuse("experts cannot be split" + of, help);
+  if (config.experts.count > 0) refuse("the experts" + of + " cannot be split", help);
   if (config.heads < ranks)
     refuse("there are only " + std::to_string(config.heads) + " attention heads" + of, help);
   if (config.kv_heads < ranks && ranks % config.kv_heads != 0) {
