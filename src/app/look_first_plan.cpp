@@ -24,14 +24,11 @@ ExitCode print_plan(const Options& options, const FileProvider& files, std::ostr
   const Config config = load_config(options, program_keys(), files);
   cluster::ClusterConfig cluster;
   store::StoreConfig store;
-  jobs::PlanMachine machine;
   check_together({[&] { cluster = cluster::read_cluster_config(config); },
                   [&] { store = store::read_store_config(config); },
-                  [&] {
-                    machine = look_at_machine(cluster, store.output_folder);
-                    jobs::job_of(config).check(config, machine.ranks);
-                  }});
+                  [&] { jobs::job_of(config).check(config, planned_ranks(cluster)); }});
   if (is_later_rank()) return ExitCode::done;
+  const jobs::PlanMachine machine = look_at_machine(cluster, store.output_folder);
   report::Plan plan = jobs::job_of(config).plan(config, machine);
   const std::vector<std::string> notes = jobs::notes_for_job(config);
   plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());

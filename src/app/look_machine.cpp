@@ -81,9 +81,13 @@ jobs::PlanMachine look_at_host(const fs::path& output) {
   return machine;
 }
 
+int planned_ranks(const cluster::ClusterConfig& cluster) {
+  return cluster.world.value_or(number_of("OMPI_COMM_WORLD_SIZE", 1));
+}
+
 jobs::PlanMachine look_at_machine(const cluster::ClusterConfig& cluster, const fs::path& output) {
   jobs::PlanMachine machine = look_at_host(output);
-  machine.ranks = cluster.world.value_or(number_of("OMPI_COMM_WORLD_SIZE", 1));
+  machine.ranks = planned_ranks(cluster);
   machine.ranks_per_node = machine.ranks;
   if (cluster.backend != cluster::Backend::mpi) use_gpus(cluster, machine);
   if (!cluster.world) {

@@ -20,8 +20,10 @@ std::uint64_t free_bytes(const std::filesystem::path& folder);
 /// this process, and the disk of `output`. Ranks and device are left to the caller.
 jobs::PlanMachine look_at_host(const std::filesystem::path& output);
 
-/// This machine, or as many like it as the ranks need: those of devices.world, else those that
-/// mpirun launched, else one.
+/// Those of devices.world, else those that mpirun launched, else one.
+int planned_ranks(const cluster::ClusterConfig& cluster);
+
+/// This machine, or as many like it as the planned ranks need.
 ///
 /// Errors: Failure E206 when there are GPUs but CUDA does not work.
 jobs::PlanMachine look_at_machine(const cluster::ClusterConfig& cluster,

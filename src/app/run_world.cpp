@@ -101,6 +101,11 @@ public:
       return work();
     } catch (const cluster::TimeoutError& error) {
       give_up(error);
+    } catch (const cluster::LoneFailure& error) {
+      files_.crash().write(render(error.report()));
+      // Where several ranks fail so, the lowest is first to speak, and ends the others.
+      std::this_thread::sleep_for(std::chrono::milliseconds(20) * world_.rank());
+      throw;
     } catch (const std::exception& error) {
       files_.crash().write(render(report_of(error)));
       throw;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -29,6 +30,12 @@ void add_device_keys(KeyTable& table) {
              .standard = "1",
              .text = "ranks that share one copy of the model",
              .min = 1});
+  table.add({.name = "devices.groups",
+             .type = KeyType::integers,
+             .standard = "[]",
+             .text =
+                 "uneven machines: sizes of the groups of ranks, in order and repeated; [1, 1, 2] "
+                 "gives two models a GPU each and one two"});
   table.add({.name = "devices.backend",
              .type = KeyType::choice,
              .standard = "auto",
@@ -99,6 +106,18 @@ ClusterConfig read_cluster_config(const Config& config) {
     values.world = static_cast<int>(config.integer("devices.world"));
   }
   values.gpus_per_model = static_cast<int>(config.integer("devices.gpus_per_model"));
+  const std::vector<std::int64_t> groups = config.integers("devices.groups");
+  values.groups.assign(groups.begin(), groups.end());
+  if (!groups.empty() && std::ranges::min(groups) < 1) {
+    throw config.problem("E106", "devices.groups", "a group has at least one rank",
+                         "devices.groups=[1, 1, 2]");
+  }
+  if (!groups.empty() && values.gpus_per_model != 1) {
+    throw config.problem("E124", "devices.groups",
+                         "devices.groups and devices.gpus_per_model both say how many ranks a "
+                         "model has",
+                         "remove one of them");
+  }
   values.threads = static_cast<int>(config.integer("devices.threads"));
   values.memory_margin = config.number("devices.memory_margin");
   values.clear_cache_every = config.integer("devices.clear_cache_every");

@@ -10,6 +10,7 @@
 #include <mgpu/language/language_model.hpp>
 
 #include "attention.hpp"
+#include "experts.hpp"
 #include "huge_pages.hpp"
 #include "rope.hpp"
 #include "row_ops.hpp"
@@ -88,14 +89,16 @@ at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::T
     k = rotate(k, call.rotation, weights.k_norm, config.norm_epsilon);
   }
   const LayerConfig& kind = config.layers[layer];
-  if (call.cache == nullptr) return project(attend(q, k, v, call.places, kind), weights.out);
+  if (call.cache == nullptr)
+    return project(attend(q, k, v, call.places, kind, weights.sinks), weights.out);
   call.cache->write(layer, call.places.slots, k, v);
-  const at::Tensor mixed =
-      attend(q, call.cache->keys(layer), call.cache->values(layer), call.places, kind);
+  const at::Tensor mixed = attend(q, call.cache->keys(layer), call.cache->values(layer),
+                                  call.places, kind, weights.sinks);
   return project(mixed, weights.out);
 }
 
 at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Tensor& x) {
+  if (!weights.experts.empty()) return mix_experts(config, weights, x);
   const at::Tensor up = project(x, weights.up);
   const bool has_gate = weights.gate.is_defined();
   const at::Tensor inner = has_gate
@@ -126,10 +129,10 @@ at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const Cal
 /// Matrices in the order in which a pass reads them.
 std::vector<Linear*> linears_of(LmWeights& weights) {
   std::vector<Linear*> linears;
-  for (LayerWeights& layer : weights.layers)
-    for (Linear* linear :
-         {&layer.q, &layer.k, &layer.v, &layer.out, &layer.gate, &layer.up, &layer.down})
-      linears.push_back(linear);
+  for (LayerWeights& layer : weights.layers) {
+    const std::vector<Linear*> own = linears_of(layer);
+    linears.insert(linears.end(), own.begin(), own.end());
+  }
   linears.push_back(&weights.head);  // undefined where another rank has it
   return linears;
 }

@@ -4,20 +4,6 @@
 #include <mgpu/schedule/chunk_phase.hpp>
 
 namespace mgpu::schedule {
-namespace {
-
-/// This rank's share, until it is done, a stop is asked for, or some rank has failed.
-void work_on_share(std::span<const Chunk> share, const ChunkPhase& phase, cluster::Alarm& alarm,
-                   store::ChunkJournal& journal, const ChunkHooks& hooks) {
-  for (const Chunk& chunk : share) {
-    if (alarm.rang() || hooks.stop_asked()) return;
-    journal.append(phase.id, chunk.index, hooks.work(chunk));
-    hooks.finished(chunk.count);
-  }
-}
-
-}  // namespace
-
 std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::uint64_t> done) {
   std::vector<Chunk> pending;
   const std::int64_t chunks = (phase.samples + phase.chunk_rows - 1) / phase.chunk_rows;
@@ -37,18 +23,29 @@ std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int
   return chunks.subspan(p * share + std::min(p, extra), share + (p < extra ? 1 : 0));
 }
 
-bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
-                const ChunkHooks& hooks) {
-  const std::vector<Chunk> pending = pending_chunks(phase, journal.done(phase.id));
+void share_out(std::span<const Chunk> chunks, const cluster::Group& group,
+               const std::function<bool(const Chunk&)>& work) {
   cluster::Alarm alarm(group);
   cluster::run_together(group, [&] {
     try {
-      work_on_share(static_share(pending, group.rank(), group.size()), phase, alarm, journal,
-                    hooks);
+      for (const Chunk& chunk : static_share(chunks, group.rank(), group.size())) {
+        if (alarm.rang()) return;
+        if (!work(chunk)) return alarm.ring();
+      }
     } catch (...) {
       alarm.ring();
       throw;
     }
+  });
+}
+
+bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
+                const ChunkHooks& hooks) {
+  share_out(pending_chunks(phase, journal.done(phase.id)), group, [&](const Chunk& chunk) {
+    if (hooks.stop_asked()) return false;
+    journal.append(phase.id, chunk.index, hooks.work(chunk));
+    hooks.finished(chunk.count);
+    return true;
   });
   journal.commit();
   return pending_chunks(phase, journal.done(phase.id)).empty();

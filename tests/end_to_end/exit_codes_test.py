@@ -105,13 +105,14 @@ class StartErrors(OneMessage):
         self.assertEqual(ended.err.count("error[E"), 2, ended.err)
 
 
-class RunErrors(program.ProgramTest):
+class RunErrors(OneMessage):
 
     def test_65_histories_of_another_environment(self):
         self.run_to(0, 1)
         table = self.run_folder() / "histories.h5"
         ended = self.run_to(65, 2, f"data.path={table}", "data.env_split_seed=7")
         self.assertIn("error[E521]", ended.err)
+        self.assert_once(ended)
 
     def test_70_a_bug_of_ours(self):
         ended = self.run_to(70, 2, env={"MGPU_TESTING": "1", "MGPU_FAILPOINT": "no plan"})

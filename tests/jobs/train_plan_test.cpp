@@ -55,6 +55,23 @@ TEST(TrainPlanTest, CountsTheModelThatTheJobBuilds) {
   EXPECT_EQ(memory(plan, "optimizer"), 2 * bytes);
 }
 
+// 10^12 weights and more: a plan that built the model would end for want of memory.
+TEST(TrainPlanTest, AModelThatDoesNotFitIsToldFromItsSizes) {
+  const Config config = config_of({{"model.tf_n_embd", "65536"},
+                                   {"model.tf_n_layer", "64"},
+                                   {"model.attn_impl", "eager"},
+                                   {"train.lanes", "1"}});
+
+  const report::Plan plan = plan_train(config, cpus(1));
+
+  ASSERT_FALSE(plan.limits.empty());
+  EXPECT_EQ(plan.limits.front().what, "memory of a node");
+  EXPECT_GT(plan.limits.front().used, 1000.0);
+  EXPECT_TRUE(plan.limits.front().fits.empty());
+  // Per block 12 D^2 + 13 D, and both ends: vocabularies, positions, norm, head.
+  EXPECT_GT(memory(plan, "weights"), std::uint64_t{4} * 64 * 8 * 65536 * 65536);
+}
+
 TEST(TrainPlanTest, MoreRanksTakeLessTimeAndLessActivationMemory) {
   const Config config = config_of({});
 

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 #include <mgpu/language/trainable_model.hpp>
 
@@ -198,6 +199,16 @@ TEST(TrainableModelTest, ATargetOutsideTheVocabularyIsRefused) {
   const TestBatch batch{{{1, 2}}, {2, 67}};
 
   EXPECT_THROW(model.add_gradients(batch.view(), 1.0), ShapeError);
+}
+
+TEST(TrainableModelTest, ExpertsAreNotTrained) {
+  try {
+    open("gpt_oss");
+    FAIL() << "trains experts";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.report().code, "E701");
+    EXPECT_NE(failure.report().sentence.find("`gpt_oss`"), std::string::npos);
+  }
 }
 
 TEST(TrainableModelTest, NothingToLearnLeavesGradientsAlone) {
