@@ -62,15 +62,11 @@ void require(const Config& config, const char* name, const char* what) {
 }
 
 void check_one_gpu(const Config& config) {
-  if (!config.integers("devices.groups").empty()) {
-    throw config.problem("E125", "devices.groups",
-                         "job generate keeps the whole model on each rank",
-                         "remove devices.groups");
-  }
-  if (config.integer("devices.gpus_per_model") == 1) return;
-  throw config.problem("E125", "devices.gpus_per_model",
-                       "job generate keeps the whole model on each rank",
-                       "devices.gpus_per_model=1");
+  constexpr const char* kWhy = "job generate keeps the whole model on each rank";
+  if (config.integer("devices.gpus_per_model") != 1)
+    throw config.problem("E125", "devices.gpus_per_model", kWhy, "devices.gpus_per_model=1");
+  for (const std::int64_t size : config.integers("devices.groups"))
+    if (size != 1) throw config.problem("E125", "devices.groups", kWhy, "remove it");
 }
 
 void check_stops(const Config& config) {

@@ -218,7 +218,7 @@ TEST(CliTest, OptionsArePinned) {
 
   EXPECT_EQ(names,
             "set with gpus gpus-per-model name output resume time-limit check plan print-config "
-            "explain env merge progress color quiet verbose json help version ");
+            "explain env merge export progress color quiet verbose json help version ");
 }
 
 }  // namespace
