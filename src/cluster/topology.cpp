@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <numeric>
@@ -7,8 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include <unistd.h>
-
+#include <mgpu/base/machine.hpp>
 #include <mgpu/cluster/topology.hpp>
 
 namespace mgpu::cluster {
@@ -75,12 +73,6 @@ Failure cannot_split(int ranks, const std::vector<int>& sizes) {
                       " cannot be split into groups of " + list,
                   {},
                   "start " + other + " ranks, or list other sizes in devices.groups"});
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
 }
 
 }  // namespace

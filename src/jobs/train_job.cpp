@@ -340,6 +340,11 @@ void check_windows(const Config& config) {
 }
 
 void check_one_gpu(const Config& config) {
+  if (!config.integers("devices.groups").empty()) {
+    throw config.problem("E125", "devices.groups",
+                         "the model of job train is small and not sharded: one GPU holds it",
+                         "remove devices.groups");
+  }
   if (config.integer("devices.gpus_per_model") == 1) return;
   throw config.problem("E125", "devices.gpus_per_model",
                        "the model of job train is small and not sharded: one GPU holds it",

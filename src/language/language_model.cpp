@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <malloc.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/language/language_model.hpp>
@@ -141,14 +142,31 @@ std::int64_t count_of(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+/// glibc keeps what is freed in the middle of its heap; here it would be a second copy of all
+/// weights.
+void give_back_free_memory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+}
+
 void pack_all(LmWeights& weights) {
+  constexpr std::int64_t kTrimmed = std::int64_t{2} << 20;  // floats that wait for it
   const std::vector<Linear*> linears = linears_of(weights);
   std::int64_t count = 0;
   for (const Linear* linear : linears)
     count += HugePageArena::rounded_up(count_of(panel_shape(*linear)));
   HugePageArena arena(count);
-  for (Linear* linear : linears)
-    pack(*linear, arena.take(panel_shape(*linear)));
+  std::int64_t let_go = 0;
+  for (Linear* linear : linears) {
+    const at::Tensor panels = arena.take(panel_shape(*linear));
+    pack(*linear, panels);
+    let_go += panels.numel();
+    if (let_go < kTrimmed) continue;
+    give_back_free_memory();
+    let_go = 0;
+  }
+  give_back_free_memory();
 }
 
 }  // namespace

@@ -1,9 +1,38 @@
 #include <algorithm>
+#include <exception>
 
 #include <mgpu/cluster/alarm.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
 
 namespace mgpu::schedule {
+namespace {
+
+/// A group's share. Its ranks leave the loop together, whoever of them has to.
+void work_in_group(std::span<const Chunk> share, const ChunkPhase& phase,
+                   const cluster::Group& group, cluster::Alarm& alarm, store::ChunkJournal& journal,
+                   const ChunkHooks& hooks) {
+  std::exception_ptr failure;
+  for (const Chunk& chunk : share) {
+    if (failure || hooks.stop_asked()) alarm.ring();
+    if (group.all_reduce(alarm.rang() ? 1 : 0, cluster::ReduceOp::max) != 0) break;
+    try {
+      const std::vector<std::byte> payload = hooks.work(chunk);
+      if (group.rank() != 0) continue;
+      journal.append(phase.id, chunk.index, payload);
+      hooks.finished(chunk.count);
+    } catch (const cluster::TimeoutError&) {
+      throw;  // the group does not meet any more
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }
+  if (!failure) return;
+  alarm.ring();
+  std::rethrow_exception(failure);
+}
+
+}  // namespace
+
 std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::uint64_t> done) {
   std::vector<Chunk> pending;
   const std::int64_t chunks = (phase.samples + phase.chunk_rows - 1) / phase.chunk_rows;
@@ -46,6 +75,18 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::Chu
     journal.append(phase.id, chunk.index, hooks.work(chunk));
     hooks.finished(chunk.count);
     return true;
+  });
+  journal.commit();
+  return pending_chunks(phase, journal.done(phase.id)).empty();
+}
+
+bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
+                store::ChunkJournal& journal, const ChunkHooks& hooks) {
+  const std::vector<Chunk> pending = pending_chunks(phase, journal.done(phase.id));
+  const auto share = static_share(pending, topology.group_index(), topology.num_groups());
+  cluster::Alarm alarm(topology.world());
+  cluster::run_together(topology.world(), [&] {
+    work_in_group(share, phase, topology.model_group(), alarm, journal, hooks);
   });
   journal.commit();
   return pending_chunks(phase, journal.done(phase.id)).empty();

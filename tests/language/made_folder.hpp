@@ -36,7 +36,7 @@ inline void make_folder(const fs::path& folder, const MadeModel& model) {
   std::vector<at::Tensor> kept;
   std::vector<store::NamedTensor> tensors;
   for (const model::ParameterSpec& spec : weight_specs(read_lm_config(folder))) {
-    kept.push_back(spec.shape.size() > 1 ? at::randn(spec.shape) * 0.3 : at::ones(spec.shape));
+    kept.push_back(spec.shape.size() > 1 ? at::randn(spec.shape) * 0.2 : at::ones(spec.shape));
     tensors.push_back({spec.name, spec.shape, model::view_of(kept.back())});
   }
   store::write_safetensors(folder / "model.safetensors", tensors, {});

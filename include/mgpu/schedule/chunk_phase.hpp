@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <mgpu/cluster/group.hpp>
+#include <mgpu/cluster/topology.hpp>
 #include <mgpu/store/chunk_journal.hpp>
 
 namespace mgpu::schedule {
@@ -62,5 +63,12 @@ void share_out(std::span<const Chunk> chunks, const cluster::Group& group,
 ///         the journal had synced before stays.
 bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
                 const ChunkHooks& hooks);
+
+/// The same where the ranks of a model group work on a chunk together: each group has a share, and
+/// `work` may communicate inside it. The leader's payload is kept, and `finished` is called there.
+///
+/// Ranks:  collective over the topology's world.
+bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
+                store::ChunkJournal& journal, const ChunkHooks& hooks);
 
 }  // namespace mgpu::schedule
