@@ -73,7 +73,16 @@ std::optional<text::TextFiles> read_prompt_files(const std::filesystem::path& fo
 PromptEncoder::PromptEncoder(const std::optional<text::TextFiles>& files,
                              const std::filesystem::path& folder, const Options& options)
     : options_(options) {
-  if (files) folder_.emplace(text::parse_text_folder(*files, folder));
+  if (!files) return;
+  folder_.emplace(text::parse_text_folder(*files, folder));
+  const std::size_t tokens = folder_->tokenizer.vocab_size();
+  if (std::cmp_less_equal(tokens, options.vocab)) return;
+  throw Failure({"E702",
+                 ExitCode::data,
+                 "the tokenizer has " + std::to_string(tokens) + " tokens, the model knows " +
+                     std::to_string(options.vocab),
+                 {"  --> " + folder.string()},
+                 "take tokenizer.json and config.json from the same revision of the same model"});
 }
 
 const text::Tokenizer* PromptEncoder::tokenizer() const {

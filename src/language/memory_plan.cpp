@@ -79,7 +79,9 @@ std::int64_t activations_of(const LmConfig& held, const Shard& shard, std::int64
   const std::int64_t queries = held.heads * held.head_dim;
   const std::int64_t keys = held.kv_heads * held.head_dim;
   const std::int64_t attention = rows * (2 * held.width + 2 * queries + 3 * keys);
-  const std::int64_t mlp = rows * (2 * held.width + 3 * held.inner);
+  // An expert has its tokens' rows, and what it makes of them, for itself.
+  const std::int64_t streams = held.experts.count > 0 ? 4 : 2;
+  const std::int64_t mlp = rows * (streams * held.width + 3 * held.inner);
   const std::int64_t piece =
       std::min(rows, kRowBlock) * std::min(shard.vocab.size(), kVocabularyBlock);
   // Logits, and the scores that are made of them.

@@ -71,7 +71,7 @@ TEST(PromptRowsTest, SaysWhatIsWrongWithALine) {
 }
 
 TEST(PromptEncoderTest, EncodesTextsAndRefusesWhatTheFolderCannot) {
-  PromptEncoder encoder(files("{}"), "folder", {.vocab = 5});
+  PromptEncoder encoder(files("{}"), "folder", {.vocab = 6});
   store::LineProblems problems("p.jsonl");
 
   const auto encoded = encoder.encode({1, "ab c", {}, {}}, problems);
@@ -81,7 +81,7 @@ TEST(PromptEncoderTest, EncodesTextsAndRefusesWhatTheFolderCannot) {
 
   EXPECT_FALSE(encoder.encode({2, "", {}, {}}, problems));
   EXPECT_FALSE(encoder.encode({3, std::nullopt, {{"user", "a"}}, {}}, problems));
-  EXPECT_FALSE(encoder.encode({4, std::nullopt, {}, {5}}, problems));
+  EXPECT_FALSE(encoder.encode({4, std::nullopt, {}, {6}}, problems));
   try {
     problems.throw_if_any();
     FAIL();
@@ -89,7 +89,18 @@ TEST(PromptEncoderTest, EncodesTextsAndRefusesWhatTheFolderCannot) {
     EXPECT_THAT(failure.report().lines,
                 ElementsAre(HasSubstr(":2: its text has no tokens"),
                             HasSubstr(":3: it has messages, but the model's folder has no chat"),
-                            HasSubstr(":4: token 5 is not in the model's vocabulary of 5")));
+                            HasSubstr(":4: token 6 is not in the model's vocabulary of 6")));
+  }
+}
+
+TEST(PromptEncoderTest, ATokenizerLargerThanTheModelIsRefused) {
+  try {
+    PromptEncoder(files("{}"), "folder", {.vocab = 5});
+    FAIL() << "was taken";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.report().code, "E702");
+    EXPECT_EQ(failure.report().exit, ExitCode::data);
+    EXPECT_THAT(failure.report().sentence, HasSubstr("6 tokens, the model knows 5"));
   }
 }
 

@@ -216,6 +216,23 @@ INSTANTIATE_TEST_SUITE_P(Families, GroupOfGoldensTest,
                                          "gpt_oss"),
                          [](const auto& entry) { return std::string(entry.param); });
 
+TEST(ModelGroupTest, ExpertsAreSplitByLayersOnly) {
+  for (const char* name : {"gpt_oss", "gpt_oss_mxfp4"}) {
+    const fs::path folder = fs::path(MGPU_GOLDENS) / name;
+    if (world().size() > 1) {
+      const Report report = refusal(folder, split_by(Split::tensor));
+      EXPECT_EQ(report.code, "E126");
+      EXPECT_NE(report.sentence.find("experts"), std::string::npos);
+    }
+    if (world().size() > 3) continue;  // they have 3 layers
+    const LanguageModel alone = LanguageModel::open(folder);
+
+    const ModelGroup group = ModelGroup::open(folder, one_group(), split_by(Split::pipeline));
+
+    expect_equal(generate(group.model(), greedy()), generate(alone, greedy()));
+  }
+}
+
 TEST(ModelGroupTest, SplitLayersGiveTheBytesOfOneRankHoweverTheyAreDrawn) {
   const MadeFolder folder(world(), {});
   const LanguageModel alone = LanguageModel::open(folder.path());

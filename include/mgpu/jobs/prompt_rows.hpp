@@ -46,7 +46,8 @@ public:
     std::int64_t vocab = 0;             // of the model
   };
 
-  /// Errors: those of text::parse_text_folder().
+  /// Errors: those of text::parse_text_folder(); Failure E702 when the tokenizer has tokens that
+  ///         the model does not know.
   PromptEncoder(const std::optional<text::TextFiles>& files, const std::filesystem::path& folder,
                 const Options& options);
 
