@@ -33,6 +33,8 @@ void add_model_group_keys(KeyTable& table) {
              .type = KeyType::integers,
              .standard = "balanced",
              .text = "layers of a pipeline: equal work, by free memory (auto), or a rank per layer",
+             .min = 0,
+             .max = 65535,
              .choices = {"balanced", "auto"},
              .identity = false});
 }
