@@ -6,9 +6,7 @@
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/base/check_together.hpp>
-#include <mgpu/jobs/train_histories.hpp>
-#include <mgpu/jobs/train_job.hpp>
-#include <mgpu/jobs/train_settings.hpp>
+#include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/store_config.hpp>
 
@@ -27,7 +25,8 @@ Options with_job(Options options) {
   const bool has_job = !options.config.empty() ||
                        std::any_of(options.overrides.begin(), options.overrides.end(),
                                    [](const Override& given) { return given.key == "job"; });
-  if (!has_job) options.overrides.push_back({"job", "train", "--check", "job=train", 5});
+  const std::string first(jobs::jobs().front().name);
+  if (!has_job) options.overrides.push_back({"job", first, "--check", "job=" + first, 5});
   return options;
 }
 
@@ -42,7 +41,7 @@ public:
 
   ExitCode run() {
     if (!check_config()) return list_.finish();
-    if (has_config_) check_data();
+    if (has_config_) check_files();
     check_output();
     check_ranks();
     if (has_config_) check_memory();
@@ -55,14 +54,15 @@ private:
   bool check_config() {
     const auto check = [&] {
       config_.emplace(load_config(options_, program_keys(), FileProvider::shared(world_)));
-      check_together({[&] { cluster_ = cluster::read_cluster_config(*config_); },
-                      [&] { store_ = store::read_store_config(*config_); },
-                      [&] { jobs::check_train_job(*config_, has_config_ ? world_.size() : 1); }});
+      check_together(
+          {[&] { cluster_ = cluster::read_cluster_config(*config_); },
+           [&] { store_ = store::read_store_config(*config_); },
+           [&] { jobs::job_of(*config_).check(*config_, has_config_ ? world_.size() : 1); }});
       return Finding{config_detail()};
     };
     const std::string what = has_config_ ? options_.config : "none: the installation";
     if (!list_.run("config", what, check)) return false;
-    for (const std::string& note : config_->notes())
+    for (const std::string& note : jobs::notes_for_job(*config_))
       list_.run("config", "note", [&] { return Finding{note}; });
     return true;
   }
@@ -76,24 +76,15 @@ private:
            " not default";
   }
 
-  void check_data() {
-    const jobs::TrainSettings settings = jobs::read_train_settings(*config_);
-    if (settings.data.path.empty()) return;
-    list_.run("files", settings.data.path, [&] {
-      const auto environment =
-          data::make_environment(settings.data.env, settings.data.env_split_seed);
-      const data::HistorySet histories =
-          jobs::read_histories(world_, settings.data.path, *environment);
-      cluster::run_together(world_, [&] { settings.window_rules(histories.shape()); });
-      return Finding{report::grouped(static_cast<std::int64_t>(histories.size())) +
-                     " histories of " + std::to_string(histories.shape().episodes) + " episodes"};
-    });
+  void check_files() {
+    for (const jobs::FileCheck& check : jobs::job_of(*config_).file_checks(*config_))
+      list_.run("files", check.what, [&] { return Finding{check.look(world_)}; });
   }
 
   void check_output() {
     list_.run("files", store_.output_folder.string(), [&] {
       folder_ = std::make_unique<CheckFolder>(world_, store_.output_folder);
-      const std::uint64_t needed = has_config_ ? jobs::train_disk_bytes(*config_) : 0;
+      const std::uint64_t needed = has_config_ ? jobs::job_of(*config_).disk_bytes(*config_) : 0;
       cluster::run_together(world_, [&] {
         if (world_.rank() == 0) store::require_free_space(store_.output_folder, needed);
       });
@@ -150,7 +141,8 @@ private:
         machine.gpu_bytes = choice_->gpu.memory_bytes;
       }
       Finding finding;
-      cluster::run_together(world_, [&] { finding = judge(jobs::plan_train(*config_, machine)); });
+      cluster::run_together(
+          world_, [&] { finding = judge(jobs::job_of(*config_).plan(*config_, machine)); });
       return finding;
     });
   }

@@ -5,7 +5,7 @@
 #include <mgpu/app/build_info.hpp>
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
-#include <mgpu/jobs/merge_train.hpp>
+#include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/store_config.hpp>
 
@@ -86,7 +86,8 @@ ExitCode merge_run(const cluster::Group& world, const Options& options) {
   cluster::run_together(world, [&] { store = store::read_store_config(config); });
   store::RunDirectory directory(world, request_of(config, folder));
   const store::ChunkJournal journal(directory.path(), world, directory.attempt(), store.sync_s);
-  const jobs::MergedRun merged = jobs::merge_train_job(world, {config, store, directory}, journal);
+  const jobs::MergedRun merged =
+      jobs::job_of(config).merge(world, {config, store, directory}, journal);
   tell_how_it_went(world, directory, config);
   directory.finish(world, ExitCode::stopped);  // this attempt is over, the run is not
   if (world.rank() == 0) {

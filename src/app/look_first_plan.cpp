@@ -4,8 +4,7 @@
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/base/check_together.hpp>
-#include <mgpu/jobs/train_job.hpp>
-#include <mgpu/jobs/train_plan.hpp>
+#include <mgpu/jobs/job.hpp>
 #include <mgpu/report/plan_text.hpp>
 #include <mgpu/report/terminal.hpp>
 #include <mgpu/store/store_config.hpp>
@@ -30,11 +29,11 @@ ExitCode print_plan(const Options& options, const FileProvider& files, std::ostr
                   [&] { store = store::read_store_config(config); },
                   [&] {
                     machine = look_at_machine(cluster, store.output_folder);
-                    jobs::check_train_job(config, machine.ranks);
+                    jobs::job_of(config).check(config, machine.ranks);
                   }});
   if (is_later_rank()) return ExitCode::done;
-  report::Plan plan = jobs::plan_train(config, machine);
-  plan.notes = config.notes();
+  report::Plan plan = jobs::job_of(config).plan(config, machine);
+  plan.notes = jobs::notes_for_job(config);
   const report::Terminal terminal = report::probe_terminal(report::color_mode_of(options.color));
   const bool as_json = options.json || options.detail == "json";
   out << (as_json ? report::plan_json(plan)

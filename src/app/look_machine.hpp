@@ -6,7 +6,7 @@
 
 #include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/cluster/device_choice.hpp>
-#include <mgpu/jobs/train_plan.hpp>
+#include <mgpu/jobs/plan_machine.hpp>
 
 namespace mgpu::app {
 

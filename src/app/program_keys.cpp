@@ -1,18 +1,28 @@
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/base/common_keys.hpp>
 #include <mgpu/cluster/cluster_config.hpp>
-#include <mgpu/jobs/train_job.hpp>
+#include <mgpu/jobs/job.hpp>
 #include <mgpu/store/store_config.hpp>
 
 namespace mgpu::app {
+namespace {
+
+std::vector<std::string> job_names() {
+  std::vector<std::string> names;
+  for (const jobs::Job& job : jobs::jobs())
+    names.emplace_back(job.name);
+  return names;
+}
+
+}  // namespace
 
 const KeyTable& program_keys() {
   static const KeyTable kTable = [] {
     KeyTable table;
-    add_common_keys(table);
+    add_common_keys(table, job_names());
     store::add_store_keys(table);
     cluster::add_cluster_keys(table);
-    jobs::add_train_job_keys(table);
+    jobs::add_job_keys(table);
     return table;
   }();
   return kTable;

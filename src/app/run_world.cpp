@@ -15,12 +15,11 @@
 #include <mgpu/app/run_world.hpp>
 #include <mgpu/base/check_together.hpp>
 #include <mgpu/cluster/device_choice.hpp>
-#include <mgpu/jobs/train_job.hpp>
-#include <mgpu/jobs/train_plan.hpp>
+#include <mgpu/jobs/job.hpp>
+#include <mgpu/jobs/rank_memory.hpp>
 #include <mgpu/report/banner.hpp>
 #include <mgpu/report/end_table.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/report/train_report.hpp>
 #include <mgpu/store/repro.hpp>
 
 #include "compute_threads.hpp"
@@ -42,10 +41,10 @@ RunKeys read_run_keys(const cluster::Group& world, const Config& config) {
   cluster::run_together(world, [&] {
     check_together({[&] { keys.cluster = cluster::read_cluster_config(config); },
                     [&] { keys.store = store::read_store_config(config); },
-                    [&] { jobs::check_train_job(config, world.size()); }});
+                    [&] { jobs::job_of(config).check(config, world.size()); }});
   });
   cluster::run_together(world, [&] {
-    if (world.rank() == 0) jobs::check_train_files(config);
+    if (world.rank() == 0) jobs::job_of(config).check_files(config);
   });
   return keys;
 }
@@ -63,7 +62,8 @@ store::RunRequest run_request(const cluster::Group& world, const Config& config,
   request.command = command;
   cluster::run_together(world, [&] {
     constexpr std::uint64_t kLogBytes = std::uint64_t{16} << 20;  // logs, curves, report
-    if (world.rank() == 0) request.needed_bytes = jobs::train_disk_bytes(config) + kLogBytes;
+    if (world.rank() == 0)
+      request.needed_bytes = jobs::job_of(config).disk_bytes(config) + kLogBytes;
   });
   return request;
 }
@@ -134,7 +134,7 @@ private:
     jobs::JobOutcome outcome;
     {
       const auto other = clock_.enter("other");
-      outcome = jobs::run_train_job(context);
+      outcome = jobs::job_of(config_).run(context);
     }
     const auto closing = clock_.enter("results");
     return close(std::move(outcome));
@@ -175,9 +175,6 @@ private:
     opening.device = choice_.device.kind;
     opening.nodes = nodes();
     files_.say(report::opening_lines(opening));
-    files_.say(report::training_block({world_.size(), choice_.device.kind,
-                                       config_.text("train.mixed_precision"),
-                                       config_.integer("train.gradient_accumulation_steps")}));
     for (const std::string& note : directory_.notes())
       files_.event({"note", {{"text", note}}});
     if (directory_.is_resumed()) {
@@ -222,7 +219,7 @@ private:
     for (const std::string& key : config_.not_default())
       facts.not_default.push_back({key, config_.shown(key), source_of(config_.place(key))});
     files_.say(report::fact_lines(facts));
-    for (const std::string& note : config_.notes())
+    for (const std::string& note : jobs::notes_for_job(config_))
       files_.event({"note", {{"text", note}}});
     files_.meet();
   }
@@ -263,12 +260,15 @@ private:
                                    const std::vector<jobs::RankMemory>& memory) {
     report::RunSummary summary = summarize(outcome, phases);
     jobs::show_memory(memory, topology_, choice_.device, summary);
-    report::record_pictures(outcome.pictures, summary);
+    if (outcome.page) outcome.page->record(summary);
     const fs::path& folder = directory_.path();
     if (config_.flag("report.html")) {
       summary.report_file = (folder / "report.html").string();
-      const report::HtmlReport page =
-          report::train_report(outcome.pictures, summary, phases, provenance());
+      report::HtmlReport page;
+      if (outcome.page) page = outcome.page->page(summary);
+      if (page.headline.empty()) page.headline = report::plain_headline(summary);
+      page.phases = phases;
+      page.provenance = provenance();
       report::write_html_report(summary.report_file, page, summary);
     }
     report::write_summary(folder / "summary.json", summary);

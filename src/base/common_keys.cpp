@@ -4,7 +4,7 @@
 
 namespace mgpu {
 
-void add_common_keys(KeyTable& table) {
+void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
   table.add_section_alias("training", "train");  // guide 000
 
   table.add({.name = "schema",
@@ -14,9 +14,9 @@ void add_common_keys(KeyTable& table) {
              .identity = false});
   table.add({.name = "job",
              .type = KeyType::choice,
-             .standard = "train",
+             .standard = jobs.front(),
              .text = "what to do",
-             .choices = {"train"},
+             .choices = jobs,
              .required = true});
   table.add({.name = "include",
              .type = KeyType::texts,

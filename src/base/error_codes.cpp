@@ -135,6 +135,11 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E521", "history from another environment",
      "A stored history has steps that the environment would not have made.",
      "Make the histories anew: data.path=null, or name the environment that they come from."},
+    {"E531", "lines of a data file that cannot be used",
+     "Lines of a JSON Lines file are not one JSON object each, or lack what the job needs. The "
+     "first "
+     "five are shown; none is skipped.",
+     "Repair or remove those lines. A line has at most 16 MiB of UTF-8, 32 levels deep."},
     {"E541", "malformed tokenizer file",
      "tokenizer.json or tokenizer_config.json is not JSON, or a value in it is missing or not what "
      "it has to be; the place in the file is shown.",
@@ -179,7 +184,7 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "Wait for it, stop it, or start beside it with --resume=never."},
     {"E608", "run of another configuration",
      "The run directory belongs to a configuration with other keys that determine the results, or "
-     "its training began on other histories than the file of data.path holds now.",
+     "its training began on other data than the file of data.path holds now.",
      "Compare the keys that are shown, put the old file back, or start anew with --resume=never."},
     {"E609", "not a run directory", "The folder has no run.json.",
      "Name a folder such as outputs/NAME/STAMP."},

@@ -20,11 +20,19 @@ namespace {
 
 /// One call: its tokens, and what all layers need of them.
 struct Call {
-  const LmConfig& config;
+  const LmConfig& config;  // of what is here
   TokenPlaces places;
   Rotation rotation;  // undefined with learned positions
   PagedCache* cache;  // nullptr: keys live as long as their layer
+  const Shard& shard;
+  ShardPeers* peers;
 };
+
+/// Where and of what type the weights are.
+const at::Tensor& any_of(const LmWeights& weights) {
+  return weights.embedding.defined() ? weights.embedding
+                                     : weights.layers.front().attention_norm.weight;
+}
 
 void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {
   std::set<std::int64_t> sequences;
@@ -41,8 +49,27 @@ void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {
     cache.extend(run.sequence, static_cast<std::int64_t>(run.ids.size()));
 }
 
-at::Tensor embed(const LmWeights& weights, const at::Tensor& ids, const Call& call) {
-  const at::Tensor x = weights.embedding.index_select(0, ids);
+/// Rows of tokens that other ranks have are zero.
+at::Tensor rows_here(const at::Tensor& embedding, const at::Tensor& ids, const Range& vocab) {
+  const at::Tensor elsewhere = (ids < vocab.begin).logical_or(ids >= vocab.end);
+  const at::Tensor places = (ids - vocab.begin).masked_fill(elsewhere, 0);
+  return embedding.index_select(0, places).masked_fill_(elsewhere.unsqueeze(1), 0.0);
+}
+
+/// What goes into the first layer that is here, [N, D].
+at::Tensor enter(const LmWeights& weights, const at::Tensor& ids, const Call& call) {
+  at::Tensor x;
+  if (!call.shard.has_embedding) {
+    x = at::empty({ids.size(0), call.config.width}, any_of(weights).options());
+    call.peers->receive(x);
+    return x;
+  }
+  if (call.shard.is_summand) {
+    x = rows_here(weights.embedding, ids, call.shard.vocab);
+    call.peers->sum(x);
+  } else {
+    x = weights.embedding.index_select(0, ids);
+  }
   if (!weights.positions.defined()) return x;
   return x + weights.positions.index_select(0, call.places.positions);
 }
@@ -78,31 +105,23 @@ at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Te
   return project(inner, weights.down);
 }
 
-at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const Call& call) {
-  const LmConfig& config = call.config;
-  const at::Tensor x = embed(weights, ids, call);  // [N, D]
-  for (std::size_t layer = 0; layer < weights.layers.size(); ++layer) {
-    const LayerWeights& block = weights.layers[layer];
-    x.add_(attention(block, layer, normalize(config, x, block.attention_norm), call));
-    x.add_(mlp(config, block, normalize(config, x, block.mlp_norm)));
-  }
-  return normalize(config, x, weights.norm);
+/// Adds to the residual stream what a part of a layer gave.
+void add_to(const at::Tensor& x, const at::Tensor& values, const Call& call) {
+  if (call.shard.is_summand) call.peers->sum(values);
+  x.add_(values);
 }
 
-at::Tensor run_model(const LmConfig& config, const LmWeights& weights,
-                     std::span<const TokenRun> runs, PagedCache* cache) {
-  const at::NoGradGuard no_grad;
-  const at::Tensor& like = weights.embedding;
-  const at::Tensor ids = all_ids(config, runs).to(like.device());
-  if (ids.numel() == 0) return at::empty({0, config.width}, like.options());
-  const std::vector<RotatedRun> rotated = places_of(config, runs, cache);
-  if (cache != nullptr) extend_cache(runs, *cache);
-  const Call call{
-      config,
-      cache == nullptr ? places_without_cache(runs, like) : places_in_cache(runs, *cache, like),
-      config.rope.kind == RopeKind::none ? Rotation{} : make_rotation(config, rotated, like),
-      cache};
-  return run_layers(weights, ids, call);
+at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const Call& call) {
+  const LmConfig& config = call.config;
+  const at::Tensor x = enter(weights, ids, call);  // [N, D]
+  for (std::size_t layer = 0; layer < weights.layers.size(); ++layer) {
+    const LayerWeights& block = weights.layers[layer];
+    add_to(x, attention(block, layer, normalize(config, x, block.attention_norm), call), call);
+    add_to(x, mlp(config, block, normalize(config, x, block.mlp_norm)), call);
+  }
+  if (call.shard.has_head) return normalize(config, x, weights.norm);
+  call.peers->pass_on(x);
+  return at::empty({0, config.width}, x.options());
 }
 
 /// Matrices in the order in which a pass reads them.
@@ -112,7 +131,7 @@ std::vector<Linear*> linears_of(LmWeights& weights) {
     for (Linear* linear :
          {&layer.q, &layer.k, &layer.v, &layer.out, &layer.gate, &layer.up, &layer.down})
       linears.push_back(linear);
-  linears.push_back(&weights.head);
+  linears.push_back(&weights.head);  // undefined where another rank has it
   return linears;
 }
 
@@ -133,7 +152,20 @@ void pack_all(LmWeights& weights) {
 }  // namespace
 
 LanguageModel::LanguageModel(LmConfig config, LmWeights weights)
-    : config_(std::move(config)), weights_(std::move(weights)) {
+    : config_(std::move(config)),
+      weights_(std::move(weights)),
+      shard_(whole_model(config_)),
+      held_(config_) {
+  pack_all(weights_);
+}
+
+LanguageModel::LanguageModel(LmConfig config, LmWeights weights, const Shard& shard,
+                             ShardPeers& peers)
+    : config_(std::move(config)),
+      weights_(std::move(weights)),
+      shard_(shard),
+      held_(held_by(shard, config_)),
+      peers_(&peers) {
   pack_all(weights_);
 }
 
@@ -143,16 +175,33 @@ LanguageModel LanguageModel::open(const fs::path& folder, const LoadOptions& opt
   return {std::move(config), std::move(weights)};
 }
 
+at::Tensor LanguageModel::run(std::span<const TokenRun> runs, PagedCache* cache) const {
+  const at::NoGradGuard no_grad;
+  const at::Tensor& like = any_of(weights_);
+  const at::Tensor ids = all_ids(held_, runs).to(like.device());
+  if (ids.numel() == 0) return at::empty({0, held_.width}, like.options());
+  const std::vector<RotatedRun> rotated = places_of(held_, runs, cache);
+  if (cache != nullptr) extend_cache(runs, *cache);
+  const Call call{
+      held_,
+      cache == nullptr ? places_without_cache(runs, like) : places_in_cache(runs, *cache, like),
+      held_.rope.kind == RopeKind::none ? Rotation{} : make_rotation(held_, rotated, like),
+      cache,
+      shard_,
+      peers_};
+  return run_layers(weights_, ids, call);
+}
+
 at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs) const {
-  return run_model(config_, weights_, runs, nullptr);
+  return run(runs, nullptr);
 }
 
 at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs, PagedCache& cache) const {
-  return run_model(config_, weights_, runs, &cache);
+  return run(runs, &cache);
 }
 
 PagedCache LanguageModel::make_cache(const PagedCache::Sizes& sizes) const {
-  return {config_, sizes, weights_.embedding.options()};
+  return {held_, sizes, any_of(weights_).options()};
 }
 
 }  // namespace mgpu::language

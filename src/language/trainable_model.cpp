@@ -1,4 +1,5 @@
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -182,7 +183,13 @@ LmSums TrainableModel::loss(const LmBatch& batch) const {
                          nullptr);
 }
 
-LmSums TrainableModel::add_gradients(const LmBatch& batch, double grad_scale) {
+LmSums TrainableModel::add_gradients(const LmBatch& batch, double grad_scale, PhaseClock* clock) {
+  std::optional<PhaseClock::Scope> phase;
+  const auto enter = [&](const char* name) {
+    phase.reset();
+    if (clock != nullptr) phase.emplace(clock->enter(name));
+  };
+  enter("forward");
   Call call = begin(batch);
   if (call.ids.numel() == 0) return {};
   if (options_.checkpoint_layers) {
@@ -191,6 +198,7 @@ LmSums TrainableModel::add_gradients(const LmBatch& batch, double grad_scale) {
           [this, &call, i](const at::Tensor& x) { return layer(call, i, x); });
   }
   const at::Tensor states = hidden(call);
+  enter("backward");
   grad::HeadGradients gradients;
   const LmSums sums =
       grad::head_loss({states.detach(), weights_.head.weight, call.targets, options_.compute},

@@ -53,6 +53,12 @@ std::string Result::text() const {
   return text_of("%.*f", decimals, value) + (unit.empty() ? "" : ' ' + unit);
 }
 
+std::string plain_headline(const RunSummary& summary) {
+  return text_of("%s %s after %lld of %lld %s.", summary.name.c_str(), word_of(summary.outcome),
+                 static_cast<long long>(summary.done), static_cast<long long>(summary.total),
+                 summary.unit.c_str());
+}
+
 const char* word_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::done:

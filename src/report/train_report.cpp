@@ -216,13 +216,13 @@ Table episode_table(const PerEpisode& episodes) {
 
 }  // namespace
 
-void record_pictures(const TrainPictures& pictures, RunSummary& summary) {
-  const PerEpisode& episodes = pictures.episodes;
+void TrainPage::record(RunSummary& summary) const {
+  const PerEpisode& episodes = pictures_.episodes;
   for (const EpisodeCurve& row : kEpisodeCurves)
     if (!(episodes.*(row.values)).empty())
       summary.series[series_name(row)] = episodes.*(row.values);
-  const std::array curves = {std::pair{"train_loss", &pictures.train_loss},
-                             std::pair{"eval_return", &pictures.eval_return}};
+  const std::array curves = {std::pair{"train_loss", &pictures_.train_loss},
+                             std::pair{"eval_return", &pictures_.eval_return}};
   for (const auto& [name, curve] : curves)
     if (!curve->empty()) summary.series[name] = thinned(*curve, 200).y;
   if (episodes.late.empty()) return;
@@ -237,10 +237,7 @@ void record_pictures(const TrainPictures& pictures, RunSummary& summary) {
 
 std::string train_headline(const TrainPictures& pictures, const RunSummary& summary) {
   const PerEpisode& episodes = pictures.episodes;
-  if (episodes.late.size() < 2)
-    return text_of("%s %s after %lld of %lld %s.", summary.name.c_str(), word_of(summary.outcome),
-                   static_cast<long long>(summary.done), static_cast<long long>(summary.total),
-                   summary.unit.c_str());
+  if (episodes.late.size() < 2) return plain_headline(summary);
   const double first = episodes.late.front();
   const double last = episodes.late.back();
   const double best = std::max(episodes.optimum, last);
@@ -259,17 +256,14 @@ std::string train_headline(const TrainPictures& pictures, const RunSummary& summ
   return text + '.';
 }
 
-HtmlReport train_report(const TrainPictures& pictures, const RunSummary& summary, PhaseTable phases,
-                        std::vector<std::pair<std::string, std::string>> provenance) {
+HtmlReport TrainPage::page(const RunSummary& summary) const {
   HtmlReport report;
-  report.headline = train_headline(pictures, summary);
-  report.tiles = tiles_of(pictures, summary);
+  report.headline = train_headline(pictures_, summary);
+  report.tiles = tiles_of(pictures_, summary);
   report.sections = {
-      {"What it learned", {episode_figure(pictures), walk_figure(pictures)}},
-      {"How it was trained", {loss_figure(pictures), return_figure(pictures)}, true}};
-  report.phases = std::move(phases);
-  report.provenance = std::move(provenance);
-  if (!pictures.episodes.late.empty()) report.tables = {episode_table(pictures.episodes)};
+      {"What it learned", {episode_figure(pictures_), walk_figure(pictures_)}},
+      {"How it was trained", {loss_figure(pictures_), return_figure(pictures_)}, true}};
+  if (!pictures_.episodes.late.empty()) report.tables = {episode_table(pictures_.episodes)};
   return report;
 }
 

@@ -12,13 +12,22 @@ namespace mgpu::store {
 namespace {
 
 // Head: fingerprint u32, number of columns u32, first row i64, rows i64; per column: bytes u64,
-// CRC-32C u32, zero u32. The columns follow in order. A text column is a u64 length per row,
-// then the texts.
+// CRC-32C u32, zero u32. The columns follow in order. A text or ragged column is a u64 length per
+// row, then the texts or the lists' items.
 constexpr std::size_t kFixedBytes = 24;
 constexpr std::size_t kColumnBytes = 16;
 
 [[noreturn]] void fail_damaged(const std::string& what) {
   throw Failure({"E604", ExitCode::corrupt, "a journaled chunk is damaged: " + what, {}, ""});
+}
+
+/// Whether so many bytes can be the column's part of a chunk of `rows` rows.
+bool fits(const ColumnSpec& column, std::int64_t rows, std::uint64_t bytes) {
+  const auto n = static_cast<std::uint64_t>(rows);
+  if (column.type == ColumnType::text) return true;
+  if (!column.ragged) return bytes == n * column.row_bytes();
+  const std::uint64_t lengths = n * sizeof(std::uint64_t);
+  return bytes >= lengths && (bytes - lengths) % column.row_bytes() == 0;
 }
 
 }  // namespace
@@ -41,20 +50,50 @@ void ChunkEncoder::keep(std::size_t column, std::vector<std::byte> bytes) {
   given_[column] = true;
 }
 
-void ChunkEncoder::add_numbers(std::string_view name, ColumnType type,
-                               std::span<const std::byte> bytes) {
+std::size_t ChunkEncoder::column_of(std::string_view name, ColumnType type, bool ragged) const {
   const std::size_t index = spec_->column_index(name);
   const ColumnSpec& column = spec_->columns[index];
   if (column.type != type) {
     throw Error("column '" + column.name + "' is " + std::string(name_of(column.type)) +
                 ", the values are " + std::string(name_of(type)));
   }
+  if (column.ragged != ragged) {
+    throw Error("column '" + column.name + "' is " + (ragged ? "not " : "") + "ragged");
+  }
+  return index;
+}
+
+void ChunkEncoder::add_numbers(std::string_view name, ColumnType type,
+                               std::span<const std::byte> bytes) {
+  const std::size_t index = column_of(name, type, false);
+  const ColumnSpec& column = spec_->columns[index];
   if (bytes.size() != static_cast<std::size_t>(rows_) * column.row_bytes()) {
     throw ShapeError("column '" + column.name + "': " + std::to_string(bytes.size()) +
                      " bytes for " + std::to_string(rows_) + " rows of " +
                      std::to_string(column.row_bytes()));
   }
   keep(index, {bytes.begin(), bytes.end()});
+}
+
+void ChunkEncoder::add_lists(std::string_view name, ColumnType type,
+                             std::span<const std::span<const std::byte>> lists) {
+  const std::size_t index = column_of(name, type, true);
+  const ColumnSpec& column = spec_->columns[index];
+  if (lists.size() != static_cast<std::size_t>(rows_)) {
+    throw ShapeError("column '" + column.name + "': " + std::to_string(lists.size()) +
+                     " lists for " + std::to_string(rows_) + " rows");
+  }
+  std::vector<std::byte> bytes;
+  for (const std::span<const std::byte> list : lists) {
+    if (list.size() % column.row_bytes() != 0) {
+      throw ShapeError("column '" + column.name + "': a list of " + std::to_string(list.size()) +
+                       " bytes, its items have " + std::to_string(column.row_bytes()));
+    }
+    put(bytes, std::uint64_t{list.size() / column.row_bytes()});
+  }
+  for (const std::span<const std::byte> list : lists)
+    bytes.insert(bytes.end(), list.begin(), list.end());
+  keep(index, std::move(bytes));
 }
 
 void ChunkEncoder::text(std::string_view name, std::span<const std::string> values) {
@@ -118,9 +157,7 @@ ChunkHead ChunkHead::read(const TableSpec& spec, std::span<const std::byte> byte
   for (const ColumnSpec& column : spec.columns) {
     ColumnPlace place{offset, take<std::uint64_t>(bytes), take<std::uint32_t>(bytes)};
     take<std::uint32_t>(bytes);
-    const bool is_text = column.type == ColumnType::text;
-    if (place.bytes > payload_bytes - offset ||
-        (!is_text && place.bytes != static_cast<std::uint64_t>(head.rows) * column.row_bytes())) {
+    if (place.bytes > payload_bytes - offset || !fits(column, head.rows, place.bytes)) {
       fail_damaged("column '" + column.name + "' has the wrong length");
     }
     offset += place.bytes;
@@ -143,6 +180,22 @@ std::vector<std::string> decode_texts(std::span<const std::byte> bytes, std::int
   }
   if (!rest.empty()) fail_damaged("bytes follow its last text");
   return texts;
+}
+
+ListBytes decode_lists(std::span<const std::byte> bytes, std::int64_t rows,
+                       const ColumnSpec& column) {
+  if (!fits(column, rows, bytes.size())) fail_damaged("list lengths are cut off");
+  ListBytes lists;
+  for (std::int64_t i = 0; i < rows; ++i)
+    lists.lengths.push_back(take<std::int64_t>(bytes));
+  std::uint64_t rest = bytes.size() / column.row_bytes();
+  for (const std::int64_t length : lists.lengths) {
+    if (length < 0 || static_cast<std::uint64_t>(length) > rest) fail_damaged("a list is cut off");
+    rest -= static_cast<std::uint64_t>(length);
+  }
+  if (rest != 0) fail_damaged("items follow its last list");
+  lists.values = bytes;
+  return lists;
 }
 
 }  // namespace mgpu::store

@@ -17,16 +17,6 @@ using simdjson::dom::element_type;
 /// Turns one parsed document into our tree.
 class TreeMaker {
 public:
-  explicit TreeMaker(const fs::path& path) : path_(path) {}
-
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw Failure({"E623",
-                   ExitCode::data,
-                   "a JSON file of a model cannot be used: " + why,
-                   {"  --> " + path_.string()},
-                   ""});
-  }
-
   // Recursion ends at kMaxDepth: simdjson has refused what is deeper.
   JsonValue tree(simdjson::dom::element element) const {
     switch (element.type()) {
@@ -62,13 +52,11 @@ private:
     JsonValue::Members members;
     std::set<std::string_view> names;
     for (const auto [name, value] : object) {
-      if (!names.insert(name).second) refuse("`" + printable(name) + "` comes twice");
+      if (!names.insert(name).second) throw JsonError("`" + printable(name) + "` comes twice");
       members.emplace_back(name, tree(value));
     }
     return JsonValue(std::move(members));
   }
-
-  const fs::path& path_;
 };
 
 }  // namespace
@@ -81,9 +69,18 @@ const JsonValue* JsonValue::find(std::string_view name) const {
   return found == all->end() ? nullptr : &found->second;
 }
 
+JsonValue parse_json_object(std::string_view text) {
+  simdjson::dom::parser parser;
+  if (parser.allocate(text.size() + 1, kMaxDepth) != simdjson::SUCCESS) throw std::bad_alloc();
+  simdjson::dom::element root;
+  const simdjson::error_code error = parser.parse(text.data(), text.size()).get(root);
+  if (error != simdjson::SUCCESS) throw JsonError(simdjson::error_message(error));
+  if (!root.is_object()) throw JsonError("it is not a JSON object");
+  return TreeMaker().tree(root);
+}
+
 JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes) {
   const std::string text = read_file(path, limit_bytes);
-  const TreeMaker maker(path);
   if (text.starts_with("version https://git-lfs")) {
     throw Failure({"E622",
                    ExitCode::data,
@@ -91,13 +88,15 @@ JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes) {
                    {"  --> " + path.string()},
                    "git lfs pull, in the folder of the file"});
   }
-  simdjson::dom::parser parser;
-  if (parser.allocate(text.size() + 1, kMaxDepth) != simdjson::SUCCESS) throw std::bad_alloc();
-  simdjson::dom::element root;
-  const simdjson::error_code error = parser.parse(text).get(root);
-  if (error != simdjson::SUCCESS) maker.refuse(simdjson::error_message(error));
-  if (!root.is_object()) maker.refuse("it is not a JSON object");
-  return maker.tree(root);
+  try {
+    return parse_json_object(text);
+  } catch (const JsonError& error) {
+    throw Failure({"E623",
+                   ExitCode::data,
+                   "a JSON file of a model cannot be used: " + error.why(),
+                   {"  --> " + path.string()},
+                   ""});
+  }
 }
 
 }  // namespace mgpu::store

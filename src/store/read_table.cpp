@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -50,11 +51,14 @@ void check_storage(hid_t dataset, const std::string& name) {
   }
 }
 
-/// Reads one table of one open file.
+/// Whether a group's data sets are a table's columns, or the offsets and values of lists.
+enum class GroupKind { table, lists };
+
+/// Reads one group of one open file.
 class TableReader {
 public:
-  TableReader(hid_t file, const std::string& table, std::uint64_t file_bytes)
-      : max_bytes_(file_bytes * kMaxDeflateRatio) {
+  TableReader(hid_t file, const std::string& table, GroupKind kind, std::uint64_t file_bytes)
+      : kind_(kind), max_bytes_(file_bytes * kMaxDeflateRatio) {
     group_ = hdf5::own(H5Gopen2(file, table.c_str(), H5P_DEFAULT));
   }
 
@@ -96,7 +100,7 @@ private:
     check_storage(dataset, name);
     ReadColumn column{{name, ColumnType::text, 1, "", ""}, {}};
     const std::int64_t rows = read_shape(dataset, column.spec);
-    if (rows_ && *rows_ != rows) {
+    if (kind_ == GroupKind::table && rows_ && *rows_ != rows) {
       fail_table("column '" + name + "' has " + std::to_string(rows) + " rows, others " +
                  std::to_string(*rows_));
     }
@@ -144,12 +148,27 @@ private:
   }
 
   Hid group_;
+  GroupKind kind_;
   std::uint64_t max_bytes_;
   std::optional<std::int64_t> rows_;
   ReadTable table_;
 };
 
-ReadTable read_here(const std::filesystem::path& path, const std::string& table) {
+/// Refuses offsets that are not those of the values.
+void check_lists(const ReadTable& table) {
+  const ReadColumn& offsets = table.column("row_offsets");
+  const ReadColumn& values = table.column("values");
+  if (offsets.spec.type != ColumnType::i64 || offsets.spec.width != 1 || offsets.bytes.empty()) {
+    fail_table("its row_offsets are not a row of i64");
+  }
+  const std::span<const std::int64_t> at = offsets.values<std::int64_t>();
+  const auto items = static_cast<std::int64_t>(values.bytes.size() / values.spec.row_bytes());
+  if (at.front() != 0 || at.back() != items || !std::is_sorted(at.begin(), at.end())) {
+    fail_table("its row_offsets do not fit its " + std::to_string(items) + " values");
+  }
+}
+
+ReadTable read_here(const std::filesystem::path& path, const std::string& table, GroupKind kind) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) {
     throw Failure({"E603", ExitCode::no_input, "there is no such file", {}, ""});
@@ -158,7 +177,8 @@ ReadTable read_here(const std::filesystem::path& path, const std::string& table)
   try {
     const Hid access = hdf5::serial_access();
     const Hid file = hdf5::own(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
-    ReadTable result = TableReader(file.get(), table, fs::file_size(path)).run();
+    ReadTable result = TableReader(file.get(), table, kind, fs::file_size(path)).run();
+    if (kind == GroupKind::lists) check_lists(result);
     const Hid root = hdf5::own(H5Gopen2(file.get(), "/", H5P_DEFAULT));
     if (hdf5::has_attribute(root.get(), "missing_rows")) {
       result.missing_rows = hdf5::read_integer_attribute(root.get(), "missing_rows");
@@ -193,6 +213,7 @@ std::string pack_shape(const ReadTable& table) {
     put_text(out, column.spec.name);
     put(out, static_cast<std::uint8_t>(column.spec.type));
     put(out, column.spec.width);
+    put(out, std::uint64_t{column.bytes.size()});
   }
   return {reinterpret_cast<const char*>(out.data()), out.size()};
 }
@@ -207,20 +228,38 @@ ReadTable unpack_shape(const std::string& text) {
     column.spec.name = take_text(from);
     column.spec.type = static_cast<ColumnType>(take<std::uint8_t>(from));
     column.spec.width = take<std::int64_t>(from);
-    column.bytes.resize(static_cast<std::size_t>(table.rows) * column.spec.row_bytes());
+    column.bytes.resize(take<std::uint64_t>(from));
   }
   return table;
 }
 
 /// Names the table in a failure that happened somewhere inside.
-ReadTable read_and_name(const std::filesystem::path& path, const std::string& table) {
+ReadTable read_and_name(const std::filesystem::path& path, const std::string& table,
+                        GroupKind kind) {
   try {
-    return read_here(path, table);
+    return read_here(path, table, kind);
   } catch (const Failure& failure) {
     Report report = failure.report();
     report.lines.insert(report.lines.begin(), "  --> " + path.string() + ", table " + table);
     throw Failure(std::move(report));
   }
+}
+
+/// Rank 0 reads, the others get it by broadcast.
+ReadTable read_and_share(const cluster::Group& group, const std::filesystem::path& path,
+                         const std::string& table, GroupKind kind) {
+  ReadTable result;
+  const std::string shape = on_rank_0(group, [&] {
+    result = read_and_name(path, table, kind);
+    return pack_shape(result);
+  });
+  cluster::run_together(group, [&] {
+    if (group.rank() != 0) result = unpack_shape(shape);
+  });
+  for (ReadColumn& column : result.columns)
+    group.broadcast(
+        std::span(reinterpret_cast<std::uint8_t*>(column.bytes.data()), column.bytes.size()), 0);
+  return result;
 }
 
 }  // namespace
@@ -233,18 +272,13 @@ const ReadColumn& ReadTable::column(std::string_view name) const {
 
 ReadTable read_table(const cluster::Group& group, const std::filesystem::path& path,
                      const std::string& table) {
-  ReadTable result;
-  const std::string shape = on_rank_0(group, [&] {
-    result = read_and_name(path, table);
-    return pack_shape(result);
-  });
-  cluster::run_together(group, [&] {
-    if (group.rank() != 0) result = unpack_shape(shape);
-  });
-  for (ReadColumn& column : result.columns)
-    group.broadcast(
-        std::span(reinterpret_cast<std::uint8_t*>(column.bytes.data()), column.bytes.size()), 0);
-  return result;
+  return read_and_share(group, path, table, GroupKind::table);
+}
+
+ReadLists read_lists(const cluster::Group& group, const std::filesystem::path& path,
+                     const std::string& column) {
+  const ReadTable parts = read_and_share(group, path, "arrays/" + column, GroupKind::lists);
+  return {parts.column("row_offsets"), parts.column("values")};
 }
 
 }  // namespace mgpu::store

@@ -67,7 +67,8 @@ SealReport run(SealWork& work) {
 SealReport seal_with(const cluster::Group& group, const ChunkJournal* journal,
                      const SealRequest& request) {
   const hdf5::Quiet quiet;
-  const SealPlan plan = make_plan(journal, request);
+  SealPlan plan = make_plan(journal, request);
+  measure_lists(group, journal, plan);
   SealWork work{group, request, plan, temporary_path(request), RowReader(journal, plan)};
   try {
     return run(work);

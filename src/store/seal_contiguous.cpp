@@ -42,6 +42,9 @@ std::optional<Report> write_column(SealWork& work, hid_t file, std::size_t index
   std::optional<Report> problem =
       agree(work.group, [&] { writing(work, [&] { hdf5::check_id(dataset.get()); }); });
   for (std::int64_t pass = 0; pass < passes.count() && !problem; ++pass) {
+    const EntryRange all = {passes.range(pass, 0).first,
+                            passes.range(pass, work.group.size() - 1).last};
+    if (work.plan.rows_in(column, all) == 0) continue;  // empty lists only
     const EntryRange range = passes.range(pass, work.group.rank());
     std::vector<std::byte> bytes;
     problem = agree(work.group, [&] {

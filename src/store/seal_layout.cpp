@@ -129,6 +129,8 @@ void write_small_column(hid_t group, const TableSpec& spec, std::size_t index,
 
 void write_small_table(hid_t file, const SmallTable& table) {
   table.spec.validate();
+  for (const ColumnSpec& column : table.spec.columns)
+    if (column.ragged) throw Error("small table '" + table.spec.path + "' has ragged columns");
   const std::span<const std::byte> payload(table.rows);
   const ChunkHead head = ChunkHead::read(table.spec, payload, payload.size());
   if (head.rows != table.spec.rows) throw Error("small table '" + table.spec.path + "' has gaps");
@@ -145,17 +147,41 @@ TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   TableSpec spec = plan.tables[table].table->spec;
   spec.columns.clear();
   for (const ColumnPlan& column : plan.columns)
-    if (column.table == table) spec.columns.push_back(column.spec);
+    if (column.table == table && column.part == ColumnPart::whole)
+      spec.columns.push_back(column.spec);
   return spec;
 }
 
-void make_chunked_tables(hid_t file, const SealWork& work) {
+/// One half of a ragged column. The offsets begin with 0; every other is a row's end.
+void make_list_part(hid_t file, SealWork& work, std::size_t index) {
+  const ColumnPlan& column = work.plan.columns[index];
+  const Hid group = make_group(file, fs::path(column.dataset).parent_path());
+  const Hid dataset =
+      make_dataset(group.get(), column.spec, {work.plan.rows_of(column), 0, work.request.gzip});
+  if (column.part == ColumnPart::values) return;
+  hdf5::write_attribute(group.get(), "encoding-type", "dict");
+  hdf5::write_attribute(group.get(), "encoding-version", "0.1.0");
+  hdf5::write_attribute(group.get(), "table", work.plan.table_of(column).table->spec.path);
+  const std::int64_t zero = 0;
+  const Hid file_space = hdf5::select_rows(dataset.get(), 0, 1, 1);
+  const Hid memory = hdf5::memory_space(1, 1);
+  hdf5::check(H5Dwrite(dataset.get(), hdf5::number_type(column.spec.type), memory.get(),
+                       file_space.get(), H5P_DEFAULT, &zero));
+  work.slices.push_back({index, 0, 1, sizeof zero, crc32c(std::as_bytes(std::span(&zero, 1)))});
+}
+
+void make_chunked_tables(hid_t file, SealWork& work) {
   for (std::size_t t = 0; t < work.plan.tables.size(); ++t) {
     const TablePlan& table = work.plan.tables[t];
     const Hid group = make_group(file, table.table->spec.path);
     describe_table(group.get(), sealed_spec(work.plan, t), "id");
-    for (const ColumnPlan& column : work.plan.columns) {
+    for (std::size_t i = 0; i < work.plan.columns.size(); ++i) {
+      const ColumnPlan& column = work.plan.columns[i];
       if (column.table != t) continue;
+      if (column.part != ColumnPart::whole) {
+        make_list_part(file, work, i);
+        continue;
+      }
       const std::int64_t chunk_rows =
           column.kind == ColumnKind::compressed ? column.unit_entries * table.table->chunk_rows : 0;
       make_dataset(group.get(), column.spec, {table.rows, chunk_rows, work.request.gzip});
@@ -199,7 +225,7 @@ std::uint64_t layout_bytes(const SealWork& work) {
   for (const ColumnPlan& column : work.plan.columns) {
     bytes += kObjectBytes;
     if (column.kind != ColumnKind::contiguous) continue;
-    bytes += static_cast<std::size_t>(work.plan.table_of(column).rows) * column.spec.row_bytes();
+    bytes += static_cast<std::size_t>(work.plan.rows_of(column)) * column.spec.row_bytes();
   }
   return bytes;
 }
@@ -227,7 +253,7 @@ std::uint32_t crc_of_texts(const std::vector<std::string>& texts, std::uint32_t 
   return crc;
 }
 
-void create_layout(const SealWork& work) {
+void create_layout(SealWork& work) {
   pass_failpoint(work, "create");
   hdf5::SerialWriter file = hdf5::SerialWriter::create(work.temporary);
   pass_failpoint(work, "reserve");

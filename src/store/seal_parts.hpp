@@ -41,8 +41,9 @@ void writing(const SealWork& work, const std::function<void()>& step);
 /// The failpoint "<what>.<call>" of a call that HDF5 makes. Errors: Failure E602.
 void pass_failpoint(const SealWork& work, const char* call);
 
-/// Rank 0: groups, attributes, small tables, and every column's data set, without its rows.
-void create_layout(const SealWork& work);
+/// Rank 0: groups, attributes, small tables, and every column's data set, without its rows (but
+/// for the zero before a ragged column's ends).
+void create_layout(SealWork& work);
 
 /// All ranks: the rows of contiguous columns.
 void write_contiguous(SealWork& work);

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <mgpu/cluster/group.hpp>
 #include <mgpu/store/chunk_journal.hpp>
+#include <mgpu/store/chunk_payload.hpp>
 #include <mgpu/store/seal.hpp>
 
 #include "ledger_file.hpp"
@@ -17,10 +19,16 @@ namespace mgpu::store {
 
 enum class ColumnKind { contiguous, compressed, text };
 
+/// What a data set has of its column: all, or the half of a ragged one.
+enum class ColumnPart { whole, offsets, values };
+
 struct TablePlan {
   const ChunkedTable* table = nullptr;
   std::vector<ChunkEntry> entries;  // by chunk id; entry i holds sealed rows from i * chunk_rows
   std::int64_t rows = 0;            // sealed: fewer than spec.rows in a partial file
+  // [columns][entries + 1]: where each entry's lists begin among the column's values; empty for
+  // columns that are not ragged
+  std::vector<std::vector<std::int64_t>> list_starts;
 };
 
 struct ColumnPlan {
@@ -30,6 +38,7 @@ struct ColumnPlan {
   std::string dataset;  // path in the file
   ColumnKind kind = ColumnKind::contiguous;
   std::int64_t unit_entries = 1;  // journaled chunks that are written as one: an HDF5 chunk
+  ColumnPart part = ColumnPart::whole;
 };
 
 /// Entries [first, last) of a table.
@@ -43,12 +52,25 @@ struct SealPlan {
   std::vector<ColumnPlan> columns;
 
   const TablePlan& table_of(const ColumnPlan& column) const { return tables[column.table]; }
+
+  /// Rows of the data set: of its table, or a ragged column's offsets or values.
+  std::int64_t rows_of(const ColumnPlan& column) const;
   std::int64_t first_row(const ColumnPlan& column, std::size_t entry) const;
   std::int64_t rows_in(const ColumnPlan& column, EntryRange range) const;
+
+  /// Most bytes that a unit of the column has: never 0.
+  std::int64_t unit_bytes(const ColumnPlan& column) const;
 };
 
-/// Errors: Error when chunks are missing and the request is not for a partial file.
+/// Errors: Error when chunks are missing and the request is not for a partial file, or two
+///         tables have a ragged column of one name.
 SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
+
+/// Fills in list_starts: each rank looks at its part of the journaled chunks.
+///
+/// Ranks:  collective.
+/// Errors: the same Failure on all ranks: E603, E604.
+void measure_lists(const cluster::Group& group, const ChunkJournal* journal, SealPlan& plan);
 
 /// Which entries each rank handles in one pass over a column: ranks take neighboring runs, so
 /// that a pass covers one stretch of the file whatever the number of ranks.
@@ -81,10 +103,16 @@ public:
   /// The texts of one entry.
   std::vector<std::string> texts(const ColumnPlan& column, std::size_t entry);
 
+  /// Items in the lists of one entry.
+  std::int64_t list_items(const TablePlan& table, std::size_t column, std::size_t entry);
+
 private:
   std::vector<std::byte> ids(const ColumnPlan& column, EntryRange range) const;
+  std::vector<std::byte> part_of_lists(const ColumnPlan& column, std::size_t entry);
+  ChunkHead head(const TablePlan& table, std::size_t entry);
   std::vector<std::byte> stored(const ColumnPlan& column, std::size_t entry);
   const PositionedFile& file(std::uint32_t index);
+  [[noreturn]] void fail_changed(const TablePlan& table, std::size_t entry) const;
 
   const ChunkJournal* journal_;
   const SealPlan& plan_;

@@ -45,6 +45,7 @@ void TableSpec::validate() const {
     if (!names.insert(column.name).second) bad("two columns named '" + column.name + "'");
     if (column.width < 1) bad("width of '" + column.name + "' is not positive");
     if (column.type == ColumnType::text && column.width != 1) bad("text columns have width 1");
+    if (column.type == ColumnType::text && column.ragged) bad("lists of texts are not stored");
   }
   for (const std::string& shown : {signal, axis})
     if (!shown.empty() && !names.contains(shown)) bad("plots '" + shown + "', which it lacks");
@@ -60,7 +61,7 @@ std::uint32_t TableSpec::fingerprint() const {
   std::string text;
   for (const ColumnSpec& column : columns) {
     text += column.name + ' ' + std::string(name_of(column.type)) + ' ' +
-            std::to_string(column.width) + '\n';
+            std::to_string(column.width) + (column.ragged ? " ragged\n" : "\n");
   }
   return crc32c(text);
 }

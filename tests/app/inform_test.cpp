@@ -22,7 +22,7 @@ using testing::Not;
 
 KeyTable table() {
   KeyTable keys;
-  add_common_keys(keys);
+  add_common_keys(keys, {"train"});
   return keys;
 }
 

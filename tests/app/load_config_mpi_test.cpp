@@ -18,7 +18,7 @@ using testing::HasSubstr;
 class LoadConfigTest : public testing::Test {
 protected:
   void SetUp() override {
-    add_common_keys(table_);
+    add_common_keys(table_, {"train"});
     if (world_.rank() == 0) {
       folder_ = fs::path(testing::TempDir()) / ("load_config_" + std::to_string(::getpid()));
       fs::create_directories(folder_);

@@ -8,7 +8,7 @@ namespace mgpu {
 /// The common keys and a few of every type, as the modules add theirs.
 inline KeyTable config_test_table() {
   KeyTable table;
-  add_common_keys(table);
+  add_common_keys(table, {"train"});
   table.add({.name = "run.name",
              .standard = "train_ad",
              .text = "name of the run",

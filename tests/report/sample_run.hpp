@@ -130,20 +130,20 @@ inline SampleRun sample_run(int ranks = 4) {
   s.phases = phase_rows(run.phases);
   s.steps_per_second = 21.4;
   s.notes = notes_of(facts_of(s.phases), {{"train.eval_every", "500"}});
-  record_pictures(run.pictures, s);
+  TrainPage(run.pictures).record(s);
   return run;
 }
 
 inline std::string sample_html(const SampleRun& run) {
-  return html_report(
-      train_report(run.pictures, run.summary, run.phases,
-                   {{"command", "mpirun -np 4 ./mgpu_spmd conf/quickstart.yaml run.seed=7"},
-                    {"program", "mgpu_spmd 0.1.0 (git 4f2c1e9, clean)"},
-                    {"seed", "7"},
-                    {"hub.token", "hf_secret"},
-                    {"machine", "1 node, 16 cores <AMD EPYC 7763>"},
-                    {"libraries", "Open MPI 4.1.4, libtorch 2.11.0, HDF5 1.10.8"}}),
-      run.summary);
+  HtmlReport page = TrainPage(run.pictures).page(run.summary);
+  page.phases = run.phases;
+  page.provenance = {{"command", "mpirun -np 4 ./mgpu_spmd conf/quickstart.yaml run.seed=7"},
+                     {"program", "mgpu_spmd 0.1.0 (git 4f2c1e9, clean)"},
+                     {"seed", "7"},
+                     {"hub.token", "hf_secret"},
+                     {"machine", "1 node, 16 cores <AMD EPYC 7763>"},
+                     {"libraries", "Open MPI 4.1.4, libtorch 2.11.0, HDF5 1.10.8"}};
+  return html_report(page, run.summary);
 }
 
 }  // namespace mgpu::report

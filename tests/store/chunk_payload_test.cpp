@@ -90,6 +90,46 @@ TEST(ChunkPayloadTest, NoCutOrChangedHeadIsTakenForGood) {
   EXPECT_THROW(decode_texts(std::span(payload).first(15), 2), Failure);
 }
 
+TEST(ChunkPayloadTest, ListsOfAnyLengthComeBack) {
+  const ColumnSpec column{"l", ColumnType::i32, 1, "", "", true};
+  const TableSpec spec{"t", 3, {column}, "", ""};
+  ChunkEncoder encoder(spec, 0, 3);
+  encoder.lists<std::int32_t>("l", std::vector<std::vector<std::int32_t>>{{7}, {}, {8, 9}});
+  const std::vector<std::byte> payload = encoder.finish();
+  const ChunkHead head = ChunkHead::read(spec, payload, payload.size());
+  std::vector<std::byte> bytes(
+      payload.begin() + static_cast<std::ptrdiff_t>(head.columns[0].offset), payload.end());
+
+  const ListBytes lists = decode_lists(bytes, 3, column);
+
+  EXPECT_EQ(lists.lengths, (std::vector<std::int64_t>{1, 0, 2}));
+  ASSERT_EQ(lists.values.size(), 12U);
+  std::int32_t last = 0;
+  std::memcpy(&last, lists.values.data() + 8, 4);
+  EXPECT_EQ(last, 9);
+  for (const std::int64_t length : {std::int64_t{2}, std::int64_t{0}, std::int64_t{-1}}) {
+    std::memcpy(bytes.data(), &length, sizeof length);  // the first list's; the others stay
+    EXPECT_THROW(decode_lists(bytes, 3, column), Failure) << length;
+  }
+  EXPECT_THROW(decode_lists(std::span(bytes).first(23), 3, column), Failure);
+}
+
+TEST(ChunkPayloadTest, ListsNeedARaggedColumnOfTheirType) {
+  const TableSpec spec{
+      "t", 1, {{"l", ColumnType::i32, 2, "", "", true}, {"x", ColumnType::i32, 1, "", ""}}, "", ""};
+  ChunkEncoder encoder(spec, 0, 1);
+  const std::vector<std::vector<std::int32_t>> pair{{1, 2}};
+  const std::vector<std::vector<std::int32_t>> odd{{1, 2, 3}};
+
+  EXPECT_THROW(encoder.lists<float>("l", std::vector<std::vector<float>>{{1, 2}}), Error);
+  EXPECT_THROW(encoder.lists<std::int32_t>("x", pair), Error);
+  EXPECT_THROW(encoder.column<std::int32_t>("l", pair[0]), Error);
+  EXPECT_THROW(encoder.lists<std::int32_t>("l", odd), ShapeError);
+  EXPECT_THROW(encoder.lists<std::int32_t>("l", std::span(pair).first(0)), ShapeError);
+  encoder.lists<std::int32_t>("l", pair);
+  EXPECT_THROW(encoder.lists<std::int32_t>("l", pair), Error);
+}
+
 TEST(TableSpecTest, BadSpecsAreRefused) {
   EXPECT_NO_THROW(two_columns().validate());
   for (const auto& change : std::vector<void (*)(TableSpec&)>{
@@ -97,7 +137,9 @@ TEST(TableSpecTest, BadSpecsAreRefused) {
            [](TableSpec& s) { s.columns[1].name = std::string("x"); },
            [](TableSpec& s) { s.columns[1].name = std::string("a/b"); },
            [](TableSpec& s) { s.columns[0].width = 0; },
-           [](TableSpec& s) { s.columns[1].width = 2; }, [](TableSpec& s) { s.columns.clear(); },
+           [](TableSpec& s) { s.columns[1].width = 2; },
+           [](TableSpec& s) { s.columns[1].ragged = true; },
+           [](TableSpec& s) { s.columns.clear(); },
            [](TableSpec& s) { s.signal = std::string("nothing"); }}) {
     TableSpec spec = two_columns();
     change(spec);

@@ -154,6 +154,33 @@ TEST_F(ReadTableTest, DamagedRowsAreNoticed) {
   EXPECT_EQ(failure_of(path_, "samples").exit, ExitCode::corrupt);
 }
 
+TEST_F(ReadTableTest, ListsWhoseOffsetsLieAreRefused) {
+  const fs::path path = folder_.path() / "lists.h5";
+  const std::vector<std::vector<std::int64_t>> offsets = {
+      {0, 2, 3}, {}, {1, 2, 3}, {0, 2, 4}, {0, 2}, {0, 3, 2, 3}, {-1, 3}};
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    on_rank_0([&] {
+      make_file(path, [&](hid_t group) {
+        const hid_t arrays = H5Gcreate2(group, "/arrays", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        const hid_t lists = H5Gcreate2(arrays, "x", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        make_dataset(lists, "values", H5T_STD_I32LE, {3});
+        make_dataset(lists, "row_offsets", H5T_STD_I64LE, {offsets[i].size()});
+        const hid_t dataset = H5Dopen2(lists, "row_offsets", H5P_DEFAULT);
+        H5Dwrite(dataset, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, offsets[i].data());
+        H5Dclose(dataset);
+        H5Gclose(lists);
+        H5Gclose(arrays);
+      });
+    });
+    if (i == 0) {
+      EXPECT_EQ(read_lists(world_, path, "x").row<std::int32_t>(0).size(), 2U);
+    } else {
+      EXPECT_THROW(read_lists(world_, path, "x"), Failure) << i;
+    }
+    world_.barrier();
+  }
+}
+
 // What cannot be told from the original is equal to it; the rest is refused. Alone, because a
 // crash would take mpirun with it.
 TEST_F(ReadTableTest, MutantsAreReadRightOrRefused) {
@@ -161,6 +188,7 @@ TEST_F(ReadTableTest, MutantsAreReadRightOrRefused) {
   const cluster::Group self = world_.split(world_.rank(), 0);
   if (world_.rank() != 0) return;
   const ReadTable expected = read_table(self, path_, "samples");
+  const ReadLists expected_lists = read_lists(self, path_, "top");
   const std::string bytes = read_file(path_);
   const fs::path mutant = folder_.path() / "mutant.h5";
   std::mt19937 random(7);
@@ -175,6 +203,8 @@ TEST_F(ReadTableTest, MutantsAreReadRightOrRefused) {
       const ReadTable table = read_table(self, mutant, "samples");
       for (const ReadColumn& column : table.columns)
         EXPECT_EQ(column.bytes, expected.column(column.spec.name).bytes) << round;
+      const ReadLists lists = read_lists(self, mutant, "top");
+      EXPECT_EQ(lists.values.bytes, expected_lists.values.bytes) << round;
     } catch (const Failure&) {
       ++refused;
     }

@@ -25,7 +25,10 @@ inline TableSpec sample_spec(std::int64_t rows) {
            {"hidden", ColumnType::f64, 6, "a row of six", ""},
            {"length", ColumnType::i32, 1, "tokens", "tokens"},
            {"small", ColumnType::u16, 1, "a u16", ""},
-           {"output", ColumnType::text, 1, "what was said", ""}},
+           {"output", ColumnType::text, 1, "what was said", ""},
+           {"tokens", ColumnType::i32, 1, "token ids", "", true},
+           {"places", ColumnType::i64, 1, "only in every third chunk", "", true},
+           {"top", ColumnType::f32, 2, "pairs of log-probabilities", "nats", true}},
           "",
           ""};
 }
@@ -34,6 +37,34 @@ inline std::uint64_t mixed(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
   return x ^ (x >> 31);
+}
+
+/// How many items the lists of a sample have: many have none.
+inline std::size_t list_length(std::int64_t id) {
+  return mixed(static_cast<std::uint64_t>(id) + 77) % 5 * static_cast<std::size_t>(id % 7);
+}
+
+template <class T>
+std::vector<T> sample_list(std::int64_t id, std::size_t length) {
+  std::vector<T> list;
+  for (std::size_t i = 0; i < length; ++i)
+    list.push_back(static_cast<T>(static_cast<std::size_t>(id) * 31 + i));
+  return list;
+}
+
+inline void add_lists(ChunkEncoder& encoder, std::int64_t first, std::int64_t rows) {
+  std::vector<std::vector<std::int32_t>> tokens;
+  std::vector<std::vector<std::int64_t>> places;
+  std::vector<std::vector<float>> top;
+  for (std::int64_t id = first; id < first + rows; ++id) {
+    const std::size_t length = list_length(id);
+    tokens.push_back(sample_list<std::int32_t>(id, length));
+    places.push_back(sample_list<std::int64_t>(id, id / kChunkRows % 3 == 2 ? length : 0));
+    top.push_back(sample_list<float>(id, 2 * length));
+  }
+  encoder.lists<std::int32_t>("tokens", tokens);
+  encoder.lists<std::int64_t>("places", places);
+  encoder.lists<float>("top", top);
 }
 
 inline std::vector<std::byte> sample_chunk(const TableSpec& spec, std::int64_t chunk) {
@@ -59,6 +90,7 @@ inline std::vector<std::byte> sample_chunk(const TableSpec& spec, std::int64_t c
   encoder.column<std::int32_t>("length", length);
   encoder.column<std::uint16_t>("small", small);
   encoder.text("output", output);
+  add_lists(encoder, first, rows);
   return encoder.finish();
 }
 

@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,29 @@ protected:
     return seal(group, journal, test::sample_request(run_directory / "results.h5", spec, gzip));
   }
 };
+
+/// The lists of rows `ids`, as the file has them.
+void expect_lists(const cluster::Group& group, const fs::path& path,
+                  std::span<const std::int64_t> ids) {
+  const ReadLists tokens = read_lists(group, path, "tokens");
+  const ReadLists places = read_lists(group, path, "places");
+  const ReadLists top = read_lists(group, path, "top");
+  ASSERT_EQ(tokens.rows(), std::ssize(ids));
+  ASSERT_EQ(places.rows(), std::ssize(ids));
+  EXPECT_EQ(top.values.spec.width, 2);
+  const auto equal = [](const auto& row, const auto& expected) {
+    return std::equal(row.begin(), row.end(), expected.begin(), expected.end());
+  };
+  for (std::int64_t row = 0; row < std::ssize(ids); ++row) {
+    const std::int64_t id = ids[static_cast<std::size_t>(row)];
+    const std::size_t length = test::list_length(id);
+    const std::size_t has_places = id / kChunkRows % 3 == 2 ? length : 0;
+    EXPECT_TRUE(equal(tokens.row<std::int32_t>(row), test::sample_list<std::int32_t>(id, length)));
+    EXPECT_TRUE(
+        equal(places.row<std::int64_t>(row), test::sample_list<std::int64_t>(id, has_places)));
+    EXPECT_TRUE(equal(top.row<float>(row), test::sample_list<float>(id, 2 * length)));
+  }
+}
 
 TEST_F(SealTest, BytesDoNotDependOnTheNumberOfRanks) {
   for (const int gzip : {0, 4}) {
@@ -79,10 +103,34 @@ TEST_F(SealTest, APartialFileHasTheRowsThatAreThere) {
   const auto ids = table.column("id").values<std::int64_t>();
   const auto small = table.column("small").values<std::uint16_t>();
   ASSERT_EQ(ids.size(), 13U);
+  expect_lists(world_, request.path, ids);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     EXPECT_EQ(ids[i], i < kChunkRows ? 16 + static_cast<int>(i) : 32 + static_cast<int>(i));
     EXPECT_EQ(small[i], ids[i]);
   }
+}
+
+TEST_F(SealTest, ListsComeBackWhateverTheirLengths) {
+  for (const std::int64_t rows : {0, 1, 16, 23, 1000}) {  // 16: no sample has a place
+    const fs::path run_directory = folder_.path() / std::to_string(rows);
+    EXPECT_EQ(run(world_, run_directory, rows, 4).other_writes, 0);
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(rows));
+    std::iota(ids.begin(), ids.end(), 0);
+    expect_lists(world_, run_directory / "results.h5", ids);
+  }
+}
+
+TEST_F(SealTest, TwoListsOfOneNameAreRefused) {
+  const TableSpec spec = test::sample_spec(8);
+  TableSpec other = spec;
+  other.path = "others";
+  ChunkJournal journal(folder_.path(), world_, 1);
+  test::run_phase(journal, world_, spec);
+  journal.commit();
+  SealRequest request = test::sample_request(folder_.path() / "results.h5", spec, 0);
+  request.tables.push_back({other, kPhase, kChunkRows});
+
+  EXPECT_THROW(seal(world_, journal, request), Error);
 }
 
 TEST_F(SealTest, AChunkThatWasDamagedSinceRecoveryIsNotPublished) {
@@ -139,6 +187,7 @@ TEST_F(SealTest, PandasReadsItInThreeLines) {
     encoder.column<std::int32_t>("length", std::vector<std::int32_t>(100, 3));
     encoder.column<std::uint16_t>("small", std::vector<std::uint16_t>(100, 4));
     encoder.text("output", output);
+    test::add_lists(encoder, 0, 100);
     journal.append(kPhase, 0, encoder.finish());
   }
   journal.commit();
@@ -147,11 +196,16 @@ TEST_F(SealTest, PandasReadsItInThreeLines) {
   seal(world_, journal, request);
 
   if (world_.rank() == 0) {
-    const fs::path script = folder_.path() / "read.py";
-    std::ofstream(script) << R"(import h5py, pandas as pd, sys
+    const fs::path script = folder_.path() / "read.py";  // a second line for each ragged column
+    std::ofstream(script) << R"(import h5py, numpy as np, pandas as pd, sys
 f = h5py.File(sys.argv[1])
 df = pd.DataFrame({k: d.asstr()[:] if d.dtype.kind == "O" else d[:]
                    for k, d in f["samples"].items()})
+a = f["arrays/tokens"]
+df["tokens"] = np.split(a["values"][:], a["row_offsets"][1:-1])
+assert df.tokens.map(len).sum() == len(a["values"]) and df.tokens[99][0] == 99 * 31
+df = df.drop(columns="tokens")
+assert f["arrays/top/values"].shape[1] == 2 and a.attrs["table"] == "samples"
 assert list(df) == ["id", "score", "length", "small", "output"], list(df)
 assert df.shape == (100, 5) and df.id[99] == 99 and df.output[7] == "text 7" and df.score[3] == 0.5
 assert f.attrs["status"] == "complete" and f["samples"].attrs["encoding-type"] == "dataframe"

@@ -16,7 +16,7 @@ namespace {
 class ModelKeysTest : public testing::Test {
 protected:
   ModelKeysTest() {
-    add_common_keys(table_);
+    add_common_keys(table_, {"train"});
     model::add_model_keys(table_);
     train::add_optimizer_keys(table_);
   }

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include <mgpu/base/key_table.hpp>
 
 namespace mgpu {
 
 /// The keys that belong to no module: schema, job, include, run.seed, run.deterministic,
 /// run.chunk_size, run.time_limit, log.*, report.*. Add them first: they are printed first.
-void add_common_keys(KeyTable& table);
+/// `jobs`: names, at least one.
+void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs);
 
 }  // namespace mgpu

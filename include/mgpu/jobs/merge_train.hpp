@@ -1,27 +1,11 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include <mgpu/cluster/group.hpp>
+#include <mgpu/jobs/merged_run.hpp>
 #include <mgpu/jobs/seal_place.hpp>
 #include <mgpu/store/chunk_journal.hpp>
 
 namespace mgpu::jobs {
-
-/// One file or table of an unfinished run, as --merge found it.
-struct MergedPart {
-  std::string what;          // "histories", "training", "evaluation"
-  std::int64_t present = 0;  //
-  std::int64_t planned = 0;  //
-  std::string unit;          // "histories", "steps", "episodes"
-};
-
-struct MergedRun {
-  std::vector<MergedPart> parts;
-  std::vector<std::string> warnings;  // damaged checkpoints that were skipped
-};
 
 /// Makes histories.h5, where there is none, and the result file of an unfinished run of job
 /// train, of what its journal and its newest checkpoint hold. What is missing is left out, and

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,9 +17,9 @@
 #include <mgpu/cluster/communicator.hpp>
 #include <mgpu/cluster/topology.hpp>
 #include <mgpu/report/banner.hpp>
+#include <mgpu/report/job_page.hpp>
 #include <mgpu/report/step_pace.hpp>
 #include <mgpu/report/summary.hpp>
-#include <mgpu/report/train_report.hpp>
 #include <mgpu/store/chunk_journal.hpp>
 #include <mgpu/store/run_directory.hpp>
 #include <mgpu/store/store_config.hpp>
@@ -61,7 +62,7 @@ struct JobOutcome {
   std::string result;                                        // one line
   std::vector<report::Result> results;                       // numbers
   std::vector<std::pair<std::string, std::string>> remarks;  // phase, what it did
-  report::TrainPictures pictures;
+  std::unique_ptr<const report::JobPage> page;               // none: a run without pictures
 };
 
 }  // namespace mgpu::jobs

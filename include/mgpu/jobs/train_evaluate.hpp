@@ -10,6 +10,7 @@
 #include <mgpu/jobs/evaluate_config.hpp>
 #include <mgpu/jobs/run_context.hpp>
 #include <mgpu/model/ad_transformer.hpp>
+#include <mgpu/report/train_report.hpp>
 #include <mgpu/store/read_table.hpp>
 
 namespace mgpu::jobs {

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <vector>
+
+#include <mgpu/jobs/file_check.hpp>
 #include <mgpu/jobs/run_context.hpp>
 
 namespace mgpu::jobs {
-
-/// Adds every key that job train reads.
-void add_train_job_keys(KeyTable& table);
 
 /// Rules between the keys of job train, for --check and before any work.
 ///
@@ -17,6 +17,9 @@ void check_train_job(const Config& config, int ranks);
 ///
 /// Errors: Failure E603 (exit 66).
 void check_train_files(const Config& config);
+
+/// What --check opens: the histories of data.path, where it is set.
+std::vector<FileCheck> train_file_checks(const Config& config);
 
 /// Job train: histories, training, evaluation, results.h5.
 ///

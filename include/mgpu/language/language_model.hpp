@@ -9,6 +9,7 @@
 #include <mgpu/language/lm_config.hpp>
 #include <mgpu/language/lm_weights.hpp>
 #include <mgpu/language/paged_cache.hpp>
+#include <mgpu/language/shard.hpp>
 
 // Shapes in this header: N = tokens of all runs, D = width, V = vocabulary.
 namespace mgpu::language {
@@ -34,15 +35,22 @@ public:
   ///         go; what happens to them afterwards is not seen here.
   LanguageModel(LmConfig config, LmWeights weights);
 
+  /// The same for a part of a model: weights as shard_weights() gives them, beside `peers` with the
+  /// other parts, which outlives the model. Each call of hidden() and apply_head(), and of what
+  /// uses them, is collective over those ranks then.
+  LanguageModel(LmConfig config, LmWeights weights, const Shard& shard, ShardPeers& peers);
+
   /// Config and weights of a folder, on the CPU. Errors: as read_lm_config, WeightFiles and
   /// load_weights.
   static LanguageModel open(const fs::path& folder, const LoadOptions& options = {});
 
-  const LmConfig& config() const { return config_; }
+  const LmConfig& config() const { return config_; }  // of the whole model
   const LmWeights& weights() const { return weights_; }
+  const Shard& shard() const { return shard_; }
+  ShardPeers* peers() const { return peers_; }  // nullptr: the model is whole
 
-  /// Hidden states behind the last norm, [N, D] float32, of whole sequences. Not
-  /// differentiable.
+  /// Hidden states behind the last norm, [N, D] float32, of whole sequences; [0, D] on a rank
+  /// that does not have the head. Not differentiable.
   ///
   /// Errors: ShapeError when an id is not in the vocabulary, or a sequence is longer than the
   ///         learned positions.
@@ -58,8 +66,13 @@ public:
   PagedCache make_cache(const PagedCache::Sizes& sizes) const;
 
 private:
+  at::Tensor run(std::span<const TokenRun> runs, PagedCache* cache) const;
+
   LmConfig config_;
   LmWeights weights_;
+  Shard shard_;
+  LmConfig held_;  // by the shard
+  ShardPeers* peers_ = nullptr;
 };
 
 /// What the head says about each hidden state.

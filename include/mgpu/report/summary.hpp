@@ -89,6 +89,9 @@ const char* word_of(Outcome outcome);
 /// The outcome that an exit code means.
 Outcome outcome_of(ExitCode exit);
 
+/// "train_ad stopped after 50 of 3000 steps.": where a job has nothing better to say.
+std::string plain_headline(const RunSummary& summary);
+
 /// Pretty JSON with schema, status, exit_code, and a member for each field above; NaN is null.
 std::string summary_json(const RunSummary& summary);
 

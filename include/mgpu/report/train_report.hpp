@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <mgpu/report/html_report.hpp>
+#include <mgpu/report/job_page.hpp>
 #include <mgpu/report/svg_chart.hpp>
 
 namespace mgpu::report {
@@ -45,15 +45,19 @@ struct TrainPictures {
   std::vector<Walk> walks;
 };
 
-/// Puts the short curves into summary.series and the first and last return into
-/// summary.results, where the report and readers of summary.json find them.
-void record_pictures(const TrainPictures& pictures, RunSummary& summary);
-
 /// One sentence of result; says so where the return did not rise.
 std::string train_headline(const TrainPictures& pictures, const RunSummary& summary);
 
-/// The page of job train. Call record_pictures() on the summary first.
-HtmlReport train_report(const TrainPictures& pictures, const RunSummary& summary, PhaseTable phases,
-                        std::vector<std::pair<std::string, std::string>> provenance);
+/// The page of job train.
+class TrainPage : public JobPage {
+public:
+  explicit TrainPage(TrainPictures pictures) : pictures_(std::move(pictures)) {}
+
+  void record(RunSummary& summary) const override;
+  HtmlReport page(const RunSummary& summary) const override;
+
+private:
+  TrainPictures pictures_;
+};
 
 }  // namespace mgpu::report

@@ -18,10 +18,22 @@ public:
   ChunkEncoder(const TableSpec& spec, std::int64_t first_row, std::int64_t rows);
 
   /// Shapes: values [rows, width], row by row.
-  /// Errors: Error when the column is text, of another type, or given twice; ShapeError.
+  /// Errors: Error when the column is text, ragged, of another type, or given twice; ShapeError.
   template <class T>
   void column(std::string_view name, std::span<const T> values) {
     add_numbers(name, column_type<T>(), std::as_bytes(values));
+  }
+
+  /// The lists of a ragged column.
+  ///
+  /// Shapes: lists [rows], each of length * width values.
+  /// Errors: Error when the column is not ragged, of another type, or given twice; ShapeError.
+  template <class T>
+  void lists(std::string_view name, std::span<const std::vector<T>> lists) {
+    std::vector<std::span<const std::byte>> bytes;
+    for (const std::vector<T>& list : lists)
+      bytes.push_back(std::as_bytes(std::span(list)));
+    add_lists(name, column_type<T>(), bytes);
   }
 
   /// Stored text is valid UTF-8 without NUL, because HDF5 and its readers take nothing else:
@@ -38,6 +50,9 @@ public:
 
 private:
   void add_numbers(std::string_view name, ColumnType type, std::span<const std::byte> bytes);
+  void add_lists(std::string_view name, ColumnType type,
+                 std::span<const std::span<const std::byte>> lists);
+  std::size_t column_of(std::string_view name, ColumnType type, bool ragged) const;
   void keep(std::size_t column, std::vector<std::byte> bytes);
 
   const TableSpec* spec_;
@@ -74,5 +89,15 @@ struct ChunkHead {
 ///
 /// Errors: Failure E604 when the lengths do not fit the bytes.
 std::vector<std::string> decode_texts(std::span<const std::byte> bytes, std::int64_t rows);
+
+/// A ragged column's bytes, taken apart.
+struct ListBytes {
+  std::vector<std::int64_t> lengths;  // [rows], items
+  std::span<const std::byte> values;  // of all rows, in order
+};
+
+/// Errors: Failure E604 when the lengths do not fit the bytes.
+ListBytes decode_lists(std::span<const std::byte> bytes, std::int64_t rows,
+                       const ColumnSpec& column);
 
 }  // namespace mgpu::store

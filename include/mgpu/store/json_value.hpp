@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 
 namespace mgpu::store {
@@ -39,6 +40,23 @@ public:
 private:
   Held held_ = nullptr;
 };
+
+/// What is wrong with a JSON text, in words that follow "it cannot be used: ".
+class JsonError : public Error {
+public:
+  explicit JsonError(std::string why, Where where = Where::here())
+      : Error(why, where), why_(std::move(why)) {}
+
+  const std::string& why() const noexcept { return why_; }
+
+private:
+  std::string why_;
+};
+
+/// The object that a text of somebody else is. Depth (32), UTF-8 and doubled names are checked.
+///
+/// Errors: JsonError; the caller knows whose text it is.
+JsonValue parse_json_object(std::string_view text);
 
 /// Parses the object of a file that somebody else wrote. Nothing in it is trusted: size, depth
 /// (32) and doubled names are checked before anything is made of it.

@@ -50,4 +50,28 @@ struct ReadTable {
 ReadTable read_table(const cluster::Group& group, const std::filesystem::path& path,
                      const std::string& table);
 
+/// A ragged column in host memory.
+struct ReadLists {
+  ReadColumn offsets;  // [rows + 1] i64, ascending, from 0 to the number of items
+  ReadColumn values;   // [items] or [items, width]
+
+  std::int64_t rows() const { return std::ssize(offsets.values<std::int64_t>()) - 1; }
+
+  /// The row's list, item by item. Errors: Error when the values have another type.
+  template <class T>
+  std::span<const T> row(std::int64_t row) const {
+    const std::span<const std::int64_t> at =
+        offsets.values<std::int64_t>().subspan(static_cast<std::size_t>(row), 2);
+    const auto width = static_cast<std::size_t>(values.spec.width);
+    return values.values<T>().subspan(static_cast<std::size_t>(at[0]) * width,
+                                      static_cast<std::size_t>(at[1] - at[0]) * width);
+  }
+};
+
+/// The ragged column arrays/<column> of an HDF5 file, on every rank; row r is that of row r of
+/// its table. Checks, memory, ranks and errors are read_table()'s; offsets that do not ascend
+/// from 0 to the number of values are E605.
+ReadLists read_lists(const cluster::Group& group, const std::filesystem::path& path,
+                     const std::string& column);
+
 }  // namespace mgpu::store

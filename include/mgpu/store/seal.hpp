@@ -64,14 +64,16 @@ struct SealReport {
 
 /// Writes one HDF5 file that does not depend on the number of ranks, and publishes it.
 ///
-/// All ranks write the numbers collectively, rank 0 appends compressed columns (which all ranks
-/// compressed) and texts, every rank reads its rows back and compares, then the file gets its
-/// name. Root attribute `status` is "complete" or "partial", with `missing_rows`; each data set has
-/// the CRC-32C of its bytes (texts: each followed by a zero byte) as attribute `crc32c`. Groups
-/// follow AnnData's data frame encoding, plotted ones also NeXus' NXdata.
+/// All ranks write the numbers collectively (ragged ones never compressed), rank 0 appends
+/// compressed columns (which all ranks compressed) and texts, every rank reads its rows back and
+/// compares, then the file gets its name. Root attribute `status` is "complete" or "partial", with
+/// `missing_rows`; each data set has the CRC-32C of its bytes (texts: each followed by a zero byte)
+/// as attribute `crc32c`. Groups follow AnnData's data frame encoding, plotted ones also NeXus'
+/// NXdata.
 ///
 /// Failpoints: <what>.create .reserve .open .write .text .sync .verify .rename .dirsync
-/// Memory: some 16 MiB per rank; on rank 0 also 4 MiB per rank while it gathers.
+/// Memory: some 16 MiB per rank, and 8 bytes per chunk and ragged column; on rank 0 also 4 MiB
+///         per rank while it gathers.
 /// Ranks:  collective.
 /// Errors: the same Failure on all ranks, and nothing is published: E602 (I/O, disk full),
 ///         E604 (a chunk is damaged), E606 (what was read back is not what was written); Error

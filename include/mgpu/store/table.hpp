@@ -56,13 +56,16 @@ struct ColumnSpec {
   std::int64_t width = 1;   // elements per row: 1 -> data set [rows], k -> [rows, k]; text: 1
   std::string description;  //
   std::string units;        // "nats", "tokens"; "" where it has none
+  bool ragged = false;      // a row is a list of any length, of items of `width` elements
 
+  /// Bytes of a row; of a ragged column: of one item of a list.
   std::size_t row_bytes() const {
     return static_cast<std::size_t>(width) * mgpu::store::size_of(type);
   }
 };
 
-/// One table of a result file: a group with a data set per column.
+/// One table of a result file: a group with a data set per column. A ragged column `x` lies beside
+/// the tables, as Arrow keeps lists: row r is arrays/x/values[row_offsets[r] : row_offsets[r + 1]].
 struct TableSpec {
   std::string path;       // "samples", "metrics/train"; no leading slash
   std::int64_t rows = 0;  //
@@ -70,13 +73,14 @@ struct TableSpec {
   std::string signal;  // NeXus: the column to plot; "" for none
   std::string axis;    // NeXus: over which column; "" for none
 
-  /// Errors: Error when names are empty, doubled or hold a slash, or a width is not positive.
+  /// Errors: Error when names are empty, doubled or hold a slash, a width is not positive, or
+  ///         text is ragged.
   void validate() const;
 
   /// Position of the column. Errors: Error when there is none of that name.
   std::size_t column_index(std::string_view name) const;
 
-  /// CRC-32C of names, types and widths: what payloads and readers have to agree on.
+  /// CRC-32C of names, types, widths and raggedness: what payloads and readers have to agree on.
   std::uint32_t fingerprint() const;
 };
 

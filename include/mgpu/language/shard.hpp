@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/language/lm_config.hpp>
+
+namespace mgpu::language {
+
+/// Numbers begin .. end - 1.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t size() const { return end - begin; }
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+/// The part of a model that one rank holds.
+struct Shard {
+  Range layers;
+  Range heads;     // of queries
+  Range kv_heads;  // that those heads look at
+  Range inner;     // columns inside the MLPs
+  Range vocab;     // rows of embedding and head
+  bool has_embedding = true;
+  bool has_head = true;     // and the norm before it
+  bool is_summand = false;  // what attention and MLP give are terms of a sum over the ranks
+
+  friend bool operator==(const Shard&, const Shard&) = default;
+};
+
+/// All of a model.
+Shard whole_model(const LmConfig& config);
+
+/// The sizes of what `shard` has: layers, heads, key heads and inner width. The vocabulary stays
+/// that of the model, whose ids everybody speaks of.
+LmConfig held_by(const Shard& shard, const LmConfig& config);
+
+/// The ranks that hold the other parts, as one of them sees them. On all ranks a forward pass
+/// gets the same tokens, and comes here in the same order.
+///
+/// Shapes: values float32, contiguous, on the model's device, as many on all ranks that meet
+/// Errors: those of cluster::Communicator.
+class ShardPeers {
+public:
+  ShardPeers() = default;
+  ShardPeers(const ShardPeers&) = delete;
+  ShardPeers& operator=(const ShardPeers&) = delete;
+  ShardPeers(ShardPeers&&) = delete;
+  ShardPeers& operator=(ShardPeers&&) = delete;
+  virtual ~ShardPeers() = default;
+
+  /// In place the sum over all ranks, with the same bits on each. Float32 or int32.
+  virtual void sum(const at::Tensor& values) = 0;
+
+  /// Fills `values` with what the rank of the layers before these passed on.
+  virtual void receive(const at::Tensor& values) = 0;
+
+  /// Hands values to the rank of the layers behind these, which takes them when it comes to them.
+  /// Nobody may write to them any more.
+  virtual void pass_on(const at::Tensor& values) = 0;
+};
+
+}  // namespace mgpu::language

@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/data/data_config.hpp>
+#include <mgpu/jobs/evaluate_config.hpp>
+#include <mgpu/jobs/job.hpp>
+#include <mgpu/jobs/lm_train_config.hpp>
+#include <mgpu/jobs/merge_train.hpp>
+#include <mgpu/jobs/train_job.hpp>
+#include <mgpu/jobs/train_plan.hpp>
+#include <mgpu/model/ad_transformer_config.hpp>
+#include <mgpu/store/checkpoint_config.hpp>
+#include <mgpu/train/optimizer_config.hpp>
+#include <mgpu/train/train_config.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+const std::array<Job, 1>& table() {
+  static const std::array kTable = {
+      Job{.name = "train",
+          .text = "Algorithm Distillation, or a language model on texts",
+          .keys = {model::add_model_keys, add_model_folder_keys, data::add_data_keys,
+                   add_lm_train_keys, train::add_train_keys, train::add_optimizer_keys,
+                   add_evaluate_keys, store::add_checkpoint_keys},
+          .check = check_train_job,
+          .check_files = check_train_files,
+          .file_checks = train_file_checks,
+          .disk_bytes = train_disk_bytes,
+          .plan = plan_train,
+          .run = run_train_job,
+          .merge = merge_train_job}};
+  return kTable;
+}
+
+bool has_key(AddKeys add_keys, std::string_view name) {
+  KeyTable keys;
+  add_keys(keys);
+  return keys.find(name) != nullptr;
+}
+
+/// Whether a job reads the key, or none does: then it is common to all.
+bool reads(const Job& job, std::string_view name) {
+  const auto has_name = [&](AddKeys add_keys) { return has_key(add_keys, name); };
+  const auto has_it = [&](const Job& any) {
+    return std::any_of(any.keys.begin(), any.keys.end(), has_name);
+  };
+  return has_it(job) || std::none_of(table().begin(), table().end(), has_it);
+}
+
+}  // namespace
+
+std::span<const Job> jobs() {
+  return table();
+}
+
+const Job& job_of(const Config& config) {
+  const auto* found = std::find_if(table().begin(), table().end(),
+                                   [&](const Job& job) { return config.is("job", job.name); });
+  if (found == table().end()) throw Error("a job of the key table is not in the table of jobs");
+  return *found;
+}
+
+void add_job_keys(KeyTable& table_of_keys) {
+  std::vector<AddKeys> added;
+  for (const Job& job : table()) {
+    for (const AddKeys add_keys : job.keys) {
+      if (std::find(added.begin(), added.end(), add_keys) != added.end()) continue;
+      add_keys(table_of_keys);
+      added.push_back(add_keys);
+    }
+  }
+}
+
+std::vector<std::string> notes_for_job(const Config& config) {
+  const Job& job = job_of(config);
+  std::vector<std::string> notes = config.notes();
+  for (const std::string& name : config.not_default())
+    if (!reads(job, name))
+      notes.push_back("job " + std::string(job.name) + " does not read " + name);
+  return notes;
+}
+
+}  // namespace mgpu::jobs
