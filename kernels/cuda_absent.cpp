@@ -9,8 +9,10 @@
 #include <mgpu/kernels/gated_activation.hpp>
 #include <mgpu/kernels/paged_attention.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
+#include <mgpu/kernels/rotate_heads.hpp>
 #include <mgpu/kernels/sample_action.hpp>
 #include <mgpu/kernels/squared_norm.hpp>
+#include <mgpu/kernels/stream_draw.hpp>
 
 namespace mgpu::kernels::cuda {
 
@@ -54,11 +56,19 @@ void rms_norm(const RmsNormArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 
+void rotate_heads(const RotateHeadsArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
 void sample_action(const SampleActionArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 
 void squared_norm(const SquaredNormArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void stream_draw(const StreamDrawArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 

@@ -204,6 +204,7 @@ private:
         {"explain", Action::explain},
         {"env", Action::environment},
         {"merge", Action::merge},
+        {"export", Action::export_rows},
         {"help", Action::help},
         {"version", Action::version}};
     const auto* chosen = std::find_if(std::begin(kActions), std::end(kActions),
@@ -277,6 +278,10 @@ private:
           "--with " + arguments_[files[1]] + " lays it over " + arguments_[files[0]]);
     }
     if (!files.empty()) options_.config = written_[files[0]];
+    if (options_.action == Action::export_rows && files.empty() && problems_.empty()) {
+      problems_.push_back({"E141", "no run directory is given", Place{"command line"}, "",
+                           "--export jsonl outputs/NAME/latest"});
+    }
     const bool needs_config = options_.action == Action::run || options_.action == Action::plan;
     if (needs_config && files.empty() && problems_.empty()) {
       problems_.push_back({"E141", "no configuration is given", Place{"command line"}, "",

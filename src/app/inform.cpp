@@ -90,6 +90,7 @@ std::optional<ExitCode> inform(const Options& options, const KeyTable& table,
     case Action::check:
     case Action::plan:
     case Action::merge:
+    case Action::export_rows:
       break;
   }
   return std::nullopt;

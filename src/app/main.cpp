@@ -3,6 +3,7 @@
 #include <exception>
 #include <iostream>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,11 +26,16 @@ void print_failure(const std::exception& error) {
                report.code.c_str(), static_cast<int>(report.exit));
 }
 
-/// What needs no run and no MPI: --help, --version, --explain, --print-config, --plan, ...
+/// What needs no run and no MPI: --help, --version, --explain, --print-config, --plan, ... Of the
+/// ranks of a launcher the first one answers.
 std::optional<ExitCode> answer_alone(const app::Options& options) {
   const app::FileProvider files = app::FileProvider::alone();
-  if (const auto code = app::inform(options, app::program_keys(), files, std::cout)) return code;
+  std::ostream out(app::is_later_rank() ? nullptr : std::cout.rdbuf());
+  if (const auto code = app::inform(options, app::program_keys(), files, out)) return code;
   if (options.action == app::Action::plan) return app::print_plan(options, files, std::cout);
+  if (options.action == app::Action::export_rows) {
+    return app::is_later_rank() ? ExitCode::done : app::export_run(options, std::cout);
+  }
   return std::nullopt;
 }
 

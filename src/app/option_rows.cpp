@@ -109,6 +109,13 @@ constexpr auto kRows = std::to_array<OptionRow>({
      .argument = "DIR",
      .group = kAfter,
      .text = "make the result file of an unfinished run"},
+    {.name = "export",
+     .letter = 0,
+     .kind = value,
+     .argument = "jsonl DIR",
+     .choices = "jsonl",
+     .group = kAfter,
+     .text = "rows of a run's results.h5 as JSON lines beside it"},
     {.name = "progress",
      .letter = 0,
      .kind = value,
@@ -167,6 +174,7 @@ examples
   mpirun -np 2 ./mgpu_spmd conf/quickstart.yaml
   mpirun -np 8 ./mgpu_spmd conf/train_ad.yaml train.mixed_precision=bf16
   mpirun -np 4 ./mgpu_spmd conf/train_ad.yaml --gpus 1,3,5,7 --resume
+  mpirun -np 2 ./mgpu_spmd conf/generate.yaml model.path=FOLDER data.path=prompts.jsonl
   ./mgpu_spmd conf/train_ad.yaml train.max_steps=100 --print-config=changed
 )";
 

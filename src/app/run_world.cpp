@@ -295,6 +295,7 @@ private:
     summary.exit = outcome.exit;
     summary.done = outcome.done;
     summary.total = outcome.total;
+    summary.unit = outcome.unit;
     summary.skipped = outcome.skipped;
     summary.wall_s = phases.wall_s;
     summary.phases = report::phase_rows(phases);
@@ -308,7 +309,7 @@ private:
         "mpirun -np " + std::to_string(world_.size()) + " ./mgpu_spmd " + store::shell_word(config);
     summary.resume_command =
         summary.again_command + " " + store::shell_word("--resume=" + directory_.path().string());
-    if (outcome.exit == ExitCode::done) {
+    if (outcome.exit == ExitCode::done || outcome.exit == ExitCode::incomplete) {
       summary.results_file = (directory_.path() / keys_.store.result_file).string();
     }
     if (files_.tensorboard() != nullptr) summary.tensorboard_folder = curves_folder().string();

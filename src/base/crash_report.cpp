@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <ctime>
 #include <regex>
 
 #include <mgpu/base/crash_file.hpp>
@@ -48,10 +47,6 @@ std::optional<CrashReport> read_crash(const fs::path& path) {
   }
 }
 
-bool is_earlier(const CrashReport& a, const CrashReport& b) {
-  return a.unix_time != b.unix_time ? a.unix_time < b.unix_time : a.rank < b.rank;
-}
-
 std::string clean_line(std::string_view line) {
   static const std::regex kNamed(
       R"re(((?:token|secret|passw|credential|api_?key|access_?key|private_?key)[a-z0-9_]*["']?)re"
@@ -91,31 +86,6 @@ std::vector<CrashReport> crashes(const fs::path& directory, double not_before) {
     if (crash && crash->unix_time >= not_before) found.push_back(*crash);
   }
   return found;
-}
-
-std::optional<CrashReport> earliest_crash(const fs::path& directory, double not_before) {
-  const std::vector<CrashReport> all = crashes(directory, not_before);
-  if (all.empty()) return std::nullopt;
-  CrashReport earliest = *std::min_element(all.begin(), all.end(), is_earlier);
-  earliest.num_files = static_cast<int>(all.size());
-  return earliest;
-}
-
-std::string render(const CrashReport& crash) {
-  const auto seconds = static_cast<std::time_t>(crash.unix_time);
-  std::tm local{};
-  localtime_r(&seconds, &local);
-  char time[16];
-  std::strftime(time, sizeof time, "%H:%M:%S", &local);
-  std::string text = "rank " + std::to_string(crash.rank) + " (" + crash.host + ", pid " +
-                     crash.pid + ") failed first, at " + time + ", phase " + crash.phase + ":\n" +
-                     crash.what;
-  if (const int others = crash.num_files - 1; others > 0) {
-    text += "\n" + std::to_string(others) + (others == 1 ? " other rank" : " other ranks") +
-            " stopped because of it";
-  }
-  return text + "\na file to attach was written: " + crash.path.string() +
-         " (stack, versions, last 50 events; no data, no environment secrets)";
 }
 
 }  // namespace mgpu

@@ -73,6 +73,13 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "Remove it, or change the other key that the sentence names."},
     {"E125", "model that is not split", "The job keeps its whole model on one GPU.",
      "devices.gpus_per_model=1"},
+    {"E126", "model that cannot be split so",
+     "The heads, columns or layers of the model do not go into the ranks of a group, or a map of "
+     "layers does not name ranks in order.",
+     "Take another devices.gpus_per_model or model.parallel, or model.device_map=balanced."},
+    {"E127", "job that does not compute on GPUs",
+     "The ranks would compute on GPUs, and this job has no code for them yet.",
+     "devices.backend=mpi computes on the CPU."},
     {"E131", "window and model do not fit",
      "The histories, the context length and the kind of tokens of the model do not go together.",
      "Change one of the keys that the sentence names."},

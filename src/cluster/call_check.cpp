@@ -8,8 +8,8 @@
 namespace mgpu::cluster {
 namespace {
 
-constexpr std::array<std::string_view, 6> kKinds = {"barrier", "all_reduce", "all_gather",
-                                                    "gather",  "broadcast",  "exchange"};
+constexpr std::array<std::string_view, 7> kKinds = {
+    "barrier", "all_reduce", "all_gather", "gather", "broadcast", "exchange", "send_receive"};
 constexpr std::array<std::string_view, 9> kTypes = {"f32", "f64", "f16", "bf16", "i32",
                                                     "i64", "u8",  "u32", "u64"};
 constexpr std::array<std::string_view, 3> kOps = {"sum", "min", "max"};

@@ -15,7 +15,15 @@ namespace mgpu::cluster {
 #endif
 inline constexpr bool kChecked = MGPU_CHECKED;
 
-enum class CallKind : std::int64_t { barrier, all_reduce, all_gather, gather, broadcast, exchange };
+enum class CallKind : std::int64_t {
+  barrier,
+  all_reduce,
+  all_gather,
+  gather,
+  broadcast,
+  exchange,
+  send_receive
+};
 
 /// What one rank is about to do, in words that travel between ranks.
 struct Call {

@@ -151,6 +151,10 @@ void MpiCommunicator::check_exchange(const Call& mine, int peer) {
   link_->mine = mine;
   send_and_receive({reinterpret_cast<std::byte*>(&link_->mine), sizeof(Call), peer,
                     reinterpret_cast<std::byte*>(&link_->theirs), sizeof(Call), peer});
+  require_same(mine, peer);
+}
+
+void MpiCommunicator::require_same(const Call& mine, int peer) const {
   if (link_->theirs == mine) return;
   throw ShapeError("rank " + std::to_string(rank()) + " calls " + describe(mine) + ", rank " +
                    std::to_string(peer) + " calls " + describe(link_->theirs));
@@ -168,6 +172,42 @@ void MpiCommunicator::exchange(BufferView mine, BufferView theirs, int peer) {
   in_pieces(mine.bytes(), options_.piece_bytes, [&](std::size_t begin, std::size_t n) {
     send_and_receive({out + begin, n, peer, in + begin, n, peer});
   });
+}
+
+void MpiCommunicator::send_piece(const void* data, std::size_t bytes, int peer) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(
+      MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, kTag, link_->group.raw(), &request));
+  waiter_.until_all({&request, 1});
+}
+
+void MpiCommunicator::receive_piece(void* data, std::size_t bytes, int peer) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(
+      MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, kTag, link_->group.raw(), &request));
+  waiter_.until_all({&request, 1});
+}
+
+void MpiCommunicator::send(BufferView values, int peer) {
+  require_host(values);
+  waiter_.begin(link_->mine = call_of(CallKind::send_receive, values, 0));
+  if constexpr (kChecked) send_piece(&link_->mine, sizeof(Call), peer);
+  const auto* bytes = static_cast<const std::byte*>(values.data);
+  in_pieces(values.bytes(), options_.piece_bytes,
+            [&](std::size_t begin, std::size_t n) { send_piece(bytes + begin, n, peer); });
+}
+
+void MpiCommunicator::receive(BufferView values, int peer) {
+  require_host(values);
+  const Call call = call_of(CallKind::send_receive, values, 0);
+  waiter_.begin(call);
+  if constexpr (kChecked) {
+    receive_piece(&link_->theirs, sizeof(Call), peer);
+    require_same(call, peer);
+  }
+  auto* bytes = static_cast<std::byte*>(values.data);
+  in_pieces(values.bytes(), options_.piece_bytes,
+            [&](std::size_t begin, std::size_t n) { receive_piece(bytes + begin, n, peer); });
 }
 
 }  // namespace mgpu::cluster

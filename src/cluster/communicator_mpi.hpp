@@ -29,6 +29,8 @@ public:
   void all_reduce(BufferView values, ReduceOp op) override;
   void broadcast(BufferView values, int root) override;
   void exchange(BufferView mine, BufferView theirs, int peer) override;
+  void send(BufferView values, int peer) override;
+  void receive(BufferView values, int peer) override;
   void cancel() noexcept override { waiter_.cancel(); }
   bool is_dead() const noexcept { return waiter_.is_dead(); }
 
@@ -38,7 +40,7 @@ private:
     Group group;
     std::vector<std::byte> incoming;  // a segment of the ring
     std::vector<float> widened;       // a piece of 16-bit floats
-    Call mine{CallKind::barrier};     // of a checked exchange
+    Call mine{CallKind::barrier};     // of a checked call between two ranks
     Call theirs{CallKind::barrier};
   };
   struct Message {
@@ -55,6 +57,9 @@ private:
   void reduce_in_ring(BufferView piece, ReduceOp op);
   void send_and_receive(const Message& message);
   void check_exchange(const Call& mine, int peer);
+  void send_piece(const void* data, std::size_t bytes, int peer);
+  void receive_piece(void* data, std::size_t bytes, int peer);
+  void require_same(const Call& mine, int peer) const;
 
   CommunicatorOptions options_;
   std::unique_ptr<Link> link_;

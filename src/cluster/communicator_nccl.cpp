@@ -66,6 +66,8 @@ public:
   void all_reduce(BufferView values, ReduceOp op) override;
   void broadcast(BufferView values, int root) override;
   void exchange(BufferView mine, BufferView theirs, int peer) override;
+  void send(BufferView values, int peer) override;
+  void receive(BufferView values, int peer) override;
   void wait_for(CUevent_st* produced) override;
   void cancel() noexcept override { waiter_.cancel(); }
 
@@ -169,7 +171,8 @@ void NcclCommunicator::begin(CallKind kind, BufferView values, int detail) {
   const Call call{kind, static_cast<std::int64_t>(values.count),
                   static_cast<std::int64_t>(values.dtype), detail};
   waiter_.begin(call);
-  if (kind != CallKind::exchange) check_call(group_, call, waiter_);
+  const bool is_collective = kind != CallKind::exchange && kind != CallKind::send_receive;
+  if (is_collective) check_call(group_, call, waiter_);
 }
 
 void NcclCommunicator::finish(ncclResult_t issued) {
@@ -211,6 +214,20 @@ void NcclCommunicator::exchange(BufferView mine, BufferView theirs, int peer) {
     require(sent);
     require(received);
     finish(ended);
+  });
+}
+
+void NcclCommunicator::send(BufferView values, int peer) {
+  begin(CallKind::send_receive, values, 0);
+  or_abort([&] {
+    finish(ncclSend(values.data, values.bytes(), ncclUint8, peer, comm_, stream_.get()));
+  });
+}
+
+void NcclCommunicator::receive(BufferView values, int peer) {
+  begin(CallKind::send_receive, values, 0);
+  or_abort([&] {
+    finish(ncclRecv(values.data, values.bytes(), ncclUint8, peer, comm_, stream_.get()));
   });
 }
 

@@ -87,6 +87,22 @@ void StagedCommunicator::exchange(BufferView mine, BufferView theirs, int peer) 
   });
 }
 
+void StagedCommunicator::send(BufferView values, int peer) {
+  use_device(device_);
+  in_pieces(values, buffers_->outgoing.bytes(), [&](std::size_t begin, std::size_t n) {
+    host_.send(bring_down(slice(values, begin, n)), peer);
+  });
+}
+
+void StagedCommunicator::receive(BufferView values, int peer) {
+  use_device(device_);
+  in_pieces(values, buffers_->incoming.bytes(), [&](std::size_t begin, std::size_t n) {
+    const BufferView in = buffers_->incoming.view(n, values.dtype);
+    host_.receive(in, peer);
+    bring_up(in, slice(values, begin, n));
+  });
+}
+
 void StagedCommunicator::wait_for(CUevent_st* produced) {
   stream_.wait_for(produced);
 }

@@ -24,6 +24,8 @@ public:
   void all_reduce(BufferView values, ReduceOp op) override;
   void broadcast(BufferView values, int root) override;
   void exchange(BufferView mine, BufferView theirs, int peer) override;
+  void send(BufferView values, int peer) override;
+  void receive(BufferView values, int peer) override;
   void wait_for(CUevent_st* produced) override;
   void cancel() noexcept override { host_.cancel(); }
 

@@ -5,6 +5,9 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/data/data_config.hpp>
 #include <mgpu/jobs/evaluate_config.hpp>
+#include <mgpu/jobs/generate_config.hpp>
+#include <mgpu/jobs/generate_job.hpp>
+#include <mgpu/jobs/generate_plan.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/jobs/lm_train_config.hpp>
 #include <mgpu/jobs/merge_train.hpp>
@@ -18,7 +21,7 @@
 namespace mgpu::jobs {
 namespace {
 
-const std::array<Job, 1>& table() {
+const std::array<Job, 2>& table() {
   static const std::array kTable = {
       Job{.name = "train",
           .text = "Algorithm Distillation, or a language model on texts",
@@ -31,7 +34,17 @@ const std::array<Job, 1>& table() {
           .disk_bytes = train_disk_bytes,
           .plan = plan_train,
           .run = run_train_job,
-          .merge = merge_train_job}};
+          .merge = merge_train_job},
+      Job{.name = "generate",
+          .text = "completions and log-probabilities of prompts by a language model",
+          .keys = {add_model_folder_keys, data::add_data_keys, add_generate_keys},
+          .check = check_generate_job,
+          .check_files = check_generate_files,
+          .file_checks = generate_file_checks,
+          .disk_bytes = generate_disk_bytes,
+          .plan = plan_generate,
+          .run = run_generate_job,
+          .merge = merge_generate_job}};
   return kTable;
 }
 

@@ -54,15 +54,6 @@ void check_sources(const Config& config) {
 
 }  // namespace
 
-void add_model_folder_keys(KeyTable& table) {
-  table.add({.name = "model.path",
-             .type = KeyType::path,
-             .standard = "null",
-             .text = "Hugging Face folder of a language model: config.json, safetensors, "
-                     "tokenizer.json",
-             .choices = {"null"}});
-}
-
 void add_lm_train_keys(KeyTable& table) {
   table.add({.name = "model.init",
              .type = KeyType::path,

@@ -73,6 +73,8 @@ std::vector<std::optional<CutRow>> cut_with_best(const SampledRows& rows,
     if (needs_total)
       heated.fold({piece.logits / config.temperature, piece.row, piece.first_id}, {});
   });
+  folded.combine(rows.model, {});
+  heated.combine(rows.model, {});
   const at::Tensor log_sums = folded.log_sums().cpu();
   const at::Tensor log_totals = heated.log_sums().cpu();
   const at::Tensor ids = folded.best_ids.cpu();
@@ -98,17 +100,26 @@ std::vector<std::optional<CutRow>> cut_with_best(const SampledRows& rows,
   return result;
 }
 
+/// All logits of the one row of `rows`, [V] on the CPU.
+at::Tensor whole_row(const SampledRows& rows, const SamplingConfig& config) {
+  const at::Tensor row = at::zeros({rows.model.config().vocab}, rows.hidden.options());
+  for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
+    const at::Tensor logits = with_penalty(raw, rows, config).logits[0];
+    row.narrow(0, raw.first_id, logits.size(0)).copy_(logits);
+  });
+  if (rows.model.shard().is_summand) rows.model.peers()->sum(row.view(at::kInt));
+  return row.cpu();
+}
+
 /// Cuts the one row of `rows` given all its logits.
 CutRow cut_whole(const SampledRows& rows, const SamplingConfig& config) {
+  const at::Tensor row = whole_row(rows, config);
   std::vector<ScoredToken> tokens;
-  for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
-    const at::Tensor logits = with_penalty(raw, rows, config).logits.cpu();
-    for (std::int64_t i = 0; i < logits.size(1); ++i) {
-      const float logit = logits.const_data_ptr<float>()[i];
-      if (std::isnan(logit) || logit == INFINITY) refuse_row(rows, 0);
-      tokens.push_back({raw.first_id + i, logit});
-    }
-  });
+  for (std::int64_t id = 0; id < row.size(0); ++id) {
+    const float logit = row.const_data_ptr<float>()[id];
+    if (std::isnan(logit) || logit == INFINITY) refuse_row(rows, 0);
+    tokens.push_back({id, logit});
+  }
   std::sort(tokens.begin(), tokens.end(), is_better);
   return {*cut_tail(tokens, config, std::nullopt), {}};
 }

@@ -24,6 +24,9 @@ struct LogitsPiece {
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit);
 
+/// What each rank of a model has as `words` of 32 bits, [R, ...]: exact, whatever they stand for.
+at::Tensor gather_words(ShardPeers& peers, const at::Tensor& words);
+
 /// What is known of all rows after some pieces; see kernels::FoldLogitsArgs.
 struct FoldedLogits {
   at::Tensor tops;         // [N]
@@ -37,8 +40,17 @@ struct FoldedLogits {
   /// Shapes: targets [N] int64 or undefined
   void fold(const LogitsPiece& piece, const at::Tensor& targets);
 
+  /// After the last piece: what the ranks with the other parts of the vocabulary know, too. Does
+  /// nothing where the model has its whole vocabulary.
+  ///
+  /// Ranks: collective over those of the model
+  void combine(const LanguageModel& model, const at::Tensor& targets);
+
   /// Log of the sum of exp over what was folded, [N] nats.
   at::Tensor log_sums() const;
+
+private:
+  void merge_best(const at::Tensor& logits, const at::Tensor& ids);
 };
 
 }  // namespace mgpu::language

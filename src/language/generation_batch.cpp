@@ -191,7 +191,8 @@ void GenerationBatch::append(Line& line, const DrawnToken& token) {
   FinishReason reason{};
   if (std::find(stops.begin(), stops.end(), token.id) != stops.end())
     reason = FinishReason::stop_id;
-  else if (stop_text_ && stop_text_(prompt, std::span(line.tokens).subspan(prompt.ids.size())))
+  else if (stop_text_ && stop_text_(prompt.sample + static_cast<std::uint64_t>(line.index),
+                                    std::span(line.tokens).subspan(prompt.ids.size())))
     reason = FinishReason::stop_text;
   else if (count == config_.max_new_tokens)
     reason = FinishReason::length;

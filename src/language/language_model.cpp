@@ -36,12 +36,15 @@ const at::Tensor& any_of(const LmWeights& weights) {
 
 void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {
   std::set<std::int64_t> sequences;
+  std::vector<std::int64_t> extended;
   std::int64_t needed = 0;
   for (const TokenRun& run : runs) {
     if (!sequences.insert(run.sequence).second)
       throw ShapeError("sequence " + std::to_string(run.sequence) + " comes twice in a call");
     needed += cache.pages_for(run.sequence, static_cast<std::int64_t>(run.ids.size()));
+    if (!run.ids.empty()) extended.push_back(run.sequence);
   }
+  needed -= cache.pages_left_over(extended);
   if (needed > cache.free_pages())
     throw ShapeError("PagedCache: " + std::to_string(needed) + " pages are needed, " +
                      std::to_string(cache.free_pages()) + " are free");
@@ -80,13 +83,9 @@ at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::T
   at::Tensor q = project(x, weights.q).view({-1, config.heads, config.head_dim});
   at::Tensor k = project(x, weights.k).view({-1, config.kv_heads, config.head_dim});
   const at::Tensor v = project(x, weights.v).view({-1, config.kv_heads, config.head_dim});
-  if (weights.q_norm.defined()) {
-    q = rms_norm(q, weights.q_norm, config.norm_epsilon);
-    k = rms_norm(k, weights.k_norm, config.norm_epsilon);
-  }
   if (call.rotation.cosine.defined()) {
-    q = rotate(q, call.rotation);
-    k = rotate(k, call.rotation);
+    q = rotate(q, call.rotation, weights.q_norm, config.norm_epsilon);
+    k = rotate(k, call.rotation, weights.k_norm, config.norm_epsilon);
   }
   const LayerConfig& kind = config.layers[layer];
   if (call.cache == nullptr) return project(attend(q, k, v, call.places, kind), weights.out);

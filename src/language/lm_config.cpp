@@ -6,6 +6,8 @@
 namespace mgpu::language {
 namespace {
 
+constexpr const char* kConfigFile = "config.json";
+constexpr const char* kGenerationFile = "generation_config.json";
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;  // classifiers list labels
 
 /// One id or a list of ids; what is not there changes nothing.
@@ -69,9 +71,20 @@ void check_sizes(const ConfigFields& fields, const LmConfig& config) {
 
 }  // namespace
 
+LmConfigTexts read_config_texts(const fs::path& folder) {
+  LmConfigTexts texts{read_file(folder / kConfigFile, kMaxConfigBytes), std::nullopt};
+  const fs::path generation = folder / kGenerationFile;
+  if (fs::exists(generation)) texts.generation = read_file(generation, kMaxConfigBytes);
+  return texts;
+}
+
 LmConfig read_lm_config(const fs::path& folder) {
-  const fs::path path = folder / "config.json";
-  const store::JsonValue root = store::read_json_object(path, kMaxConfigBytes);
+  return parse_lm_config(folder, read_config_texts(folder));
+}
+
+LmConfig parse_lm_config(const fs::path& folder, const LmConfigTexts& texts) {
+  const fs::path path = folder / kConfigFile;
+  const store::JsonValue root = store::parse_json_object(path, texts.config);
   const ConfigFields fields(path, root);
   LmConfig config;
   config.family = fields.text_or({"model_type"}, "");
@@ -88,9 +101,10 @@ LmConfig read_lm_config(const fs::path& folder) {
   config.stored_type = fields.text_or({"dtype", "torch_dtype"}, "");
   read_generation(fields, config.generation);
 
-  const fs::path generation_path = folder / "generation_config.json";
-  if (fs::exists(generation_path)) {
-    const store::JsonValue generation = store::read_json_object(generation_path, kMaxConfigBytes);
+  if (texts.generation) {
+    const fs::path generation_path = folder / kGenerationFile;
+    const store::JsonValue generation =
+        store::parse_json_object(generation_path, *texts.generation);
     read_generation(ConfigFields(generation_path, generation), config.generation);
   }
   return config;

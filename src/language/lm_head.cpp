@@ -19,6 +19,7 @@ HeadResult apply_head(const LanguageModel& model, const at::Tensor& hidden,
   const at::Tensor aims = targets.defined() ? targets.contiguous() : targets;
   FoldedLogits folded(hidden.size(0), best, hidden.options());
   for_each_piece(model, hidden, [&](const LogitsPiece& piece) { folded.fold(piece, aims); });
+  folded.combine(model, aims);
   HeadResult result;
   result.log_sums = folded.log_sums();
   if (targets.defined()) result.log_probs = folded.picked - result.log_sums;

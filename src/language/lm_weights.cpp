@@ -9,6 +9,7 @@
 #include <mgpu/model/tensor_view.hpp>
 
 #include "family.hpp"
+#include "folder_source.hpp"
 
 namespace mgpu::language {
 namespace {
@@ -36,7 +37,7 @@ bool is_stored_buffer(std::string_view name) {
   return ends_with_any(name, {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"});
 }
 
-class FolderSource : public WeightSource {
+class FolderSource : public CheckedSource {
 public:
   FolderSource(const store::WeightFiles& files, const LoadOptions& options)
       : files_(files), options_(options) {}
@@ -57,8 +58,7 @@ public:
     return read(*stored);
   }
 
-  /// Errors: Failure E705 when anything did not fit.
-  void finish(bool tied_head) {
+  void finish(bool tied_head) override {
     for (const auto& [name, tensor] : files_.tensors()) {
       const bool is_known = taken_.contains(name) || is_stored_buffer(name) ||
                             (tied_head && name == "lm_head.weight");
@@ -125,6 +125,11 @@ std::vector<model::ParameterSpec> weight_specs(const LmConfig& config) {
   SpecRecorder recorder;
   bind_weights(config, recorder);
   return std::move(recorder.specs_);
+}
+
+std::unique_ptr<CheckedSource> make_folder_source(const store::WeightFiles& files,
+                                                  const LoadOptions& options) {
+  return std::make_unique<FolderSource>(files, options);
 }
 
 LmWeights load_weights(const LmConfig& config, const store::WeightFiles& files,

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include <ATen/ATen.h>
 
@@ -72,6 +73,17 @@ std::int64_t PagedCache::pages_for(std::int64_t sequence, std::int64_t tokens) c
   if (tokens == 0) return 0;
   const std::int64_t pages = (it.length + tokens + page_tokens_ - 1) / page_tokens_;
   return pages - static_cast<std::int64_t>(it.pages.size()) + (shares_last_page(it) ? 1 : 0);
+}
+
+std::int64_t PagedCache::pages_left_over(std::span<const std::int64_t> sequences) const {
+  std::map<std::int64_t, std::int64_t> writers;  // of each shared last page
+  for (const std::int64_t sequence : sequences) {
+    const Sequence& it = get(sequence);
+    if (shares_last_page(it)) ++writers[it.pages.back()];
+  }
+  return std::count_if(writers.begin(), writers.end(), [this](const auto& page) {
+    return page.second == users_[static_cast<std::size_t>(page.first)];
+  });
 }
 
 void PagedCache::extend(std::int64_t sequence, std::int64_t tokens) {

@@ -7,6 +7,9 @@
 
 #include <ATen/ATen.h>
 
+#include <mgpu/kernels/rotate_heads.hpp>
+#include <mgpu/model/device_stream.hpp>
+
 namespace mgpu::language {
 namespace {
 
@@ -66,25 +69,6 @@ at::Tensor yarn_frequencies(const RopeConfig& rope, std::int64_t head_dim,
   return plain / rope.factor * ramp + plain * (1.0 - ramp);
 }
 
-/// One pass: what the operations below do, without their six temporary tensors.
-at::Tensor rotate_on_cpu(const at::Tensor& x, const Rotation& rotation) {
-  at::Tensor out = at::empty_like(x);
-  const std::int64_t half = x.size(2) / 2;
-  const float* in = x.const_data_ptr<float>();
-  float* to = out.mutable_data_ptr<float>();
-  for (std::int64_t n = 0; n < x.size(0); ++n) {
-    const float* cosine = rotation.cosine.const_data_ptr<float>() + n * half;
-    const float* sine = rotation.sine.const_data_ptr<float>() + n * half;
-    for (std::int64_t h = 0; h < x.size(1); ++h, in += 2 * half, to += 2 * half) {
-      for (std::int64_t c = 0; c < half; ++c) {
-        to[c] = in[c] * cosine[c] - in[half + c] * sine[c];
-        to[half + c] = in[half + c] * cosine[c] + in[c] * sine[c];
-      }
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 at::Tensor inverse_frequencies(const RopeConfig& rope, std::int64_t head_dim,
@@ -129,14 +113,24 @@ Rotation make_rotation(const LmConfig& config, std::span<const RotatedRun> runs,
   return {cosine.to(like.device()), sine.to(like.device())};
 }
 
-at::Tensor rotate(const at::Tensor& x, const Rotation& rotation) {
-  if (x.is_cpu()) return rotate_on_cpu(x.contiguous(), rotation);
-  const std::int64_t half = x.size(2) / 2;
-  const at::Tensor first = x.narrow(2, 0, half);
-  const at::Tensor second = x.narrow(2, half, half);
-  return at::cat({first * rotation.cosine - second * rotation.sine,
-                  second * rotation.cosine + first * rotation.sine},
-                 2);
+at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight,
+                  double epsilon) {
+  const at::Tensor input = x.contiguous();
+  at::Tensor out = at::empty_like(input);
+  const kernels::RotateHeadsArgs args{input.const_data_ptr<float>(),
+                                      weight.defined() ? weight.const_data_ptr<float>() : nullptr,
+                                      rotation.cosine.const_data_ptr<float>(),
+                                      rotation.sine.const_data_ptr<float>(),
+                                      out.mutable_data_ptr<float>(),
+                                      static_cast<std::size_t>(x.size(0)),
+                                      static_cast<std::size_t>(x.size(1)),
+                                      static_cast<std::size_t>(x.size(2)),
+                                      static_cast<float>(epsilon)};
+  if (x.is_cuda())
+    kernels::cuda::rotate_heads(args, model::current_stream(x));
+  else
+    kernels::cpu::rotate_heads(args);
+  return out;
 }
 
 }  // namespace mgpu::language

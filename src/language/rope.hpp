@@ -35,9 +35,10 @@ struct RotatedRun {
 Rotation make_rotation(const LmConfig& config, std::span<const RotatedRun> runs,
                        const at::Tensor& like);
 
-/// Rotates the pairs (c, c + C / 2) of each head.
+/// Rotates the pairs (c, c + C / 2) of each head, behind its RMS norm where there is a `weight`.
 ///
-/// Shapes: x [N, H, C]
-at::Tensor rotate(const at::Tensor& x, const Rotation& rotation);
+/// Shapes: x [N, H, C] float32; weight [C] or undefined
+at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight = {},
+                  double epsilon = 0.0);
 
 }  // namespace mgpu::language

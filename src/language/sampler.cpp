@@ -5,7 +5,8 @@
 
 #include "cut_rows.hpp"
 #include "cut_tail.hpp"
-#include "stream_draw.hpp"
+#include "draw_words.hpp"
+#include "folded_draw.hpp"
 
 namespace mgpu::language {
 namespace {
@@ -41,31 +42,61 @@ std::vector<DrawnToken> draw_from_cut(const SampledRows& rows, const SamplingCon
   return tokens;
 }
 
+/// Number of the first block of the vocabulary that is here; no two ranks have one in common.
+std::uint32_t first_block(const LanguageModel& model) {
+  if (!model.shard().is_summand) return 0;
+  return static_cast<std::uint32_t>(model.shard().vocab.begin / kVocabularyBlock +
+                                    model.peers()->rank());
+}
+
+/// What decides the draws of a piece, [n, 2]: whether it takes them over, and where in it.
+at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config,
+                       const LogitsPiece& piece) {
+  const std::int64_t first = rows.model.shard().vocab.begin;
+  const auto block = first_block(rows.model) +
+                     static_cast<std::uint32_t>((piece.first_id - first) / kVocabularyBlock);
+  at::Tensor uniforms = at::empty({piece.logits.size(0), 2}, at::kDouble);
+  double* next = uniforms.mutable_data_ptr<double>();
+  for (std::int64_t n = piece.row; n < piece.row + piece.logits.size(0); ++n) {
+    const DrawSite& site = rows.sites[static_cast<std::size_t>(n)];
+    const Philox4 words = draw_words(stream_of(config, site), site.position, block);
+    *next++ = uniform53(words[0], words[1]);
+    *next++ = uniform53(words[2], words[3]);
+  }
+  return uniforms;
+}
+
+/// What decides between the draws of all ranks, [N].
+at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) {
+  constexpr std::uint32_t kBlock = 255;  // no block of a vocabulary has this number
+  std::vector<double> uniforms;
+  for (const DrawSite& site : rows.sites) {
+    const Philox4 words = draw_words(stream_of(config, site), site.position, kBlock);
+    uniforms.push_back(uniform53(words[0], words[1]));
+  }
+  return at::tensor(uniforms, at::kDouble);
+}
+
 /// Without cuts: one pass, nothing kept.
 std::vector<DrawnToken> draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
-  std::vector<StreamDraw> draws;
-  for (const DrawSite& site : rows.sites)
-    draws.emplace_back(stream_of(config, site), site.position);
-  std::vector<DrawnToken> tokens(rows.sites.size());
+  FoldedDraw drawn(rows.hidden.size(0), rows.hidden.device());
   FoldedLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
   for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
     folded.fold(raw, {});
-    const at::Tensor plain = raw.logits.cpu();
-    const at::Tensor scores =
-        with_penalty(raw, rows, config).logits.cpu() / config.temperature;  // [n, B]
-    const auto count = static_cast<std::size_t>(plain.size(1));
-    for (std::size_t i = 0; i < static_cast<std::size_t>(plain.size(0)); ++i) {
-      const std::size_t n = static_cast<std::size_t>(raw.row) + i;
-      const std::span<const float> line(scores.const_data_ptr<float>() + i * count, count);
-      if (!draws[n].add(line, raw.first_id)) continue;
-      const auto place = static_cast<std::size_t>(draws[n].id() - raw.first_id);
-      tokens[n] = {draws[n].id(), plain.const_data_ptr<float>()[i * count + place]};
-    }
+    const at::Tensor scores = with_penalty(raw, rows, config).logits / config.temperature;
+    drawn.fold(raw, scores, uniforms_of(rows, config, raw));
   });
+  folded.combine(rows.model, {});
+  if (rows.model.shard().is_summand) drawn.combine(rows.model, last_uniforms(rows, config));
   const at::Tensor log_sums = folded.log_sums().cpu();
   check_sums(rows, log_sums);
-  for (std::size_t n = 0; n < tokens.size(); ++n)
-    tokens[n].log_prob -= log_sums.const_data_ptr<float>()[n];
+  const at::Tensor ids = drawn.ids.cpu();
+  const at::Tensor logits = drawn.picked.cpu();
+  std::vector<DrawnToken> tokens;
+  for (std::int64_t n = 0; n < ids.numel(); ++n) {
+    const float log_prob = logits.const_data_ptr<float>()[n] - log_sums.const_data_ptr<float>()[n];
+    tokens.push_back({ids.const_data_ptr<std::int64_t>()[n], log_prob});
+  }
   return tokens;
 }
 

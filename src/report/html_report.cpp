@@ -97,7 +97,7 @@ std::string table_html(const Table& table) {
     }
     html += element("tr", "", row);
   }
-  return element("div", "card scroll", element("table", "", html));
+  return element("div", "card scroll", element("table", table.is_text ? "texts" : "", html));
 }
 
 Table phase_table(const RunSummary& summary) {

@@ -64,6 +64,8 @@ th { color:var(--soft); font-weight:500; } th, td { text-align:right; padding:4p
   border-bottom:1px solid var(--grid); } th:first-child, td:first-child { text-align:left;
   padding-left:0; }
 tr:last-child td { border-bottom:0; }
+.texts th, .texts td { text-align:left; vertical-align:top; overflow-wrap:anywhere; }
+.texts td { white-space:pre-wrap; }
 footer { color:var(--soft); font-size:12.5px; margin-top:34px; }
 svg text { fill:var(--soft); font-size:12.5px; }
 svg .tick, svg .legend { font-variant-numeric:tabular-nums; } svg .axis-name { font-size:12px; }
@@ -84,6 +86,7 @@ svg .c3 { stroke:var(--c3); } svg .c3.band, svg .c3.dot, svg .c3.name { fill:var
 svg .c4 { stroke:var(--c4); } svg .c4.band, svg .c4.dot, svg .c4.name { fill:var(--c4); }
 svg .c5 { stroke:var(--c5); } svg .c5.band, svg .c5.dot, svg .c5.name { fill:var(--c5); }
 svg .c6 { stroke:var(--c6); } svg .c6.band, svg .c6.dot, svg .c6.name { fill:var(--c6); }
+svg .bar { stroke:none; } svg .c1.bar { fill:var(--c1); } svg .c3.bar { fill:var(--c3); }
 svg .ref.name { fill:var(--ref); } svg .name, svg .dot { stroke:none; }
 svg .ph-wait { fill:var(--red); } svg .ph-exposed { fill:var(--amber); }
 svg .ph-forward, svg .ph-0 { fill:var(--p-forward); } svg .ph-backward { fill:var(--p-backward); }

@@ -80,7 +80,10 @@ JsonValue parse_json_object(std::string_view text) {
 }
 
 JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes) {
-  const std::string text = read_file(path, limit_bytes);
+  return parse_json_object(path, read_file(path, limit_bytes));
+}
+
+JsonValue parse_json_object(const fs::path& path, std::string_view text) {
   if (text.starts_with("version https://git-lfs")) {
     throw Failure({"E622",
                    ExitCode::data,

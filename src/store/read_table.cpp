@@ -281,4 +281,13 @@ ReadLists read_lists(const cluster::Group& group, const std::filesystem::path& p
   return {parts.column("row_offsets"), parts.column("values")};
 }
 
+ReadTable read_table(const std::filesystem::path& path, const std::string& table) {
+  return read_and_name(path, table, GroupKind::table);
+}
+
+ReadLists read_lists(const std::filesystem::path& path, const std::string& column) {
+  const ReadTable parts = read_and_name(path, "arrays/" + column, GroupKind::lists);
+  return {parts.column("row_offsets"), parts.column("values")};
+}
+
 }  // namespace mgpu::store

@@ -60,7 +60,13 @@ void add_store_keys(KeyTable& table) {
              .standard = "true",
              .text = "text columns next to the numbers",
              .identity = false});
-  table.accept({"output.max_failed", "job train has no samples that may fail"});
+  table.add({.name = "output.max_failed",
+             .type = KeyType::number,
+             .standard = "0.0",
+             .text = "share of samples that may fail before the run ends with exit code 1",
+             .min = 0,
+             .max = 1,
+             .identity = false});
   table.add({.name = "ledger.sync_s",
              .type = KeyType::number,
              .standard = "1",
@@ -79,6 +85,7 @@ StoreConfig read_store_config(const Config& config) {
   store.result_file = read_name(config, "output.file");
   store.gzip = read_gzip(config);
   store.text = config.flag("output.text");
+  store.max_failed = config.number("output.max_failed");
   store.sync_s = config.number("ledger.sync_s");
   return store;
 }

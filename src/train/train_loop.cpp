@@ -58,6 +58,7 @@ void TrainLoop::run_passes(std::int64_t step, std::vector<double>& sums, double&
     const Pass& pass = passes_[p];
     const bool is_last = p + 1 == passes_.size();
     parts_.reducer.begin_pass(is_last, producer_of(parameters.gradients()));
+    void(failpoint("train.pass"));  // for tests of what the others say of a rank that hangs here
     const PassSums done = parts_.objective.add_gradients(
         static_cast<std::uint64_t>(first + pass.offset), pass.count, grad_scale);
     const auto part = static_cast<std::size_t>(config_.batch.layout ? pass.offset / lane_size

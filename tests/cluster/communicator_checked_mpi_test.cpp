@@ -51,6 +51,13 @@ TEST_P(CheckedCommunicatorTest, UnequalCountsTypesOpsAndRootsAreRefused) {
       HasSubstr(who + "broadcast of 4 f32, root 1"));
 }
 
+TEST_P(CheckedCommunicatorTest, AMessageOfAnotherSizeIsRefused) {
+  if (world_.rank() == 0) comm_->send(view(4, DType::f32), 1);
+  if (world_.rank() != 1) return;
+  EXPECT_THAT(refusal([&](Communicator& comm) { comm.receive(view(5, DType::f32), 0); }),
+              HasSubstr("rank 1 calls send_receive of 5 f32, rank 0 calls send_receive of 4 f32"));
+}
+
 TEST_P(CheckedCommunicatorTest, UnequalKindsAreRefused) {
   EXPECT_THAT(refusal([&](Communicator& comm) {
                 if (is_odd_) {

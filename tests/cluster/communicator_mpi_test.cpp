@@ -131,6 +131,19 @@ TEST_P(CommunicatorTest, ExchangesWithAPeer) {
   }
 }
 
+TEST_P(CommunicatorTest, PassesOnAlongTheRanks) {
+  const auto comm = make();
+  for (const std::size_t n : {std::size_t{0}, std::size_t{7}, std::size_t{30001}}) {
+    std::vector<double> values(n, 0.5);
+    if (world_.rank() > 0) comm->receive(view_of(values, DType::f64), world_.rank() - 1);
+    EXPECT_EQ(values, std::vector<double>(n, 0.5 + world_.rank()));
+    for (double& value : values)
+      value += 1.0;
+    if (world_.rank() + 1 < world_.size())
+      comm->send(view_of(values, DType::f64), world_.rank() + 1);
+  }
+}
+
 TEST_P(CommunicatorTest, WorksBesideTheGroupOnAnotherThread) {
   const auto comm = make();
   std::vector<std::int64_t> values(5000, 1);

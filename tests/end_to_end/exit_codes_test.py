@@ -32,9 +32,12 @@ class StartErrors(OneMessage):
         self.assertIn(sentence, ended.err)
         self.assertFalse(self.output.exists(), "something was started")
 
-    def test_0_help(self):
-        ended = self.run_to(0, 1, "--help", config=None)
-        self.assertIn("CONF.yaml", ended.out)
+    def test_0_answers_without_a_run_come_from_one_rank(self):
+        for option, text in (("--help", "CONF.yaml"), ("--version", "mgpu_spmd "),
+                             ("--explain=train.max_steps", "train.max_steps")):
+            alone = self.run_to(0, 1, option, config=None).out
+            self.assertIn(text, alone)
+            self.assertEqual(self.run_to(0, 2, option, config=None).out, alone)
 
     def test_64_unknown_option(self):
         self.assert_says(self.run_to(64, 2, "--plam"), "E142", "did you mean --plan?")

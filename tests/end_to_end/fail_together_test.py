@@ -1,4 +1,5 @@
 """One rank fails, all ranks end: one message, one exit code, within two seconds."""
+import re
 import signal
 import time
 
@@ -35,6 +36,20 @@ class FailTogether(program.ProgramTest):
 
     def test_checkpoint_of_rank_0(self):
         self.fail_on_one_rank("checkpoint.write@0:1:EDQUOT", 74)
+
+    def assert_names_hung_rank(self, *arguments):
+        """Who waits in vain says for whom; the launcher ends the rank that cannot say anything."""
+        ended = self.run_to(76, 4, *STEPS, "comm.timeout_s=3", *arguments,
+                            env=program.failpoint("train.pass@1:20:stop"))
+        self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+        self.assertIn("error[E402]", ended.err)
+        self.assertEqual(re.findall(r"(?m)^  rank (\d+) \(.*\) did not come$", ended.err), ["1"])
+
+    def test_hung_rank_is_named(self):
+        self.assert_names_hung_rank()
+
+    def test_hung_rank_is_named_with_the_ring(self):
+        self.assert_names_hung_rank("run.deterministic=false")
 
     def test_killed_rank_takes_the_others_along(self):
         job = self.start(4, *STEPS)

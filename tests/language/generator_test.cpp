@@ -156,6 +156,19 @@ TEST(GeneratorTest, SamplesOfAPromptDiffer) {
   EXPECT_NE(results[0].completions[0].ids, results[0].completions[1].ids);
 }
 
+TEST(GeneratorTest, CompletionsThatShareAPageNeedOneLessWhenTheyPart) {
+  const LanguageModel model = open_golden("gpt2");
+  const std::vector<Ids> ids = {{1, 40, 3, 22}, {1, 9}};
+  GenerationConfig config = sampled(12);
+  config.page_tokens = 16;  // prompt and completion: a page
+
+  const auto results = Generator(model, config).run(as_prompts(ids, 2));
+
+  for (std::size_t p = 0; p < ids.size(); ++p)
+    for (const Completion& completion : results[p].completions)
+      EXPECT_EQ(completion.ids.size(), 12U) << p;
+}
+
 TEST(GeneratorTest, FinishReasonsSayWhatEndedACompletion) {
   const LanguageModel model = open_golden("gpt2");  // 48 positions
   const Ids ids = make_prompts(1).front();          // 5 tokens
@@ -176,7 +189,7 @@ TEST(GeneratorTest, FinishReasonsSayWhatEndedACompletion) {
 
   const Completion ended =
       run(sampled(20),
-          [](const Prompt&, std::span<const std::int64_t> new_ids) { return new_ids.size() == 7; });
+          [](std::uint64_t, std::span<const std::int64_t> new_ids) { return new_ids.size() == 7; });
   EXPECT_EQ(ended.reason, FinishReason::stop_text);
   EXPECT_EQ(ended.ids, Ids(full.ids.begin(), full.ids.begin() + 7));
 

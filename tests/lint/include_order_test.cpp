@@ -29,7 +29,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
     {"text", {"base"}},
     {"store", {"base", "cluster"}},
     {"model", {"base", "kernels"}},
-    {"language", {"base", "kernels", "store", "model"}},
+    {"language", {"base", "kernels", "cluster", "store", "model"}},
     {"schedule", {"base", "cluster", "store"}},
     {"report", {"base", "cluster"}},
     {"train", {"base", "kernels", "cluster", "model"}},
@@ -38,8 +38,8 @@ const std::vector<std::pair<std::string, Names>> kModules = {
      {"base", "kernels", "cluster", "data", "text", "store", "model", "language", "schedule",
       "report", "train", "algorithms"}},
     {"app",
-     {"base", "kernels", "cluster", "data", "store", "model", "schedule", "report", "train",
-      "algorithms", "jobs"}},
+     {"base", "kernels", "cluster", "data", "text", "store", "model", "language", "schedule",
+      "report", "train", "algorithms", "jobs"}},
 };
 
 /// Where a library's headers, named by how they begin, may appear.

@@ -9,14 +9,26 @@
 
 namespace mgpu::app {
 
-enum class Action { run, check, plan, print_config, explain, environment, merge, help, version };
+enum class Action {
+  run,
+  check,
+  plan,
+  print_config,
+  explain,
+  environment,
+  merge,
+  export_rows,
+  help,
+  version
+};
 
 /// What the command line asks for. Everything about the work itself is a key of the
 /// configuration: options such as --gpus are overrides here.
 struct Options {
   Action action = Action::run;
-  std::string detail{};  // of --plan, --print-config, --explain, --merge
-  std::string config{};  // CONF.yaml, "-" for standard input, "" for none
+  std::string detail{};  // of --plan, --print-config, --explain, --merge, --export
+  std::string
+      config{};  // CONF.yaml, "-" for standard input, "" for none; --export: a run directory
   std::vector<std::string> overlays{};
   std::vector<Override> overrides{};
   std::string progress = "auto";  // auto | bar | lines | off

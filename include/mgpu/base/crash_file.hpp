@@ -62,18 +62,10 @@ struct CrashReport {
   std::string host;
   std::string pid;
   std::string phase;
-  std::string what;   // the report, or "killed by SIGSEGV ..."
-  int num_files = 1;  // crash files of the directory that count
+  std::string what;  // the report, or "killed by SIGSEGV ..."
 };
 
 /// The crash files of a directory with a time from `not_before` on (unix seconds).
 std::vector<CrashReport> crashes(const fs::path& directory, double not_before = 0.0);
-
-/// The earliest crash of a directory, the lowest rank at equal times; none when there is no crash
-/// file with a time from `not_before` on (unix seconds; leaves out those of earlier attempts).
-std::optional<CrashReport> earliest_crash(const fs::path& directory, double not_before = 0.0);
-
-/// What a user reads: which rank, where, in which phase, why, and the file to attach.
-std::string render(const CrashReport& crash);
 
 }  // namespace mgpu

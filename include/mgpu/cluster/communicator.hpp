@@ -19,8 +19,8 @@ namespace mgpu::cluster {
 /// One thread at a time; it may be another one than the main thread (MPI_THREAD_MULTIPLE), and
 /// the communicator's messages never mix with those of the group that it was made from.
 ///
-/// Ranks:  each call is collective over the group, in the same order on all ranks; `exchange`
-///         is between two ranks, wait_for and cancel are local.
+/// Ranks:  each call is collective over the group, in the same order on all ranks; `exchange`,
+///         `send` and `receive` are between two ranks, wait_for and cancel are local.
 /// Errors: Failure E402 when a deadline (comm.timeout_s) has passed, E403 when a peer is lost or
 ///         NCCL reports an asynchronous error; afterwards the communicator is dead, and each call
 ///         fails. Checked builds: ShapeError when kind, count or type differ between ranks.
@@ -46,6 +46,11 @@ public:
 
   /// Sends `mine` to `peer` and receives as many bytes from it into `theirs`; both ranks call.
   virtual void exchange(BufferView mine, BufferView theirs, int peer) = 0;
+
+  /// Sends `values` to `peer`, which receives as many bytes from this rank. Returns when they may
+  /// be overwritten, which may be only after the peer came.
+  virtual void send(BufferView values, int peer) = 0;
+  virtual void receive(BufferView values, int peer) = 0;
 
   /// The next call starts on the device after `produced` (see Event in device_work.hpp), which
   /// the producing thread recorded behind the work that fills the buffer. Does not block.

@@ -9,9 +9,6 @@
 
 namespace mgpu::jobs {
 
-/// model.path.
-void add_model_folder_keys(KeyTable& table);
-
 /// Keys of job train that only language models read: model.init, data.eval_path, train.seq_len...
 void add_lm_train_keys(KeyTable& table);
 

@@ -4,8 +4,13 @@
 
 namespace mgpu::jobs {
 
-/// Phases in the journal of a run of job train.
+/// Phases in the journal of a run: of job train,
 inline constexpr std::uint32_t kHistoriesPhase = 1;
+
+/// Completions of certain prompts by a certain model.
+constexpr std::uint32_t generation_phase(std::uint32_t inputs_crc) {
+  return inputs_crc | 0x80000000U;
+}
 
 /// Evaluation of certain weights: chunks of other weights must not be taken for these.
 constexpr std::uint32_t evaluation_phase(std::uint32_t weights_crc) {

@@ -52,7 +52,8 @@ void tell_chunk(RunContext& run, const char* phase, std::int64_t samples);
 /// the report of it.
 struct JobOutcome {
   ExitCode exit = ExitCode::done;
-  std::int64_t done = 0;                                     // steps
+  std::string unit = "steps";                                // of done and total
+  std::int64_t done = 0;                                     //
   std::int64_t total = 0;                                    //
   std::int64_t skipped = 0;                                  // of `done`, without an update
   std::int64_t steps_here = 0;                               // of this attempt

@@ -45,9 +45,9 @@ struct PromptResult {
   std::vector<Completion> completions;  // num_samples
 };
 
-/// Whether the text of these new tokens has come to its end. Sees each completion after each
-/// token that is not a stop id.
-using StopText = std::function<bool(const Prompt&, std::span<const std::int64_t> ids)>;
+/// Whether the text of these new tokens has come to its end. Sees each completion, named by
+/// Prompt::sample plus its index, after each token that is not a stop id.
+using StopText = std::function<bool(std::uint64_t sample, std::span<const std::int64_t> ids)>;
 
 /// Completes prompts. Sequences of different prompts grow side by side; where one ends, the next
 /// prompt begins. Prompts go in pieces through the same passes that decode. The completions of a

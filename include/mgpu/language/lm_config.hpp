@@ -84,4 +84,12 @@ struct LmConfig {
 ///         is not supported, with the list of what is), E702 (a value that makes no sense).
 LmConfig read_lm_config(const fs::path& folder);
 
+/// The files that read_lm_config() looks at, for ranks that do not read themselves.
+struct LmConfigTexts {
+  std::string config;
+  std::optional<std::string> generation;
+};
+LmConfigTexts read_config_texts(const fs::path& folder);  // Errors: Failure E603
+LmConfig parse_lm_config(const fs::path& folder, const LmConfigTexts& texts);
+
 }  // namespace mgpu::language

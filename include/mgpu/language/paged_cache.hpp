@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -38,6 +39,10 @@ public:
 
   /// Pages that extend() would take from the pool.
   std::int64_t pages_for(std::int64_t sequence, std::int64_t tokens) const;
+
+  /// Of those, pages that it would not take because other sequences here, which are extended
+  /// before, have left a page that they shared. Each sequence once, by at least one token.
+  std::int64_t pages_left_over(std::span<const std::int64_t> sequences) const;
 
   /// Makes room for more tokens at the end; what is there in memory is for write().
   /// Errors: ShapeError when the pool has too few pages; nothing has changed then.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <ATen/core/Tensor.h>
 
@@ -52,6 +53,9 @@ public:
   ShardPeers& operator=(ShardPeers&&) = delete;
   virtual ~ShardPeers() = default;
 
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
   /// In place the sum over all ranks, with the same bits on each. Float32 or int32.
   virtual void sum(const at::Tensor& values) = 0;
 
@@ -61,6 +65,14 @@ public:
   /// Hands values to the rank of the layers behind these, which takes them when it comes to them.
   /// Nobody may write to them any more.
   virtual void pass_on(const at::Tensor& values) = 0;
+
+  /// Whether this rank, the first that has the head, tells the others what came of a pass.
+  virtual bool is_speaker() const = 0;
+  virtual void announce(std::string words) = 0;  // of the speaker; does not wait
+  virtual std::string hear() = 0;  // the next words of the speaker, on each rank and the speaker
+
+  /// Passes that have to be on their way at once for all ranks to have work.
+  virtual int passes_in_flight() const = 0;
 };
 
 }  // namespace mgpu::language

@@ -36,6 +36,7 @@ struct Table {
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;    // first column left, others right
   std::vector<std::vector<std::string>> keys{};  // JSON pointers of the cells, where given
+  bool is_text = false;                          // all columns left
 };
 
 /// A page for one run: result, the job's pictures, the machine's pictures, notes, provenance,

@@ -65,6 +65,9 @@ JsonValue parse_json_object(std::string_view text);
 ///         pointer, exit 65), E623 (not one JSON object, or a name twice, exit 65).
 JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes);
 
+/// The same of text that was read before; `path` is for messages.
+JsonValue parse_json_object(const fs::path& path, std::string_view text);
+
 /// The text of a value, indented by 2 as transformers does, members in their order.
 /// Errors: Error when a text is not UTF-8.
 std::string to_json(const JsonValue& value);

@@ -50,6 +50,9 @@ struct ReadTable {
 ReadTable read_table(const cluster::Group& group, const std::filesystem::path& path,
                      const std::string& table);
 
+/// The same for one process alone. Local.
+ReadTable read_table(const std::filesystem::path& path, const std::string& table);
+
 /// A ragged column in host memory.
 struct ReadLists {
   ReadColumn offsets;  // [rows + 1] i64, ascending, from 0 to the number of items
@@ -73,5 +76,8 @@ struct ReadLists {
 /// from 0 to the number of values are E605.
 ReadLists read_lists(const cluster::Group& group, const std::filesystem::path& path,
                      const std::string& column);
+
+/// The same for one process alone. Local.
+ReadLists read_lists(const std::filesystem::path& path, const std::string& column);
 
 }  // namespace mgpu::store

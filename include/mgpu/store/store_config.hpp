@@ -16,6 +16,7 @@ struct StoreConfig {
   std::string result_file = "results.h5";  // output.file
   int gzip = 4;                            // output.compression; 0 off, 1..9
   bool text = true;                        // output.text
+  double max_failed = 0.0;                 // output.max_failed: share of samples
   double sync_s = 1.0;                     // ledger.sync_s
 };
 

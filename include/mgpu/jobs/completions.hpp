@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/jobs/generate_config.hpp>
+#include <mgpu/jobs/prompt_rows.hpp>
+#include <mgpu/jobs/stop_strings.hpp>
+#include <mgpu/language/generator.hpp>
+#include <mgpu/store/table.hpp>
+
+namespace mgpu::jobs {
+
+/// What became of a prompt.
+struct CompletedPrompt {
+  language::PromptResult result;  // empty where the prompt failed
+  std::string failure;            // why; "" where it did not
+};
+
+/// Completes encoded prompts with one model: the part of job generate that other jobs call.
+class Completer {
+public:
+  /// Model and encoder outlive it.
+  Completer(const language::LanguageModel& model, const PromptEncoder& encoder,
+            const GenerateConfig& config);
+
+  /// Prompt i has the global id `first` + i, which keys its random numbers. On the CPU its result
+  /// depends on nothing else.
+  std::vector<CompletedPrompt> run(std::span<const EncodedPrompt> prompts, std::int64_t first);
+
+private:
+  std::string failure_of(const EncodedPrompt& prompt) const;
+
+  const language::LanguageModel& model_;
+  std::int64_t num_samples_;
+  std::optional<StopStrings> stops_;
+  language::Generator generator_;
+};
+
+/// How a completion ended, as column `finish` has it.
+enum class Finish : std::uint8_t { stop_token, stop_string, length, context, scored, failed };
+const char* name_of(Finish finish);
+
+/// Table `samples` of results.h5: a row per prompt and completion, in the order of the input.
+store::TableSpec completion_table(std::int64_t prompts, const GenerateConfig& config);
+
+/// The journal payload of the prompts from `first` on.
+std::vector<std::byte> completion_rows(const store::TableSpec& spec, std::int64_t first,
+                                       std::span<const EncodedPrompt> prompts,
+                                       std::span<const CompletedPrompt> completed,
+                                       std::int64_t num_samples, const PromptEncoder& encoder);
+
+}  // namespace mgpu::jobs

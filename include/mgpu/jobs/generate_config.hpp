@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/buffer_view.hpp>
+#include <mgpu/base/config.hpp>
+#include <mgpu/jobs/prompt_rows.hpp>
+#include <mgpu/language/generator.hpp>
+#include <mgpu/language/lm_config.hpp>
+
+namespace mgpu::jobs {
+
+/// The key model.path: a Hugging Face folder.
+void add_model_folder_keys(KeyTable& table);
+
+/// The keys generate.*.
+void add_generate_keys(KeyTable& table);
+
+/// What job generate does, the folder's own defaults filled in.
+struct GenerateConfig {
+  std::filesystem::path model;    // model.path
+  std::filesystem::path prompts;  // data.path
+  language::GenerationConfig generation;
+  std::int64_t num_samples = 1;    // of each prompt
+  std::vector<std::string> stops;  // generate.stop
+  PromptEncoder::Options prompt;   // without the vocabulary
+};
+
+/// Rules between the keys of job generate that need no file.
+/// Errors: Failure (exit 78).
+void check_generate_keys(const Config& config);
+
+/// Errors: Failure E127 (exit 69): the job does not compute on GPUs.
+void require_cpu(const Config& config, DeviceKind device);
+
+/// Errors: Failure (exit 78) for a key that means nothing with what the folder decides.
+GenerateConfig read_generate_config(const Config& config,
+                                    const language::GenerationDefaults& defaults);
+
+/// How tokens are drawn, in words: "sampling, temperature 0.7, top k 50 (generation_config.json)".
+std::string sampling_text(const Config& config, const GenerateConfig& generate);
+
+}  // namespace mgpu::jobs

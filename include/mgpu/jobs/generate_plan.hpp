@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include <mgpu/base/config.hpp>
+#include <mgpu/jobs/plan_machine.hpp>
+#include <mgpu/report/plan_text.hpp>
+
+namespace mgpu::jobs {
+
+/// Bytes that a run of these keys writes at most: journal and sealed file. 0 without prompts.
+std::uint64_t generate_disk_bytes(const Config& config);
+
+/// What a run of job generate will take, by arithmetic on the folder's headers and the tokenized
+/// prompts; nothing is measured, so every time is a guess and says on what basis.
+///
+/// Errors: those of read_generate_files(), and E531 for lines that cannot be used.
+report::Plan plan_generate(const Config& config, const PlanMachine& machine);
+
+}  // namespace mgpu::jobs

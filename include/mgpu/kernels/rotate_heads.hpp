@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+
+struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+
+// Shapes in this header: N = tokens, H = heads, C = columns of a head, even.
+namespace mgpu::kernels {
+
+struct RotateHeadsArgs {
+  const float* x;       // [N, H, C]
+  const float* weight;  // [C] of the heads' RMS norm; nullptr: they are not normed
+  const float* cosine;  // [N, C / 2]
+  const float* sine;    // [N, C / 2]
+  float* out;           // [N, H, C] written; may be x
+  std::size_t tokens;   // N
+  std::size_t heads;    // H
+  std::size_t columns;  // C
+  float epsilon;        // of the norm
+};
+
+/// RMS norm of each head, where asked for, then the rotation of its pairs of columns
+/// (c, c + C / 2) by the angles of its token, in one pass over the heads. On one machine the bits
+/// of a token depend on that token only.
+///
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda).
+/// Errors: ShapeError when C is odd, or, in cuda, above 1024; cuda also LibraryError, and
+///         NotBuiltError in a build without CUDA. cuda returns before the work is done.
+/// Source: Su et al., arXiv 2104.09864; the pairs are those of transformers, not the paper's.
+namespace cpu {
+void rotate_heads(const RotateHeadsArgs& args);
+}
+namespace cuda {
+void rotate_heads(const RotateHeadsArgs& args, CUstream_st* stream);
+}
+
+}  // namespace mgpu::kernels

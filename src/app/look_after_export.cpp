@@ -1,0 +1,49 @@
+#include <filesystem>
+#include <fstream>
+
+#include <mgpu/app/load_config.hpp>
+#include <mgpu/app/look_first.hpp>
+#include <mgpu/app/program_keys.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/store/export_lines.hpp>
+#include <mgpu/store/store_config.hpp>
+
+namespace mgpu::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The result file that the run's configuration names.
+fs::path results_of(const fs::path& folder) {
+  Options options;
+  options.config = (folder / "repro" / "config.resolved.yaml").string();
+  const Config config = load_config(options, program_keys(), FileProvider::alone());
+  const fs::path results = folder / store::read_store_config(config).result_file;
+  if (fs::exists(results)) return results;
+  throw Failure({"E603",
+                 ExitCode::no_input,
+                 "the run has no result file yet",
+                 {"  --> " + results.string()},
+                 "--merge " + folder.string() + " makes one of what is there"});
+}
+
+}  // namespace
+
+ExitCode export_run(const Options& options, std::ostream& out) {
+  const fs::path folder = options.config;
+  const fs::path results = results_of(folder);
+  const fs::path lines = fs::path(results).replace_extension(options.detail);
+  const fs::path unfinished = lines.string() + ".part";
+  std::ofstream file(unfinished, std::ios::binary);
+  const std::int64_t rows = store::export_json_lines(results, "samples", file);
+  file.close();
+  if (!file) {
+    throw Failure(
+        {"E602", ExitCode::io, "cannot write the lines", {"  --> " + unfinished.string()}, ""});
+  }
+  fs::rename(unfinished, lines);
+  out << "wrote " << lines.string() << ": " << report::grouped(rows) << " rows\n" << std::flush;
+  return ExitCode::done;
+}
+
+}  // namespace mgpu::app

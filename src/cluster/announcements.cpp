@@ -1,0 +1,100 @@
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include <mgpu/cluster/announcements.hpp>
+
+#include "waiter.hpp"
+
+namespace mgpu::cluster {
+namespace {
+
+constexpr int kTag = 2;
+
+/// A message that MPI may still read.
+struct Posted {
+  std::string message;
+  std::vector<MPI_Request> requests;
+
+  bool is_taken() {
+    int is_done = 0;
+    mpi_check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &is_done,
+                          MPI_STATUSES_IGNORE));
+    return is_done != 0;
+  }
+};
+
+}  // namespace
+
+struct Announcements::State {
+  Group group;
+  int speaker;
+  Waiter waiter;
+  std::deque<std::string> own{};                 // posted and not heard by the speaker itself
+  std::deque<std::unique_ptr<Posted>> posted{};  // and not taken by all others
+
+  State(const Group& from, int who, double timeout_s)
+      : group(from.duplicate()), speaker(who), waiter(group, timeout_s) {}
+};
+
+Announcements::Announcements(const Group& group, int speaker, double timeout_s)
+    : state_(std::make_unique<State>(group, speaker, timeout_s)) {}
+
+Announcements::~Announcements() {
+  while (!state_->posted.empty()) {
+    try {
+      if (!state_->posted.front()->is_taken()) break;
+    } catch (const std::exception&) {
+      break;
+    }
+    state_->posted.pop_front();
+  }
+  // Whoever failed does not take them any more: MPI keeps what it may still read.
+  if (!state_->posted.empty()) static_cast<void>(state_.release());
+}
+
+bool Announcements::is_speaker() const {
+  return state_->group.rank() == state_->speaker;
+}
+
+void Announcements::post(std::string message) {
+  if (!is_speaker()) throw Error("Announcements: only the speaker posts");
+  while (!state_->posted.empty() && state_->posted.front()->is_taken())
+    state_->posted.pop_front();
+  state_->own.push_back(message);
+  if (state_->group.size() == 1) return;
+  state_->posted.push_back(std::make_unique<Posted>(Posted{std::move(message), {}}));
+  Posted& it = *state_->posted.back();
+  for (int peer = 0; peer < state_->group.size(); ++peer) {
+    if (peer == state_->speaker) continue;
+    MPI_Request request = MPI_REQUEST_NULL;
+    mpi_check(MPI_Isend(it.message.data(), static_cast<int>(it.message.size()), MPI_BYTE, peer,
+                        kTag, state_->group.raw(), &request));
+    it.requests.push_back(request);
+  }
+}
+
+std::string Announcements::hear() {
+  if (is_speaker()) {
+    if (state_->own.empty()) throw Error("Announcements: nothing was posted");
+    std::string message = std::move(state_->own.front());
+    state_->own.pop_front();
+    return message;
+  }
+  MPI_Status status{};
+  state_->waiter.begin({CallKind::send_receive, Call::kAnyCount,
+                        static_cast<std::int64_t>(DType::u8), state_->speaker});
+  state_->waiter.until([&] {
+    int is_there = 0;
+    mpi_check(MPI_Iprobe(state_->speaker, kTag, state_->group.raw(), &is_there, &status));
+    return is_there != 0;
+  });
+  int bytes = 0;
+  mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes));
+  std::string message(static_cast<std::size_t>(bytes), '\0');
+  mpi_check(MPI_Recv(message.data(), bytes, MPI_BYTE, state_->speaker, kTag, state_->group.raw(),
+                     MPI_STATUS_IGNORE));
+  return message;
+}
+
+}  // namespace mgpu::cluster

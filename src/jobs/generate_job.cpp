@@ -1,0 +1,257 @@
+#include <array>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <mgpu/base/config_problem.hpp>
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/jobs/completions.hpp>
+#include <mgpu/jobs/generate_inputs.hpp>
+#include <mgpu/jobs/generate_job.hpp>
+#include <mgpu/jobs/generate_results.hpp>
+#include <mgpu/jobs/model_folder.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/schedule/chunk_phase.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+/// Problems of all ranks on all ranks.
+store::LineProblems all_problems(const cluster::Group& world, const std::filesystem::path& path,
+                                 const store::LineProblems& mine) {
+  store::LineProblems all(path);
+  for (const std::string& theirs : world.all_gather(std::string_view(mine.packed())))
+    all.unpack(theirs);
+  return all;
+}
+
+/// The inputs on every rank, the model, and this rank's part of the prompts.
+class GenerateRun {
+public:
+  explicit GenerateRun(RunContext& run)
+      : run_(run), world_(run.topology.world()), inputs_(load_inputs(run)) {
+    phase_ = {"completions", inputs_.phase, inputs_.prompts(),
+              run.config.integer("run.chunk_size")};
+    const auto loading = run_.clock.enter("load");
+    // Memory is taken here, and may be short on some ranks only.
+    cluster::run_together(world_, [&] {
+      encoder_.emplace(inputs_.encoder());
+      model_.emplace(language::LanguageModel::open(inputs_.config.model));
+      completer_.emplace(*model_, *encoder_, inputs_.config);
+      table_ = completion_table(inputs_.prompts(), inputs_.config);
+    });
+  }
+
+  const GenerateInputs& inputs() const { return inputs_; }
+
+  /// The prompts of this rank that no earlier attempt has completed.
+  void tokenize() {
+    const auto tokenizing = run_.clock.enter("tokenize");
+    const auto pending = schedule::pending_chunks(phase_, run_.journal.done(phase_.id));
+    store::LineProblems mine(inputs_.config.prompts);
+    cluster::run_together(world_, [&] {
+      for (const schedule::Chunk& chunk :
+           schedule::static_share(pending, world_.rank(), world_.size()))
+        encode(chunk, mine);
+    });
+    const store::LineProblems all = all_problems(world_, inputs_.config.prompts, mine);
+    cluster::run_together(world_, [&] { all.throw_if_any(); });
+  }
+
+  /// Returns whether all prompts are complete; false means that a stop was asked for.
+  bool generate() {
+    const auto waiting = run_.clock.enter("waiting for ranks");
+    return schedule::run_chunks(phase_, world_, run_.journal,
+                                {[&](const schedule::Chunk& chunk) { return complete(chunk); },
+                                 [&] { return run_.stop.poll() != StopReason::none; },
+                                 [&](std::int64_t prompts) { tell(prompts); }});
+  }
+
+  std::vector<RankWork> work_of_ranks() const {
+    const std::string_view bytes(reinterpret_cast<const char*>(&work_), sizeof(work_));
+    std::vector<RankWork> all;
+    for (const std::string& theirs : world_.all_gather(bytes)) {
+      all.emplace_back();
+      std::copy(theirs.begin(), theirs.end(), reinterpret_cast<char*>(&all.back()));
+    }
+    return all;
+  }
+
+  JobOutcome outcome(ExitCode exit) const {
+    JobOutcome outcome;
+    outcome.exit = exit;
+    outcome.unit = "samples";
+    outcome.total = inputs_.samples();
+    std::int64_t pending = 0;
+    for (const auto& chunk : schedule::pending_chunks(phase_, run_.journal.done(phase_.id)))
+      pending += chunk.count;
+    outcome.done = outcome.total - pending * inputs_.config.num_samples;
+    outcome.samples_here = work_.prompts * inputs_.config.num_samples;
+    return outcome;
+  }
+
+private:
+  static GenerateInputs load_inputs(RunContext& run) {
+    const auto loading = run.clock.enter("load");
+    return read_generate_inputs(run.topology.world(), run.config);
+  }
+
+  void encode(const schedule::Chunk& chunk, store::LineProblems& problems) {
+    std::vector<EncodedPrompt>& encoded = encoded_[chunk.index];
+    for (std::int64_t id = chunk.first; id < chunk.first + chunk.count; ++id) {
+      auto prompt = encoder_->encode(inputs_.rows[static_cast<std::size_t>(id)], problems);
+      encoded.push_back(prompt ? std::move(*prompt) : EncodedPrompt{});
+    }
+    prompts_here_ += chunk.count;
+  }
+
+  std::vector<std::byte> complete(const schedule::Chunk& chunk) {
+    const auto generating = run_.clock.enter("generate");
+    const double begin_s = run_.clock.elapsed_s();
+    const std::vector<EncodedPrompt> prompts = std::move(encoded_.extract(chunk.index).mapped());
+    const std::vector<CompletedPrompt> completed = completer_->run(prompts, chunk.first);
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      work_.prompt_tokens += std::ssize(prompts[i].ids);
+      for (const language::Completion& completion : completed[i].result.completions)
+        work_.output_tokens += std::ssize(completion.ids);
+    }
+    auto rows = completion_rows(table_, chunk.first, prompts, completed, inputs_.config.num_samples,
+                                *encoder_);
+    work_.seconds += run_.clock.elapsed_s() - begin_s;
+    return rows;
+  }
+
+  /// Progress of this rank; that of rank 0 is seen.
+  void tell(std::int64_t prompts) {
+    work_.prompts += prompts;
+    const std::int64_t done = work_.prompts * inputs_.config.num_samples;
+    const bool is_scoring = inputs_.config.generation.max_new_tokens == 0;
+    const std::int64_t tokens = is_scoring ? work_.prompt_tokens : work_.output_tokens;
+    const double rate = static_cast<double>(tokens) / work_.seconds;
+    run_.log.event({"gen",
+                    {{"samples", done},
+                     {"total", prompts_here_ * inputs_.config.num_samples},
+                     {"tokens_per_second", rate}}});
+    run_.scalars.scalar("perf/tokens_per_second", done, rate);
+    if (!is_scoring)
+      run_.scalars.scalar("train/completions/mean_length", done,
+                          static_cast<double>(tokens) / static_cast<double>(done));
+    tell_chunk(run_, "completions", prompts);
+  }
+
+  RunContext& run_;
+  const cluster::Group& world_;
+  GenerateInputs inputs_;
+  schedule::ChunkPhase phase_;
+  std::optional<PromptEncoder> encoder_;
+  std::optional<language::LanguageModel> model_;
+  std::optional<Completer> completer_;
+  store::TableSpec table_;
+  std::map<std::uint64_t, std::vector<EncodedPrompt>> encoded_;  // by chunk
+  std::int64_t prompts_here_ = 0;                                // of this rank, in this attempt
+  RankWork work_;
+};
+
+void announce(RunContext& run, const GenerateInputs& inputs) {
+  report::Facts facts;
+  facts.device = run.device.kind;
+  facts.data = report::grouped(inputs.prompts()) + " prompts";
+  if (inputs.config.num_samples > 1)
+    facts.data += ", " + report::grouped(inputs.config.num_samples) + " completions each";
+  facts.data +=
+      "; " + model_text(inputs.config.model) + "; " + sampling_text(run.config, inputs.config);
+  run.announce(facts);
+}
+
+std::string tokenizer_text(const std::filesystem::path& folder) {
+  const auto files = read_prompt_files(folder);
+  if (!files) return "no tokenizer.json: token_ids only";
+  const text::TextFolder text = text::parse_text_folder(*files, folder);
+  return report::grouped(static_cast<std::int64_t>(text.tokenizer.vocab_size())) + " tokens" +
+         (text.chat_template.empty() ? ", no chat template" : ", with a chat template");
+}
+
+/// Tokenizes all prompts, on rank 0.
+std::string prompts_text(const Config& config) {
+  const GenerateInputs inputs = parse_generate_files(config, read_generate_files(config));
+  PromptEncoder encoder = inputs.encoder();
+  store::LineProblems problems(inputs.config.prompts);
+  std::int64_t tokens = 0;
+  std::int64_t longest = 0;
+  for (const PromptRow& row : inputs.rows) {
+    const auto encoded = encoder.encode(row, problems);
+    if (!encoded) continue;
+    tokens += std::ssize(encoded->ids);
+    longest = std::max<std::int64_t>(longest, std::ssize(encoded->ids));
+  }
+  problems.throw_if_any();
+  return report::grouped(inputs.prompts()) + " prompts, " + report::grouped(tokens) +
+         " tokens, the longest " + report::grouped(longest);
+}
+
+std::string on_rank_0(const cluster::Group& world, const std::function<std::string()>& look) {
+  std::string text;
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0) text = look();
+  });
+  return world.broadcast(std::move(text), 0);
+}
+
+}  // namespace
+
+void check_generate_job(const Config& config, int /*ranks*/) {
+  check_generate_keys(config);
+}
+
+void check_generate_files(const Config& config) {
+  check_model_folder(config);
+  const std::string path = config.text("data.path");
+  std::error_code missing;
+  if (std::filesystem::is_regular_file(path, missing)) return;
+  throw ConfigFailure({{"E603", "there is no such file: " + path, config.place("data.path"), "",
+                        "data.path is a JSON Lines file with a `prompt` in each line"}},
+                      ExitCode::no_input);
+}
+
+std::vector<FileCheck> generate_file_checks(const Config& config) {
+  const std::filesystem::path folder = config.text("model.path");
+  return {{folder.string(),
+           [folder, &config](const cluster::Group& world) {
+             return on_rank_0(world, [&] {
+               check_model_folder(config);
+               return model_text(folder) + "; " + tokenizer_text(folder);
+             });
+           }},
+          {config.text("data.path"), [&config](const cluster::Group& world) {
+             return on_rank_0(world, [&] { return prompts_text(config); });
+           }}};
+}
+
+JobOutcome run_generate_job(RunContext& run) {
+  require_cpu(run.config, run.device.kind);
+  GenerateRun job(run);
+  announce(run, job.inputs());
+  job.tokenize();
+  if (!job.generate()) return job.outcome(ExitCode::stopped);
+
+  seal_completions(run, job.inputs());
+  JobOutcome outcome = job.outcome(ExitCode::done);
+  show_completions(run, job.inputs(), job.work_of_ranks(), outcome);
+  return outcome;
+}
+
+MergedRun merge_generate_job(const cluster::Group& world, const SealPlace& place,
+                             const store::ChunkJournal& journal) {
+  const GenerateInputs inputs = read_generate_inputs(world, place.config);
+  store::SealRequest request = generate_request(place, inputs);
+  request.partial = true;
+  const store::SealReport report = store::seal(world, journal, request);
+  MergedRun merged;
+  merged.parts.push_back(
+      {"completions", report.rows, report.rows + report.missing_rows, "samples"});
+  return merged;
+}
+
+}  // namespace mgpu::jobs

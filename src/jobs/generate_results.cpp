@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+
+#include <mgpu/jobs/completions.hpp>
+#include <mgpu/jobs/generate_results.hpp>
+#include <mgpu/report/generate_report.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/store/read_table.hpp>
+#include <mgpu/store/read_texts.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+constexpr std::int64_t kShownSamples = 8;
+
+std::vector<report::GeneratePictures::Sample> first_samples(const std::filesystem::path& path) {
+  const auto prompts = store::read_texts(path, "samples", "prompt", 0, kShownSamples);
+  const auto outputs = store::read_texts(path, "samples", "output", 0, kShownSamples);
+  const auto reasons = store::read_texts(path, "samples", "reason", 0, kShownSamples);
+  std::vector<report::GeneratePictures::Sample> samples;
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    samples.push_back({prompts[i], outputs[i], reasons[i]});
+  return samples;
+}
+
+std::vector<double> rates_of(const std::vector<RankWork>& ranks, bool is_scoring) {
+  std::vector<double> rates;
+  for (const RankWork& rank : ranks) {
+    const auto tokens = static_cast<double>(is_scoring ? rank.prompt_tokens : rank.output_tokens);
+    rates.push_back(rank.seconds > 0.0 ? tokens / rank.seconds : 0.0);
+  }
+  return rates;
+}
+
+/// What table `samples` says, as the pictures have it.
+report::GeneratePictures pictures_of(const store::ReadTable& samples) {
+  report::GeneratePictures pictures;
+  const auto prompt_tokens = samples.column("n_prompt_tokens").values<std::int32_t>();
+  const auto output_tokens = samples.column("n_output_tokens").values<std::int32_t>();
+  const auto finish = samples.column("finish").values<std::uint8_t>();
+  const auto prompt_log_prob = samples.column("prompt_log_prob").values<double>();
+  const auto output_log_prob = samples.column("output_log_prob").values<double>();
+  const auto sample = samples.column("sample").values<std::int32_t>();
+  for (std::size_t i = 0; i < finish.size(); ++i) {
+    ++pictures.finishes[name_of(static_cast<Finish>(finish[i]))];
+    pictures.output_lengths.push_back(output_tokens[i]);
+    pictures.output_tokens += output_tokens[i];
+    pictures.output_log_prob += output_log_prob[i];
+    if (sample[i] > 0) continue;  // the same prompt again
+    pictures.prompt_lengths.push_back(prompt_tokens[i]);
+    pictures.prompt_tokens += prompt_tokens[i];
+    pictures.prompt_log_prob += prompt_log_prob[i];
+    if (finish[i] != static_cast<std::uint8_t>(Finish::failed))
+      pictures.scored_prompt_tokens += prompt_tokens[i] - 1;
+  }
+  return pictures;
+}
+
+void add_result(JobOutcome& outcome, const char* key, const char* label, double value,
+                const char* unit, int decimals) {
+  outcome.results.push_back({key, label, value, unit, decimals});
+}
+
+void tell_result(const report::GeneratePictures& pictures, JobOutcome& outcome) {
+  const double rate =
+      std::accumulate(pictures.tokens_per_second.begin(), pictures.tokens_per_second.end(), 0.0);
+  const auto outputs = static_cast<double>(pictures.output_tokens);
+  const auto prompts = static_cast<double>(pictures.scored_prompt_tokens);
+  std::string text = report::grouped(pictures.output_tokens) + " tokens generated after " +
+                     report::grouped(pictures.prompt_tokens) + " of prompts";
+  if (outputs > 0) {
+    add_result(outcome, "output_tokens", "tokens generated", outputs, "tokens", 0);
+    add_result(outcome, "output_log_prob", "mean log-probability of a generated token",
+               pictures.output_log_prob / outputs, "nats", 4);
+    text += report::text_of("; %.4f nats per generated token", pictures.output_log_prob / outputs);
+  }
+  if (pictures.is_scored && prompts > 0) {
+    const double mean = pictures.prompt_log_prob / prompts;
+    add_result(outcome, "prompt_log_prob", "mean log-probability of a prompt token", mean, "nats",
+               4);
+    add_result(outcome, "prompt_perplexity", "perplexity of the prompts", std::exp(-mean), "", 3);
+    text +=
+        report::text_of("; prompts %.4f nats per token (perplexity %.3f)", mean, std::exp(-mean));
+  }
+  if (rate > 0.0) {
+    add_result(outcome, "tokens_per_second", "tokens per second, all ranks", rate, "tokens/s", 1);
+    text += "; " + report::rate_text(rate) + " tokens/s";
+  }
+  outcome.result = text;
+}
+
+/// Prompts that could not be completed are counted, and may be too many.
+void judge_failures(RunContext& run, const report::GeneratePictures& pictures,
+                    JobOutcome& outcome) {
+  const auto found = pictures.finishes.find(name_of(Finish::failed));
+  if (found == pictures.finishes.end()) return;
+  add_result(outcome, "failed_samples", "samples that failed", static_cast<double>(found->second),
+             "", 0);
+  run.log.event({"warn",
+                 {{"text", report::grouped(found->second) +
+                               " samples failed: column `reason` of results.h5 says why"}}});
+  const double share = static_cast<double>(found->second) / static_cast<double>(outcome.total);
+  if (share > run.store.max_failed) outcome.exit = ExitCode::incomplete;
+}
+
+std::string identity_text(const Config& config) {
+  std::string text;
+  for (const auto& [key, value] : store::identity_keys(config))
+    text += key + ": " + value + "\n";
+  return text;
+}
+
+}  // namespace
+
+store::SealRequest generate_request(const SealPlace& place, const GenerateInputs& inputs) {
+  store::SealRequest request;
+  request.path = place.directory.path() / place.store.result_file;
+  request.attempt = place.directory.attempt();
+  request.gzip = place.store.gzip;
+  request.text = place.store.text;
+  request.attributes = {{"job", "generate"}};
+  request.groups = {{"run", {{"keys", identity_text(place.config)}}}};
+  request.tables = {{completion_table(inputs.prompts(), inputs.config), inputs.phase,
+                     place.config.integer("run.chunk_size") * inputs.config.num_samples}};
+  request.check_current = [&directory = place.directory] { directory.check_current(); };
+  return request;
+}
+
+void seal_completions(RunContext& run, const GenerateInputs& inputs) {
+  const auto sealing = run.clock.enter("seal");
+  store::seal(run.topology.world(), run.journal,
+              generate_request({run.config, run.store, run.directory}, inputs));
+}
+
+void show_completions(RunContext& run, const GenerateInputs& inputs,
+                      const std::vector<RankWork>& ranks, JobOutcome& outcome) {
+  const auto reading = run.clock.enter("results");
+  const cluster::Group& world = run.topology.world();
+  const std::filesystem::path path = run.directory.path() / run.store.result_file;
+  report::GeneratePictures pictures = pictures_of(store::read_table(world, path, "samples"));
+  pictures.is_scored = inputs.config.generation.scores_prompts;
+  pictures.is_scoring_only = inputs.config.generation.max_new_tokens == 0;
+  pictures.tokens_per_second = rates_of(ranks, pictures.is_scoring_only);
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0 && run.store.text) pictures.samples = first_samples(path);
+  });
+  tell_result(pictures, outcome);
+  judge_failures(run, pictures, outcome);
+  outcome.page = std::make_unique<report::GeneratePage>(std::move(pictures));
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+#include <mgpu/base/random_streams.hpp>
+
+namespace mgpu::language {
+
+/// Uniform in [0, 1), a multiple of 2^-53, of two words.
+constexpr double uniform53(std::uint32_t high, std::uint32_t low) {
+  const std::uint64_t bits = (std::uint64_t{high} << 32) | low;
+  return static_cast<double>(bits >> 11) * 0x1.0p-53;
+}
+
+/// Words for a position of a sample and a block of its vocabulary.
+constexpr Philox4 draw_words(const RandomStream& stream, std::uint32_t position,
+                             std::uint32_t block) {
+  return stream.block(position * 256 + block);
+}
+
+}  // namespace mgpu::language

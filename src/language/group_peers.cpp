@@ -1,0 +1,73 @@
+#include "group_peers.hpp"
+
+#include <utility>
+
+#include <mgpu/model/device_stream.hpp>
+#include <mgpu/model/tensor_view.hpp>
+
+namespace mgpu::language {
+namespace {
+
+constexpr std::size_t kPlaces = 2;  // passes that may wait for the next rank
+
+int speaker_of(const cluster::Group& group, Split split) {
+  return split == Split::pipeline ? group.size() - 1 : 0;
+}
+
+}  // namespace
+
+GroupPeers::GroupPeers(const cluster::Group& group, Split split, const Wires& wires)
+    : split_(split),
+      rank_(group.rank()),
+      size_(group.size()),
+      written_(wires.device),
+      words_(group, speaker_of(group, split), wires.options.timeout_s) {
+  // In a pipeline a rank receives on one and sends on the other, from two threads.
+  const int num_wires = split == Split::pipeline ? 2 : 1;
+  for (int i = 0; i < num_wires; ++i)
+    wires_.push_back(cluster::make_communicator(group, wires.backend, wires.device, wires.options));
+  const auto own = static_cast<std::size_t>(rank_ % 2);
+  if (split == Split::pipeline && rank_ + 1 < size_)
+    outbox_.emplace(*wires_[own], rank_ + 1, wires.device, kPlaces);
+}
+
+/// libtorch may give out memory that kernels of its stream still use.
+void GroupPeers::wait_for_writers(cluster::Communicator& communicator, const at::Tensor& values) {
+  if (!values.is_cuda()) return;
+  written_.record(model::current_stream(values));
+  communicator.wait_for(written_.get());
+}
+
+void GroupPeers::sum(const at::Tensor& values) {
+  wait_for_writers(*wires_[0], values);
+  clock_.waiting([&] { wires_[0]->all_reduce(model::view_of(values), cluster::ReduceOp::sum); });
+}
+
+void GroupPeers::receive(const at::Tensor& values) {
+  cluster::Communicator& wire = *wires_[static_cast<std::size_t>((rank_ + 1) % 2)];
+  wait_for_writers(wire, values);
+  clock_.waiting([&] { wire.receive(model::view_of(values), rank_ - 1); });
+}
+
+void GroupPeers::pass_on(const at::Tensor& values) {
+  clock_.end_pass();
+  clock_.waiting([&] { outbox_->put(values); });
+}
+
+void GroupPeers::announce(std::string words) {
+  clock_.end_pass();
+  words_.post(std::move(words));
+}
+
+std::string GroupPeers::hear() {
+  std::string words;
+  clock_.waiting([&] { words = words_.hear(); });
+  return words;
+}
+
+int GroupPeers::passes_in_flight() const {
+  // One more than ranks: the next is there when its rank is done with one.
+  return split_ == Split::pipeline && size_ > 1 ? size_ + 1 : 1;
+}
+
+}  // namespace mgpu::language

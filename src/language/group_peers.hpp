@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/announcements.hpp>
+#include <mgpu/cluster/communicator.hpp>
+#include <mgpu/language/shard.hpp>
+#include <mgpu/language/shard_plan.hpp>
+
+#include "outbox.hpp"
+#include "stage_clock.hpp"
+
+namespace mgpu::language {
+
+/// The ranks of a group that hold one model.
+///
+/// Ranks:  made and destroyed collectively over the group.
+class GroupPeers final : public ShardPeers {
+public:
+  struct Wires {
+    cluster::Backend backend = cluster::Backend::mpi;
+    Device device{};
+    cluster::CommunicatorOptions options{};
+  };
+
+  GroupPeers(const cluster::Group& group, Split split, const Wires& wires);
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void sum(const at::Tensor& values) override;
+  void receive(const at::Tensor& values) override;
+  void pass_on(const at::Tensor& values) override;
+  bool is_speaker() const override { return words_.is_speaker(); }
+  void announce(std::string words) override;
+  std::string hear() override;
+  int passes_in_flight() const override;
+
+  StageClock& clock() { return clock_; }
+
+private:
+  void wait_for_writers(cluster::Communicator& communicator, const at::Tensor& values);
+
+  Split split_;
+  int rank_;
+  int size_;
+  cluster::Event written_;  // behind earlier work on a buffer
+  cluster::Announcements words_;
+  std::vector<std::unique_ptr<cluster::Communicator>> wires_;
+  std::optional<Outbox> outbox_;  // to the rank of the layers behind these
+  StageClock clock_;
+};
+
+}  // namespace mgpu::language

@@ -1,0 +1,113 @@
+#include <exception>
+#include <map>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/language/shard_plan.hpp>
+#include <mgpu/language/shared_folder.hpp>
+#include <mgpu/model/tensor_view.hpp>
+
+#include "folder_source.hpp"
+
+namespace mgpu::language {
+namespace {
+
+struct Wanted {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  at::Tensor whole;                // on no device: what views of it are made of
+  std::vector<at::Tensor*> parts;  // that this rank keeps
+};
+
+/// Notes what a family asks for.
+class Recorder : public WeightSource {
+public:
+  at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
+    const at::Tensor whole = at::empty(shape, at::TensorOptions().device(at::kMeta));
+    wanted_.push_back({name, shape, whole, {}});
+    return whole;
+  }
+  std::vector<Wanted> wanted_;
+};
+
+/// Which tensors of the folder the parts are views of.
+void assign(LmWeights& weights, std::vector<Wanted>& wanted, const std::string& family) {
+  std::map<const void*, Wanted*> by_storage;
+  for (Wanted& whole : wanted)
+    by_storage[whole.whole.storage().unsafeGetStorageImpl()] = &whole;
+  for (at::Tensor* part : tensors_of(weights)) {
+    const auto found = by_storage.find(part->storage().unsafeGetStorageImpl());
+    if (found == by_storage.end())
+      throw Error("a weight of family `" + family + "` is no part of one tensor");
+    found->second->parts.push_back(part);
+  }
+}
+
+/// Puts what is kept of `whole` in the place of the views that stand for it.
+void keep_parts(const Wanted& wanted, const at::Tensor& whole, at::Device device) {
+  for (at::Tensor* part : wanted.parts) {
+    const at::Tensor view =
+        whole.as_strided(part->sizes(), part->strides(), part->storage_offset());
+    const at::Tensor kept = view.numel() == whole.numel() ? view : view.clone();
+    *part = kept.to(device);
+  }
+}
+
+std::span<std::uint8_t> bytes_of(const at::Tensor& tensor) {
+  return {static_cast<std::uint8_t*>(tensor.mutable_data_ptr()), tensor.nbytes()};
+}
+
+}  // namespace
+
+SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const cluster::Group& node,
+                           const LoadOptions& options)
+    : folder_(std::move(folder)), all_(&all), node_(&node), options_(options) {
+  LmConfigTexts texts;
+  cluster::run_together(all, [&] {
+    if (!is_reader()) return;
+    texts = read_config_texts(folder_);
+    parse_lm_config(folder_, texts);  // a config that is refused stops before weights are opened
+    files_ = std::make_unique<store::WeightFiles>(folder_);
+  });
+  texts.config = node.broadcast(std::move(texts.config), 0);
+  const std::string generation = node.broadcast(texts.generation.value_or(""), 0);
+  if (!generation.empty()) texts.generation = generation;
+  cluster::run_together(all, [&] { config_ = parse_lm_config(folder_, texts); });
+}
+
+LmWeights SharedFolder::load(const Shard& shard, Device device) const {
+  Recorder recorder;
+  LmWeights weights;
+  cluster::run_together(*all_, [&] {
+    weights = shard_weights(config_, bind_weights(config_, recorder), shard);
+    assign(weights, recorder.wanted_, config_.family);
+  });
+  std::unique_ptr<CheckedSource> source;
+  if (is_reader()) source = make_folder_source(*files_, options_);
+  std::exception_ptr failure;  // of this rank; all learn of it before the next broadcast
+  const auto step = [&failure](const auto& work) {
+    try {
+      if (!failure) work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  for (const Wanted& wanted : recorder.wanted_) {
+    at::Tensor whole;
+    step([&] {
+      whole = source ? source->take(wanted.name, wanted.shape) : at::empty(wanted.shape);
+    });
+    if (node_->all_reduce(failure ? 1 : 0, cluster::ReduceOp::max) != 0) break;
+    node_->broadcast(bytes_of(whole), 0);
+    step([&] { keep_parts(wanted, whole, model::torch_device(device)); });
+  }
+  cluster::run_together(*all_, [&] {
+    if (failure) std::rethrow_exception(failure);
+    if (source) source->finish(config_.tied_head);
+  });
+  return weights;
+}
+
+}  // namespace mgpu::language

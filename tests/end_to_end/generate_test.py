@@ -1,0 +1,243 @@
+"""Job generate, from a file of prompts to results.h5 and its JSON lines."""
+import hashlib
+import json
+import shutil
+import signal
+
+import program
+import tiny_lm
+
+CONFIG = program.HERE / "generate.yaml"
+GREEDY = ("generate.do_sample=false", "generate.temperature=auto", "generate.num_samples=1")
+
+
+class GenerateCase(program.ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        self.model = tiny_lm.make_folder(self.folder / "model")
+        self.prompts = tiny_lm.write_rows(self.folder / "prompts.jsonl", tiny_lm.mixed_rows(30))
+
+    def keys(self, *more):
+        given = {key.split("=")[0] for key in more}
+        keys = {"model.path": self.model, "data.path": self.prompts}
+        return [f"{key}={value}" for key, value in keys.items() if key not in given] + list(more)
+
+    def generate(self, code, ranks, *more, **options):
+        return self.run_to(code, ranks, *self.keys(*more), config=CONFIG, **options)
+
+    def start_generate(self, ranks, *more, **options):
+        return self.start(ranks, *self.keys(*more), config=CONFIG, **options)
+
+    def rows(self):
+        """What --export makes of the newest run."""
+        folder = self.run_folder()
+        self.run_to(0, 1, "--export", "jsonl", str(folder), config=None)
+        lines = (folder / "results.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    def sha256(self):
+        return hashlib.sha256((self.run_folder() / "results.h5").read_bytes()).hexdigest()
+
+    def start_over(self):
+        shutil.rmtree(self.output)
+
+
+class Results(GenerateCase):
+
+    def test_one_row_per_prompt_and_sample_in_the_order_of_the_input(self):
+        self.generate(0, 2)
+        rows = self.rows()
+        self.assertEqual([(row["prompt_index"], row["sample"]) for row in rows],
+                         [(i, s) for i in range(30) for s in range(2)])
+        self.assertEqual([row["id"] for row in rows], list(range(60)))
+        self.assertEqual(rows[0]["prompt"], "the")
+        self.assertEqual(rows[0]["prompt_ids"][0], 1)  # <s>, of the tokenizer
+        self.assertTrue(rows[2]["prompt"].startswith("<s>user."))
+        self.assertTrue(rows[2]["prompt"].endswith(".assistant."))
+        self.assertEqual(rows[2]["prompt_ids"].count(1), 1)  # the template's own
+        self.assertEqual(rows[4]["prompt_ids"], [1, 2, 9, 16])
+        for row in rows:
+            self.assertEqual(len(row["prompt_ids"]), row["n_prompt_tokens"])
+            self.assertEqual(len(row["prompt_log_probs"]), row["n_prompt_tokens"])
+            self.assertEqual(len(row["output_ids"]), row["n_output_tokens"])
+            self.assertEqual(len(row["output_log_probs"]), row["n_output_tokens"])
+            self.assertAlmostEqual(sum(row["output_log_probs"]), row["output_log_prob"], places=4)
+            self.assertIsNone(row["prompt_log_probs"][0])
+            self.assertIn(row["reason"], ("stop_token", "length"))
+            text = "".join(tiny_lm.CHARACTERS[i] for i in row["output_ids"] if i > 2)
+            self.assertEqual(row["output"], text.replace("Ġ", " "))
+        self.assertNotEqual([row["output"] for row in rows[::2]],
+                            [row["output"] for row in rows[1::2]])
+
+    def test_the_same_bytes_at_1_2_and_3_ranks(self):
+        self.generate(0, 1)
+        golden = self.sha256()
+        for ranks in (2, 3):
+            self.start_over()
+            self.generate(0, ranks, "generate.batch_size=3")
+            self.assertEqual(self.sha256(), golden, ranks)
+        self.start_over()
+        self.generate(0, 2, "run.seed=5")
+        self.assertNotEqual(self.sha256(), golden)
+
+    def test_a_completion_scored_later_has_the_log_probs_of_its_sampling(self):
+        self.generate(0, 2)
+        sampled = self.rows()
+        whole = [{"token_ids": row["prompt_ids"] + row["output_ids"]} for row in sampled]
+        self.start_over()
+        path = tiny_lm.write_rows(self.folder / "whole.jsonl", whole)
+        ended = self.generate(0, 2, f"data.path={path}", "generate.max_new_tokens=0", *GREEDY)
+        self.assertIn("perplexity", ended.out)
+        for row, before in zip(self.rows(), sampled, strict=True):
+            self.assertEqual(row["reason"], "scored")
+            self.assertEqual(row["output_ids"], [])
+            expected = before["prompt_log_probs"] + before["output_log_probs"]
+            self.assertEqual(row["prompt_log_probs"], expected)
+
+    def test_stop_string(self):
+        self.generate(0, 1, *GREEDY, "generate.max_new_tokens=30")
+        free = [row["output"] for row in self.rows()]
+        stop = free[0][3:5]
+        self.start_over()
+        self.generate(0, 2, *GREEDY, "generate.max_new_tokens=30", f"generate.stop=[{stop!r}]")
+        stopped = self.rows()
+        self.assertEqual(stopped[0]["reason"], "stop_string")
+        for row, text in zip(stopped, free, strict=True):
+            if stop in text:
+                self.assertEqual(row["output"], text[:text.index(stop) + len(stop)])
+                self.assertEqual(row["reason"], "stop_string")
+            else:
+                self.assertEqual(row["output"], text)
+
+    def test_a_prompt_that_is_too_long_fails_alone(self):
+        self.model = tiny_lm.make_folder(self.folder / "gpt2", "gpt2")  # 48 positions
+        rows = [{"prompt": "a b"}, {"prompt": "a" * 60}, {"prompt": "c"}]
+        path = tiny_lm.write_rows(self.folder / "long.jsonl", rows)
+        ended = self.generate(1, 2, f"data.path={path}", "run.chunk_size=1")
+        self.assertIn("2 samples failed", ended.out)
+        reasons = [row["reason"] for row in self.rows()]
+        self.assertEqual(reasons[2:4], ["failed: 61 tokens in a model of 48 positions"] * 2)
+        self.assertEqual(sum(reason.startswith("failed") for reason in reasons), 2)
+        self.start_over()
+        self.generate(0, 1, f"data.path={path}", "output.max_failed=0.4")
+
+    def test_token_ids_need_no_tokenizer(self):
+        self.model = tiny_lm.make_folder(self.folder / "bare", tokenizer=False)
+        path = tiny_lm.write_rows(self.folder / "ids.jsonl", [{"token_ids": [1, 40, 3]}])
+        self.generate(0, 1, f"data.path={path}")
+        self.assertEqual([row["prompt_ids"] for row in self.rows()], [[1, 40, 3]] * 2)
+
+    def test_report_and_summary(self):
+        ended = self.generate(0, 2)
+        for phase in ("load", "tokenize", "generate", "seal"):
+            self.assertRegex(ended.out, rf"(?m)^  {phase} ")
+        self.assertRegex(ended.out, r"finished: tiny, 60 of 60 samples")
+        page = (self.run_folder() / "report.html").read_text()
+        for words in ("First samples", "Length of the completions", "Tokens per second of each"):
+            self.assertIn(words, page)
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        self.assertEqual(summary["results"]["output_tokens"]["value"],
+                         sum(row["n_output_tokens"] for row in self.rows()))
+
+
+class Interrupted(GenerateCase):
+
+    def test_kills_and_other_rank_counts_give_the_same_bytes(self):
+        self.generate(0, 1)
+        golden = self.sha256()
+        self.start_over()
+        for number, place in enumerate(("ledger.write:4", "ledger.sync:1", "results.write:1",
+                                        "results.rename:1")):
+            ranks = 1 + number % 3
+            self.generate(137, ranks, env=program.failpoint(f"{place}:kill"))
+        self.generate(0, 3)
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.sha256(), golden)
+
+    def test_a_soft_stop_and_a_merge_lose_nothing(self):
+        long = ("generate.max_new_tokens=64", "run.chunk_size=1")
+        self.generate(0, 1, *long)
+        golden = self.sha256()
+        self.start_over()
+        job = self.start_generate(2, *long)
+        self.assertTrue(job.wait_until(self.reached('"event":"gen"')))
+        program.send(job.process.pid, signal.SIGUSR1)
+        self.assertEqual(job.wait().code, 75)
+        merged = self.run_to(0, 1, "--merge", str(self.run_folder()), config=None)
+        self.assertRegex(merged.out, r"completions +\d+ of 60 samples")
+        self.assertLess(len(self.rows()), 60)
+        self.generate(0, 3, *long)
+        self.assertEqual(self.sha256(), golden)
+
+    def test_other_prompts_are_never_mixed_with_journaled_ones(self):
+        long = ("generate.max_new_tokens=64", "run.chunk_size=1")
+        self.generate(137, 2, *long, env=program.failpoint("ledger.write:8:kill"))
+        rows = tiny_lm.mixed_rows(31)[1:]
+        tiny_lm.write_rows(self.prompts, rows)
+        self.generate(0, 2, *long)
+        self.assertEqual(self.num_runs(), 1)
+        resumed = self.sha256()
+        self.start_over()
+        self.generate(0, 1, *long)
+        self.assertEqual(self.sha256(), resumed)
+
+
+class Refusals(GenerateCase):
+
+    def refuse(self, code, words, *more):
+        ended = self.generate(code, 2, *more)
+        self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+        for word in words:
+            self.assertIn(word, ended.err)
+        return ended
+
+    def test_bad_rows_are_named_by_line(self):
+        path = self.folder / "bad.jsonl"
+        path.write_text('{"prompt": "a"}\n{"prompt": 3}\n{"text": "b"}\n{"prompt": "c"\n'
+                        '{"prompt": "d", "token_ids": [1]}\n{"token_ids": []}\n'
+                        '{"messages": []}\n')
+        self.refuse(65, ("E531", "6 lines", "bad.jsonl:2: ", "bad.jsonl:3: ", "bad.jsonl:4: ",
+                         "bad.jsonl:5: ", "bad.jsonl:6: ", "and 1 more"), f"data.path={path}")
+
+    def test_rows_that_do_not_fit_the_model_are_named_by_line(self):
+        rows = [{"token_ids": [1]}, {"token_ids": [67]}, {"prompt": ""}, {"prompt": "a"}]
+        path = tiny_lm.write_rows(self.folder / "bad.jsonl", rows)
+        self.refuse(65, ("bad.jsonl:2: token 67 is not in the model's vocabulary of 67",),
+                    f"data.path={path}", "run.chunk_size=1")
+
+    def test_an_empty_file(self):
+        path = self.folder / "empty.jsonl"
+        path.write_text("")
+        self.refuse(65, ("empty.jsonl:1: the file is empty",), f"data.path={path}")
+
+    def test_files_that_are_missing(self):
+        self.refuse(66, ("E603", "absent"), f"model.path={self.folder}/absent")
+        self.refuse(66, ("E603", "absent.jsonl"), f"data.path={self.folder}/absent.jsonl")
+        self.assertFalse(self.output.exists())
+
+    def test_keys_that_mean_nothing(self):
+        self.refuse(78, ("E124", "generate.temperature"), "generate.do_sample=false")
+        self.refuse(78, ("E125", "devices.gpus_per_model"), "--gpus-per-model=2")
+        ended = self.run_program(1, config=CONFIG)
+        self.assertEqual(ended.code, 78)
+        self.assertEqual(ended.err.count("error[E114]"), 2, ended.err)
+
+
+class LookFirst(GenerateCase):
+
+    def test_check_opens_model_and_prompts(self):
+        ended = self.generate(0, 1, "--check")
+        self.assertIn("67 tokens, with a chat template", ended.out)
+        self.assertIn("30 prompts, ", ended.out)
+
+    def test_plan_needs_no_mpi(self):
+        ended = self.start_command([program.PROGRAM, CONFIG, *self.keys("--plan=json")]).wait()
+        self.assertEqual(ended.code, 0, ended.err)
+        plan = json.loads(ended.out)
+        self.assertEqual(plan["name"], "tiny")
+        self.assertIn("weights", [part["what"] for part in plan["memory"]])
+
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <mgpu/kernels/rotate_heads.hpp>
+#include <mgpu/kernels/stream_draw.hpp>
+
+#include "random_values.hpp"
+
+// Inputs that the CPU and the CUDA kernels around tokens are judged on, and their specification.
+namespace mgpu::kernels {
+
+/// Angles of tokens and heads, normed or not.
+struct HeadsCase {
+  static constexpr std::size_t kTokens = 5;
+  static constexpr std::size_t kHeads = 3;
+  static constexpr float kEpsilon = 1e-5F;
+
+  explicit HeadsCase(std::size_t columns)
+      : x(normals(kTokens * kHeads * columns, 1, 3.0F)), weight(normals(columns, 2)) {
+    for (std::size_t i = 0; i < kTokens * columns / 2; ++i) {
+      const double angle = 0.37 * static_cast<double>(i);
+      cosine.push_back(static_cast<float>(std::cos(angle)));
+      sine.push_back(static_cast<float>(std::sin(angle)));
+    }
+  }
+
+  std::vector<float> x;
+  std::vector<float> weight;
+  std::vector<float> cosine;
+  std::vector<float> sine;
+};
+
+namespace reference {
+
+/// A pair of columns is a complex number that is turned by the token's angle.
+inline std::vector<double> rotate_heads(const HeadsCase& input, bool is_normed) {
+  const std::size_t columns = input.weight.size();
+  const std::size_t half = columns / 2;
+  std::vector<double> out;
+  for (std::size_t head = 0; head < HeadsCase::kTokens * HeadsCase::kHeads; ++head) {
+    std::vector<double> x(columns);
+    double squares = 0.0;
+    for (std::size_t c = 0; c < columns; ++c) {
+      x[c] = input.x[head * columns + c];
+      squares += x[c] * x[c] / static_cast<double>(columns);
+    }
+    for (std::size_t c = 0; c < columns && is_normed; ++c)
+      x[c] *= input.weight[c] / std::sqrt(squares + static_cast<double>(HeadsCase::kEpsilon));
+    const std::size_t token = head / HeadsCase::kHeads;
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double cosine = input.cosine[token * half + c % half];
+      const double sine = input.sine[token * half + c % half];
+      out.push_back(c < half ? x[c] * cosine - x[c + half] * sine
+                             : x[c] * cosine + x[c - half] * sine);
+    }
+  }
+  return out;
+}
+
+}  // namespace reference
+
+/// Rows with equal scores in three blocks, each row with uniforms of its own; every seventh token
+/// is excluded.
+struct DrawCase {
+  static constexpr std::size_t kRows = 20000;
+  static constexpr std::size_t kBlocks = 3;
+
+  explicit DrawCase(std::size_t block_size) : block(block_size) {
+    const std::vector<float> line = normals(kBlocks * block, 4, 1.5F);
+    std::mt19937_64 random(9);
+    std::uniform_real_distribution<double> uniform(0.0, 1.0);
+    for (std::size_t b = 0; b < kBlocks; ++b) {
+      for (std::size_t n = 0; n < kRows; ++n) {
+        for (std::size_t i = 0; i < block; ++i) {
+          const std::size_t id = b * block + i;
+          const bool is_excluded = id % 7 == 3;
+          scores[b].push_back(is_excluded ? -std::numeric_limits<float>::infinity() : line[id]);
+          logits[b].push_back(static_cast<float>(id));
+        }
+        uniforms[b].push_back(uniform(random));
+        uniforms[b].push_back(uniform(random));
+      }
+    }
+  }
+
+  /// softmax(scores) of any row.
+  std::vector<double> probabilities() const {
+    std::vector<double> result;
+    double sum = 0.0;
+    for (const std::vector<float>& part : scores) {
+      for (std::size_t i = 0; i < block; ++i) {
+        result.push_back(std::exp(static_cast<double>(part[i])));
+        sum += result.back();
+      }
+    }
+    for (double& p : result)
+      p /= sum;
+    return result;
+  }
+
+  std::size_t block;
+  std::vector<float> scores[kBlocks];  // [rows, block] each
+  std::vector<float> logits[kBlocks];
+  std::vector<double> uniforms[kBlocks];
+};
+
+/// What is known of each row's draw.
+struct DrawState {
+  std::vector<double> tops =
+      std::vector<double>(DrawCase::kRows, -std::numeric_limits<double>::infinity());
+  std::vector<double> sums = std::vector<double>(DrawCase::kRows, 0.0);
+  std::vector<std::int64_t> ids = std::vector<std::int64_t>(DrawCase::kRows, -1);
+  std::vector<float> picked = std::vector<float>(DrawCase::kRows, -1.0F);
+};
+
+/// Draws on the CPU.
+inline DrawState draw_on_cpu(const DrawCase& input) {
+  DrawState state;
+  for (std::size_t b = 0; b < DrawCase::kBlocks; ++b)
+    cpu::stream_draw({input.scores[b].data(), input.logits[b].data(), input.uniforms[b].data(),
+                      state.tops.data(), state.sums.data(), state.ids.data(), state.picked.data(),
+                      DrawCase::kRows, input.block, static_cast<std::int64_t>(b * input.block)});
+  return state;
+}
+
+}  // namespace mgpu::kernels

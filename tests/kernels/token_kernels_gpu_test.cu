@@ -1,0 +1,63 @@
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "on_device.cuh"
+#include "token_cases.hpp"
+
+namespace mgpu::kernels {
+namespace {
+
+class TokenGpuTest : public GpuTest {};
+
+TEST_F(TokenGpuTest, RotateHeadsIsTheReference) {
+  for (const std::size_t columns : {2U, 6U, 64U, 128U, 254U, 1024U}) {
+    for (const bool is_normed : {false, true}) {
+      const HeadsCase input(columns);
+      const OnDevice x(input.x);
+      const OnDevice weight(input.weight);
+      const OnDevice cosine(input.cosine);
+      const OnDevice sine(input.sine);
+      cuda::rotate_heads(
+          {x.get(), is_normed ? weight.get() : nullptr, cosine.get(), sine.get(), x.get(),
+           HeadsCase::kTokens, HeadsCase::kHeads, columns, HeadsCase::kEpsilon},
+          nullptr);
+      const std::vector<double> expected = reference::rotate_heads(input, is_normed);
+      const std::vector<float> out = x.host();
+      for (std::size_t i = 0; i < out.size(); ++i)
+        ASSERT_NEAR(out[i], expected[i], 3e-6) << columns << " " << is_normed;
+    }
+  }
+}
+
+TEST_F(TokenGpuTest, StreamDrawDrawsWhatTheCpuDraws) {
+  for (const std::size_t block : {1U, 11U, 300U}) {
+    const DrawCase input(block);
+    const DrawState start;
+    const OnDevice tops(start.tops);
+    const OnDevice sums(start.sums);
+    const OnDevice ids(start.ids);
+    const OnDevice picked(start.picked);
+    for (std::size_t b = 0; b < DrawCase::kBlocks; ++b) {
+      const OnDevice scores(input.scores[b]);
+      const OnDevice logits(input.logits[b]);
+      const OnDevice uniforms(input.uniforms[b]);
+      cuda::stream_draw(
+          {scores.get(), logits.get(), uniforms.get(), tops.get(), sums.get(), ids.get(),
+           picked.get(), DrawCase::kRows, block, static_cast<std::int64_t>(b * block)},
+          nullptr);
+      cuda_check(cudaDeviceSynchronize());  // before the inputs are freed
+    }
+    const DrawState expected = draw_on_cpu(input);
+
+    // Uniforms are nowhere near the borders between tokens, up to the rounding of double sums.
+    EXPECT_EQ(ids.host(), expected.ids) << block;
+    EXPECT_EQ(picked.host(), expected.picked) << block;
+    const std::vector<double> actual = sums.host();
+    for (std::size_t n = 0; n < DrawCase::kRows; ++n)
+      ASSERT_NEAR(actual[n], expected.sums[n], 1e-12 * expected.sums[n]) << block;
+  }
+}
+
+}  // namespace
+}  // namespace mgpu::kernels
