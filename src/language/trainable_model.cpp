@@ -145,13 +145,9 @@ at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::
   at::Tensor q = project(normed, weights.q).view({-1, config_.heads, config_.head_dim});
   at::Tensor k = project(normed, weights.k).view({-1, config_.kv_heads, config_.head_dim});
   const at::Tensor v = project(normed, weights.v).view({-1, config_.kv_heads, config_.head_dim});
-  if (weights.q_norm.defined()) {
-    q = grad::rms_norm(q, weights.q_norm, config_.norm_epsilon);
-    k = grad::rms_norm(k, weights.k_norm, config_.norm_epsilon);
-  }
   if (call.rotation.cosine.defined()) {
-    q = grad::rotate(q, call.rotation);
-    k = grad::rotate(k, call.rotation);
+    q = grad::rotate(q, call.rotation, weights.q_norm, config_.norm_epsilon);
+    k = grad::rotate(k, call.rotation, weights.k_norm, config_.norm_epsilon);
   }
   const at::Tensor mixed = grad::attend(q, k, v, call.sequences, config_.layers[index]);
   const at::Tensor middle = x + project(mixed, weights.out);  // [N, D]
