@@ -81,8 +81,7 @@ void add_lm_train_keys(KeyTable& table) {
                      "(language models)",
              .unit = "tokens",
              .min = 2,
-             .max = 1 << 20,
-             .aliases = {"max_seq_length", "train.max_length"}});
+             .max = 1 << 20});
   table.add({.name = "train.gradient_checkpointing",
              .type = KeyType::flag,
              .standard = "false",
