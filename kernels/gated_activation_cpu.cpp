@@ -28,13 +28,25 @@ Vector times_sigmoid(Vector x, Vector z) {
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 
-Vector activate(Vector x, ActivationKind kind) {
+Vector activate(Vector x, const GatedActivationArgs& args) {
   const Floats d;
-  if (kind == ActivationKind::silu) return times_sigmoid(x, x);
+  if (args.kind == ActivationKind::silu) return times_sigmoid(x, x);
+  if (args.kind == ActivationKind::clamped) {
+    const Vector low = hn::IfThenElse(hn::IsNaN(x), x, hn::Min(x, hn::Set(d, args.limit)));
+    return times_sigmoid(low, hn::Mul(low, hn::Set(d, args.gain)));
+  }
   // (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u))
   constexpr float kTwice = 1.5957691216057308F;  // 2 sqrt(2 / pi)
   const Vector cube = hn::Mul(hn::Mul(x, x), hn::Mul(x, hn::Set(d, 0.044715F)));
   return times_sigmoid(x, hn::Mul(hn::Set(d, kTwice), hn::Add(x, cube)));
+}
+
+/// What the activation is multiplied with.
+Vector factor_of(Vector up, const GatedActivationArgs& args) {
+  if (args.kind != ActivationKind::clamped) return up;
+  const Floats d;
+  const Vector inside = hn::Max(hn::Min(up, hn::Set(d, args.limit)), hn::Set(d, -args.limit));
+  return hn::Add(hn::IfThenElse(hn::IsNaN(up), up, inside), hn::Set(d, 1.0F));
 }
 
 float gelu(float x) {
@@ -61,8 +73,9 @@ void activate_elements(const GatedActivationArgs& args) {
     HWY_ALIGN float out[16];
     std::copy_n(args.gate + i, count, gate);
     if (args.up != nullptr) std::copy_n(args.up + i, count, up);
-    const Vector active = activate(hn::Load(d, gate), args.kind);
-    hn::Store(args.up == nullptr ? active : hn::Mul(active, hn::Load(d, up)), d, out);
+    const Vector active = activate(hn::Load(d, gate), args);
+    const Vector factor = factor_of(hn::Load(d, up), args);
+    hn::Store(args.up == nullptr ? active : hn::Mul(active, factor), d, out);
     std::copy_n(out, count, args.out + i);
   }
 }

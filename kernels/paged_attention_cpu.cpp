@@ -165,12 +165,13 @@ void score_keys(const PagedAttentionArgs& args, const Buffers& b, const Tile& ti
   });
 }
 
-/// Scores -> exp(score - largest), and their sum. Lanes past the end become 0.
-float softmax(const Buffers& b, std::size_t count, float* scores) {
+/// Scores -> exp(score - largest), and their sum, that of the sink included. Lanes past the end
+/// become 0.
+float softmax(const Buffers& b, std::size_t count, float* scores, const float* sink) {
   const Floats d;
   const std::size_t end = round_up(count, b.lanes);
   std::fill(scores + count, scores + end, -INFINITY);
-  Vector tops = hn::Set(d, -INFINITY);
+  Vector tops = hn::Set(d, sink == nullptr ? -INFINITY : *sink);
   for (std::size_t j = 0; j < end; j += b.lanes)
     tops = hn::Max(tops, hn::Load(d, scores + j));
   const Vector top = hn::MaxOfLanes(d, tops);
@@ -182,7 +183,8 @@ float softmax(const Buffers& b, std::size_t count, float* scores) {
     sums = hn::Add(sums, e);
     hn::Store(e, d, scores + j);
   }
-  return hn::GetLane(hn::SumOfLanes(d, sums));
+  const float sum = hn::GetLane(hn::SumOfLanes(d, sums));
+  return sink == nullptr ? sum : sum + std::exp(*sink - hn::GetLane(top));
 }
 
 void add_scaled(const float* line, float weight, float* sum, std::size_t columns) {
@@ -221,7 +223,8 @@ void attend(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) 
   });
   score_keys(args, b, tile);
   for_each_head(args, tile, [&](std::size_t q, std::size_t h, std::size_t) {
-    b.totals[q * b.heads + h] = softmax(b, tile.end(q) - tile.begin(q), b.scores(q, h));
+    const float* sink = args.sinks == nullptr ? nullptr : args.sinks + h;
+    b.totals[q * b.heads + h] = softmax(b, tile.end(q) - tile.begin(q), b.scores(q, h), sink);
   });
   add_values(args, b, tile);
   for_each_head(args, tile, [&](std::size_t q, std::size_t h, std::size_t at) {

@@ -57,8 +57,8 @@ __device__ void add_key(const PagedAttentionArgs& args, const float (&query)[kPa
   }
 }
 
-/// The warps' results -> out, by all threads of the block.
-__device__ void join(const PagedAttentionArgs& args, const Running& seen, float* out) {
+/// The warps' results and the sink (-infinity: none) -> out, by all threads of the block.
+__device__ void join(const PagedAttentionArgs& args, const Running& seen, float sink, float* out) {
   __shared__ float tops[kWarps];
   __shared__ float sums[kWarps];
   __shared__ float values[kWarps][kMaxPagedHeadDim];
@@ -72,11 +72,11 @@ __device__ void join(const PagedAttentionArgs& args, const Running& seen, float*
     sums[warp] = seen.sum;
   }
   __syncthreads();
-  float top = -INFINITY;
+  float top = sink;
   for (const float other : tops)
     top = fmaxf(top, other);
   for (unsigned c = threadIdx.x; c < args.head_dim; c += kWarp * kWarps) {
-    float sum = 0.0F;
+    float sum = expf(sink - top);
     float value = 0.0F;
     for (unsigned w = 0; w < kWarps; ++w) {
       const float factor = expf(tops[w] - top);  // 0 for a warp without keys
@@ -106,7 +106,8 @@ __global__ void paged_attention_kernel(PagedAttentionArgs args) {
     const auto slot = static_cast<std::size_t>(slot_of(args, n, t));
     add_key(args, query, (slot * args.kv_heads + group) * args.head_dim, seen);
   }
-  join(args, seen, args.out + first_column);
+  const float sink = args.sinks == nullptr ? -INFINITY : args.sinks[head];
+  join(args, seen, sink, args.out + first_column);
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ test_needs="
 module:ensurepip      python3-venv
 tool:clang-format     clang-format
 tool:shellcheck       shellcheck
+tool?:clang++-14      clang-14
+tool?:libFuzzer       libclang-rt-14-dev
 tool?:slurmctld       slurmctld
 tool?:slurmd          slurmd
 tool?:sbatch          slurm-client

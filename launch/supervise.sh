@@ -16,6 +16,16 @@ copy_head() { tee -p >(head -c 65536 >"$1"); }
 # stop, found its input wrong or gave up by itself is not started again.
 died() { [[ $1 == 76 || ($1 -ge 129 && $1 != 130 && $1 != 143) ]]; }
 
+# refused CODE NOW WANTED: did the program turn down a number of ranks that only a loss has made?
+refused() { [[ $1 == 78 && $2 -lt $3 && $2 -gt 1 ]]; }
+
+# next_smaller NUMBER: some runs accept only rank counts that divide their lanes, such as 16, 8, 4
+next_smaller() {
+  local power=1
+  while [[ $((2 * power)) -lt $1 ]]; do power=$((2 * power)); done
+  echo "$power"
+}
+
 # run_directory FILE...: as last named in the program's output
 run_directory() {
   sed -n 's/   (also .*//; s/^run directory  *//p' "$@" 2>/dev/null | tail -n 1

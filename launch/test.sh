@@ -3,8 +3,9 @@
 #
 # From a bare Debian 12 machine to the tests' verdict: installs what is missing, builds, runs
 # ctest, clang-format and shellcheck. --oracle also brings PyTorch to machines without a CUDA
-# toolkit, for the tests that compare with it, and makes the goldens of the tokenizers and chat
-# templates again with the libraries they are from. Stops after 90 minutes.
+# toolkit, for the tests that compare with it, makes the goldens of the tokenizers and chat
+# templates again with the libraries they are from, and feeds the readers mutated files for a
+# minute. Stops after 90 minutes.
 set -euo pipefail
 
 # shellcheck source=launch/setup.sh
@@ -71,6 +72,8 @@ written_folders() {
   limited python tests/oracle/written_folders.py build/tests/language/written tests/language/goldens
 }
 
+fuzz() { limited tests/fuzz/run.sh 60; }
+
 run_ctest() { limited ctest --test-dir build -j 2 --output-on-failure "$@"; }
 
 set_up_tests "$oracle"
@@ -81,6 +84,7 @@ check 'configure with the CUDA toolkit hidden' toolkit_hidden
 [[ $oracle == no ]] || check 'goldens' goldens
 check 'build' limited cmake --build --preset release
 [[ " ${failures[*]} " == *' build '* ]] || check 'ctest' run_ctest "$@"
+[[ $oracle == no ]] || check 'fuzz' fuzz
 [[ $oracle == no || ! -d build/tests/language/written ]] || check 'written folders' written_folders
 
 if [[ ${#failures[@]} == 0 ]]; then echo "test.sh: all passed in $((SECONDS / 60)) min"; exit 0; fi

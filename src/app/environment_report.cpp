@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <mgpu/app/environment_report.hpp>
+#include <mgpu/base/secrets.hpp>
 #include <mgpu/base/utf8.hpp>
 
 extern char** environ;
@@ -21,8 +22,6 @@ namespace {
 
 constexpr std::array<std::string_view, 10> kPrefixes = {
     "MGPU_", "OMPI_", "PMIX_", "UCX_", "NCCL_", "CUDA_", "OMP_", "SLURM_", "FI_", "HDF5_"};
-constexpr std::array<std::string_view, 6> kSecrets = {"TOKEN", "KEY",  "SECRET",
-                                                      "PASS",  "AUTH", "CRED"};
 
 /// "Open MPI v4.1.4, ..." up to the first comma; callable before MPI_Init.
 std::string mpi_version() {
@@ -70,11 +69,9 @@ std::map<std::string, std::string> shown_variables() {
     const std::string_view text = *entry;
     const std::string_view name = text.substr(0, text.find('='));
     const auto starts = [&](std::string_view prefix) { return name.starts_with(prefix); };
-    const auto has = [&](std::string_view word) { return name.find(word) != name.npos; };
-    const bool shown = std::any_of(kPrefixes.begin(), kPrefixes.end(), starts) &&
-                       std::none_of(kSecrets.begin(), kSecrets.end(), has);
+    const bool shown = std::any_of(kPrefixes.begin(), kPrefixes.end(), starts);
     if (!shown || name.size() == text.size()) continue;
-    variables.emplace(name, printable(text.substr(name.size() + 1)));
+    variables.emplace(name, printable(shown_value(name, redact(text.substr(name.size() + 1)))));
   }
   return variables;
 }

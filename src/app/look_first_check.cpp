@@ -98,7 +98,7 @@ private:
     const std::string what =
         std::to_string(world_.size()) + (world_.size() == 1 ? " rank" : " ranks");
     const bool found = list_.run("ranks", what, [&] {
-      topology_ = std::make_unique<cluster::Topology>(world_, cluster_.gpus_per_model);
+      topology_ = std::make_unique<cluster::Topology>(world_, cluster_.group_sizes());
       choice_ = cluster::choose_device(*topology_, cluster_);
       return judge_ranks();
     });

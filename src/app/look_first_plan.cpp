@@ -14,7 +14,7 @@
 namespace mgpu::app {
 
 bool is_later_rank() {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
     if (const char* rank = std::getenv(variable)) return std::string_view(rank) != "0";
   }
   return false;
@@ -24,16 +24,14 @@ ExitCode print_plan(const Options& options, const FileProvider& files, std::ostr
   const Config config = load_config(options, program_keys(), files);
   cluster::ClusterConfig cluster;
   store::StoreConfig store;
-  jobs::PlanMachine machine;
   check_together({[&] { cluster = cluster::read_cluster_config(config); },
                   [&] { store = store::read_store_config(config); },
-                  [&] {
-                    machine = look_at_machine(cluster, store.output_folder);
-                    jobs::job_of(config).check(config, machine.ranks);
-                  }});
+                  [&] { jobs::job_of(config).check(config, planned_ranks(cluster)); }});
   if (is_later_rank()) return ExitCode::done;
+  const jobs::PlanMachine machine = look_at_machine(cluster, store.output_folder);
   report::Plan plan = jobs::job_of(config).plan(config, machine);
-  plan.notes = jobs::notes_for_job(config);
+  const std::vector<std::string> notes = jobs::notes_for_job(config);
+  plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());
   const report::Terminal terminal = report::probe_terminal(report::color_mode_of(options.color));
   const bool as_json = options.json || options.detail == "json";
   out << (as_json ? report::plan_json(plan)

@@ -1,7 +1,6 @@
 #include "look_machine.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
@@ -17,12 +16,6 @@ int number_of(const char* variable, int otherwise) {
   const char* text = std::getenv(variable);
   const int number = text == nullptr ? 0 : std::atoi(text);
   return number > 0 ? number : otherwise;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
 }
 
 /// A word of a file as a number; 0 for anything else, such as "max".
@@ -57,20 +50,6 @@ void use_gpus(const cluster::ClusterConfig& cluster, jobs::PlanMachine& machine)
 
 }  // namespace
 
-fs::path existing_folder(const fs::path& folder) {
-  fs::path existing = fs::absolute(folder).lexically_normal();
-  std::error_code ignored;
-  while (!fs::exists(existing, ignored) && existing.has_relative_path())
-    existing = existing.parent_path();
-  return existing;
-}
-
-std::uint64_t free_bytes(const fs::path& folder) {
-  std::error_code error;
-  const fs::space_info space = fs::space(existing_folder(folder), error);
-  return error ? 0 : space.available;
-}
-
 jobs::PlanMachine look_at_host(const fs::path& output) {
   jobs::PlanMachine machine;
   machine.name = host_name();
@@ -81,9 +60,13 @@ jobs::PlanMachine look_at_host(const fs::path& output) {
   return machine;
 }
 
+int planned_ranks(const cluster::ClusterConfig& cluster) {
+  return cluster.world.value_or(number_of("OMPI_COMM_WORLD_SIZE", 1));
+}
+
 jobs::PlanMachine look_at_machine(const cluster::ClusterConfig& cluster, const fs::path& output) {
   jobs::PlanMachine machine = look_at_host(output);
-  machine.ranks = cluster.world.value_or(number_of("OMPI_COMM_WORLD_SIZE", 1));
+  machine.ranks = planned_ranks(cluster);
   machine.ranks_per_node = machine.ranks;
   if (cluster.backend != cluster::Backend::mpi) use_gpus(cluster, machine);
   if (!cluster.world) {

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -40,10 +41,11 @@ std::optional<ExitCode> answer_alone(const app::Options& options) {
 }
 
 /// Without MPI, so that each rank of a launcher has failed by itself in the same way. The first one
-/// speaks; the others leave it the time, because a launcher kills it when one of them has ended.
+/// speaks; the others leave it the time, because mpirun kills it when one of them has ended. It may
+/// start late; mpirun ends the others as soon as it has failed.
 ExitCode fail_alone(const std::exception& error) {
   if (app::is_later_rank()) {
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    std::this_thread::sleep_for(std::chrono::seconds(10));
   } else {
     print_failure(error);
   }
@@ -52,7 +54,6 @@ ExitCode fail_alone(const std::exception& error) {
 
 /// Failures that all ranks know of end by returning; those of one rank end the world.
 ExitCode run(const app::Options& options, const std::vector<std::string>& command) {
-  cluster::check_launch();
   const cluster::MpiSession session;
   const cluster::Group world = cluster::Group::world();
   try {
@@ -74,10 +75,12 @@ ExitCode run(const app::Options& options, const std::vector<std::string>& comman
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // the run goes on when nobody reads its words any more
   app::Options options;
   try {
     options = app::parse_command_line(argc, argv);
     if (const auto code = answer_alone(options)) return static_cast<int>(*code);
+    cluster::check_launch();
   } catch (const std::exception& error) {
     return static_cast<int>(fail_alone(error));
   }

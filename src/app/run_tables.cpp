@@ -19,7 +19,8 @@ using Texts = std::vector<std::string>;
 
 /// Seconds in which the rank had nothing to compute.
 double waited_s(const report::RankPhases& rank) {
-  static constexpr std::array<const char*, 2> kWaiting = {"waiting for data", "allreduce, exposed"};
+  static constexpr std::array kWaiting = {"waiting for data", "waiting for ranks",
+                                          "allreduce, exposed"};
   double sum_s = 0.0;
   for (const char* phase : kWaiting) {
     const auto found = rank.seconds.find(phase);
@@ -58,7 +59,7 @@ store::SmallTable rank_table(const RunTables& tables) {
                 {"gpu_name", gpu_name, "empty on the CPU"},
                 {"samples", samples, "that it trained on", "samples"},
                 {"busy_s", busy_s, "time in which it did not wait", "s"},
-                {"wait_s", wait_s, "time waiting for data or for other ranks' gradients", "s"},
+                {"wait_s", wait_s, "time waiting for data or for other ranks", "s"},
                 {"host_peak_bytes", host_peak_bytes, "largest memory of its process", "bytes"},
                 {"gpu_peak_bytes", gpu_peak_bytes, "largest that it reserved", "bytes"}});
 }

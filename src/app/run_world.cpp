@@ -87,7 +87,7 @@ public:
         clock_(elapsed_s, "start-up"),
         config_(load_config(options, program_keys(), FileProvider::shared(world_))),
         keys_(read_run_keys(world_, config_)),
-        topology_(world_, keys_.cluster.gpus_per_model),
+        topology_(world_, keys_.cluster.group_sizes()),
         choice_(cluster::choose_device(topology_, keys_.cluster)),
         directory_(world_, run_request(world_, config_, keys_.store, command)),
         files_(options, config_, topology_, choice_, directory_, clock_.elapsed_s()),
@@ -101,6 +101,11 @@ public:
       return work();
     } catch (const cluster::TimeoutError& error) {
       give_up(error);
+    } catch (const cluster::LoneFailure& error) {
+      files_.crash().write(render(error.report()));
+      // Where several ranks fail so, the lowest is first to speak, and ends the others.
+      std::this_thread::sleep_for(std::chrono::milliseconds(20) * world_.rank());
+      throw;
     } catch (const std::exception& error) {
       files_.crash().write(render(report_of(error)));
       throw;
@@ -183,7 +188,7 @@ private:
            {{"text", "attempt " + std::to_string(directory_.attempt()) + " continues this run"}}});
     }
     store::write_repro(world_, directory_.path(),
-                       {config_.resolved_yaml(),
+                       {to_repeat().resolved_yaml(),
                         command_,
                         build_info().versions,
                         {{"run", static_cast<std::uint64_t>(config_.integer("run.seed"))}}},
@@ -191,6 +196,12 @@ private:
     if (files_.tensorboard() != nullptr) {
       files_.tensorboard()->text("config", config_.resolved_yaml());
     }
+  }
+
+  /// A finished run cannot be resumed by its folder; whoever gave one goes on with it as `auto`.
+  Config to_repeat() const {
+    const bool is_folder = !config_.is("run.resume", "auto") && !config_.is("run.resume", "never");
+    return is_folder ? config_.with("run.resume", "auto") : config_;
   }
 
   store::RankFacts rank_facts() const {
@@ -304,16 +315,21 @@ private:
     summary.result = outcome.result;
     summary.results = outcome.results;
     summary.notes = report::notes_of(report::facts_of(summary.phases), settings());
-    const std::string config = (directory_.path() / "repro" / "config.resolved.yaml").string();
-    summary.again_command =
-        "mpirun -np " + std::to_string(world_.size()) + " ./mgpu_spmd " + store::shell_word(config);
-    summary.resume_command =
-        summary.again_command + " " + store::shell_word("--resume=" + directory_.path().string());
+    add_commands(summary);
     if (outcome.exit == ExitCode::done || outcome.exit == ExitCode::incomplete) {
       summary.results_file = (directory_.path() / keys_.store.result_file).string();
     }
     if (files_.tensorboard() != nullptr) summary.tensorboard_folder = curves_folder().string();
     return summary;
+  }
+
+  void add_commands(report::RunSummary& summary) const {
+    const fs::path& folder = directory_.path();
+    summary.again_command = "mpirun -np " + std::to_string(world_.size()) + " ./mgpu_spmd " +
+                            store::shell_word((folder / "repro" / "config.resolved.yaml").string());
+    if (summary.exit != ExitCode::stopped) return;
+    summary.resume_command =
+        summary.again_command + " " + store::shell_word("--resume=" + folder.string());
   }
 
   /// What to give to tensorboard --logdir in the shell's folder: where all runs are, or this one

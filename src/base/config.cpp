@@ -114,6 +114,14 @@ Failure Config::problem(std::string_view code, std::string_view name, std::strin
   return Failure(to_report(found));
 }
 
+Config Config::with(std::string_view name, std::string_view text) const {
+  const Place& known = place(name);
+  Config changed = *this;
+  changed.entries_.insert_or_assign(std::string(name),
+                                    Entry{value_or_throw(*table_->find(name), text), known});
+  return changed;
+}
+
 std::string Config::resolved_yaml() const {
   return print_resolved(*this);
 }

@@ -15,6 +15,7 @@
 
 #include <mgpu/base/crash_file.hpp>
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/machine.hpp>
 
 namespace mgpu {
 namespace {
@@ -158,11 +159,9 @@ void copy_to(char (&target)[kBytes], std::string_view text) {
 }
 
 std::string header_of(const CrashFile::Options& options) {
-  char host[256] = "unknown";
-  ::gethostname(host, sizeof host - 1);
-  return "mgpu_spmd crash file 1\nhost: " + std::string(host) +
-         "\npid: " + std::to_string(::getpid()) + "\nrank: " + std::to_string(options.world_rank) +
-         " of " + std::to_string(options.world_size) + "\n";
+  return "mgpu_spmd crash file 1\nhost: " + host_name() + "\npid: " + std::to_string(::getpid()) +
+         "\nrank: " + std::to_string(options.world_rank) + " of " +
+         std::to_string(options.world_size) + "\n";
 }
 
 std::string file_name(int rank) {

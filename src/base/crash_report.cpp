@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <regex>
 
 #include <mgpu/base/crash_file.hpp>
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/secrets.hpp>
 
 namespace mgpu {
 namespace {
@@ -48,14 +48,7 @@ std::optional<CrashReport> read_crash(const fs::path& path) {
 }
 
 std::string clean_line(std::string_view line) {
-  static const std::regex kNamed(
-      R"re(((?:token|secret|passw|credential|api_?key|access_?key|private_?key)[a-z0-9_]*["']?)re"
-      R"re(\s*[=:]\s*["']?)(?![0-9.]+\b)[^\s"',]{6,})re",
-      std::regex::icase | std::regex::optimize);
-  static const std::regex kShaped(R"re(\b(hf_|ghp_|sk-|AKIA)[A-Za-z0-9_-]{12,})re",
-                                  std::regex::optimize);
-  std::string clean = std::regex_replace(std::string(line), kNamed, "$1***");
-  clean = std::regex_replace(clean, kShaped, "$1***");
+  std::string clean = redact(line);
   for (char& c : clean) {
     if (std::iscntrl(static_cast<unsigned char>(c)) != 0) c = '?';
   }

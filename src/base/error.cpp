@@ -11,6 +11,32 @@ std::string placed(Where where, std::string_view message) {
   return std::string(where.file) + ":" + std::to_string(where.line) + ": " + std::string(message);
 }
 
+/// libtorch's host allocator has no exception type of its own.
+bool is_out_of_host_memory(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         std::strstr(error.what(), "DefaultCPUAllocator: can't allocate memory") != nullptr;
+}
+
+/// libtorch's allocator has an exception that only modules above can name; ours is CUDA's code 2.
+bool is_out_of_device_memory(const std::exception& error) {
+  return std::strstr(error.what(), "CUDA out of memory") != nullptr ||
+         std::strstr(error.what(), "CUDA error 2: ") != nullptr;
+}
+
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+Report out_of_memory(const std::string& which, const std::string& detail) {
+  Report report{"E301",
+                ExitCode::out_of_memory,
+                "out of " + which + " memory",
+                {},
+                "--plan shows what is needed; a smaller train.micro_batch_size needs less"};
+  if (!detail.empty()) report.lines.push_back("  " + detail);
+  return report;
+}
+
 }  // namespace
 
 Error::Error(std::string_view message, Where where) : std::runtime_error(placed(where, message)) {}
@@ -38,12 +64,8 @@ Failure::Failure(Report report, Where where)
 
 Report report_of(const std::exception& error) {
   if (const auto* failure = dynamic_cast<const Failure*>(&error)) return failure->report();
-  // libtorch's host allocator has no exception type of its own.
-  const bool is_torch =
-      std::strstr(error.what(), "DefaultCPUAllocator: can't allocate memory") != nullptr;
-  if (is_torch || dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-    return {"E301", ExitCode::out_of_memory, "out of host memory", {}, ""};
-  }
+  if (is_out_of_host_memory(error)) return out_of_memory("host", "");
+  if (is_out_of_device_memory(error)) return out_of_memory("GPU", first_line(error.what()));
   const auto* ours = dynamic_cast<const Error*>(&error);
   return {"E901",
           ours != nullptr ? ours->exit_code() : ExitCode::internal,

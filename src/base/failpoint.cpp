@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -80,7 +81,13 @@ std::vector<Plan>* plans() {
   return kPlans.get();
 }
 
+void mark_now() {
+  const char* path = std::getenv("MGPU_FAILPOINT_MARK");
+  if (path != nullptr) std::ofstream{path};
+}
+
 FailpointAction act(const std::string& action) {
+  mark_now();
   if (action == "kill") std::raise(SIGKILL);
   if (action == "abort") std::abort();
   if (action == "stop") std::raise(SIGSTOP);

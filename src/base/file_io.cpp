@@ -5,12 +5,12 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/failpoint.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/base/machine.hpp>
 
 namespace mgpu {
 namespace {
@@ -19,13 +19,6 @@ std::string mebibytes(std::uint64_t bytes) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / 1048576.0);
   return text;
-}
-
-std::uint64_t free_bytes(const fs::path& near) {
-  struct statvfs fs_info {};
-  const fs::path folder = near.has_parent_path() ? near.parent_path() : fs::path(".");
-  if (statvfs(folder.c_str(), &fs_info) != 0) return 0;
-  return std::uint64_t{fs_info.f_bavail} * fs_info.f_frsize;
 }
 
 [[noreturn]] void fail_io(const fs::path& path, std::string_view what, int error,

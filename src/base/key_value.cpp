@@ -131,6 +131,9 @@ Read read_text(const KeySpec& spec, const std::string& text, bool may_look_like_
   if (spec.type == KeyType::path && text.size() > kPathBytes) {
     return ValueProblem{"E106", "a path may have 4095 bytes", ""};
   }
+  if (const char* wrong = spec.why_not == nullptr ? nullptr : spec.why_not(text)) {
+    return ValueProblem{"E107", wrong, ""};
+  }
   return KeyValue{.text = text};
 }
 

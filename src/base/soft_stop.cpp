@@ -7,7 +7,6 @@
 #include <ctime>
 #include <string>
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <mgpu/base/error.hpp>
@@ -23,7 +22,6 @@ constexpr std::chrono::seconds kLookEvery{1};
 // One word, so that no handler on another thread sees half of it: microseconds of the monotonic
 // clock above, the signal's number in the low byte; 0: none yet.
 std::atomic<std::int64_t> first_signal{0};
-std::atomic<int> wake_writer{-1};
 std::atomic<bool> is_taken{false};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -37,10 +35,8 @@ extern "C" void on_stop_signal(int signal) {
   const int saved_errno = errno;
   const std::int64_t now = now_us();
   std::int64_t first = 0;
-  if (first_signal.compare_exchange_strong(first, (now << 8) | signal)) {
-    const char byte = 1;
-    [[maybe_unused]] const ssize_t n = ::write(wake_writer.load(), &byte, 1);
-  } else if (now - (first >> 8) > kSameWishUs) {
+  const bool is_first = first_signal.compare_exchange_strong(first, (now << 8) | signal);
+  if (!is_first && now - (first >> 8) > kSameWishUs) {
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     ::sigaction(signal, &standard, nullptr);
@@ -100,14 +96,6 @@ SoftStop::SoftStop(const Options& options) : stop_file_(options.stop_file) {
   const double left_s = std::min(options.time_limit_s - options.elapsed_s, slurm_seconds_left());
   stop_after_s_ = left_s - std::clamp(left_s / 10, 0.0, options.margin_s);
   if (is_taken.exchange(true)) throw Error("there is a SoftStop already");
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-    is_taken = false;
-    throw LibraryError("pipe2", errno, std::strerror(errno), Where::here());
-  }
-  wake_read_.reset(ends[0]);
-  wake_write_.reset(ends[1]);
-  wake_writer = ends[1];
   first_signal = 0;
   struct sigaction action {};
   action.sa_handler = &on_stop_signal;
@@ -121,7 +109,6 @@ SoftStop::SoftStop(const Options& options) : stop_file_(options.stop_file) {
 SoftStop::~SoftStop() {
   for (std::size_t i = 0; i < kSignals.size(); ++i)
     ::sigaction(kSignals[i], &before_[i], nullptr);
-  wake_writer = -1;
   is_taken = false;
 }
 

@@ -8,8 +8,9 @@
 namespace mgpu::cluster {
 namespace {
 
-constexpr std::array<std::string_view, 7> kKinds = {
-    "barrier", "all_reduce", "all_gather", "gather", "broadcast", "exchange", "send_receive"};
+constexpr std::array<std::string_view, 9> kKinds = {"barrier",      "all_reduce", "all_gather",
+                                                    "gather",       "broadcast",  "exchange",
+                                                    "send_receive", "connect",    "disconnect"};
 constexpr std::array<std::string_view, 9> kTypes = {"f32", "f64", "f16", "bf16", "i32",
                                                     "i64", "u8",  "u32", "u64"};
 constexpr std::array<std::string_view, 3> kOps = {"sum", "min", "max"};
@@ -31,7 +32,9 @@ const std::array<std::pair<DType, MPI_Datatype>, 7>& mpi_types() {
 
 std::string describe(const Call& call) {
   std::string text(kKinds.at(static_cast<std::size_t>(call.kind)));
-  if (call.kind == CallKind::barrier) return text;
+  const bool moves_nothing = call.kind == CallKind::barrier || call.kind == CallKind::connect ||
+                             call.kind == CallKind::disconnect;
+  if (moves_nothing) return text;
   if (call.count != Call::kAnyCount) text.append(" of ").append(std::to_string(call.count));
   text.append(" ").append(kTypes.at(static_cast<std::size_t>(call.type)));
   if (call.kind == CallKind::all_reduce) {

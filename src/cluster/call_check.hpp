@@ -22,7 +22,9 @@ enum class CallKind : std::int64_t {
   gather,
   broadcast,
   exchange,
-  send_receive
+  send_receive,
+  connect,
+  disconnect
 };
 
 /// What one rank is about to do, in words that travel between ranks.

@@ -8,11 +8,16 @@ namespace {
 
 constexpr std::array<Backend, 3> kBackends = {Backend::nccl, Backend::staged, Backend::mpi};
 
+constexpr double kMostRanks = 65536;
+constexpr double kMostOnANode = 4096;
+
 void add_device_keys(KeyTable& table) {
   table.add({.name = "devices.gpus",
              .type = KeyType::integers,
              .standard = "all",
              .text = "GPUs of each node that the ranks use, in this order",
+             .min = 0,
+             .max = kMostOnANode,
              .choices = {"all"},
              .identity = false});
   table.add({.name = "devices.world",
@@ -21,14 +26,23 @@ void add_device_keys(KeyTable& table) {
              .text = "ranks that --plan is for; auto: those that are launched, or one",
              .unit = "ranks",
              .min = 1,
-             .max = 65536,
+             .max = kMostRanks,
              .choices = {"auto"},
              .identity = false});
   table.add({.name = "devices.gpus_per_model",
              .type = KeyType::integer,
              .standard = "1",
              .text = "ranks that share one copy of the model",
-             .min = 1});
+             .min = 1,
+             .max = kMostRanks});
+  table.add({.name = "devices.groups",
+             .type = KeyType::integers,
+             .standard = "[]",
+             .text =
+                 "uneven machines: sizes of the groups of ranks, in order and repeated; [1, 1, 2] "
+                 "gives two models a GPU each and one two",
+             .min = 1,
+             .max = kMostRanks});
   table.add({.name = "devices.backend",
              .type = KeyType::choice,
              .standard = "auto",
@@ -40,6 +54,7 @@ void add_device_keys(KeyTable& table) {
              .standard = "1",
              .text = "compute threads of each rank",
              .min = 1,
+             .max = kMostOnANode,
              .identity = false});
   table.add({.name = "devices.memory_margin",
              .type = KeyType::number,
@@ -72,6 +87,7 @@ void add_comm_keys(KeyTable& table) {
              .text = "gradients are reduced in pieces of about this size",
              .unit = "MiB",
              .min = 1,
+             .max = 65536,
              .identity = false});
 }
 
@@ -99,6 +115,14 @@ ClusterConfig read_cluster_config(const Config& config) {
     values.world = static_cast<int>(config.integer("devices.world"));
   }
   values.gpus_per_model = static_cast<int>(config.integer("devices.gpus_per_model"));
+  const std::vector<std::int64_t> groups = config.integers("devices.groups");
+  values.groups.assign(groups.begin(), groups.end());
+  if (!groups.empty() && values.gpus_per_model != 1) {
+    throw config.problem("E124", "devices.groups",
+                         "devices.groups and devices.gpus_per_model both say how many ranks a "
+                         "model has",
+                         "remove one of them");
+  }
   values.threads = static_cast<int>(config.integer("devices.threads"));
   values.memory_margin = config.number("devices.memory_margin");
   values.clear_cache_every = config.integer("devices.clear_cache_every");

@@ -1,6 +1,10 @@
 #include "communicator_nccl.hpp"
 
+#include <chrono>
 #include <exception>
+#include <future>
+#include <memory>
+#include <thread>
 #include <utility>
 
 #include <nccl.h>
@@ -11,6 +15,8 @@
 
 namespace mgpu::cluster {
 namespace {
+
+constexpr std::chrono::seconds kAbortPatience(5);
 
 ncclDataType_t nccl_type(DType dtype) {
   switch (dtype) {
@@ -111,7 +117,7 @@ NcclCommunicator::NcclCommunicator(const Group& group, Device device,
 }
 
 void NcclCommunicator::connect() {
-  waiter_.begin({CallKind::barrier});
+  waiter_.begin({CallKind::connect});
   ncclUniqueId id{};
   run_together(group_, [&] {
     const ncclResult_t code = rank() == 0 ? ncclGetUniqueId(&id) : ncclSuccess;
@@ -135,6 +141,7 @@ NcclCommunicator::~NcclCommunicator() {
     return;
   }
   try {
+    waiter_.begin({CallKind::disconnect});
     use_device(device_);
     until_issued(ncclCommFinalize(comm_));
     ncclCommDestroy(comm_);
@@ -143,8 +150,20 @@ NcclCommunicator::~NcclCommunicator() {
   }
 }
 
+/// ncclCommAbort can hang itself: then it stays behind, because the process is about to end.
 void NcclCommunicator::abort_communicator() noexcept {
-  if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
+  if (comm_ == nullptr) return;
+  try {
+    auto aborted = std::make_shared<std::promise<void>>();
+    const std::future<void> is_done = aborted->get_future();
+    std::thread([aborted, comm = std::exchange(comm_, nullptr)] {
+      ncclCommAbort(comm);
+      aborted->set_value();
+    }).detach();
+    is_done.wait_for(kAbortPatience);
+  } catch (const std::exception&) {
+    comm_ = nullptr;  // no thread to be had: the peers see the end of the process
+  }
 }
 
 void NcclCommunicator::require(ncclResult_t code) {

@@ -1,11 +1,12 @@
-#include <array>
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <numeric>
 #include <set>
 #include <string_view>
+#include <utility>
 
-#include <unistd.h>
-
+#include <mgpu/base/machine.hpp>
 #include <mgpu/cluster/topology.hpp>
 
 namespace mgpu::cluster {
@@ -57,26 +58,64 @@ Failure cannot_split(int ranks, int gpus_per_model) {
                   "--gpus-per-model " + working_splits(ranks) + "; or start " + other + " ranks"});
 }
 
-Group split_models(const Group& world, int gpus_per_model) {
-  run_together(world, [&] {
-    if (gpus_per_model < 1) throw Error("gpus_per_model is below 1");
-    if (world.size() % gpus_per_model != 0) throw cannot_split(world.size(), gpus_per_model);
-  });
-  return world.split(world.rank() / gpus_per_model, world.rank());
+Failure cannot_split(int ranks, const std::vector<int>& sizes) {
+  const int sum = std::accumulate(sizes.begin(), sizes.end(), 0);
+  if (sizes.size() == 1) return cannot_split(ranks, sum);
+  std::string list;
+  for (const int size : sizes)
+    list.append(list.empty() ? "" : ", ").append(std::to_string(size));
+  const int below = ranks / sum * sum;
+  std::string other = below > 0 ? std::to_string(below) + " or " : "";
+  other += std::to_string(below + sum);
+  return Failure({"E121",
+                  ExitCode::config,
+                  std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks") +
+                      " cannot be split into groups of " + list,
+                  {},
+                  "start " + other + " ranks, or list other sizes in devices.groups"});
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
+}  // namespace
+
+struct Topology::Place {
+  int num_groups = 0;
+  int group_index = 0;  // of this rank
+};
+
+namespace {
+
+/// Number of the group of each rank.
+std::vector<int> groups_of(const Group& world, const std::vector<int>& sizes) {
+  std::vector<int> groups;
+  run_together(world, [&] {
+    if (sizes.empty() || *std::ranges::min_element(sizes) < 1)
+      throw Error("a model on less than one rank");
+    const int sum = std::accumulate(sizes.begin(), sizes.end(), 0);
+    if (world.size() % sum != 0) throw cannot_split(world.size(), sizes);
+  });
+  for (std::size_t group = 0; std::cmp_less(groups.size(), world.size()); ++group)
+    groups.insert(groups.end(), static_cast<std::size_t>(sizes[group % sizes.size()]),
+                  static_cast<int>(group));
+  return groups;
 }
 
 }  // namespace
 
 Topology::Topology(const Group& world, int gpus_per_model)
+    : Topology(world, std::vector<int>{gpus_per_model}) {}
+
+Topology::Topology(const Group& world, const std::vector<int>& group_sizes)
+    : Topology(world, [&] {
+        const std::vector<int> groups = groups_of(world, group_sizes);
+        return Place{groups.back() + 1, groups[static_cast<std::size_t>(world.rank())]};
+      }()) {}
+
+Topology::Topology(const Group& world, const Place& place)
     : world_(&world),
+      num_groups_(place.num_groups),
+      group_index_(place.group_index),
       node_(split_nodes(world)),
-      model_group_(split_models(world, gpus_per_model)),
+      model_group_(world.split(group_index_, world.rank())),
       across_groups_(world.split(model_group_.rank(), world.rank())) {
   const int first_of_node = node_.all_reduce(world.rank(), ReduceOp::min);
   const std::vector<std::int32_t> firsts = world.all_gather(first_of_node);

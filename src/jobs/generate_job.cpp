@@ -12,6 +12,7 @@
 #include <mgpu/jobs/generate_job.hpp>
 #include <mgpu/jobs/generate_results.hpp>
 #include <mgpu/jobs/model_folder.hpp>
+#include <mgpu/language/shared_folder.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
 
@@ -35,10 +36,12 @@ public:
     phase_ = {"completions", inputs_.phase, inputs_.prompts(),
               run.config.integer("run.chunk_size")};
     const auto loading = run_.clock.enter("load");
+    const language::SharedFolder folder(inputs_.config.model, world_, run.topology.node());
+    language::LmWeights weights = folder.load(language::whole_model(folder.config()));
     // Memory is taken here, and may be short on some ranks only.
     cluster::run_together(world_, [&] {
       encoder_.emplace(inputs_.encoder());
-      model_.emplace(language::LanguageModel::open(inputs_.config.model));
+      model_.emplace(folder.config(), std::move(weights));
       completer_.emplace(*model_, *encoder_, inputs_.config);
       table_ = completion_table(inputs_.prompts(), inputs_.config);
     });

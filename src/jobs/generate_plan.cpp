@@ -64,6 +64,7 @@ public:
     plan_.ranks = machine_.ranks;
     plan_.machine = machine_.name;
     plan_.unit = "prompts";
+    plan_.notes = {sampling_text(config_, inputs_.config)};
     add_shares();
     add_memory();
     add_times();

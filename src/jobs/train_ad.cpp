@@ -107,8 +107,9 @@ void check_windows(const Config& config) {
 
 }  // namespace
 
-void check_ad_training(const Config& config) {
-  check_together({[&] { read_train_settings(config); }, [&] { check_windows(config); }});
+void check_ad_training(const Config& config, int ranks) {
+  check_together({[&] { read_train_settings(config); }, [&] { train::check_batch(config, ranks); },
+                  [&] { check_windows(config); }});
 }
 
 void check_ad_files(const Config& config) {

@@ -9,7 +9,7 @@
 namespace mgpu::jobs {
 
 /// Errors: Failure (exit 78).
-void check_ad_training(const Config& config);
+void check_ad_training(const Config& config, int ranks);
 
 /// Errors: Failure E603 (exit 66).
 void check_ad_files(const Config& config);

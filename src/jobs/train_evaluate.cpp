@@ -67,15 +67,13 @@ EpisodeReturns evaluate_now(RunContext& run, const Player& player, const Evaluat
   const EvaluationGrid grid = make_grid(player.environment, config, /*with_controls=*/false);
   const auto chunks = all_chunks(grid, run.config.integer("run.chunk_size"));
   std::vector<std::int64_t> sums(static_cast<std::size_t>(grid.episodes), 0);
-  cluster::run_together(world, [&] {
-    for (const schedule::Chunk& chunk :
-         schedule::static_share(chunks, world.rank(), world.size())) {
-      for (const algorithms::RolloutRecord& record : play_chunk(player, grid, chunk)) {
-        for (std::size_t e = 0; e < sums.size(); ++e)
-          sums[e] += record.returns[e];
-      }
-      tell_chunk(run, "evaluation", chunk.count);
+  schedule::share_out(chunks, world, [&](const schedule::Chunk& chunk) {
+    for (const algorithms::RolloutRecord& record : play_chunk(player, grid, chunk)) {
+      for (std::size_t e = 0; e < sums.size(); ++e)
+        sums[e] += record.returns[e];
     }
+    tell_chunk(run, "evaluation", chunk.count);
+    return true;
   });
   world.all_reduce(std::span(sums));  // whole numbers: any order of ranks adds up alike
   EpisodeReturns returns;

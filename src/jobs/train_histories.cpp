@@ -100,7 +100,10 @@ bool is_sealed(const cluster::Group& world, const std::filesystem::path& path) {
 
 data::HistorySet read_histories(const cluster::Group& world, const std::filesystem::path& path,
                                 const data::Environment& environment) {
-  return to_histories(store::read_table(world, path, kTable), path, environment);
+  const store::ReadTable table = store::read_table(world, path, kTable);
+  std::optional<data::HistorySet> histories;
+  cluster::run_together(world, [&] { histories.emplace(to_histories(table, path, environment)); });
+  return std::move(*histories);
 }
 
 std::optional<data::HistorySet> provide_histories(RunContext& run, const data::DataConfig& config,

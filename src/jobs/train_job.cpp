@@ -1,7 +1,6 @@
 #include <mgpu/base/check_together.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/report/banner.hpp>
-#include <mgpu/train/train_config.hpp>
 
 #include "train_ad.hpp"
 #include "train_lm.hpp"
@@ -10,6 +9,11 @@ namespace mgpu::jobs {
 namespace {
 
 void check_one_gpu(const Config& config) {
+  if (!config.integers("devices.groups").empty()) {
+    throw config.problem("E125", "devices.groups",
+                         "job train does not shard its model: one GPU holds it",
+                         "remove devices.groups");
+  }
   if (config.integer("devices.gpus_per_model") == 1) return;
   throw config.problem("E125", "devices.gpus_per_model",
                        "job train does not shard its model: one GPU holds it",
@@ -19,13 +23,8 @@ void check_one_gpu(const Config& config) {
 }  // namespace
 
 void check_train_job(const Config& config, int ranks) {
-  check_together({[&] {
-                    if (trains_language_model(config))
-                      check_lm_training(config);
-                    else
-                      check_ad_training(config);
-                  },
-                  [&] { train::check_batch(config, ranks); }, [&] { check_one_gpu(config); }});
+  const auto check_recipe = trains_language_model(config) ? check_lm_training : check_ad_training;
+  check_together({[&] { check_recipe(config, ranks); }, [&] { check_one_gpu(config); }});
 }
 
 void check_train_files(const Config& config) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <mgpu/algorithms/lm_objective.hpp>
+#include <mgpu/base/check_together.hpp>
 #include <mgpu/base/config_problem.hpp>
 #include <mgpu/jobs/lm_data.hpp>
 #include <mgpu/jobs/train_results.hpp>
@@ -172,8 +173,9 @@ void require_file(const Config& config, const char* name, const std::filesystem:
 
 }  // namespace
 
-void check_lm_training(const Config& config) {
-  read_lm_train_settings(config);
+void check_lm_training(const Config& config, int ranks) {
+  check_together(
+      {[&] { read_lm_train_settings(config); }, [&] { train::check_batch(config, ranks); }});
 }
 
 void check_lm_files(const Config& config) {

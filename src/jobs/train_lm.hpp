@@ -15,7 +15,7 @@
 namespace mgpu::jobs {
 
 /// Errors: Failure (exit 78).
-void check_lm_training(const Config& config);
+void check_lm_training(const Config& config, int ranks);
 
 /// Errors: Failure E603 (exit 66), and those of read_lm_config.
 void check_lm_files(const Config& config);

@@ -29,6 +29,11 @@ constexpr double kSealBytesPerSecond = 1e8;  // write, read back, compress
 constexpr std::uint64_t kFirstUse = std::uint64_t{40} << 20;
 constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;  // with cuBLAS and NCCL
 
+/// As whole numbers of bytes, of which many can be added up; nobody has as many as 2^60.
+std::uint64_t whole_bytes(double bytes) {
+  return static_cast<std::uint64_t>(std::min(bytes, 0x1p60));
+}
+
 /// The plan of one run, part by part.
 class TrainPlan {
 public:
@@ -112,20 +117,19 @@ private:
     std::int64_t per_token = m.n_layer * (8 * m.n_embd + 2 * m.n_inner) + 2 * m.n_embd +
                              m.num_actions + 4 * m.n_embd + m.n_inner;
     if (is_rounded()) per_token += (m.n_layer + 6) * m.n_embd;
-    std::int64_t floats = rows * sizes_.window * per_token;
-    if (m.attention == model::AttentionKind::eager) {
-      // Scores, probabilities, and probabilities after dropout: [B, H, T, T] each.
-      floats += 3 * m.n_layer * rows * m.n_head * sizes_.window * sizes_.window;
-    }
-    return static_cast<std::uint64_t>(floats) * sizeof(float);
+    // Scores, probabilities, and probabilities after dropout: [B, H, T, T] each.
+    if (m.attention == model::AttentionKind::eager)
+      per_token += 3 * m.n_layer * m.n_head * sizes_.window;
+    const auto tokens = static_cast<double>(rows * sizes_.window);
+    return whole_bytes(tokens * static_cast<double>(per_token) * sizeof(float));
   }
 
   /// Keys and values of a chunk of runs: 2 x layers x rows x (T + 1) x D floats.
   std::uint64_t cache_bytes() const {
     const auto& m = sizes_.settings.model;
     const std::int64_t rows = std::min(sizes_.chunk_size, sizes_.num_rollouts);
-    return static_cast<std::uint64_t>(2 * m.n_layer * rows * (m.n_transit + 1) * m.n_embd) *
-           sizeof(float);
+    const auto vectors = static_cast<double>(2 * m.n_layer * rows * (m.n_transit + 1));
+    return whole_bytes(vectors * static_cast<double>(m.n_embd) * sizeof(float));
   }
 
   /// Partial sums of lanes (layout mode), and the peer's part of a bucket.
@@ -260,7 +264,10 @@ private:
   /// A memory of which a share stays free. `copies`: ranks that share it.
   void add_memory_limit(const char* what, std::uint64_t need, std::uint64_t have,
                         std::uint64_t copies) {
-    add_limit(what, copies * need, have, "train.micro_batch_size");
+    const auto needed_by = [&](std::uint64_t bytes) {
+      return whole_bytes(static_cast<double>(copies) * static_cast<double>(bytes));
+    };
+    add_limit(what, needed_by(need), have, "train.micro_batch_size");
     if (have == 0) return;
     Plan::Limit& limit = plan_.limits.back();
     limit.allowed = allowed_;
@@ -269,7 +276,7 @@ private:
     const std::uint64_t fixed = need - activation_bytes(rows);
     const auto room = static_cast<std::uint64_t>(allowed_ * static_cast<double>(have));
     for (std::int64_t fewer = rows / 2; fewer > 0; fewer /= 2) {
-      if (copies * (fixed + activation_bytes(fewer)) > room) continue;
+      if (needed_by(fixed + activation_bytes(fewer)) > room) continue;
       limit.fits = "train.micro_batch_size=" + std::to_string(fewer);
       return;
     }
@@ -309,9 +316,9 @@ std::uint64_t train_disk_bytes(const Config& config) {
   const std::int64_t tables =
       2 * ((plays ? sizes.history_bytes : 0) + sizes.num_rollouts * sizes.rollout_bytes);
   // Weights and two moments; kept ones, the best, and the one that is being written.
-  const std::int64_t checkpoints =
-      (sizes.settings.checkpoint.keep + 2) * (3 * sizes.weight_bytes + sizes.curve_bytes);
-  return static_cast<std::uint64_t>(tables + checkpoints);
+  const double checkpoints = (sizes.settings.checkpoint.keep + 2.0) *
+                             static_cast<double>(3 * sizes.weight_bytes + sizes.curve_bytes);
+  return whole_bytes(static_cast<double>(tables) + checkpoints);
 }
 
 report::Plan plan_train(const Config& config, const PlanMachine& machine) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include <ATen/ATen.h>
-
 #include <mgpu/jobs/ad_tables.hpp>
 #include <mgpu/model/ad_transformer.hpp>
 
@@ -40,8 +38,7 @@ TrainSizes::TrainSizes(const Config& config)
   // What a file holds is not known before the ranks read it; its windows are at most this long.
   window =
       settings.data.path.empty() ? settings.window_rules(history).tokens : settings.model.n_transit;
-  const model::AdTransformer model(settings.model, Device{}, settings.seed);
-  weight_bytes = model.parameters().weights().numel() * std::int64_t{sizeof(float)};
+  weight_bytes = model::weights_size(settings.model) * std::int64_t{sizeof(float)};
   const store::TableSpec histories = history_table(*environment, history);
   num_histories = histories.rows;
   history_bytes = histories.rows * row_bytes(histories);

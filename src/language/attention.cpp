@@ -77,7 +77,7 @@ TokenPlaces places_in_cache(std::span<const TokenRun> runs, const PagedCache& ca
 }
 
 at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
-                  const TokenPlaces& places, const LayerConfig& layer) {
+                  const TokenPlaces& places, const LayerConfig& layer, const at::Tensor& sinks) {
   const at::Tensor queries = q.contiguous();
   const at::Tensor k = keys.contiguous();
   const at::Tensor v = values.contiguous();
@@ -98,6 +98,7 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor&
   args.page_pitch = static_cast<std::size_t>(places.page_slots.size(1));
   args.window = layer.window;
   args.scale = static_cast<float>(layer.score_scale);
+  if (sinks.defined()) args.sinks = sinks.const_data_ptr<float>();
   if (q.is_cuda())
     kernels::cuda::paged_attention(args, model::current_stream(q));
   else

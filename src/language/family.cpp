@@ -6,8 +6,8 @@
 namespace mgpu::language {
 
 std::span<const Family* const> families() {
-  static const std::array kFamilies = {&gpt2_family(), &llama_family(), &mistral_family(),
-                                       &qwen2_family(), &qwen3_family()};
+  static const std::array kFamilies = {&gpt2_family(),    &gpt_oss_family(), &llama_family(),
+                                       &mistral_family(), &qwen2_family(),   &qwen3_family()};
   return kFamilies;
 }
 

@@ -21,10 +21,13 @@ struct Family {
 
   /// Takes each tensor of the model once, by its name in the folder.
   LmWeights (*bind)(const LmConfig& config, WeightSource& source);
+
+  std::string_view quantization = {};  // quant_method that its folders may have; "": none
 };
 
 // One line per family; its functions are in families/NAME.cpp.
 const Family& gpt2_family();
+const Family& gpt_oss_family();
 const Family& llama_family();
 const Family& mistral_family();
 const Family& qwen2_family();

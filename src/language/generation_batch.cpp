@@ -19,6 +19,15 @@ at::Tensor targets_of(std::span<const std::int64_t> ids, const at::Tensor& like)
 
 }  // namespace
 
+GenerationQueue::GenerationQueue(std::span<const Prompt> waiting, const GenerationConfig& config)
+    : prompts(waiting), results(waiting.size()) {
+  for (std::size_t p = 0; p < waiting.size(); ++p) {
+    unfinished.push_back(waiting[p].num_samples);
+    if (config.max_new_tokens > 0)
+      results[p].completions.resize(static_cast<std::size_t>(waiting[p].num_samples));
+  }
+}
+
 std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& config,
                               const Prompt& prompt) {
   if (model.rope.kind != RopeKind::none) return config.max_new_tokens;
@@ -32,33 +41,78 @@ std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config
 }
 
 GenerationBatch::GenerationBatch(const LanguageModel& model, const GenerationConfig& config,
-                                 const StopText& stop_text, std::span<const Prompt> prompts,
-                                 PagedCache& cache)
+                                 const StopText& stop_text, GenerationQueue& queue,
+                                 PagedCache& cache, std::int64_t pages)
     : model_(model),
       config_(config),
       stop_text_(stop_text),
-      prompts_(prompts),
+      queue_(queue),
       cache_(cache),
       sampler_(config.sampling),
-      results_(prompts.size()),
-      pages_(cache.free_pages()) {
-  for (std::size_t p = 0; p < prompts.size(); ++p) {
-    unfinished_.push_back(prompts[p].num_samples);
-    if (config.max_new_tokens > 0)
-      results_[p].completions.resize(static_cast<std::size_t>(prompts[p].num_samples));
-  }
+      pages_(pages) {}
+
+bool GenerationBatch::step() {
+  if (is_under_way_ && !take_in(last_outcome())) return false;
+  admit();
+  if (openings_.empty() && lines_.empty()) return false;
+  const auto grown = static_cast<std::int64_t>(lines_.size());
+  const at::Tensor hidden = pass();  // [N, D]
+  std::vector<at::Tensor> rows = begin_lines();
+  if (has_head()) rows.insert(rows.begin(), hidden.narrow(0, 0, grown));
+  conclude(hidden, std::move(rows));
+  return true;
 }
 
-std::vector<PromptResult> GenerationBatch::finish() {
-  for (;;) {
-    admit();
-    if (openings_.empty() && lines_.empty()) return std::move(results_);
-    const at::Tensor grown = pass();  // [lines, D]
-    std::vector<at::Tensor> hidden = begin_lines();
-    hidden.insert(hidden.begin(), grown);
-    draw(at::cat(hidden));
-    retire();
+void GenerationBatch::forget() {
+  if (is_under_way_) last_outcome();
+}
+
+PassOutcome GenerationBatch::last_outcome() {
+  is_under_way_ = false;
+  if (model_.peers() == nullptr) return std::move(outcome_);
+  return outcome_from_bytes(model_.peers()->hear());
+}
+
+bool GenerationBatch::take_in(PassOutcome outcome) {
+  if (outcome.failure) {
+    queue_.failure = std::move(outcome.failure);
+    return false;
   }
+  auto score = outcome.scores.begin();
+  for (const Piece& piece : pieces_) {
+    const auto end = score + static_cast<std::ptrdiff_t>(scored_count(piece));
+    std::vector<float>& all = queue_.results[piece.prompt].prompt_log_probs;
+    all.insert(all.end(), std::exchange(score, end), end);
+  }
+  for (std::size_t i = 0; i < lines_.size(); ++i)
+    append(lines_[i], outcome.tokens[i]);
+  retire();
+  return true;
+}
+
+/// Draws where the head is, and lets all ranks know.
+void GenerationBatch::conclude(const at::Tensor& hidden, std::vector<at::Tensor> grown) {
+  is_under_way_ = true;
+  ShardPeers* peers = model_.peers();
+  if (peers == nullptr) {
+    outcome_ = judge(hidden, grown);
+    return;
+  }
+  if (!has_head()) return;
+  PassOutcome outcome;
+  try {
+    outcome = judge(hidden, grown);
+  } catch (const Failure& failure) {
+    outcome.failure = failure.report();
+  }
+  if (peers->is_speaker()) peers->announce(to_bytes(outcome));
+}
+
+PassOutcome GenerationBatch::judge(const at::Tensor& hidden, const std::vector<at::Tensor>& grown) {
+  PassOutcome outcome;
+  if (config_.scores_prompts) score(hidden, outcome.scores);
+  outcome.tokens = draw(at::cat(grown));
+  return outcome;
 }
 
 std::int64_t GenerationBatch::pages_of(std::int64_t tokens) const {
@@ -69,60 +123,69 @@ std::int64_t GenerationBatch::pages_of(std::int64_t tokens) const {
 void GenerationBatch::admit() {
   auto wanted = static_cast<std::int64_t>(lines_.size());
   for (const Opening& opening : openings_)
-    wanted += prompts_[opening.prompt].num_samples - opening.next_sample;
-  while (next_prompt_ < prompts_.size() && wanted < config_.batch_size) {
-    const Prompt& prompt = prompts_[next_prompt_];
+    wanted += queue_.prompts[opening.prompt].num_samples - opening.next_sample;
+  while (queue_.next_prompt < queue_.prompts.size() && wanted < config_.batch_size) {
+    const Prompt& prompt = queue_.prompts[queue_.next_prompt];
     const std::int64_t needed = pages_of(cached_tokens(model_.config(), config_, prompt));
     if (promised_ + needed > pages_) return;
     promised_ += needed;
     wanted += prompt.num_samples;
-    openings_.push_back({next_prompt_++, cache_.add(), 0, 0, {}});
+    openings_.push_back({queue_.next_prompt++, cache_.add(), 0, 0, false, {}});
   }
 }
 
-/// The newest token of each line and the next pieces of prompts, through the model. Returns the
-/// hidden states of the lines.
+/// The newest token of each line and then the next pieces of prompts, through the model.
 at::Tensor GenerationBatch::pass() {
   std::vector<TokenRun> runs;
   for (const Line& line : lines_)
     runs.push_back({std::span(line.tokens).last(1), line.sequence});
   std::int64_t budget = config_.prefill_tokens;
+  pieces_.clear();
   std::vector<std::pair<Opening*, std::int64_t>> pieces;
   for (Opening& opening : openings_) {
-    const Prompt& prompt = prompts_[opening.prompt];
+    const Prompt& prompt = queue_.prompts[opening.prompt];
     const std::int64_t count = std::min(budget, size_of(prompt) - opening.seen);
     if (count == 0) continue;
     const auto piece =
         prompt.ids.subspan(static_cast<std::size_t>(opening.seen), static_cast<std::size_t>(count));
     runs.push_back({piece, opening.sequence, size_of(prompt)});
     pieces.emplace_back(&opening, count);
+    pieces_.push_back({opening.prompt, static_cast<std::size_t>(opening.seen), piece.size()});
     budget -= count;
   }
   const at::Tensor hidden = model_.hidden(runs, cache_);  // [N, D]
   auto row = static_cast<std::int64_t>(lines_.size());
   for (const auto& [opening, count] : pieces) {
-    if (config_.scores_prompts) score_piece(*opening, count, hidden.narrow(0, row, count));
     opening->seen += count;
     row += count;
-    if (opening->seen == size_of(prompts_[opening->prompt]))
-      opening->last_hidden = hidden.narrow(0, row - 1, 1).clone();
+    opening->is_seen = opening->seen == size_of(queue_.prompts[opening->prompt]);
+    if (opening->is_seen && has_head()) opening->last_hidden = hidden.narrow(0, row - 1, 1).clone();
   }
-  return hidden.narrow(0, 0, static_cast<std::int64_t>(lines_.size()));
+  return hidden;
 }
 
-/// Log-probabilities of the tokens behind those of a piece, [count, D].
-void GenerationBatch::score_piece(const Opening& opening, std::int64_t count,
-                                  const at::Tensor& hidden) {
-  const std::span<const std::int64_t> ids = prompts_[opening.prompt].ids;
-  const auto first = static_cast<std::size_t>(opening.seen) + 1;
-  const std::size_t scored = std::min(static_cast<std::size_t>(count), ids.size() - first);
-  if (scored == 0) return;
-  const at::Tensor targets = targets_of(ids.subspan(first, scored), hidden);
-  const at::Tensor rows = hidden.narrow(0, 0, static_cast<std::int64_t>(scored));
-  const at::Tensor log_probs = apply_head(model_, rows, targets, 0).log_probs.cpu();
-  const float* values = log_probs.const_data_ptr<float>();
-  std::vector<float>& all = results_[opening.prompt].prompt_log_probs;
-  all.insert(all.end(), values, values + scored);
+/// Tokens behind those of a piece: the last of a prompt has none.
+std::size_t GenerationBatch::scored_count(const Piece& piece) const {
+  if (!config_.scores_prompts) return 0;
+  return std::min(piece.count, queue_.prompts[piece.prompt].ids.size() - piece.first - 1);
+}
+
+/// Log-probabilities of the tokens behind those of all pieces.
+void GenerationBatch::score(const at::Tensor& hidden, std::vector<float>& scores) {
+  auto row = static_cast<std::int64_t>(hidden.size(0));
+  for (const Piece& piece : pieces_)
+    row -= static_cast<std::int64_t>(piece.count);
+  for (const Piece& piece : pieces_) {
+    const std::size_t count = scored_count(piece);
+    const at::Tensor rows = hidden.narrow(0, row, static_cast<std::int64_t>(count));
+    row += static_cast<std::int64_t>(piece.count);
+    if (count == 0) continue;
+    const auto ids = queue_.prompts[piece.prompt].ids.subspan(piece.first + 1, count);
+    const at::Tensor log_probs =
+        apply_head(model_, rows, targets_of(ids, hidden), 0).log_probs.cpu();
+    const float* values = log_probs.const_data_ptr<float>();
+    scores.insert(scores.end(), values, values + count);
+  }
 }
 
 /// Begins completions of prompts that were seen whole; returns what their first tokens are drawn
@@ -130,23 +193,23 @@ void GenerationBatch::score_piece(const Opening& opening, std::int64_t count,
 std::vector<at::Tensor> GenerationBatch::begin_lines() {
   std::vector<at::Tensor> hidden;
   for (Opening& opening : openings_) {
-    if (!opening.last_hidden.defined()) continue;
+    if (!opening.is_seen) continue;
     if (config_.max_new_tokens == 0) {
       close(opening);
       continue;
     }
-    while (opening.next_sample < prompts_[opening.prompt].num_samples && begin_line(opening))
-      hidden.push_back(opening.last_hidden);
+    while (opening.next_sample < queue_.prompts[opening.prompt].num_samples && begin_line(opening))
+      if (has_head()) hidden.push_back(opening.last_hidden);
   }
   std::erase_if(openings_, [&](const Opening& opening) {
-    return opening.next_sample == prompts_[opening.prompt].num_samples;
+    return opening.next_sample == queue_.prompts[opening.prompt].num_samples;
   });
   return hidden;
 }
 
 /// False when there is no place, or no pages.
 bool GenerationBatch::begin_line(Opening& opening) {
-  const Prompt& prompt = prompts_[opening.prompt];
+  const Prompt& prompt = queue_.prompts[opening.prompt];
   if (static_cast<std::int64_t>(lines_.size()) >= config_.batch_size) return false;
   Line line{opening.prompt, opening.next_sample, opening.sequence, {}, {}, 0, false};
   if (opening.next_sample + 1 < prompt.num_samples) {
@@ -164,22 +227,20 @@ bool GenerationBatch::begin_line(Opening& opening) {
 
 /// Ends a prompt that was only scored.
 void GenerationBatch::close(Opening& opening) {
-  const Prompt& prompt = prompts_[opening.prompt];
+  const Prompt& prompt = queue_.prompts[opening.prompt];
   cache_.remove(opening.sequence);
   promised_ -= pages_of(cached_tokens(model_.config(), config_, prompt));
   opening.next_sample = prompt.num_samples;
 }
 
-void GenerationBatch::draw(const at::Tensor& hidden) {
+std::vector<DrawnToken> GenerationBatch::draw(const at::Tensor& hidden) {
   std::vector<DrawSite> sites;
   for (const Line& line : lines_) {
     const Prompt& prompt = prompt_of(line);
     sites.push_back({prompt.sample + static_cast<std::uint64_t>(line.index),
                      static_cast<std::uint32_t>(line.log_probs.size()), line.tokens});
   }
-  const std::vector<DrawnToken> tokens = sampler_.draw(model_, hidden, sites);
-  for (std::size_t i = 0; i < lines_.size(); ++i)
-    append(lines_[i], tokens[i]);
+  return sampler_.draw(model_, hidden, sites);
 }
 
 void GenerationBatch::append(Line& line, const DrawnToken& token) {
@@ -201,7 +262,7 @@ void GenerationBatch::append(Line& line, const DrawnToken& token) {
   else
     return;
   line.is_done = true;
-  Completion& out = results_[line.prompt].completions[static_cast<std::size_t>(line.index)];
+  Completion& out = queue_.results[line.prompt].completions[static_cast<std::size_t>(line.index)];
   out.ids.assign(line.tokens.begin() + size_of(prompt), line.tokens.end());
   out.log_probs = std::move(line.log_probs);
   out.reason = reason;
@@ -216,7 +277,7 @@ void GenerationBatch::retire() {
 void GenerationBatch::release(const Line& line) {
   cache_.remove(line.sequence);
   promised_ -= line.promised;
-  if (--unfinished_[line.prompt] == 0)
+  if (--queue_.unfinished[line.prompt] == 0)
     promised_ -= pages_of(cached_tokens(model_.config(), config_, prompt_of(line)));
 }
 

@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/language/generator.hpp>
 
 // Shapes in this header: N rows of a pass, D width.
@@ -20,18 +23,46 @@ std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& con
 std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config,
                            const Prompt& prompt);
 
-/// One run of a Generator: what is in the cache, and what waits.
+/// What the batches of one run of a Generator have in common.
+struct GenerationQueue {
+  std::span<const Prompt> prompts;
+  std::vector<PromptResult> results{};
+  std::vector<std::int64_t> unfinished{};  // [prompts] completions to come
+  std::size_t next_prompt = 0;
+  std::optional<Report> failure{};  // of any rank of the model: nothing goes on
+
+  GenerationQueue(std::span<const Prompt> prompts, const GenerationConfig& config);
+};
+
+/// What comes of one pass, where the head is.
+struct PassOutcome {
+  std::vector<float> scores;       // of the tokens of prompts, piece by piece
+  std::vector<DrawnToken> tokens;  // of each line
+  std::optional<Report> failure;
+};
+std::string to_bytes(const PassOutcome& outcome);
+PassOutcome outcome_from_bytes(const std::string& bytes);
+
+/// Sequences that go through the model together. What a pass draws is taken in when the next one
+/// begins: on a group of ranks several batches are on their way at once, and all ranks decide
+/// alike because all take in the same.
 ///
 /// A prompt's sequence is filled in pieces; each completion but the last forks it, the last one
 /// goes on with it. Pages are promised before a sequence begins, so that none is ever stuck: what
 /// a prompt was promised is free again when all its completions are done, for they share it.
 class GenerationBatch {
 public:
+  /// At most config.batch_size lines, and `pages` of the cache.
   GenerationBatch(const LanguageModel& model, const GenerationConfig& config,
-                  const StopText& stop_text, std::span<const Prompt> prompts, PagedCache& cache);
+                  const StopText& stop_text, GenerationQueue& queue, PagedCache& cache,
+                  std::int64_t pages);
 
-  /// Works until every prompt is complete.
-  std::vector<PromptResult> finish();
+  /// Takes in what the last pass gave and begins the next one. False when there is nothing left to
+  /// do, or queue.failure is set.
+  bool step();
+
+  /// Drops what is on its way.
+  void forget();
 
 private:
   /// A prompt whose completions have not all begun.
@@ -40,7 +71,8 @@ private:
     std::int64_t sequence = 0;
     std::int64_t seen = 0;         // tokens in the cache
     std::int64_t next_sample = 0;  // completions begun
-    at::Tensor last_hidden;        // [1, D] of the last token, when it was seen
+    bool is_seen = false;          // whole
+    at::Tensor last_hidden;        // [1, D] of its last token, where the head is
   };
 
   /// A completion that grows.
@@ -54,31 +86,44 @@ private:
     bool is_done = false;
   };
 
+  /// A part of a prompt in a pass.
+  struct Piece {
+    std::size_t prompt = 0;
+    std::size_t first = 0;  // token of the prompt
+    std::size_t count = 0;
+  };
+
+  bool has_head() const { return model_.shard().has_head; }
+  PassOutcome last_outcome();
+  bool take_in(PassOutcome outcome);
   void admit();
   at::Tensor pass();
-  void score_piece(const Opening& opening, std::int64_t count, const at::Tensor& hidden);
   std::vector<at::Tensor> begin_lines();
   bool begin_line(Opening& opening);
   void close(Opening& opening);
-  void draw(const at::Tensor& hidden);
+  void conclude(const at::Tensor& hidden, std::vector<at::Tensor> grown);
+  PassOutcome judge(const at::Tensor& hidden, const std::vector<at::Tensor>& grown);
+  std::size_t scored_count(const Piece& piece) const;
+  void score(const at::Tensor& hidden, std::vector<float>& scores);
+  std::vector<DrawnToken> draw(const at::Tensor& hidden);
   void append(Line& line, const DrawnToken& token);
   void retire();
   void release(const Line& line);
 
   std::int64_t pages_of(std::int64_t tokens) const;
-  const Prompt& prompt_of(const Line& line) const { return prompts_[line.prompt]; }
+  const Prompt& prompt_of(const Line& line) const { return queue_.prompts[line.prompt]; }
 
   const LanguageModel& model_;
-  const GenerationConfig& config_;
+  GenerationConfig config_;
   const StopText& stop_text_;
-  std::span<const Prompt> prompts_;
+  GenerationQueue& queue_;
   PagedCache& cache_;
   Sampler sampler_;
-  std::vector<PromptResult> results_;
-  std::size_t next_prompt_ = 0;
   std::int64_t promised_ = 0;
-  std::int64_t pages_;                    // of the cache
-  std::vector<std::int64_t> unfinished_;  // [prompts] completions to come
+  std::int64_t pages_;
+  bool is_under_way_ = false;  // a pass whose outcome was not taken in
+  PassOutcome outcome_;        // of a whole model
+  std::vector<Piece> pieces_;  // of that pass
   std::deque<Opening> openings_;
   std::vector<Line> lines_;
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <string>
 #include <utility>
 
@@ -43,7 +44,8 @@ PagedCache& Generator::cache_for(std::span<const Prompt> prompts) {
   const std::int64_t pages = (longest + config_.page_tokens - 1) / config_.page_tokens;
   // A prompt whose completions come and go stays beside batch_size of them.
   const bool has_forks = completions > static_cast<std::int64_t>(prompts.size());
-  const std::int64_t sequences = std::min(config_.batch_size, completions) + (has_forks ? 1 : 0);
+  const std::int64_t sequences =
+      batches() * (std::min(share_of_batch(), completions) + (has_forks ? 1 : 0));
   if (!cache_ || cache_->free_pages() < pages * sequences) {
     cache_.reset();  // the old one goes before the new one comes
     cache_.emplace(model_->make_cache({pages * sequences, config_.page_tokens}));
@@ -56,11 +58,40 @@ std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
     check_prompt(model_->config(), prompt);
   PagedCache& cache = cache_for(prompts);
   try {
-    return GenerationBatch(*model_, config_, stop_text_, prompts, cache).finish();
+    return run_batches(prompts, cache);
   } catch (...) {
     cache_.reset();  // its sequences have no owner any more
     throw;
   }
+}
+
+std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts,
+                                                 PagedCache& cache) {
+  GenerationConfig config = config_;
+  config.batch_size = share_of_batch();
+  config.prefill_tokens = std::max<std::int64_t>(1, config_.prefill_tokens / batches());
+  const std::int64_t pages = cache.free_pages() / batches();
+  GenerationQueue queue(prompts, config);
+  std::deque<GenerationBatch> all;
+  for (std::int64_t i = 0; i < batches(); ++i)
+    all.emplace_back(*model_, config, stop_text_, queue, cache, pages);
+  for (bool works = true; works && !queue.failure;) {
+    works = false;
+    for (GenerationBatch& batch : all)
+      if (!queue.failure) works = batch.step() || works;
+  }
+  if (!queue.failure) return std::move(queue.results);
+  for (GenerationBatch& batch : all)
+    batch.forget();
+  throw Failure(*queue.failure);
+}
+
+std::int64_t Generator::batches() const {
+  return model_->peers() == nullptr ? 1 : model_->peers()->passes_in_flight();
+}
+
+std::int64_t Generator::share_of_batch() const {
+  return (config_.batch_size + batches() - 1) / batches();
 }
 
 }  // namespace mgpu::language

@@ -125,7 +125,8 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
     save_spans(*ctx, *sequences);
     ctx->saved_data["window"] = layer->window;
     ctx->saved_data["scale"] = layer->score_scale;
-    if (q.scalar_type() == at::kFloat) return language::attend(q, k, v, sequences->places, *layer);
+    if (q.scalar_type() == at::kFloat)
+      return language::attend(q, k, v, sequences->places, *layer, {});
     return attend_in_blocks(q, k, v, *sequences, *layer);
   }
 

@@ -5,11 +5,13 @@
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <malloc.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/language/language_model.hpp>
 
 #include "attention.hpp"
+#include "experts.hpp"
 #include "huge_pages.hpp"
 #include "rope.hpp"
 #include "row_ops.hpp"
@@ -88,14 +90,16 @@ at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::T
     k = rotate(k, call.rotation, weights.k_norm, config.norm_epsilon);
   }
   const LayerConfig& kind = config.layers[layer];
-  if (call.cache == nullptr) return project(attend(q, k, v, call.places, kind), weights.out);
+  if (call.cache == nullptr)
+    return project(attend(q, k, v, call.places, kind, weights.sinks), weights.out);
   call.cache->write(layer, call.places.slots, k, v);
-  const at::Tensor mixed =
-      attend(q, call.cache->keys(layer), call.cache->values(layer), call.places, kind);
+  const at::Tensor mixed = attend(q, call.cache->keys(layer), call.cache->values(layer),
+                                  call.places, kind, weights.sinks);
   return project(mixed, weights.out);
 }
 
 at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Tensor& x) {
+  if (!weights.experts.empty()) return mix_experts(config, weights, x);
   const at::Tensor up = project(x, weights.up);
   const bool has_gate = weights.gate.is_defined();
   const at::Tensor inner = has_gate
@@ -126,10 +130,10 @@ at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const Cal
 /// Matrices in the order in which a pass reads them.
 std::vector<Linear*> linears_of(LmWeights& weights) {
   std::vector<Linear*> linears;
-  for (LayerWeights& layer : weights.layers)
-    for (Linear* linear :
-         {&layer.q, &layer.k, &layer.v, &layer.out, &layer.gate, &layer.up, &layer.down})
-      linears.push_back(linear);
+  for (LayerWeights& layer : weights.layers) {
+    const std::vector<Linear*> own = linears_of(layer);
+    linears.insert(linears.end(), own.begin(), own.end());
+  }
   linears.push_back(&weights.head);  // undefined where another rank has it
   return linears;
 }
@@ -138,14 +142,31 @@ std::int64_t count_of(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+/// glibc keeps what is freed in the middle of its heap; here it would be a second copy of all
+/// weights.
+void give_back_free_memory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+}
+
 void pack_all(LmWeights& weights) {
+  constexpr std::int64_t kTrimmed = std::int64_t{2} << 20;  // floats that wait for it
   const std::vector<Linear*> linears = linears_of(weights);
   std::int64_t count = 0;
   for (const Linear* linear : linears)
     count += HugePageArena::rounded_up(count_of(panel_shape(*linear)));
   HugePageArena arena(count);
-  for (Linear* linear : linears)
-    pack(*linear, arena.take(panel_shape(*linear)));
+  std::int64_t let_go = 0;
+  for (Linear* linear : linears) {
+    const at::Tensor panels = arena.take(panel_shape(*linear));
+    pack(*linear, panels);
+    let_go += panels.numel();
+    if (let_go < kTrimmed) continue;
+    give_back_free_memory();
+    let_go = 0;
+  }
+  give_back_free_memory();
 }
 
 }  // namespace

@@ -46,11 +46,12 @@ void read_generation(const ConfigFields& fields, GenerationDefaults& generation)
 }
 
 /// What a config may ask for in every family.
-void check_features(const ConfigFields& fields) {
+void check_features(const ConfigFields& fields, const Family& family) {
   if (const auto quantization = fields.object({"quantization_config"})) {
-    fields.refuse_feature("weights quantized by `" +
-                              quantization->text_or({"quant_method"}, "an unnamed method") + "`",
-                          "weights of float32, float16 and bfloat16");
+    const std::string method = quantization->text_or({"quant_method"}, "an unnamed method");
+    if (method != family.quantization)
+      fields.refuse_feature("weights quantized by `" + method + "`",
+                            "weights of float32, float16 and bfloat16; mxfp4 for gpt_oss");
   }
   if (fields.flag_or({"is_encoder_decoder"}, false))
     fields.refuse_feature("an encoder beside the decoder", "decoders");
@@ -66,6 +67,8 @@ void check_sizes(const ConfigFields& fields, const LmConfig& config) {
   }
   if (config.rope.kind != RopeKind::none && config.head_dim % 2 != 0)
     fields.refuse_value("a head of odd width cannot be rotated");
+  if (config.experts.used > config.experts.count)
+    fields.refuse_value("a token uses more experts than there are");
   if (config.norm_epsilon < 0.0) fields.refuse_value("the epsilon of the norms is negative");
 }
 
@@ -94,7 +97,7 @@ LmConfig parse_lm_config(const fs::path& folder, const LmConfigTexts& texts) {
                                                 : "model_type `" + config.family + "`",
                           "model_type " + family_names());
   }
-  check_features(fields);
+  check_features(fields, *family);
   config.vocab = fields.integer({"vocab_size"});
   family->read(fields, config);
   check_sizes(fields, config);

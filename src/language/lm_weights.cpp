@@ -10,6 +10,7 @@
 
 #include "family.hpp"
 #include "folder_source.hpp"
+#include "mxfp4.hpp"
 
 namespace mgpu::language {
 namespace {
@@ -45,6 +46,10 @@ public:
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
     const at::Tensor absent = at::zeros(shape);  // stands in until finish() throws
     const store::StoredTensor* stored = find(name);
+    const store::StoredTensor* blocks = find(name + "_blocks");
+    const store::StoredTensor* scales = find(name + "_scales");
+    if (stored == nullptr && blocks != nullptr && scales != nullptr)
+      return take_blocks(*blocks, *scales, shape);
     if (stored == nullptr) {
       problems_.push_back("missing: " + name + " " + store::to_text(shape));
       return absent;
@@ -84,6 +89,29 @@ private:
     return files_.find(std::string_view(name).substr(dot + 1));
   }
 
+  /// Experts' matrices [E, in, out], stored as MXFP4 [E, out, in / 32, 16] and [E, out, in / 32].
+  at::Tensor take_blocks(const store::StoredTensor& blocks, const store::StoredTensor& scales,
+                         const std::vector<std::int64_t>& shape) {
+    taken_.insert(blocks.name);
+    taken_.insert(scales.name);
+    const std::vector<std::int64_t> expected = {shape[0], shape[2], shape[1] / kMxfp4Block};
+    std::vector<std::int64_t> expected_blocks = expected;
+    expected_blocks.push_back(kMxfp4Block / 2);
+    const bool is_bytes = blocks.dtype_name == "U8" && scales.dtype_name == "U8";
+    if (!is_bytes || shape[1] % kMxfp4Block != 0 || scales.shape != expected ||
+        blocks.shape != expected_blocks) {
+      problems_.push_back("blocks: " + blocks.name + " are " + blocks.dtype_name + " " +
+                          store::to_text(blocks.shape) + " with scales " +
+                          store::to_text(scales.shape) + ", not U8 " +
+                          store::to_text(expected_blocks) + " and " + store::to_text(expected));
+      return at::zeros(shape);
+    }
+    const std::vector<float> values = decode_mxfp4(blocks.bytes, scales.bytes);
+    const at::Tensor weight = at::empty({shape[0], shape[2], shape[1]});
+    std::copy(values.begin(), values.end(), weight.mutable_data_ptr<float>());
+    return checked(weight, blocks).transpose(1, 2).contiguous();
+  }
+
   at::Tensor read(const store::StoredTensor& stored) {
     const bool is_float =
         stored.dtype == DType::f32 || stored.dtype == DType::f16 || stored.dtype == DType::bf16;
@@ -96,7 +124,11 @@ private:
     const auto options = at::TensorOptions().dtype(model::scalar_type(*stored.dtype));
     const at::Tensor raw = at::empty(stored.shape, options);
     std::memcpy(raw.mutable_data_ptr(), stored.bytes.data(), stored.bytes.size());
-    const at::Tensor weight = raw.to(at::kFloat);
+    return checked(raw.to(at::kFloat), stored);
+  }
+
+  /// Errors: Failure E706.
+  at::Tensor checked(const at::Tensor& weight, const store::StoredTensor& stored) const {
     if (!options_.allow_nonfinite && !at::isfinite(weight).all().item<bool>()) {
       throw Failure({"E706",
                      ExitCode::data,
@@ -114,6 +146,14 @@ private:
 };
 
 }  // namespace
+
+std::vector<Linear*> linears_of(LayerWeights& layer) {
+  std::vector<Linear*> linears = {&layer.q,    &layer.k,  &layer.v,    &layer.out,
+                                  &layer.gate, &layer.up, &layer.down, &layer.router};
+  for (Expert& expert : layer.experts)
+    linears.insert(linears.end(), {&expert.gate, &expert.up, &expert.down});
+  return linears;
+}
 
 LmWeights bind_weights(const LmConfig& config, WeightSource& source) {
   const Family* family = find_family(config.family);

@@ -25,6 +25,23 @@ kernels::ActivationKind kernel_kind(Activation kind) {
   return kernels::ActivationKind::gelu_tanh;
 }
 
+/// `args` has kind and parameters.
+at::Tensor activate(const at::Tensor& gate, const at::Tensor& up,
+                    kernels::GatedActivationArgs args) {
+  const at::Tensor input = gate.contiguous();
+  const at::Tensor factor = up.defined() ? up.contiguous() : up;
+  at::Tensor out = at::empty_like(input);
+  args.gate = input.const_data_ptr<float>();
+  args.up = up.defined() ? factor.const_data_ptr<float>() : nullptr;
+  args.out = out.mutable_data_ptr<float>();
+  args.count = static_cast<std::size_t>(input.numel());
+  if (gate.is_cuda())
+    kernels::cuda::gated_activation(args, model::current_stream(gate));
+  else
+    kernels::cpu::gated_activation(args);
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> panel_shape(const Linear& linear) {
@@ -87,17 +104,18 @@ at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& no
 }
 
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up) {
-  const at::Tensor input = gate.contiguous();
-  const at::Tensor factor = up.defined() ? up.contiguous() : up;
-  at::Tensor out = at::empty_like(input);
-  const kernels::GatedActivationArgs args{
-      input.const_data_ptr<float>(), up.defined() ? factor.const_data_ptr<float>() : nullptr,
-      out.mutable_data_ptr<float>(), static_cast<std::size_t>(input.numel()), kernel_kind(kind)};
-  if (gate.is_cuda())
-    kernels::cuda::gated_activation(args, model::current_stream(gate));
-  else
-    kernels::cpu::gated_activation(args);
-  return out;
+  kernels::GatedActivationArgs args{};
+  args.kind = kernel_kind(kind);
+  return activate(gate, up, args);
+}
+
+at::Tensor clamped_activation(const ExpertConfig& experts, const at::Tensor& gate,
+                              const at::Tensor& up) {
+  kernels::GatedActivationArgs args{};
+  args.kind = kernels::ActivationKind::clamped;
+  args.gain = static_cast<float>(experts.gain);
+  args.limit = static_cast<float>(experts.limit);
+  return activate(gate, up, args);
 }
 
 }  // namespace mgpu::language

@@ -33,4 +33,8 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 /// activation(gate) * up; `up` undefined: activation(gate).
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);
 
+/// The activation of experts: kernels::ActivationKind::clamped.
+at::Tensor clamped_activation(const ExpertConfig& experts, const at::Tensor& gate,
+                              const at::Tensor& up);
+
 }  // namespace mgpu::language

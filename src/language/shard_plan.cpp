@@ -113,6 +113,7 @@ Linear rows_of(const Linear& linear, const Range& range) {
 
 /// Inputs of a linear, whose outputs are summed: one rank adds the bias.
 Linear columns_of(const Linear& linear, const Range& range) {
+  if (!linear.is_defined()) return linear;
   return {linear.weight.narrow(1, range.begin, range.size()),
           range.begin == 0 ? linear.bias : at::Tensor(),
           {}};
@@ -154,6 +155,7 @@ void check_tensor(const LmConfig& config, int ranks) {
   const std::string of = " of the model on " + std::to_string(ranks) + " ranks";
   const std::string help =
       "fewer devices.gpus_per_model, or model.parallel=pipeline, which splits by layers";
+  if (config.experts.count > 0) refuse("experts cannot be split" + of, help);
   if (config.heads < ranks)
     refuse("there are only " + std::to_string(config.heads) + " attention heads" + of, help);
   if (config.kv_heads < ranks && ranks % config.kv_heads != 0) {
@@ -169,12 +171,11 @@ void check_tensor(const LmConfig& config, int ranks) {
 
 std::vector<at::Tensor*> tensors_of(LayerWeights& layer) {
   std::vector<at::Tensor*> tensors;
-  for (Linear* linear :
-       {&layer.q, &layer.k, &layer.v, &layer.out, &layer.gate, &layer.up, &layer.down})
+  for (Linear* linear : linears_of(layer))
     add_if_there(tensors, {&linear->weight, &linear->bias});
   for (Norm* norm : {&layer.attention_norm, &layer.mlp_norm})
     add_if_there(tensors, {&norm->weight, &norm->bias});
-  add_if_there(tensors, {&layer.q_norm, &layer.k_norm});
+  add_if_there(tensors, {&layer.q_norm, &layer.k_norm, &layer.sinks});
   return tensors;
 }
 

@@ -1,18 +1,10 @@
 #pragma once
 
 #include <chrono>
-#include <vector>
+
+#include <mgpu/language/stage_times.hpp>
 
 namespace mgpu::language {
-
-/// How a rank of a group spent its time.
-struct StageTimes {
-  double busy_s = 0.0;
-  double waiting_s = 0.0;      // for other ranks
-  std::vector<double> passes;  // CPU seconds of this thread's own work, of each pass
-
-  double busy_share() const { return busy_s / (busy_s + waiting_s); }
-};
 
 /// Tells work from waiting.
 class StageClock {

@@ -34,6 +34,16 @@ std::vector<model::ParameterSpec> initialized_specs(const LmConfig& config) {
   return specs;
 }
 
+/// Experts and sinks have no gradients here.
+LmConfig trainable(LmConfig config) {
+  if (config.experts.count == 0 && !config.sinks) return config;
+  throw Failure({"E701",
+                 ExitCode::data,
+                 "a model of family `" + config.family + "` is not trained here",
+                 {},
+                 "models without experts and attention sinks are"});
+}
+
 class ArenaSource : public WeightSource {
 public:
   explicit ArenaSource(const model::ParameterArena& arena) : arena_(arena) {}
@@ -95,7 +105,7 @@ struct TrainableModel::Call {
 
 TrainableModel::TrainableModel(LmConfig config, Device device, std::uint64_t seed,
                                const TrainingOptions& options)
-    : config_(std::move(config)),
+    : config_(trainable(std::move(config))),
       options_(options),
       arena_(initialized_specs(config_), device, seed, options.dtype) {
   ArenaSource source(arena_);

@@ -77,6 +77,10 @@ at::Tensor head(const ParameterArena& arena, const AdTransformerConfig& config,
 
 }  // namespace
 
+std::int64_t weights_size(const AdTransformerConfig& config) {
+  return arena_size(specs_of(config));
+}
+
 AdTransformer::AdTransformer(const AdTransformerConfig& config, Device device, std::uint64_t seed,
                              DType dtype)
     : config_(config), arena_(specs_of(config), device, seed, dtype) {}

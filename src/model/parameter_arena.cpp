@@ -28,6 +28,11 @@ std::int64_t count_of(const ParameterSpec& spec) {
                          std::multiplies<>());
 }
 
+/// Elements that a parameter takes with the gap behind it.
+std::int64_t padded(std::int64_t count) {
+  return (count + kAlignment - 1) / kAlignment * kAlignment;
+}
+
 /// Uniform on +-sqrt(3) std: additions, products and a square root only, so no math library
 /// has a say in the bits.
 void initialize(const ParameterSpec& spec, std::uint64_t seed, at::Tensor flat) {
@@ -60,13 +65,20 @@ private:
 
 }  // namespace
 
+std::int64_t arena_size(const std::vector<ParameterSpec>& specs) {
+  std::int64_t size = 0;
+  for (const ParameterSpec& spec : specs)
+    size += padded(count_of(spec));
+  return size;
+}
+
 ParameterArena::ParameterArena(std::vector<ParameterSpec> specs, Device device, std::uint64_t seed,
                                DType dtype)
     : specs_(std::move(specs)) {
   std::int64_t end = 0;
   for (const ParameterSpec& spec : specs_) {
     spans_.push_back({end, count_of(spec)});
-    end += (spans_.back().count + kAlignment - 1) / kAlignment * kAlignment;
+    end += padded(spans_.back().count);
   }
   const auto options = at::TensorOptions().dtype(scalar_type(dtype)).device(torch_device(device));
   weights_ = at::zeros({end}, options);

@@ -53,10 +53,4 @@ BufferView view_of(const at::Tensor& tensor) {
           dtype_of(tensor.scalar_type()), device_behind(tensor)};
 }
 
-at::Tensor tensor_of(const BufferView& view) {
-  const auto options =
-      at::TensorOptions().dtype(scalar_type(view.dtype)).device(torch_device(view.device));
-  return at::from_blob(view.data, {static_cast<std::int64_t>(view.count)}, options);
-}
-
 }  // namespace mgpu::model

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include <mgpu/base/secrets.hpp>
 #include <mgpu/report/banner.hpp>
 #include <mgpu/report/escape.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -133,8 +134,8 @@ std::string fact_lines(const Facts& facts) {
   if (!facts.data.empty()) text += labeled("data", {facts.data});
   std::vector<std::string> settings;
   for (const Facts::Setting& setting : facts.not_default) {
-    const std::string value = is_secret_name(setting.key) ? "***" : setting.value;
-    settings.push_back(setting.key + '=' + value + " (" + setting.source + ')');
+    settings.push_back(setting.key + '=' + shown_value(setting.key, setting.value) + " (" +
+                       setting.source + ')');
   }
   if (!settings.empty()) text += labeled("not default", settings);
   std::vector<std::string> names;
@@ -143,15 +144,6 @@ std::string fact_lines(const Facts& facts) {
                     (alias.note.empty() ? "" : " here: " + alias.note));
   if (!names.empty()) text += labeled("guide names", names);
   return text;
-}
-
-std::string start_up_line(const std::vector<std::pair<std::string, double>>& parts,
-                          double total_s) {
-  std::vector<std::string> items;
-  for (const auto& [name, seconds] : parts)
-    items.push_back(name + text_of(" %.1f s", seconds));
-  items.push_back(text_of(" total %.1f s", total_s));
-  return labeled("start-up", items);
 }
 
 }  // namespace mgpu::report

@@ -106,20 +106,4 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
-bool is_secret_name(std::string_view name) {
-  static constexpr std::array<std::string_view, 12> kWords = {
-      "token",   "secret",  "password",    "passwd",     "passphrase", "apikey",
-      "api_key", "api-key", "private_key", "access_key", "credential", "credentials"};
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const auto is_edge = [&](std::size_t at) {
-    return at >= lower.size() || std::isalnum(static_cast<unsigned char>(lower[at])) == 0;
-  };
-  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
-    const std::size_t at = lower.find(word);
-    return at != std::string::npos && (at == 0 || is_edge(at - 1)) && is_edge(at + word.size());
-  });
-}
-
 }  // namespace mgpu::report

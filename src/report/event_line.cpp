@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/secrets.hpp>
 #include <mgpu/report/escape.hpp>
 #include <mgpu/report/event_line.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -164,7 +165,7 @@ constexpr Style kStyles[] = {
 
 std::string field_text(const Event& event, const std::pair<std::string, Value>& field) {
   const auto& [key, value] = field;
-  if (is_secret_name(key)) return escape_log(key) + " ***";
+  if (is_secret_name(key)) return escape_log(key) + " " + std::string(kHidden);
   const auto* style = std::find_if(std::begin(kStyles), std::end(kStyles),
                                    [&](const Style& row) { return row.key == key; });
   if (style != std::end(kStyles)) return style->format(event, value);
@@ -229,7 +230,7 @@ std::string event_json(const Event& event, std::chrono::system_clock::time_point
   object["event"] = event.word;
   for (const auto& [key, value] : event.fields) {
     if (object.contains(key)) throw Error("event " + event.word + " gives " + key + " twice");
-    object[key] = is_secret_name(key) ? nlohmann::ordered_json("***") : json_of(value);
+    object[key] = is_secret_name(key) ? nlohmann::ordered_json(kHidden) : json_of(value);
   }
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

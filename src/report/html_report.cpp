@@ -1,3 +1,4 @@
+#include <mgpu/base/secrets.hpp>
 #include <mgpu/report/escape.hpp>
 #include <mgpu/report/html_report.hpp>
 #include <mgpu/report/svg_chart.hpp>
@@ -76,7 +77,7 @@ std::string notes_html(const RunSummary& summary) {
 std::string provenance_html(const HtmlReport& report) {
   std::string rows;
   for (const auto& [name, value] : report.provenance) {
-    const std::string shown = is_secret_name(name) ? "***" : value;
+    const std::string shown = shown_value(name, value);
     rows += element("dt", "", escape_html(name)) + element("dd", "", escape_html(shown));
   }
   if (rows.empty()) return "";

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <exception>
 
 #include <mgpu/cluster/alarm.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
@@ -6,14 +7,28 @@
 namespace mgpu::schedule {
 namespace {
 
-/// This rank's share, until it is done, a stop is asked for, or some rank has failed.
-void work_on_share(std::span<const Chunk> share, const ChunkPhase& phase, cluster::Alarm& alarm,
-                   store::ChunkJournal& journal, const ChunkHooks& hooks) {
+/// A group's share. Its ranks leave the loop together, whoever of them has to.
+void work_in_group(std::span<const Chunk> share, const ChunkPhase& phase,
+                   const cluster::Group& group, cluster::Alarm& alarm, store::ChunkJournal& journal,
+                   const ChunkHooks& hooks) {
+  std::exception_ptr failure;
   for (const Chunk& chunk : share) {
-    if (alarm.rang() || hooks.stop_asked()) return;
-    journal.append(phase.id, chunk.index, hooks.work(chunk));
-    hooks.finished(chunk.count);
+    if (failure || hooks.stop_asked()) alarm.ring();
+    if (group.all_reduce(alarm.rang() ? 1 : 0, cluster::ReduceOp::max) != 0) break;
+    try {
+      const std::vector<std::byte> payload = hooks.work(chunk);
+      if (group.rank() != 0) continue;
+      journal.append(phase.id, chunk.index, payload);
+      hooks.finished(chunk.count);
+    } catch (const cluster::TimeoutError&) {
+      throw;  // the group does not meet any more
+    } catch (...) {
+      failure = std::current_exception();
+    }
   }
+  if (!failure) return;
+  alarm.ring();
+  std::rethrow_exception(failure);
 }
 
 }  // namespace
@@ -37,18 +52,41 @@ std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int
   return chunks.subspan(p * share + std::min(p, extra), share + (p < extra ? 1 : 0));
 }
 
-bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
-                const ChunkHooks& hooks) {
-  const std::vector<Chunk> pending = pending_chunks(phase, journal.done(phase.id));
+void share_out(std::span<const Chunk> chunks, const cluster::Group& group,
+               const std::function<bool(const Chunk&)>& work) {
   cluster::Alarm alarm(group);
   cluster::run_together(group, [&] {
     try {
-      work_on_share(static_share(pending, group.rank(), group.size()), phase, alarm, journal,
-                    hooks);
+      for (const Chunk& chunk : static_share(chunks, group.rank(), group.size())) {
+        if (alarm.rang()) return;
+        if (!work(chunk)) return alarm.ring();
+      }
     } catch (...) {
       alarm.ring();
       throw;
     }
+  });
+}
+
+bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
+                const ChunkHooks& hooks) {
+  share_out(pending_chunks(phase, journal.done(phase.id)), group, [&](const Chunk& chunk) {
+    if (hooks.stop_asked()) return false;
+    journal.append(phase.id, chunk.index, hooks.work(chunk));
+    hooks.finished(chunk.count);
+    return true;
+  });
+  journal.commit();
+  return pending_chunks(phase, journal.done(phase.id)).empty();
+}
+
+bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
+                store::ChunkJournal& journal, const ChunkHooks& hooks) {
+  const std::vector<Chunk> pending = pending_chunks(phase, journal.done(phase.id));
+  const auto share = static_share(pending, topology.group_index(), topology.num_groups());
+  cluster::Alarm alarm(topology.world());
+  cluster::run_together(topology.world(), [&] {
+    work_in_group(share, phase, topology.model_group(), alarm, journal, hooks);
   });
   journal.commit();
   return pending_chunks(phase, journal.done(phase.id)).empty();

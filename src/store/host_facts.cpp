@@ -5,8 +5,6 @@
 #include <fstream>
 #include <sstream>
 
-#include <unistd.h>
-
 namespace mgpu::store {
 namespace {
 
@@ -17,12 +15,6 @@ std::string formatted(const std::tm& time, const char* format) {
 }
 
 }  // namespace
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
-}
 
 std::string boot_id() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");

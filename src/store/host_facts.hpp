@@ -4,8 +4,6 @@
 
 namespace mgpu::store {
 
-std::string host_name();
-
 /// Changes with each start of the machine. Source: proc(5), /proc/sys/kernel/random/boot_id.
 std::string boot_id();
 

@@ -9,6 +9,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/base/secrets.hpp>
 #include <mgpu/store/repro.hpp>
 
 #include "agree.hpp"
@@ -21,7 +22,6 @@ using Json = nlohmann::json;
 
 constexpr std::array<std::string_view, 8> kPrefixes = {"SLURM_", "OMPI_", "PMIX_", "NCCL_",
                                                        "CUDA_",  "UCX_",  "OMP_",  "MGPU_"};
-constexpr std::string_view kRedacted = "<redacted>";
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -81,13 +81,10 @@ std::string versions_text(std::map<std::string, std::string> versions) {
 }  // namespace
 
 std::string redacted_argument(std::string_view argument) {
-  static const std::regex kSecret(R"(^([^=]*(token|secret|password|passwd|api[_-]?key)=).*)",
-                                  std::regex::icase);
-  std::match_results<std::string_view::const_iterator> match;
-  if (!std::regex_match(argument.begin(), argument.end(), match, kSecret)) {
-    return std::string(argument);
-  }
-  return match[1].str() + std::string(kRedacted);
+  const std::size_t equals = argument.find('=');
+  const std::string_view name = argument.substr(0, equals);
+  if (equals == std::string_view::npos || !is_secret_name(name)) return redact(argument);
+  return std::string(argument.substr(0, equals + 1)).append(kHidden);
 }
 
 std::string shell_word(const std::string& word) {
@@ -105,7 +102,6 @@ std::string command_line(const std::vector<std::string>& command) {
 }
 
 std::string environment_text(const char* const* environment) {
-  static const std::regex kSecret("token|secret|passw|key", std::regex::icase);
   std::vector<std::string> lines;
   for (; *environment != nullptr; ++environment) {
     const std::string_view entry = *environment;
@@ -114,9 +110,8 @@ std::string environment_text(const char* const* environment) {
     const bool is_wanted = std::any_of(kPrefixes.begin(), kPrefixes.end(),
                                        [&](std::string_view p) { return name.starts_with(p); });
     if (!is_wanted || equals == entry.size()) continue;
-    const std::string value = std::regex_search(name, kSecret) ? std::string(kRedacted)
-                                                               : escaped(entry.substr(equals + 1));
-    lines.push_back(name + "=" + value + "\n");
+    const std::string value = shown_value(name, redact(entry.substr(equals + 1)));
+    lines.push_back(name + "=" + escaped(value) + "\n");
   }
   std::sort(lines.begin(), lines.end());
   std::string text;

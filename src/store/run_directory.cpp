@@ -7,6 +7,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/base/machine.hpp>
 #include <mgpu/store/attempt_record.hpp>
 #include <mgpu/store/run_directory.hpp>
 
@@ -48,6 +49,7 @@ fs::path make_stamped_folder(const fs::path& base) {
 }
 
 Opened make_new(const RunRequest& request) {
+  require_free_space(request.output, request.needed_bytes);
   const fs::path folder = make_stamped_folder(request.output / request.name);
   RunLock lock(folder);
   for (const char* part : {"attempts", "parts", "tb"})
@@ -130,6 +132,26 @@ Opened open_or_make(const RunRequest& request, std::vector<std::string>& notes) 
   return resume_this(request);
 }
 
+/// Bytes of the files below; those of a file with several names are shared out to them.
+std::uint64_t bytes_below(const fs::path& folder) {
+  std::uint64_t sum = 0;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    std::error_code gone;
+    if (entry->is_symlink(gone) || !entry->is_regular_file(gone)) continue;
+    const std::uintmax_t names = entry->hard_link_count(gone);
+    const std::uintmax_t bytes = entry->file_size(gone);
+    if (!gone) sum += bytes / names;
+  }
+  return sum;
+}
+
+/// What an earlier attempt has written need not be free any more.
+void require_space_to_go_on(const fs::path& folder, std::uint64_t needed_bytes) {
+  require_free_space(folder, needed_bytes - std::min(needed_bytes, bytes_below(folder)));
+}
+
 void begin_attempt(const fs::path& folder, std::uint32_t attempt, const RunRequest& request,
                    int ranks) {
   const char* job = std::getenv("SLURM_JOB_ID");
@@ -171,9 +193,9 @@ void make_links(const fs::path& folder, const RunRequest& request,
 
 RunDirectory::RunDirectory(const cluster::Group& group, const RunRequest& request) {
   const std::string facts = on_rank_0(group, [&] {
-    require_free_space(request.output, request.needed_bytes);
     Opened opened = open_or_make(request, notes_);
     const std::uint32_t attempt = last_attempt(opened.path) + 1;
+    require_space_to_go_on(opened.path, request.needed_bytes);
     begin_attempt(opened.path, attempt, request, group.size());
     make_links(opened.path, request, notes_);
     lock_.emplace(std::move(opened.lock));
@@ -218,10 +240,8 @@ bool is_finished_run(const std::filesystem::path& run_directory) {
 }
 
 void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes) {
-  fs::path existing = fs::absolute(folder);
-  while (!fs::exists(existing) && existing.has_relative_path())
-    existing = existing.parent_path();
   std::error_code error;
+  const fs::path existing = existing_folder(folder);
   const fs::space_info space = fs::space(existing, error);
   if (error || space.available >= bytes) return;
   // In /proc or on a read-only disk there is no space either, but making the folder says why.

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/machine.hpp>
 #include <mgpu/store/run_lock.hpp>
 
 #include "host_facts.hpp"

@@ -1,27 +1,32 @@
+#include <cstring>
 #include <regex>
+#include <string>
+#include <vector>
 
 #include <mgpu/store/store_config.hpp>
 
 namespace mgpu::store {
 namespace {
 
-int read_gzip(const Config& config) {
-  const std::string text = config.text("output.compression");
-  static const std::regex kGzip("gzip:([1-9])");
-  std::smatch match;
-  if (text == "none") return 0;
-  if (std::regex_match(text, match, kGzip)) return std::stoi(match[1]);
-  throw config.problem("E107", "output.compression",
-                       "`output.compression` is none or gzip:1 to gzip:9", "gzip:4 is the default");
+/// Names become folders: no separators, nothing hidden, no blanks or colons.
+const char* why_no_name(const std::string& name) {
+  static const std::regex kName("[A-Za-z0-9_][A-Za-z0-9_.+-]*");
+  if (std::regex_match(name, kName)) return nullptr;
+  return "becomes a file name: letters, digits, _ . + -";
 }
 
-/// Names become folders: no separators, nothing hidden, no blanks or colons.
-std::string read_name(const Config& config, const char* key) {
-  const std::string name = config.text(key);
-  static const std::regex kName("[A-Za-z0-9_][A-Za-z0-9_.+-]*");
-  if (std::regex_match(name, kName)) return name;
-  throw config.problem("E107", key,
-                       "`" + std::string(key) + "` becomes a file name: letters, digits, _ . + -");
+const char* why_no_result_file(const std::string& name) {
+  if (const char* wrong = why_no_name(name)) return wrong;
+  if (!name.ends_with(".h5")) return "an HDF5 file: its name ends in .h5";
+  const bool is_taken = name == "run.h5" || name == "histories.h5";
+  return is_taken ? "another file of the run has this name" : nullptr;
+}
+
+std::vector<std::string> compressions() {
+  std::vector<std::string> names = {"none"};
+  for (int level = 1; level <= 9; ++level)
+    names.push_back("gzip:" + std::to_string(level));
+  return names;
 }
 
 }  // namespace
@@ -32,6 +37,7 @@ void add_store_keys(KeyTable& table) {
              .standard = "run",
              .text = "results go to <run.output>/<run.name>/<time>",
              .aliases = {"experiment.name"},
+             .why_not = why_no_name,
              .identity = false});
   table.add({.name = "run.output",
              .type = KeyType::path,
@@ -47,13 +53,14 @@ void add_store_keys(KeyTable& table) {
   table.add({.name = "output.file",
              .type = KeyType::text,
              .standard = "results.h5",
-             .text = "name of the result file in the run directory",
+             .text = "name of the result file in the run directory, ends in .h5",
+             .why_not = why_no_result_file,
              .identity = false});
   table.add({.name = "output.compression",
-             .type = KeyType::text,
+             .type = KeyType::choice,
              .standard = "gzip:4",
-             .text = "of number columns: none or gzip:1 to gzip:9",
-             .choices = {"none"},
+             .text = "of number columns",
+             .choices = compressions(),
              .identity = false});
   table.add({.name = "output.text",
              .type = KeyType::flag,
@@ -79,11 +86,12 @@ void add_store_keys(KeyTable& table) {
 
 StoreConfig read_store_config(const Config& config) {
   StoreConfig store;
-  store.run_name = read_name(config, "run.name");
+  store.run_name = config.text("run.name");
   store.output_folder = config.text("run.output");
   store.resume = config.text("run.resume");
-  store.result_file = read_name(config, "output.file");
-  store.gzip = read_gzip(config);
+  store.result_file = config.text("output.file");
+  if (!config.is("output.compression", "none"))
+    store.gzip = std::stoi(config.text("output.compression").substr(std::strlen("gzip:")));
   store.text = config.flag("output.text");
   store.max_failed = config.number("output.max_failed");
   store.sync_s = config.number("ledger.sync_s");

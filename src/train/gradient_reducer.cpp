@@ -174,13 +174,14 @@ std::vector<std::uint32_t> GradientReducer::agree_on_order() {
   return order;
 }
 
-void GradientReducer::drain() noexcept {
+bool GradientReducer::drain() noexcept {
   try {
     if (tree_) tree_->skip_to_last_lane();
     if (!is_last_pass_) begin_pass(true);
     finish();
+    return true;
   } catch (const std::exception&) {
-    // The caller is about to report the failure that came first.
+    return false;  // the caller is about to report the failure that came first
   }
 }
 

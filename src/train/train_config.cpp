@@ -1,6 +1,11 @@
 #include <mgpu/train/train_config.hpp>
 
 namespace mgpu::train {
+namespace {
+
+constexpr double kMostSequences = 1e7;  // of a step
+
+}  // namespace
 
 void add_train_keys(KeyTable& table) {
   table.add({.name = "train.global_batch_size",
@@ -9,6 +14,7 @@ void add_train_keys(KeyTable& table) {
              .text = "sequences per optimizer step, all ranks together",
              .unit = "sequences",
              .min = 1,
+             .max = kMostSequences,
              .aliases = {"train_batch_size", "training.train_batch_size"},
              .alias_note = "it counts all ranks"});
   table.add({.name = "train.micro_batch_size",
@@ -17,6 +23,7 @@ void add_train_keys(KeyTable& table) {
              .text = "sequences per pass of one rank, never more than a lane; auto: one lane",
              .unit = "sequences",
              .min = 1,
+             .max = kMostSequences,
              .choices = {"auto"},
              .aliases = {"training.micro_batch_size"}});
   table.add({.name = "train.lanes",
@@ -32,6 +39,7 @@ void add_train_keys(KeyTable& table) {
              .text = "passes that a rank cuts its share of the global batch into, at least",
              .unit = "passes",
              .min = 1,
+             .max = kMostSequences,
              .aliases = {"gradient_accumulation_steps"},
              .alias_note = "it cuts `train.global_batch_size`, which stays as it is"});
   table.add({.name = "train.eval_every",

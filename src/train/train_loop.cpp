@@ -79,8 +79,10 @@ TrainLoop::Sums TrainLoop::compute_gradients(std::int64_t step, bool stop_asked,
   cluster::run_together(parts_.group, [&] {
     try {
       run_passes(step, sums, exposed_wait_s);
-    } catch (...) {
-      parts_.reducer.drain();
+    } catch (const cluster::LoneFailure&) {
+      throw;
+    } catch (const std::exception& error) {
+      if (!parts_.reducer.drain()) throw cluster::LoneFailure(report_of(error));
       throw;
     }
   });

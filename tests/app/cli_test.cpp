@@ -97,6 +97,8 @@ TEST(CliTest, ActionsWithoutAConfig) {
   EXPECT_EQ(parse({"--check"}).action, Action::check);
   EXPECT_EQ(parse({"--explain", "E101"}).detail, "E101");
   EXPECT_EQ(parse({"--merge", "outputs/a"}).detail, "outputs/a");
+  EXPECT_EQ(parse({"--export", "jsonl", "outputs/a"}).detail, "jsonl");
+  EXPECT_EQ(parse({"--export", "jsonl", "outputs/a"}).config, "outputs/a");
   EXPECT_EQ(parse({"--print-config=full"}).action, Action::print_config);
 }
 
@@ -178,6 +180,8 @@ TEST(CliTest, ValuesAreChecked) {
   EXPECT_THAT(refusal({"a.yaml", "--progress=liens"}),
               HasSubstr("--progress does not know \"liens\""));
   EXPECT_THAT(refusal({"a.yaml", "--progress=liens"}), HasSubstr("did you mean `lines`?"));
+  EXPECT_THAT(refusal({"--export", "json", "outputs/a"}), HasSubstr("did you mean `jsonl`?"));
+  EXPECT_THAT(refusal({"--export", "jsonl"}), HasSubstr("no run directory is given"));
   EXPECT_THAT(refusal({"a.yaml", "--plan=xml"}), HasSubstr("one of: text|json"));
   EXPECT_THAT(refusal({"a.yaml", "--set", "max_steps"}), HasSubstr("--set needs KEY=VALUE"));
   EXPECT_THAT(refusal({"a.yaml", "--gpus"}), HasSubstr("--gpus needs a value"));

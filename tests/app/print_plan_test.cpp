@@ -110,6 +110,19 @@ TEST(PrintPlanTest, RefusesAMissingFileOfHistories) {
               HasSubstr("error[E603]: there is no such file: /no/such/histories.h5"));
 }
 
+TEST(PrintPlanTest, RefusesNamesTogetherWithOtherErrors) {
+  const std::string text =
+      refusal(typed({"run.name=a b", "output.file=run.h5", "output.compression=gzip:10",
+                     "train.max_step=3", "devices.backend=mpi"}),
+              ExitCode::config);
+  for (const char* part : {"`run.name` is \"a b\"", "becomes a file name: letters, digits, _ . + -",
+                           "another file of the run has this name", "did you mean `gzip:1`?",
+                           "unknown key `train.max_step`"})
+    EXPECT_THAT(text, HasSubstr(part));
+  EXPECT_THAT(refusal(typed({"output.file=ckpt"}), ExitCode::config),
+              HasSubstr("an HDF5 file: its name ends in .h5"));
+}
+
 TEST(PrintPlanTest, ShowsAllRulesBetweenKeysThatAreBrokenEachAtItsPlace) {
   const std::string text =
       refusal(typed({"model.tf_n_head=3", "model.n_transit=10", "run.deterministic=layout",
@@ -137,7 +150,7 @@ error[E131]: a context of 10 steps shows less than two episodes of 20, so nothin
                                     ^^ `model.n_transit` is set here
   = help: model.n_transit=40 and data.episodes=2 are the least
 
-error[E125]: the model of job train is small and not sharded: one GPU holds it
+error[E125]: job train does not shard its model: one GPU holds it
   --> command line: devices.gpus_per_model=2
                                            ^ `devices.gpus_per_model` is set here
   = help: devices.gpus_per_model=1)");

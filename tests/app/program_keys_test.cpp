@@ -1,4 +1,6 @@
+#include <limits>
 #include <regex>
+#include <set>
 
 #include <gmock/gmock.h>
 
@@ -34,6 +36,35 @@ TEST(ProgramKeysTest, NoForeignNameIsAKey) {
     EXPECT_EQ(program_keys().find_called(foreign.name), nullptr) << foreign.name;
     EXPECT_FALSE(foreign.help.empty()) << foreign.name;
   }
+}
+
+// What becomes an int or a factor has to be small; these stay what they are.
+TEST(ProgramKeysTest, WholeNumbersAreBoundedUnlessTheyAreKeptIn64Bits) {
+  const std::set<std::string> kept = {
+      "schema",           "run.seed",         "data.env_split_seed",
+      "train.eval_every", "train.max_steps",  "train.warmup_steps",
+      "checkpoint.every", "log.memory_every", "devices.clear_cache_every"};
+  for (const KeySpec& key : program_keys().keys()) {
+    const bool is_whole = key.type == KeyType::integer || key.type == KeyType::integers;
+    if (!is_whole || kept.contains(key.name)) continue;
+    EXPECT_LE(key.max, std::numeric_limits<int>::max()) << key.name;
+    EXPECT_GE(key.min, std::numeric_limits<int>::min()) << key.name;
+  }
+}
+
+TEST(ProgramKeysTest, NumbersThatWouldBeCutAreRefused) {
+  const auto read = [](const std::string& key, const std::string& value) {
+    ConfigSources sources;
+    sources.overrides = {{key, value}, {"job", "train"}};
+    sources.working_directory = "/";
+    return read_config(program_keys(), sources);
+  };
+  EXPECT_EQ(read("devices.threads", "4096").integer("devices.threads"), 4096);
+  EXPECT_THROW(read("devices.threads", "4294967296"), ConfigFailure);
+  EXPECT_THROW(read("devices.gpus", "[4294967296]"), ConfigFailure);
+  EXPECT_THROW(read("devices.gpus", "[-1]"), ConfigFailure);
+  EXPECT_THROW(read("devices.gpus_per_model", "4294967297"), ConfigFailure);
+  EXPECT_THROW(read("train.global_batch_size", "9200000000000000000"), ConfigFailure);
 }
 
 /// All keys of guide 001's configuration, at the top level as there.

@@ -30,6 +30,17 @@ TEST(ErrorTest, OtherExceptionsAreReportedAsOurs) {
   EXPECT_EQ(report_of(std::bad_alloc()).exit, ExitCode::out_of_memory);
   EXPECT_EQ(report_of(std::runtime_error("x: DefaultCPUAllocator: can't allocate memory: y")).exit,
             ExitCode::out_of_memory);
+  const Report gpu = report_of(std::runtime_error("CUDA out of memory. Tried to get 2 GiB.\nx"));
+  EXPECT_EQ(render(gpu),
+            "error[E301]: out of GPU memory\n"
+            "  CUDA out of memory. Tried to get 2 GiB.\n"
+            "  = help: --plan shows what is needed; a smaller train.micro_batch_size "
+            "needs less");
+  EXPECT_EQ(gpu.exit, ExitCode::out_of_memory);
+  EXPECT_EQ(report_of(LibraryError("CUDA", 2, "out of memory", Where::here())).exit,
+            ExitCode::out_of_memory);
+  EXPECT_EQ(report_of(LibraryError("CUDA", 700, "illegal address", Where::here())).exit,
+            ExitCode::internal);
   EXPECT_EQ(report_of(std::runtime_error("x")).exit, ExitCode::internal);
   EXPECT_EQ(report_of(NotBuiltError("NCCL")).exit, ExitCode::unavailable);
 }

@@ -61,6 +61,22 @@ TEST(TopologyTest, BadNodeSizesAreRefusedOnEveryRank) {
   }
 }
 
+TEST(TopologyTest, GroupsMayDifferInSize) {
+  const Group world = Group::world();
+  if (world.size() % 4 != 0) {
+    EXPECT_THROW(Topology(world, std::vector<int>{1, 1, 2}), Failure);
+    return;
+  }
+  const Topology topology(world, std::vector<int>{1, 1, 2});
+
+  const std::vector<int> groups{0, 1, 2, 2};
+  const auto place = static_cast<std::size_t>(world.rank() % 4);
+  EXPECT_EQ(topology.num_groups(), 3 * (world.size() / 4));
+  EXPECT_EQ(topology.group_index(), 3 * (world.rank() / 4) + groups[place]);
+  EXPECT_EQ(topology.model_group().size(), place < 2 ? 1 : 2);
+  EXPECT_EQ(topology.is_leader(), place != 3);
+}
+
 TEST(TopologyTest, EachGroupHoldsConsecutiveRanks) {
   const Group world = Group::world();
   if (world.size() % 2 != 0) GTEST_SKIP() << "needs an even number of ranks";

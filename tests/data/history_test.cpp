@@ -53,6 +53,19 @@ TEST_F(HistorySetTest, RefusesIdsPastTheLastAndOtherHorizons) {
   EXPECT_THROW(HistorySet(*room_, {.streams = 3, .episodes = 0, .horizon = 20}), Error);
 }
 
+TEST_F(HistorySetTest, TheCrcTellsApartEachColumnAndTheShape) {
+  const std::uint32_t crc = crc_of(HistorySet(*room_, kShape, 0, 2));
+
+  EXPECT_EQ(crc_of(HistorySet(*room_, kShape, 0, 2)), crc);
+  EXPECT_NE(crc_of(HistorySet(*room_, kShape, 1, 2)), crc);
+  EXPECT_NE(crc_of(HistorySet(*room_, {.streams = 3, .episodes = 1, .horizon = 20}, 0, 4)), crc);
+  for (const auto column : {&HistorySlot::action, &HistorySlot::reward, &HistorySlot::landing}) {
+    HistorySet other(*room_, kShape, 0, 2);
+    (other.slot(1).*column)[39] = 1;
+    EXPECT_NE(crc_of(other), crc);
+  }
+}
+
 TEST_F(HistorySetTest, MeanReturnsAreByEpisode) {
   HistorySet two(*room_, kShape, 0, 2);
   two.slot(0).reward[0] = 1;

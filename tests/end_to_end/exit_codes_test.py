@@ -3,6 +3,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import time
 
 import program
 
@@ -86,6 +87,17 @@ class StartErrors(OneMessage):
     def test_78_ranks_cannot_be_split(self):
         self.assertEqual(self.run_to(78, 2, "--gpus-per-model=3").err.count("error[E"), 1)
 
+    def test_69_only_the_first_of_many_slurm_tasks_speaks(self):
+        def task(number):
+            slurm = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": number}
+            return self.start_command([program.PROGRAM, program.TINY], slurm)
+
+        later = task("1")
+        time.sleep(3.0)  # a launcher that starts the first task late must find it alive
+        self.assert_says(task("0").wait(), "E211", "this is one of 2 Slurm tasks")
+        self.assertTrue(later.is_running())
+        self.assertEqual(later.err(), "")
+
     def test_73_output_cannot_be_created(self):
         (self.folder / "file").write_text("in the way")
         ended = self.run_to(73, 2, f"run.output={self.folder}/file/outputs")
@@ -105,13 +117,14 @@ class StartErrors(OneMessage):
         self.assertEqual(ended.err.count("error[E"), 2, ended.err)
 
 
-class RunErrors(program.ProgramTest):
+class RunErrors(OneMessage):
 
     def test_65_histories_of_another_environment(self):
         self.run_to(0, 1)
         table = self.run_folder() / "histories.h5"
         ended = self.run_to(65, 2, f"data.path={table}", "data.env_split_seed=7")
         self.assertIn("error[E521]", ended.err)
+        self.assert_once(ended)
 
     def test_70_a_bug_of_ours(self):
         ended = self.run_to(70, 2, env={"MGPU_TESTING": "1", "MGPU_FAILPOINT": "no plan"})
@@ -263,14 +276,14 @@ class FullDisk(program.ProgramTest):
         self.assertEqual(self.num_runs(), 1)
         self.assertEqual(self.hashes(), golden)
 
-    def fail_at(self, *places):
+    def fail_at(self, *places, results=False):
         golden = self.golden()
         for place in places:
             with self.subTest(place=place):
                 shutil.rmtree(self.output, ignore_errors=True)
                 ended = self.run_to(74, 2, env=program.failpoint(f"{place}:1:ENOSPC"))
                 self.assertEqual(ended.err.count("error[E"), 1, ended.err)
-                self.assertFalse((self.run_folder() / "results.h5").exists())
+                self.assertEqual((self.run_folder() / "results.h5").exists(), results)
                 self.run_to(0, 2)
                 self.assertEqual(self.num_runs(), 1)
                 self.assertEqual(self.hashes(), golden)
@@ -283,6 +296,12 @@ class FullDisk(program.ProgramTest):
 
     def test_74_no_space_for_a_checkpoint(self):
         self.fail_at("checkpoint.mkdir", "checkpoint.write", "checkpoint.sync", "checkpoint.link")
+
+    def test_74_no_space_for_what_is_said(self):
+        self.fail_at("events.write", "run log.write", "tensorboard.write", "rank log.write@1")
+
+    def test_74_no_space_for_how_the_run_went(self):
+        self.fail_at("timings.create", "timings.rename", results=True)
 
     def test_74_no_space_for_results(self):
         self.fail_at("results.create", "results.reserve", "results.write", "results.rename")

@@ -26,6 +26,9 @@ DURABLE_PLACES = {
     "results": "create reserve open write verify close sync rename dirsync",
     "report": "rename",
     "summary": "rename",
+    "timings": "create rename",
+    "events": "write",
+    "tensorboard": "write",
 }
 BEFORE_THE_RUN = ("lease.write", "run record.write", "run record.rename")
 
@@ -103,6 +106,9 @@ class SystematicKills(program.ProgramTest):
 
     def test_records_of_the_run(self):
         self.kill_at_each_place_of("run record", "lease", "attempt", "repro", "report", "summary")
+
+    def test_how_the_run_went(self):
+        self.kill_at_each_place_of("timings", "events", "tensorboard")
 
     def test_ledger(self):
         self.kill_at_each_place_of("ledger")

@@ -182,11 +182,11 @@ class ProgramTest(unittest.TestCase):
     def hashes(self):
         return hashes_of(self.run_folder())
 
-    def golden(self, *arguments, ranks=1):
+    def golden(self, *arguments, ranks=1, name="tiny"):
         """What an unbroken run of these arguments leaves."""
         elsewhere = self.folder / "golden"
         self.run_to(0, ranks, *arguments, f"run.output={elsewhere}")
-        return hashes_of(elsewhere / "tiny" / "latest")
+        return hashes_of(elsewhere / name / "latest")
 
 
 def failpoint(plan):

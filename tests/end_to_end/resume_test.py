@@ -1,7 +1,9 @@
 """A run that is stopped and continued is the unbroken run."""
+import json
 import os
 import random
 import re
+import shlex
 import signal
 import time
 
@@ -46,6 +48,28 @@ class Resume(program.ProgramTest):
                 golden = self.golden(*arguments, ranks=ranks)
                 self.stop_and_continue(golden, [ranks] * 3, *arguments)
                 self.output.rename(self.folder / f"done{ranks}")
+
+    def test_the_printed_command_starts_another_run(self):
+        plan = "train.gradient:10:EIO;train.gradient:11:EIO"
+        self.run_to(79, 2, "train.max_skipped_steps=0", env=program.failpoint(plan))
+        stopped = self.run_folder()
+        ended = self.run_to(0, 2, "train.max_skipped_steps=0", f"--resume={stopped}")
+        golden = self.hashes()
+        command = re.search(r"(?m)^again: +(.*)$", ended.out)[1]
+        (self.folder / "mgpu_spmd").symlink_to(program.PROGRAM)
+        again = self.start_command(shlex.split(command),
+                                   {"OMPI_MCA_rmaps_base_oversubscribe": "1"}).wait()
+        self.assertEqual(again.code, 0, again.out + again.err)
+        self.assertEqual(self.num_runs(), 2)
+        self.assertEqual(self.hashes(), golden)
+        for folder in (stopped, self.run_folder()):
+            summary = json.loads((folder / "summary.json").read_text())
+            self.assertEqual(summary["resume_command"], "")
+
+    def test_a_stopped_run_names_the_command_that_resumes_it(self):
+        ended = self.run_to(75, 2, "train.max_steps=3000", "--time-limit=1s")
+        command = re.search(r"(?m)^mgpu_spmd: stopped, resume with (.*), exit 75$", ended.out)[1]
+        self.assertEqual(shlex.split(command)[-1], f"--resume={self.run_folder()}")
 
     def test_changing_rank_count_with_layout(self):
         golden = self.golden(*STEPS)

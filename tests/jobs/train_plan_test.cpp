@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -53,6 +54,42 @@ TEST(TrainPlanTest, CountsTheModelThatTheJobBuilds) {
   EXPECT_EQ(memory(plan, "weights"), bytes);
   EXPECT_EQ(memory(plan, "gradients"), bytes);
   EXPECT_EQ(memory(plan, "optimizer"), 2 * bytes);
+}
+
+TEST(TrainPlanTest, AModelThatFitsNowhereIsCountedAndDoesNotFit) {
+  const Config config = config_of({{"model.tf_n_embd", "8192"},
+                                   {"model.tf_n_head", "128"},
+                                   {"model.tf_n_layer", "1024"},
+                                   {"train.global_batch_size", "10000000"},
+                                   {"checkpoint.keep", "1000000"}});
+
+  const report::Plan plan = plan_train(config, cpus(1));
+
+  EXPECT_GT(memory(plan, "weights"), std::uint64_t{1} << 41);
+  EXPECT_GT(memory(plan, "activations"), std::uint64_t{1} << 41);
+  for (const char* what : {"memory of a node", "free disk"}) {
+    const auto limit = std::find_if(plan.limits.begin(), plan.limits.end(),
+                                    [&](const auto& other) { return other.what == what; });
+    ASSERT_NE(limit, plan.limits.end());
+    EXPECT_GT(limit->used, 100.0) << what << ": " << limit->detail;
+  }
+}
+
+// 10^12 weights and more: a plan that built the model would end for want of memory.
+TEST(TrainPlanTest, AModelThatDoesNotFitIsToldFromItsSizes) {
+  const Config config = config_of({{"model.tf_n_embd", "65536"},
+                                   {"model.tf_n_layer", "64"},
+                                   {"model.attn_impl", "eager"},
+                                   {"train.lanes", "1"}});
+
+  const report::Plan plan = plan_train(config, cpus(1));
+
+  ASSERT_FALSE(plan.limits.empty());
+  EXPECT_EQ(plan.limits.front().what, "memory of a node");
+  EXPECT_GT(plan.limits.front().used, 1000.0);
+  EXPECT_TRUE(plan.limits.front().fits.empty());
+  // Per block 12 D^2 + 13 D, and both ends: vocabularies, positions, norm, head.
+  EXPECT_GT(memory(plan, "weights"), std::uint64_t{4} * 64 * 8 * 65536 * 65536);
 }
 
 TEST(TrainPlanTest, MoreRanksTakeLessTimeAndLessActivationMemory) {

@@ -33,6 +33,7 @@ struct AttentionCase {
         queries(normals(kQueries * sizes.heads * sizes.head_dim, 1)),
         keys(normals(2 * pitch * sizes.page_tokens * sizes.kv_heads * sizes.head_dim, 2)),
         values(normals(keys.size(), 3)),
+        sinks(normals(sizes.heads, 4, 3.0F)),
         args{} {
     for (std::size_t page = 2 * pitch; page > 0; --page)
       page_slots.push_back(static_cast<std::int64_t>((page - 1) * sizes.page_tokens));
@@ -54,6 +55,7 @@ struct AttentionCase {
   std::vector<float> queries;
   std::vector<float> keys;
   std::vector<float> values;
+  std::vector<float> sinks;  // for those who want them
   std::vector<std::int64_t> page_slots;
   std::vector<std::int64_t> sequences;
   std::vector<std::int64_t> positions;

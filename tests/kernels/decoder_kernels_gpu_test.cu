@@ -36,15 +36,20 @@ TEST_F(DecoderGpuTest, GatedActivationIsTheReference) {
   const std::vector<float> up = normals(1000, 2);
   const OnDevice d_gate(gate);
   const OnDevice d_up(up);
-  for (const auto kind : {ActivationKind::silu, ActivationKind::gelu, ActivationKind::gelu_tanh}) {
+  for (const auto kind : {ActivationKind::silu, ActivationKind::gelu, ActivationKind::gelu_tanh,
+                          ActivationKind::clamped}) {
     std::vector<float> expected(gate.size());
     const OnDevice d_out(expected);
-    cuda::gated_activation({d_gate.get(), d_up.get(), d_out.get(), gate.size(), kind}, nullptr);
-    reference::gated_activation({gate.data(), up.data(), expected.data(), gate.size(), kind});
+    cuda::gated_activation({d_gate.get(), d_up.get(), d_out.get(), gate.size(), kind, 1.7F, 2.0F},
+                           nullptr);
+    reference::gated_activation(
+        {gate.data(), up.data(), expected.data(), gate.size(), kind, 1.7F, 2.0F});
 
     const std::vector<float> out = d_out.host();
-    for (std::size_t i = 0; i < out.size(); ++i)
-      ASSERT_NEAR(out[i], expected[i], 2e-6F * std::abs(gate[i] * up[i]) + 1e-30F) << gate[i];
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const float factor = std::abs(up[i]) + (kind == ActivationKind::clamped ? 1.0F : 0.0F);
+      ASSERT_NEAR(out[i], expected[i], 2e-6F * std::abs(gate[i]) * factor + 1e-30F) << gate[i];
+    }
   }
 }
 
@@ -55,6 +60,7 @@ TEST_F(DecoderGpuTest, PagedAttentionIsTheReference) {
     const OnDevice queries(input.queries);
     const OnDevice keys(input.keys);
     const OnDevice values(input.values);
+    const OnDevice sinks(input.sinks);
     const OnDevice page_slots(input.page_slots);
     const OnDevice sequences(input.sequences);
     const OnDevice positions(input.positions);
@@ -67,19 +73,24 @@ TEST_F(DecoderGpuTest, PagedAttentionIsTheReference) {
     args.sequences = sequences.get();
     args.positions = positions.get();
     args.out = out.get();
-    cuda::paged_attention(args, nullptr);
-    args.queries = input.queries.data();
-    args.keys = input.keys.data();
-    args.values = input.values.data();
-    args.page_slots = input.page_slots.data();
-    args.sequences = input.sequences.data();
-    args.positions = input.positions.data();
-    args.out = expected.data();
-    reference::paged_attention(args);
+    PagedAttentionArgs on_host = input.args;
+    on_host.queries = input.queries.data();
+    on_host.keys = input.keys.data();
+    on_host.values = input.values.data();
+    on_host.page_slots = input.page_slots.data();
+    on_host.sequences = input.sequences.data();
+    on_host.positions = input.positions.data();
+    on_host.out = expected.data();
+    for (const bool has_sinks : {false, true}) {
+      args.sinks = has_sinks ? sinks.get() : nullptr;
+      on_host.sinks = has_sinks ? input.sinks.data() : nullptr;
+      cuda::paged_attention(args, nullptr);
+      reference::paged_attention(on_host);
 
-    const std::vector<float> actual = out.host();
-    for (std::size_t i = 0; i < actual.size(); ++i)
-      ASSERT_NEAR(actual[i], expected[i], 5e-6F) << sizes.head_dim << " " << i;
+      const std::vector<float> actual = out.host();
+      for (std::size_t i = 0; i < actual.size(); ++i)
+        ASSERT_NEAR(actual[i], expected[i], 5e-6F) << sizes.head_dim << " " << i;
+    }
   }
 }
 

@@ -85,28 +85,44 @@ TEST(PackedProductTest, IsTheReferenceAndARowsBitsAreItsOwn) {
   }
 }
 
-// silu(0) = 0, silu(1) = 1 / (1 + 1/e); gelu(1) = Phi(1) = 0.8413447.
+// silu(0) = 0, silu(1) = 1 / (1 + 1/e); gelu(1) = Phi(1) = 0.8413447. Clamped at 7: 7 / (1 +
+// exp(-1.702 * 7)) = 6.9999532, times 7 + 1 and -7 + 1.
 TEST(GatedActivationReferenceTest, ByHand) {
-  EXPECT_DOUBLE_EQ(reference::activation(0.0, ActivationKind::silu), 0.0);
-  EXPECT_NEAR(reference::activation(1.0, ActivationKind::silu), 0.7310586, 1e-7);
-  EXPECT_NEAR(reference::activation(1.0, ActivationKind::gelu), 0.8413447, 1e-7);
-  EXPECT_NEAR(reference::activation(1.0, ActivationKind::gelu_tanh), 0.8411920, 1e-7);
+  const auto activation = [](double x, ActivationKind kind) {
+    return reference::activation(x, {nullptr, nullptr, nullptr, 0, kind, 1.702F, 7.0F});
+  };
+  EXPECT_DOUBLE_EQ(activation(0.0, ActivationKind::silu), 0.0);
+  EXPECT_NEAR(activation(1.0, ActivationKind::silu), 0.7310586, 1e-7);
+  EXPECT_NEAR(activation(1.0, ActivationKind::gelu), 0.8413447, 1e-7);
+  EXPECT_NEAR(activation(1.0, ActivationKind::gelu_tanh), 0.8411920, 1e-7);
+  EXPECT_NEAR(activation(1.0, ActivationKind::clamped), 0.8457958, 1e-7);
+  const std::vector<float> gate{7.0F, 100.0F};
+  const std::vector<float> up{9.0F, -9.0F};
+  std::vector<float> out(2);
+  reference::gated_activation(
+      {gate.data(), up.data(), out.data(), 2, ActivationKind::clamped, 1.702F, 7.0F});
+  EXPECT_NEAR(out[0], 8.0 * 6.9999532, 1e-5);
+  EXPECT_NEAR(out[1], -6.0 * 6.9999532, 1e-5);
 }
 
 TEST(GatedActivationCpuTest, IsTheReferenceAtAnyPlace) {
   std::vector<float> gate = normals(133, 1, 3.0F);
   gate.insert(gate.end(), {0.0F, -0.0F, 200.0F, -200.0F, 1e-30F});
   const std::vector<float> up = normals(gate.size(), 2);
-  for (const auto kind : {ActivationKind::silu, ActivationKind::gelu, ActivationKind::gelu_tanh}) {
+  for (const auto kind : {ActivationKind::silu, ActivationKind::gelu, ActivationKind::gelu_tanh,
+                          ActivationKind::clamped}) {
     std::vector<float> out(gate.size());
     std::vector<float> expected(gate.size());
-    cpu::gated_activation({gate.data(), up.data(), out.data(), gate.size(), kind});
-    reference::gated_activation({gate.data(), up.data(), expected.data(), gate.size(), kind});
+    GatedActivationArgs args{gate.data(), up.data(), out.data(), gate.size(), kind, 1.7F, 2.0F};
+    cpu::gated_activation(args);
+    args.out = expected.data();
+    reference::gated_activation(args);
 
     for (std::size_t i = 0; i < gate.size(); ++i) {
-      EXPECT_NEAR(out[i], expected[i], 2e-6F * std::abs(gate[i] * up[i]) + 1e-30F) << gate[i];
+      const float factor = std::abs(up[i]) + (kind == ActivationKind::clamped ? 1.0F : 0.0F);
+      EXPECT_NEAR(out[i], expected[i], 2e-6F * std::abs(gate[i]) * factor + 1e-30F) << gate[i];
       float alone = 0.0F;
-      cpu::gated_activation({gate.data() + i, up.data() + i, &alone, 1, kind});
+      cpu::gated_activation({gate.data() + i, up.data() + i, &alone, 1, kind, 1.7F, 2.0F});
       EXPECT_EQ(alone, out[i]) << i;
     }
   }
@@ -119,6 +135,9 @@ TEST(GatedActivationCpuTest, NoGateMeansOneAndNanStaysNan) {
 
   EXPECT_NEAR(out[0], 0.7310586F, 1e-6F);
   EXPECT_TRUE(std::isnan(out[1]));
+  const std::vector<float> up{std::nanf(""), 1.0F};
+  cpu::gated_activation({gate.data(), up.data(), out.data(), 2, ActivationKind::clamped});
+  EXPECT_TRUE(std::isnan(out[0]) && std::isnan(out[1]));
 }
 
 void point_to(const AttentionCase& input, PagedAttentionArgs& args, std::vector<float>& out) {
@@ -149,6 +168,11 @@ TEST(PagedAttentionReferenceTest, ByHand) {
   args.window = 1;  // the last key only
   reference::paged_attention(args);
   EXPECT_FLOAT_EQ(out, 4.0F);
+
+  const float sink = std::log(3.0F);  // as heavy as that key
+  args.sinks = &sink;
+  reference::paged_attention(args);
+  EXPECT_NEAR(out, 2.0F, 1e-6F);
 }
 
 TEST(PagedAttentionCpuTest, IsTheReference) {
@@ -156,14 +180,19 @@ TEST(PagedAttentionCpuTest, IsTheReference) {
     AttentionCase input(sizes);
     std::vector<float> out(input.queries.size());
     std::vector<float> expected(input.queries.size());
-    point_to(input, input.args, out);
-    cpu::paged_attention(input.args);
-    input.args.out = expected.data();
-    reference::paged_attention(input.args);
+    const float* const no_sinks = nullptr;
+    const float* const some_sinks = input.sinks.data();
+    for (const float* sinks : {no_sinks, some_sinks}) {
+      point_to(input, input.args, out);
+      input.args.sinks = sinks;
+      cpu::paged_attention(input.args);
+      input.args.out = expected.data();
+      reference::paged_attention(input.args);
 
-    // Values are about 1, scores below 10: some 70 roundings of 2^-24 at the worst.
-    for (std::size_t i = 0; i < out.size(); ++i)
-      ASSERT_NEAR(out[i], expected[i], 5e-6F) << sizes.head_dim << " " << i;
+      // Values are about 1, scores below 10: some 70 roundings of 2^-24 at the worst.
+      for (std::size_t i = 0; i < out.size(); ++i)
+        ASSERT_NEAR(out[i], expected[i], 5e-6F) << sizes.head_dim << " " << i;
+    }
   }
 }
 

@@ -43,17 +43,27 @@ inline std::vector<double> product(const std::vector<float>& x, const std::vecto
   return out;
 }
 
-inline double activation(double x, ActivationKind kind) {
+inline double activation(double x, const GatedActivationArgs& args) {
+  const ActivationKind kind = args.kind;
   constexpr double kPi = 3.14159265358979323846;
   if (kind == ActivationKind::silu) return x / (1.0 + std::exp(-x));
+  if (kind == ActivationKind::clamped) {
+    const double low = std::min<double>(x, args.limit);
+    return low / (1.0 + std::exp(-args.gain * low));
+  }
   if (kind == ActivationKind::gelu) return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0)));
   return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / kPi) * (x + 0.044715 * x * x * x)));
 }
 
+inline double gate_factor(double up, const GatedActivationArgs& args) {
+  if (args.kind != ActivationKind::clamped) return up;
+  return std::clamp<double>(up, -args.limit, args.limit) + 1.0;
+}
+
 inline void gated_activation(const GatedActivationArgs& args) {
   for (std::size_t i = 0; i < args.count; ++i)
-    args.out[i] = static_cast<float>(activation(args.gate[i], args.kind) *
-                                     (args.up == nullptr ? 1.0F : args.up[i]));
+    args.out[i] = static_cast<float>(activation(args.gate[i], args) *
+                                     (args.up == nullptr ? 1.0 : gate_factor(args.up[i], args)));
 }
 
 /// One head of one query.
@@ -70,7 +80,7 @@ inline void attend(const PagedAttentionArgs& args, std::size_t n, std::size_t h)
     return ((page + t % args.page_tokens) * args.kv_heads + group) * args.head_dim;
   };
   std::vector<double> sums(args.head_dim, 0.0);
-  double total = 0.0;
+  double total = args.sinks == nullptr ? 0.0 : std::exp(static_cast<double>(args.sinks[h]));
   for (std::int64_t t = first; t < end; ++t) {
     double score = 0.0;
     for (std::size_t c = 0; c < args.head_dim; ++c)

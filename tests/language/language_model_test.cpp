@@ -17,7 +17,7 @@ namespace {
 
 using Ids = std::vector<std::int64_t>;
 
-const char* const kModels[] = {"gpt2", "llama_llama3", "mistral", "qwen3_switches"};
+const char* const kModels[] = {"gpt2", "gpt_oss", "llama_llama3", "mistral", "qwen3_switches"};
 
 LanguageModel open_golden(const char* name) {
   return LanguageModel::open(fs::path(MGPU_GOLDENS) / name);

@@ -13,6 +13,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/language/language_model.hpp>
+#include <mgpu/language/shard_plan.hpp>
 #include <mgpu/model/tensor_view.hpp>
 
 #include "support/temporary_folder.hpp"
@@ -102,7 +103,7 @@ TEST_F(LmConfigTest, WhatIsNotSupportedIsRefusedWithTheListOfWhatIs) {
   const Report report = refusal([&] { read(R"("model_type": "mamba", "vocab_size": 7)"); });
   EXPECT_EQ(report.code, "E701");
   EXPECT_THAT(report.sentence, HasSubstr("`mamba`"));
-  EXPECT_THAT(report.lines.at(1), HasSubstr("gpt2, llama, mistral, qwen2, qwen3"));
+  EXPECT_THAT(report.lines.at(1), HasSubstr("gpt2, gpt_oss, llama, mistral, qwen2, qwen3"));
 
   const std::string llama = std::string(kLlama) + ", ";
   expect_refused("", "E701", "no `model_type`");
@@ -127,6 +128,55 @@ TEST_F(LmConfigTest, NonsenseIsRefused) {
   expect_refused(llama + R"("rope_scaling": {"type": "linear"})", "E702", "`factor`");
   expect_refused(llama + R"("rope_scaling": 2)", "E702", "`rope_scaling`");
   expect_refused(llama + R"("eos_token_id": "end")", "E702", "`eos_token_id`");
+}
+
+constexpr const char* kGptOss =
+    R"("model_type": "gpt_oss", "vocab_size": 7, "hidden_size": 32, "intermediate_size": 32,
+       "num_hidden_layers": 3, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4,
+       "max_position_embeddings": 131072, "num_local_experts": 2, "experts_per_token": 1,
+       "sliding_window": 128)";
+constexpr const char* kGptOssRope = R"(, "rope_theta": 150000, "rope_scaling": {
+       "rope_type": "yarn", "factor": 32.0, "original_max_position_embeddings": 4096,
+       "beta_fast": 32.0, "beta_slow": 1.0, "truncate": false})";
+
+TEST_F(LmConfigTest, GptOssSlidesInEveryOtherLayer) {
+  const LmConfig config = read(std::string(kGptOss) + kGptOssRope + R"(, "swiglu_limit": 5.0,
+      "quantization_config": {"quant_method": "mxfp4"})");
+
+  EXPECT_EQ(config.layers, (std::vector<LayerConfig>{{128, 0.5}, {0, 0.5}, {128, 0.5}}));
+  EXPECT_EQ(config.experts, (ExpertConfig{2, 1, 1.702, 5.0}));
+  EXPECT_TRUE(config.qkv_bias && config.out_bias && config.sinks);
+  EXPECT_FALSE(config.rope.truncate);
+  EXPECT_NEAR(config.rope.attention_factor, 1.34657, 5e-6);
+}
+
+TEST_F(LmConfigTest, GptOssSaysWhatItNeeds) {
+  const std::string whole = std::string(kGptOss) + kGptOssRope + ", ";
+  expect_refused(kGptOss, "E702", "`rope_parameters` is missing");
+  expect_refused(whole + R"("experts_per_token": 3)", "E623", "comes twice");
+  expect_refused(whole + R"("num_experts_per_tok": 3)", "E702", "more experts");
+  expect_refused(whole + R"("swiglu_limit": -1.0)", "E702", "`swiglu_limit`");
+  expect_refused(whole + R"("quantization_config": {"quant_method": "gptq"})", "E701", "`gptq`");
+  expect_refused(whole + R"("layer_types": ["linear_attention", "full_attention",
+                 "full_attention"])",
+                 "E701", "`linear_attention`");
+  expect_refused(std::string(kLlama) + R"(, "quantization_config": {"quant_method": "mxfp4"})",
+                 "E701", "`mxfp4`");
+}
+
+TEST_F(LmConfigTest, ExpertsAreSplitByLayersOnly) {
+  const LmConfig config = read(std::string(kGptOss) + kGptOssRope);
+
+  const Report report = refusal([&] { tensor_shards(config, 2); });
+  EXPECT_EQ(report.code, "E126");
+  EXPECT_THAT(report.sentence, HasSubstr("experts"));
+  EXPECT_THAT(report.help, HasSubstr("pipeline"));
+  const std::vector<Shard> shards = pipeline_shards(config, std::vector<int>{0, 0, 1});
+  EXPECT_EQ(shards.at(1).layers, (Range{2, 3}));
+  // 2 experts of 3 x 32 x 32 and their biases, the router, 2 sinks, norms, and attention.
+  EXPECT_EQ(weight_bytes(config).layer, static_cast<std::int64_t>(sizeof(float)) *
+                                            (2 * (3 * 32 * 32 + 3 * 32) + 2 * 32 + 2 + 2 + 2 * 32 +
+                                             2 * (8 * 32 + 4 * 32) + 8 + 4 + 4 + 32));
 }
 
 TEST_F(LmConfigTest, MissingConfigIsMissingInput) {
@@ -186,6 +236,72 @@ TEST_F(LmWeightsTest, MissingLeftOverAndMisshapenTensorsAreNamed) {
   EXPECT_THAT(report.lines, testing::Contains(HasSubstr("left over: model.layers.7")));
   EXPECT_THAT(report.lines, testing::Contains(HasSubstr("model.norm.weight is [9], not [8]")));
   EXPECT_THAT(report.lines, testing::Contains(HasSubstr("lm_head.weight is I64")));
+}
+
+/// A gpt_oss folder whose experts' matrices are MXFP4 with scales of 1 and zeros.
+class Mxfp4Test : public LmWeightsTest {
+protected:
+  Mxfp4Test() {
+    tensors_.clear();
+    config_ = read(std::string(kGptOss) + kGptOssRope);
+    for (const model::ParameterSpec& spec : weight_specs(config_)) {
+      const bool is_matrix =
+          spec.name.ends_with("gate_up_proj") || spec.name.ends_with("down_proj");
+      if (!is_matrix) {
+        tensors_[spec.name] = at::zeros(spec.shape);
+        continue;
+      }
+      const std::int64_t outputs = spec.shape[2];
+      tensors_[spec.name + "_blocks"] = at::zeros({2, outputs, 1, 16}, at::kByte);
+      tensors_[spec.name + "_scales"] = at::full({2, outputs, 1}, 127, at::kByte);
+    }
+  }
+
+  LmWeights load() {
+    write();
+    return load_weights(config_, store::WeightFiles(folder_.path()));
+  }
+
+  at::Tensor& gate_up(const std::string& kind) {
+    return tensors_["model.layers.1.mlp.experts.gate_up_proj_" + kind];
+  }
+};
+
+// By hand: 0x21 is 0.5 and 1, 0xF7 is 6 and -6; 2^-127 is the smallest scale.
+TEST_F(Mxfp4Test, BlocksAreDecodedExactly) {
+  gate_up("blocks")[1][6][0][0] = 0x21;  // output 6 is gate 3, 7 is up 3
+  gate_up("blocks")[1][7][0][15] = 0xF7;
+  gate_up("scales")[1][6][0] = 0;
+  gate_up("scales")[1][7][0] = 130;
+
+  const Expert expert = load().layers[1].experts[1];
+
+  EXPECT_EQ(expert.gate.weight[3][0].item<float>(), std::ldexp(1.0F, -128));
+  EXPECT_EQ(expert.gate.weight[3][1].item<float>(), std::ldexp(1.0F, -127));
+  EXPECT_EQ(expert.up.weight[3][30].item<float>(), 48.0F);
+  EXPECT_EQ(expert.up.weight[3][31].item<float>(), -48.0F);
+  EXPECT_EQ(at::count_nonzero(expert.gate.weight).item<std::int64_t>(), 2);
+  EXPECT_EQ(at::count_nonzero(expert.up.weight).item<std::int64_t>(), 2);
+}
+
+TEST_F(Mxfp4Test, ScalesThatAreNoNumbersAreRefused) {
+  gate_up("scales")[0][0][0] = 255;
+  const Report report = load_refusal();
+  EXPECT_EQ(report.code, "E706");
+  EXPECT_THAT(report.lines.at(1), HasSubstr("gate_up_proj_blocks"));
+}
+
+TEST_F(Mxfp4Test, BlocksOfOtherShapesAndTypesAreNamed) {
+  gate_up("scales") = at::full({2, 64, 2}, 127, at::kByte);
+  tensors_["model.layers.0.mlp.experts.down_proj_blocks"] = at::zeros({2, 32, 1, 16}, at::kInt);
+  tensors_.erase("model.layers.2.mlp.experts.down_proj_scales");
+
+  const Report report = load_refusal();
+
+  EXPECT_EQ(report.code, "E705");
+  EXPECT_THAT(report.lines, testing::Contains(HasSubstr("with scales [2, 64, 2], not U8")));
+  EXPECT_THAT(report.lines, testing::Contains(HasSubstr("down_proj_blocks are I32")));
+  EXPECT_THAT(report.lines, testing::Contains(HasSubstr("missing: model.layers.2.mlp.experts")));
 }
 
 TEST_F(LmWeightsTest, ValuesThatAreNotFiniteAreRefusedUnlessAllowed) {

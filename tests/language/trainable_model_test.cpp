@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/base/process_memory.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 #include <mgpu/language/trainable_model.hpp>
@@ -216,6 +217,16 @@ TEST(TrainableModelTest, LogitsOfAllTokensNeverExist) {
 
   constexpr std::uint64_t kLogits = std::uint64_t{4096} * 32768 * sizeof(float);  // 512 MiB
   EXPECT_LT(host_peak_bytes() - before, kLogits / 2);
+}
+
+TEST(TrainableModelTest, ExpertsAreNotTrained) {
+  try {
+    open("gpt_oss");
+    FAIL() << "trains experts";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.report().code, "E701");
+    EXPECT_NE(failure.report().sentence.find("`gpt_oss`"), std::string::npos);
+  }
 }
 
 TEST(TrainableModelTest, NothingToLearnLeavesGradientsAlone) {

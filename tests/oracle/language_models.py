@@ -1,6 +1,6 @@
 """Goldens of the language-model forward pass, from transformers in float64.
 
-  python3 tests/oracle/language_models.py tests/language/goldens
+  python3 tests/oracle/language_models.py tests/language/goldens [NAME...]
 
 Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. Writes a folder per
 family and switch: config.json, generation_config.json and weights as save_pretrained makes them
@@ -11,16 +11,20 @@ golden.safetensors beside them with, for each prompt P,
             transformers has them)
   P.greedy  [G] int64, the greedy continuation without a cache; stops before a position where
             the two best logits are closer than 1e-3, so that rounding cannot decide
+gpt_oss_mxfp4 has random MXFP4 blocks; its goldens are those of the model whose experts have the
+values that transformers' own decoder makes of them.
 """
 import json
 import pathlib
 import shutil
 import sys
+import tempfile
 
 import torch
-from safetensors.torch import save_file
-from transformers import (AutoModelForCausalLM, GPT2Config, LlamaConfig, MistralConfig,
-                          Qwen2Config, Qwen3Config)
+from safetensors.torch import load_file, save_file
+from transformers import (AutoModelForCausalLM, GPT2Config, GptOssConfig, LlamaConfig,
+                          MistralConfig, Qwen2Config, Qwen3Config)
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
 VOCAB = 67
 COMMON = dict(vocab_size=VOCAB, hidden_size=32, intermediate_size=40, num_hidden_layers=2,
@@ -44,6 +48,13 @@ def gpt2(**changes):
                       bos_token_id=1, eos_token_id=2, initializer_range=0.2, **changes)
 
 
+def gpt_oss(**changes):
+    sizes = {**COMMON, "head_dim": 8, "num_local_experts": 6, "sliding_window": 8,
+             "num_hidden_layers": 3, "num_experts_per_tok": 4, "swiglu_limit": 0.9,
+             "rope_parameters": dict(YARN, truncate=False)}
+    return GptOssConfig(**{**sizes, **changes})
+
+
 def rope(**parameters):
     return dict(rope_parameters=dict(rope_theta=10000.0, **parameters))
 
@@ -53,6 +64,12 @@ CASES = {
     "gpt2": (gpt2(), torch.float32, {}),
     "gpt2_switches": (gpt2(n_inner=56, activation_function="gelu", tie_word_embeddings=False,
                            scale_attn_by_inverse_layer_idx=True), torch.float16, {}),
+    "gpt_oss": (gpt_oss(), torch.bfloat16, BEYOND),
+    "gpt_oss_switches": (gpt_oss(swiglu_alpha=1.3, swiglu_limit=7.0, attention_bias=False,
+                                 tie_word_embeddings=True, num_experts_per_tok=1,
+                                 layer_types=["full_attention", "sliding_attention",
+                                              "sliding_attention"],
+                                 **rope(rope_type="default")), torch.float32, {}),
     "llama": (llama(), torch.bfloat16, {}),
     "llama_biases": (llama(attention_bias=True, mlp_bias=True, num_key_value_heads=4,
                            tie_word_embeddings=True, hidden_act="gelu_pytorch_tanh"),
@@ -86,15 +103,16 @@ def perturb(model):
     """Biases and norms of a fresh model are 0 and 1, which would hide an error in them."""
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() == 1:
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 1 or name.endswith("_bias"):
                 parameter += 0.2 * torch.randn(parameter.shape, generator=generator)
 
 
 def logits_of(folder, ids):
     # A model of its own for each length: dynamic rotary positions remember longer ones.
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32,
-                                                 attn_implementation="eager").double().eval()
+                                                 attn_implementation="eager",
+                                                 experts_implementation="eager").double().eval()
     with torch.no_grad():
         return model(torch.tensor([ids]), use_cache=False).logits[0]
 
@@ -110,27 +128,62 @@ def greedy_of(folder, ids, count):
     return out
 
 
-def golden_of(folder, prompts):
+def golden_of(folder, prompts, target):
     golden = {}
     for name, ids in prompts.items():
         golden[f"{name}.ids"] = torch.tensor(ids)
         golden[f"{name}.logits"] = logits_of(folder, ids).contiguous()
         golden[f"{name}.greedy"] = torch.tensor(greedy_of(folder, ids, 6), dtype=torch.int64)
-    save_file(golden, folder / "golden.safetensors")
+    save_file(golden, target / "golden.safetensors")
+
+
+def make_mxfp4(folder):
+    """A folder as OpenAI publishes them: the experts' matrices are [experts, out, in]."""
+    shutil.rmtree(folder, ignore_errors=True)
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(gpt_oss(hidden_size=64, intermediate_size=32))
+    perturb(model)
+    packed = {}
+    for name, parameter in model.named_parameters():
+        if not name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            continue
+        experts, inputs, outputs = parameter.shape
+        blocks = torch.randint(256, (experts, outputs, inputs // 32, 16), dtype=torch.uint8)
+        scales = torch.randint(118, 123, blocks.shape[:-1], dtype=torch.uint8)
+        packed.update({name + "_blocks": blocks, name + "_scales": scales})
+        parameter.data = convert_moe_packed_tensors(blocks, scales, dtype=torch.float32)
+    with tempfile.TemporaryDirectory() as plain:
+        model.to(torch.bfloat16).save_pretrained(plain)  # three bits and a power of two: exact
+        folder.mkdir()
+        golden_of(pathlib.Path(plain), PROMPTS, folder)
+        weights = {name: tensor for name, tensor in load_file(plain + "/model.safetensors").items()
+                   if name + "_blocks" not in packed}
+        config = json.loads(pathlib.Path(plain, "config.json").read_text())
+    config["quantization_config"] = dict(quant_method="mxfp4", modules_to_not_convert=[
+        "model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"])
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    save_file({**weights, **packed}, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def main():
     target = pathlib.Path(sys.argv[1])
+    chosen = set(sys.argv[2:])
+    if not chosen or "gpt_oss_mxfp4" in chosen:
+        make_mxfp4(target / "gpt_oss_mxfp4")
     for name, (config, dtype, more) in CASES.items():
+        if chosen and name not in chosen:
+            continue
         folder = target / name
         shutil.rmtree(folder, ignore_errors=True)
         torch.manual_seed(0)
         model = AutoModelForCausalLM.from_config(config)
         perturb(model)
         model.to(dtype).save_pretrained(folder, max_shard_size=SHARDED.get(name, "1GB"))
-        golden_of(folder, {**PROMPTS, **more})
+        golden_of(folder, {**PROMPTS, **more}, folder)
         print(name, [f.name for f in sorted(folder.iterdir())])
     for name, (origin, scaling) in OLD_SPELLING.items():
+        if chosen and name not in chosen:
+            continue
         config = json.loads((target / origin / "config.json").read_text())
         del config["rope_parameters"]
         config["torch_dtype"] = config.pop("dtype")

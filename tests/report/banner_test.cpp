@@ -136,10 +136,5 @@ TEST(BannerTest, LongListsWrapUnderTheText) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
 }
 
-TEST(BannerTest, StartUpSaysWhereTheSecondsWent) {
-  EXPECT_EQ(start_up_line({{"MPI", 0.31}, {"data", 2.2}}, 2.55),
-            "start-up       MPI 0.3 s  data 2.2 s   total 2.5 s\n");
-}
-
 }  // namespace
 }  // namespace mgpu::report

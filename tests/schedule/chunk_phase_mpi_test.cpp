@@ -82,6 +82,50 @@ TEST_F(ChunkPhaseTest, OneRanksFailureReachesAllAndKeepsItsExitCode) {
   }
 }
 
+TEST_F(ChunkPhaseTest, GroupsWorkOnAChunkTogether) {
+  if (world_.size() % 2 != 0) GTEST_SKIP() << "an odd number of ranks has no groups of 2";
+  const cluster::Topology topology(world_, 2);
+  store::ChunkJournal journal(folder_, world_, 0);
+  std::int64_t samples = 0;
+  const auto work = [&](const Chunk& chunk) {
+    EXPECT_EQ(topology.model_group().all_reduce(chunk.first, cluster::ReduceOp::max), chunk.first);
+    return payload_of(chunk);
+  };
+
+  const bool complete =
+      run_chunks(phase_, topology, journal,
+                 {work, [] { return false; }, [&](std::int64_t count) { samples += count; }});
+
+  EXPECT_TRUE(complete);
+  EXPECT_EQ(samples > 0, topology.is_leader());
+  EXPECT_EQ(world_.all_reduce(samples), 21);
+  EXPECT_EQ(journal.entries(7).size(), 11U);
+}
+
+TEST_F(ChunkPhaseTest, OneRankOfAGroupStopsOrFailsForAll) {
+  if (world_.size() % 2 != 0) GTEST_SKIP() << "an odd number of ranks has no groups of 2";
+  const cluster::Topology topology(world_, 2);
+  const bool is_last = world_.rank() + 1 == world_.size();
+  int begun = 0;
+  const auto count = [&](const Chunk& chunk) {
+    ++begun;
+    return payload_of(chunk);
+  };
+  const auto fail = [&](const Chunk& chunk) {
+    if (is_last) throw Failure({"E602", ExitCode::io, "the disk is full", {}, ""});
+    return payload_of(chunk);
+  };
+  store::ChunkJournal journal(folder_, world_, 0);
+
+  EXPECT_FALSE(run_chunks(phase_, topology, journal,
+                          {count, [&] { return is_last && begun == 1; }, [](std::int64_t) {}}));
+  EXPECT_THROW(
+      run_chunks(phase_, topology, journal, {fail, [] { return false; }, [](std::int64_t) {}}),
+      cluster::TogetherError);
+
+  EXPECT_EQ(topology.model_group().all_reduce(begun, cluster::ReduceOp::max), begun);
+}
+
 TEST(StaticShareTest, TheRemainderGoesToTheFirst) {
   const std::vector<Chunk> chunks(11);
   EXPECT_EQ(static_share(chunks, 0, 4).size(), 3U);

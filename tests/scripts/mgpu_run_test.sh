@@ -177,7 +177,7 @@ case_lost_host_is_left_out() {
   export FAKE_RSH=$work/hosts OMPI_MCA_plm_rsh_agent=$top/tests/scripts/fake_rsh.sh
   mkdir "$FAKE_RSH"
   output=$work/lost.log
-  "$mgpu_run" -np 4 --host a:2,b:2 $(job lost steps=150 step_ms=20) >"$output" 2>&1 </dev/null &
+  "$mgpu_run" -np 4 --host a:3,b:1 $(job lost divide=1 steps=150 step_ms=20) >"$output" 2>&1 </dev/null &
   pid=$!
   local tries daemon
   for ((tries = 0; tries < 200; tries++)); do
@@ -195,10 +195,18 @@ case_lost_host_is_left_out() {
   code=$?
   code_is 0
   says '^mgpu: the host b no longer answers'
+  says '^mgpu: 3 ranks are refused: trying 2'
   says '^attempt 2: 2 ranks from step'
 }
 
 case_wrong_command_lines() {
+  local option
+  for option in -np -n --host --hostfile --bind-to --map-by -x '--mca io'; do
+    # shellcheck disable=SC2086  # words on purpose
+    run timeout 5 "$mgpu_run" $option
+    code_is 64
+    says "${option% *} wants a value"
+  done
   run "$mgpu_run" -np two true
   code_is 64
   run "$mgpu_run" -np 2

@@ -59,6 +59,9 @@ public:
   Failure problem(std::string_view code, std::string_view name, std::string sentence,
                   std::string help = "") const;
 
+  /// The same with another value of one key. Errors: Error as of the constructor.
+  Config with(std::string_view name, std::string_view text) const;
+
   /// Canonical YAML of all keys, defaults included: feeding it back gives the same config.
   std::string resolved_yaml() const;
 

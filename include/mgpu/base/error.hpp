@@ -104,8 +104,8 @@ private:
   Report report_;
 };
 
-/// The report of any exception: a Failure's own; E301 for std::bad_alloc; otherwise E901 with
-/// what().
+/// The report of any exception: a Failure's own; E301 where host or GPU memory did not suffice;
+/// otherwise E901 with what().
 Report report_of(const std::exception& error);
 
 }  // namespace mgpu

@@ -39,6 +39,8 @@ struct KeySpec {
                                        // the type's own values
   std::vector<std::string> aliases{};  // guide names: accepted, and noted in the banner
   std::string alias_note{};            // how the key differs from what the guides mean by those
+  const char* (*why_not)(const std::string& value) = nullptr;  // of a text: what is wrong with it
+                                                               // (E107), or nullptr
   bool identity = true;   // false: does not change results.h5, so may differ when a run resumes
   bool required = false;  // true: a file or the command line has to give it
 };

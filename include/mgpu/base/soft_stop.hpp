@@ -21,8 +21,8 @@ std::string_view name_of(StopReason reason);
 /// Watches for a wish to stop: SIGUSR1, SIGUSR2, SIGTERM, SIGINT, a file, the time limit, and
 /// Slurm's own limit (SLURM_JOB_END_TIME).
 ///
-/// The handlers set one atomic and write one byte to a pipe, nothing else. A second signal ends
-/// the process at once by the signal's default action; one within 0.2 s counts as the same wish
+/// The handlers set one atomic, nothing else. A second signal ends the process at once by the
+/// signal's default action; one within 0.2 s counts as the same wish
 /// (mpirun and srun can both deliver it). One object at a time.
 class SoftStop {
 public:
@@ -34,7 +34,7 @@ public:
                              // is left is set aside for it
   };
 
-  /// Takes the handlers over. Errors: Error when there is another SoftStop; LibraryError.
+  /// Takes the handlers over. Errors: Error when there is another SoftStop.
   explicit SoftStop(const Options& options);
   SoftStop(const SoftStop&) = delete;
   SoftStop& operator=(const SoftStop&) = delete;
@@ -43,9 +43,6 @@ public:
   /// The first reason so far; it stays. Local and cheap (the file is looked for once a second):
   /// call it each step and take the maximum over the ranks.
   StopReason poll();
-
-  /// Becomes readable with the first signal: for threads that sleep in poll(2).
-  int wake_fd() const { return wake_read_.get(); }
 
   /// Until the soft stop of the time limit; infinity without one.
   double seconds_left() const;
@@ -60,8 +57,6 @@ private:
   Clock::time_point last_look_{};
   double stop_after_s_;
   StopReason reason_ = StopReason::none;
-  FdHandle wake_read_;
-  FdHandle wake_write_;
   std::array<struct sigaction, 4> before_{};
 };
 

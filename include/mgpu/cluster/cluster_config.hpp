@@ -14,17 +14,24 @@ struct ClusterConfig {
   std::optional<std::vector<int>> gpus;  // of each node, ordinals among the visible; none: all
   std::optional<int> world;              // ranks that --plan is for; none: those launched
   int gpus_per_model = 1;                // ranks that share one copy of the model
+  std::vector<int> groups;               // sizes instead, where they differ; see Topology
   std::optional<Backend> backend;        // none: chosen by what the ranks see
   int threads = 1;                       // compute threads of a rank
   double memory_margin = 0.08;           // share of GPU memory that the plan keeps free
   std::int64_t clear_cache_every = 0;    // steps; 0: never
   double timeout_s = 300.0;              // of a collective
   std::int64_t bucket_mb = 25;           // MiB of gradients that are reduced at a time
+
+  std::vector<int> group_sizes() const {
+    return groups.empty() ? std::vector<int>{gpus_per_model} : groups;
+  }
 };
 
 void add_cluster_keys(KeyTable& table);
 
-/// Errors: Failure E204 (exit 78) when devices.gpus is an empty list.
+/// Errors: Failure E204 (exit 78) when devices.gpus is an empty list; E106 when a group has no
+/// rank,
+///         E124 when sizes of groups are given twice.
 ClusterConfig read_cluster_config(const Config& config);
 
 }  // namespace mgpu::cluster

@@ -20,16 +20,20 @@ struct RankPlace {
 /// MGPU_RANKS_PER_NODE=k lets every k consecutive ranks believe that they are a node (for tests).
 ///
 /// Ranks:  made collectively over `world`, which has to outlive it.
-/// Errors: Failure E121 (exit 78) when the ranks cannot be split into models of
-///         `gpus_per_model`; E213 (exit 64) when MGPU_RANKS_PER_NODE is not a positive number.
+/// Errors: Failure E121 (exit 78) when the ranks cannot be split into models of these sizes; E213
+///         (exit 64) when MGPU_RANKS_PER_NODE is not a positive number.
 class Topology {
 public:
   Topology(const Group& world, int gpus_per_model);
 
+  /// Groups of these sizes one after the other, again and again: {1, 1, 2} on 8 ranks makes six
+  /// groups.
+  Topology(const Group& world, const std::vector<int>& group_sizes);
+
   const Group& world() const { return *world_; }
   const Group& node() const { return node_; }
 
-  /// `gpus_per_model` consecutive ranks: one copy of a model.
+  /// Consecutive ranks: one copy of a model.
   const Group& model_group() const { return model_group_; }
 
   /// The ranks that hold the same part of each copy, by group: gradients are summed over them.
@@ -37,8 +41,8 @@ public:
   const Group& across_groups() const { return across_groups_; }
 
   int num_nodes() const { return num_nodes_; }
-  int num_groups() const { return across_groups_.size(); }
-  int group_index() const { return across_groups_.rank(); }
+  int num_groups() const { return num_groups_; }
+  int group_index() const { return group_index_; }
   bool is_leader() const { return model_group_.rank() == 0; }
 
   /// Of every rank, by world rank.
@@ -46,7 +50,12 @@ public:
   const RankPlace& place() const { return places_[static_cast<std::size_t>(world_->rank())]; }
 
 private:
+  struct Place;
+  Topology(const Group& world, const Place& place);
+
   const Group* world_;
+  int num_groups_;
+  int group_index_;
   Group node_;
   Group model_group_;
   Group across_groups_;

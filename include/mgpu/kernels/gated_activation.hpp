@@ -11,6 +11,7 @@ enum class ActivationKind : std::uint8_t {
   silu,       // x / (1 + exp(-x))
   gelu,       // x (1 + erf(x / sqrt 2)) / 2
   gelu_tanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+  clamped,    // y / (1 + exp(-gain y)) with y = min(x, limit); times clamp(up, +-limit) + 1
 };
 
 struct GatedActivationArgs {
@@ -19,6 +20,8 @@ struct GatedActivationArgs {
   float* out;         // [count] written; may be gate or up
   std::size_t count;
   ActivationKind kind;
+  float gain = 1.0F;   // of ActivationKind::clamped
+  float limit = 1.0F;  // of ActivationKind::clamped
 };
 
 /// out = activation(gate) * up. The bits of an element depend on that element only, not on its

@@ -30,17 +30,20 @@ struct PagedAttentionArgs {
   std::size_t page_pitch;          // pages per sequence in page_slots
   std::int64_t window;             // keys that a query sees, its own included; 0: all
   float scale;                     // times the product of query and key
+  const float* sinks = nullptr;    // [H] score of a key without a value; nullptr: no such key
 };
 
-/// out = softmax(scale * Q K^T, over the visible keys up to the query) V. At most the scores of
-/// 8 queries exist at a time. On one machine the bits of a query depend on its own sequence up to
-/// itself: not on other queries, on the pages, or on what was computed in which call.
+/// out = softmax(scale * Q K^T, over the visible keys up to the query and the sink) V. At most the
+/// scores of 8 queries exist at a time. On one machine the bits of a query depend on its own
+/// sequence up to itself: not on other queries, on the pages, or on what was computed in which
+/// call.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates one row of
 ///         scores per query head, for 8 queries.
 /// Errors: ShapeError when C is too large or G does not divide H; cuda also LibraryError, and
 ///         NotBuiltError in a build without CUDA. cuda returns before the work is done.
-/// Source: Kwon et al., SOSP 2023 (pages); Milakov and Gimelshein, arXiv 1805.02867 (running
+/// Source: Kwon et al., SOSP 2023 (pages); Xiao et al., arXiv 2309.17453 (sinks); Milakov and
+/// Gimelshein, arXiv 1805.02867 (running
 ///         maximum).
 namespace cpu {
 void paged_attention(const PagedAttentionArgs& args);

@@ -54,6 +54,10 @@ using StopText = std::function<bool(std::uint64_t sample, std::span<const std::i
 /// prompt share its pages. On the CPU the result of a prompt depends on neither its neighbors nor
 /// batch_size, prefill_tokens or page_tokens.
 ///
+/// Where the model is shared out to a group, the calls are collective over it: all ranks give the
+/// same prompts, config and StopText, and all have the results. Between layers on several ranks
+/// the batch goes in parts, so that each has work.
+///
 /// Memory: a cache for batch_size sequences of the longest prompt with its completion, kept for
 ///         the next call; it grows where that one needs more.
 class Generator {
@@ -68,6 +72,9 @@ public:
 
 private:
   PagedCache& cache_for(std::span<const Prompt> prompts);
+  std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, PagedCache& cache);
+  std::int64_t batches() const;  // that take turns
+  std::int64_t share_of_batch() const;
 
   const LanguageModel* model_;
   GenerationConfig config_;

@@ -37,6 +37,16 @@ struct LayerConfig {
   friend bool operator==(const LayerConfig&, const LayerConfig&) = default;
 };
 
+/// A mixture of experts in place of one MLP: gates and ups are clamped to `limit`.
+struct ExpertConfig {
+  std::int64_t count = 0;  // 0: one MLP for all tokens
+  std::int64_t used = 0;   // by each token
+  double gain = 1.702;     // of the gate inside its sigmoid
+  double limit = 7.0;
+
+  friend bool operator==(const ExpertConfig&, const ExpertConfig&) = default;
+};
+
 /// generation_config.json, over what config.json says.
 struct GenerationDefaults {
   std::vector<std::int64_t> eos_ids;  // empty: none
@@ -56,7 +66,7 @@ struct LmConfig {
   std::string family;  // model_type: "llama"
   std::int64_t vocab = 0;
   std::int64_t width = 0;      // of the residual stream
-  std::int64_t inner = 0;      // width inside the MLP
+  std::int64_t inner = 0;      // width inside the MLP, or inside an expert
   std::int64_t heads = 0;      // of queries
   std::int64_t kv_heads = 0;   // of keys and values; divides `heads`
   std::int64_t head_dim = 0;   //
@@ -69,6 +79,8 @@ struct LmConfig {
   bool qkv_bias = false;    //
   bool out_bias = false;    // of the projection behind attention
   bool mlp_bias = false;    //
+  ExpertConfig experts;     //
+  bool sinks = false;       // each head may look at nothing: a learned score without a value
   bool head_norm = false;   // RMS norm of each query and key head before the rotation
   bool tied_head = false;   // the embedding is the head, too
   std::string stored_type;  // "bfloat16"; "" when the folder does not say

@@ -10,8 +10,8 @@
 #include <mgpu/model/parameter_arena.hpp>
 #include <mgpu/store/weight_files.hpp>
 
-// Shapes in this header: V vocabulary, D width, I inner width, P positions, C head width,
-// Q = heads * C, K = key heads * C.
+// Shapes in this header: V vocabulary, D width, I inner width, P positions, C head width, H query
+// heads, Q = H * C, K = key heads * C.
 namespace mgpu::language {
 
 /// x W^T + b.
@@ -29,6 +29,12 @@ struct Norm {
   at::Tensor bias;    // [D]; undefined in RMS norms
 };
 
+struct Expert {
+  Linear gate;  // [I, D]
+  Linear up;    // [I, D]
+  Linear down;  // [D, I]
+};
+
 struct LayerWeights {
   Norm attention_norm;
   Linear q;           // [Q, D]
@@ -37,11 +43,17 @@ struct LayerWeights {
   Linear out;         // [D, Q]
   at::Tensor q_norm;  // [C]; undefined: heads are not normed
   at::Tensor k_norm;  // [C]
+  at::Tensor sinks;   // [H], one per query head; undefined: none
   Norm mlp_norm;
-  Linear gate;  // [I, D]; without a weight the MLP has no gate
-  Linear up;    // [I, D]
-  Linear down;  // [D, I]
+  Linear gate;                  // [I, D]; without a weight the MLP has no gate
+  Linear up;                    // [I, D]
+  Linear down;                  // [D, I]
+  Linear router;                // [experts, D]; with experts there is no gate, up and down
+  std::vector<Expert> experts;  //
 };
+
+/// Matrices of the layer in the order in which a pass reads them; undefined ones, too.
+std::vector<Linear*> linears_of(LayerWeights& layer);
 
 struct LmWeights {
   at::Tensor embedding;  // [V, D]
@@ -69,9 +81,10 @@ struct LoadOptions {
   bool allow_nonfinite = false;
 };
 
-/// The weights of a folder in float32 on the CPU: float32, float16 and bfloat16 are read, each
-/// exactly. Names may lack the prefix of the base model ("transformer.", "model."). Buffers that
-/// older versions of transformers stored beside the weights are passed over.
+/// The weights of a folder in float32 on the CPU: float32, float16, bfloat16 and MXFP4 (blocks and
+/// scales beside each other) are read, each exactly. Names may lack the prefix of the base model
+/// ("transformer.", "model."). Buffers that older versions of transformers stored beside the
+/// weights are passed over.
 ///
 /// Memory: a copy; the files are no longer needed afterwards.
 /// Errors: Failure E705 (tensors are missing, left over, or of other shapes or types; the first

@@ -43,6 +43,12 @@ struct DropoutSamples {
   at::Tensor samples;  // [B] int64 ordinal of each row in the whole training, on the device
 };
 
+/// Elements of the weights of a model of this configuration, the arena's gaps included: what
+/// parameters().weights() will have, known without the memory for it.
+///
+/// Errors: Error when sizes of the config do not fit together.
+std::int64_t weights_size(const AdTransformerConfig& config);
+
 /// Algorithm Distillation's causal transformer: pre-norm blocks, exact GELU, final norm.
 ///
 /// Parameters, in order: step_embed.weight [3 G + ... rows, D] or transition_embed.{weight,bias}

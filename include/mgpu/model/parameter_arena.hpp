@@ -26,6 +26,9 @@ struct ParameterSpan {
   std::int64_t count = 0;
 };
 
+/// Elements of each buffer of an arena of such parameters, the gaps included. Allocates neither.
+std::int64_t arena_size(const std::vector<ParameterSpec>& specs);
+
 /// All weights of a model in one flat buffer, their gradients in another, in the order of the
 /// specs. Each parameter is an autograd leaf whose storage and whose gradient are views, so
 /// backward adds to the gradient arena in place, and optimizer, reducer and checkpoint see flat

@@ -20,9 +20,4 @@ Device device_behind(const at::Tensor& tensor);
 /// Errors: ShapeError when the tensor is not contiguous.
 BufferView view_of(const at::Tensor& tensor);
 
-/// A flat tensor over somebody else's elements.
-///
-/// Memory: the owner of the view has to outlive the tensor.
-at::Tensor tensor_of(const BufferView& view);
-
 }  // namespace mgpu::model

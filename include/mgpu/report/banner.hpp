@@ -81,7 +81,4 @@ struct Facts {
 };
 std::string fact_lines(const Facts& facts);
 
-/// "start-up       MPI 0.3 s  devices 0.6 s   total 6.6 s"; `total_s` since exec.
-std::string start_up_line(const std::vector<std::pair<std::string, double>>& parts, double total_s);
-
 }  // namespace mgpu::report

@@ -13,7 +13,4 @@ std::string escape_log(std::string_view text);
 /// forbids, become U+FFFD, and so do bytes that are not UTF-8.
 std::string escape_html(std::string_view text);
 
-/// Whether a value under this name must not be printed: token, secret, password, api_key ...
-bool is_secret_name(std::string_view name);
-
 }  // namespace mgpu::report

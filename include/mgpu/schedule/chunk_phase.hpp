@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <mgpu/cluster/group.hpp>
+#include <mgpu/cluster/topology.hpp>
 #include <mgpu/store/chunk_journal.hpp>
 
 namespace mgpu::schedule {
@@ -31,7 +32,7 @@ struct ChunkPhase {
 struct ChunkHooks {
   /// The journal payload of a chunk; may not communicate.
   std::function<std::vector<std::byte>(const Chunk&)> work;
-  /// Looked at between chunks: true ends this rank's loop.
+  /// Looked at between chunks: true on any rank ends the loop on all.
   std::function<bool()> stop_asked;
   /// Called after each chunk of this rank with its number of samples.
   std::function<void(std::int64_t samples)> finished;
@@ -44,6 +45,14 @@ std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::
 /// Source: guide 002, "data distribution".
 std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int parts);
 
+/// Calls work() for each chunk of this rank's share; it may not communicate. Where it fails, or
+/// returns false, all ranks stop at their next chunk.
+///
+/// Ranks:  collective over `group`.
+/// Errors: the failure of the lowest failing rank on all ranks, one chunk later at most.
+void share_out(std::span<const Chunk> chunks, const cluster::Group& group,
+               const std::function<bool(const Chunk&)>& work);
+
 /// Works on all chunks that the journal lacks, each rank on its share, and commits the journal.
 /// Returns whether the phase is complete; false means that a stop was asked for.
 ///
@@ -54,5 +63,12 @@ std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int
 ///         the journal had synced before stays.
 bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
                 const ChunkHooks& hooks);
+
+/// The same where the ranks of a model group work on a chunk together: each group has a share, and
+/// `work` may communicate inside it. The leader's payload is kept, and `finished` is called there.
+///
+/// Ranks:  collective over the topology's world.
+bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
+                store::ChunkJournal& journal, const ChunkHooks& hooks);
 
 }  // namespace mgpu::schedule

@@ -37,8 +37,7 @@ void write_repro(const cluster::Group& group, const std::filesystem::path& run_d
                  const ReproFacts& facts, const RankFacts& mine);
 
 /// "NAME=value" lines, sorted, of the variables that matter to a run (SLURM_ OMPI_ PMIX_ NCCL_
-/// CUDA_ UCX_ OMP_ MGPU_). Values of names with token, secret, passw or key are left out, and
-/// control characters are escaped.
+/// CUDA_ UCX_ OMP_ MGPU_). Secrets are hidden, control characters escaped.
 std::string environment_text(const char* const* environment);
 
 /// `word` as a shell takes it back as one word: 'my run' in quotes, what is plain as it is.

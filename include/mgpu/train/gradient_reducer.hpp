@@ -83,8 +83,9 @@ public:
 
   /// For a rank that fails between two calls of finish(): takes part in this step's collectives
   /// with whatever the arena holds, so that the peers reach their next agreement (run_together),
-  /// where they hear of the failure. Never throws.
-  void drain() noexcept;
+  /// where they hear of the failure. Returns whether that worked; else the peers cannot meet any
+  /// more. Never throws.
+  [[nodiscard]] bool drain() noexcept;
 
   /// Lanes that this rank computes in each step; 1 without lanes.
   int local_lanes() const { return local_lanes_; }

@@ -7,6 +7,20 @@
 namespace mgpu::language {
 namespace {
 
+LayerWeights bind_dense_layer(const LmConfig& config, WeightSource& source,
+                              const std::string& layer) {
+  LayerWeights weights = bind_attention(config, source, layer);
+  const std::string mlp = layer + "mlp.";
+  weights.gate =
+      take_linear(source, mlp + "gate_proj", config.inner, config.width, config.mlp_bias);
+  weights.up = take_linear(source, mlp + "up_proj", config.inner, config.width, config.mlp_bias);
+  weights.down =
+      take_linear(source, mlp + "down_proj", config.width, config.inner, config.mlp_bias);
+  return weights;
+}
+
+}  // namespace
+
 Linear take_linear(WeightSource& source, const std::string& name, std::int64_t out, std::int64_t in,
                    bool has_bias) {
   Linear linear{source.take(name + ".weight", {out, in}), {}, {}};
@@ -14,9 +28,9 @@ Linear take_linear(WeightSource& source, const std::string& name, std::int64_t o
   return linear;
 }
 
-LayerWeights bind_layer(const LmConfig& config, WeightSource& source, const std::string& layer) {
+LayerWeights bind_attention(const LmConfig& config, WeightSource& source,
+                            const std::string& layer) {
   const std::string attention = layer + "self_attn.";
-  const std::string mlp = layer + "mlp.";
   const std::int64_t queries = config.heads * config.head_dim;
   const std::int64_t keys = config.kv_heads * config.head_dim;
   const std::int64_t width = config.width;
@@ -30,14 +44,10 @@ LayerWeights bind_layer(const LmConfig& config, WeightSource& source, const std:
     weights.q_norm = source.take(attention + "q_norm.weight", {config.head_dim});
     weights.k_norm = source.take(attention + "k_norm.weight", {config.head_dim});
   }
+  if (config.sinks) weights.sinks = source.take(attention + "sinks", {config.heads});
   weights.mlp_norm.weight = source.take(layer + "post_attention_layernorm.weight", {width});
-  weights.gate = take_linear(source, mlp + "gate_proj", config.inner, width, config.mlp_bias);
-  weights.up = take_linear(source, mlp + "up_proj", config.inner, width, config.mlp_bias);
-  weights.down = take_linear(source, mlp + "down_proj", width, config.inner, config.mlp_bias);
   return weights;
 }
-
-}  // namespace
 
 Activation activation_of(const ConfigFields& fields, const std::string& name) {
   if (name == "silu" || name == "swish") return Activation::silu;
@@ -67,13 +77,15 @@ void read_decoder(const ConfigFields& fields, LmConfig& config) {
 void read_qwen_windows(const ConfigFields& fields, LmConfig& config) {
   if (!fields.flag_or({"use_sliding_window"}, false) || fields.is_null("sliding_window")) return;
   const std::int64_t window = fields.integer_or({"sliding_window"}, 4096);
+  if (read_layer_types(fields, window, config)) return;
+  const auto first = static_cast<std::size_t>(fields.integer_or({"max_window_layers"}, 28, 0));
+  for (std::size_t i = first; i < config.layers.size(); ++i)
+    config.layers[i].window = window;
+}
+
+bool read_layer_types(const ConfigFields& fields, std::int64_t window, LmConfig& config) {
   const store::JsonValue* types = fields.find({"layer_types"});
-  if (types == nullptr) {
-    const auto first = static_cast<std::size_t>(fields.integer_or({"max_window_layers"}, 28, 0));
-    for (std::size_t i = first; i < config.layers.size(); ++i)
-      config.layers[i].window = window;
-    return;
-  }
+  if (types == nullptr) return false;
   if (types->list() == nullptr || types->list()->size() != config.layers.size())
     fields.refuse_value("`layer_types` does not name one type per layer");
   for (std::size_t i = 0; i < config.layers.size(); ++i) {
@@ -85,9 +97,14 @@ void read_qwen_windows(const ConfigFields& fields, LmConfig& config) {
     }
     if (slides) config.layers[i].window = window;
   }
+  return true;
 }
 
 LmWeights bind_decoder(const LmConfig& config, WeightSource& source) {
+  return bind_layers(config, source, bind_dense_layer);
+}
+
+LmWeights bind_layers(const LmConfig& config, WeightSource& source, LayerBinder bind_layer) {
   LmWeights weights;
   weights.embedding = source.take("model.embed_tokens.weight", {config.vocab, config.width});
   for (std::size_t i = 0; i < config.layers.size(); ++i)

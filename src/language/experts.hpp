@@ -1,0 +1,18 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/language/lm_config.hpp>
+#include <mgpu/language/lm_weights.hpp>
+
+namespace mgpu::language {
+
+/// The shares that the experts of a token have in its output: a softmax over the best `used`
+/// router logits, equal ones by ascending expert. The experts of a token are added in ascending
+/// order, so its bits depend on its own row only.
+///
+/// Shapes: x [N, D]; returns [N, D]
+/// Source: transformers 5.23, modeling_gpt_oss.py.
+at::Tensor mix_experts(const LmConfig& config, const LayerWeights& weights, const at::Tensor& x);
+
+}  // namespace mgpu::language

@@ -1,0 +1,31 @@
+#include <algorithm>
+#include <numeric>
+
+#include <mgpu/language/stage_times.hpp>
+
+namespace mgpu::language {
+
+double replayed_busy_share(const std::vector<std::vector<double>>& seconds, int in_flight) {
+  const std::size_t passes = seconds.front().size();
+  const auto ahead = static_cast<std::size_t>(in_flight);
+  std::vector<double> through(passes, 0.0);        // when a pass left the last stage
+  std::vector<double> free(seconds.size(), 0.0);   // when a stage is done with the last pass
+  std::vector<double> begun(seconds.size(), 0.0);  // when it first had work
+  for (std::size_t n = 0; n < passes; ++n) {
+    double ready = n < ahead ? 0.0 : through[n - ahead];
+    for (std::size_t s = 0; s < seconds.size(); ++s) {
+      const double begin = std::max(ready, free[s]);
+      if (n == 0) begun[s] = begin;
+      free[s] = ready = begin + seconds[s][n];
+    }
+    through[n] = ready;
+  }
+  double least = 1.0;
+  for (std::size_t s = 0; s < seconds.size(); ++s) {
+    const double work = std::accumulate(seconds[s].begin(), seconds[s].end(), 0.0);
+    least = std::min(least, work / (free[s] - begun[s]));
+  }
+  return least;
+}
+
+}  // namespace mgpu::language

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <support/temporary_folder.hpp>
+
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/language/lm_weights.hpp>
+#include <mgpu/model/tensor_view.hpp>
+#include <mgpu/store/safetensors.hpp>
+
+namespace mgpu::language {
+
+/// Sizes of a Llama with random weights.
+struct MadeModel {
+  int layers = 5;
+  int width = 48;
+  int inner = 80;
+  int heads = 6;
+  int kv_heads = 3;
+  int vocab = 301;
+  bool is_tied = false;
+};
+
+inline void make_folder(const fs::path& folder, const MadeModel& model) {
+  std::ofstream(folder / "config.json")
+      << R"({"model_type": "llama", "max_position_embeddings": 512, "hidden_size": )" << model.width
+      << R"(, "intermediate_size": )" << model.inner << R"(, "num_hidden_layers": )" << model.layers
+      << R"(, "num_attention_heads": )" << model.heads << R"(, "num_key_value_heads": )"
+      << model.kv_heads << R"(, "vocab_size": )" << model.vocab << R"(, "tie_word_embeddings": )"
+      << (model.is_tied ? "true" : "false") << "}";
+  at::manual_seed(7);
+  std::vector<at::Tensor> kept;
+  std::vector<store::NamedTensor> tensors;
+  for (const model::ParameterSpec& spec : weight_specs(read_lm_config(folder))) {
+    kept.push_back(spec.shape.size() > 1 ? at::randn(spec.shape) * 0.2 : at::ones(spec.shape));
+    tensors.push_back({spec.name, spec.shape, model::view_of(kept.back())});
+  }
+  store::write_safetensors(folder / "model.safetensors", tensors, {});
+}
+
+/// A folder that rank 0 made and all ranks see, until rank 0 lets it go.
+class MadeFolder {
+public:
+  MadeFolder(const cluster::Group& world, const MadeModel& model) : world_(world) {
+    if (world.rank() == 0) {
+      owner_.emplace();
+      make_folder(owner_->path(), model);
+    }
+    path_ = world.broadcast(owner_ ? owner_->path().string() : std::string(), 0);
+  }
+  MadeFolder(const MadeFolder&) = delete;
+  MadeFolder& operator=(const MadeFolder&) = delete;
+  ~MadeFolder() { world_.barrier(); }
+
+  const fs::path& path() const { return path_; }
+
+private:
+  const cluster::Group& world_;
+  std::optional<testing_support::TemporaryFolder> owner_;
+  fs::path path_;
+};
+
+}  // namespace mgpu::language

@@ -1,0 +1,138 @@
+// What the plan says against what a run takes.
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <malloc.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/language/generator.hpp>
+#include <mgpu/language/memory_plan.hpp>
+
+#include "made_folder.hpp"
+
+namespace mgpu::language {
+namespace {
+
+/// Memory of this process that is not a file's.
+std::int64_t anonymous_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("RssAnon:")) return std::stoll(line.substr(8)) * 1024;
+  return 0;
+}
+
+/// The most anonymous memory while it lives.
+class PeakWatch {
+public:
+  PeakWatch() : thread_([this] { watch(); }) {}
+  PeakWatch(const PeakWatch&) = delete;
+  PeakWatch& operator=(const PeakWatch&) = delete;
+  ~PeakWatch() { end(); }
+
+  std::int64_t end() {
+    is_over_ = true;
+    if (thread_.joinable()) thread_.join();
+    return peak_;
+  }
+
+private:
+  void watch() {
+    while (!is_over_) {
+      peak_ = std::max(peak_, anonymous_bytes());
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  }
+
+  std::int64_t peak_ = 0;
+  std::atomic<bool> is_over_ = false;
+  std::thread thread_;
+};
+
+/// make_folder() in another process: this one's heap stays as it is.
+void make_elsewhere(const fs::path& folder, const MadeModel& model) {
+  const pid_t child = fork();
+  if (child == 0) {
+    make_folder(folder, model);
+    _exit(0);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  ASSERT_EQ(status, 0);
+}
+
+LmConfig config_of(const MadeModel& model) {
+  const testing_support::TemporaryFolder folder;
+  make_folder(folder.path(), model);
+  return read_lm_config(folder.path());
+}
+
+TEST(MemoryPlanTest, APeakOnTheCpuIsThatOfThePlan) {
+  const testing_support::TemporaryFolder folder;
+  make_elsewhere(
+      folder.path(),
+      {.layers = 4, .width = 512, .inner = 1536, .heads = 8, .kv_heads = 8, .vocab = 6000});
+  const MemoryDemand demand{.batch_size = 8, .longest = 302, .prefill_tokens = 1024};
+  const std::vector<std::int64_t> ids(300, 7);
+  std::vector<Prompt> prompts;
+  for (std::uint64_t p = 0; p < 8; ++p)
+    prompts.push_back({p, ids, 1});
+  GenerationConfig config;
+  config.max_new_tokens = 3;
+  config.batch_size = demand.batch_size;
+  config.prefill_tokens = demand.prefill_tokens;
+  config.scores_prompts = true;
+  const LmConfig model_config = read_lm_config(folder.path());
+  // Of freed memory glibc keeps up to 64 MiB, which is little beside a model, but not beside this.
+  ::mallopt(M_MMAP_THRESHOLD, 64 << 10);
+  const std::int64_t before = anonymous_bytes();
+
+  PeakWatch watch;
+  {
+    const LanguageModel model = LanguageModel::open(folder.path());
+    Generator(model, config).run(prompts);
+  }
+  const auto measured = static_cast<double>(watch.end() - before);
+
+  const MemoryUse plan = memory_of(model_config, whole_model(model_config), demand, 1);
+  EXPECT_NEAR(static_cast<double>(plan.total()), measured, 0.1 * measured)
+      << plan.weights << " " << plan.cache << " " << plan.activations;
+}
+
+TEST(MemoryPlanTest, ShardsAddUpToTheModel) {
+  const LmConfig config = config_of({.layers = 8, .width = 96, .inner = 192, .vocab = 480});
+  const MemoryDemand demand{.device = DeviceKind::cuda};
+  const MemoryUse whole = memory_of(config, whole_model(config), demand, 1);
+
+  std::int64_t weights = 0;
+  for (const Shard& shard : shards_of(config, {}, 4))
+    weights += memory_of(config, shard, demand, 4).weights;
+
+  EXPECT_EQ(weights, whole.weights);
+}
+
+TEST(MemoryPlanTest, TheSmallestGroupAndTheLargestBatchAreFound) {
+  const LmConfig config = config_of({.layers = 8, .width = 96, .inner = 192, .vocab = 480});
+  const MemoryDemand demand{.batch_size = 64, .longest = 256};
+  const MemoryUse whole = memory_of(config, whole_model(config), demand, 1);
+  const GroupPlan plan;
+
+  EXPECT_EQ(fit_memory(config, plan, demand, whole.total(), 8)->ranks, 1);
+  EXPECT_EQ(fit_memory(config, plan, demand, whole.total(), 8)->batch_size, 64);
+  const auto less = fit_memory(config, plan, demand, whole.total() * 3 / 4, 8);
+  EXPECT_EQ(less->ranks, 1);
+  EXPECT_LT(less->batch_size, 64);
+  const auto tight = fit_memory(config, plan, demand, whole.weights, 8);
+  EXPECT_GT(tight->ranks, 1);
+  for (const MemoryUse& use : tight->use)
+    EXPECT_LE(use.total(), whole.weights);
+  EXPECT_FALSE(fit_memory(config, plan, demand, 1000, 8).has_value());
+}
+
+}  // namespace
+}  // namespace mgpu::language
