@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include <ATen/ATen.h>
+
 #include <mgpu/algorithms/lm_objective.hpp>
 #include <mgpu/base/check_together.hpp>
 #include <mgpu/base/config_problem.hpp>
