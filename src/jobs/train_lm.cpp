@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <mgpu/algorithms/lm_objective.hpp>
 #include <mgpu/base/check_together.hpp>
