@@ -132,11 +132,19 @@ void packed_product(const PackedProductArgs& args) {
 }
 
 void pack_panels(const PackPanelsArgs& args) {
-  std::fill_n(args.panels, panels_of(args.outputs) * args.inputs * kPanelWidth, 0.0F);
-  for (std::size_t o = 0; o < args.outputs; ++o) {
-    float* column = args.panels + o / kPanelWidth * args.inputs * kPanelWidth + o % kPanelWidth;
-    for (std::size_t i = 0; i < args.inputs; ++i)
-      column[i * kPanelWidth] = args.weight[o * args.output_stride + i * args.input_stride];
+  for (std::size_t first = 0; first < args.outputs; first += kPanelWidth) {
+    const std::size_t width = std::min(kPanelWidth, args.outputs - first);
+    const float* from = args.weight + first * args.output_stride;
+    float* line = args.panels + first * args.inputs;
+    for (std::size_t i = 0; i < args.inputs; ++i, from += args.input_stride, line += kPanelWidth) {
+      if (args.output_stride == 1) {
+        std::copy_n(from, width, line);
+      } else {
+        for (std::size_t o = 0; o < width; ++o)
+          line[o] = from[o * args.output_stride];
+      }
+      std::fill(line + width, line + kPanelWidth, 0.0F);
+    }
   }
 }
 

@@ -14,8 +14,8 @@ AdObjective::AdObjective(model::AdTransformer& model, const data::TrainingWindow
                          AdObjectiveOptions options, PhaseClock& clock)
     : model_(&model), windows_(&windows), options_(options), clock_(&clock) {}
 
-std::int64_t AdObjective::predictions_per_item() const {
-  return windows_->rules().kind == data::TokenKind::step ? windows_->rules().tokens : 1;
+std::int64_t AdObjective::predictions(std::uint64_t /*first*/, std::int64_t count) const {
+  return windows_->rules().kind == data::TokenKind::step ? count * windows_->rules().tokens : count;
 }
 
 template <class Buffers>

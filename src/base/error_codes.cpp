@@ -191,7 +191,7 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "Wait for it, stop it, or start beside it with --resume=never."},
     {"E608", "run of another configuration",
      "The run directory belongs to a configuration with other keys that determine the results, or "
-     "its training began on other histories than the file of data.path holds now.",
+     "its training began on other data than the file of data.path holds now.",
      "Compare the keys that are shown, put the old file back, or start anew with --resume=never."},
     {"E609", "not a run directory", "The folder has no run.json.",
      "Name a folder such as outputs/NAME/STAMP."},

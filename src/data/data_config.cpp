@@ -45,8 +45,9 @@ void add_data_keys(KeyTable& table) {
   table.add({.name = "data.path",
              .type = KeyType::path,
              .standard = "null",
-             .text = "job train: HDF5 file with histories to train on, null plays them first; job "
-                     "generate: JSON Lines file with prompts",
+             .text =
+                 "job train: HDF5 file with histories to train on, null plays them first, or JSON "
+                 "Lines for a language model; job generate: JSON Lines file with prompts",
              .choices = {"null"}});
   for (const char* name : {"num_workers", "data.num_workers"})
     table.accept({name, "each rank cuts its own batches, without loader processes"});

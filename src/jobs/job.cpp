@@ -9,6 +9,7 @@
 #include <mgpu/jobs/generate_job.hpp>
 #include <mgpu/jobs/generate_plan.hpp>
 #include <mgpu/jobs/job.hpp>
+#include <mgpu/jobs/lm_train_config.hpp>
 #include <mgpu/jobs/merge_train.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/jobs/train_plan.hpp>
@@ -23,9 +24,10 @@ namespace {
 const std::array<Job, 2>& table() {
   static const std::array kTable = {
       Job{.name = "train",
-          .text = "Algorithm Distillation",
-          .keys = {model::add_model_keys, data::add_data_keys, train::add_train_keys,
-                   train::add_optimizer_keys, add_evaluate_keys, store::add_checkpoint_keys},
+          .text = "Algorithm Distillation, or a language model on texts",
+          .keys = {model::add_model_keys, add_model_folder_keys, data::add_data_keys,
+                   add_lm_train_keys, train::add_train_keys, train::add_optimizer_keys,
+                   add_evaluate_keys, store::add_checkpoint_keys},
           .check = check_train_job,
           .check_files = check_train_files,
           .file_checks = train_file_checks,

@@ -10,6 +10,8 @@
 #include <mgpu/model/ad_transformer.hpp>
 #include <mgpu/store/seal.hpp>
 
+#include "train_lm.hpp"
+
 namespace mgpu::jobs {
 namespace {
 
@@ -65,6 +67,7 @@ std::optional<MergedPart> merge_histories(const cluster::Group& world, const Sea
 
 MergedRun merge_train_job(const cluster::Group& world, const SealPlace& place,
                           const store::ChunkJournal& journal) {
+  if (trains_language_model(place.config)) return merge_lm_training(world, place);
   TrainSettings settings;
   cluster::run_together(world, [&] { settings = read_train_settings(place.config); });
   const auto environment = data::make_environment(settings.data.env, settings.data.env_split_seed);

@@ -8,6 +8,7 @@
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
 
+#include "train_lm.hpp"
 #include "train_sizes.hpp"
 
 namespace mgpu::jobs {
@@ -308,6 +309,7 @@ private:
 }  // namespace
 
 std::uint64_t train_disk_bytes(const Config& config) {
+  if (trains_language_model(config)) return lm_disk_bytes(config);
   const TrainSizes sizes(config);
   const bool plays = sizes.settings.data.path.empty();
   // Journal and sealed file hold the same rows; the sealed one may not compress at all.
@@ -321,6 +323,7 @@ std::uint64_t train_disk_bytes(const Config& config) {
 
 report::Plan plan_train(const Config& config, const PlanMachine& machine) {
   check_train_files(config);
+  if (trains_language_model(config)) return plan_lm_training(config, machine);
   return TrainPlan(config, machine).make();
 }
 

@@ -9,29 +9,6 @@
 namespace mgpu::jobs {
 namespace {
 
-store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
-  std::vector<std::int64_t> step;
-  std::vector<double> loss;
-  std::vector<double> accuracy;
-  std::vector<double> learning_rate;
-  std::vector<double> grad_norm;
-  for (std::int64_t s = 0; s < steps; ++s) {
-    const train::StepRow row = curves.step(s);
-    step.push_back(s + 1);
-    loss.push_back(row.loss);
-    accuracy.push_back(row.accuracy);
-    learning_rate.push_back(row.learning_rate);
-    grad_norm.push_back(row.grad_norm);
-  }
-  return store::make_small_table("metrics/train",
-                                 {{"step", step, "optimizer steps done", "steps"},
-                                  {"loss", loss, "mean over the global batch", "nats"},
-                                  {"accuracy", accuracy, "largest logit is the source's action"},
-                                  {"learning_rate", learning_rate, "of this step"},
-                                  {"grad_norm", grad_norm, "before clipping"}},
-                                 {.signal = "loss", .axis = "step"});
-}
-
 store::SmallTable eval_table(const TrainCurves& curves) {
   std::vector<std::int64_t> step;
   std::vector<std::int64_t> episode;
@@ -132,9 +109,30 @@ void show_episodes(const TrainVerdict& verdict, std::int64_t steps,
 
 }  // namespace
 
-store::SealRequest results_request(const SealPlace& place, const data::Environment& environment,
-                                   const FinalEvaluation& evaluation, const TrainCurves& curves,
-                                   std::int64_t steps) {
+store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
+  std::vector<std::int64_t> step;
+  std::vector<double> loss;
+  std::vector<double> accuracy;
+  std::vector<double> learning_rate;
+  std::vector<double> grad_norm;
+  for (std::int64_t s = 0; s < steps; ++s) {
+    const train::StepRow row = curves.step(s);
+    step.push_back(s + 1);
+    loss.push_back(row.loss);
+    accuracy.push_back(row.accuracy);
+    learning_rate.push_back(row.learning_rate);
+    grad_norm.push_back(row.grad_norm);
+  }
+  return store::make_small_table("metrics/train",
+                                 {{"step", step, "optimizer steps done", "steps"},
+                                  {"loss", loss, "mean over the global batch", "nats"},
+                                  {"accuracy", accuracy, "largest logit is the target"},
+                                  {"learning_rate", learning_rate, "of this step"},
+                                  {"grad_norm", grad_norm, "before clipping"}},
+                                 {.signal = "loss", .axis = "step"});
+}
+
+store::SealRequest run_request(const SealPlace& place) {
   store::SealRequest request;
   request.path = place.directory.path() / place.store.result_file;
   request.attempt = place.directory.attempt();
@@ -142,10 +140,17 @@ store::SealRequest results_request(const SealPlace& place, const data::Environme
   request.text = place.store.text;
   request.attributes = {{"job", "train"}};
   request.groups = {{"run", {{"keys", identity_text(place.config)}}}};
+  request.check_current = [&directory = place.directory] { directory.check_current(); };
+  return request;
+}
+
+store::SealRequest results_request(const SealPlace& place, const data::Environment& environment,
+                                   const FinalEvaluation& evaluation, const TrainCurves& curves,
+                                   std::int64_t steps) {
+  store::SealRequest request = run_request(place);
   request.tables = {{sample_table(environment, evaluation.grid), evaluation.phase,
                      place.config.integer("run.chunk_size") * evaluation.grid.episodes}};
   request.small_tables = {train_table(curves, steps), eval_table(curves)};
-  request.check_current = [&directory = place.directory] { directory.check_current(); };
   return request;
 }
 

@@ -3,8 +3,10 @@
 
 namespace mgpu::jobs {
 
-std::int64_t TrainSettings::planned_evaluations() const {
-  return train.eval_every == 0 ? 0 : optimizer.schedule.max_steps / train.eval_every;
+std::int64_t LoopSettings::planned_evaluations() const {
+  return train.eval_every == 0 || evaluation_values == 0
+             ? 0
+             : optimizer.schedule.max_steps / train.eval_every;
 }
 
 data::WindowRules TrainSettings::window_rules(const data::HistoryShape& histories) const {
@@ -13,15 +15,22 @@ data::WindowRules TrainSettings::window_rules(const data::HistoryShape& historie
   return data::make_window_rules(kind, static_cast<int>(model.n_transit), histories);
 }
 
+LoopSettings read_loop_settings(const Config& config) {
+  LoopSettings settings;
+  check_together({[&] { settings.train = train::read_train_config(config); },
+                  [&] { settings.optimizer = train::read_optimizer_config(config); },
+                  [&] { settings.checkpoint = store::read_checkpoint_config(config); }});
+  settings.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
+  return settings;
+}
+
 TrainSettings read_train_settings(const Config& config) {
   TrainSettings settings;
   check_together({[&] { settings.data = data::read_data_config(config); },
                   [&] { settings.model = model::read_ad_transformer_config(config); },
-                  [&] { settings.train = train::read_train_config(config); },
-                  [&] { settings.optimizer = train::read_optimizer_config(config); },
-                  [&] { settings.evaluate = read_evaluate_config(config); },
-                  [&] { settings.checkpoint = store::read_checkpoint_config(config); }});
-  settings.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
+                  [&] { static_cast<LoopSettings&>(settings) = read_loop_settings(config); },
+                  [&] { settings.evaluate = read_evaluate_config(config); }});
+  settings.evaluation_values = settings.evaluate.episodes;
   settings.model.compute = settings.optimizer.mixed_precision;
   return settings;
 }

@@ -105,14 +105,14 @@ void TrainState::save(const store::CheckpointStore& checkpoints, std::int64_t gl
   store::CheckpointState state;
   state.step = steps_done;
   state.consumed_samples = steps_done * global_batch;
-  if (best_return >= 0.0) state.best_metric = best_return;
+  if (best_score >= 0.0) state.best_metric = best_score;
   state.values = {{"adam.updates", optimizer_->updates()},
                   {"loss_scale", scaler_->state().scale},
                   {"loss_scale.good_updates", scaler_->state().good_updates},
                   {"evaluations", curves_->evaluations()},
                   {"steps_skipped", steps_skipped},
-                  {"histories.crc32c", std::int64_t{histories_crc}}};
-  checkpoints.save({model_tensors_, trainer_tensors_, state}, is_best);
+                  {"histories.crc32c", std::int64_t{data_crc}}};
+  checkpoints.save({model_tensors_, trainer_tensors_, state, files}, is_best);
 }
 
 std::vector<std::string> TrainState::load(const store::CheckpointStore& checkpoints) {
@@ -120,13 +120,13 @@ std::vector<std::string> TrainState::load(const store::CheckpointStore& checkpoi
   if (!restored.state) return restored.warnings;
   const store::CheckpointState& state = *restored.state;
   steps_done = state.step;
-  best_return = state.best_metric.value_or(-1.0);
+  best_score = state.best_metric.value_or(-1.0);
   optimizer_->set_updates(value<std::int64_t>(state, "adam.updates"));
   scaler_->restore(
       {value<double>(state, "loss_scale"), value<std::int64_t>(state, "loss_scale.good_updates")});
   curves_->set_evaluations(value<std::int64_t>(state, "evaluations"));
   steps_skipped = value<std::int64_t>(state, "steps_skipped");
-  histories_crc = static_cast<std::uint32_t>(value<std::int64_t>(state, "histories.crc32c"));
+  data_crc = static_cast<std::uint32_t>(value<std::int64_t>(state, "histories.crc32c"));
   to_device();
   return restored.warnings;
 }

@@ -1,5 +1,7 @@
 #include "grad_ops.hpp"
 
+#include <utility>
+
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -36,6 +38,21 @@ struct ProductFunction : Function<ProductFunction> {
   }
 };
 
+at::Tensor inverse_rms(const at::Tensor& x, double epsilon) {
+  return (x * x).mean(-1, true).add_(epsilon).rsqrt_();
+}
+
+/// Gradients of x and weight from that of the norm.
+std::pair<at::Tensor, at::Tensor> rms_norm_grads(const at::Tensor& x, const at::Tensor& weight,
+                                                 double epsilon, const at::Tensor& grad) {
+  const at::Tensor scale = inverse_rms(x, epsilon);  // [.., 1]
+  const at::Tensor normed = x * scale;
+  const at::Tensor grad_normed = grad * weight;
+  const at::Tensor along = (grad_normed * normed).mean(-1, true);
+  const at::Tensor grad_weight = (grad * normed).reshape({-1, x.size(-1)}).sum(0);
+  return {(grad_normed - normed * along) * scale, grad_weight};
+}
+
 struct RmsNormFunction : Function<RmsNormFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             double epsilon) {
@@ -46,20 +63,20 @@ struct RmsNormFunction : Function<RmsNormFunction> {
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor& x = saved[0];
-    const at::Tensor scale = inverse_rms(x, ctx->saved_data["epsilon"].toDouble());  // [.., 1]
-    const at::Tensor normed = x * scale;
-    const at::Tensor grad_normed = grads[0] * saved[1];
-    const at::Tensor along = (grad_normed * normed).mean(-1, true);
-    const at::Tensor grad_weight = (grads[0] * normed).reshape({-1, x.size(-1)}).sum(0);
-    return {(grad_normed - normed * along) * scale, grad_weight, {}};
-  }
-
-  static at::Tensor inverse_rms(const at::Tensor& x, double epsilon) {
-    return (x * x).mean(-1, true).add_(epsilon).rsqrt_();
+    const variable_list saved = ctx->get_saved_variables();  // x, weight
+    const auto [grad_x, grad_weight] =
+        rms_norm_grads(saved[0], saved[1], ctx->saved_data["epsilon"].toDouble(), grads[0]);
+    return {grad_x, grad_weight, {}};
   }
 };
+
+at::Tensor turned(const at::Tensor& x, const Rotation& rotation) {
+  if (has_kernel(x)) return language::rotate(x, rotation);
+  const auto halves = x.chunk(2, -1);
+  return at::cat({halves[0] * rotation.cosine - halves[1] * rotation.sine,
+                  halves[1] * rotation.cosine + halves[0] * rotation.sine},
+                 -1);
+}
 
 struct RotateFunction : Function<RotateFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& cosine,
@@ -72,13 +89,23 @@ struct RotateFunction : Function<RotateFunction> {
     const variable_list saved = ctx->get_saved_variables();
     return {turned(grads[0], {saved[0], -saved[1]}), {}, {}};
   }
+};
 
-  static at::Tensor turned(const at::Tensor& x, const Rotation& rotation) {
-    if (has_kernel(x)) return language::rotate(x.contiguous(), rotation);
-    const auto halves = x.chunk(2, -1);
-    return at::cat({halves[0] * rotation.cosine - halves[1] * rotation.sine,
-                    halves[1] * rotation.cosine + halves[0] * rotation.sine},
-                   -1);
+struct NormedRotateFunction : Function<NormedRotateFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& cosine,
+                            const at::Tensor& sine, const at::Tensor& weight, double epsilon) {
+    ctx->save_for_backward({x, cosine, sine, weight});
+    ctx->saved_data["epsilon"] = epsilon;
+    if (has_kernel(x)) return language::rotate(x, {cosine, sine}, weight, epsilon);
+    return turned(x * inverse_rms(x, epsilon) * weight, {cosine, sine});
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();  // x, cosine, sine, weight
+    const at::Tensor grad_normed = turned(grads[0], {saved[1], -saved[2]});
+    const auto [grad_x, grad_weight] =
+        rms_norm_grads(saved[0], saved[3], ctx->saved_data["epsilon"].toDouble(), grad_normed);
+    return {grad_x, {}, {}, grad_weight, {}};
   }
 };
 
@@ -153,8 +180,10 @@ at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& no
   return language::normalize(config, x, norm);  // libtorch's own, which has a gradient
 }
 
-at::Tensor rotate(const at::Tensor& x, const Rotation& rotation) {
-  return RotateFunction::apply(x, rotation.cosine, rotation.sine);
+at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight,
+                  double epsilon) {
+  if (!weight.defined()) return RotateFunction::apply(x, rotation.cosine, rotation.sine);
+  return NormedRotateFunction::apply(x, rotation.cosine, rotation.sine, weight, epsilon);
 }
 
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up) {

@@ -32,8 +32,10 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 /// The norm that the config says.
 at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm);
 
-/// Rotates the pairs (c, c + C / 2) of each head, [N, H, C].
-at::Tensor rotate(const at::Tensor& x, const Rotation& rotation);
+/// Rotates the pairs (c, c + C / 2) of each head, [N, H, C], behind its RMS norm where there is a
+/// `weight`.
+at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight,
+                  double epsilon);
 
 /// activation(gate) * up; `up` undefined: activation(gate).
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);

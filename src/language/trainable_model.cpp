@@ -1,4 +1,5 @@
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -154,13 +155,9 @@ at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::
   at::Tensor q = project(normed, weights.q).view({-1, config_.heads, config_.head_dim});
   at::Tensor k = project(normed, weights.k).view({-1, config_.kv_heads, config_.head_dim});
   const at::Tensor v = project(normed, weights.v).view({-1, config_.kv_heads, config_.head_dim});
-  if (weights.q_norm.defined()) {
-    q = grad::rms_norm(q, weights.q_norm, config_.norm_epsilon);
-    k = grad::rms_norm(k, weights.k_norm, config_.norm_epsilon);
-  }
   if (call.rotation.cosine.defined()) {
-    q = grad::rotate(q, call.rotation);
-    k = grad::rotate(k, call.rotation);
+    q = grad::rotate(q, call.rotation, weights.q_norm, config_.norm_epsilon);
+    k = grad::rotate(k, call.rotation, weights.k_norm, config_.norm_epsilon);
   }
   const at::Tensor mixed = grad::attend(q, k, v, call.sequences, config_.layers[index]);
   const at::Tensor middle = x + project(mixed, weights.out);  // [N, D]
@@ -192,7 +189,13 @@ LmSums TrainableModel::loss(const LmBatch& batch) const {
                          nullptr);
 }
 
-LmSums TrainableModel::add_gradients(const LmBatch& batch, double grad_scale) {
+LmSums TrainableModel::add_gradients(const LmBatch& batch, double grad_scale, PhaseClock* clock) {
+  std::optional<PhaseClock::Scope> phase;
+  const auto enter = [&](const char* name) {
+    phase.reset();
+    if (clock != nullptr) phase.emplace(clock->enter(name));
+  };
+  enter("forward");
   Call call = begin(batch);
   if (call.ids.numel() == 0) return {};
   if (options_.checkpoint_layers) {
@@ -201,6 +204,7 @@ LmSums TrainableModel::add_gradients(const LmBatch& batch, double grad_scale) {
           [this, &call, i](const at::Tensor& x) { return layer(call, i, x); });
   }
   const at::Tensor states = hidden(call);
+  enter("backward");
   grad::HeadGradients gradients;
   const LmSums sums =
       grad::head_loss({states.detach(), weights_.head.weight, call.targets, options_.compute},

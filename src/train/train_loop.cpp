@@ -42,16 +42,17 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
       [&reducer = parts_.reducer](std::size_t parameter) { reducer.mark_ready(parameter); });
 }
 
-double TrainLoop::grad_scale() const {
-  const auto predictions =
-      static_cast<double>(config_.batch.global_batch * parts_.objective.predictions_per_item());
-  return parts_.scaler.scale() / predictions;
+double TrainLoop::predictions(std::int64_t step) const {
+  const std::int64_t items = config_.batch.global_batch;
+  return static_cast<double>(
+      parts_.objective.predictions(static_cast<std::uint64_t>(step * items), items));
 }
 
 void TrainLoop::run_passes(std::int64_t step, std::vector<double>& sums, double& exposed_wait_s) {
   model::ParameterArena& parameters = parts_.objective.parameters();
   parameters.zero_gradients();
   const std::int64_t first = step * config_.batch.global_batch;
+  const double grad_scale = parts_.scaler.scale() / predictions(step);
   const std::int64_t lane_size = config_.batch.global_batch / config_.batch.lanes;
   for (std::size_t p = 0; p < passes_.size(); ++p) {
     const Pass& pass = passes_[p];
@@ -59,7 +60,7 @@ void TrainLoop::run_passes(std::int64_t step, std::vector<double>& sums, double&
     parts_.reducer.begin_pass(is_last, producer_of(parameters.gradients()));
     void(failpoint("train.pass"));  // for tests of what the others say of a rank that hangs here
     const PassSums done = parts_.objective.add_gradients(
-        static_cast<std::uint64_t>(first + pass.offset), pass.count, grad_scale());
+        static_cast<std::uint64_t>(first + pass.offset), pass.count, grad_scale);
     const auto part = static_cast<std::size_t>(config_.batch.layout ? pass.offset / lane_size
                                                                     : parts_.group.rank());
     sums[part * kSlots] += done.loss;
@@ -98,8 +99,7 @@ TrainLoop::Sums TrainLoop::compute_gradients(std::int64_t step, bool stop_asked,
 }
 
 StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
-  const auto predictions =
-      static_cast<double>(config_.batch.global_batch * parts_.objective.predictions_per_item());
+  const double predictions = this->predictions(step);
   const double scale = parts_.scaler.scale();
   StepOutcome outcome;
   outcome.row.learning_rate = schedule_.at(step);

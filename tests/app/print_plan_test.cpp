@@ -150,7 +150,7 @@ error[E131]: a context of 10 steps shows less than two episodes of 20, so nothin
                                     ^^ `model.n_transit` is set here
   = help: model.n_transit=40 and data.episodes=2 are the least
 
-error[E125]: the model of job train is small and not sharded: one GPU holds it
+error[E125]: job train does not shard its model: one GPU holds it
   --> command line: devices.gpus_per_model=2
                                            ^ `devices.gpus_per_model` is set here
   = help: devices.gpus_per_model=1)");

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/process_memory.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 #include <mgpu/language/trainable_model.hpp>
 
@@ -199,6 +200,23 @@ TEST(TrainableModelTest, ATargetOutsideTheVocabularyIsRefused) {
   const TestBatch batch{{{1, 2}}, {2, 67}};
 
   EXPECT_THROW(model.add_gradients(batch.view(), 1.0), ShapeError);
+}
+
+TEST(TrainableModelTest, LogitsOfAllTokensNeverExist) {
+  LmConfig config = read_lm_config(fs::path(MGPU_GOLDENS) / "llama");
+  config.vocab = 32768;
+  TrainableModel model(config, Device{}, 0);
+  TestBatch batch;
+  for (std::int64_t run = 0; run < 64; ++run) {
+    batch.sequences.emplace_back(64, run);
+    batch.targets.insert(batch.targets.end(), 64, (run * 251) % config.vocab);
+  }
+  const std::uint64_t before = host_peak_bytes();
+
+  model.add_gradients(batch.view(), 1.0);
+
+  constexpr std::uint64_t kLogits = std::uint64_t{4096} * 32768 * sizeof(float);  // 512 MiB
+  EXPECT_LT(host_peak_bytes() - before, kLogits / 2);
 }
 
 TEST(TrainableModelTest, ExpertsAreNotTrained) {

@@ -33,7 +33,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
     {"schedule", {"base", "cluster", "store"}},
     {"report", {"base", "cluster"}},
     {"train", {"base", "kernels", "cluster", "model"}},
-    {"algorithms", {"base", "kernels", "data", "model", "train"}},
+    {"algorithms", {"base", "kernels", "data", "model", "language", "train"}},
     {"jobs",
      {"base", "kernels", "cluster", "data", "text", "store", "model", "language", "schedule",
       "report", "train", "algorithms"}},

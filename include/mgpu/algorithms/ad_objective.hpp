@@ -26,7 +26,7 @@ public:
               AdObjectiveOptions options, PhaseClock& clock);
 
   model::ParameterArena& parameters() override { return model_->parameters(); }
-  std::int64_t predictions_per_item() const override;
+  std::int64_t predictions(std::uint64_t first, std::int64_t count) const override;
   std::uint64_t epoch_size() const override { return windows_->size(); }
   train::PassSums add_gradients(std::uint64_t first, std::int64_t count,
                                 double grad_scale) override;

@@ -8,6 +8,12 @@
 
 namespace mgpu::jobs {
 
+/// Path, attributes and /run of the results of a run of job train.
+store::SealRequest run_request(const SealPlace& place);
+
+/// /metrics/train: loss, accuracy, rate and norm of the first `steps` steps.
+store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps);
+
 /// What results.h5 of a run is made of: /run, /metrics/train, /metrics/eval, /samples.
 store::SealRequest results_request(const SealPlace& place, const data::Environment& environment,
                                    const FinalEvaluation& evaluation, const TrainCurves& curves,

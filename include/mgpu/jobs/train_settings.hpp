@@ -14,18 +14,26 @@
 
 namespace mgpu::jobs {
 
-/// Everything that the keys say about job train.
-struct TrainSettings {
-  data::DataConfig data;
-  model::AdTransformerConfig model;
+/// What the keys say about the training loop, whatever is trained.
+struct LoopSettings {
   train::TrainConfig train;
   train::OptimizerConfig optimizer;
-  EvaluateConfig evaluate;
   store::CheckpointConfig checkpoint;
   std::uint64_t seed = 0;
+  int evaluation_values = 0;  // numbers that an evaluation gives; 0: there are none
 
   /// Evaluations in the middle of the training.
   std::int64_t planned_evaluations() const;
+};
+
+/// Errors: Failures (exit 78) of all modules whose keys contradict each other, as one.
+LoopSettings read_loop_settings(const Config& config);
+
+/// Everything that the keys say about job train with Algorithm Distillation.
+struct TrainSettings : LoopSettings {
+  data::DataConfig data;
+  model::AdTransformerConfig model;
+  EvaluateConfig evaluate;
 
   /// Errors: Failure E131 (exit 78) when the context is too short for such histories.
   data::WindowRules window_rules(const data::HistoryShape& histories) const;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -47,9 +49,10 @@ public:
              TrainCurves& curves);
 
   std::int64_t steps_done = 0;
-  std::int64_t steps_skipped = 0;   // of those, for a gradient that was not finite
-  double best_return = -1.0;        // mean over episodes; -1: not evaluated yet
-  std::uint32_t histories_crc = 0;  // data::crc_of() the histories that it was trained on
+  std::int64_t steps_skipped = 0;            // of those, for a gradient that was not finite
+  double best_score = -1.0;                  // -1: not evaluated yet
+  std::uint32_t data_crc = 0;                // of what it was trained on
+  std::map<std::string, std::string> files;  // beside the weights; rank 0's count
 
   /// Ranks:  collective. Errors: those of CheckpointStore.
   void save(const store::CheckpointStore& checkpoints, std::int64_t global_batch, bool is_best);

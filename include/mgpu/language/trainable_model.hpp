@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <mgpu/base/buffer_view.hpp>
+#include <mgpu/base/phase_clock.hpp>
 #include <mgpu/language/language_model.hpp>
 #include <mgpu/model/ad_transformer_config.hpp>
 #include <mgpu/model/parameter_arena.hpp>
@@ -61,8 +62,9 @@ public:
   ///         per token, or a sequence is longer than the learned positions.
   LmSums loss(const LmBatch& batch) const;
 
-  /// Adds the gradient of grad_scale * (sum of losses) to the gradient arena. Errors: as loss().
-  LmSums add_gradients(const LmBatch& batch, double grad_scale);
+  /// Adds the gradient of grad_scale * (sum of losses) to the gradient arena. A clock gets the
+  /// phases forward and backward, of which head and loss are backward's. Errors: as loss().
+  LmSums add_gradients(const LmBatch& batch, double grad_scale, PhaseClock* clock = nullptr);
 
 private:
   struct Call;

@@ -21,9 +21,9 @@ public:
 
   virtual model::ParameterArena& parameters() = 0;
 
-  /// Predictions that each item adds to the loss; the same for all items, so that a mean over
-  /// the global batch needs no count of the other ranks.
-  virtual std::int64_t predictions_per_item() const = 0;
+  /// Predictions that items [first, first + count) add to the loss. Every rank can say it of all
+  /// items, so that a mean over the global batch needs no count of the other ranks.
+  virtual std::int64_t predictions(std::uint64_t first, std::int64_t count) const = 0;
 
   /// Items of an epoch.
   virtual std::uint64_t epoch_size() const = 0;

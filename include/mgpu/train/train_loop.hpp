@@ -72,7 +72,7 @@ private:
 
   Sums compute_gradients(std::int64_t step, bool stop_asked, double& exposed_wait_s);
   void run_passes(std::int64_t step, std::vector<double>& sums, double& exposed_wait_s);
-  double grad_scale() const;
+  double predictions(std::int64_t step) const;
   bool is_so_everywhere(bool here) const;
   void count_repetition(std::int64_t step);
   [[noreturn]] void give_up(std::int64_t step) const;

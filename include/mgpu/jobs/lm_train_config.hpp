@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include <mgpu/jobs/train_settings.hpp>
+#include <mgpu/language/trainable_model.hpp>
+
+namespace mgpu::jobs {
+
+/// Keys of job train that only language models read: model.init, data.eval_path, train.seq_len...
+void add_lm_train_keys(KeyTable& table);
+
+/// Whether job train trains a language model: model.path or model.init names a folder.
+bool trains_language_model(const Config& config);
+
+/// Everything that the keys say about job train with a language model.
+struct LmTrainSettings : LoopSettings {
+  std::filesystem::path folder;     // config, tokenizer, and weights unless is_fresh
+  bool is_fresh = false;            // random weights
+  std::filesystem::path data;       // JSON Lines; empty: little texts
+  std::filesystem::path eval_data;  // empty: the loss of other texts is not measured
+  std::int64_t little_texts = 0;    // that are made where `data` is empty
+  std::int64_t seq_len = 0;         // tokens of a window
+  language::TrainingOptions options;
+};
+
+/// Errors: Failures (exit 78) of keys that contradict each other or mean nothing here, as one.
+LmTrainSettings read_lm_train_settings(const Config& config);
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,113 @@
+#include <array>
+#include <string_view>
+
+#include <mgpu/base/check_together.hpp>
+#include <mgpu/jobs/lm_train_config.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+/// Keys that only Algorithm Distillation reads.
+bool is_of_distillation(std::string_view name) {
+  constexpr std::array kStarts = {"model.tf_", "evaluate.", "data.env", "data.source"};
+  constexpr std::array kNames = {"model.tokens",  "model.n_transit", "model.attn_impl",
+                                 "data.episodes", "data.streams",    "train.label_smoothing"};
+  for (const std::string_view start : kStarts)
+    if (name.starts_with(start)) return true;
+  for (const std::string_view known : kNames)
+    if (name == known) return true;
+  return false;
+}
+
+void refuse_other_keys(const Config& config) {
+  for (const std::string& name : config.not_default()) {
+    if (!is_of_distillation(name)) continue;
+    throw config.problem("E124", name,
+                         "`" + name +
+                             "` has no meaning for a language model (model.path, "
+                             "model.init)",
+                         "remove it");
+  }
+}
+
+std::filesystem::path path_of(const Config& config, const char* name) {
+  return config.is(name, "null") ? "" : config.text(name);
+}
+
+void check_sources(const Config& config) {
+  if (!config.is("model.path", "null") && !config.is("model.init", "null")) {
+    throw config.problem("E124", "model.init",
+                         "`model.init` and `model.path` both say where training begins",
+                         "remove one of them");
+  }
+  if (config.is("data.path", "null") && config.integer("data.little_texts") == 0) {
+    throw config.problem("E107", "data.path", "`data.path` names no file to train on",
+                         "data.path=FILE.jsonl with `prompt` and `completion`, `messages` or "
+                         "`text`; or data.little_texts=4000");
+  }
+  if (!config.is("data.path", "null") && config.integer("data.little_texts") > 0) {
+    throw config.problem("E124", "data.little_texts",
+                         "`data.little_texts` has no meaning together with `data.path`",
+                         "remove one of them");
+  }
+}
+
+}  // namespace
+
+void add_lm_train_keys(KeyTable& table) {
+  table.add({.name = "model.init",
+             .type = KeyType::path,
+             .standard = "null",
+             .text = "job train: Hugging Face folder with config.json and tokenizer.json of a "
+                     "language model that begins with random weights",
+             .choices = {"null"}});
+  table.add({.name = "data.eval_path",
+             .type = KeyType::path,
+             .standard = "null",
+             .text = "JSON Lines file whose loss is measured, but not trained on (language models)",
+             .choices = {"null"}});
+  table.add({.name = "data.little_texts",
+             .type = KeyType::integer,
+             .standard = "0",
+             .text = "so many short texts of the program's own to train on, where there is no "
+                     "data.path (language models)",
+             .unit = "texts",
+             .min = 0,
+             .max = 1e7});
+  table.add({.name = "train.seq_len",
+             .type = KeyType::integer,
+             .standard = "512",
+             .text = "tokens of a sequence of the batch, into which examples are packed "
+                     "(language models)",
+             .unit = "tokens",
+             .min = 2,
+             .max = 1 << 20});
+  table.add({.name = "train.gradient_checkpointing",
+             .type = KeyType::flag,
+             .standard = "false",
+             .text = "compute each layer again in backward instead of keeping it (language "
+                     "models); changes time and memory only",
+             .identity = false});
+}
+
+bool trains_language_model(const Config& config) {
+  return !config.is("model.path", "null") || !config.is("model.init", "null");
+}
+
+LmTrainSettings read_lm_train_settings(const Config& config) {
+  LmTrainSettings settings;
+  check_together({[&] { static_cast<LoopSettings&>(settings) = read_loop_settings(config); },
+                  [&] { check_sources(config); }, [&] { refuse_other_keys(config); }});
+  settings.is_fresh = config.is("model.path", "null");
+  settings.folder = config.text(settings.is_fresh ? "model.init" : "model.path");
+  settings.data = path_of(config, "data.path");
+  settings.eval_data = path_of(config, "data.eval_path");
+  settings.little_texts = config.integer("data.little_texts");
+  settings.seq_len = config.integer("train.seq_len");
+  settings.options.compute = settings.optimizer.mixed_precision;
+  settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");
+  settings.evaluation_values = settings.eval_data.empty() ? 0 : 1;
+  return settings;
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,270 @@
+#include "train_lm.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <ATen/core/grad_mode.h>
+
+#include <mgpu/algorithms/lm_objective.hpp>
+#include <mgpu/base/check_together.hpp>
+#include <mgpu/base/config_problem.hpp>
+#include <mgpu/jobs/lm_data.hpp>
+#include <mgpu/jobs/train_results.hpp>
+#include <mgpu/language/model_folder.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/report/train_report.hpp>
+#include <mgpu/store/small_table.hpp>
+
+#include "trainer.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+/// Model, packed data and held-out loss, built in the order in which they depend on each other.
+class LmRecipe final : public TrainRecipe {
+public:
+  LmRecipe(RunContext& run, const LmTrainSettings& settings, language::LmConfig config, LmData data)
+      : run_(run),
+        settings_(settings),
+        windows_(std::move(data.training), settings.seq_len, settings.seed),
+        held_out_(std::move(data.evaluation), settings.seq_len, settings.seed),
+        model_(std::move(config), run.device, settings.seed, settings.options),
+        objective_(model_, windows_, run.clock) {}
+
+  train::Objective& objective() override { return objective_; }
+  std::uint32_t data_crc() const override { return algorithms::crc_of(windows_.examples()); }
+
+  DataPlace data_place() const override {
+    if (settings_.data.empty()) return {"data.little_texts", "texts", settings_.folder.string()};
+    return {"the file of `data.path`", "examples", settings_.data.string()};
+  }
+
+  std::map<std::string, std::string> model_files() const override {
+    if (run_.topology.world().rank() != 0) return {};
+    return language::companion_files(settings_.folder);
+  }
+
+  Evaluation evaluate(std::int64_t step) override {
+    const double loss = held_out_loss();
+    run_.log.event({"eval", {{"step", step}, {"loss", loss}}});
+    run_.scalars.scalar("eval/loss", step, loss);
+    return {{loss}, std::nullopt};
+  }
+
+  /// Rank 0 reads the weights, the others receive them. Collective.
+  void load_weights() {
+    if (settings_.is_fresh) return;
+    const cluster::Group& world = run_.topology.world();
+    cluster::run_together(world, [&] {
+      if (world.rank() == 0) model_.load(store::WeightFiles(settings_.folder));
+    });
+    const at::Tensor weights = model_.parameters().weights().cpu();
+    world.broadcast(
+        std::span(weights.mutable_data_ptr<float>(), static_cast<std::size_t>(weights.numel())), 0);
+    if (weights.data_ptr() == model_.parameters().weights().data_ptr()) return;
+    const at::NoGradGuard no_grad;
+    at::Tensor(model_.parameters().weights()).copy_(weights);
+  }
+
+  const algorithms::LmWindows& windows() const { return windows_; }
+  const language::TrainableModel& model() const { return model_; }
+
+private:
+  /// Mean over the learned tokens, nats. Every window is added up alone, in one order, so that the
+  /// number of ranks changes nothing. Collective.
+  double held_out_loss() const {
+    const auto evaluating = run_.clock.enter("evaluation");
+    const cluster::Group& world = run_.topology.world();
+    std::vector<double> losses(held_out_.size(), 0.0);
+    cluster::run_together(world, [&] {
+      for (std::size_t w = static_cast<std::size_t>(world.rank()); w < losses.size();
+           w += static_cast<std::size_t>(world.size())) {
+        language::LmBatch batch;
+        held_out_.append(w, batch);
+        losses[w] = model_.loss(batch).loss;
+      }
+    });
+    world.all_reduce(std::span(losses));
+    double sum = 0.0;
+    std::int64_t predictions = 0;
+    for (std::size_t w = 0; w < losses.size(); ++w) {
+      sum += losses[w];
+      predictions += held_out_.predictions(w);
+    }
+    return sum / static_cast<double>(predictions);
+  }
+
+  RunContext& run_;
+  const LmTrainSettings& settings_;
+  algorithms::LmWindows windows_;
+  algorithms::LmWindows held_out_;
+  language::TrainableModel model_;
+  algorithms::LmObjective objective_;
+};
+
+void announce(RunContext& run, const LmTrainSettings& settings, const LmRecipe& recipe,
+              const Trainer& trainer) {
+  const algorithms::LmWindows& windows = recipe.windows();
+  const language::LmConfig& config = recipe.model().config();
+  report::Facts facts = batch_facts(run, settings, trainer);
+  facts.data = report::grouped(static_cast<std::int64_t>(windows.examples().size())) +
+               " examples, " + report::grouped(std::ssize(windows.examples().ids)) + " tokens in " +
+               report::grouped(static_cast<std::int64_t>(windows.size())) +
+               report::text_of(" sequences of %lld, %.1f %% full",
+                               static_cast<long long>(settings.seq_len), 100.0 * windows.fill()) +
+               "; " + config.family + " of " + report::grouped(trainer.num_parameters()) +
+               " parameters";
+  run.announce(facts);
+  tell_schedule(run, settings, trainer);
+}
+
+store::SmallTable held_out_table(const TrainCurves& curves) {
+  std::vector<std::int64_t> step;
+  std::vector<double> loss;
+  for (std::int64_t i = 0; i < curves.evaluations(); ++i) {
+    step.push_back(curves.evaluated_at(i));
+    loss.push_back(curves.returns(i).front());
+  }
+  return store::make_small_table("metrics/eval",
+                                 {{"step", step, "optimizer steps done", "steps"},
+                                  {"loss", loss, "mean over the tokens of data.eval_path", "nats"}},
+                                 {.signal = "loss", .axis = "step"});
+}
+
+store::SealRequest lm_results(const SealPlace& place, const TrainCurves& curves,
+                              std::int64_t steps) {
+  store::SealRequest request = run_request(place);
+  request.small_tables = {train_table(curves, steps)};
+  if (curves.evaluations() > 0) request.small_tables.push_back(held_out_table(curves));
+  return request;
+}
+
+void show(const TrainCurves& curves, JobOutcome& outcome) {
+  report::TrainPictures pictures;
+  for (std::int64_t s = 0; s < outcome.done; ++s) {
+    const train::StepRow row = curves.step(s);
+    for (const auto& [curve, value] : {std::pair(&pictures.train_loss, row.loss),
+                                       std::pair(&pictures.learning_rate, row.learning_rate)}) {
+      curve->x.push_back(static_cast<double>(s + 1));
+      curve->y.push_back(value);
+    }
+  }
+  const train::StepRow last = curves.step(outcome.done - 1);
+  outcome.results = {{"loss", "loss", last.loss, "nats", 4},
+                     {"accuracy", "next-token accuracy", last.accuracy, "", 4}};
+  outcome.result =
+      report::text_of("loss %.4f, next token right in %.1f %%", last.loss, 100.0 * last.accuracy);
+  if (curves.evaluations() > 0) {
+    const double loss = curves.returns(curves.evaluations() - 1).front();
+    outcome.results.push_back({"eval_loss", "loss on data.eval_path", loss, "nats", 4});
+    outcome.result += report::text_of("; on data.eval_path %.4f", loss);
+  }
+  outcome.page = std::make_unique<report::TrainPage>(std::move(pictures));
+}
+
+void require_file(const Config& config, const char* name, const std::filesystem::path& path) {
+  std::error_code missing;
+  if (path.empty() || std::filesystem::is_regular_file(path, missing)) return;
+  throw ConfigFailure(
+      {{"E603", "there is no such file: " + path.string(), config.place(name), "", ""}},
+      ExitCode::no_input);
+}
+
+}  // namespace
+
+void check_lm_training(const Config& config, int ranks) {
+  check_together(
+      {[&] { read_lm_train_settings(config); }, [&] { train::check_batch(config, ranks); }});
+}
+
+void check_lm_files(const Config& config) {
+  const LmTrainSettings settings = read_lm_train_settings(config);
+  require_file(config, settings.is_fresh ? "model.init" : "model.path",
+               settings.folder / "config.json");
+  require_file(config, settings.is_fresh ? "model.init" : "model.path",
+               settings.folder / "tokenizer.json");
+  require_file(config, "data.path", settings.data);
+  require_file(config, "data.eval_path", settings.eval_data);
+  const language::LmConfig model = language::read_lm_config(settings.folder);
+  if (model.rope.kind == language::RopeKind::none && settings.seq_len > model.positions) {
+    throw config.problem("E107", "train.seq_len",
+                         "`train.seq_len` is more than the model's " +
+                             std::to_string(model.positions) + " positions",
+                         "train.seq_len=" + std::to_string(model.positions));
+  }
+}
+
+std::vector<FileCheck> lm_file_checks(const Config& config) {
+  const LmTrainSettings settings = read_lm_train_settings(config);
+  const std::string what = settings.data.empty() ? "data.little_texts" : settings.data.string();
+  return {{what, [settings](const cluster::Group& world) {
+             const language::LmConfig model = language::read_lm_config(settings.folder);
+             const LmData data = load_lm_data(world, settings, model.vocab);
+             const algorithms::LmWindows windows(data.training, settings.seq_len, settings.seed);
+             return report::grouped(static_cast<std::int64_t>(data.training.size())) +
+                    " examples in " + report::grouped(static_cast<std::int64_t>(windows.size())) +
+                    " sequences";
+           }}};
+}
+
+JobOutcome run_lm_training(RunContext& run) {
+  const cluster::Group& world = run.topology.world();
+  const LmTrainSettings settings = read_lm_train_settings(run.config);
+  language::LmConfig config;
+  cluster::run_together(world, [&] { config = language::read_lm_config(settings.folder); });
+  LmData data;
+  {
+    const auto reading = run.clock.enter("tokenize");
+    data = load_lm_data(world, settings, config.vocab);
+  }
+  // Memory is taken here, and may be short on some ranks only.
+  std::optional<LmRecipe> recipe;
+  std::optional<Trainer> trainer;
+  {
+    const auto building = run.clock.enter("start-up");
+    cluster::run_together(world, [&] {
+      recipe.emplace(run, settings, std::move(config), std::move(data));
+      trainer.emplace(run, settings, *recipe);
+    });
+    recipe->load_weights();
+  }
+  announce(run, settings, *recipe, *trainer);
+  trainer->restore();
+  if (!trainer->train()) return trainer->outcome(ExitCode::stopped);
+  const auto sealing = run.clock.enter("results");
+  store::seal(world, lm_results({run.config, run.store, run.directory}, trainer->curves(),
+                                trainer->state().steps_done));
+  JobOutcome outcome = trainer->outcome(ExitCode::done);
+  outcome.remarks = {{"checkpoints", std::to_string(trainer->saves()) + " saved"}};
+  show(trainer->curves(), outcome);
+  return outcome;
+}
+
+MergedRun merge_lm_training(const cluster::Group& world, const SealPlace& place) {
+  LmTrainSettings settings;
+  std::optional<language::TrainableModel> model;
+  cluster::run_together(world, [&] {
+    settings = read_lm_train_settings(place.config);
+    model.emplace(language::read_lm_config(settings.folder), Device{}, settings.seed);
+  });
+  train::Adamw optimizer(model->parameters(), settings.optimizer.adamw);
+  train::LossScaler scaler(settings.optimizer.mixed_precision == model::ComputeKind::f16);
+  TrainCurves curves(settings.optimizer.schedule.max_steps, settings.planned_evaluations(),
+                     settings.evaluation_values);
+  TrainState state(model->parameters(), optimizer, scaler, curves);
+  MergedRun merged;
+  merged.warnings =
+      state.load({world,
+                  place.directory.path(),
+                  {static_cast<int>(place.directory.attempt()), settings.checkpoint.keep}});
+  merged.parts = {{"training", state.steps_done, settings.optimizer.schedule.max_steps, "steps"}};
+  store::SealRequest request = lm_results(place, curves, state.steps_done);
+  request.partial = true;
+  store::seal(world, request);
+  return merged;
+}
+
+}  // namespace mgpu::jobs

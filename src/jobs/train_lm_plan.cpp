@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <string>
+
+#include <mgpu/language/model_folder.hpp>
+#include <mgpu/report/text_format.hpp>
+
+#include "train_lm.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+using report::Plan;
+
+// What one core or GPU does in a second, forward and backward. CPU: one core of a server with
+// AVX-512, a Llama of 15 million parameters.
+constexpr double kCpuFlops = 8e10;
+constexpr double kGpuFlops = 1e14;
+constexpr std::uint64_t kFirstUse = std::uint64_t{40} << 20;  // of libraries, as they are used
+constexpr std::uint64_t kLogits = std::uint64_t{128} << 20;   // of the head, and what it packs
+constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;
+
+/// Sizes that follow from keys and config.json.
+struct LmSizes {
+  explicit LmSizes(const Config& config)
+      : settings(read_lm_train_settings(config)), model(language::read_lm_config(settings.folder)) {
+    for (const model::ParameterSpec& spec : language::weight_specs(model)) {
+      std::int64_t count = 1;
+      for (const std::int64_t size : spec.shape)
+        count *= size;
+      parameters += count;
+    }
+  }
+
+  std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(parameters) * 4; }
+
+  /// What backward keeps of `tokens` tokens: per layer input, two norms, middle and mixed, twice
+  /// queries, keys and values, and three inner vectors; with checkpoints a layer's input and one
+  /// layer whole.
+  std::uint64_t activation_bytes(std::int64_t tokens) const {
+    const std::int64_t projected = 2 * (model.heads + 2 * model.kv_heads) * model.head_dim;
+    const std::int64_t layer = 6 * model.width + projected + 3 * model.inner;
+    const std::int64_t layers = std::ssize(model.layers);
+    const std::int64_t per_token =
+        settings.options.checkpoint_layers ? layers * model.width + layer : layers * layer;
+    return static_cast<std::uint64_t>(tokens * per_token) * 4;
+  }
+
+  LmTrainSettings settings;
+  language::LmConfig model;
+  std::int64_t parameters = 0;
+};
+
+std::int64_t rows_of(const LmSizes& sizes, int rank, int ranks) {
+  const auto passes = train::plan_passes(sizes.settings.train.batch, rank, ranks);
+  return passes.back().offset + passes.back().count - passes.front().offset;
+}
+
+std::int64_t rows_at_once(const LmSizes& sizes, int ranks) {
+  std::int64_t most = 0;
+  for (const train::Pass& pass : train::plan_passes(sizes.settings.train.batch, 0, ranks))
+    most = std::max(most, pass.count);
+  return most;
+}
+
+void add_limit(Plan& plan, const char* what, std::uint64_t need, std::uint64_t have,
+               const char* key) {
+  if (have == 0) return;
+  plan.limits.push_back({what, static_cast<double>(need) / static_cast<double>(have),
+                         report::bytes_text(need) + " of " + report::bytes_text(have), key});
+}
+
+void add_memory(const LmSizes& sizes, const PlanMachine& machine, Plan& plan) {
+  const bool on_gpu = machine.device == DeviceKind::cuda;
+  const std::uint64_t weights = sizes.weight_bytes();
+  const std::int64_t tokens = rows_at_once(sizes, machine.ranks) * sizes.settings.seq_len;
+  plan.memory = {{"weights", weights},
+                 {"gradients", weights},
+                 {"optimizer", 2 * weights},
+                 {"activations", sizes.activation_bytes(tokens)},
+                 {"head", kLogits + 2 * static_cast<std::uint64_t>(sizes.model.vocab) *
+                                        static_cast<std::uint64_t>(sizes.model.width) * 4},
+                 {on_gpu ? "CUDA context" : "program",
+                  on_gpu ? kCudaContext : machine.program_bytes + kFirstUse}};
+  std::uint64_t sum = 0;
+  for (const Plan::Memory& part : plan.memory)
+    sum += part.bytes;
+  const auto ranks_here =
+      static_cast<std::uint64_t>(std::min(machine.ranks, machine.ranks_per_node));
+  plan.card_bytes = on_gpu
+                        ? machine.gpu_bytes
+                        : machine.host_bytes / static_cast<std::uint64_t>(machine.ranks_per_node);
+  add_limit(plan, on_gpu ? "GPU memory" : "memory of a node", on_gpu ? sum : sum * ranks_here,
+            on_gpu ? machine.gpu_bytes : machine.host_bytes, "train.micro_batch_size");
+}
+
+}  // namespace
+
+std::uint64_t lm_disk_bytes(const Config& config) {
+  const LmSizes sizes(config);
+  std::uint64_t companions = 0;
+  for (const auto& [name, text] : language::companion_files(sizes.settings.folder))
+    companions += text.size();
+  // Weights and two moments; kept ones, the best, and the one that is being written.
+  constexpr std::int64_t kCurveBytes = 6 * 8;  // of a step
+  const std::uint64_t one =
+      3 * sizes.weight_bytes() + companions +
+      static_cast<std::uint64_t>(sizes.settings.optimizer.schedule.max_steps * kCurveBytes);
+  return static_cast<std::uint64_t>(sizes.settings.checkpoint.keep + 2) * one;
+}
+
+report::Plan plan_lm_training(const Config& config, const PlanMachine& machine) {
+  const LmSizes sizes(config);
+  Plan plan;
+  plan.name = config.text("run.name");
+  plan.device = machine.device;
+  plan.ranks = machine.ranks;
+  plan.machine = machine.gpu_name.empty() ? machine.name : machine.name + ", " + machine.gpu_name;
+  plan.unit = "sequences";
+  for (int rank = 0; rank < machine.ranks; ++rank) {
+    const auto passes = train::plan_passes(sizes.settings.train.batch, rank, machine.ranks);
+    plan.shares.push_back({"rank " + std::to_string(rank), "batch", passes.front().offset,
+                           rows_of(sizes, rank, machine.ranks)});
+  }
+  add_memory(sizes, machine, plan);
+  const auto tokens = static_cast<double>(rows_of(sizes, 0, machine.ranks)) *
+                      static_cast<double>(sizes.settings.seq_len) *
+                      static_cast<double>(sizes.settings.optimizer.schedule.max_steps);
+  const double flops = 6.0 * tokens * static_cast<double>(sizes.parameters);
+  const bool on_gpu = machine.device == DeviceKind::cuda;
+  plan.times.push_back(
+      {"training", flops / (on_gpu ? kGpuFlops : kCpuFlops), Plan::Source::guess,
+       report::text_of("%.3g FLOP a rank: 6 for each token and parameter", flops)});
+  if (machine.ranks > 1) {
+    Plan::Traffic& gradients = plan.traffic.emplace_back();
+    gradients.link = "gradients, sent by each rank";
+    gradients.bytes_per_step = 2 * sizes.weight_bytes() *
+                               static_cast<std::uint64_t>(machine.ranks - 1) /
+                               static_cast<std::uint64_t>(machine.ranks);
+  }
+  add_limit(plan, "free disk", lm_disk_bytes(config), machine.disk_bytes, "run.output");
+  return plan;
+}
+
+}  // namespace mgpu::jobs

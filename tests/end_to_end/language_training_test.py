@@ -1,0 +1,119 @@
+"""Job train with a language model: one result at any number of ranks and after a stop; its
+checkpoints are model folders, from which it goes on."""
+import json
+import signal
+
+import program
+
+MODEL = program.TOP / "conf" / "tiny_lm"
+CONFIG = f"""
+schema: 1
+job: train
+run: {{name: tiny, deterministic: layout}}
+model: {{init: {MODEL}}}
+data: {{little_texts: 300}}
+train: {{seq_len: 64, global_batch_size: 8, lanes: 4, max_steps: 24, learning_rate: 3e-3,
+        warmup_steps: 4, eval_every: 8}}
+checkpoint: {{every: 8}}
+"""
+FILES = ("results.h5", "ckpt/last/model.safetensors", "ckpt/last/trainer.safetensors",
+         "ckpt/last/config.json")
+
+
+class LanguageTraining(program.ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        self.config = self.folder / "lm.yaml"
+        self.config.write_text(CONFIG)
+
+    def hashes(self, folder=None):
+        folder = folder or self.run_folder()
+        return {name: (folder / name).read_bytes() for name in FILES}
+
+    def train(self, ranks, *arguments, code=0):
+        return self.run_to(code, ranks, *arguments, config=self.config)
+
+    def losses(self, folder=None):
+        events = ((folder or self.run_folder()) / "events.jsonl").read_text().splitlines()
+        return [event["loss"] for event in map(json.loads, events) if event["event"] == "train"]
+
+    def golden(self, *arguments):
+        elsewhere = self.folder / "golden"
+        self.train(1, *arguments, f"run.output={elsewhere}")
+        return self.hashes(elsewhere / "tiny" / "latest")
+
+    def held_out(self):
+        path = self.folder / "held_out.jsonl"
+        path.write_text("".join(json.dumps({"prompt": f"{n} + 1 =", "completion": f" {n + 1}"})
+                                + "\n" for n in range(20)))
+        return f"data.eval_path={path}"
+
+    def test_layout_gives_the_same_bytes_at_1_2_and_4_ranks(self):
+        held_out = self.held_out()
+        golden = self.golden(held_out)
+        for ranks in (2, 4):
+            with self.subTest(ranks=ranks):
+                self.train(ranks, held_out, "run.resume=never")
+                self.assertEqual(self.hashes(), golden)
+
+    def test_checkpointed_layers_change_no_byte(self):
+        golden = self.golden()
+        self.train(1, "train.gradient_checkpointing=true")
+        self.assertEqual(self.hashes()["ckpt/last/model.safetensors"],
+                         golden["ckpt/last/model.safetensors"])
+
+    def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(self):
+        steps = ("train.max_steps=60", "checkpoint.every=0")
+        golden = self.golden(*steps)
+        for ranks in (1, 2):
+            job = self.start(ranks, *steps, config=self.config)
+            begun = len(self.losses()) if self.run_folder() else 0
+            self.assertTrue(job.wait_until(
+                lambda: self.run_folder() and (self.run_folder() / "events.jsonl").exists()
+                and len(self.losses()) > begun + 3))
+            program.send(job.process.pid, signal.SIGUSR1)
+            ended = job.wait()
+            self.assertEqual(ended.code, 75, ended.out + ended.err)
+        self.train(1, *steps)
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.hashes(), golden)
+
+    def test_a_checkpoint_is_a_model_to_go_on_from(self):
+        self.train(1)
+        first = self.run_folder()
+        losses = self.losses()
+        self.assertLess(losses[-1], losses[0] - 1.0)
+        checkpoint = first / "ckpt" / "last"
+        for name in ("tokenizer.json", "tokenizer_config.json", "generation_config.json"):
+            self.assertEqual((checkpoint / name).read_bytes(), (MODEL / name).read_bytes())
+        self.config.write_text(CONFIG.replace(f"init: {MODEL}", f"path: {checkpoint.resolve()}"))
+        self.train(1, f"run.output={self.folder / 'more'}")
+        after = self.losses(self.folder / "more" / "tiny" / "latest")
+        self.assertLess(after[0], losses[0] - 1.0)
+
+    def test_other_data_are_refused(self):
+        path = self.folder / "data.jsonl"
+        path.write_text("".join('{"text": "Mia was a small cat."}\n' for _ in range(40)))
+        arguments = (f"data.path={path}", "data.little_texts=0", "train.max_steps=2000")
+        job = self.start(1, *arguments, config=self.config)
+        self.assertTrue(job.wait_until(self.reached('"event":"save"')))
+        program.send(job.process.pid, signal.SIGUSR1)
+        self.assertEqual(job.wait().code, 75)
+        path.write_text(path.read_text() + '{"text": "Tom was a brave dog."}\n')
+        ended = self.train(1, *arguments, code=73)
+        self.assertIn("`data.path` holds other examples", ended.err)
+
+    def test_lines_that_cannot_be_used_are_named(self):
+        path = self.folder / "data.jsonl"
+        path.write_text('{"text": "Mia was a small cat."}\n{"prompt": "3 + 4 ="}\n')
+        ended = self.train(2, f"data.path={path}", "data.little_texts=0", code=65)
+        self.assertIn("data.jsonl:2: `completion` is not a text", ended.err)
+
+    def test_keys_of_algorithm_distillation_are_refused(self):
+        ended = self.train(1, "model.tf_n_layer=2", code=78)
+        self.assertIn("`model.tf_n_layer` has no meaning for a language model", ended.err)
+
+
+if __name__ == "__main__":
+    program.main()
