@@ -250,6 +250,7 @@ private:
     cursor_ = index + 1;
     if (is_override(text)) {
       take_override(text, index);
+      sets_keys_ = true;
     } else {
       positionals_.push_back(index);
     }
@@ -282,7 +283,8 @@ private:
       problems_.push_back({"E141", "no run directory is given", Place{"command line"}, "",
                            "--export jsonl outputs/NAME/latest"});
     }
-    const bool needs_config = options_.action == Action::run || options_.action == Action::plan;
+    const bool needs_config = options_.action == Action::run || options_.action == Action::plan ||
+                              (options_.action == Action::check && sets_keys_);
     if (needs_config && files.empty() && problems_.empty()) {
       problems_.push_back({"E141", "no configuration is given", Place{"command line"}, "",
                            "mpirun -np 2 ./mgpu_spmd conf/quickstart.yaml, or --help"});
@@ -359,6 +361,7 @@ private:
   std::vector<std::string> arguments_;  // with "-" for "_" in names
   std::size_t cursor_ = 1;              // first argument that was not taken yet
   std::vector<std::size_t> positionals_;
+  bool sets_keys_ = false;  // by KEY=VALUE
   std::string action_name_;
   Options options_;
   std::vector<Problem> problems_;

@@ -95,6 +95,8 @@ TEST(CliTest, ActionsWithoutAConfig) {
   EXPECT_TRUE(parse({"--version", "-v"}).verbose);
   EXPECT_EQ(parse({"--env"}).action, Action::environment);
   EXPECT_EQ(parse({"--check"}).action, Action::check);
+  EXPECT_EQ(parse({"--check", "--gpus=0"}).action, Action::check);
+  EXPECT_THAT(refusal({"--check", "model.path=x"}), HasSubstr("no configuration is given"));
   EXPECT_EQ(parse({"--explain", "E101"}).detail, "E101");
   EXPECT_EQ(parse({"--merge", "outputs/a"}).detail, "outputs/a");
   EXPECT_EQ(parse({"--export", "jsonl", "outputs/a"}).detail, "jsonl");
