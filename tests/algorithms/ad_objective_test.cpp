@@ -82,7 +82,7 @@ TEST_P(AdObjectiveTest, LossAndGradientAreThoseOfAPlainCrossEntropy) {
   EXPECT_NEAR(sums.loss, expected.loss, 1e-5 * expected.loss);
   EXPECT_EQ(sums.predictions, expected.predictions);
   EXPECT_EQ(sums.correct, expected.correct);
-  EXPECT_EQ(sums.predictions, kItems * objective.predictions_per_item());
+  EXPECT_EQ(sums.predictions, objective.predictions(0, kItems));
   const at::Tensor& gradients = plain.parameters().gradients();
   EXPECT_GT(gradients.abs().max().item<double>(), 1e-3);
   EXPECT_LT((model.parameters().gradients() - gradients).abs().max().item<double>(), 1e-5);
