@@ -6,6 +6,7 @@
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/export_lines.hpp>
+#include <mgpu/store/run_directory.hpp>
 #include <mgpu/store/store_config.hpp>
 
 namespace mgpu::app {
@@ -15,6 +16,7 @@ namespace fs = std::filesystem;
 
 /// The result file that the run's configuration names.
 fs::path results_of(const fs::path& folder) {
+  const bool is_finished = store::is_finished_run(folder);  // E609 where there is no run at all
   Options options;
   options.config = (folder / "repro" / "config.resolved.yaml").string();
   const Config config = load_config(options, program_keys(), FileProvider::alone());
@@ -22,9 +24,9 @@ fs::path results_of(const fs::path& folder) {
   if (fs::exists(results)) return results;
   throw Failure({"E603",
                  ExitCode::no_input,
-                 "the run has no result file yet",
+                 is_finished ? "the run's result file is gone" : "the run has no result file yet",
                  {"  --> " + results.string()},
-                 "--merge " + folder.string() + " makes one of what is there"});
+                 is_finished ? "" : "--merge " + folder.string() + " makes one of what is there"});
 }
 
 }  // namespace

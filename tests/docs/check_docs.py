@@ -109,6 +109,9 @@ class Docs(unittest.TestCase):
             if any(word.startswith(LOOKS) for word in arguments):
                 printed(*arguments)
                 continue
+            if "--export" in arguments:  # of a run that is perhaps not here
+                self.assertIn(ask(*arguments).returncode, (0, 66))
+                continue
             has_config = any(word.endswith(".yaml") for word in arguments)
             default = [] if has_config else ["conf/quickstart.yaml"]
             printed(*default, *arguments, "--print-config")
