@@ -67,11 +67,10 @@ class LanguageTraining(program.ProgramTest):
         steps = ("train.max_steps=60", "checkpoint.every=0")
         golden = self.golden(*steps)
         for ranks in (1, 2):
-            job = self.start(ranks, *steps, config=self.config)
-            begun = len(self.losses()) if self.run_folder() else 0
-            self.assertTrue(job.wait_until(
-                lambda: self.run_folder() and (self.run_folder() / "events.jsonl").exists()
-                and len(self.losses()) > begun + 3))
+            mark = self.folder / f"mark_{ranks}"
+            slow = program.failpoint("train.pass@0:20:sleep") | {"MGPU_FAILPOINT_MARK": str(mark)}
+            job = self.start(ranks, *steps, config=self.config, env=slow)
+            self.assertTrue(job.wait_until(mark.exists))
             program.send(job.process.pid, signal.SIGUSR1)
             ended = job.wait()
             self.assertEqual(ended.code, 75, ended.out + ended.err)
