@@ -4,27 +4,13 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/jobs/lm_examples.hpp>
 
+#include "json_fields.hpp"
+
 namespace mgpu::jobs {
 namespace {
 
 using store::JsonError;
 using store::JsonValue;
-
-const std::string& text_of(const JsonValue* value, const char* name) {
-  if (value == nullptr || value->text() == nullptr)
-    throw JsonError(std::string("`") + name + "` is not a text");
-  return *value->text();
-}
-
-std::vector<text::ChatMessage> messages_of(const JsonValue& value) {
-  if (value.list() == nullptr || value.list()->empty())
-    throw JsonError("`messages` is not a list of messages");
-  std::vector<text::ChatMessage> messages;
-  for (const JsonValue& item : *value.list())
-    messages.push_back(
-        {text_of(item.find("role"), "role"), text_of(item.find("content"), "content")});
-  return messages;
-}
 
 /// How many tokens two lists begin with alike.
 std::int64_t shared_tokens(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {

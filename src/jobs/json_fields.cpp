@@ -1,0 +1,24 @@
+#include "json_fields.hpp"
+
+namespace mgpu::jobs {
+
+using store::JsonError;
+using store::JsonValue;
+
+const std::string& text_of(const JsonValue* value, const char* name) {
+  if (value == nullptr || value->text() == nullptr)
+    throw JsonError(std::string("`") + name + "` is not a text");
+  return *value->text();
+}
+
+std::vector<text::ChatMessage> messages_of(const JsonValue& value) {
+  if (value.list() == nullptr || value.list()->empty())
+    throw JsonError("`messages` is not a list of messages");
+  std::vector<text::ChatMessage> messages;
+  for (const JsonValue& item : *value.list())
+    messages.push_back(
+        {text_of(item.find("role"), "role"), text_of(item.find("content"), "content")});
+  return messages;
+}
+
+}  // namespace mgpu::jobs

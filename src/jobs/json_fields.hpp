@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <mgpu/store/json_value.hpp>
+#include <mgpu/text/chat_template.hpp>
+
+namespace mgpu::jobs {
+
+/// A text of a line of JSON. Errors: JsonError when `value`, called `name`, is absent or no text.
+const std::string& text_of(const store::JsonValue* value, const char* name);
+
+/// What stands in `messages` of a line. Errors: JsonError when it is no list of messages with a
+/// `role` and a `content`, or empty.
+std::vector<text::ChatMessage> messages_of(const store::JsonValue& value);
+
+}  // namespace mgpu::jobs
