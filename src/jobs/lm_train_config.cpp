@@ -83,6 +83,7 @@ LmTrainSettings read_lm_train_settings(const Config& config) {
   settings.options.compute = settings.optimizer.mixed_precision;
   settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");
   settings.evaluation_values = settings.eval_data.empty() ? 0 : 1;
+  settings.evaluates_last_step = true;
   return settings;
 }
 
