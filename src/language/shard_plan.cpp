@@ -7,6 +7,9 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/language/shard_plan.hpp>
 
+#include "draw_words.hpp"
+#include "folded_logits.hpp"
+
 namespace mgpu::language {
 namespace {
 
@@ -134,6 +137,8 @@ LayerWeights shard_layer(const LmConfig& config, const LayerWeights& layer, cons
   part.gate = rows_of(layer.gate, shard.inner);
   part.up = rows_of(layer.up, shard.inner);
   part.down = columns_of(layer.down, shard.inner);
+  if (layer.sinks.defined())
+    part.sinks = layer.sinks.narrow(0, shard.heads.begin, shard.heads.size());
   return part;
 }
 
@@ -165,6 +170,8 @@ void check_tensor(const LmConfig& config, int ranks) {
   }
   if (config.inner < ranks || config.vocab < ranks)
     refuse("there are fewer MLP columns or tokens than ranks", help);
+  if ((config.vocab - 1) / kVocabularyBlock + ranks > kDrawBlocks)
+    refuse("the " + std::to_string(config.vocab) + " tokens" + of + " are too many parts", help);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <exception>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -16,7 +18,6 @@ namespace {
 
 struct Wanted {
   std::string name;
-  std::vector<std::int64_t> shape;
   at::Tensor whole;                // on no device: what views of it are made of
   std::vector<at::Tensor*> parts;  // that this rank keeps
 };
@@ -26,7 +27,7 @@ class Recorder : public WeightSource {
 public:
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
     const at::Tensor whole = at::empty(shape, at::TensorOptions().device(at::kMeta));
-    wanted_.push_back({name, shape, whole, {}});
+    wanted_.push_back({name, whole, {}});
     return whole;
   }
   std::vector<Wanted> wanted_;
@@ -45,13 +46,28 @@ void assign(LmWeights& weights, std::vector<Wanted>& wanted, const std::string& 
   }
 }
 
-/// Puts what is kept of `whole` in the place of the views that stand for it.
+bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
+  return a.sizes() == b.sizes() && a.strides() == b.strides() &&
+         a.storage_offset() == b.storage_offset();
+}
+
+/// Puts what is kept of `whole` in the place of the views that stand for it. Views that are the
+/// same, as of a tied head, get one tensor.
 void keep_parts(const Wanted& wanted, const at::Tensor& whole, at::Device device) {
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // what stood for it, and it
   for (at::Tensor* part : wanted.parts) {
+    const auto known = std::find_if(kept.begin(), kept.end(), [&](const auto& pair) {
+      return is_same_view(pair.first, *part);
+    });
+    if (known != kept.end()) {
+      *part = known->second;
+      continue;
+    }
     const at::Tensor view =
         whole.as_strided(part->sizes(), part->strides(), part->storage_offset());
-    const at::Tensor kept = view.numel() == whole.numel() ? view : view.clone();
-    *part = kept.to(device);
+    const at::Tensor own = view.numel() == whole.numel() ? view : view.clone();
+    kept.emplace_back(*part, own.to(device));
+    *part = kept.back().second;
   }
 }
 
@@ -97,7 +113,8 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
   for (const Wanted& wanted : recorder.wanted_) {
     at::Tensor whole;
     step([&] {
-      whole = source ? source->take(wanted.name, wanted.shape) : at::empty(wanted.shape);
+      const std::vector<std::int64_t> shape = wanted.whole.sizes().vec();
+      whole = source ? source->take(wanted.name, shape) : at::empty(shape);
     });
     if (node_->all_reduce(failure ? 1 : 0, cluster::ReduceOp::max) != 0) break;
     node_->broadcast(bytes_of(whole), 0);
