@@ -4,9 +4,9 @@
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/store/read_table.hpp>
 
-#include "agree.hpp"
 #include "byte_order.hpp"
 #include "hdf5.hpp"
 
@@ -249,7 +249,7 @@ ReadTable read_and_name(const std::filesystem::path& path, const std::string& ta
 ReadTable read_and_share(const cluster::Group& group, const std::filesystem::path& path,
                          const std::string& table, GroupKind kind) {
   ReadTable result;
-  const std::string shape = on_rank_0(group, [&] {
+  const std::string shape = cluster::on_rank_0(group, [&] {
     result = read_and_name(path, table, kind);
     return pack_shape(result);
   });
