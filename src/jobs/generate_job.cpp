@@ -7,6 +7,7 @@
 
 #include <mgpu/base/config_problem.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/completions.hpp>
 #include <mgpu/jobs/generate_inputs.hpp>
 #include <mgpu/jobs/generate_job.hpp>
@@ -73,13 +74,7 @@ public:
   }
 
   std::vector<RankWork> work_of_ranks() const {
-    const std::string_view bytes(reinterpret_cast<const char*>(&work_), sizeof(work_));
-    std::vector<RankWork> all;
-    for (const std::string& theirs : world_.all_gather(bytes)) {
-      all.emplace_back();
-      std::copy(theirs.begin(), theirs.end(), reinterpret_cast<char*>(&all.back()));
-    }
-    return all;
+    return cluster::all_gather_records(world_, std::vector{work_});
   }
 
   JobOutcome outcome(ExitCode exit) const {
@@ -164,7 +159,9 @@ void announce(RunContext& run, const GenerateInputs& inputs) {
   if (inputs.config.num_samples > 1)
     facts.data += ", " + report::grouped(inputs.config.num_samples) + " completions each";
   facts.data +=
-      "; " + model_text(inputs.config.model) + "; " + sampling_text(run.config, inputs.config);
+      "; " +
+      cluster::on_rank_0(run.topology.world(), [&] { return model_text(inputs.config.model); }) +
+      "; " + sampling_text(run.config, inputs.config);
   run.announce(facts);
 }
 
@@ -194,14 +191,6 @@ std::string prompts_text(const Config& config) {
          " tokens, the longest " + report::grouped(longest);
 }
 
-std::string on_rank_0(const cluster::Group& world, const std::function<std::string()>& look) {
-  std::string text;
-  cluster::run_together(world, [&] {
-    if (world.rank() == 0) text = look();
-  });
-  return world.broadcast(std::move(text), 0);
-}
-
 }  // namespace
 
 void check_generate_job(const Config& config, int /*ranks*/) {
@@ -222,13 +211,13 @@ std::vector<FileCheck> generate_file_checks(const Config& config) {
   const std::filesystem::path folder = config.text("model.path");
   return {{folder.string(),
            [folder, &config](const cluster::Group& world) {
-             return on_rank_0(world, [&] {
+             return cluster::on_rank_0(world, [&] {
                check_model_folder(config);
                return model_text(folder) + "; " + tokenizer_text(folder);
              });
            }},
           {config.text("data.path"), [&config](const cluster::Group& world) {
-             return on_rank_0(world, [&] { return prompts_text(config); });
+             return cluster::on_rank_0(world, [&] { return prompts_text(config); });
            }}};
 }
 

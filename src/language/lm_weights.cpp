@@ -94,6 +94,10 @@ private:
                          const std::vector<std::int64_t>& shape) {
     taken_.insert(blocks.name);
     taken_.insert(scales.name);
+    if (shape.size() != 3) {
+      problems_.push_back("blocks: " + blocks.name + " stand for a matrix that is no expert's");
+      return at::zeros(shape);
+    }
     const std::vector<std::int64_t> expected = {shape[0], shape[2], shape[1] / kMxfp4Block};
     std::vector<std::int64_t> expected_blocks = expected;
     expected_blocks.push_back(kMxfp4Block / 2);

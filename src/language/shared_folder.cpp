@@ -110,19 +110,21 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
       failure = std::current_exception();
     }
   };
+  bool is_whole = true;  // false: a rank of the node could not go on
   for (const Wanted& wanted : recorder.wanted_) {
     at::Tensor whole;
     step([&] {
       const std::vector<std::int64_t> shape = wanted.whole.sizes().vec();
       whole = source ? source->take(wanted.name, shape) : at::empty(shape);
     });
-    if (node_->all_reduce(failure ? 1 : 0, cluster::ReduceOp::max) != 0) break;
+    is_whole = node_->all_reduce(failure ? 1 : 0, cluster::ReduceOp::max) == 0;
+    if (!is_whole) break;
     node_->broadcast(bytes_of(whole), 0);
     step([&] { keep_parts(wanted, whole, model::torch_device(device)); });
   }
   cluster::run_together(*all_, [&] {
     if (failure) std::rethrow_exception(failure);
-    if (source) source->finish(config_.tied_head);
+    if (source && is_whole) source->finish(config_.tied_head);
   });
   return weights;
 }

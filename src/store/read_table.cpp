@@ -4,9 +4,9 @@
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/store/read_table.hpp>
 
-#include "agree.hpp"
 #include "byte_order.hpp"
 #include "hdf5.hpp"
 
@@ -256,7 +256,7 @@ const ReadColumn& ReadTable::column(std::string_view name) const {
 ReadTable read_table(const cluster::Group& group, const std::filesystem::path& path,
                      const std::string& table) {
   ReadTable result;
-  const std::string shape = on_rank_0(group, [&] {
+  const std::string shape = cluster::on_rank_0(group, [&] {
     result = read_and_name(path, table, GroupKind::table);
     return pack_shape(result);
   });
