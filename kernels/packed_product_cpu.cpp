@@ -1,5 +1,4 @@
-// A tile is up to 8 rows (4 where there are 16 registers) times three vectors of outputs, kept in
-// registers over a block of inputs, whose panel stays in the first cache for all rows.
+// A few hundred rows at a time, so that their inputs stay in the second cache for all panels.
 #include <algorithm>
 #include <vector>
 
@@ -7,112 +6,56 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "packed_product_cpu.cpp"
+// foreach_target.h comes before whatever is compiled once per target.
 // clang-format off
 #include <hwy/foreach_target.h>
-#include <hwy/cache_control.h>
-#include <hwy/highway.h>
 // clang-format on
+
+#include "product_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using Floats = hn::CappedTag<float, 16>;
-using Vector = hn::Vec<Floats>;
+constexpr std::size_t kRowBlock = 256;
 
-constexpr std::size_t kInputBlock = 128;         // 24 KiB of weights
-constexpr std::size_t kAhead = 8 * kPanelWidth;  // of the weights in use, on their way from memory
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
-constexpr std::size_t kTileRows = 4;  // 12 sums, 3 weights and an input in 16 registers
-#else
-constexpr std::size_t kTileRows = 8;
-#endif
-
-/// One block of inputs of one panel.
-struct Block {
-  const float* x;       // first row, first input of the block
-  std::size_t x_pitch;  //
-  const float* panel;   // [inputs, 48]
-  std::size_t inputs;   //
-  float* out;           // first row, first output of the panel
-  std::size_t out_pitch;
-  bool is_first;  // sums start at 0
-};
-
-template <std::size_t kRows, bool kFetches>
-HWY_INLINE void multiply_tile(const Block& block, std::size_t row, std::size_t column) {
-  const Floats d;
-  const std::size_t lanes = hn::Lanes(d);
-  const float* x = block.x + row * block.x_pitch;
-  const float* weights = block.panel + column;
-  float* out = block.out + row * block.out_pitch + column;
-  Vector sums[kRows][3];
-  for (std::size_t r = 0; r < kRows; ++r)
-    for (std::size_t v = 0; v < 3; ++v)
-      sums[r][v] =
-          block.is_first ? hn::Zero(d) : hn::LoadU(d, out + r * block.out_pitch + v * lanes);
-  for (std::size_t i = 0; i < block.inputs; ++i, weights += kPanelWidth) {
-    if constexpr (kFetches)
-      for (std::size_t v = 0; v < kPanelWidth; v += 16)
-        hwy::Prefetch(weights + kAhead + v);
-    const Vector w0 = hn::LoadU(d, weights);
-    const Vector w1 = hn::LoadU(d, weights + lanes);
-    const Vector w2 = hn::LoadU(d, weights + 2 * lanes);
-    for (std::size_t r = 0; r < kRows; ++r) {
-      const Vector input = hn::Set(d, x[r * block.x_pitch + i]);
-      sums[r][0] = hn::MulAdd(input, w0, sums[r][0]);
-      sums[r][1] = hn::MulAdd(input, w1, sums[r][1]);
-      sums[r][2] = hn::MulAdd(input, w2, sums[r][2]);
-    }
-  }
-  for (std::size_t r = 0; r < kRows; ++r)
-    for (std::size_t v = 0; v < 3; ++v)
-      hn::StoreU(sums[r][v], d, out + r * block.out_pitch + v * lanes);
-}
-
-void multiply_block(const Block& block, std::size_t rows) {
-  const std::size_t tile_width = 3 * hn::Lanes(Floats());
-  for (std::size_t column = 0; column < kPanelWidth; column += tile_width) {
-    std::size_t row = 0;
-    if (rows >= kTileRows) {
-      multiply_tile<kTileRows, true>(block, 0, column);
-      row = kTileRows;
-    }
-    for (; row + kTileRows <= rows; row += kTileRows)
-      multiply_tile<kTileRows, false>(block, row, column);
-    for (; row + 4 <= rows; row += 4)
-      multiply_tile<4, false>(block, row, column);
-    for (; row < rows; ++row)
-      multiply_tile<1, false>(block, row, column);
+/// All inputs of `columns` outputs of one panel; `out` has room for them in whole vectors.
+void multiply_panel(const PackedProductArgs& args, const float* panel, std::size_t columns,
+                    float* out, std::size_t out_pitch) {
+  const std::size_t at_once = input_block(args.inputs);
+  for (std::size_t i = 0; i < args.inputs; i += at_once) {
+    const std::size_t inputs = std::min(at_once, args.inputs - i);
+    multiply_block<Rows::in_order, true>({args.x + i, args.inputs, panel + i * kPanelWidth, inputs,
+                                          out, out_pitch, written_columns(columns), i == 0},
+                                         args.rows);
   }
 }
 
-/// All inputs of one panel; `out` has room for its 48 columns.
-void multiply_panel(const PackedProductArgs& args, const float* panel, float* out,
-                    std::size_t out_pitch) {
-  for (std::size_t i = 0; i < args.inputs; i += kInputBlock) {
-    const std::size_t inputs = std::min(kInputBlock, args.inputs - i);
-    multiply_block(
-        {args.x + i, args.inputs, panel + i * kPanelWidth, inputs, out, out_pitch, i == 0},
-        args.rows);
+void multiply_few_rows(const PackedProductArgs& args) {
+  for (std::size_t first = 0; first < args.outputs; first += kPanelWidth) {
+    const std::size_t columns = std::min(kPanelWidth, args.outputs - first);
+    const float* panel = args.panels + first * args.inputs;
+    if (written_columns(columns) == columns) {
+      multiply_panel(args, panel, columns, args.out + first, args.outputs);
+      continue;
+    }
+    std::vector<float> last(args.rows * kPanelWidth);
+    multiply_panel(args, panel, columns, last.data(), kPanelWidth);
+    for (std::size_t n = 0; n < args.rows; ++n)
+      std::copy_n(last.data() + n * kPanelWidth, columns, args.out + n * args.outputs + first);
   }
 }
 
 }  // namespace
 
 void multiply(const PackedProductArgs& args) {
-  const std::size_t whole = args.outputs / kPanelWidth;
-  for (std::size_t p = 0; p < whole; ++p)
-    multiply_panel(args, args.panels + p * args.inputs * kPanelWidth, args.out + p * kPanelWidth,
-                   args.outputs);
-  const std::size_t rest = args.outputs - whole * kPanelWidth;
-  if (rest == 0) return;
-  std::vector<float> last(args.rows * kPanelWidth);
-  multiply_panel(args, args.panels + whole * args.inputs * kPanelWidth, last.data(), kPanelWidth);
-  for (std::size_t n = 0; n < args.rows; ++n)
-    std::copy_n(last.data() + n * kPanelWidth, rest,
-                args.out + n * args.outputs + whole * kPanelWidth);
+  for (std::size_t row = 0; row < args.rows; row += kRowBlock) {
+    PackedProductArgs some = args;
+    some.x += row * args.inputs;
+    some.out += row * args.outputs;
+    some.rows = std::min(kRowBlock, args.rows - row);
+    multiply_few_rows(some);
+  }
 }
 
 }  // namespace mgpu::kernels::cpu::HWY_NAMESPACE

@@ -85,6 +85,24 @@ TEST(PackedProductTest, IsTheReferenceAndARowsBitsAreItsOwn) {
   }
 }
 
+// Rows are taken in blocks of 256, the last has 5.
+TEST(PackedProductTest, ABlockOfRowsEndsNowhere) {
+  constexpr std::size_t kInputs = 7;
+  constexpr std::size_t kOutputs = 50;
+  const std::vector<float> weight = normals(kInputs * kOutputs, 2);
+  const std::vector<float> x = normals(261 * kInputs, 1);
+  const std::vector<float> out = packed_product(x, weight, kInputs);
+
+  for (const std::size_t row : {0U, 255U, 256U, 260U}) {
+    const std::vector<float> alone(x.begin() + static_cast<std::ptrdiff_t>(row * kInputs),
+                                   x.begin() + static_cast<std::ptrdiff_t>((row + 1) * kInputs));
+    const std::vector<float> same = packed_product(alone, weight, kInputs);
+    EXPECT_TRUE(std::equal(same.begin(), same.end(),
+                           out.begin() + static_cast<std::ptrdiff_t>(row * kOutputs)))
+        << row;
+  }
+}
+
 // silu(0) = 0, silu(1) = 1 / (1 + 1/e); gelu(1) = Phi(1) = 0.8413447. Clamped at 7: 7 / (1 +
 // exp(-1.702 * 7)) = 6.9999532, times 7 + 1 and -7 + 1.
 TEST(GatedActivationReferenceTest, ByHand) {
