@@ -4,6 +4,8 @@
 
 #include <mgpu/kernels/packed_product.hpp>
 
+#include "pack_panel.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "packed_product_cpu.cpp"
 // foreach_target.h comes before whatever is compiled once per target.
@@ -75,20 +77,11 @@ void packed_product(const PackedProductArgs& args) {
 }
 
 void pack_panels(const PackPanelsArgs& args) {
-  for (std::size_t first = 0; first < args.outputs; first += kPanelWidth) {
-    const std::size_t width = std::min(kPanelWidth, args.outputs - first);
-    const float* from = args.weight + first * args.output_stride;
-    float* line = args.panels + first * args.inputs;
-    for (std::size_t i = 0; i < args.inputs; ++i, from += args.input_stride, line += kPanelWidth) {
-      if (args.output_stride == 1) {
-        std::copy_n(from, width, line);
-      } else {
-        for (std::size_t o = 0; o < width; ++o)
-          line[o] = from[o * args.output_stride];
-      }
-      std::fill(line + width, line + kPanelWidth, 0.0F);
-    }
-  }
+  for (std::size_t first = 0; first < args.outputs; first += kPanelWidth)
+    pack_panel(
+        {args.weight + first * args.output_stride, std::min(kPanelWidth, args.outputs - first),
+         args.inputs, args.output_stride, args.input_stride},
+        args.panels + first * args.inputs);
 }
 
 }  // namespace mgpu::kernels::cpu
