@@ -16,19 +16,25 @@ struct PanelSource {
   std::size_t input_stride;
 };
 
+/// The weights of one output lie one after the other: a cache line of each at a time.
+inline void transpose_into(const PanelSource& source, float* panel) {
+  constexpr std::size_t kLine = 16;
+  for (std::size_t first = 0; first < source.inputs; first += kLine) {
+    const std::size_t end = std::min(first + kLine, source.inputs);
+    for (std::size_t o = 0; o < source.outputs; ++o)
+      for (std::size_t i = first; i < end; ++i)
+        panel[i * kPanelWidth + o] =
+            source.weight[o * source.output_stride + i * source.input_stride];
+  }
+}
+
 /// panel [inputs, 48] written; missing outputs are zeros.
 inline void pack_panel(const PanelSource& source, float* panel) {
-  const float* from = source.weight;
-  for (std::size_t i = 0; i < source.inputs; ++i) {
-    if (source.output_stride == 1) {
-      std::copy_n(from, source.outputs, panel);
-    } else {
-      for (std::size_t o = 0; o < source.outputs; ++o)
-        panel[o] = from[o * source.output_stride];
-    }
-    std::fill(panel + source.outputs, panel + kPanelWidth, 0.0F);
-    from += source.input_stride;
-    panel += kPanelWidth;
+  if (source.output_stride != 1) transpose_into(source, panel);
+  for (std::size_t i = 0; i < source.inputs; ++i, panel += kPanelWidth) {
+    if (source.output_stride == 1)
+      std::copy_n(source.weight + i * source.input_stride, source.outputs, panel);
+    if (source.outputs < kPanelWidth) std::fill(panel + source.outputs, panel + kPanelWidth, 0.0F);
   }
 }
 
