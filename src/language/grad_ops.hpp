@@ -23,6 +23,10 @@ namespace mgpu::language::grad {
 /// Shapes: x [rows, in]; w [out, in]
 at::Tensor product(const at::Tensor& x, const at::Tensor& w, model::ComputeKind compute);
 
+/// Adds product(x, w, compute) to `out`, [rows, out] contiguous.
+void add_product(const at::Tensor& out, const at::Tensor& x, const at::Tensor& w,
+                 model::ComputeKind compute);
+
 /// x W^T + b; the linear is not packed.
 at::Tensor project(const at::Tensor& x, const Linear& linear, model::ComputeKind compute);
 
