@@ -159,6 +159,15 @@ std::vector<Linear*> linears_of(LayerWeights& layer) {
   return linears;
 }
 
+std::vector<at::Tensor*> matrices_of(LmWeights& weights) {
+  std::vector<at::Tensor*> matrices = {&weights.embedding, &weights.head.weight};
+  for (LayerWeights& layer : weights.layers)
+    for (Linear* linear : linears_of(layer))
+      matrices.push_back(&linear->weight);
+  std::erase_if(matrices, [](const at::Tensor* matrix) { return !matrix->defined(); });
+  return matrices;
+}
+
 LmWeights bind_weights(const LmConfig& config, WeightSource& source) {
   const Family* family = find_family(config.family);
   if (family == nullptr) throw Error("no family `" + config.family + "`");
@@ -181,6 +190,11 @@ LmWeights load_weights(const LmConfig& config, const store::WeightFiles& files,
   FolderSource source(files, options);
   LmWeights weights = bind_weights(config, source);
   source.finish(config.tied_head);
+  if (options.matrices == MatrixType::f32) return weights;
+  const bool is_tied = weights.head.weight.is_same(weights.embedding);
+  for (at::Tensor* matrix : matrices_of(weights))
+    *matrix = matrix->to(at::kBFloat16);
+  if (is_tied) weights.head.weight = weights.embedding;
   return weights;
 }
 

@@ -137,6 +137,10 @@ LayerWeights shard_layer(const LmConfig& config, const LayerWeights& layer, cons
   part.gate = rows_of(layer.gate, shard.inner);
   part.up = rows_of(layer.up, shard.inner);
   part.down = columns_of(layer.down, shard.inner);
+  for (Expert& expert : part.experts) {
+    expert = {rows_of(expert.gate, shard.inner), rows_of(expert.up, shard.inner),
+              columns_of(expert.down, shard.inner)};
+  }
   if (layer.sinks.defined())
     part.sinks = layer.sinks.narrow(0, shard.heads.begin, shard.heads.size());
   return part;
@@ -160,7 +164,6 @@ void check_tensor(const LmConfig& config, int ranks) {
   const std::string of = " of the model on " + std::to_string(ranks) + " ranks";
   const std::string help =
       "fewer devices.gpus_per_model, or model.parallel=pipeline, which splits by layers";
-  if (config.experts.count > 0) refuse("the experts" + of + " cannot be split", help);
   if (config.heads < ranks)
     refuse("there are only " + std::to_string(config.heads) + " attention heads" + of, help);
   if (config.kv_heads < ranks && ranks % config.kv_heads != 0) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <exception>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -53,7 +54,8 @@ bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
 
 /// Puts what is kept of `whole` in the place of the views that stand for it. Views that are the
 /// same, as of a tied head, get one tensor.
-void keep_parts(const Wanted& wanted, const at::Tensor& whole, at::Device device) {
+void keep_parts(const Wanted& wanted, const at::Tensor& whole, at::Device device,
+                const std::set<at::Tensor*>& rounded) {
   std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // what stood for it, and it
   for (at::Tensor* part : wanted.parts) {
     const auto known = std::find_if(kept.begin(), kept.end(), [&](const auto& pair) {
@@ -66,7 +68,7 @@ void keep_parts(const Wanted& wanted, const at::Tensor& whole, at::Device device
     const at::Tensor view =
         whole.as_strided(part->sizes(), part->strides(), part->storage_offset());
     const at::Tensor own = view.numel() == whole.numel() ? view : view.clone();
-    kept.emplace_back(*part, own.to(device));
+    kept.emplace_back(*part, own.to(device, rounded.contains(part) ? at::kBFloat16 : at::kFloat));
     *part = kept.back().second;
   }
 }
@@ -100,6 +102,11 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
     weights = shard_weights(config_, bind_weights(config_, recorder), shard);
     assign(weights, recorder.wanted_, config_.family);
   });
+  std::set<at::Tensor*> rounded;
+  if (options_.matrices == MatrixType::bf16) {
+    const std::vector<at::Tensor*> matrices = matrices_of(weights);
+    rounded.insert(matrices.begin(), matrices.end());
+  }
   std::unique_ptr<CheckedSource> source;
   if (is_reader()) source = make_folder_source(*files_, options_);
   std::exception_ptr failure;  // of this rank; all learn of it before the next broadcast
@@ -120,7 +127,7 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
     is_whole = node_->all_reduce(failure ? 1 : 0, cluster::ReduceOp::max) == 0;
     if (!is_whole) break;
     node_->broadcast(bytes_of(whole), 0);
-    step([&] { keep_parts(wanted, whole, model::torch_device(device)); });
+    step([&] { keep_parts(wanted, whole, model::torch_device(device), rounded); });
   }
   cluster::run_together(*all_, [&] {
     if (failure) std::rethrow_exception(failure);

@@ -164,12 +164,13 @@ TEST_F(LmConfigTest, GptOssSaysWhatItNeeds) {
                  "E701", "`mxfp4`");
 }
 
-TEST_F(LmConfigTest, ExpertsAreSplitByLayersOnly) {
+TEST_F(LmConfigTest, ExpertsAreSplitByLayersAndByColumns) {
   const LmConfig config = read(std::string(kGptOss) + kGptOssRope);
 
-  const Report report = refusal([&] { tensor_shards(config, 2); });
+  EXPECT_EQ(tensor_shards(config, 2).at(1).inner, (Range{16, 32}));
+  const Report report = refusal([&] { tensor_shards(config, 4); });
   EXPECT_EQ(report.code, "E126");
-  EXPECT_THAT(report.sentence, HasSubstr("experts"));
+  EXPECT_THAT(report.sentence, HasSubstr("attention heads"));
   EXPECT_THAT(report.help, HasSubstr("pipeline"));
   const std::vector<Shard> shards = pipeline_shards(config, std::vector<int>{0, 0, 1});
   EXPECT_EQ(shards.at(1).layers, (Range{2, 3}));
