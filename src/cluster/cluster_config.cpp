@@ -34,7 +34,8 @@ void add_device_keys(KeyTable& table) {
              .standard = "1",
              .text = "ranks that share one copy of the model",
              .min = 1,
-             .max = kMostRanks});
+             .max = kMostRanks,
+             .identity = false});
   table.add({.name = "devices.groups",
              .type = KeyType::integers,
              .standard = "[]",
@@ -42,7 +43,8 @@ void add_device_keys(KeyTable& table) {
                  "uneven machines: sizes of the groups of ranks, in order and repeated; [1, 1, 2] "
                  "gives two models a GPU each and one two",
              .min = 1,
-             .max = kMostRanks});
+             .max = kMostRanks,
+             .identity = false});
   table.add({.name = "devices.backend",
              .type = KeyType::choice,
              .standard = "auto",

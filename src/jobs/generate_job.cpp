@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <map>
@@ -12,7 +13,7 @@
 #include <mgpu/jobs/generate_job.hpp>
 #include <mgpu/jobs/generate_results.hpp>
 #include <mgpu/jobs/model_folder.hpp>
-#include <mgpu/language/shared_folder.hpp>
+#include <mgpu/language/model_group.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
 
@@ -28,7 +29,17 @@ store::LineProblems all_problems(const cluster::Group& world, const std::filesys
   return all;
 }
 
-/// The inputs on every rank, the model, and this rank's part of the prompts.
+/// Job generate computes on the CPU.
+language::ModelGroup open_model(const RunContext& run, const GenerateConfig& config) {
+  return language::ModelGroup::open(config.model, run.topology,
+                                    {.plan = language::read_group_plan(run.config),
+                                     .load = {},
+                                     .backend = cluster::Backend::mpi,
+                                     .device = run.device,
+                                     .wires = {.timeout_s = run.cluster.timeout_s}});
+}
+
+/// The inputs on every rank, the model of this rank's group, and the group's part of the prompts.
 class GenerateRun {
 public:
   explicit GenerateRun(RunContext& run)
@@ -36,29 +47,28 @@ public:
     phase_ = {"completions", inputs_.phase, inputs_.prompts(),
               run.config.integer("run.chunk_size")};
     const auto loading = run_.clock.enter("load");
-    const language::SharedFolder folder(inputs_.config.model, world_, run.topology.node());
-    language::LmWeights weights = folder.load(language::whole_model(folder.config()));
-    // Memory is taken here, and may be short on some ranks only.
+    group_.emplace(open_model(run, inputs_.config));
     cluster::run_together(world_, [&] {
       encoder_.emplace(inputs_.encoder());
-      model_.emplace(folder.config(), std::move(weights));
-      completer_.emplace(*model_, *encoder_, inputs_.config);
+      completer_.emplace(group_->model(), *encoder_, inputs_.config);
       table_ = completion_table(inputs_.prompts(), inputs_.config);
     });
   }
 
   const GenerateInputs& inputs() const { return inputs_; }
 
-  /// The prompts of this rank that no earlier attempt has completed.
+  /// The prompts of this rank's group that no earlier attempt has completed; each of its ranks
+  /// needs them.
   void tokenize() {
     const auto tokenizing = run_.clock.enter("tokenize");
     const auto pending = schedule::pending_chunks(phase_, run_.journal.done(phase_.id));
     store::LineProblems mine(inputs_.config.prompts);
     cluster::run_together(world_, [&] {
       for (const schedule::Chunk& chunk :
-           schedule::static_share(pending, world_.rank(), world_.size()))
+           schedule::static_share(pending, topology().group_index(), topology().num_groups()))
         encode(chunk, mine);
     });
+    if (!group_->is_leader()) mine = store::LineProblems(inputs_.config.prompts);  // the leader's
     const store::LineProblems all = all_problems(world_, inputs_.config.prompts, mine);
     cluster::run_together(world_, [&] { all.throw_if_any(); });
   }
@@ -66,20 +76,23 @@ public:
   /// Returns whether all prompts are complete; false means that a stop was asked for.
   bool generate() {
     const auto waiting = run_.clock.enter("waiting for ranks");
-    return schedule::run_chunks(phase_, world_, run_.journal,
+    return schedule::run_chunks(phase_, topology(), run_.journal,
                                 {[&](const schedule::Chunk& chunk) { return complete(chunk); },
                                  [&] { return run_.stop.poll() != StopReason::none; },
                                  [&](std::int64_t prompts) { tell(prompts); }});
   }
 
-  std::vector<RankWork> work_of_ranks() const {
+  std::vector<GroupWork> work_of_groups() const {
     const std::string_view bytes(reinterpret_cast<const char*>(&work_), sizeof(work_));
-    std::vector<RankWork> all;
-    for (const std::string& theirs : world_.all_gather(bytes)) {
-      all.emplace_back();
-      std::copy(theirs.begin(), theirs.end(), reinterpret_cast<char*>(&all.back()));
+    const std::vector<std::string> ranks = world_.all_gather(bytes);
+    const std::vector<std::int32_t> are_leaders = world_.all_gather(group_->is_leader() ? 1 : 0);
+    std::vector<GroupWork> groups;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      if (are_leaders[r] == 0) continue;
+      groups.emplace_back();
+      std::copy(ranks[r].begin(), ranks[r].end(), reinterpret_cast<char*>(&groups.back()));
     }
-    return all;
+    return groups;
   }
 
   JobOutcome outcome(ExitCode exit) const {
@@ -96,6 +109,8 @@ public:
   }
 
 private:
+  const cluster::Topology& topology() const { return run_.topology; }
+
   static GenerateInputs load_inputs(RunContext& run) {
     const auto loading = run.clock.enter("load");
     return read_generate_inputs(run.topology.world(), run.config);
@@ -115,18 +130,24 @@ private:
     const double begin_s = run_.clock.elapsed_s();
     const std::vector<EncodedPrompt> prompts = std::move(encoded_.extract(chunk.index).mapped());
     const std::vector<CompletedPrompt> completed = completer_->run(prompts, chunk.first);
-    for (std::size_t i = 0; i < prompts.size(); ++i) {
-      work_.prompt_tokens += std::ssize(prompts[i].ids);
-      for (const language::Completion& completion : completed[i].result.completions)
-        work_.output_tokens += std::ssize(completion.ids);
-    }
+    if (!group_->is_leader()) return {};
+    count(prompts, completed);
     auto rows = completion_rows(table_, chunk.first, prompts, completed, inputs_.config.num_samples,
                                 *encoder_);
     work_.seconds += run_.clock.elapsed_s() - begin_s;
     return rows;
   }
 
-  /// Progress of this rank; that of rank 0 is seen.
+  void count(const std::vector<EncodedPrompt>& prompts,
+             const std::vector<CompletedPrompt>& completed) {
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      work_.prompt_tokens += std::ssize(prompts[i].ids);
+      for (const language::Completion& completion : completed[i].result.completions)
+        work_.output_tokens += std::ssize(completion.ids);
+    }
+  }
+
+  /// Progress of this group, on its leader; that of rank 0 is seen.
   void tell(std::int64_t prompts) {
     work_.prompts += prompts;
     const std::int64_t done = work_.prompts * inputs_.config.num_samples;
@@ -149,13 +170,24 @@ private:
   GenerateInputs inputs_;
   schedule::ChunkPhase phase_;
   std::optional<PromptEncoder> encoder_;
-  std::optional<language::LanguageModel> model_;
+  std::optional<language::ModelGroup> group_;
   std::optional<Completer> completer_;
   store::TableSpec table_;
   std::map<std::uint64_t, std::vector<EncodedPrompt>> encoded_;  // by chunk
-  std::int64_t prompts_here_ = 0;                                // of this rank, in this attempt
-  RankWork work_;
+  std::int64_t prompts_here_ = 0;                                // of the group, in this attempt
+  GroupWork work_;                                               // on the leader
 };
+
+/// ", on 2 ranks each (pipeline)"; "" where a rank holds it whole.
+std::string groups_text(const RunContext& run) {
+  const std::vector<int> sizes = run.cluster.group_sizes();
+  if (std::ranges::all_of(sizes, [](int size) { return size == 1; })) return "";
+  std::string text;
+  for (const int size : sizes)
+    text += (text.empty() ? ", on " : ", ") + std::to_string(size);
+  return text + (sizes.size() == 1 ? " ranks each (" : " ranks in turn (") +
+         run.config.text("model.parallel") + ")";
+}
 
 void announce(RunContext& run, const GenerateInputs& inputs) {
   report::Facts facts;
@@ -163,8 +195,8 @@ void announce(RunContext& run, const GenerateInputs& inputs) {
   facts.data = report::grouped(inputs.prompts()) + " prompts";
   if (inputs.config.num_samples > 1)
     facts.data += ", " + report::grouped(inputs.config.num_samples) + " completions each";
-  facts.data +=
-      "; " + model_text(inputs.config.model) + "; " + sampling_text(run.config, inputs.config);
+  facts.data += "; " + model_text(inputs.config.model) + groups_text(run) + "; " +
+                sampling_text(run.config, inputs.config);
   run.announce(facts);
 }
 
@@ -241,7 +273,7 @@ JobOutcome run_generate_job(RunContext& run) {
 
   seal_completions(run, job.inputs());
   JobOutcome outcome = job.outcome(ExitCode::done);
-  show_completions(run, job.inputs(), job.work_of_ranks(), outcome);
+  show_completions(run, job.inputs(), job.work_of_groups(), outcome);
   return outcome;
 }
 

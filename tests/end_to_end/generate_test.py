@@ -141,6 +141,63 @@ class Results(GenerateCase):
                          sum(row["n_output_tokens"] for row in self.rows()))
 
 
+class Groups(GenerateCase):
+    """One model on several ranks."""
+
+    def test_layers_on_two_ranks_give_the_bytes_of_one(self):
+        self.generate(0, 1)
+        golden = self.sha256()
+        for ranks, keys in ((2, ("--gpus-per-model=2",)),
+                            (3, ("devices.groups=[1, 2]", "generate.batch_size=3")),
+                            (2, ("devices.groups=[2]", "model.device_map=[0, 1]"))):
+            self.start_over()
+            ended = self.generate(0, ranks, *keys)
+            self.assertEqual(self.sha256(), golden, keys)
+            self.assertIn("(pipeline)", ended.out)
+
+    def test_a_killed_run_goes_on_in_other_groups(self):
+        self.generate(0, 1)
+        golden = self.sha256()
+        self.start_over()
+        for place, ranks, keys in (("ledger.write:4", 3, "devices.groups=[1, 2]"),
+                                   ("ledger.write@0:2", 2, "devices.gpus_per_model=2"),
+                                   ("results.write:1", 1, "devices.groups=[1]")):
+            self.generate(137, ranks, keys, env=program.failpoint(f"{place}:kill"))
+        self.generate(0, 3, "devices.groups=[2, 1]")
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.sha256(), golden)
+
+    def test_heads_on_two_ranks_give_the_greedy_tokens_of_one(self):
+        self.generate(0, 1, *GREEDY)
+        alone = self.rows()
+        self.start_over()
+        self.generate(0, 2, *GREEDY, "model.parallel=tensor", "--gpus-per-model=2")
+        for row, expected in zip(self.rows(), alone, strict=True):
+            self.assertEqual(row["output_ids"], expected["output_ids"])
+            for ours, theirs in zip(row["output_log_probs"] + row["prompt_log_probs"][1:],
+                                    expected["output_log_probs"] + expected["prompt_log_probs"][1:],
+                                    strict=True):
+                self.assertAlmostEqual(ours, theirs, delta=1e-5)
+
+    def test_chunks_of_other_sums_are_made_again(self):
+        keys = (*GREEDY, "model.parallel=tensor")
+        self.generate(0, 1, *keys)
+        golden = self.sha256()
+        self.start_over()
+        self.generate(137, 2, *keys, "--gpus-per-model=2",
+                      env=program.failpoint("ledger.write:3:kill"))
+        self.generate(0, 1, *keys)
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.sha256(), golden)
+
+    def test_rows_that_do_not_fit_the_model_are_named_once(self):
+        rows = [{"token_ids": [1]}, {"token_ids": [67]}]
+        path = tiny_lm.write_rows(self.folder / "bad.jsonl", rows)
+        ended = self.generate(65, 2, f"data.path={path}", "--gpus-per-model=2")
+        self.assertIn("error[E531]: a line of a data file", ended.err)
+        self.assertEqual(ended.err.count("token 67 is not in"), 1, ended.err)
+
+
 class Interrupted(GenerateCase):
 
     def test_kills_and_other_rank_counts_give_the_same_bytes(self):
@@ -185,8 +242,8 @@ class Interrupted(GenerateCase):
 
 class Refusals(GenerateCase):
 
-    def refuse(self, code, words, *more):
-        ended = self.generate(code, 2, *more)
+    def refuse(self, code, words, *more, ranks=2):
+        ended = self.generate(code, ranks, *more)
         self.assertEqual(ended.err.count("error[E"), 1, ended.err)
         for word in words:
             self.assertIn(word, ended.err)
@@ -218,7 +275,11 @@ class Refusals(GenerateCase):
 
     def test_keys_that_mean_nothing(self):
         self.refuse(78, ("E124", "generate.temperature"), "generate.do_sample=false")
-        self.refuse(78, ("E125", "devices.gpus_per_model"), "--gpus-per-model=2")
+        self.refuse(78, ("E124", "devices.groups=[1]"), "devices.groups=[1, 2]",
+                    "model.parallel=tensor")
+        self.refuse(78, ("E124", "model.device_map"), "model.device_map=auto",
+                    "model.parallel=tensor")
+        self.refuse(78, ("E126", "2 layers for 3 ranks"), "--gpus-per-model=3", ranks=3)
         ended = self.run_program(1, config=CONFIG)
         self.assertEqual(ended.code, 78)
         self.assertEqual(ended.err.count("error[E114]"), 2, ended.err)

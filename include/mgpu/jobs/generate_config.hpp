@@ -33,6 +33,10 @@ struct GenerateConfig {
 /// Errors: Failure (exit 78).
 void check_generate_keys(const Config& config);
 
+/// Ranks of a group that share each sum of the model, whose rounding depends on their number: 1
+/// where they share layers.
+int summing_ranks(const Config& config);
+
 /// Errors: Failure E127 (exit 69): the job does not compute on GPUs.
 void require_cpu(const Config& config, DeviceKind device);
 
