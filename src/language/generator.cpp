@@ -7,6 +7,7 @@
 #include <mgpu/language/generator.hpp>
 
 #include "generation_batch.hpp"
+#include "pass_sizes.hpp"
 
 namespace mgpu::language {
 namespace {
@@ -42,10 +43,9 @@ PagedCache& Generator::cache_for(std::span<const Prompt> prompts) {
     completions += prompt.num_samples;
   }
   const std::int64_t pages = (longest + config_.page_tokens - 1) / config_.page_tokens;
-  // A prompt whose completions come and go stays beside batch_size of them.
   const bool has_forks = completions > static_cast<std::int64_t>(prompts.size());
-  const std::int64_t sequences =
-      batches() * (std::min(share_of_batch(), completions) + (has_forks ? 1 : 0));
+  const std::int64_t share = std::min(share_of_batch(config_.batch_size, batches()), completions);
+  const std::int64_t sequences = cached_sequences(share, batches(), has_forks);
   if (!cache_ || cache_->free_pages() < pages * sequences) {
     cache_.reset();  // the old one goes before the new one comes
     cache_.emplace(model_->make_cache({pages * sequences, config_.page_tokens}));
@@ -68,8 +68,8 @@ std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
 std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts,
                                                  PagedCache& cache) {
   GenerationConfig config = config_;
-  config.batch_size = share_of_batch();
-  config.prefill_tokens = std::max<std::int64_t>(1, config_.prefill_tokens / batches());
+  config.batch_size = share_of_batch(config_.batch_size, batches());
+  config.prefill_tokens = share_of_prefill(config_.prefill_tokens, batches());
   const std::int64_t pages = cache.free_pages() / batches();
   GenerationQueue queue(prompts, config);
   std::deque<GenerationBatch> all;
@@ -88,10 +88,6 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
 
 std::int64_t Generator::batches() const {
   return model_->peers() == nullptr ? 1 : model_->peers()->passes_in_flight();
-}
-
-std::int64_t Generator::share_of_batch() const {
-  return (config_.batch_size + batches() - 1) / batches();
 }
 
 }  // namespace mgpu::language

@@ -5,10 +5,10 @@
 #include <mgpu/model/device_stream.hpp>
 #include <mgpu/model/tensor_view.hpp>
 
+#include "pass_sizes.hpp"
+
 namespace mgpu::language {
 namespace {
-
-constexpr std::size_t kPlaces = 2;  // passes that may wait for the next rank
 
 int speaker_of(const cluster::Group& group, Split split) {
   return split == Split::pipeline ? group.size() - 1 : 0;
@@ -28,7 +28,7 @@ GroupPeers::GroupPeers(const cluster::Group& group, Split split, const Wires& wi
     wires_.push_back(cluster::make_communicator(group, wires.backend, wires.device, wires.options));
   const auto own = static_cast<std::size_t>(rank_ % 2);
   if (split == Split::pipeline && rank_ + 1 < size_)
-    outbox_.emplace(*wires_[own], rank_ + 1, wires.device, kPlaces);
+    outbox_.emplace(*wires_[own], rank_ + 1, wires.device, kPassesInOutbox);
 }
 
 /// libtorch may give out memory that kernels of its stream still use.
@@ -66,8 +66,7 @@ std::string GroupPeers::hear() {
 }
 
 int GroupPeers::passes_in_flight() const {
-  // One more than ranks: the next is there when its rank is done with one.
-  return split_ == Split::pipeline && size_ > 1 ? size_ + 1 : 1;
+  return static_cast<int>(batches_in_turn(split_, size_));
 }
 
 }  // namespace mgpu::language

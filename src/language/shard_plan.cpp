@@ -7,6 +7,8 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/language/shard_plan.hpp>
 
+#include "shapes_only.hpp"
+
 namespace mgpu::language {
 namespace {
 
@@ -88,14 +90,6 @@ std::int64_t bytes_of(const std::vector<at::Tensor*>& tensors) {
     count += tensor->numel();
   return count * static_cast<std::int64_t>(sizeof(float));
 }
-
-/// Describes tensors that are not there.
-class ShapesOnly : public WeightSource {
-public:
-  at::Tensor take(const std::string& /*name*/, const std::vector<std::int64_t>& shape) override {
-    return at::empty(shape, at::TensorOptions().device(at::kMeta));
-  }
-};
 
 void add_if_there(std::vector<at::Tensor*>& tensors, std::initializer_list<at::Tensor*> more) {
   for (at::Tensor* tensor : more)

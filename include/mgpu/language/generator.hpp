@@ -74,7 +74,6 @@ private:
   PagedCache& cache_for(std::span<const Prompt> prompts);
   std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, PagedCache& cache);
   std::int64_t batches() const;  // that take turns
-  std::int64_t share_of_batch() const;
 
   const LanguageModel* model_;
   GenerationConfig config_;

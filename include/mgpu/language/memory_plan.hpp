@@ -33,6 +33,11 @@ struct MemoryDemand {
 MemoryUse memory_of(const LmConfig& config, const Shard& shard, const MemoryDemand& demand,
                     int ranks);
 
+/// The largest batch up to demand.batch_size for which a rank needs at most `bytes` beside its
+/// weights; 0 when not even one sequence fits.
+std::int64_t largest_batch(const LmConfig& config, const Shard& shard, MemoryDemand demand,
+                           int ranks, std::int64_t bytes);
+
 /// Shards of all ranks of a group. Errors: Failure E126.
 std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int ranks);
 
