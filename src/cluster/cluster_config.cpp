@@ -23,7 +23,7 @@ void add_device_keys(KeyTable& table) {
   table.add({.name = "devices.world",
              .type = KeyType::integer,
              .standard = "auto",
-             .text = "ranks that --plan is for; auto: those that are launched, or one",
+             .text = "ranks that --plan is for; auto: those that are launched, or of one model",
              .unit = "ranks",
              .min = 1,
              .max = kMostRanks,

@@ -147,10 +147,12 @@ void add_generate_keys(KeyTable& table) {
   table.add({.name = "generate.batch_size",
              .type = KeyType::integer,
              .standard = "16",
-             .text = "completions of a rank that grow together; changes time and memory only",
+             .text = "completions of a model that grow together; changes time and memory only; "
+                     "auto: as many as all ranks have memory for",
              .unit = "sequences",
              .min = 1,
              .max = 65536,
+             .choices = {"auto"},
              .identity = false});
 }
 
@@ -183,7 +185,8 @@ GenerateConfig read_generate_config(const Config& config,
   generation.sampling = read_sampling(config, defaults);
   generation.max_new_tokens = config.integer("generate.max_new_tokens");
   generation.stop_ids = defaults.eos_ids;
-  generation.batch_size = config.integer("generate.batch_size");
+  result.has_auto_batch = config.is("generate.batch_size", "auto");
+  if (!result.has_auto_batch) generation.batch_size = config.integer("generate.batch_size");
   generation.scores_prompts =
       config.flag("generate.prompt_log_probs") || generation.max_new_tokens == 0;
   if (generation.max_new_tokens > 0) refuse_useless_keys(config, generation.sampling.is_greedy);

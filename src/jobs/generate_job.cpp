@@ -17,6 +17,8 @@
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
 
+#include "generate_memory.hpp"
+
 namespace mgpu::jobs {
 namespace {
 
@@ -50,7 +52,6 @@ public:
     group_.emplace(open_model(run, inputs_.config));
     cluster::run_together(world_, [&] {
       encoder_.emplace(inputs_.encoder());
-      completer_.emplace(group_->model(), *encoder_, inputs_.config);
       table_ = completion_table(inputs_.prompts(), inputs_.config);
     });
   }
@@ -71,6 +72,13 @@ public:
     if (!group_->is_leader()) mine = store::LineProblems(inputs_.config.prompts);  // the leader's
     const store::LineProblems all = all_problems(world_, inputs_.config.prompts, mine);
     cluster::run_together(world_, [&] { all.throw_if_any(); });
+    find_batch();
+  }
+
+  /// The batch, and what rank 0 needs for it: "8 completions at once: 416.0 KiB = ...".
+  std::string memory_text() const {
+    return std::to_string(completer_->batch_size()) + " completions at once" +
+           (inputs_.config.has_auto_batch ? " (auto): " : ": ") + room_text(run_, *group_, demand_);
   }
 
   /// Returns whether all prompts are complete; false means that a stop was asked for.
@@ -114,6 +122,27 @@ private:
   static GenerateInputs load_inputs(RunContext& run) {
     const auto loading = run.clock.enter("load");
     return read_generate_inputs(run.topology.world(), run.config);
+  }
+
+  /// What the longest prompt of all that are to be completed asks for.
+  void find_batch() {
+    std::int64_t longest = 0;
+    for (const auto& [index, prompts] : encoded_)
+      for (const EncodedPrompt& prompt : prompts)
+        longest = std::max<std::int64_t>(longest, std::ssize(prompt.ids));
+    longest = world_.all_reduce(longest, cluster::ReduceOp::max);
+    demand_ = generation_demand(inputs_, phase_.chunk_rows, longest);
+    demand_.device = run_.device.kind;
+    if (inputs_.config.has_auto_batch) {
+      demand_.batch_size = agreed_batch(run_, *group_, demand_);
+      if (demand_.batch_size == 0) {
+        const Failure failure = no_room(run_, *group_, demand_);
+        cluster::run_together(world_, [&] { throw failure; });
+      }
+      inputs_.config.generation.batch_size = demand_.batch_size;
+    }
+    cluster::run_together(world_,
+                          [&] { completer_.emplace(group_->model(), *encoder_, inputs_.config); });
   }
 
   void encode(const schedule::Chunk& chunk, store::LineProblems& problems) {
@@ -171,6 +200,7 @@ private:
   schedule::ChunkPhase phase_;
   std::optional<PromptEncoder> encoder_;
   std::optional<language::ModelGroup> group_;
+  language::MemoryDemand demand_;
   std::optional<Completer> completer_;
   store::TableSpec table_;
   std::map<std::uint64_t, std::vector<EncodedPrompt>> encoded_;  // by chunk
@@ -189,8 +219,9 @@ std::string groups_text(const RunContext& run) {
          run.config.text("model.parallel") + ")";
 }
 
-void announce(RunContext& run, const GenerateInputs& inputs) {
+void announce(RunContext& run, const GenerateInputs& inputs, std::string memory) {
   report::Facts facts;
+  facts.memory = std::move(memory);
   facts.device = run.device.kind;
   facts.data = report::grouped(inputs.prompts()) + " prompts";
   if (inputs.config.num_samples > 1)
@@ -267,8 +298,8 @@ std::vector<FileCheck> generate_file_checks(const Config& config) {
 JobOutcome run_generate_job(RunContext& run) {
   require_cpu(run.config, run.device.kind);
   GenerateRun job(run);
-  announce(run, job.inputs());
   job.tokenize();
+  announce(run, job.inputs(), job.memory_text());
   if (!job.generate()) return job.outcome(ExitCode::stopped);
 
   seal_completions(run, job.inputs());

@@ -31,8 +31,14 @@ void check_prompt(const LmConfig& model, const Prompt& prompt) {
 Generator::Generator(const LanguageModel& model, GenerationConfig config, StopText stop_text)
     : model_(&model), config_(std::move(config)), stop_text_(std::move(stop_text)) {
   if (config_.max_new_tokens < 0) throw Error("Generator: max_new_tokens is negative");
-  if (config_.batch_size < 1) throw Error("Generator: batch_size is not at least 1");
+  set_batch_size(config_.batch_size);
   if (config_.prefill_tokens < 1) throw Error("Generator: prefill_tokens is not at least 1");
+}
+
+void Generator::set_batch_size(std::int64_t batch_size) {
+  if (batch_size < 1) throw Error("Generator: batch_size is not at least 1");
+  config_.batch_size = batch_size;
+  cache_.reset();
 }
 
 PagedCache& Generator::cache_for(std::span<const Prompt> prompts) {

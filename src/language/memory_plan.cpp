@@ -136,16 +136,22 @@ std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int 
   return pipeline_shards(config, place_layers(config, plan.layers, equal));
 }
 
+bool can_be_split(const LmConfig& config, const GroupPlan& plan, int ranks) {
+  try {
+    shards_of(config, plan, ranks);
+    return true;
+  } catch (const Failure&) {
+    return false;
+  }
+}
+
 std::optional<MemoryFit> fit_memory(const LmConfig& config, const GroupPlan& plan,
                                     const MemoryDemand& demand, std::int64_t bytes_per_rank,
-                                    int most_ranks) {
-  for (int ranks = 1; ranks <= most_ranks; ++ranks) {
-    std::vector<Shard> shards;
-    try {
-      shards = shards_of(config, plan, ranks);
-    } catch (const Failure&) {
-      continue;  // the model cannot be split over so many
-    }
+                                    int all_ranks) {
+  for (int ranks = 1; ranks <= all_ranks; ++ranks) {
+    if (all_ranks % ranks != 0) continue;
+    if (!can_be_split(config, plan, ranks)) continue;
+    const std::vector<Shard> shards = shards_of(config, plan, ranks);
     MemoryDemand fitting = demand;
     for (const Shard& shard : shards) {
       const std::int64_t bytes = bytes_per_rank - weights_of(config, shard, demand.device);

@@ -24,7 +24,8 @@ struct GenerateConfig {
   std::filesystem::path model;    // model.path
   std::filesystem::path prompts;  // data.path
   language::GenerationConfig generation;
-  std::int64_t num_samples = 1;    // of each prompt
+  bool has_auto_batch = false;   // generate.batch_size: auto; generation.batch_size is to be found
+  std::int64_t num_samples = 1;  // of each prompt
   std::vector<std::string> stops;  // generate.stop
   PromptEncoder::Options prompt;   // without the vocabulary
 };

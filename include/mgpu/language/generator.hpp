@@ -70,6 +70,11 @@ public:
   ///         than the learned positions; Failure E704 when logits are not finite.
   std::vector<PromptResult> run(std::span<const Prompt> prompts);
 
+  std::int64_t batch_size() const { return config_.batch_size; }
+
+  /// From the next run on; gives the memory of the cache back.
+  void set_batch_size(std::int64_t batch_size);
+
 private:
   PagedCache& cache_for(std::span<const Prompt> prompts);
   std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, PagedCache& cache);

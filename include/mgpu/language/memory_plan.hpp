@@ -41,16 +41,19 @@ std::int64_t largest_batch(const LmConfig& config, const Shard& shard, MemoryDem
 /// Shards of all ranks of a group. Errors: Failure E126.
 std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int ranks);
 
+/// Whether the model can be shared out to so many ranks.
+bool can_be_split(const LmConfig& config, const GroupPlan& plan, int ranks);
+
 struct MemoryFit {
   int ranks = 1;  // of a group
   std::int64_t batch_size = 1;
   std::vector<MemoryUse> use;  // of each rank
 };
 
-/// The smallest group, up to `most_ranks`, that has room for one sequence, and the largest batch
-/// for it, up to demand.batch_size. None when there is no such group.
+/// The smallest group that divides `all_ranks` and has room for one sequence, and the largest
+/// batch for it, up to demand.batch_size. None when there is no such group.
 std::optional<MemoryFit> fit_memory(const LmConfig& config, const GroupPlan& plan,
                                     const MemoryDemand& demand, std::int64_t bytes_per_rank,
-                                    int most_ranks);
+                                    int all_ranks);
 
 }  // namespace mgpu::language
