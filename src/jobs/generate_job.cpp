@@ -8,6 +8,7 @@
 
 #include <mgpu/base/config_problem.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/completions.hpp>
 #include <mgpu/jobs/generate_inputs.hpp>
 #include <mgpu/jobs/generate_job.hpp>
@@ -91,16 +92,9 @@ public:
   }
 
   std::vector<GroupWork> work_of_groups() const {
-    const std::string_view bytes(reinterpret_cast<const char*>(&work_), sizeof(work_));
-    const std::vector<std::string> ranks = world_.all_gather(bytes);
-    const std::vector<std::int32_t> are_leaders = world_.all_gather(group_->is_leader() ? 1 : 0);
-    std::vector<GroupWork> groups;
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      if (are_leaders[r] == 0) continue;
-      groups.emplace_back();
-      std::copy(ranks[r].begin(), ranks[r].end(), reinterpret_cast<char*>(&groups.back()));
-    }
-    return groups;
+    std::vector<GroupWork> mine;
+    if (group_->is_leader()) mine.push_back(work_);
+    return cluster::all_gather_records(world_, mine);
   }
 
   JobOutcome outcome(ExitCode exit) const {
@@ -226,8 +220,10 @@ void announce(RunContext& run, const GenerateInputs& inputs, std::string memory)
   facts.data = report::grouped(inputs.prompts()) + " prompts";
   if (inputs.config.num_samples > 1)
     facts.data += ", " + report::grouped(inputs.config.num_samples) + " completions each";
-  facts.data += "; " + model_text(inputs.config.model) + groups_text(run) + "; " +
-                sampling_text(run.config, inputs.config);
+  facts.data +=
+      "; " +
+      cluster::on_rank_0(run.topology.world(), [&] { return model_text(inputs.config.model); }) +
+      groups_text(run) + "; " + sampling_text(run.config, inputs.config);
   run.announce(facts);
 }
 
@@ -257,14 +253,6 @@ std::string prompts_text(const Config& config) {
          " tokens, the longest " + report::grouped(longest);
 }
 
-std::string on_rank_0(const cluster::Group& world, const std::function<std::string()>& look) {
-  std::string text;
-  cluster::run_together(world, [&] {
-    if (world.rank() == 0) text = look();
-  });
-  return world.broadcast(std::move(text), 0);
-}
-
 }  // namespace
 
 void check_generate_job(const Config& config, int /*ranks*/) {
@@ -285,13 +273,13 @@ std::vector<FileCheck> generate_file_checks(const Config& config) {
   const std::filesystem::path folder = config.text("model.path");
   return {{folder.string(),
            [folder, &config](const cluster::Group& world) {
-             return on_rank_0(world, [&] {
+             return cluster::on_rank_0(world, [&] {
                check_model_folder(config);
                return model_text(folder) + "; " + tokenizer_text(folder);
              });
            }},
           {config.text("data.path"), [&config](const cluster::Group& world) {
-             return on_rank_0(world, [&] { return prompts_text(config); });
+             return cluster::on_rank_0(world, [&] { return prompts_text(config); });
            }}};
 }
 

@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include <mgpu/cluster/group.hpp>
+
 namespace mgpu::language {
 namespace {
 
@@ -102,6 +104,8 @@ void GenerationBatch::conclude(const at::Tensor& hidden, std::vector<at::Tensor>
   PassOutcome outcome;
   try {
     outcome = judge(hidden, grown);
+  } catch (const cluster::LoneFailure&) {
+    throw;  // the ranks do not meet any more
   } catch (const Failure& failure) {
     outcome.failure = failure.report();
   }

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <deque>
+#include <exception>
 #include <string>
 #include <utility>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/cluster/group.hpp>
 #include <mgpu/language/generator.hpp>
 
 #include "generation_batch.hpp"
@@ -81,10 +83,20 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
   std::deque<GenerationBatch> all;
   for (std::int64_t i = 0; i < batches(); ++i)
     all.emplace_back(*model_, config, stop_text_, queue, cache, pages);
-  for (bool works = true; works && !queue.failure;) {
-    works = false;
+  const auto turn = [&] {
+    bool works = false;
     for (GenerationBatch& batch : all)
       if (!queue.failure) works = batch.step() || works;
+    return works;
+  };
+  try {
+    for (bool works = true; works && !queue.failure;)
+      works = turn();
+  } catch (const cluster::LoneFailure&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (model_->peers() == nullptr) throw;
+    throw cluster::LoneFailure(report_of(error));  // peers wait in the middle of a pass
   }
   if (!queue.failure) return std::move(queue.results);
   for (GenerationBatch& batch : all)

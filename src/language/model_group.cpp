@@ -32,6 +32,11 @@ void add_model_group_keys(KeyTable& table) {
              .max = 65535,
              .choices = {"balanced", "auto"},
              .identity = false});
+  table.add({.name = "model.dtype",
+             .type = KeyType::choice,
+             .standard = "float32",
+             .text = "type of matrices and of what they are multiplied with; all else is float32",
+             .choices = {"float32", "bfloat16"}});
 }
 
 GroupPlan read_group_plan(const Config& config) {
@@ -50,6 +55,10 @@ GroupPlan read_group_plan(const Config& config) {
     plan.layers = {LayerMap::Kind::manual, config.integers("model.device_map")};
   }
   return plan;
+}
+
+MatrixType read_matrix_type(const Config& config) {
+  return config.text("model.dtype") == "bfloat16" ? MatrixType::bf16 : MatrixType::f32;
 }
 
 ModelGroup ModelGroup::open(const fs::path& folder, const cluster::Topology& topology,

@@ -9,6 +9,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
+#include <mgpu/language/shard_plan.hpp>
 #include <mgpu/language/trainable_model.hpp>
 #include <mgpu/model/tensor_view.hpp>
 
@@ -55,21 +56,6 @@ private:
   const model::ParameterArena& arena_;
 };
 
-/// In one order for all models of a config; some undefined.
-std::vector<at::Tensor> tensors_of(const LmWeights& weights) {
-  std::vector<at::Tensor> all = {weights.embedding, weights.positions, weights.norm.weight,
-                                 weights.norm.bias, weights.head.weight};
-  for (const LayerWeights& layer : weights.layers) {
-    for (const Norm& norm : {layer.attention_norm, layer.mlp_norm})
-      all.insert(all.end(), {norm.weight, norm.bias});
-    for (const Linear& linear :
-         {layer.q, layer.k, layer.v, layer.out, layer.gate, layer.up, layer.down})
-      all.insert(all.end(), {linear.weight, linear.bias});
-    all.insert(all.end(), {layer.q_norm, layer.k_norm});
-  }
-  return all;
-}
-
 using LayerCall = std::function<at::Tensor(const at::Tensor& x)>;
 
 /// Keeps the input of a layer only, and computes the layer again in backward. `layer` has to
@@ -114,10 +100,11 @@ TrainableModel::TrainableModel(LmConfig config, Device device, std::uint64_t see
 
 void TrainableModel::load(const store::WeightFiles& files, const LoadOptions& options) {
   const at::NoGradGuard no_grad;
-  const std::vector<at::Tensor> from = tensors_of(load_weights(config_, files, options));
-  const std::vector<at::Tensor> into = tensors_of(weights_);
+  LmWeights read = load_weights(config_, files, options);
+  const std::vector<at::Tensor*> from = tensors_of(read);
+  const std::vector<at::Tensor*> into = tensors_of(weights_);
   for (std::size_t i = 0; i < from.size(); ++i)
-    if (from[i].defined()) at::Tensor(into[i]).copy_(from[i]);
+    into[i]->copy_(*from[i]);
 }
 
 TrainableModel::Call TrainableModel::begin(const LmBatch& batch) const {

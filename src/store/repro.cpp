@@ -10,9 +10,9 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/secrets.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/store/repro.hpp>
 
-#include "agree.hpp"
 #include "hdf5.hpp"
 
 namespace mgpu::store {
@@ -124,7 +124,7 @@ void write_repro(const cluster::Group& group, const std::filesystem::path& run_d
                  const ReproFacts& facts, const RankFacts& mine) {
   const std::string row = rank_row(group, mine);
   const std::vector<std::string> rows = group.gather(row, 0);
-  on_rank_0(group, [&] {
+  cluster::on_rank_0(group, [&] {
     const fs::path folder = run_directory / "repro";
     std::error_code error;
     fs::create_directories(folder, error);
