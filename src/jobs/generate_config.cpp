@@ -199,6 +199,22 @@ GenerateConfig read_generate_config(const Config& config,
   return result;
 }
 
+std::string scoring_note(const Config& config) {
+  if (config.integer("generate.max_new_tokens") > 0) return "";
+  std::string keys;
+  const auto check = [&](const char* name, bool has_meaning) {
+    if (has_meaning) return;
+    keys += (keys.empty() ? "" : ", ") + std::string(name) + "=" + config.shown(name);
+  };
+  for (const char* name : {"generate.do_sample", "generate.temperature", "generate.top_k",
+                           "generate.top_p", "generate.repetition_penalty"})
+    check(name, config.is(name, "auto"));
+  check("generate.num_samples", config.integer("generate.num_samples") == 1);
+  check("generate.prompt_log_probs", config.flag("generate.prompt_log_probs"));
+  check("generate.stop", config.texts("generate.stop").empty());
+  return keys.empty() ? "" : "generate.max_new_tokens=0 only scores the prompts, without " + keys;
+}
+
 std::string sampling_text(const Config& config, const GenerateConfig& generate) {
   const language::SamplingConfig& sampling = generate.generation.sampling;
   if (generate.generation.max_new_tokens == 0) return "scoring only";

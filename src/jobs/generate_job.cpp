@@ -36,7 +36,7 @@ store::LineProblems all_problems(const cluster::Group& world, const std::filesys
 language::ModelGroup open_model(const RunContext& run, const GenerateConfig& config) {
   return language::ModelGroup::open(config.model, run.topology,
                                     {.plan = language::read_group_plan(run.config),
-                                     .load = {},
+                                     .load = {.matrices = language::read_matrix_type(run.config)},
                                      .backend = cluster::Backend::mpi,
                                      .device = run.device,
                                      .wires = {.timeout_s = run.cluster.timeout_s}});
@@ -127,6 +127,7 @@ private:
     longest = world_.all_reduce(longest, cluster::ReduceOp::max);
     demand_ = generation_demand(inputs_, phase_.chunk_rows, longest);
     demand_.device = run_.device.kind;
+    demand_.matrices = language::read_matrix_type(run_.config);
     if (inputs_.config.has_auto_batch) {
       demand_.batch_size = agreed_batch(run_, *group_, demand_);
       if (demand_.batch_size == 0) {
@@ -152,13 +153,35 @@ private:
     const auto generating = run_.clock.enter("generate");
     const double begin_s = run_.clock.elapsed_s();
     const std::vector<EncodedPrompt> prompts = std::move(encoded_.extract(chunk.index).mapped());
-    const std::vector<CompletedPrompt> completed = completer_->run(prompts, chunk.first);
+    const std::vector<CompletedPrompt> completed = complete_within_memory(prompts, chunk.first);
     if (!group_->is_leader()) return {};
     count(prompts, completed);
     auto rows = completion_rows(table_, chunk.first, prompts, completed, inputs_.config.num_samples,
                                 *encoder_);
     work_.seconds += run_.clock.elapsed_s() - begin_s;
     return rows;
+  }
+
+  /// Halves the batch of this group until memory suffices.
+  std::vector<CompletedPrompt> complete_within_memory(const std::vector<EncodedPrompt>& prompts,
+                                                      std::int64_t first) {
+    for (;;) {
+      try {
+        return completer_->run(prompts, first);
+      } catch (const cluster::LoneFailure&) {
+        throw;  // the group does not meet any more
+      } catch (const std::exception& error) {
+        if (report_of(error).exit != ExitCode::out_of_memory) throw;
+      }
+      const std::int64_t batch = completer_->batch_size();
+      if (batch == 1) throw no_room(run_, *group_, demand_);
+      completer_->set_batch_size(batch / 2);
+      if (!group_->is_leader()) continue;
+      run_.log.event({"note",
+                      {{"text", "out of memory with " + std::to_string(batch) +
+                                    " completions at once: the chunk is made again with " +
+                                    std::to_string(batch / 2)}}});
+    }
   }
 
   void count(const std::vector<EncodedPrompt>& prompts,
@@ -225,6 +248,8 @@ void announce(RunContext& run, const GenerateInputs& inputs, std::string memory)
       cluster::on_rank_0(run.topology.world(), [&] { return model_text(inputs.config.model); }) +
       groups_text(run) + "; " + sampling_text(run.config, inputs.config);
   run.announce(facts);
+  if (const std::string note = scoring_note(run.config); !note.empty())
+    run.log.event({"note", {{"text", note}}});
 }
 
 std::string tokenizer_text(const std::filesystem::path& folder) {

@@ -72,10 +72,12 @@ public:
         plan_(begin_plan(config, machine, "prompts")) {
     demand_ = generation_demand(inputs_, chunk_size(), *std::ranges::max_element(counts_));
     demand_.device = machine.device;
+    demand_.matrices = language::read_matrix_type(config);
   }
 
   Plan make() {
     plan_.notes = {sampling_text(config_, inputs_.config)};
+    if (const std::string note = scoring_note(config_); !note.empty()) plan_.notes.push_back(note);
     add_shares();
     find_batch();
     add_memory();

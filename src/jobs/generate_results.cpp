@@ -101,36 +101,23 @@ void judge_failures(RunContext& run, const report::GeneratePictures& pictures,
   if (found == pictures.finishes.end()) return;
   add_result(outcome, "failed_samples", "samples that failed", static_cast<double>(found->second),
              "", 0);
-  run.log.event({"warn",
-                 {{"text", report::grouped(found->second) +
-                               " samples failed: column `reason` of results.h5 says why"}}});
+  const std::string where = run.store.text
+                                ? "column `reason` of " + run.store.result_file + " says why"
+                                : "column `finish` of " + run.store.result_file +
+                                      " marks them; output.text=true says why";
+  run.log.event({"warn", {{"text", report::grouped(found->second) + " samples failed: " + where}}});
   const double share = static_cast<double>(found->second) / static_cast<double>(outcome.total);
   if (share > run.store.max_failed) outcome.exit = ExitCode::incomplete;
-}
-
-std::string identity_text(const Config& config) {
-  std::string text;
-  for (const auto& [key, value] : store::identity_keys(config))
-    text += key + ": " + value + "\n";
-  return text;
 }
 
 }  // namespace
 
 store::SealRequest generate_request(const SealPlace& place, const GenerateInputs& inputs) {
-  store::SealRequest request;
-  request.path = place.directory.path() / place.store.result_file;
-  request.attempt = place.directory.attempt();
-  request.gzip = place.store.gzip;
-  request.text = place.store.text;
-  request.attributes = {{"job", "generate"}};
-  std::vector<store::Attribute> about_run = {{"keys", identity_text(place.config)}};
+  store::SealRequest request = seal_request(place, "generate");
   if (const int ranks = summing_ranks(place.config); ranks > 1)
-    about_run.push_back({"ranks_of_a_model", std::to_string(ranks)});
-  request.groups = {{"run", std::move(about_run)}};
+    request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
   request.tables = {{completion_table(inputs.prompts(), inputs.config), inputs.phase,
                      place.config.integer("run.chunk_size") * inputs.config.num_samples}};
-  request.check_current = [&directory = place.directory] { directory.check_current(); };
   return request;
 }
 

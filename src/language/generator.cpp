@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <deque>
 #include <exception>
+#include <new>
 #include <string>
 #include <utility>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/failpoint.hpp>
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/language/generator.hpp>
 
@@ -43,7 +45,7 @@ void Generator::set_batch_size(std::int64_t batch_size) {
   cache_.reset();
 }
 
-PagedCache& Generator::cache_for(std::span<const Prompt> prompts) {
+void Generator::cache_for(std::span<const Prompt> prompts) {
   std::int64_t longest = 0;
   std::int64_t completions = 0;
   for (const Prompt& prompt : prompts) {
@@ -56,21 +58,40 @@ PagedCache& Generator::cache_for(std::span<const Prompt> prompts) {
   const std::int64_t sequences = cached_sequences(share, batches(), has_forks);
   if (!cache_ || cache_->free_pages() < pages * sequences) {
     cache_.reset();  // the old one goes before the new one comes
+    if (failpoint("generate.cache").error != 0) throw std::bad_alloc();
     cache_.emplace(model_->make_cache({pages * sequences, config_.page_tokens}));
   }
-  return *cache_;
 }
 
 std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
   for (const Prompt& prompt : prompts)
     check_prompt(model_->config(), prompt);
-  PagedCache& cache = cache_for(prompts);
+  settle([&] { cache_for(prompts); });
+  std::vector<PromptResult> results;
+  settle([&] { results = run_batches(prompts, *cache_); });
+  return results;
+}
+
+/// Where a rank of the model cannot do a step, no rank has done it; all report the same kind of
+/// failure. Want of memory goes before what came of it elsewhere.
+void Generator::settle(const std::function<void()>& step) {
+  enum Outcome { done, failed, out_of_memory };
+  int mine = done;
+  std::exception_ptr failure;
   try {
-    return run_batches(prompts, cache);
-  } catch (...) {
-    cache_.reset();  // its sequences have no owner any more
+    step();
+  } catch (const cluster::LoneFailure&) {
     throw;
+  } catch (const std::exception& error) {
+    failure = std::current_exception();
+    mine = report_of(error).exit == ExitCode::out_of_memory ? out_of_memory : failed;
   }
+  const int worst = model_->peers() == nullptr ? mine : model_->peers()->most(mine);
+  if (worst == done) return;
+  cache_.reset();  // its sequences have no owner any more
+  if (mine == worst) std::rethrow_exception(failure);
+  if (worst == failed) throw Error("another rank of the model failed");
+  throw Failure(report_of(std::bad_alloc()));
 }
 
 std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts,
@@ -98,10 +119,11 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
     if (model_->peers() == nullptr) throw;
     throw cluster::LoneFailure(report_of(error));  // peers wait in the middle of a pass
   }
-  if (!queue.failure) return std::move(queue.results);
+  const std::optional<Report>& why = queue.own_failure ? queue.own_failure : queue.failure;
+  if (!why) return std::move(queue.results);
   for (GenerationBatch& batch : all)
     batch.forget();
-  throw Failure(*queue.failure);
+  throw Failure(*why);
 }
 
 std::int64_t Generator::batches() const {

@@ -28,22 +28,28 @@ std::int64_t padding_of(const Linear& linear) {
   return (up_to(outputs, width) - outputs) * linear.weight.size(1);
 }
 
-std::int64_t weights_of(const LmConfig& config, const Shard& shard, DeviceKind device) {
+std::int64_t weights_of(const LmConfig& config, const Shard& shard, const MemoryDemand& demand) {
   ShapesOnly shapes;
   LmWeights weights = shard_weights(config, bind_weights(config, shapes), shard);
-  std::int64_t count = 0;
-  for (const at::Tensor* tensor : tensors_of(weights))
-    count += tensor->numel();
+  const auto count_of = [](const std::vector<at::Tensor*>& tensors) {
+    std::int64_t count = 0;
+    for (const at::Tensor* tensor : tensors)
+      count += tensor->numel();
+    return count;
+  };
+  std::int64_t matrices = count_of(matrices_of(weights));
+  const std::int64_t others = count_of(tensors_of(weights)) - matrices;
   const bool shares_head = config.tied_head && shard.has_embedding && shard.has_head;
-  if (device == DeviceKind::cuda) {
+  if (demand.device == DeviceKind::cuda) {
     // The head is the embedding itself.
-    return kFloat * (shares_head ? count - weights.head.weight.numel() : count);
+    if (shares_head) matrices -= weights.head.weight.numel();
+  } else {
+    matrices += padding_of(weights.head);
+    for (LayerWeights& layer : weights.layers)
+      for (const Linear* linear : linears_of(layer))
+        matrices += padding_of(*linear);
   }
-  count += padding_of(weights.head);
-  for (LayerWeights& layer : weights.layers)
-    for (const Linear* linear : linears_of(layer))
-      count += padding_of(*linear);
-  return kFloat * count;
+  return others * kFloat + matrices * (demand.matrices == MatrixType::bf16 ? 2 : kFloat);
 }
 
 bool is_pipeline(const LmConfig& config, const Shard& shard) {
@@ -113,7 +119,7 @@ std::vector<MemoryUse> use_of(const LmConfig& config, std::span<const Shard> sha
 MemoryUse memory_of(const LmConfig& config, const Shard& shard, const MemoryDemand& demand,
                     int ranks) {
   MemoryUse use = use_beside_weights(config, shard, demand, ranks);
-  use.weights = weights_of(config, shard, demand.device);
+  use.weights = weights_of(config, shard, demand);
   return use;
 }
 
@@ -154,7 +160,7 @@ std::optional<MemoryFit> fit_memory(const LmConfig& config, const GroupPlan& pla
     const std::vector<Shard> shards = shards_of(config, plan, ranks);
     MemoryDemand fitting = demand;
     for (const Shard& shard : shards) {
-      const std::int64_t bytes = bytes_per_rank - weights_of(config, shard, demand.device);
+      const std::int64_t bytes = bytes_per_rank - weights_of(config, shard, demand);
       fitting.batch_size = largest_batch(config, shard, fitting, ranks, bytes);
     }
     if (fitting.batch_size == 0) continue;

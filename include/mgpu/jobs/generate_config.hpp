@@ -45,7 +45,12 @@ void require_cpu(const Config& config, DeviceKind device);
 GenerateConfig read_generate_config(const Config& config,
                                     const language::GenerationDefaults& defaults);
 
-/// How tokens are drawn, in words: "sampling, temperature 0.7, top k 50 (generation_config.json)".
+/// How tokens are drawn, in words: "sampling, temperature 0.7, top k 50, top p 1 (what is not given
+/// is the folder's)".
 std::string sampling_text(const Config& config, const GenerateConfig& generate);
+
+/// What was given and has no effect, since generate.max_new_tokens=0 only scores the prompts; ""
+/// where there is nothing to say.
+std::string scoring_note(const Config& config);
 
 }  // namespace mgpu::jobs

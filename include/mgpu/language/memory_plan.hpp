@@ -27,6 +27,7 @@ struct MemoryDemand {
   std::int64_t page_tokens = 16;
   bool has_samples = false;  // several completions of a prompt
   DeviceKind device = DeviceKind::cpu;
+  MatrixType matrices = MatrixType::f32;
 };
 
 /// What one rank of a group needs; the ranks of a group are those of shards_of().
