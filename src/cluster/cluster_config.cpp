@@ -61,7 +61,8 @@ void add_device_keys(KeyTable& table) {
   table.add({.name = "devices.memory_margin",
              .type = KeyType::number,
              .standard = "0.08",
-             .text = "share of the memory of a GPU (on the CPU: of a node) that --plan keeps free",
+             .text = "share of the memory of a GPU (on the CPU: of a node) that --plan and "
+                     "generate.batch_size=auto keep free",
              .min = 0,
              .max = 0.9,
              .identity = false});

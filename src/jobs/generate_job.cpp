@@ -32,6 +32,11 @@ store::LineProblems all_problems(const cluster::Group& world, const std::filesys
   return all;
 }
 
+/// "8 completions at once".
+std::string at_once_text(std::int64_t batch) {
+  return std::to_string(batch) + (batch == 1 ? " completion" : " completions") + " at once";
+}
+
 /// Job generate computes on the CPU.
 language::ModelGroup open_model(const RunContext& run, const GenerateConfig& config) {
   return language::ModelGroup::open(config.model, run.topology,
@@ -78,8 +83,11 @@ public:
 
   /// The batch, and what rank 0 needs for it: "8 completions at once: 416.0 KiB = ...".
   std::string memory_text() const {
-    return std::to_string(completer_->batch_size()) + " completions at once" +
-           (inputs_.config.has_auto_batch ? " (auto): " : ": ") + room_text(run_, *group_, demand_);
+    return cluster::on_rank_0(world_, [&] {
+      return at_once_text(completer_->batch_size()) +
+             (inputs_.config.has_auto_batch ? " (auto): " : ": ") +
+             room_text(run_, *group_, demand_);
+    });
   }
 
   /// Returns whether all prompts are complete; false means that a stop was asked for.
@@ -177,10 +185,10 @@ private:
       if (batch == 1) throw no_room(run_, *group_, demand_);
       completer_->set_batch_size(batch / 2);
       if (!group_->is_leader()) continue;
-      run_.log.event({"note",
-                      {{"text", "out of memory with " + std::to_string(batch) +
-                                    " completions at once: the chunk is made again with " +
-                                    std::to_string(batch / 2)}}});
+      run_.log.event(
+          {"note",
+           {{"text", "out of memory with " + at_once_text(batch) +
+                         ": the chunk is made again with " + std::to_string(batch / 2)}}});
     }
   }
 
