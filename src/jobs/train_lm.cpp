@@ -139,7 +139,7 @@ store::SmallTable held_out_table(const TrainCurves& curves) {
 
 store::SealRequest lm_results(const SealPlace& place, const TrainCurves& curves,
                               std::int64_t steps) {
-  store::SealRequest request = run_request(place);
+  store::SealRequest request = seal_request(place, "train");
   request.small_tables = {train_table(curves, steps)};
   if (curves.evaluations() > 0) request.small_tables.push_back(held_out_table(curves));
   return request;

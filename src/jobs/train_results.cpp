@@ -28,13 +28,6 @@ store::SmallTable eval_table(const TrainCurves& curves) {
                                  {.signal = "return", .axis = "step"});
 }
 
-std::string identity_text(const Config& config) {
-  std::string text;
-  for (const auto& [key, value] : store::identity_keys(config))
-    text += key + ": " + value + "\n";
-  return text;
-}
-
 double mean_optimum(const data::Environment& environment) {
   double sum = 0.0;
   for (const int task : environment.test_tasks())
@@ -155,21 +148,9 @@ store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
                                  {.signal = "loss", .axis = "step"});
 }
 
-store::SealRequest run_request(const SealPlace& place) {
-  store::SealRequest request;
-  request.path = place.directory.path() / place.store.result_file;
-  request.attempt = place.directory.attempt();
-  request.gzip = place.store.gzip;
-  request.text = place.store.text;
-  request.attributes = {{"job", "train"}};
-  request.groups = {{"run", {{"keys", identity_text(place.config)}}}};
-  request.check_current = [&directory = place.directory] { directory.check_current(); };
-  return request;
-}
-
 store::SealRequest results_request(const SealPlace& place, const FinalEvaluation& evaluation,
                                    const TrainCurves& curves, std::int64_t steps) {
-  store::SealRequest request = run_request(place);
+  store::SealRequest request = seal_request(place, "train");
   request.tables = {{sample_table(evaluation.grid), evaluation.phase,
                      place.config.integer("run.chunk_size") * evaluation.grid.episodes}};
   request.small_tables = {train_table(curves, steps), eval_table(curves)};

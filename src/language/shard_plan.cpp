@@ -9,6 +9,7 @@
 
 #include "draw_words.hpp"
 #include "folded_logits.hpp"
+#include "shapes_only.hpp"
 
 namespace mgpu::language {
 namespace {
@@ -91,14 +92,6 @@ std::int64_t bytes_of(const std::vector<at::Tensor*>& tensors) {
     count += tensor->numel();
   return count * static_cast<std::int64_t>(sizeof(float));
 }
-
-/// Describes tensors that are not there.
-class ShapesOnly : public WeightSource {
-public:
-  at::Tensor take(const std::string& /*name*/, const std::vector<std::int64_t>& shape) override {
-    return at::empty(shape, at::TensorOptions().device(at::kMeta));
-  }
-};
 
 void add_if_there(std::vector<at::Tensor*>& tensors, std::initializer_list<at::Tensor*> more) {
   for (at::Tensor* tensor : more)

@@ -8,9 +8,6 @@
 
 namespace mgpu::jobs {
 
-/// Path, attributes and /run of the results of a run of job train.
-store::SealRequest run_request(const SealPlace& place);
-
 /// /metrics/train: loss, accuracy, rate and norm of the first `steps` steps.
 store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps);
 

@@ -23,6 +23,9 @@ struct GroupPlan {
 void add_model_group_keys(KeyTable& table);
 GroupPlan read_group_plan(const Config& config);
 
+/// Memory that this rank may fill. Ranks on the CPU share that of their node.
+std::int64_t free_bytes(const cluster::Group& node, Device device);
+
 /// The key model.dtype.
 MatrixType read_matrix_type(const Config& config);
 
