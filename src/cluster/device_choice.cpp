@@ -49,7 +49,8 @@ void require_gpus(Ranks ranks) {
   }
 }
 
-void require_listed(const RankSight& rank, int ranks_on_node, const std::vector<int>& ids) {
+void require_listed(const RankSight& rank, int ranks_on_node, const ClusterConfig& config) {
+  const std::vector<int>& ids = *config.gpus;
   const std::string list = gpus_of(rank) + "; `devices.gpus` is " + list_of(ids);
   if (ids.empty()) throw Failure({"E204", ExitCode::config, "No GPU IDs provided", {list}, ""});
   for (const int id : ids) {
@@ -59,16 +60,20 @@ void require_listed(const RankSight& rank, int ranks_on_node, const std::vector<
              << "]";
     throw Failure({"E201", ExitCode::unavailable, sentence.str(), {list}, ""});
   }
-  if (std::cmp_greater(ids.size(), ranks_on_node)) {
+  const bool may_share = config.backend == Backend::staged;
+  if (std::cmp_greater(ids.size(), ranks_on_node) ||
+      (std::cmp_less(ids.size(), ranks_on_node) && !may_share)) {
     std::ostringstream line;
-    line << "  `devices.gpus` lists " << ids.size() << " GPUs, " << rank.place.host << " has "
-         << ranks_on_node << (ranks_on_node == 1 ? " rank" : " ranks");
+    line << "  `devices.gpus` lists " << ids.size() << (ids.size() == 1 ? " GPU, " : " GPUs, ")
+         << rank.place.host << " has " << ranks_on_node
+         << (ranks_on_node == 1 ? " rank" : " ranks");
     throw Failure(
         {"E205",
          ExitCode::unavailable,
          "Number of GPU IDs does not match num_gpus",
          {line.str()},
-         "start " + std::to_string(ids.size()) + " ranks on each node, or list fewer GPUs"});
+         "start as many ranks on each node as GPUs are listed; devices.backend=staged lets ranks "
+         "share them"});
   }
 }
 
@@ -133,7 +138,7 @@ DevicePlan plan_cpu(Ranks ranks, std::string note) {
 DevicePlan plan_gpus(Ranks ranks, const ClusterConfig& config) {
   DevicePlan plan{config.backend.value_or(Backend::nccl), {}, "one GPU per rank"};
   for (const RankSight& rank : ranks) {
-    if (config.gpus) require_listed(rank, ranks_on_node_of(rank, ranks), *config.gpus);
+    if (config.gpus) require_listed(rank, ranks_on_node_of(rank, ranks), config);
     plan.devices.push_back(gpu_for(rank, config));
   }
   const std::optional<Shared> shared = find_shared(ranks, plan.devices);

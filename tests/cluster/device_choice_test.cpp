@@ -120,6 +120,13 @@ TEST(PlanDevicesTest, MoreIdsThanRanksAreNamedAsInGuide002) {
   EXPECT_THAT(report.lines, ElementsAre("  `devices.gpus` lists 3 GPUs, node01 has 2 ranks"));
 }
 
+TEST(PlanDevicesTest, FewerListedGpusThanRanksAreSharedOnlyWhereThatIsAskedFor) {
+  ClusterConfig config = with_gpus({1});
+  EXPECT_EQ(refusal(machine(1, 2, 2), config).code, "E205");
+  config.backend = Backend::staged;
+  EXPECT_THAT(indices(plan_devices(machine(1, 2, 2), config)), ElementsAre(1, 1));
+}
+
 TEST(PlanDevicesTest, NcclRefusesTwoRanksOnOneGpu) {
   std::vector<RankSight> ranks = machine(2, 4, 2);
   for (RankSight& rank : ranks)
