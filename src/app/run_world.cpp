@@ -88,6 +88,7 @@ private:
                              topology_,
                              *communicator,
                              choice_.device,
+                             choice_.plan.backend,
                              directory_,
                              journal,
                              stop_,

@@ -77,9 +77,6 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "The heads, columns or layers of the model do not go into the ranks of a group, or a map of "
      "layers does not name ranks in order.",
      "Take another devices.gpus_per_model or model.parallel, or model.device_map=balanced."},
-    {"E127", "job that does not compute on GPUs",
-     "The ranks would compute on GPUs, and this job has no code for them yet.",
-     "devices.backend=mpi computes on the CPU."},
     {"E131", "window and model do not fit",
      "The histories, the context length and the kind of tokens of the model do not go together.",
      "Change one of the keys that the sentence names."},

@@ -169,13 +169,6 @@ int summing_ranks(const Config& config) {
   return cluster::read_cluster_config(config).group_sizes().front();
 }
 
-void require_cpu(const Config& config, DeviceKind device) {
-  if (device == DeviceKind::cpu) return;
-  throw ConfigFailure({{"E127", "job generate computes on the CPU only",
-                        config.place("devices.backend"), "", "devices.backend=mpi"}},
-                      ExitCode::unavailable);
-}
-
 GenerateConfig read_generate_config(const Config& config,
                                     const language::GenerationDefaults& defaults) {
   GenerateConfig result;

@@ -37,12 +37,11 @@ std::string at_once_text(std::int64_t batch) {
   return std::to_string(batch) + (batch == 1 ? " completion" : " completions") + " at once";
 }
 
-/// Job generate computes on the CPU.
 language::ModelGroup open_model(const RunContext& run, const GenerateConfig& config) {
   return language::ModelGroup::open(config.model, run.topology,
                                     {.plan = language::read_group_plan(run.config),
                                      .load = {.matrices = language::read_matrix_type(run.config)},
-                                     .backend = cluster::Backend::mpi,
+                                     .backend = run.backend,
                                      .device = run.device,
                                      .wires = {.timeout_s = run.cluster.timeout_s}});
 }
@@ -317,7 +316,6 @@ std::vector<FileCheck> generate_file_checks(const Config& config) {
 }
 
 JobOutcome run_generate_job(RunContext& run) {
-  require_cpu(run.config, run.device.kind);
   GenerateRun job(run);
   job.tokenize();
   announce(run, job.inputs(), job.memory_text());

@@ -23,10 +23,15 @@ namespace {
 
 using report::Plan;
 
-// What one rank does in a second on a core of its own: products of decoding are as fast as memory
-// is read, those of prompts as fast as the core multiplies.
-constexpr double kCpuDecodeBytes = 8e9;
-constexpr double kCpuPromptFlops = 8e10;
+/// What one rank does in a second: products of decoding are as fast as memory is read, those of
+/// prompts as fast as it multiplies.
+struct Rates {
+  double decode_bytes;
+  double prompt_flops;
+  const char* on;
+};
+constexpr Rates kCoreRates{8e9, 8e10, "one core"};
+constexpr Rates kGpuRates{1.5e12, 2e13, "one GPU"};
 
 /// Lengths of all prompts, in tokens.
 std::vector<std::int64_t> token_counts(const GenerateInputs& inputs) {
@@ -164,15 +169,17 @@ private:
     for (const std::int64_t count : counts_)
       prompt_tokens += static_cast<double>(count);
     const auto parameters = static_cast<double>(parameters_);
-    add_time(
-        "prompts", 2.0 * parameters * prompt_tokens / machine_.ranks / kCpuPromptFlops,
-        report::text_of("%.3g tokens, %.0e FLOP/s on one core", prompt_tokens, kCpuPromptFlops));
+    const Rates& rates = machine_.device == DeviceKind::cuda ? kGpuRates : kCoreRates;
+    add_time("prompts", 2.0 * parameters * prompt_tokens / machine_.ranks / rates.prompt_flops,
+             report::text_of("%.3g tokens, %.0e FLOP/s on %s", prompt_tokens, rates.prompt_flops,
+                             rates.on));
     if (new_tokens() > 0) {
       const double passes = static_cast<double>(inputs_.samples() * new_tokens()) /
                             static_cast<double>(demand_.batch_size) / machine_.ranks;
-      add_time("completions", passes * parameters * sizeof(float) / kCpuDecodeBytes,
-               report::text_of("%.3g passes of a rank at most, which read all weights at 8 GB/s",
-                               passes));
+      const double bytes = demand_.matrices == language::MatrixType::bf16 ? 2.0 : 4.0;
+      add_time("completions", passes * parameters * bytes / rates.decode_bytes,
+               report::text_of("%.3g passes of a rank at most, which read all weights at %.0f GB/s",
+                               passes, 1e-9 * rates.decode_bytes));
     }
     add_time("seal", static_cast<double>(disk_bytes()) / kSealBytesPerSecond,
              report::bytes_text(disk_bytes()) + " written, 100 MB/s assumed");
@@ -215,7 +222,6 @@ std::uint64_t generate_disk_bytes(const Config& config) {
 
 report::Plan plan_generate(const Config& config, const PlanMachine& machine) {
   check_generate_files(config);
-  require_cpu(config, machine.device);
   return GeneratePlan(config, machine).make();
 }
 

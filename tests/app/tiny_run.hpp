@@ -105,6 +105,7 @@ inline fs::path run_tiny(const cluster::Group& world, const SharedFolder& output
                            topology,
                            *communicator,
                            Device{},
+                           cluster::Backend::mpi,
                            directory,
                            journal,
                            stop,

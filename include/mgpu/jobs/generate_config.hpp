@@ -38,9 +38,6 @@ void check_generate_keys(const Config& config);
 /// where they share layers.
 int summing_ranks(const Config& config);
 
-/// Errors: Failure E127 (exit 69): the job does not compute on GPUs.
-void require_cpu(const Config& config, DeviceKind device);
-
 /// Errors: Failure (exit 78) for a key that means nothing with what the folder decides.
 GenerateConfig read_generate_config(const Config& config,
                                     const language::GenerationDefaults& defaults);

@@ -34,6 +34,7 @@ struct RunContext {
   const cluster::Topology& topology;
   cluster::Communicator& communicator;  // over the ranks that hold the same part of a model
   Device device;                        // of this rank
+  cluster::Backend backend;             // how tensors travel between ranks
   store::RunDirectory& directory;
   store::ChunkJournal& journal;
   SoftStop& stop;
