@@ -1,6 +1,7 @@
 """What two runs did, from their run directories. Plain Python: a machine with a GPU may lack h5py.
 
   curves.py compare A B --within 0.02    loss curves agree, as a share of the first loss
+  curves.py completions A B              what two runs of job generate said is the same
   curves.py rate A                       optimizer steps per second, from the second event on
 """
 
@@ -80,15 +81,36 @@ def rate(run):
     return (last - first) / (end_s - begin_s)
 
 
+def completions(a, b):
+    """Greedy completions: a near tie may fall the other way, and the rest with it."""
+    said = []
+    for run in (a, b):
+        with open(pathlib.Path(run) / "results.jsonl", encoding="utf-8") as lines:
+            said.append([json.loads(line) for line in lines])
+    if not said[0] or len(said[0]) != len(said[1]):
+        sys.exit(f"other rows: {len(said[0])} and {len(said[1])}")
+    same = [(x, y) for x, y in zip(*said) if x["output_ids"] == y["output_ids"]]
+    print(f"  {len(same)} of {len(said[0])} completions are the same")
+    if len(same) < 0.9 * len(said[0]):
+        sys.exit("the completions differ")
+    away = [abs(p - q) for x, y in same
+            for p, q in zip(x["output_log_probs"], y["output_log_probs"])]
+    print(f"  their log-probabilities are at most {max(away):.1e} apart")
+    if not max(away) <= 1e-3:
+        sys.exit("the log-probabilities differ")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["compare", "rate"])
+    parser.add_argument("what", choices=["compare", "completions", "rate"])
     parser.add_argument("runs", nargs="+")
     parser.add_argument("--within", type=float, default=0.02)
     options = parser.parse_args()
     if options.what == "compare":
         compare(*options.runs, options.within)
+    elif options.what == "completions":
+        completions(*options.runs)
     else:
         print(f"{rate(options.runs[0]):.2f}")
 

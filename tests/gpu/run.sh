@@ -15,6 +15,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 bundle=$(realpath "${1:-$top/bundle}")
 out=$top/outputs/gpu
 conf=$top/conf/quickstart.yaml
+language_model=$top/conf/tiny_lm.yaml
 failed=()
 cd "$top" || exit 66
 
@@ -83,6 +84,21 @@ gpu_tests() {
   done <"$bundle/tests"
 }
 
+# complete NAME MODEL KEY=VALUE...: what a trained model says, as JSON lines in $out/NAME/run
+complete() {
+  local name=$1 model=$out/$2/run/ckpt/last
+  shift 2
+  ours 1 mgpu_spmd job=generate model.path="$model" data.path=conf/prompts.jsonl \
+    generate.do_sample=false generate.max_new_tokens=32 "$@" --output "$out/$name" \
+    --resume=never --progress=lines &&
+    ln -sfn "$(find "$out/$name" -name results.h5 -printf '%h\n' | head -n 1)" "$out/$name/run" &&
+    ours 1 mgpu_spmd --export jsonl "$out/$name/run"
+}
+
+same_completions() {
+  python3 tests/gpu/curves.py completions "$out/$1/run" "$out/$2/run"
+}
+
 same_curve() { python3 tests/gpu/curves.py compare "$out/$1/run" "$out/$2/run"; }
 
 # nccl_is_refused: exit 69, with the reason
@@ -109,6 +125,10 @@ if [[ $gpu == no ]]; then
   check train.cpu 120 train cpu 1 "${few[@]}"
   check train.two_ranks 120 train cpu_2 2 "${few[@]}"
   check curves.cpu_and_two_ranks 60 same_curve cpu cpu_2
+  conf=$language_model check lm.cpu 120 train lm_cpu 1 train.max_steps=20
+  check generate.cpu 60 complete said_cpu lm_cpu
+  check generate.again 60 complete said_again lm_cpu run.chunk_size=3
+  check completions.cpu_and_again 60 same_completions said_cpu said_again
   verdict
 fi
 
@@ -122,6 +142,14 @@ check train.nccl_on_one_card 300 train nccl 2 devices.backend=nccl "${short[@]}"
 check curves.cuda_and_nccl 60 same_curve cuda nccl
 check train.staged 120 train staged 2 devices.backend=staged "${short[@]}"
 check curves.cuda_and_staged 60 same_curve cuda staged
+
+few=(train.max_steps=100 checkpoint.every=100)
+conf=$language_model check lm.cpu 200 train lm_cpu 1 devices.backend=mpi "${few[@]}"
+conf=$language_model check lm.cuda 120 train lm_cuda 1 devices.backend=nccl "${few[@]}"
+check curves.lm_cuda_and_cpu 60 same_curve lm_cuda lm_cpu
+check generate.cpu 60 complete said_cpu lm_cpu devices.backend=mpi
+check generate.cuda 60 complete said_cuda lm_cpu devices.backend=nccl
+check completions.cuda_and_cpu 60 same_completions said_cuda said_cpu
 
 # 64 sequences of 160 tokens, 4 layers, float32
 check train.shape 200 train shape 1 devices.backend=nccl train.max_steps=1500 \
