@@ -205,7 +205,15 @@ private:
     }
   }
 
+  /// Only the ranks that it came to know why they stop.
+  void tell_why_stopped() {
+    const auto mine = static_cast<std::int32_t>(stop_.poll());
+    const auto reason = static_cast<StopReason>(world_.all_reduce(mine, cluster::ReduceOp::max));
+    files_.event({"note", {{"text", "stops for " + std::string(name_of(reason))}}});
+  }
+
   ExitCode close(jobs::JobOutcome outcome) {
+    if (outcome.exit == ExitCode::stopped) tell_why_stopped();
     files_.end_session(outcome.exit == ExitCode::done);
     files_.meet();
     const report::PhaseTable phases = report::gather_phases(world_, clock_);

@@ -133,7 +133,7 @@ Report fold(const std::vector<Problem>& problems, ExitCode exit, const std::vect
   folded.lines.emplace_back();
   const std::size_t count = problems.size() + rules.size();
   folded.lines.push_back(std::to_string(count) + (count == 1 ? " error" : " errors") +
-                         origins_of(problems) + "; nothing was started.");
+                         (rules.empty() ? origins_of(problems) : "") + "; nothing was started.");
   return folded;
 }
 

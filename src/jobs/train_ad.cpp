@@ -170,7 +170,8 @@ JobOutcome run_ad_training(RunContext& run) {
       seal_results(run, *environment, *evaluation, trainer.curves(), trainer.state().steps_done);
   JobOutcome outcome = trainer.outcome(ExitCode::done);
   outcome.remarks = {{"checkpoints", std::to_string(trainer.saves()) + " saved"}};
-  show_results({*environment, *histories, evaluation->grid, result, trainer.curves()}, outcome);
+  show_results(run, {*environment, *histories, evaluation->grid, result, trainer.curves()},
+               outcome);
   return outcome;
 }
 

@@ -72,9 +72,9 @@ public:
     for (const LogitsPiece& piece : pieces_) {
       to_gradient(piece, facts_, targets_, scale);
       const at::Tensor& grad = piece.logits;
-      hidden.add_(product(grad, part(piece.first_id).t(), args_.compute));
-      weight.narrow(0, piece.first_id, grad.size(1))
-          .add_(product(grad.t(), hidden_.t(), args_.compute));
+      add_product(hidden, grad, part(piece.first_id).t(), args_.compute);
+      add_product(weight.narrow(0, piece.first_id, grad.size(1)), grad.t(), hidden_.t(),
+                  args_.compute);
     }
     return hidden;
   }

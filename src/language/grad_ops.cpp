@@ -5,6 +5,9 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <mgpu/base/error.hpp>
+#include <mgpu/kernels/matrix_product.hpp>
+
 #include "row_ops.hpp"
 
 namespace mgpu::language::grad {
@@ -16,6 +19,32 @@ using torch::autograd::variable_list;
 
 bool has_kernel(const at::Tensor& x) {
   return x.scalar_type() == at::kFloat;
+}
+
+/// A product of these rows is our kernel's.
+bool runs_here(const at::Tensor& x) {
+  return x.is_cpu() && has_kernel(x);
+}
+
+/// `out` [rows, out] contiguous becomes x w^T, or more by that.
+void multiply(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, bool adds) {
+  if (x.size(1) != w.size(1)) throw ShapeError("product: rows of another width");
+  const bool is_in_order = x.stride(1) == 1 || x.stride(0) != 1;
+  const at::Tensor rows = is_in_order ? x.contiguous() : x;
+  const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
+  kernels::MatrixProductArgs args{};
+  args.x = rows.const_data_ptr<float>();
+  args.weight = w.const_data_ptr<float>();
+  args.out = out.mutable_data_ptr<float>();
+  args.rows = size(x.size(0));
+  args.inputs = size(x.size(1));
+  args.outputs = size(w.size(0));
+  args.row_stride = size(rows.stride(0));
+  args.input_stride = size(rows.stride(1));
+  args.output_stride = size(w.stride(0));
+  args.weight_input_stride = size(w.stride(1));
+  args.adds = adds;
+  kernels::cpu::matrix_product(args);
 }
 
 at::ScalarType type_of(model::ComputeKind compute) {
@@ -159,10 +188,18 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& w, model::ComputeKind 
     const at::ScalarType type = type_of(compute);
     return at::matmul(x.to(type), w.to(type).t()).to(x.scalar_type());
   }
-  if (!x.is_cpu() || !has_kernel(x)) return at::matmul(x, w.t());
-  Linear linear{w, {}, {}};
-  pack(linear, at::empty(panel_shape(linear), x.options()));
-  return language::project(x, linear);
+  if (!runs_here(x)) return at::matmul(x, w.t());
+  at::Tensor out = at::empty({x.size(0), w.size(0)}, x.options());
+  multiply(x, w, out, false);
+  return out;
+}
+
+void add_product(const at::Tensor& out, const at::Tensor& x, const at::Tensor& w,
+                 model::ComputeKind compute) {
+  if (compute == model::ComputeKind::f32 && runs_here(x))
+    multiply(x, w, out, true);
+  else
+    out.add_(product(x, w, compute));
 }
 
 at::Tensor project(const at::Tensor& x, const Linear& linear, model::ComputeKind compute) {

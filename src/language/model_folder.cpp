@@ -19,11 +19,13 @@ constexpr std::array kCopied = {"generation_config.json",
                                 "merges.txt",
                                 "chat_template.jinja"};
 
+/// Without what it says about the numbers of the weights, other than their new type.
 std::string config_for_float32(const fs::path& path) {
   const store::JsonValue config = store::read_json_object(path, kMaxConfigBytes);
   store::JsonValue::Members members;
   for (const auto& [name, value] : *config.members())
-    if (name != "dtype" && name != "torch_dtype") members.emplace_back(name, value);
+    if (name != "dtype" && name != "torch_dtype" && name != "quantization_config")
+      members.emplace_back(name, value);
   members.emplace_back("dtype", store::JsonValue(std::string("float32")));
   return store::to_json(store::JsonValue(std::move(members)));
 }

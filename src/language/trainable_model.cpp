@@ -13,6 +13,7 @@
 #include <mgpu/language/trainable_model.hpp>
 #include <mgpu/model/tensor_view.hpp>
 
+#include "grad_experts.hpp"
 #include "grad_head.hpp"
 #include "grad_ops.hpp"
 #include "token_runs.hpp"
@@ -29,20 +30,11 @@ std::vector<model::ParameterSpec> initialized_specs(const LmConfig& config) {
   std::vector<model::ParameterSpec> specs = weight_specs(config);
   for (model::ParameterSpec& spec : specs) {
     const bool is_norm = spec.shape.size() == 1 && spec.name.ends_with(".weight");
+    const bool is_matrix = spec.shape.size() > 1 && !spec.name.ends_with("bias");
     spec.init_value = is_norm ? 1.0 : 0.0;
-    spec.init_std = spec.shape.size() > 1 ? kInitStd : 0.0;
+    spec.init_std = is_matrix ? kInitStd : 0.0;
   }
   return specs;
-}
-
-/// Experts and sinks have no gradients here.
-LmConfig trainable(LmConfig config) {
-  if (config.experts.count == 0 && !config.sinks) return config;
-  throw Failure({"E701",
-                 ExitCode::data,
-                 "a model of family `" + config.family + "` is not trained here",
-                 {},
-                 "models without experts and attention sinks are"});
 }
 
 class ArenaSource : public WeightSource {
@@ -91,7 +83,7 @@ struct TrainableModel::Call {
 
 TrainableModel::TrainableModel(LmConfig config, Device device, std::uint64_t seed,
                                const TrainingOptions& options)
-    : config_(trainable(std::move(config))),
+    : config_(std::move(config)),
       options_(options),
       arena_(initialized_specs(config_), device, seed, options.dtype) {
   ArenaSource source(arena_);
@@ -146,9 +138,12 @@ at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::
     q = grad::rotate(q, call.rotation, weights.q_norm, config_.norm_epsilon);
     k = grad::rotate(k, call.rotation, weights.k_norm, config_.norm_epsilon);
   }
-  const at::Tensor mixed = grad::attend(q, k, v, call.sequences, config_.layers[index]);
+  const at::Tensor mixed =
+      grad::attend(q, k, v, weights.sinks, {call.sequences, config_.layers[index]});
   const at::Tensor middle = x + project(mixed, weights.out);  // [N, D]
   const at::Tensor inner = grad::normalize(config_, middle, weights.mlp_norm);
+  if (!weights.experts.empty())
+    return middle + grad::mix_experts(config_, weights, inner, options_.compute);
   const at::Tensor up = project(inner, weights.up);
   const at::Tensor active =
       weights.gate.is_defined()

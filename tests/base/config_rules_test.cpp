@@ -69,14 +69,14 @@ TEST_F(ConfigRulesTest, SpeakBesideWrongValuesThatTheyDoNotNeed) {
   const std::string text = refusal(kHead + kBatch + "  max_steps: five\n");
 
   EXPECT_THAT(text, AllOf(HasSubstr("error[E104]"), HasSubstr("error[E122]"),
-                          HasSubstr("2 errors in run.yaml; nothing was started.")));
+                          HasSubstr("2 errors; nothing was started.")));
   EXPECT_THAT(text, Not(HasSubstr("E124"))) << "max_steps is not known";
 }
 
 TEST_F(ConfigRulesTest, AllSpeakBesideAWrongValueOfNoneOfThem) {
   EXPECT_THAT(refusal(kHead + "run: {name: [1]}\n" + kBatch),
               AllOf(HasSubstr("error[E104]"), HasSubstr("error[E122]"), HasSubstr("error[E124]"),
-                    HasSubstr("3 errors in run.yaml")));
+                    HasSubstr("3 errors; nothing was started.")));
 }
 
 TEST_F(ConfigRulesTest, AreSilentAboutKeysThatWereMeant) {

@@ -1,9 +1,11 @@
 """Job train with a language model: what its choices of numbers and passes do, and an unfinished
 run."""
 import json
+import shutil
 import signal
 
 import program
+import tiny_lm
 
 CONFIG = f"""
 schema: 1
@@ -90,6 +92,22 @@ class LanguageNumbers(program.ProgramTest):
         bytes_of = {self.weights(self.anew(ranks, f"train.gradient_checkpointing={again}"))
                     for ranks, again in ((4, "false"), (2, "true"), (1, "false"), (1, "true"))}
         self.assertEqual(len(bytes_of), 1)
+
+    def test_experts_of_4_bits_learn_alike_at_1_and_2_ranks(self):
+        model = tiny_lm.make_folder(self.folder / "model", "gpt_oss")
+        for name in ("config.json", "model.safetensors"):
+            shutil.copy(tiny_lm.GOLDENS / "gpt_oss_mxfp4" / name, model / name)
+        rows = [{"text": f"the cat {n} sat on mat {n % 7}"} for n in range(60)]
+        data = tiny_lm.write_rows(self.folder / "data.jsonl", rows)
+        text = CONFIG.replace("model: {init: ", f"model: {{path: {model}}} #")
+        self.config.write_text(text.replace("little_texts: 300", f"path: {data}"))
+        one, two = self.anew(1), self.anew(2)
+        self.assertEqual(self.weights(one), self.weights(two))
+        losses = self.losses(one)
+        self.assertLess(losses[-1], losses[0] - 0.5)
+        written = json.loads((one / "ckpt" / "last" / "config.json").read_text())
+        self.assertEqual(written["dtype"], "float32")
+        self.assertNotIn("quantization_config", written)
 
     def test_an_unfinished_run_is_merged_and_goes_on(self):
         import h5py

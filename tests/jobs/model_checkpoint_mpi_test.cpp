@@ -59,7 +59,8 @@ TEST_P(ModelCheckpointTest, IsAFolderOfTheSameModel) {
 INSTANTIATE_TEST_SUITE_P(Families, ModelCheckpointTest,
                          testing::Values("gpt2", "gpt2_switches", "llama", "llama_biases",
                                          "llama_llama3_v4", "llama_yarn_switches", "mistral",
-                                         "qwen2", "qwen2_window", "qwen3_switches"),
+                                         "qwen2", "qwen2_window", "qwen3_switches", "gpt_oss",
+                                         "gpt_oss_mxfp4"),
                          [](const auto& entry) { return std::string(entry.param); });
 
 }  // namespace

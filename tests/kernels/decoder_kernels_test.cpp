@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/kernels/matrix_product.hpp>
 
 #include "decoder_cases.hpp"
 #include "decoder_reference.hpp"
@@ -109,6 +110,84 @@ TEST(PackedProductTest, WeightsOfHalfTheBytesGiveTheBitsOfTheSameWeights) {
       EXPECT_EQ(out, packed_product(x, weight, inputs)) << inputs << " " << outputs;
     }
   }
+}
+
+// Rows are taken in blocks of 256, the last has 5.
+TEST(PackedProductTest, ABlockOfRowsEndsNowhere) {
+  constexpr std::size_t kInputs = 7;
+  constexpr std::size_t kOutputs = 50;
+  const std::vector<float> weight = normals(kInputs * kOutputs, 2);
+  const std::vector<float> x = normals(261 * kInputs, 1);
+  const std::vector<float> out = packed_product(x, weight, kInputs);
+
+  for (const std::size_t row : {0U, 255U, 256U, 260U}) {
+    const std::vector<float> alone(x.begin() + static_cast<std::ptrdiff_t>(row * kInputs),
+                                   x.begin() + static_cast<std::ptrdiff_t>((row + 1) * kInputs));
+    const std::vector<float> same = packed_product(alone, weight, kInputs);
+    EXPECT_TRUE(std::equal(same.begin(), same.end(),
+                           out.begin() + static_cast<std::ptrdiff_t>(row * kOutputs)))
+        << row;
+  }
+}
+
+std::vector<float> transposed(const std::vector<float>& matrix, std::size_t columns) {
+  const std::size_t rows = matrix.size() / columns;
+  std::vector<float> result(matrix.size());
+  for (std::size_t i = 0; i < matrix.size(); ++i)
+    result[i % columns * rows + i / columns] = matrix[i];
+  return result;
+}
+
+// x, then the weights, as they are or transposed in memory; 1030 rows are two blocks.
+TEST(MatrixProductTest, HasThePackedProductsBitsWhateverTheStrides) {
+  for (const std::size_t rows : {1U, 7U, 13U, 40U, 1030U}) {
+    for (const std::size_t inputs : {1U, 31U, 600U}) {
+      const std::size_t outputs = rows == 1030 ? 17 : 100;
+      const std::vector<float> x = normals(rows * inputs, 1);
+      const std::vector<float> weight = normals(outputs * inputs, 2);
+      const std::vector<float> expected = packed_product(x, weight, inputs);
+      const std::vector<float> columns = transposed(x, inputs);
+      const std::vector<float> turned = transposed(weight, inputs);
+      std::vector<float> out(expected.size(), 99.0F);
+      MatrixProductArgs args{x.data(), weight.data(), out.data(), rows, inputs, outputs, inputs,
+                             1,        inputs,        1,          false};
+
+      cpu::matrix_product(args);
+      EXPECT_EQ(out, expected) << rows << " " << inputs;
+      out.assign(out.size(), 99.0F);
+      args.x = columns.data();
+      args.row_stride = 1;
+      args.input_stride = rows;
+      cpu::matrix_product(args);
+      EXPECT_EQ(out, expected) << rows << " " << inputs;
+      out.assign(out.size(), 0.0F);
+      args.weight = turned.data();
+      args.output_stride = 1;
+      args.weight_input_stride = outputs;
+      args.adds = true;
+      cpu::matrix_product(args);
+      EXPECT_EQ(out, expected) << rows << " " << inputs;
+    }
+  }
+}
+
+// 100 + 1 * 3 + 2 * 4.
+TEST(MatrixProductTest, Adds) {
+  const std::vector<float> x{1.0F, 2.0F};
+  const std::vector<float> weight{3.0F, 4.0F};
+  float out = 100.0F;
+  MatrixProductArgs args{x.data(), weight.data(), &out, 1, 2, 1, 2, 1, 2, 1, true};
+  cpu::matrix_product(args);
+  EXPECT_EQ(out, 111.0F);
+  args.inputs = 0;
+  cpu::matrix_product(args);
+  EXPECT_EQ(out, 111.0F);
+  args.adds = false;
+  cpu::matrix_product(args);
+  EXPECT_EQ(out, 0.0F);
+  args.row_stride = 3;
+  args.input_stride = 2;
+  EXPECT_THROW(cpu::matrix_product(args), ShapeError);
 }
 
 // silu(0) = 0, silu(1) = 1 / (1 + 1/e); gelu(1) = Phi(1) = 0.8413447. Clamped at 7: 7 / (1 +

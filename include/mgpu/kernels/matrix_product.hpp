@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+
+// Shapes in this header: N rows, I inputs, O outputs.
+namespace mgpu::kernels {
+
+struct MatrixProductArgs {
+  const float* x;       // [N, I] at n * row_stride + i * input_stride
+  const float* weight;  // [O, I] at o * output_stride + i * weight_input_stride
+  float* out;           // [N, O] written, or added to
+  std::size_t rows;     // N
+  std::size_t inputs;   // I
+  std::size_t outputs;  // O
+  std::size_t row_stride;
+  std::size_t input_stride;  // of x; it or row_stride is 1
+  std::size_t output_stride;
+  std::size_t weight_input_stride;
+  bool adds;  // to what `out` has
+};
+
+/// out = x W^T of matrices that are multiplied once, one thread. Each output has the bits that
+/// packed_product gives it; where it `adds`, its chain starts at what is there. There is no CUDA
+/// twin: the product is cuBLAS's there.
+///
+/// Memory: pointers on the host. Allocates up to 3 MiB.
+/// Source: Goto and van de Geijn, ACM TOMS 34 (2008): both matrices in panels, block by block.
+namespace cpu {
+void matrix_product(const MatrixProductArgs& args);
+}  // namespace cpu
+
+}  // namespace mgpu::kernels

@@ -1,0 +1,145 @@
+// Blocks of inputs, of rows and of a panel of outputs; each is brought into the order in which the
+// tile reads it just before, so that it is in a cache then.
+#include <algorithm>
+
+#include <hwy/aligned_allocator.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/kernels/matrix_product.hpp>
+
+#include "pack_panel.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "matrix_product_cpu.cpp"
+// foreach_target.h comes before whatever is compiled once per target.
+// clang-format off
+#include <hwy/foreach_target.h>
+// clang-format on
+
+#include "product_tile-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace mgpu::kernels::cpu::HWY_NAMESPACE {
+namespace {
+
+constexpr std::size_t kRowsAtOnce = 1024;
+constexpr std::size_t kTilesAtOnce = 32 / kTileRows;  // two cache lines of a column
+
+/// `count` rows from `first` on of columns that lie one after the other -> tiles [inputs,
+/// kTileRows]; missing rows are zeros.
+void interleave(const float* x, std::size_t input_stride, std::size_t count, std::size_t inputs,
+                float* tiles) {
+  for (std::size_t first = 0; first < count; first += kTilesAtOnce * kTileRows) {
+    const std::size_t end = std::min(first + kTilesAtOnce * kTileRows, count);
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const float* column = x + i * input_stride;
+      std::size_t row = first;
+      for (; row + kTileRows <= end; row += kTileRows)
+        std::copy_n(column + row, kTileRows, tiles + row * inputs + i * kTileRows);
+      if (row == end) continue;
+      float* last = tiles + row * inputs + i * kTileRows;
+      std::fill(std::copy(column + row, column + end, last), last + kTileRows, 0.0F);
+    }
+  }
+}
+
+/// The blocks of one product.
+class Product {
+public:
+  explicit Product(const MatrixProductArgs& args)
+      : args_(args),
+        in_order_(args.input_stride == 1),
+        inputs_at_once_(input_block(args.inputs)),
+        panel_(hwy::AllocateAligned<float>(inputs_at_once_ * kPanelWidth)),
+        last_(hwy::AllocateAligned<float>(std::min(args.rows, kRowsAtOnce) * kPanelWidth)) {
+    const std::size_t tiles = (std::min(args.rows, kRowsAtOnce) + kTileRows - 1) / kTileRows;
+    if (!in_order_) tiles_ = hwy::AllocateAligned<float>(tiles * kTileRows * inputs_at_once_);
+  }
+
+  void run() const {
+    for (std::size_t row = 0; row < args_.rows; row += kRowsAtOnce)
+      for (std::size_t input = 0; input < args_.inputs; input += inputs_at_once_)
+        multiply_rows(row, input);
+  }
+
+private:
+  void multiply_rows(std::size_t row, std::size_t input) const {
+    const std::size_t rows = std::min(kRowsAtOnce, args_.rows - row);
+    Block<float> block{};
+    block.inputs = std::min(inputs_at_once_, args_.inputs - input);
+    block.panel = panel_.get();
+    block.is_first = input == 0 && !args_.adds;
+    block.x = args_.x + row * args_.row_stride + input * args_.input_stride;
+    block.x_pitch = args_.row_stride;
+    if (!in_order_) {
+      interleave(block.x, args_.input_stride, rows, block.inputs, tiles_.get());
+      block.x = tiles_.get();
+      block.x_pitch = block.inputs;
+    }
+    for (std::size_t output = 0; output < args_.outputs; output += kPanelWidth) {
+      const std::size_t outputs = std::min(kPanelWidth, args_.outputs - output);
+      pack_panel<float>(
+          {args_.weight + output * args_.output_stride + input * args_.weight_input_stride, outputs,
+           block.inputs, args_.output_stride, args_.weight_input_stride},
+          panel_.get());
+      block.out = args_.out + row * args_.outputs + output;
+      multiply_panel(block, rows, outputs);
+    }
+  }
+
+  void multiply_panel(Block<float> block, std::size_t rows, std::size_t outputs) const {
+    block.columns = written_columns(outputs);
+    block.out_pitch = args_.outputs;
+    if (block.columns == outputs) {
+      multiply(block, rows);
+      return;
+    }
+    float* const out = block.out;  // has no room for whole vectors
+    block.out = last_.get();
+    block.out_pitch = kPanelWidth;
+    for (std::size_t n = 0; n < rows && !block.is_first; ++n)
+      std::copy_n(out + n * args_.outputs, outputs, last_.get() + n * kPanelWidth);
+    multiply(block, rows);
+    for (std::size_t n = 0; n < rows; ++n)
+      std::copy_n(last_.get() + n * kPanelWidth, outputs, out + n * args_.outputs);
+  }
+
+  void multiply(const Block<float>& block, std::size_t rows) const {
+    if (in_order_)
+      multiply_block<Rows::in_order, false>(block, rows);
+    else
+      multiply_block<Rows::interleaved, false>(block, rows);
+  }
+
+  const MatrixProductArgs& args_;
+  bool in_order_;
+  std::size_t inputs_at_once_;
+  hwy::AlignedFreeUniquePtr<float[]> panel_;  // [inputs, 48]
+  hwy::AlignedFreeUniquePtr<float[]> last_;   // [rows, 48] of a panel that is not whole
+  hwy::AlignedFreeUniquePtr<float[]> tiles_;  // [rows / kTileRows, inputs, kTileRows]
+};
+
+}  // namespace
+
+void multiply_matrices(const MatrixProductArgs& args) {
+  Product(args).run();
+}
+
+}  // namespace mgpu::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mgpu::kernels::cpu {
+
+HWY_EXPORT(multiply_matrices);
+
+void matrix_product(const MatrixProductArgs& args) {
+  if (args.row_stride != 1 && args.input_stride != 1)
+    throw ShapeError("matrix_product: x lies neither in rows nor in columns");
+  if (args.inputs == 0 && !args.adds) std::fill_n(args.out, args.rows * args.outputs, 0.0F);
+  if (args.inputs == 0 || args.rows == 0) return;
+  HWY_DYNAMIC_DISPATCH(multiply_matrices)(args);
+}
+
+}  // namespace mgpu::kernels::cpu
+#endif
