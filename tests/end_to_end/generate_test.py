@@ -224,6 +224,17 @@ class OutOfMemory(GenerateCase):
             self.check_halving(2, place, "--gpus-per-model=2")
         self.check_halving(1, "generate.pass:9:EIO", "generate.batch_size=auto")
 
+    def test_a_cache_that_is_not_to_be_had_is_made_smaller(self):
+        # 60 completions of at most 2^20 tokens: 15 GiB of keys and values, of which few are used.
+        keys = ("generate.max_new_tokens=1048576", "run.chunk_size=32")
+        limited = ("sh", "-c", 'ulimit -v 16000000; exec "$@"', "sh")
+        ended = self.generate(0, 1, *keys, "generate.batch_size=64", through=limited)
+        self.assertIn("out of memory with 64 completions at once", ended.out)
+        golden = self.sha256()
+        self.start_over()
+        self.generate(0, 2, *keys, "generate.batch_size=4")
+        self.assertEqual(self.sha256(), golden)
+
     def test_below_one_completion_it_says_what_fits(self):
         places = ";".join(f"generate.cache@1:{n}:EIO" for n in range(1, 5))
         ended = self.generate(71, 2, env=program.failpoint(places))
