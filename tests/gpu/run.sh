@@ -88,7 +88,8 @@ gpu_tests() {
 complete() {
   local name=$1 model=$out/$2/run/ckpt/last
   shift 2
-  ours 1 mgpu_spmd job=generate model.path="$model" data.path=conf/prompts.jsonl \
+  printf 'schema: 1\njob: generate\n' >"$out/generate.yaml"
+  ours 1 mgpu_spmd "$out/generate.yaml" model.path="$model" data.path=conf/prompts.jsonl \
     generate.do_sample=false generate.max_new_tokens=32 "$@" --output "$out/$name" \
     --resume=never --progress=lines &&
     ln -sfn "$(find "$out/$name" -name results.h5 -printf '%h\n' | head -n 1)" "$out/$name/run" &&
