@@ -65,7 +65,7 @@ public:
 private:
   void multiply_rows(std::size_t row, std::size_t input) const {
     const std::size_t rows = std::min(kRowsAtOnce, args_.rows - row);
-    Block block{};
+    Block<float> block{};
     block.inputs = std::min(inputs_at_once_, args_.inputs - input);
     block.panel = panel_.get();
     block.is_first = input == 0 && !args_.adds;
@@ -78,15 +78,16 @@ private:
     }
     for (std::size_t output = 0; output < args_.outputs; output += kPanelWidth) {
       const std::size_t outputs = std::min(kPanelWidth, args_.outputs - output);
-      pack_panel({args_.weight + output * args_.output_stride + input * args_.weight_input_stride,
-                  outputs, block.inputs, args_.output_stride, args_.weight_input_stride},
-                 panel_.get());
+      pack_panel<float>(
+          {args_.weight + output * args_.output_stride + input * args_.weight_input_stride, outputs,
+           block.inputs, args_.output_stride, args_.weight_input_stride},
+          panel_.get());
       block.out = args_.out + row * args_.outputs + output;
       multiply_panel(block, rows, outputs);
     }
   }
 
-  void multiply_panel(Block block, std::size_t rows, std::size_t outputs) const {
+  void multiply_panel(Block<float> block, std::size_t rows, std::size_t outputs) const {
     block.columns = written_columns(outputs);
     block.out_pitch = args_.outputs;
     if (block.columns == outputs) {
@@ -103,7 +104,7 @@ private:
       std::copy_n(last_.get() + n * kPanelWidth, outputs, out + n * args_.outputs);
   }
 
-  void multiply(const Block& block, std::size_t rows) const {
+  void multiply(const Block<float>& block, std::size_t rows) const {
     if (in_order_)
       multiply_block<Rows::in_order, false>(block, rows);
     else

@@ -22,21 +22,24 @@ namespace {
 constexpr std::size_t kRowBlock = 256;
 
 /// All inputs of `columns` outputs of one panel; `out` has room for them in whole vectors.
-void multiply_panel(const PackedProductArgs& args, const float* panel, std::size_t columns,
+template <class Weight>
+void multiply_panel(const PackedProductArgs& args, const Weight* panel, std::size_t columns,
                     float* out, std::size_t out_pitch) {
   const std::size_t at_once = input_block(args.inputs);
   for (std::size_t i = 0; i < args.inputs; i += at_once) {
     const std::size_t inputs = std::min(at_once, args.inputs - i);
-    multiply_block<Rows::in_order, true>({args.x + i, args.inputs, panel + i * kPanelWidth, inputs,
-                                          out, out_pitch, written_columns(columns), i == 0},
-                                         args.rows);
+    const Block<Weight> block{args.x + i, args.inputs, panel + i * kPanelWidth,  inputs,
+                              out,        out_pitch,   written_columns(columns), i == 0};
+    multiply_block<Rows::in_order, true>(block, args.rows);
   }
 }
 
+template <class Weight>
 void multiply_few_rows(const PackedProductArgs& args) {
+  const auto* panels = static_cast<const Weight*>(args.panels);
   for (std::size_t first = 0; first < args.outputs; first += kPanelWidth) {
     const std::size_t columns = std::min(kPanelWidth, args.outputs - first);
-    const float* panel = args.panels + first * args.inputs;
+    const Weight* panel = panels + first * args.inputs;
     if (written_columns(columns) == columns) {
       multiply_panel(args, panel, columns, args.out + first, args.outputs);
       continue;
@@ -56,7 +59,10 @@ void multiply(const PackedProductArgs& args) {
     some.x += row * args.inputs;
     some.out += row * args.outputs;
     some.rows = std::min(kRowBlock, args.rows - row);
-    multiply_few_rows(some);
+    if (args.type == WeightType::bf16)
+      multiply_few_rows<hwy::bfloat16_t>(some);
+    else
+      multiply_few_rows<float>(some);
   }
 }
 
@@ -65,8 +71,24 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace mgpu::kernels::cpu {
+namespace {
 
 HWY_EXPORT(multiply);
+
+/// Weights are moved as they are: of their type only the size matters.
+template <class Weight>
+void pack_all(const PackPanelsArgs& args) {
+  const auto* weight = static_cast<const Weight*>(args.weight);
+  auto* panels = static_cast<Weight*>(args.panels);
+  for (std::size_t first = 0; first < args.outputs; first += kPanelWidth) {
+    const PanelSource<Weight> source{weight + first * args.output_stride,
+                                     std::min(kPanelWidth, args.outputs - first), args.inputs,
+                                     args.output_stride, args.input_stride};
+    pack_panel(source, panels + first * args.inputs);
+  }
+}
+
+}  // namespace
 
 void packed_product(const PackedProductArgs& args) {
   if (args.inputs == 0) {
@@ -77,11 +99,10 @@ void packed_product(const PackedProductArgs& args) {
 }
 
 void pack_panels(const PackPanelsArgs& args) {
-  for (std::size_t first = 0; first < args.outputs; first += kPanelWidth)
-    pack_panel(
-        {args.weight + first * args.output_stride, std::min(kPanelWidth, args.outputs - first),
-         args.inputs, args.output_stride, args.input_stride},
-        args.panels + first * args.inputs);
+  if (args.type == WeightType::bf16)
+    pack_all<std::uint16_t>(args);
+  else
+    pack_all<float>(args);
 }
 
 }  // namespace mgpu::kernels::cpu

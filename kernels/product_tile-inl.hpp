@@ -49,11 +49,20 @@ enum class Rows {
   interleaved  // kTileRows at a time: i * kTileRows + r
 };
 
-/// One block of inputs of one panel.
+HWY_INLINE Vector load_weights(Floats d, const float* weights) {
+  return hn::LoadU(d, weights);
+}
+
+HWY_INLINE Vector load_weights(Floats d, const hwy::bfloat16_t* weights) {
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::bfloat16_t, Floats>(), weights));
+}
+
+/// One block of inputs of one panel. `Weight`: float or hwy::bfloat16_t.
+template <class Weight>
 struct Block {
   const float* x;       // first row, first input of the block
   std::size_t x_pitch;  // between rows, also of the first rows of interleaved tiles
-  const float* panel;   // [inputs, 48]
+  const Weight* panel;  // [inputs, 48]
   std::size_t inputs;   //
   float* out;           // first row, first output of the panel
   std::size_t out_pitch;
@@ -61,8 +70,8 @@ struct Block {
   bool is_first;        // sums start at 0, not at what `out` has
 };
 
-template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches>
-HWY_INLINE void multiply_tile(const Block& block, std::size_t row, std::size_t column) {
+template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches, class Weight>
+HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::size_t column) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
   constexpr bool kInOrder = kOrder == Rows::in_order;
@@ -70,7 +79,7 @@ HWY_INLINE void multiply_tile(const Block& block, std::size_t row, std::size_t c
   const float* x = block.x + (row - inside) * block.x_pitch + inside;
   const std::size_t row_step = kInOrder ? block.x_pitch : 1;
   const std::size_t input_step = kInOrder ? 1 : kTileRows;
-  const float* weights = block.panel + column;
+  const Weight* weights = block.panel + column;
   float* out = block.out + row * block.out_pitch + column;
   Vector sums[kRows][kVectors];
   for (std::size_t r = 0; r < kRows; ++r)
@@ -79,11 +88,11 @@ HWY_INLINE void multiply_tile(const Block& block, std::size_t row, std::size_t c
           block.is_first ? hn::Zero(d) : hn::LoadU(d, out + r * block.out_pitch + v * lanes);
   for (std::size_t i = 0; i < block.inputs; ++i, weights += kPanelWidth, x += input_step) {
     if constexpr (kFetches)
-      for (std::size_t v = 0; v < kPanelWidth; v += 16)
+      for (std::size_t v = 0; v < kPanelWidth; v += 64 / sizeof(Weight))
         hwy::Prefetch(weights + kAhead + v);
     Vector w[kVectors];
     for (std::size_t v = 0; v < kVectors; ++v)
-      w[v] = hn::LoadU(d, weights + v * lanes);
+      w[v] = load_weights(d, weights + v * lanes);
     for (std::size_t r = 0; r < kRows; ++r) {
       const Vector input = hn::Set(d, x[r * row_step]);
       for (std::size_t v = 0; v < kVectors; ++v)
@@ -95,8 +104,8 @@ HWY_INLINE void multiply_tile(const Block& block, std::size_t row, std::size_t c
       hn::StoreU(sums[r][v], d, out + r * block.out_pitch + v * lanes);
 }
 
-template <Rows kOrder, std::size_t kVectors, bool kFetches>
-HWY_INLINE void multiply_rows(const Block& block, std::size_t rows, std::size_t column) {
+template <Rows kOrder, std::size_t kVectors, bool kFetches, class Weight>
+HWY_INLINE void multiply_rows(const Block<Weight>& block, std::size_t rows, std::size_t column) {
   std::size_t row = 0;
   if (kFetches && rows >= kTileRows) {
     multiply_tile<kOrder, kTileRows, kVectors, true>(block, 0, column);
@@ -111,8 +120,8 @@ HWY_INLINE void multiply_rows(const Block& block, std::size_t rows, std::size_t 
 }
 
 /// `kFetches`: the weights come from memory and are fetched ahead of the first rows.
-template <Rows kOrder, bool kFetches>
-HWY_NOINLINE void multiply_block(const Block& block, std::size_t rows) {
+template <Rows kOrder, bool kFetches, class Weight>
+HWY_NOINLINE void multiply_block(const Block<Weight>& block, std::size_t rows) {
   const std::size_t lanes = hn::Lanes(Floats());
   std::size_t column = 0;
   for (; column + 3 * lanes <= block.columns; column += 3 * lanes)

@@ -31,7 +31,7 @@ while [[ $# -gt 0 ]]; do
       continue ;;
     -h | --help) usage; exit 0 ;;  # who asks wants no installation yet
     --version) version; exit 0 ;;
-    --env | --check | --plan* | --print-config* | --explain*)
+    --env | --check | --plan* | --print-config* | --explain* | --merge* | --export*)
       looks_only=yes ;;
     *.yaml | *.yml)
       # A path as seen from where the user stands; the program itself runs in the top folder.

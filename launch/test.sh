@@ -69,7 +69,7 @@ goldens() {
 
 # Does transformers open the model folders that ctest left behind?
 written_folders() {
-  limited python tests/oracle/written_folders.py build/tests/language/written tests/language/goldens
+  limited python tests/oracle/written_folders.py build/tests/jobs/written tests/language/goldens
 }
 
 fuzz() { limited tests/fuzz/run.sh 60; }
@@ -85,7 +85,7 @@ check 'configure with the CUDA toolkit hidden' toolkit_hidden
 check 'build' limited cmake --build --preset release
 [[ " ${failures[*]} " == *' build '* ]] || check 'ctest' run_ctest "$@"
 [[ $oracle == no ]] || check 'fuzz' fuzz
-[[ $oracle == no || ! -d build/tests/language/written ]] || check 'written folders' written_folders
+[[ $oracle == no || ! -d build/tests/jobs/written ]] || check 'written folders' written_folders
 
 if [[ ${#failures[@]} == 0 ]]; then echo "test.sh: all passed in $((SECONDS / 60)) min"; exit 0; fi
 printf 'test.sh: failed: %s\n' "${failures[@]}"

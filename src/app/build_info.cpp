@@ -1,5 +1,3 @@
-#include <torch/version.h>
-
 #include <mgpu/app/build_info.hpp>
 
 namespace mgpu::app {
@@ -10,7 +8,9 @@ const BuildInfo& build_info() {
                                {{"mgpu_spmd", MGPU_VERSION},
                                 {"git", MGPU_GIT},
                                 {"cuda", MGPU_CUDA_VERSION},
-                                {"libtorch", TORCH_VERSION}}};
+                                {"nccl", MGPU_NCCL_VERSION},
+                                {"hdf5", MGPU_HDF5_VERSION},
+                                {"libtorch", MGPU_TORCH_VERSION}}};
   return kInfo;
 }
 

@@ -8,6 +8,7 @@
 #include <cxxopts.hpp>
 
 #include <mgpu/app/cli.hpp>
+#include <mgpu/base/foreign_names.hpp>
 #include <mgpu/base/nearest_name.hpp>
 #include <mgpu/base/utf8.hpp>
 
@@ -313,9 +314,17 @@ private:
   void refuse_option(const std::string& unknown, std::size_t index) {
     // -gpus is one dash short.
     const std::string name = long_name(unknown.starts_with("--") ? unknown : "-" + unknown);
+    add("E142", "unknown option " + unknown, index, help_for_option(name));
+  }
+
+  static std::string help_for_option(const std::string& name) {
+    std::string key = name;
+    std::replace(key.begin(), key.end(), '-', '_');
+    if (name == "np" || name == "n") return "that is mpirun's: mpirun -np 2 ./mgpu_spmd ...";
+    if (const ForeignName* foreign = find_foreign_name(key)) return std::string(foreign->help);
     const std::string nearest = option_name_suggestion(name);
-    add("E142", "unknown option " + unknown, index,
-        nearest.empty() ? "--help shows all options" : "did you mean --" + nearest + "?");
+    if (!nearest.empty()) return "did you mean --" + nearest + "?";
+    return "--help shows all options; a key is written without dashes: KEY=VALUE";
   }
 
   /// Moves the cursor behind the option and its value; where the option is.

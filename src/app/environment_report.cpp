@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <iomanip>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <mgpu/app/build_info.hpp>
 #include <mgpu/app/environment_report.hpp>
 #include <mgpu/base/secrets.hpp>
 #include <mgpu/base/utf8.hpp>
@@ -80,12 +82,16 @@ std::map<std::string, std::string> shown_variables() {
 
 std::string version_text(bool verbose) {
   std::ostringstream text;
-  text << "mgpu_spmd " << MGPU_VERSION << '\n';
-  if (verbose) {
-    text << "compiler    " << __VERSION__ << '\n'
-         << "MPI         " << mpi_version() << '\n'
-         << "CUDA code   " << (MGPU_CUDA ? "yes" : "no") << '\n';
-  }
+  const BuildInfo& build = build_info();
+  text << "mgpu_spmd " << build.version << '\n';
+  if (!verbose) return text.str();
+  const auto line = [&](const std::string& name, const std::string& version) {
+    text << std::left << std::setw(12) << name << version << '\n';
+  };
+  for (const auto& [name, version] : build.versions)
+    if (name != "mgpu_spmd") line(name, version);
+  line("compiler", __VERSION__);
+  line("mpi", mpi_version());
   return text.str();
 }
 

@@ -8,6 +8,7 @@
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/nearest_name.hpp>
 #include <mgpu/base/yaml_document.hpp>
+#include <mgpu/cluster/agree.hpp>
 
 namespace mgpu::app {
 namespace {
@@ -61,20 +62,17 @@ std::string read_start(const fs::path& path) {
 
 }  // namespace
 
-FileProvider::FileProvider(Share share) : share_(std::move(share)) {}
+FileProvider::FileProvider(Share share, Agree agree)
+    : share_(std::move(share)), agree_(std::move(agree)) {}
 
 FileProvider FileProvider::alone() {
-  return FileProvider([](const Step& step) { return step(); });
+  return {[](const Step& step) { return step(); },
+          [](const std::function<void()>& step) { step(); }};
 }
 
 FileProvider FileProvider::shared(const cluster::Group& group) {
-  return FileProvider([&group](const Step& step) {
-    std::string bytes;
-    cluster::run_together(group, [&] {
-      if (group.rank() == 0) bytes = step();
-    });
-    return group.broadcast(std::move(bytes), 0);
-  });
+  return {[&group](const Step& step) { return cluster::on_rank_0(group, step); },
+          [&group](const std::function<void()>& step) { cluster::run_together(group, step); }};
 }
 
 std::string FileProvider::read(const fs::path& path) const {
@@ -85,14 +83,18 @@ fs::path FileProvider::working_directory() const {
   return share_([] { return fs::current_path().string(); });
 }
 
-Config load_config(const Options& options, const KeyTable& table, const FileProvider& files) {
+Config load_config(const Options& options, const KeyTable& table, const FileProvider& files,
+                   const std::function<void(const Config&)>& rules) {
   ConfigSources sources;
   sources.file = options.config;
   sources.overlays = options.overlays;
   sources.overrides = options.overrides;
   sources.working_directory = files.working_directory();
+  sources.rules = rules;
   sources.read = [&](const fs::path& path) { return files.read(path); };
-  return read_config(table, sources);
+  Config config = read_config(table, sources);
+  if (rules) files.agree([&] { rules(config); });
+  return config;
 }
 
 }  // namespace mgpu::app

@@ -29,6 +29,15 @@ fs::path results_of(const fs::path& folder) {
                  is_finished ? "" : "--merge " + folder.string() + " makes one of what is there"});
 }
 
+/// Returns their number.
+std::int64_t write_lines(const fs::path& results, const fs::path& path) {
+  std::ofstream file(path, std::ios::binary);
+  const std::int64_t rows = store::export_json_lines(results, "samples", file);
+  file.close();
+  if (file) return rows;
+  throw Failure({"E602", ExitCode::io, "cannot write the lines", {"  --> " + path.string()}, ""});
+}
+
 }  // namespace
 
 ExitCode export_run(const Options& options, std::ostream& out) {
@@ -36,14 +45,15 @@ ExitCode export_run(const Options& options, std::ostream& out) {
   const fs::path results = results_of(folder);
   const fs::path lines = fs::path(results).replace_extension(options.detail);
   const fs::path unfinished = lines.string() + ".part";
-  std::ofstream file(unfinished, std::ios::binary);
-  const std::int64_t rows = store::export_json_lines(results, "samples", file);
-  file.close();
-  if (!file) {
-    throw Failure(
-        {"E602", ExitCode::io, "cannot write the lines", {"  --> " + unfinished.string()}, ""});
+  std::int64_t rows = 0;
+  try {
+    rows = write_lines(results, unfinished);
+    fs::rename(unfinished, lines);
+  } catch (...) {
+    std::error_code is_gone;
+    fs::remove(unfinished, is_gone);
+    throw;
   }
-  fs::rename(unfinished, lines);
   out << "wrote " << lines.string() << ": " << report::grouped(rows) << " rows\n" << std::flush;
   return ExitCode::done;
 }

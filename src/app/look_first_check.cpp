@@ -5,7 +5,7 @@
 
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
-#include <mgpu/base/check_together.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/store_config.hpp>
@@ -14,6 +14,7 @@
 #include "check_list.hpp"
 #include "check_probes.hpp"
 #include "look_machine.hpp"
+#include "run_keys.hpp"
 
 namespace mgpu::app {
 namespace {
@@ -53,11 +54,10 @@ public:
 private:
   bool check_config() {
     const auto check = [&] {
-      config_.emplace(load_config(options_, program_keys(), FileProvider::shared(world_)));
-      check_together(
-          {[&] { cluster_ = cluster::read_cluster_config(*config_); },
-           [&] { store_ = store::read_store_config(*config_); },
-           [&] { jobs::job_of(*config_).check(*config_, has_config_ ? world_.size() : 1); }});
+      const auto rules = [&](const Config& config) {
+        keys_ = read_run_keys(config, [&](const auto&) { return has_config_ ? world_.size() : 1; });
+      };
+      config_.emplace(load_config(options_, program_keys(), FileProvider::shared(world_), rules));
       return Finding{config_detail()};
     };
     const std::string what = has_config_ ? options_.config : "none: the installation";
@@ -82,24 +82,25 @@ private:
   }
 
   void check_output() {
-    list_.run("files", store_.output_folder.string(), [&] {
-      folder_ = std::make_unique<CheckFolder>(world_, store_.output_folder);
-      const std::uint64_t needed = has_config_ ? jobs::job_of(*config_).disk_bytes(*config_) : 0;
-      cluster::run_together(world_, [&] {
-        if (world_.rank() == 0) store::require_free_space(store_.output_folder, needed);
-      });
-      std::string detail = report::bytes_text(free_bytes(store_.output_folder)) + " free";
-      if (needed > 0) detail += ", at most " + report::bytes_text(needed) + " needed";
-      return Finding{"writable, " + detail};
+    list_.run("files", keys_.store.output_folder.string(), [&] {
+      folder_ = std::make_unique<CheckFolder>(world_, keys_.store.output_folder);
+      return Finding{"writable, " + cluster::on_rank_0(world_, [&] { return space_text(); })};
     });
+  }
+
+  std::string space_text() const {
+    const std::uint64_t needed = has_config_ ? jobs::job_of(*config_).disk_bytes(*config_) : 0;
+    store::require_free_space(keys_.store.output_folder, needed);
+    const std::string free = report::bytes_text(free_bytes(keys_.store.output_folder)) + " free";
+    return needed == 0 ? free : free + ", at most " + report::bytes_text(needed) + " needed";
   }
 
   void check_ranks() {
     const std::string what =
         std::to_string(world_.size()) + (world_.size() == 1 ? " rank" : " ranks");
     const bool found = list_.run("ranks", what, [&] {
-      topology_ = std::make_unique<cluster::Topology>(world_, cluster_.group_sizes());
-      choice_ = cluster::choose_device(*topology_, cluster_);
+      topology_ = std::make_unique<cluster::Topology>(world_, keys_.cluster.group_sizes());
+      choice_ = cluster::choose_device(*topology_, keys_.cluster);
       return judge_ranks();
     });
     if (!found) choice_.reset();
@@ -116,7 +117,7 @@ private:
     const std::string text = std::to_string(nodes) + (nodes == 1 ? " node, " : " nodes, ") +
                              std::string(cluster::name_of(choice_->plan.backend)) + ": " +
                              choice_->plan.note;
-    const int wanted = ranks_per_node() * cluster_.threads;
+    const int wanted = ranks_per_node() * keys_.cluster.threads;
     const auto cores = static_cast<int>(std::thread::hardware_concurrency());
     if (cores == 0 || wanted <= cores) return {text};
     return {std::to_string(wanted) + " compute threads on " + std::to_string(cores) +
@@ -132,7 +133,7 @@ private:
 
   void check_memory() {
     list_.run("memory", "plan against the machine", [&] {
-      jobs::PlanMachine machine = look_at_host(store_.output_folder);
+      jobs::PlanMachine machine = look_at_host(keys_.store.output_folder);
       machine.ranks = world_.size();
       machine.ranks_per_node = topology_ ? ranks_per_node() : world_.size();
       if (choice_ && choice_->device.kind == DeviceKind::cuda) {
@@ -174,7 +175,7 @@ private:
       if (!choice_) return {"no devices were chosen", Verdict::skip};
       if (world_.size() == 1) return {"one rank", Verdict::skip};
       constexpr double kPatience = 30.0;  // seconds: what hangs longer than this is broken
-      return probe_all_reduce(*topology_, *choice_, std::min(cluster_.timeout_s, kPatience));
+      return probe_all_reduce(*topology_, *choice_, std::min(keys_.cluster.timeout_s, kPatience));
     });
   }
 
@@ -194,8 +195,7 @@ private:
   bool has_config_;
   CheckList list_;
   std::optional<Config> config_;
-  cluster::ClusterConfig cluster_;
-  store::StoreConfig store_;
+  RunKeys keys_;
   std::unique_ptr<CheckFolder> folder_;
   std::unique_ptr<cluster::Topology> topology_;
   std::optional<cluster::DeviceChoice> choice_;

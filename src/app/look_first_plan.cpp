@@ -3,13 +3,12 @@
 
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
-#include <mgpu/base/check_together.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/plan_text.hpp>
 #include <mgpu/report/terminal.hpp>
-#include <mgpu/store/store_config.hpp>
 
 #include "look_machine.hpp"
+#include "run_keys.hpp"
 
 namespace mgpu::app {
 
@@ -21,14 +20,12 @@ bool is_later_rank() {
 }
 
 ExitCode print_plan(const Options& options, const FileProvider& files, std::ostream& out) {
-  const Config config = load_config(options, program_keys(), files);
-  cluster::ClusterConfig cluster;
-  store::StoreConfig store;
-  check_together({[&] { cluster = cluster::read_cluster_config(config); },
-                  [&] { store = store::read_store_config(config); },
-                  [&] { jobs::job_of(config).check(config, planned_ranks(cluster)); }});
+  RunKeys keys;
+  const Config config = load_config(options, program_keys(), files, [&](const Config& read) {
+    keys = read_run_keys(read, planned_ranks);
+  });
   if (is_later_rank()) return ExitCode::done;
-  const jobs::PlanMachine machine = look_at_machine(cluster, store.output_folder);
+  const jobs::PlanMachine machine = look_at_machine(keys.cluster, keys.store.output_folder);
   report::Plan plan = jobs::job_of(config).plan(config, machine);
   const std::vector<std::string> notes = jobs::notes_for_job(config);
   plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());

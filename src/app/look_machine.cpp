@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <numeric>
 #include <thread>
 
 #include <unistd.h>
@@ -61,7 +62,9 @@ jobs::PlanMachine look_at_host(const fs::path& output) {
 }
 
 int planned_ranks(const cluster::ClusterConfig& cluster) {
-  return cluster.world.value_or(number_of("OMPI_COMM_WORLD_SIZE", 1));
+  const std::vector<int> sizes = cluster.group_sizes();
+  const int one_of_each = std::accumulate(sizes.begin(), sizes.end(), 0);
+  return cluster.world.value_or(number_of("OMPI_COMM_WORLD_SIZE", one_of_each));
 }
 
 jobs::PlanMachine look_at_machine(const cluster::ClusterConfig& cluster, const fs::path& output) {

@@ -5,17 +5,18 @@
 
 namespace mgpu::app {
 
-RunKeys read_run_keys(const cluster::Group& world, const Config& config) {
+RunKeys read_run_keys(const Config& config, const RanksOf& ranks) {
   RunKeys keys;
-  cluster::run_together(world, [&] {
-    check_together({[&] { keys.cluster = cluster::read_cluster_config(config); },
-                    [&] { keys.store = store::read_store_config(config); },
-                    [&] { jobs::job_of(config).check(config, world.size()); }});
-  });
+  check_together({[&] { keys.cluster = cluster::read_cluster_config(config); },
+                  [&] { keys.store = store::read_store_config(config); },
+                  [&] { jobs::job_of(config).check(config, ranks(keys.cluster)); }});
+  return keys;
+}
+
+void check_run_files(const cluster::Group& world, const Config& config) {
   cluster::run_together(world, [&] {
     if (world.rank() == 0) jobs::job_of(config).check_files(config);
   });
-  return keys;
 }
 
 store::RunRequest run_request(const cluster::Group& world, const Config& config,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,17 +13,21 @@
 
 namespace mgpu::app {
 
-/// What the configuration says about the run itself, read once and checked on all ranks.
+/// What the configuration says about the run itself.
 struct RunKeys {
   cluster::ClusterConfig cluster;
   store::StoreConfig store;
 };
 
-/// Also applies the rules of the job, and looks at the files that it needs.
-///
-/// Ranks:  collective over `world`.
-/// Errors: those of the readers and of the job's checks, all of them at once.
-RunKeys read_run_keys(const cluster::Group& world, const Config& config);
+/// Number of ranks, from what the configuration says about devices.
+using RanksOf = std::function<int(const cluster::ClusterConfig& cluster)>;
+
+/// Also applies the rules of the job for this many ranks. Local.
+/// Errors: those of the readers and of the job's check, all of them at once.
+RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
+
+/// Looks at the files that the job needs, on rank 0. Ranks: collective over `world`.
+void check_run_files(const cluster::Group& world, const Config& config);
 
 /// What the run directory is asked for.
 ///

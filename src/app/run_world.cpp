@@ -38,8 +38,7 @@ public:
       : world_(world.duplicate()),
         command_(command),
         clock_(elapsed_s, "start-up"),
-        config_(load_config(options, program_keys(), FileProvider::shared(world_))),
-        keys_(read_run_keys(world_, config_)),
+        config_(load(options)),
         topology_(world_, keys_.cluster.group_sizes()),
         choice_(cluster::choose_device(topology_, keys_.cluster)),
         directory_(world_, run_request(world_, config_, keys_.store, command)),
@@ -66,6 +65,15 @@ public:
   }
 
 private:
+  Config load(const Options& options) {
+    const auto rules = [&](const Config& config) {
+      keys_ = read_run_keys(config, [&](const auto&) { return world_.size(); });
+    };
+    Config config = load_config(options, program_keys(), FileProvider::shared(world_), rules);
+    check_run_files(world_, config);
+    return config;
+  }
+
   ExitCode work() {
     open();
     const auto communicator =
@@ -197,7 +205,15 @@ private:
     }
   }
 
+  /// Only the ranks that it came to know why they stop.
+  void tell_why_stopped() {
+    const auto mine = static_cast<std::int32_t>(stop_.poll());
+    const auto reason = static_cast<StopReason>(world_.all_reduce(mine, cluster::ReduceOp::max));
+    files_.event({"note", {{"text", "stops for " + std::string(name_of(reason))}}});
+  }
+
   ExitCode close(jobs::JobOutcome outcome) {
+    if (outcome.exit == ExitCode::stopped) tell_why_stopped();
     files_.end_session(outcome.exit == ExitCode::done);
     files_.meet();
     const report::PhaseTable phases = report::gather_phases(world_, clock_);
@@ -341,8 +357,8 @@ private:
   const std::vector<std::string>& command_;
   UtcTime started_ = std::chrono::system_clock::now();
   PhaseClock clock_;
+  RunKeys keys_;  // set by load()
   Config config_;
-  RunKeys keys_;
   cluster::Topology topology_;
   cluster::DeviceChoice choice_;
   store::RunDirectory directory_;

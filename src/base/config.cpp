@@ -40,6 +40,12 @@ Config::Config(const KeyTable& table, std::map<std::string, Value, std::less<>> 
     }
 }
 
+Config::Config(const KeyTable& table, std::map<std::string, Value, std::less<>> values,
+               std::set<std::string, std::less<>> refused)
+    : Config(table, std::move(values)) {
+  refused_ = std::move(refused);
+}
+
 std::int64_t Config::integer(std::string_view name) const {
   return value_of_type(name, KeyType::integer).integer;
 }
@@ -139,6 +145,7 @@ const KeyValue& Config::value(std::string_view name) const {
 }
 
 const Config::Entry& Config::entry(std::string_view name) const {
+  if (refused_.contains(name)) throw RefusedKey("`" + std::string(name) + "` was refused");
   const auto found = entries_.find(name);
   if (found == entries_.end()) throw Error("no key is called `" + std::string(name) + "`");
   return found->second;

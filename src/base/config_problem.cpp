@@ -110,7 +110,7 @@ std::vector<std::string> lines_with_help(const Problem& problem) {
 }
 
 /// One report that reads as all of them do, one below the other.
-Report fold(const std::vector<Problem>& problems, ExitCode exit) {
+Report fold(const std::vector<Problem>& problems, ExitCode exit, const std::vector<Report>& rules) {
   if (problems.empty()) throw Error("a ConfigFailure needs a problem");
   Report folded = to_report(problems[0]);
   folded.exit = exit;
@@ -126,10 +126,14 @@ Report fold(const std::vector<Problem>& problems, ExitCode exit) {
     folded.lines.emplace_back();
     folded.lines.push_back("and " + std::to_string(problems.size() - kShownProblems) + " more");
   }
+  for (const Report& rule : rules) {
+    folded.lines.emplace_back();
+    folded.lines.push_back(render(rule));
+  }
   folded.lines.emplace_back();
-  folded.lines.push_back(std::to_string(problems.size()) +
-                         (problems.size() == 1 ? " error" : " errors") + origins_of(problems) +
-                         "; nothing was started.");
+  const std::size_t count = problems.size() + rules.size();
+  folded.lines.push_back(std::to_string(count) + (count == 1 ? " error" : " errors") +
+                         (rules.empty() ? origins_of(problems) : "") + "; nothing was started.");
   return folded;
 }
 
@@ -156,7 +160,8 @@ Report to_report(const Problem& problem) {
           printable(problem.help)};
 }
 
-ConfigFailure::ConfigFailure(std::vector<Problem> problems, ExitCode exit, Where where)
-    : Failure(fold(problems, exit), where), problems_(std::move(problems)) {}
+ConfigFailure::ConfigFailure(std::vector<Problem> problems, ExitCode exit,
+                             const std::vector<Report>& rules, Where where)
+    : Failure(fold(problems, exit, rules), where), problems_(std::move(problems)) {}
 
 }  // namespace mgpu

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include <mgpu/base/check_together.hpp>
 #include <mgpu/base/config_reader.hpp>
 #include <mgpu/base/yaml_document.hpp>
 
@@ -34,12 +35,37 @@ public:
       read_file(overlay, {});
     read_overrides();
     if (complete_) require_keys();
-    if (!problems_.empty()) throw ConfigFailure(std::move(problems_));
     make_default_paths_absolute();
+    if (!problems_.empty()) refuse();
     return {table_, std::move(values_), std::move(notes_)};
   }
 
 private:
+  [[noreturn]] void refuse() {
+    std::vector<Report> rules;
+    try {
+      if (complete_ && sources_.rules) sources_.rules({table_, values_, refused_keys()});
+    } catch (const FailuresTogether& failures) {
+      rules = failures.reports();
+    } catch (const Failure& failure) {
+      rules = {failure.report()};
+    } catch (const RefusedKey&) {
+      rules.clear();  // they say something another time, when the value is right
+    }
+    throw ConfigFailure(std::move(problems_), ExitCode::config, rules);
+  }
+
+  /// Keys whose value is wrong, or was written under another name. A name that stands for nothing
+  /// may have been any key that is not there.
+  std::set<std::string, std::less<>> refused_keys() const {
+    std::set<std::string, std::less<>> refused = wrong_;
+    for (const KeySpec& spec : table_.keys()) {
+      const bool is_there = values_.contains(spec.name);
+      if (!is_there && (spec.required || has_strangers_)) refused.insert(spec.name);
+    }
+    return refused;
+  }
+
   /// Reads one file and, below it, what it includes. `chain`: the files that include it.
   void read_file(const std::string& name, std::vector<fs::path> chain) {
     const bool is_stdin = name == "-";
@@ -118,6 +144,8 @@ private:
     for (auto& [name, value] : layer.values)
       if (name != "include") values_[name] = std::move(value);
     meant_.merge(layer.meant);
+    wrong_.merge(layer.wrong);
+    has_strangers_ = has_strangers_ || layer.has_strangers;
     std::move(layer.problems.begin(), layer.problems.end(), std::back_inserter(problems_));
     std::move(layer.notes.begin(), layer.notes.end(), std::back_inserter(notes_));
   }
@@ -149,6 +177,8 @@ private:
   const ConfigSources& sources_;
   std::map<std::string, Config::Value, std::less<>> values_;
   std::set<std::string, std::less<>> meant_;
+  std::set<std::string, std::less<>> wrong_;
+  bool has_strangers_ = false;
   std::vector<Problem> problems_;
   std::vector<std::string> notes_;
   bool complete_ = true;  // false: a file was not read to its end

@@ -126,7 +126,7 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "MGPU_RANKS_PER_NODE, which divides one machine into several for tests, does not fit.",
      "unset MGPU_RANKS_PER_NODE"},
     {"E301", "out of memory", "Host or GPU memory did not suffice.",
-     "A smaller train.micro_batch_size; --plan shows what needs how much."},
+     "A smaller train.micro_batch_size or generate.batch_size; --plan shows what needs how much."},
     {"E402", "a rank did not come",
      "A collective waited longer than comm.timeout_s for a rank. It hangs, died, or still works on "
      "something else.",

@@ -18,6 +18,8 @@ constexpr std::array kForeignNames = {
     ForeignName{"num_train_epochs", "transformers", "train.max_steps",
                 "here training is measured in steps: `train.max_steps`"},
     ForeignName{"num_processes", "accelerate", "", "that is mpirun's -np"},
+    ForeignName{"gpu_ids", "accelerate", "devices.gpus",
+                "here it is `devices.gpus`, or --gpus 0,1"},
     ForeignName{"num_machines", "accelerate", "", "mpirun or srun knows the machines"},
     ForeignName{"main_process_port", "accelerate", "", "there is no port here: remove it"},
     ForeignName{"nproc_per_node", "torchrun", "", "that is mpirun's -np"},

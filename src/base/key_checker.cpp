@@ -107,12 +107,13 @@ void KeyChecker::check_override(const Override& change) {
   node.text = unquoted(change.value);
   node.place = place_in_argument(change, change.value_column, change.value);
   if (find_bad_utf8(node.text) != std::string::npos) {
-    add({"E110", "a byte is not UTF-8", node.place});
+    add({"E110", "a byte is not UTF-8", node.place}, {spec->name});
     return;
   }
   if (const auto earlier = layer_.values.find(spec->name); earlier != layer_.values.end()) {
     add({"E103", ticked(spec->name) + " is given twice", key_place, "second value", "",
-         earlier->second.place});
+         earlier->second.place},
+        {spec->name});
     return;
   }
   set(*spec, change.key, key_place, node);
@@ -131,7 +132,8 @@ void KeyChecker::set(const KeySpec& spec, std::string_view called, const Place& 
     Place place = problem->place.origin.empty() ? node.place : problem->place;
     // A block of lines is pointed at by its key.
     if (node.place.line != key_place.line) place = key_place;
-    add({problem->code, is_what(spec.name, node), std::move(place), problem->under, problem->help});
+    add({problem->code, is_what(spec.name, node), std::move(place), problem->under, problem->help},
+        {spec.name});
     return;
   }
   const KeyValue& value = std::get<KeyValue>(read);
@@ -142,7 +144,8 @@ void KeyChecker::set(const KeySpec& spec, std::string_view called, const Place& 
   }
   if (const auto earlier = layer_.values.find(spec.name); earlier != layer_.values.end()) {
     add({"E103", ticked(spec.name) + " is given twice", key_place, "second value", "",
-         earlier->second.place});
+         earlier->second.place},
+        {spec.name});
     return;
   }
   store(spec, value, node.place.origin.empty() ? key_place : node.place);
@@ -170,7 +173,7 @@ void KeyChecker::refuse_unknown(std::string_view called, const Place& key_place)
   } else {
     problem.help = "--print-config=full shows all keys";
   }
-  add(std::move(problem));
+  add(std::move(problem), nearest.empty() ? std::vector<std::string>{} : std::vector{nearest});
 }
 
 bool KeyChecker::note_accepted(std::string_view called, const Place& key_place) {
@@ -202,7 +205,7 @@ bool KeyChecker::refuse_misplaced(std::string_view called, const Place& key_plac
       problem.help += " (line " + std::to_string(place.line) + " sets " + ticked(name) + ")";
     }
   }
-  add(std::move(problem));
+  add(std::move(problem), homes);
   return true;
 }
 
@@ -221,8 +224,11 @@ Place KeyChecker::place_of_section(std::string_view name) const {
   return {};
 }
 
-void KeyChecker::add(Problem problem) {
+/// `wrong`: the keys whose value is not known for it.
+void KeyChecker::add(Problem problem, const std::vector<std::string>& wrong) {
   layer_.problems.push_back(std::move(problem));
+  layer_.wrong.insert(wrong.begin(), wrong.end());
+  if (wrong.empty()) layer_.has_strangers = true;
 }
 
 }  // namespace mgpu

@@ -12,12 +12,15 @@
 namespace mgpu {
 
 /// What one source gives: values by the key's own name, what was wrong, what to note. `meant`:
-/// keys that stand there, even if their value or spelling is wrong.
+/// keys that stand there, even if their value or spelling is wrong. `wrong`: those of them whose
+/// value is not known. `has_strangers`: something is wrong that belongs to no key for sure.
 struct ConfigLayer {
   std::map<std::string, Config::Value, std::less<>> values;
   std::vector<Problem> problems;
   std::vector<std::string> notes;
   std::set<std::string, std::less<>> meant;
+  std::set<std::string, std::less<>> wrong;
+  bool has_strangers = false;
 };
 
 /// Checks one source against the table of keys: names, levels, types, ranges.
@@ -43,7 +46,7 @@ private:
   bool refuse_misplaced(std::string_view called, const Place& key_place);
   bool refuse_foreign(std::string_view called, const Place& key_place);
   Place place_of_section(std::string_view name) const;
-  void add(Problem problem);
+  void add(Problem problem, const std::vector<std::string>& wrong = {});
 
   const KeyTable& table_;
   std::filesystem::path folder_;

@@ -1,13 +1,45 @@
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
+
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <mgpu/base/process_memory.hpp>
 
 namespace mgpu {
+namespace {
+
+/// The number behind `name` in a file of names and numbers; of the file's first word for "".
+std::optional<std::uint64_t> number_in(const char* path, const std::string& name) {
+  std::ifstream file(path);
+  std::uint64_t number = 0;
+  if (name.empty()) return file >> number ? std::optional(number) : std::nullopt;
+  for (std::string word; file >> word;)
+    if (word == name) return file >> number ? std::optional(number) : std::nullopt;
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::uint64_t host_peak_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // ru_maxrss is in KiB
+}
+
+std::uint64_t host_free_bytes() {
+  const auto pages = static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES));
+  std::uint64_t free = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  if (const auto available = number_in("/proc/meminfo", "MemAvailable:")) free = *available * 1024;
+  const auto limit = number_in("/sys/fs/cgroup/memory.max", "");
+  const auto used = number_in("/sys/fs/cgroup/memory.current", "");
+  if (!limit || !used) return free;
+  // Files that were read count as used, and go when memory is asked for.
+  const std::uint64_t files = number_in("/sys/fs/cgroup/memory.stat", "inactive_file").value_or(0);
+  const std::uint64_t taken = *used - std::min(*used, files);
+  return std::min(free, *limit - std::min(*limit, taken));
 }
 
 }  // namespace mgpu

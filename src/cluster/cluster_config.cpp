@@ -23,7 +23,7 @@ void add_device_keys(KeyTable& table) {
   table.add({.name = "devices.world",
              .type = KeyType::integer,
              .standard = "auto",
-             .text = "ranks that --plan is for; auto: those that are launched, or one",
+             .text = "ranks that --plan is for; auto: those that are launched, or of one model",
              .unit = "ranks",
              .min = 1,
              .max = kMostRanks,
@@ -34,7 +34,8 @@ void add_device_keys(KeyTable& table) {
              .standard = "1",
              .text = "ranks that share one copy of the model",
              .min = 1,
-             .max = kMostRanks});
+             .max = kMostRanks,
+             .identity = false});
   table.add({.name = "devices.groups",
              .type = KeyType::integers,
              .standard = "[]",
@@ -42,7 +43,8 @@ void add_device_keys(KeyTable& table) {
                  "uneven machines: sizes of the groups of ranks, in order and repeated; [1, 1, 2] "
                  "gives two models a GPU each and one two",
              .min = 1,
-             .max = kMostRanks});
+             .max = kMostRanks,
+             .identity = false});
   table.add({.name = "devices.backend",
              .type = KeyType::choice,
              .standard = "auto",
@@ -59,7 +61,8 @@ void add_device_keys(KeyTable& table) {
   table.add({.name = "devices.memory_margin",
              .type = KeyType::number,
              .standard = "0.08",
-             .text = "share of the memory of a GPU (on the CPU: of a node) that --plan keeps free",
+             .text = "share of the memory of a GPU (on the CPU: of a node) that --plan and "
+                     "generate.batch_size=auto keep free",
              .min = 0,
              .max = 0.9,
              .identity = false});

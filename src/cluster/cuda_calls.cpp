@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include <cuda_runtime_api.h>
 
@@ -35,13 +38,20 @@ bool is_absence(cudaError_t code) {
          code == cudaErrorStubLibrary;
 }
 
+/// CUDA says "insufficient" of a driver that is not there at all.
+std::string why_absent(cudaError_t code) {
+  std::error_code ignored;
+  const bool has_driver = std::filesystem::exists("/proc/driver/nvidia/version", ignored);
+  return has_driver ? cudaGetErrorString(code) : "no NVIDIA driver is loaded";
+}
+
 }  // namespace
 
 VisibleGpus visible_gpus() {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
   cudaGetLastError();  // the runtime keeps the error otherwise
-  if (is_absence(code)) return {{}, cudaGetErrorString(code)};
+  if (is_absence(code)) return {{}, why_absent(code)};
   if (code != cudaSuccess) {
     throw Failure({"E206",
                    ExitCode::unavailable,

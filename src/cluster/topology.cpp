@@ -77,6 +77,17 @@ Failure cannot_split(int ranks, const std::vector<int>& sizes) {
 
 }  // namespace
 
+std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes) {
+  if (sizes.empty() || *std::ranges::min_element(sizes) < 1)
+    throw Error("a model on less than one rank");
+  if (ranks % std::accumulate(sizes.begin(), sizes.end(), 0) != 0) throw cannot_split(ranks, sizes);
+  std::vector<int> groups;
+  for (std::size_t group = 0; std::cmp_less(groups.size(), ranks); ++group)
+    groups.insert(groups.end(), static_cast<std::size_t>(sizes[group % sizes.size()]),
+                  static_cast<int>(group));
+  return groups;
+}
+
 struct Topology::Place {
   int num_groups = 0;
   int group_index = 0;  // of this rank
@@ -84,18 +95,9 @@ struct Topology::Place {
 
 namespace {
 
-/// Number of the group of each rank.
 std::vector<int> groups_of(const Group& world, const std::vector<int>& sizes) {
   std::vector<int> groups;
-  run_together(world, [&] {
-    if (sizes.empty() || *std::ranges::min_element(sizes) < 1)
-      throw Error("a model on less than one rank");
-    const int sum = std::accumulate(sizes.begin(), sizes.end(), 0);
-    if (world.size() % sum != 0) throw cannot_split(world.size(), sizes);
-  });
-  for (std::size_t group = 0; std::cmp_less(groups.size(), world.size()); ++group)
-    groups.insert(groups.end(), static_cast<std::size_t>(sizes[group % sizes.size()]),
-                  static_cast<int>(group));
+  run_together(world, [&] { groups = group_of_each_rank(world.size(), sizes); });
   return groups;
 }
 

@@ -18,7 +18,7 @@ struct SampleColumns {
   std::vector<std::int32_t> episode;
   std::vector<std::int32_t> result;
   std::vector<std::int32_t> optimal;
-  std::vector<std::uint8_t> path;
+  std::vector<std::vector<std::uint8_t>> path;
 };
 
 }  // namespace
@@ -90,7 +90,7 @@ int EvaluationGrid::run(std::int64_t id) const {
   return static_cast<int>(id % runs);
 }
 
-store::TableSpec sample_table(const data::Environment& environment, const EvaluationGrid& grid) {
+store::TableSpec sample_table(const EvaluationGrid& grid) {
   return {.path = "samples",
           .rows = grid.size() * grid.episodes,
           .columns = {{"control", ColumnType::u8, 1,
@@ -103,8 +103,8 @@ store::TableSpec sample_table(const data::Environment& environment, const Evalua
                       {"episode", ColumnType::i32, 1, "episode of the run, from 1", ""},
                       {"return", ColumnType::i32, 1, "sum of rewards of the episode", ""},
                       {"optimal", ColumnType::i32, 1, "largest return of this goal", ""},
-                      {"path", ColumnType::u8, environment.horizon(),
-                       "cell that each step reached, 9 x + y", ""}},
+                      {"path", ColumnType::u8, 1, "cell that each step reached, 9 x + y", "",
+                       /*ragged=*/true}},
           .signal = "return",
           .axis = "episode"};
 }
@@ -126,8 +126,9 @@ std::vector<std::byte> sample_rows(const data::Environment& environment, const E
       columns.episode.push_back(episode + 1);
       columns.result.push_back(record.returns[static_cast<std::size_t>(episode)]);
       columns.optimal.push_back(environment.optimal_return(grid.task(id)));
+      const auto begin = record.path.begin() + episode * environment.horizon();
+      columns.path.emplace_back(begin, begin + environment.horizon());
     }
-    columns.path.insert(columns.path.end(), record.path.begin(), record.path.end());
   }
   store::ChunkEncoder rows(spec, chunk.first * grid.episodes, chunk.count * grid.episodes);
   rows.column("control", std::span<const std::uint8_t>(columns.control));
@@ -137,7 +138,7 @@ std::vector<std::byte> sample_rows(const data::Environment& environment, const E
   rows.column("episode", std::span<const std::int32_t>(columns.episode));
   rows.column("return", std::span<const std::int32_t>(columns.result));
   rows.column("optimal", std::span<const std::int32_t>(columns.optimal));
-  rows.column("path", std::span<const std::uint8_t>(columns.path));
+  rows.lists("path", std::span<const std::vector<std::uint8_t>>(columns.path));
   return rows.finish();
 }
 

@@ -55,8 +55,8 @@ std::vector<CompletedPrompt> Completer::run(std::span<const EncodedPrompt> promp
     work.push_back({sample, prompts[i].ids, num_samples_});
     places.push_back(i);
   }
-  std::vector<language::PromptResult> results = generator_.run(work);
   if (stops_) stops_->clear();
+  std::vector<language::PromptResult> results = generator_.run(work);
   for (std::size_t w = 0; w < work.size(); ++w)
     completed[places[w]].result = std::move(results[w]);
   return completed;

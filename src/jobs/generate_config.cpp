@@ -1,8 +1,12 @@
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <string_view>
 
 #include <mgpu/base/check_together.hpp>
+#include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/jobs/generate_config.hpp>
+#include <mgpu/language/model_group.hpp>
 #include <mgpu/report/text_format.hpp>
 
 namespace mgpu::jobs {
@@ -61,12 +65,16 @@ void require(const Config& config, const char* name, const char* what) {
   throw config.problem("E114", name, "job generate needs `" + std::string(name) + "`", what);
 }
 
-void check_one_gpu(const Config& config) {
-  constexpr const char* kWhy = "job generate keeps the whole model on each rank";
-  if (config.integer("devices.gpus_per_model") != 1)
-    throw config.problem("E125", "devices.gpus_per_model", kWhy, "devices.gpus_per_model=1");
-  for (const std::int64_t size : config.integers("devices.groups"))
-    if (size != 1) throw config.problem("E125", "devices.groups", kWhy, "remove it");
+/// Sums of a tensor-parallel model are rounded by the size of its group.
+void check_groups(const Config& config) {
+  if (language::read_group_plan(config).split == language::Split::pipeline) return;
+  const std::vector<std::int64_t> sizes = config.integers("devices.groups");
+  if (std::ranges::adjacent_find(sizes, std::ranges::not_equal_to()) == sizes.end()) return;
+  throw config.problem("E124", "devices.groups",
+                       "with model.parallel=tensor and groups of several sizes, what is drawn "
+                       "would depend on the group that a prompt comes to",
+                       "model.parallel=pipeline, or groups of one size: devices.groups=[" +
+                           std::to_string(sizes.front()) + "]");
 }
 
 void check_stops(const Config& config) {
@@ -139,10 +147,12 @@ void add_generate_keys(KeyTable& table) {
   table.add({.name = "generate.batch_size",
              .type = KeyType::integer,
              .standard = "16",
-             .text = "completions of a rank that grow together; changes time and memory only",
+             .text = "completions of a model that grow together; changes time and memory only; "
+                     "auto: as many as all ranks have memory for",
              .unit = "sequences",
              .min = 1,
              .max = 65536,
+             .choices = {"auto"},
              .identity = false});
 }
 
@@ -150,8 +160,13 @@ void check_generate_keys(const Config& config) {
   check_together(
       {[&] { require(config, "model.path", "model.path=FOLDER, as Hugging Face has it"); },
        [&] { require(config, "data.path", "data.path=FILE.jsonl with a `prompt` in each line"); },
-       [&] { check_one_gpu(config); }, [&] { check_stops(config); },
+       [&] { check_groups(config); }, [&] { check_stops(config); },
        [&] { refuse_useless_keys(config, config.is("generate.do_sample", "false")); }});
+}
+
+int summing_ranks(const Config& config) {
+  if (language::read_group_plan(config).split == language::Split::pipeline) return 1;
+  return cluster::read_cluster_config(config).group_sizes().front();
 }
 
 void require_cpu(const Config& config, DeviceKind device) {
@@ -170,7 +185,8 @@ GenerateConfig read_generate_config(const Config& config,
   generation.sampling = read_sampling(config, defaults);
   generation.max_new_tokens = config.integer("generate.max_new_tokens");
   generation.stop_ids = defaults.eos_ids;
-  generation.batch_size = config.integer("generate.batch_size");
+  result.has_auto_batch = config.is("generate.batch_size", "auto");
+  if (!result.has_auto_batch) generation.batch_size = config.integer("generate.batch_size");
   generation.scores_prompts =
       config.flag("generate.prompt_log_probs") || generation.max_new_tokens == 0;
   if (generation.max_new_tokens > 0) refuse_useless_keys(config, generation.sampling.is_greedy);
@@ -181,6 +197,22 @@ GenerateConfig read_generate_config(const Config& config,
                                             ? generation.max_new_tokens > 0
                                             : config.is("generate.add_generation_prompt", "true");
   return result;
+}
+
+std::string scoring_note(const Config& config) {
+  if (config.integer("generate.max_new_tokens") > 0) return "";
+  std::string keys;
+  const auto check = [&](const char* name, bool has_meaning) {
+    if (has_meaning) return;
+    keys += (keys.empty() ? "" : ", ") + std::string(name) + "=" + config.shown(name);
+  };
+  for (const char* name : {"generate.do_sample", "generate.temperature", "generate.top_k",
+                           "generate.top_p", "generate.repetition_penalty"})
+    check(name, config.is(name, "auto"));
+  check("generate.num_samples", config.integer("generate.num_samples") == 1);
+  check("generate.prompt_log_probs", config.flag("generate.prompt_log_probs"));
+  check("generate.stop", config.texts("generate.stop").empty());
+  return keys.empty() ? "" : "generate.max_new_tokens=0 only scores the prompts, without " + keys;
 }
 
 std::string sampling_text(const Config& config, const GenerateConfig& generate) {

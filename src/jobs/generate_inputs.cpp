@@ -32,6 +32,12 @@ void share(const cluster::Group& world, GenerateFiles& files) {
   files.fingerprint = static_cast<std::uint32_t>(std::stoul(fingerprint));
 }
 
+/// Completions of other groups are others.
+std::uint32_t crc_of_groups(const Config& config, std::uint32_t crc) {
+  const int ranks = summing_ranks(config);
+  return ranks == 1 ? crc : crc32c("tensor " + std::to_string(ranks), crc);
+}
+
 }  // namespace
 
 GenerateFiles read_generate_files(const Config& config) {
@@ -54,7 +60,7 @@ GenerateInputs parse_generate_files(const Config& config, GenerateFiles files) {
   inputs.rows = parse_prompt_rows(files.prompts, problems);
   problems.throw_if_any();
   inputs.text = std::move(files.text);
-  inputs.phase = generation_phase(crc32c(files.prompts, files.fingerprint));
+  inputs.phase = generation_phase(crc_of_groups(config, crc32c(files.prompts, files.fingerprint)));
   return inputs;
 }
 

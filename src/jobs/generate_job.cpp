@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <map>
@@ -7,14 +8,17 @@
 
 #include <mgpu/base/config_problem.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/completions.hpp>
 #include <mgpu/jobs/generate_inputs.hpp>
 #include <mgpu/jobs/generate_job.hpp>
 #include <mgpu/jobs/generate_results.hpp>
 #include <mgpu/jobs/model_folder.hpp>
-#include <mgpu/language/shared_folder.hpp>
+#include <mgpu/language/model_group.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
+
+#include "generate_memory.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -28,7 +32,22 @@ store::LineProblems all_problems(const cluster::Group& world, const std::filesys
   return all;
 }
 
-/// The inputs on every rank, the model, and this rank's part of the prompts.
+/// "8 completions at once".
+std::string at_once_text(std::int64_t batch) {
+  return std::to_string(batch) + (batch == 1 ? " completion" : " completions") + " at once";
+}
+
+/// Job generate computes on the CPU.
+language::ModelGroup open_model(const RunContext& run, const GenerateConfig& config) {
+  return language::ModelGroup::open(config.model, run.topology,
+                                    {.plan = language::read_group_plan(run.config),
+                                     .load = {.matrices = language::read_matrix_type(run.config)},
+                                     .backend = cluster::Backend::mpi,
+                                     .device = run.device,
+                                     .wires = {.timeout_s = run.cluster.timeout_s}});
+}
+
+/// The inputs on every rank, the model of this rank's group, and the group's part of the prompts.
 class GenerateRun {
 public:
   explicit GenerateRun(RunContext& run)
@@ -36,50 +55,54 @@ public:
     phase_ = {"completions", inputs_.phase, inputs_.prompts(),
               run.config.integer("run.chunk_size")};
     const auto loading = run_.clock.enter("load");
-    const language::SharedFolder folder(inputs_.config.model, world_, run.topology.node());
-    language::LmWeights weights = folder.load(language::whole_model(folder.config()));
-    // Memory is taken here, and may be short on some ranks only.
+    group_.emplace(open_model(run, inputs_.config));
     cluster::run_together(world_, [&] {
       encoder_.emplace(inputs_.encoder());
-      model_.emplace(folder.config(), std::move(weights));
-      completer_.emplace(*model_, *encoder_, inputs_.config);
       table_ = completion_table(inputs_.prompts(), inputs_.config);
     });
   }
 
   const GenerateInputs& inputs() const { return inputs_; }
 
-  /// The prompts of this rank that no earlier attempt has completed.
+  /// The prompts of this rank's group that no earlier attempt has completed; each of its ranks
+  /// needs them.
   void tokenize() {
     const auto tokenizing = run_.clock.enter("tokenize");
     const auto pending = schedule::pending_chunks(phase_, run_.journal.done(phase_.id));
     store::LineProblems mine(inputs_.config.prompts);
     cluster::run_together(world_, [&] {
       for (const schedule::Chunk& chunk :
-           schedule::static_share(pending, world_.rank(), world_.size()))
+           schedule::static_share(pending, topology().group_index(), topology().num_groups()))
         encode(chunk, mine);
     });
+    if (!group_->is_leader()) mine = store::LineProblems(inputs_.config.prompts);  // the leader's
     const store::LineProblems all = all_problems(world_, inputs_.config.prompts, mine);
     cluster::run_together(world_, [&] { all.throw_if_any(); });
+    find_batch();
+  }
+
+  /// The batch, and what rank 0 needs for it: "8 completions at once: 416.0 KiB = ...".
+  std::string memory_text() const {
+    return cluster::on_rank_0(world_, [&] {
+      return at_once_text(completer_->batch_size()) +
+             (inputs_.config.has_auto_batch ? " (auto): " : ": ") +
+             room_text(run_, *group_, demand_);
+    });
   }
 
   /// Returns whether all prompts are complete; false means that a stop was asked for.
   bool generate() {
     const auto waiting = run_.clock.enter("waiting for ranks");
-    return schedule::run_chunks(phase_, world_, run_.journal,
+    return schedule::run_chunks(phase_, topology(), run_.journal,
                                 {[&](const schedule::Chunk& chunk) { return complete(chunk); },
                                  [&] { return run_.stop.poll() != StopReason::none; },
                                  [&](std::int64_t prompts) { tell(prompts); }});
   }
 
-  std::vector<RankWork> work_of_ranks() const {
-    const std::string_view bytes(reinterpret_cast<const char*>(&work_), sizeof(work_));
-    std::vector<RankWork> all;
-    for (const std::string& theirs : world_.all_gather(bytes)) {
-      all.emplace_back();
-      std::copy(theirs.begin(), theirs.end(), reinterpret_cast<char*>(&all.back()));
-    }
-    return all;
+  std::vector<GroupWork> work_of_groups() const {
+    std::vector<GroupWork> mine;
+    if (group_->is_leader()) mine.push_back(work_);
+    return cluster::all_gather_records(world_, mine);
   }
 
   JobOutcome outcome(ExitCode exit) const {
@@ -96,9 +119,33 @@ public:
   }
 
 private:
+  const cluster::Topology& topology() const { return run_.topology; }
+
   static GenerateInputs load_inputs(RunContext& run) {
     const auto loading = run.clock.enter("load");
     return read_generate_inputs(run.topology.world(), run.config);
+  }
+
+  /// What the longest prompt of all that are to be completed asks for.
+  void find_batch() {
+    std::int64_t longest = 0;
+    for (const auto& [index, prompts] : encoded_)
+      for (const EncodedPrompt& prompt : prompts)
+        longest = std::max<std::int64_t>(longest, std::ssize(prompt.ids));
+    longest = world_.all_reduce(longest, cluster::ReduceOp::max);
+    demand_ = generation_demand(inputs_, phase_.chunk_rows, longest);
+    demand_.device = run_.device.kind;
+    demand_.matrices = language::read_matrix_type(run_.config);
+    if (inputs_.config.has_auto_batch) {
+      demand_.batch_size = agreed_batch(run_, *group_, demand_);
+      if (demand_.batch_size == 0) {
+        const Failure failure = no_room(run_, *group_, demand_);
+        cluster::run_together(world_, [&] { throw failure; });
+      }
+      inputs_.config.generation.batch_size = demand_.batch_size;
+    }
+    cluster::run_together(world_,
+                          [&] { completer_.emplace(group_->model(), *encoder_, inputs_.config); });
   }
 
   void encode(const schedule::Chunk& chunk, store::LineProblems& problems) {
@@ -114,19 +161,47 @@ private:
     const auto generating = run_.clock.enter("generate");
     const double begin_s = run_.clock.elapsed_s();
     const std::vector<EncodedPrompt> prompts = std::move(encoded_.extract(chunk.index).mapped());
-    const std::vector<CompletedPrompt> completed = completer_->run(prompts, chunk.first);
-    for (std::size_t i = 0; i < prompts.size(); ++i) {
-      work_.prompt_tokens += std::ssize(prompts[i].ids);
-      for (const language::Completion& completion : completed[i].result.completions)
-        work_.output_tokens += std::ssize(completion.ids);
-    }
+    const std::vector<CompletedPrompt> completed = complete_within_memory(prompts, chunk.first);
+    if (!group_->is_leader()) return {};
+    count(prompts, completed);
     auto rows = completion_rows(table_, chunk.first, prompts, completed, inputs_.config.num_samples,
                                 *encoder_);
     work_.seconds += run_.clock.elapsed_s() - begin_s;
     return rows;
   }
 
-  /// Progress of this rank; that of rank 0 is seen.
+  /// Halves the batch of this group until memory suffices.
+  std::vector<CompletedPrompt> complete_within_memory(const std::vector<EncodedPrompt>& prompts,
+                                                      std::int64_t first) {
+    for (;;) {
+      try {
+        return completer_->run(prompts, first);
+      } catch (const cluster::LoneFailure&) {
+        throw;  // the group does not meet any more
+      } catch (const std::exception& error) {
+        if (report_of(error).exit != ExitCode::out_of_memory) throw;
+      }
+      const std::int64_t batch = completer_->batch_size();
+      if (batch == 1) throw no_room(run_, *group_, demand_);
+      completer_->set_batch_size(batch / 2);
+      if (!group_->is_leader()) continue;
+      run_.log.event(
+          {"note",
+           {{"text", "out of memory with " + at_once_text(batch) +
+                         ": the chunk is made again with " + std::to_string(batch / 2)}}});
+    }
+  }
+
+  void count(const std::vector<EncodedPrompt>& prompts,
+             const std::vector<CompletedPrompt>& completed) {
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      work_.prompt_tokens += std::ssize(prompts[i].ids);
+      for (const language::Completion& completion : completed[i].result.completions)
+        work_.output_tokens += std::ssize(completion.ids);
+    }
+  }
+
+  /// Progress of this group, on its leader; that of rank 0 is seen.
   void tell(std::int64_t prompts) {
     work_.prompts += prompts;
     const std::int64_t done = work_.prompts * inputs_.config.num_samples;
@@ -149,23 +224,40 @@ private:
   GenerateInputs inputs_;
   schedule::ChunkPhase phase_;
   std::optional<PromptEncoder> encoder_;
-  std::optional<language::LanguageModel> model_;
+  std::optional<language::ModelGroup> group_;
+  language::MemoryDemand demand_;
   std::optional<Completer> completer_;
   store::TableSpec table_;
   std::map<std::uint64_t, std::vector<EncodedPrompt>> encoded_;  // by chunk
-  std::int64_t prompts_here_ = 0;                                // of this rank, in this attempt
-  RankWork work_;
+  std::int64_t prompts_here_ = 0;                                // of the group, in this attempt
+  GroupWork work_;                                               // on the leader
 };
 
-void announce(RunContext& run, const GenerateInputs& inputs) {
+/// ", on 2 ranks each (pipeline)"; "" where a rank holds it whole.
+std::string groups_text(const RunContext& run) {
+  const std::vector<int> sizes = run.cluster.group_sizes();
+  if (std::ranges::all_of(sizes, [](int size) { return size == 1; })) return "";
+  std::string text;
+  for (const int size : sizes)
+    text += (text.empty() ? ", on " : ", ") + std::to_string(size);
+  return text + (sizes.size() == 1 ? " ranks each (" : " ranks in turn (") +
+         run.config.text("model.parallel") + ")";
+}
+
+void announce(RunContext& run, const GenerateInputs& inputs, std::string memory) {
   report::Facts facts;
+  facts.memory = std::move(memory);
   facts.device = run.device.kind;
   facts.data = report::grouped(inputs.prompts()) + " prompts";
   if (inputs.config.num_samples > 1)
     facts.data += ", " + report::grouped(inputs.config.num_samples) + " completions each";
   facts.data +=
-      "; " + model_text(inputs.config.model) + "; " + sampling_text(run.config, inputs.config);
+      "; " +
+      cluster::on_rank_0(run.topology.world(), [&] { return model_text(inputs.config.model); }) +
+      groups_text(run) + "; " + sampling_text(run.config, inputs.config);
   run.announce(facts);
+  if (const std::string note = scoring_note(run.config); !note.empty())
+    run.log.event({"note", {{"text", note}}});
 }
 
 std::string tokenizer_text(const std::filesystem::path& folder) {
@@ -194,14 +286,6 @@ std::string prompts_text(const Config& config) {
          " tokens, the longest " + report::grouped(longest);
 }
 
-std::string on_rank_0(const cluster::Group& world, const std::function<std::string()>& look) {
-  std::string text;
-  cluster::run_together(world, [&] {
-    if (world.rank() == 0) text = look();
-  });
-  return world.broadcast(std::move(text), 0);
-}
-
 }  // namespace
 
 void check_generate_job(const Config& config, int /*ranks*/) {
@@ -222,26 +306,26 @@ std::vector<FileCheck> generate_file_checks(const Config& config) {
   const std::filesystem::path folder = config.text("model.path");
   return {{folder.string(),
            [folder, &config](const cluster::Group& world) {
-             return on_rank_0(world, [&] {
+             return cluster::on_rank_0(world, [&] {
                check_model_folder(config);
                return model_text(folder) + "; " + tokenizer_text(folder);
              });
            }},
           {config.text("data.path"), [&config](const cluster::Group& world) {
-             return on_rank_0(world, [&] { return prompts_text(config); });
+             return cluster::on_rank_0(world, [&] { return prompts_text(config); });
            }}};
 }
 
 JobOutcome run_generate_job(RunContext& run) {
   require_cpu(run.config, run.device.kind);
   GenerateRun job(run);
-  announce(run, job.inputs());
   job.tokenize();
+  announce(run, job.inputs(), job.memory_text());
   if (!job.generate()) return job.outcome(ExitCode::stopped);
 
   seal_completions(run, job.inputs());
   JobOutcome outcome = job.outcome(ExitCode::done);
-  show_completions(run, job.inputs(), job.work_of_ranks(), outcome);
+  show_completions(run, job.inputs(), job.work_of_groups(), outcome);
   return outcome;
 }
 

@@ -1,16 +1,22 @@
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/jobs/generate_inputs.hpp>
 #include <mgpu/jobs/generate_job.hpp>
 #include <mgpu/jobs/generate_plan.hpp>
 #include <mgpu/language/lm_weights.hpp>
+#include <mgpu/language/memory_plan.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/schedule/chunk_phase.hpp>
+
+#include "generate_memory.hpp"
+#include "plan_parts.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -21,9 +27,6 @@ using report::Plan;
 // is read, those of prompts as fast as the core multiplies.
 constexpr double kCpuDecodeBytes = 8e9;
 constexpr double kCpuPromptFlops = 8e10;
-constexpr double kSealBytesPerSecond = 1e8;  // write, read back, compress
-// Code and buffers of libtorch, MPI and HDF5 that come into memory as they are used.
-constexpr std::uint64_t kFirstUse = std::uint64_t{40} << 20;
 
 /// Lengths of all prompts, in tokens.
 std::vector<std::int64_t> token_counts(const GenerateInputs& inputs) {
@@ -48,6 +51,12 @@ std::int64_t num_parameters(const language::LmConfig& config) {
   return sum;
 }
 
+/// "rank 3", "ranks 4 to 5".
+std::string ranks_text(int first, int count) {
+  if (count == 1) return "rank " + std::to_string(first);
+  return "ranks " + std::to_string(first) + " to " + std::to_string(first + count - 1);
+}
+
 /// The plan of one run, part by part.
 class GeneratePlan {
 public:
@@ -56,16 +65,21 @@ public:
         machine_(machine),
         inputs_(parse_generate_files(config, read_generate_files(config))),
         counts_(token_counts(inputs_)),
-        parameters_(num_parameters(inputs_.model)) {}
+        parameters_(num_parameters(inputs_.model)),
+        sizes_(cluster::read_cluster_config(config).group_sizes()),
+        split_(language::read_group_plan(config)),
+        memory_(memory_of_ranks(config, machine, "generate.batch_size")),
+        plan_(begin_plan(config, machine, "prompts")) {
+    demand_ = generation_demand(inputs_, chunk_size(), *std::ranges::max_element(counts_));
+    demand_.device = machine.device;
+    demand_.matrices = language::read_matrix_type(config);
+  }
 
   Plan make() {
-    plan_.name = config_.text("run.name");
-    plan_.device = machine_.device;
-    plan_.ranks = machine_.ranks;
-    plan_.machine = machine_.name;
-    plan_.unit = "prompts";
     plan_.notes = {sampling_text(config_, inputs_.config)};
+    if (const std::string note = scoring_note(config_); !note.empty()) plan_.notes.push_back(note);
     add_shares();
+    find_batch();
     add_memory();
     add_times();
     add_limits();
@@ -74,52 +88,71 @@ public:
 
 private:
   std::int64_t new_tokens() const { return inputs_.config.generation.max_new_tokens; }
+  std::int64_t chunk_size() const { return config_.integer("run.chunk_size"); }
 
   void add_shares() {
-    const auto chunks =
-        schedule::pending_chunks({"", 0, inputs_.prompts(), config_.integer("run.chunk_size")}, {});
-    for (int rank = 0; rank < machine_.ranks; ++rank) {
-      const auto mine = schedule::static_share(chunks, rank, machine_.ranks);
-      Plan::Share share{"rank " + std::to_string(rank), machine_.name};
-      if (!mine.empty()) {
-        share.first = mine.front().first;
-        share.count = mine.back().first + mine.back().count - share.first;
-      }
+    const std::vector<int> groups = cluster::group_of_each_rank(machine_.ranks, sizes_);
+    const int num_groups = groups.back() + 1;
+    for (int group = 0; group < num_groups; ++group) {
+      const auto [first, last] = std::ranges::equal_range(groups, group);
+      Plan::Share share = chunk_share(inputs_.prompts(), chunk_size(), group, num_groups);
+      share.who =
+          ranks_text(static_cast<int>(first - groups.begin()), static_cast<int>(last - first));
+      share.where = machine_.name;
       plan_.shares.push_back(std::move(share));
     }
   }
 
-  /// Keys and values of the completions that grow together, float32.
-  std::uint64_t cache_bytes() const {
-    const language::LmConfig& model = inputs_.model;
-    const auto layers = static_cast<std::int64_t>(model.layers.size());
-    const std::int64_t longest = *std::max_element(counts_.begin(), counts_.end()) + new_tokens();
-    const std::int64_t sequences =
-        std::min(inputs_.config.generation.batch_size, inputs_.samples()) +
-        (inputs_.config.num_samples > 1 ? 1 : 0);
-    return static_cast<std::uint64_t>(2 * layers * sequences * longest * model.kv_heads *
-                                      model.head_dim) *
-           sizeof(float);
+  /// What a rank has beside model and batch.
+  std::uint64_t prompt_bytes() const {
+    return std::filesystem::file_size(inputs_.config.prompts) * 3;
   }
 
-  /// A pass of prompt tokens: some rows of the widths, float32.
-  std::uint64_t activation_bytes() const {
-    const language::LmConfig& model = inputs_.model;
-    const std::int64_t rows =
-        inputs_.config.generation.prefill_tokens + inputs_.config.generation.batch_size;
-    return static_cast<std::uint64_t>(rows * (8 * model.width + 3 * model.inner) + 256 * 4032) *
-           sizeof(float);
+  /// What it has room for beside those.
+  std::int64_t room() const {
+    constexpr std::int64_t kUnknown = std::int64_t{1} << 60;
+    if (memory_.have == 0) return kUnknown;
+    return static_cast<std::int64_t>(memory_.room()) -
+           static_cast<std::int64_t>(prompt_bytes() + program_bytes(machine_));
   }
 
+  void find_batch() {
+    fit_ = language::fit_memory(inputs_.model, split_, demand_, room(), machine_.ranks);
+    if (!inputs_.config.has_auto_batch) return;
+    for (const int size : sizes_) {
+      for (const language::Shard& shard : language::shards_of(inputs_.model, split_, size)) {
+        const auto weights = language::memory_of(inputs_.model, shard, demand_, size).weights;
+        demand_.batch_size = std::max<std::int64_t>(
+            1, language::largest_batch(inputs_.model, shard, demand_, size, room() - weights));
+      }
+    }
+    plan_.notes.push_back("generate.batch_size=auto: " + std::to_string(demand_.batch_size) +
+                          " with all of this memory; a run goes by what is free");
+  }
+
+  /// The fullest rank; the others of its group are notes.
   void add_memory() {
-    const auto weights = static_cast<std::uint64_t>(parameters_) * sizeof(float);
-    std::uint64_t prompts = std::filesystem::file_size(inputs_.config.prompts) * 3;
-    plan_.memory = {{"weights", weights},
-                    {"cache", cache_bytes()},
-                    {"activations", activation_bytes()},
-                    {"prompts", prompts},
-                    {"program", machine_.program_bytes + kFirstUse}};
-    plan_.card_bytes = machine_.host_bytes / static_cast<std::uint64_t>(machine_.ranks_per_node);
+    language::MemoryUse fullest;
+    for (const int size : std::set<int>(sizes_.begin(), sizes_.end())) {
+      const auto shards = language::shards_of(inputs_.model, split_, size);
+      for (std::size_t r = 0; r < shards.size(); ++r) {
+        const auto use = language::memory_of(inputs_.model, shards[r], demand_, size);
+        if (use.total() > fullest.total()) fullest = use;
+        if (sizes_ == std::vector<int>{1}) continue;
+        plan_.notes.push_back("rank " + std::to_string(r) + " of a group of " +
+                              std::to_string(size) + ": " + use_text(use));
+      }
+    }
+    plan_.notes.push_back(
+        fit_ ? "smallest group and largest batch that fit: " + fit_text(config_, fit_)
+             : "no group of these ranks has room for the model and one completion");
+    const auto bytes = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+    plan_.memory = {{"weights", bytes(fullest.weights)},
+                    {"cache", bytes(fullest.cache)},
+                    {"activations", bytes(fullest.activations)},
+                    {"buffers", bytes(fullest.buffers)},
+                    {"prompts", prompt_bytes()},
+                    {"program", program_bytes(machine_)}};
   }
 
   void add_time(const char* what, double seconds, std::string basis) {
@@ -136,8 +169,7 @@ private:
         report::text_of("%.3g tokens, %.0e FLOP/s on one core", prompt_tokens, kCpuPromptFlops));
     if (new_tokens() > 0) {
       const double passes = static_cast<double>(inputs_.samples() * new_tokens()) /
-                            static_cast<double>(inputs_.config.generation.batch_size) /
-                            machine_.ranks;
+                            static_cast<double>(demand_.batch_size) / machine_.ranks;
       add_time("completions", passes * parameters * sizeof(float) / kCpuDecodeBytes,
                report::text_of("%.3g passes of a rank at most, which read all weights at 8 GB/s",
                                passes));
@@ -148,20 +180,9 @@ private:
 
   std::uint64_t disk_bytes() const { return generate_disk_bytes(config_); }
 
-  void add_limit(const char* what, std::uint64_t need, std::uint64_t have, const char* key) {
-    if (have == 0) return;
-    plan_.limits.push_back({what, static_cast<double>(need) / static_cast<double>(have),
-                            report::bytes_text(need) + " of " + report::bytes_text(have), key});
-  }
-
   void add_limits() {
-    std::uint64_t bytes = 0;
-    for (const Plan::Memory& part : plan_.memory)
-      bytes += part.bytes;
-    const auto ranks =
-        static_cast<std::uint64_t>(std::min(machine_.ranks, machine_.ranks_per_node));
-    add_limit("memory of a node", ranks * bytes, machine_.host_bytes, "generate.batch_size");
-    add_limit("free disk", disk_bytes(), machine_.disk_bytes, "run.output");
+    add_memory_limit(plan_, memory_, planned_bytes(plan_), [&] { return fit_text(config_, fit_); });
+    add_limit(plan_, "free disk", disk_bytes(), machine_.disk_bytes, "run.output");
   }
 
   const Config& config_;
@@ -169,6 +190,11 @@ private:
   GenerateInputs inputs_;
   std::vector<std::int64_t> counts_;  // tokens of each prompt
   std::int64_t parameters_;
+  std::vector<int> sizes_;  // of the groups, in turn
+  language::GroupPlan split_;
+  language::MemoryDemand demand_;
+  std::optional<language::MemoryFit> fit_;
+  SharedMemory memory_;
   Plan plan_;
 };
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
 
 #include <mgpu/jobs/completions.hpp>
 #include <mgpu/jobs/generate_results.hpp>
@@ -25,13 +24,18 @@ std::vector<report::GeneratePictures::Sample> first_samples(const std::filesyste
   return samples;
 }
 
-std::vector<double> rates_of(const std::vector<RankWork>& ranks, bool is_scoring) {
-  std::vector<double> rates;
-  for (const RankWork& rank : ranks) {
-    const auto tokens = static_cast<double>(is_scoring ? rank.prompt_tokens : rank.output_tokens);
-    rates.push_back(rank.seconds > 0.0 ? tokens / rank.seconds : 0.0);
+/// Speed of each group, and of all: how long the busiest one took for what all did.
+void show_speed(const std::vector<GroupWork>& groups, report::GeneratePictures& pictures) {
+  double tokens = 0.0;
+  double seconds = 0.0;
+  for (const GroupWork& group : groups) {
+    const auto mine =
+        static_cast<double>(pictures.is_scoring_only ? group.prompt_tokens : group.output_tokens);
+    pictures.tokens_per_second.push_back(group.seconds > 0.0 ? mine / group.seconds : 0.0);
+    tokens += mine;
+    seconds = std::max(seconds, group.seconds);
   }
-  return rates;
+  pictures.total_tokens_per_second = seconds > 0.0 ? tokens / seconds : 0.0;
 }
 
 /// What table `samples` says, as the pictures have it.
@@ -64,8 +68,7 @@ void add_result(JobOutcome& outcome, const char* key, const char* label, double 
 }
 
 void tell_result(const report::GeneratePictures& pictures, JobOutcome& outcome) {
-  const double rate =
-      std::accumulate(pictures.tokens_per_second.begin(), pictures.tokens_per_second.end(), 0.0);
+  const double rate = pictures.total_tokens_per_second;
   const auto outputs = static_cast<double>(pictures.output_tokens);
   const auto prompts = static_cast<double>(pictures.scored_prompt_tokens);
   std::string text = report::grouped(pictures.output_tokens) + " tokens generated after " +
@@ -98,33 +101,23 @@ void judge_failures(RunContext& run, const report::GeneratePictures& pictures,
   if (found == pictures.finishes.end()) return;
   add_result(outcome, "failed_samples", "samples that failed", static_cast<double>(found->second),
              "", 0);
-  run.log.event({"warn",
-                 {{"text", report::grouped(found->second) +
-                               " samples failed: column `reason` of results.h5 says why"}}});
+  const std::string where = run.store.text
+                                ? "column `reason` of " + run.store.result_file + " says why"
+                                : "column `finish` of " + run.store.result_file +
+                                      " marks them; output.text=true says why";
+  run.log.event({"warn", {{"text", report::grouped(found->second) + " samples failed: " + where}}});
   const double share = static_cast<double>(found->second) / static_cast<double>(outcome.total);
   if (share > run.store.max_failed) outcome.exit = ExitCode::incomplete;
-}
-
-std::string identity_text(const Config& config) {
-  std::string text;
-  for (const auto& [key, value] : store::identity_keys(config))
-    text += key + ": " + value + "\n";
-  return text;
 }
 
 }  // namespace
 
 store::SealRequest generate_request(const SealPlace& place, const GenerateInputs& inputs) {
-  store::SealRequest request;
-  request.path = place.directory.path() / place.store.result_file;
-  request.attempt = place.directory.attempt();
-  request.gzip = place.store.gzip;
-  request.text = place.store.text;
-  request.attributes = {{"job", "generate"}};
-  request.groups = {{"run", {{"keys", identity_text(place.config)}}}};
+  store::SealRequest request = seal_request(place, "generate");
+  if (const int ranks = summing_ranks(place.config); ranks > 1)
+    request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
   request.tables = {{completion_table(inputs.prompts(), inputs.config), inputs.phase,
                      place.config.integer("run.chunk_size") * inputs.config.num_samples}};
-  request.check_current = [&directory = place.directory] { directory.check_current(); };
   return request;
 }
 
@@ -135,14 +128,14 @@ void seal_completions(RunContext& run, const GenerateInputs& inputs) {
 }
 
 void show_completions(RunContext& run, const GenerateInputs& inputs,
-                      const std::vector<RankWork>& ranks, JobOutcome& outcome) {
+                      const std::vector<GroupWork>& groups, JobOutcome& outcome) {
   const auto reading = run.clock.enter("results");
   const cluster::Group& world = run.topology.world();
   const std::filesystem::path path = run.directory.path() / run.store.result_file;
   report::GeneratePictures pictures = pictures_of(store::read_table(world, path, "samples"));
   pictures.is_scored = inputs.config.generation.scores_prompts;
   pictures.is_scoring_only = inputs.config.generation.max_new_tokens == 0;
-  pictures.tokens_per_second = rates_of(ranks, pictures.is_scoring_only);
+  show_speed(groups, pictures);
   cluster::run_together(world, [&] {
     if (world.rank() == 0 && run.store.text) pictures.samples = first_samples(path);
   });

@@ -13,6 +13,7 @@
 #include <mgpu/jobs/merge_train.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/jobs/train_plan.hpp>
+#include <mgpu/language/model_group.hpp>
 #include <mgpu/model/ad_transformer_config.hpp>
 #include <mgpu/store/checkpoint_config.hpp>
 #include <mgpu/train/optimizer_config.hpp>
@@ -37,7 +38,8 @@ const std::array<Job, 2>& table() {
           .merge = merge_train_job},
       Job{.name = "generate",
           .text = "completions and log-probabilities of prompts by a language model",
-          .keys = {add_model_folder_keys, data::add_data_keys, add_generate_keys},
+          .keys = {add_model_folder_keys, language::add_model_group_keys, data::add_data_keys,
+                   add_generate_keys},
           .check = check_generate_job,
           .check_files = check_generate_files,
           .file_checks = generate_file_checks,

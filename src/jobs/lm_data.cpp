@@ -12,7 +12,7 @@ template <class T>
 void share(const cluster::Group& world, std::vector<T>& values) {
   std::int64_t size = std::ssize(values);
   world.broadcast(std::span<std::int64_t>(&size, 1), 0);
-  values.resize(static_cast<std::size_t>(size));
+  cluster::run_together(world, [&] { values.resize(static_cast<std::size_t>(size)); });
   world.broadcast(std::span(values), 0);
 }
 

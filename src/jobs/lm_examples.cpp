@@ -119,18 +119,11 @@ void ExampleEncoder::append(const Encoded& encoded, bool may_cut,
 
 void ExampleEncoder::add(const store::JsonLine& line, algorithms::LmExamples& examples,
                          store::LineProblems& problems) {
-  try {
+  use_line(line.number, problems, [&] {
     const Encoded encoded = encode(line.object);
     check(encoded);
     append(encoded, line.object.find("text") != nullptr, examples);
-  } catch (const JsonError& error) {
-    problems.add(line.number, error.why());
-  } catch (const Failure& failure) {
-    const Report& report = failure.report();
-    // What is wrong with the template itself is wrong with every line.
-    if (report.code == "E544" || report.code == "E546") throw;
-    problems.add(line.number, report.sentence);
-  }
+  });
 }
 
 algorithms::LmExamples encode_examples(std::string_view text, const fs::path& name,

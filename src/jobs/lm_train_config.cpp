@@ -1,34 +1,9 @@
-#include <array>
-#include <string_view>
-
 #include <mgpu/base/check_together.hpp>
 #include <mgpu/jobs/lm_train_config.hpp>
+#include <mgpu/jobs/recipe_keys.hpp>
 
 namespace mgpu::jobs {
 namespace {
-
-/// Keys that only Algorithm Distillation reads.
-bool is_of_distillation(std::string_view name) {
-  constexpr std::array kStarts = {"model.tf_", "evaluate.", "data.env", "data.source"};
-  constexpr std::array kNames = {"model.tokens",  "model.n_transit", "model.attn_impl",
-                                 "data.episodes", "data.streams",    "train.label_smoothing"};
-  for (const std::string_view start : kStarts)
-    if (name.starts_with(start)) return true;
-  for (const std::string_view known : kNames)
-    if (name == known) return true;
-  return false;
-}
-
-void refuse_other_keys(const Config& config) {
-  for (const std::string& name : config.not_default()) {
-    if (!is_of_distillation(name)) continue;
-    throw config.problem("E124", name,
-                         "`" + name +
-                             "` has no meaning for a language model (model.path, "
-                             "model.init)",
-                         "remove it");
-  }
-}
 
 std::filesystem::path path_of(const Config& config, const char* name) {
   return config.is(name, "null") ? "" : config.text(name);
@@ -97,7 +72,8 @@ bool trains_language_model(const Config& config) {
 LmTrainSettings read_lm_train_settings(const Config& config) {
   LmTrainSettings settings;
   check_together({[&] { static_cast<LoopSettings&>(settings) = read_loop_settings(config); },
-                  [&] { check_sources(config); }, [&] { refuse_other_keys(config); }});
+                  [&] { check_sources(config); },
+                  [&] { refuse_other_keys(config, Recipe::language_model); }});
   settings.is_fresh = config.is("model.path", "null");
   settings.folder = config.text(settings.is_fresh ? "model.init" : "model.path");
   settings.data = path_of(config, "data.path");
@@ -107,6 +83,7 @@ LmTrainSettings read_lm_train_settings(const Config& config) {
   settings.options.compute = settings.optimizer.mixed_precision;
   settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");
   settings.evaluation_values = settings.eval_data.empty() ? 0 : 1;
+  settings.evaluates_last_step = true;
   return settings;
 }
 

@@ -85,8 +85,7 @@ MergedRun merge_train_job(const cluster::Group& world, const SealPlace& place,
   const FinalEvaluation evaluation =
       final_evaluation(training.model(), *environment, settings.evaluate);
   merged.parts.push_back(seal_partly(
-      world, journal,
-      results_request(place, *environment, evaluation, training.curves(), training.steps_done()),
+      world, journal, results_request(place, evaluation, training.curves(), training.steps_done()),
       {"evaluation", 0, 0, "episodes"}));
   return merged;
 }

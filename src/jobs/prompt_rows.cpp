@@ -77,8 +77,8 @@ const text::Tokenizer* PromptEncoder::tokenizer() const {
 
 std::optional<EncodedPrompt> PromptEncoder::encode(const PromptRow& row,
                                                    store::LineProblems& problems) {
-  try {
-    EncodedPrompt encoded;
+  EncodedPrompt encoded;
+  const bool is_used = use_line(row.line, problems, [&] {
     if (row.prompt) {
       encoded = encode_text(*row.prompt, options_.add_special_tokens);
     } else if (!row.messages.empty()) {
@@ -92,16 +92,9 @@ std::optional<EncodedPrompt> PromptEncoder::encode(const PromptRow& row,
       }
     }
     check_ids(encoded.ids);
-    return encoded;
-  } catch (const JsonError& error) {
-    problems.add(row.line, error.why());
-  } catch (const Failure& failure) {
-    const Report& report = failure.report();
-    // What is wrong with the template itself is wrong with every row.
-    if (report.code == "E544" || report.code == "E546") throw;
-    problems.add(row.line, report.sentence);
-  }
-  return std::nullopt;
+  });
+  if (!is_used) return std::nullopt;
+  return encoded;
 }
 
 std::string PromptEncoder::decode(std::span<const std::int64_t> ids) const {

@@ -7,6 +7,7 @@
 #include <mgpu/algorithms/ad_objective.hpp>
 #include <mgpu/base/check_together.hpp>
 #include <mgpu/base/config_problem.hpp>
+#include <mgpu/jobs/recipe_keys.hpp>
 #include <mgpu/jobs/train_evaluate.hpp>
 #include <mgpu/jobs/train_histories.hpp>
 #include <mgpu/jobs/train_results.hpp>
@@ -109,7 +110,8 @@ void check_windows(const Config& config) {
 
 void check_ad_training(const Config& config, int ranks) {
   check_together({[&] { read_train_settings(config); }, [&] { train::check_batch(config, ranks); },
-                  [&] { check_windows(config); }});
+                  [&] { check_windows(config); },
+                  [&] { refuse_other_keys(config, Recipe::distillation); }});
 }
 
 void check_ad_files(const Config& config) {
@@ -168,7 +170,8 @@ JobOutcome run_ad_training(RunContext& run) {
       seal_results(run, *environment, *evaluation, trainer.curves(), trainer.state().steps_done);
   JobOutcome outcome = trainer.outcome(ExitCode::done);
   outcome.remarks = {{"checkpoints", std::to_string(trainer.saves()) + " saved"}};
-  show_results({*environment, *histories, evaluation->grid, result, trainer.curves()}, outcome);
+  show_results(run, {*environment, *histories, evaluation->grid, result, trainer.curves()},
+               outcome);
   return outcome;
 }
 

@@ -93,7 +93,7 @@ std::optional<FinalEvaluation> evaluate_finally(RunContext& run, const Player& p
                                                 const EvaluateConfig& config) {
   const auto evaluating = run.clock.enter("evaluation");
   const FinalEvaluation evaluation = final_evaluation(player.model, player.environment, config);
-  const store::TableSpec spec = sample_table(player.environment, evaluation.grid);
+  const store::TableSpec spec = sample_table(evaluation.grid);
   const bool is_complete = schedule::run_chunks(
       {"evaluation", evaluation.phase, evaluation.grid.size(),
        run.config.integer("run.chunk_size")},
@@ -108,12 +108,10 @@ std::optional<FinalEvaluation> evaluate_finally(RunContext& run, const Player& p
   return evaluation;
 }
 
-EvaluationResult result_of(const store::ReadTable& samples, const EvaluationGrid& grid,
-                           const data::Environment& environment) {
+EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLists& paths,
+                           const EvaluationGrid& grid, const data::Environment& environment) {
   const auto returns = samples.column("return").values<std::int32_t>();
-  const auto paths = samples.column("path").values<std::uint8_t>();
   const auto episodes = static_cast<std::size_t>(grid.episodes);
-  const auto horizon = static_cast<std::size_t>(environment.horizon());
   const auto per_control = static_cast<std::size_t>(grid.size()) / grid.controls.size();
   EvaluationResult result;
   result.returns.assign(grid.controls.size(), EpisodeReturns(episodes, 0.0));
@@ -126,10 +124,12 @@ EvaluationResult result_of(const store::ReadTable& samples, const EvaluationGrid
     const auto run_id = static_cast<std::int64_t>(id);
     if (grid.run(run_id) != 0 || grid.control(run_id) != Control::none) continue;
     const data::Point goal = environment.point(grid.task(run_id));
-    const auto path = paths.subspan(row * horizon, episodes * horizon);
+    const auto walk = [&](std::size_t of_row) {
+      return cells(environment, paths.row<std::uint8_t>(static_cast<std::int64_t>(of_row)));
+    };
     result.walks.push_back({{goal.x, goal.y},
-                            cells(environment, path.first(horizon)),
-                            cells(environment, path.last(horizon)),
+                            walk(row),
+                            walk(row + episodes - 1),
                             static_cast<double>(returns[row]),
                             static_cast<double>(returns[row + episodes - 1])});
   }

@@ -1,6 +1,8 @@
 #include <mgpu/base/check_together.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/report/banner.hpp>
+#include <mgpu/train/batch_plan.hpp>
+#include <mgpu/train/train_config.hpp>
 
 #include "train_ad.hpp"
 #include "train_lm.hpp"
@@ -39,9 +41,10 @@ std::vector<FileCheck> train_file_checks(const Config& config) {
 }
 
 JobOutcome run_train_job(RunContext& run) {
-  run.say(report::training_block({run.topology.world().size(), run.device.kind,
-                                  run.config.text("train.mixed_precision"),
-                                  run.config.integer("train.gradient_accumulation_steps")}));
+  const int ranks = run.topology.world().size();
+  const auto passes = train::plan_passes(train::read_train_config(run.config).batch, 0, ranks);
+  run.say(report::training_block({ranks, run.device.kind, run.config.text("train.mixed_precision"),
+                                  std::ssize(passes), run.device.index}));
   return trains_language_model(run.config) ? run_lm_training(run) : run_ad_training(run);
 }
 

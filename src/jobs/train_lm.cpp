@@ -58,15 +58,18 @@ public:
   void load_weights() {
     if (settings_.is_fresh) return;
     const cluster::Group& world = run_.topology.world();
+    at::Tensor weights;  // on the host; on the CPU the model's own
     cluster::run_together(world, [&] {
       if (world.rank() == 0) model_.load(store::WeightFiles(settings_.folder));
+      weights = model_.parameters().weights().cpu();
     });
-    const at::Tensor weights = model_.parameters().weights().cpu();
     world.broadcast(
         std::span(weights.mutable_data_ptr<float>(), static_cast<std::size_t>(weights.numel())), 0);
     if (weights.data_ptr() == model_.parameters().weights().data_ptr()) return;
-    const at::NoGradGuard no_grad;
-    at::Tensor(model_.parameters().weights()).copy_(weights);
+    cluster::run_together(world, [&] {
+      const at::NoGradGuard no_grad;
+      at::Tensor(model_.parameters().weights()).copy_(weights);
+    });
   }
 
   const algorithms::LmWindows& windows() const { return windows_; }
@@ -136,7 +139,7 @@ store::SmallTable held_out_table(const TrainCurves& curves) {
 
 store::SealRequest lm_results(const SealPlace& place, const TrainCurves& curves,
                               std::int64_t steps) {
-  store::SealRequest request = run_request(place);
+  store::SealRequest request = seal_request(place, "train");
   request.small_tables = {train_table(curves, steps)};
   if (curves.evaluations() > 0) request.small_tables.push_back(held_out_table(curves));
   return request;
@@ -201,8 +204,10 @@ std::vector<FileCheck> lm_file_checks(const Config& config) {
   const LmTrainSettings settings = read_lm_train_settings(config);
   const std::string what = settings.data.empty() ? "data.little_texts" : settings.data.string();
   return {{what, [settings](const cluster::Group& world) {
-             const language::LmConfig model = language::read_lm_config(settings.folder);
-             const LmData data = load_lm_data(world, settings, model.vocab);
+             std::int64_t vocab = 0;
+             cluster::run_together(
+                 world, [&] { vocab = language::read_lm_config(settings.folder).vocab; });
+             const LmData data = load_lm_data(world, settings, vocab);
              const algorithms::LmWindows windows(data.training, settings.seq_len, settings.seed);
              return report::grouped(static_cast<std::int64_t>(data.training.size())) +
                     " examples in " + report::grouped(static_cast<std::int64_t>(windows.size())) +

@@ -4,6 +4,7 @@
 #include <mgpu/language/model_folder.hpp>
 #include <mgpu/report/text_format.hpp>
 
+#include "plan_parts.hpp"
 #include "train_lm.hpp"
 
 namespace mgpu::jobs {
@@ -15,9 +16,7 @@ using report::Plan;
 // AVX-512, a Llama of 15 million parameters.
 constexpr double kCpuFlops = 8e10;
 constexpr double kGpuFlops = 1e14;
-constexpr std::uint64_t kFirstUse = std::uint64_t{40} << 20;  // of libraries, as they are used
-constexpr std::uint64_t kLogits = std::uint64_t{128} << 20;   // of the head, and what it packs
-constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;
+constexpr std::uint64_t kLogits = std::uint64_t{128} << 20;  // of the head, and what it packs
 
 /// Sizes that follow from keys and config.json.
 struct LmSizes {
@@ -62,35 +61,32 @@ std::int64_t rows_at_once(const LmSizes& sizes, int ranks) {
   return most;
 }
 
-void add_limit(Plan& plan, const char* what, std::uint64_t need, std::uint64_t have,
-               const char* key) {
-  if (have == 0) return;
-  plan.limits.push_back({what, static_cast<double>(need) / static_cast<double>(have),
-                         report::bytes_text(need) + " of " + report::bytes_text(have), key});
-}
-
-void add_memory(const LmSizes& sizes, const PlanMachine& machine, Plan& plan) {
+void add_memory(const LmSizes& sizes, const Config& config, const PlanMachine& machine,
+                Plan& plan) {
   const bool on_gpu = machine.device == DeviceKind::cuda;
   const std::uint64_t weights = sizes.weight_bytes();
-  const std::int64_t tokens = rows_at_once(sizes, machine.ranks) * sizes.settings.seq_len;
-  plan.memory = {{"weights", weights},
-                 {"gradients", weights},
-                 {"optimizer", 2 * weights},
-                 {"activations", sizes.activation_bytes(tokens)},
-                 {"head", kLogits + 2 * static_cast<std::uint64_t>(sizes.model.vocab) *
-                                        static_cast<std::uint64_t>(sizes.model.width) * 4},
-                 {on_gpu ? "CUDA context" : "program",
-                  on_gpu ? kCudaContext : machine.program_bytes + kFirstUse}};
-  std::uint64_t sum = 0;
-  for (const Plan::Memory& part : plan.memory)
-    sum += part.bytes;
-  const auto ranks_here =
-      static_cast<std::uint64_t>(std::min(machine.ranks, machine.ranks_per_node));
-  plan.card_bytes = on_gpu
-                        ? machine.gpu_bytes
-                        : machine.host_bytes / static_cast<std::uint64_t>(machine.ranks_per_node);
-  add_limit(plan, on_gpu ? "GPU memory" : "memory of a node", on_gpu ? sum : sum * ranks_here,
-            on_gpu ? machine.gpu_bytes : machine.host_bytes, "train.micro_batch_size");
+  const std::int64_t rows = rows_at_once(sizes, machine.ranks);
+  const auto activations = [&](std::int64_t count) {
+    return sizes.activation_bytes(count * sizes.settings.seq_len);
+  };
+  const auto bucket = static_cast<std::uint64_t>(config.integer("comm.bucket_mb")) << 20;
+  plan.memory = {
+      {"weights", weights},
+      {"gradients", weights},
+      {"optimizer", 2 * weights},
+      {"activations", activations(rows)},
+      {"head", kLogits + 2 * static_cast<std::uint64_t>(sizes.model.vocab) *
+                             static_cast<std::uint64_t>(sizes.model.width) * 4},
+      {"buffers",
+       gradient_buffer_bytes(sizes.settings.train.batch, weights, bucket, machine.ranks)},
+      {on_gpu ? "CUDA context" : "program", on_gpu ? kCudaContext : program_bytes(machine)}};
+  const SharedMemory memory = memory_of_ranks(config, machine, "train.micro_batch_size");
+  const std::uint64_t need = planned_bytes(plan);
+  add_memory_limit(plan, memory, need, [&] {
+    return fitting_rows(memory, rows, [&](std::int64_t fewer) {
+      return need - activations(rows) + activations(fewer);
+    });
+  });
 }
 
 }  // namespace
@@ -110,18 +106,13 @@ std::uint64_t lm_disk_bytes(const Config& config) {
 
 report::Plan plan_lm_training(const Config& config, const PlanMachine& machine) {
   const LmSizes sizes(config);
-  Plan plan;
-  plan.name = config.text("run.name");
-  plan.device = machine.device;
-  plan.ranks = machine.ranks;
-  plan.machine = machine.gpu_name.empty() ? machine.name : machine.name + ", " + machine.gpu_name;
-  plan.unit = "sequences";
+  Plan plan = begin_plan(config, machine, "sequences");
   for (int rank = 0; rank < machine.ranks; ++rank) {
     const auto passes = train::plan_passes(sizes.settings.train.batch, rank, machine.ranks);
     plan.shares.push_back({"rank " + std::to_string(rank), "batch", passes.front().offset,
                            rows_of(sizes, rank, machine.ranks)});
   }
-  add_memory(sizes, machine, plan);
+  add_memory(sizes, config, machine, plan);
   const auto tokens = static_cast<double>(rows_of(sizes, 0, machine.ranks)) *
                       static_cast<double>(sizes.settings.seq_len) *
                       static_cast<double>(sizes.settings.optimizer.schedule.max_steps);
@@ -130,13 +121,7 @@ report::Plan plan_lm_training(const Config& config, const PlanMachine& machine) 
   plan.times.push_back(
       {"training", flops / (on_gpu ? kGpuFlops : kCpuFlops), Plan::Source::guess,
        report::text_of("%.3g FLOP a rank: 6 for each token and parameter", flops)});
-  if (machine.ranks > 1) {
-    Plan::Traffic& gradients = plan.traffic.emplace_back();
-    gradients.link = "gradients, sent by each rank";
-    gradients.bytes_per_step = 2 * sizes.weight_bytes() *
-                               static_cast<std::uint64_t>(machine.ranks - 1) /
-                               static_cast<std::uint64_t>(machine.ranks);
-  }
+  add_gradient_traffic(plan, sizes.settings.train.batch, sizes.weight_bytes());
   add_limit(plan, "free disk", lm_disk_bytes(config), machine.disk_bytes, "run.output");
   return plan;
 }

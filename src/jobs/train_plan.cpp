@@ -6,8 +6,8 @@
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/jobs/train_plan.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/schedule/chunk_phase.hpp>
 
+#include "plan_parts.hpp"
 #include "train_lm.hpp"
 #include "train_sizes.hpp"
 
@@ -18,78 +18,54 @@ using report::Plan;
 
 // What one rank does in a second that has a core, or a GPU, to itself. Operations are counted as by
 // TrainSizes. CPU: within a factor 1.5 on one core of a server with AVX-512, model of guide 001.
-constexpr double kCpuFlops = 4e10;           // forward and backward
-constexpr double kCpuRoundedFlops = 3e10;    // the same, rounded to 16 bits at every product
-constexpr double kCpuPlayFlops = 4e9;        // of one token at a time: vectors, not matrices
-constexpr double kGpuFlops = 2e13;           // of products as small as this model's
-constexpr double kGpuPassSeconds = 4e-3;     // some 300 kernel launches that hide nothing
-constexpr double kHistorySteps = 2e7;        // environment steps of the explorer
-constexpr double kSealBytesPerSecond = 1e8;  // write, read back, compress
-// Code and buffers of libtorch, MPI and HDF5 that come into memory as they are used.
-constexpr std::uint64_t kFirstUse = std::uint64_t{40} << 20;
-constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;  // with cuBLAS and NCCL
-
-/// As whole numbers of bytes, of which many can be added up; nobody has as many as 2^60.
-std::uint64_t whole_bytes(double bytes) {
-  return static_cast<std::uint64_t>(std::min(bytes, 0x1p60));
-}
+constexpr double kCpuFlops = 4e10;         // forward and backward
+constexpr double kCpuRoundedFlops = 3e10;  // the same, rounded to 16 bits at every product
+constexpr double kCpuPlayFlops = 4e9;      // of one token at a time: vectors, not matrices
+constexpr double kGpuFlops = 2e13;         // of products as small as this model's
+constexpr double kGpuPassSeconds = 4e-3;   // some 300 kernel launches that hide nothing
+constexpr double kHistorySteps = 2e7;      // environment steps of the explorer
 
 /// The plan of one run, part by part.
 class TrainPlan {
 public:
-  TrainPlan(const Config& config, const PlanMachine& machine) : sizes_(config), machine_(machine) {
-    plan_.name = config.text("run.name");
-    plan_.device = machine.device;
-    plan_.ranks = machine.ranks;
-    plan_.machine = machine_text();
-    plan_.unit = "ids";
-    allowed_ = 1.0 - config.number("devices.memory_margin");
-    bucket_bytes_ = config.integer("comm.bucket_mb") << 20;
-    disk_bytes_ = train_disk_bytes(config);
-  }
+  TrainPlan(const Config& config, const PlanMachine& machine)
+      : sizes_(config),
+        machine_(machine),
+        plan_(begin_plan(config, machine, "ids")),
+        memory_(memory_of_ranks(config, machine, "train.micro_batch_size")),
+        bucket_bytes_(static_cast<std::uint64_t>(config.integer("comm.bucket_mb")) << 20),
+        disk_bytes_(train_disk_bytes(config)) {}
 
   Plan make() {
     add_shares();
     add_memory();
     add_times();
-    add_traffic();
+    add_gradient_traffic(plan_, batch(), weight_bytes());
     add_limits();
     return std::move(plan_);
   }
 
 private:
   bool on_gpu() const { return machine_.device == DeviceKind::cuda; }
-  bool layout() const { return sizes_.settings.train.batch.layout; }
+  const train::BatchShape& batch() const { return sizes_.settings.train.batch; }
+  std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(sizes_.weight_bytes); }
   /// Whether numbers are rounded to 16 bits for each product on the CPU.
   bool is_rounded() const {
     return !on_gpu() && sizes_.settings.model.compute != model::ComputeKind::f32;
-  }
-  int nodes() const {
-    return (machine_.ranks + machine_.ranks_per_node - 1) / machine_.ranks_per_node;
-  }
-
-  std::string machine_text() const {
-    std::string text = machine_.name;
-    if (nodes() > 1) text = std::to_string(nodes()) + " nodes like " + text;
-    return machine_.gpu_name.empty() ? text : text + ", " + machine_.gpu_name;
   }
 
   std::string place(int rank, const char* what) const {
     const int node = rank / machine_.ranks_per_node;
     std::string text = what;
-    if (nodes() > 1) text += ", node " + std::to_string(node);
+    if (nodes_of(machine_) > 1) text += ", node " + std::to_string(node);
     if (on_gpu()) text += ", GPU " + std::to_string(rank % machine_.ranks_per_node);
     return text;
   }
 
   void add_chunk_share(int rank, const char* what, std::int64_t samples) {
-    const auto chunks = schedule::pending_chunks({what, 0, samples, sizes_.chunk_size}, {});
-    const auto mine = schedule::static_share(chunks, rank, machine_.ranks);
-    Plan::Share share{"rank " + std::to_string(rank), place(rank, what)};
-    if (!mine.empty()) {
-      share.first = mine.front().first;
-      share.count = mine.back().first + mine.back().count - share.first;
-    }
+    Plan::Share share = chunk_share(samples, sizes_.chunk_size, rank, machine_.ranks);
+    share.who = "rank " + std::to_string(rank);
+    share.where = place(rank, what);
     plan_.shares.push_back(std::move(share));
   }
 
@@ -98,7 +74,7 @@ private:
       if (sizes_.settings.data.path.empty()) {
         add_chunk_share(rank, "histories", sizes_.num_histories);
       }
-      const auto passes = train::plan_passes(sizes_.settings.train.batch, rank, machine_.ranks);
+      const auto passes = train::plan_passes(batch(), rank, machine_.ranks);
       plan_.shares.push_back({"rank " + std::to_string(rank), place(rank, "batch"),
                               passes.front().offset,
                               passes.back().offset + passes.back().count - passes.front().offset});
@@ -132,16 +108,6 @@ private:
     return whole_bytes(vectors * static_cast<double>(m.n_embd) * sizeof(float));
   }
 
-  /// Partial sums of lanes (layout mode), and the peer's part of a bucket.
-  std::uint64_t buffer_bytes() const {
-    const std::int64_t bucket = std::min(bucket_bytes_, sizes_.weight_bytes);
-    if (!layout()) return static_cast<std::uint64_t>(bucket);
-    const std::int64_t local_lanes =
-        std::max<std::int64_t>(1, sizes_.settings.train.batch.lanes / machine_.ranks);
-    const auto levels = static_cast<std::int64_t>(std::log2(static_cast<double>(local_lanes)));
-    return static_cast<std::uint64_t>(levels * sizes_.weight_bytes + bucket);
-  }
-
   /// Read by one rank, received by all: the columns of the file and the set made of them.
   std::uint64_t history_memory() const {
     if (sizes_.settings.data.path.empty()) {
@@ -150,29 +116,24 @@ private:
     return 2 * std::filesystem::file_size(sizes_.settings.data.path);
   }
 
-  std::uint64_t program_bytes() const { return machine_.program_bytes + kFirstUse; }
-
   void add_memory() {
-    const auto weights = static_cast<std::uint64_t>(sizes_.weight_bytes);
-    plan_.memory = {{"weights", weights},
-                    {"gradients", weights},
-                    {"optimizer", 2 * weights},
-                    {"activations", activation_bytes(sizes_.rows_at_once(machine_.ranks))},
-                    {"evaluation cache", cache_bytes()},
-                    {"buffers", buffer_bytes()}};
+    const std::uint64_t weights = weight_bytes();
+    plan_.memory = {
+        {"weights", weights},
+        {"gradients", weights},
+        {"optimizer", 2 * weights},
+        {"activations", activation_bytes(sizes_.rows_at_once(machine_.ranks))},
+        {"evaluation cache", cache_bytes()},
+        {"buffers", gradient_buffer_bytes(batch(), weights, bucket_bytes_, machine_.ranks)}};
     // Curves, and on a GPU the host's copies of weights and moments for checkpoints.
-    host_bytes_ = program_bytes() + history_memory() +
+    host_bytes_ = program_bytes(machine_) + history_memory() +
                   static_cast<std::uint64_t>(sizes_.curve_bytes) + (on_gpu() ? 3 * weights : 0);
     if (on_gpu()) {
       plan_.memory.push_back({"CUDA context", kCudaContext});
-      plan_.card_bytes = machine_.gpu_bytes;
       return;
     }
     plan_.memory.push_back({"histories", history_memory()});
-    plan_.memory.push_back({"program", program_bytes()});
-    plan_.card_bytes = machine_.host_bytes / static_cast<std::uint64_t>(machine_.ranks_per_node);
-    for (const Plan::Memory& part : plan_.memory)
-      device_bytes_ += part.bytes;
+    plan_.memory.push_back({"program", program_bytes(machine_)});
   }
 
   void add_time(const char* what, double seconds, std::string basis) {
@@ -243,67 +204,33 @@ private:
     add_cpu_time("evaluation", share * flops, kCpuPlayFlops, "FLOP in single steps");
   }
 
-  /// Sums by ring: each rank sends 2 (R - 1) / R of the gradients. By tree (layout): all of
-  /// them once per level, log2 R levels.
-  void add_traffic() {
-    const double ranks = machine_.ranks;
-    if (machine_.ranks == 1) return;
-    const double share = layout() ? std::log2(ranks) : 2.0 * (ranks - 1.0) / ranks;
-    Plan::Traffic& gradients = plan_.traffic.emplace_back();
-    gradients.link = "gradients, sent by each rank";
-    gradients.bytes_per_step =
-        static_cast<std::uint64_t>(share * static_cast<double>(sizes_.weight_bytes));
-  }
-
-  void add_limit(const char* what, std::uint64_t need, std::uint64_t have, const char* key) {
-    if (have == 0) return;
-    plan_.limits.push_back({what, static_cast<double>(need) / static_cast<double>(have),
-                            report::bytes_text(need) + " of " + report::bytes_text(have), key});
-  }
-
-  /// A memory of which a share stays free. `copies`: ranks that share it.
-  void add_memory_limit(const char* what, std::uint64_t need, std::uint64_t have,
-                        std::uint64_t copies) {
-    const auto needed_by = [&](std::uint64_t bytes) {
-      return whole_bytes(static_cast<double>(copies) * static_cast<double>(bytes));
-    };
-    add_limit(what, needed_by(need), have, "train.micro_batch_size");
-    if (have == 0) return;
-    Plan::Limit& limit = plan_.limits.back();
-    limit.allowed = allowed_;
-    if (limit.used <= allowed_) return;
-    const std::int64_t rows = sizes_.rows_at_once(machine_.ranks);
-    const std::uint64_t fixed = need - activation_bytes(rows);
-    const auto room = static_cast<std::uint64_t>(allowed_ * static_cast<double>(have));
-    for (std::int64_t fewer = rows / 2; fewer > 0; fewer /= 2) {
-      if (needed_by(fixed + activation_bytes(fewer)) > room) continue;
-      limit.fits = "train.micro_batch_size=" + std::to_string(fewer);
-      return;
-    }
+  /// What a rank needs where it computes, with so many rows in a pass.
+  std::uint64_t bytes_with(std::int64_t rows) const {
+    const std::int64_t now = sizes_.rows_at_once(machine_.ranks);
+    return planned_bytes(plan_) - activation_bytes(now) + activation_bytes(rows);
   }
 
   void add_limits() {
-    const auto ranks_here =
-        static_cast<std::uint64_t>(std::min(machine_.ranks, machine_.ranks_per_node));
+    const std::int64_t rows = sizes_.rows_at_once(machine_.ranks);
+    add_memory_limit(plan_, memory_, planned_bytes(plan_), [&] {
+      return fitting_rows(memory_, rows, [&](std::int64_t fewer) { return bytes_with(fewer); });
+    });
     if (on_gpu()) {
-      for (const Plan::Memory& part : plan_.memory)
-        device_bytes_ += part.bytes;
-      add_memory_limit("GPU memory", device_bytes_, machine_.gpu_bytes, 1);
-      add_limit("memory of a node", ranks_here * host_bytes_, machine_.host_bytes, "data.streams");
-    } else {
-      add_memory_limit("memory of a node", device_bytes_, machine_.host_bytes, ranks_here);
+      const auto ranks_here =
+          static_cast<std::uint64_t>(std::min(machine_.ranks, machine_.ranks_per_node));
+      add_limit(plan_, "memory of a node", ranks_here * host_bytes_, machine_.host_bytes,
+                "data.streams");
     }
-    add_limit("free disk", disk_bytes_, machine_.disk_bytes, "run.output");
+    add_limit(plan_, "free disk", disk_bytes_, machine_.disk_bytes, "run.output");
   }
 
   TrainSizes sizes_;
   const PlanMachine& machine_;
   Plan plan_;
-  double allowed_ = 1.0;  // share of memory that the plan may use
-  std::int64_t bucket_bytes_ = 0;
+  SharedMemory memory_;
+  std::uint64_t bucket_bytes_ = 0;
   std::uint64_t disk_bytes_ = 0;
-  std::uint64_t host_bytes_ = 0;    // of a rank that computes on a GPU
-  std::uint64_t device_bytes_ = 0;  // of a rank where it computes
+  std::uint64_t host_bytes_ = 0;  // of a rank that computes on a GPU
 };
 
 }  // namespace

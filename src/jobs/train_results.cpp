@@ -28,13 +28,6 @@ store::SmallTable eval_table(const TrainCurves& curves) {
                                  {.signal = "return", .axis = "step"});
 }
 
-std::string identity_text(const Config& config) {
-  std::string text;
-  for (const auto& [key, value] : store::identity_keys(config))
-    text += key + ": " + value + "\n";
-  return text;
-}
-
 double mean_optimum(const data::Environment& environment) {
   double sum = 0.0;
   for (const int task : environment.test_tasks())
@@ -107,6 +100,29 @@ void show_episodes(const TrainVerdict& verdict, std::int64_t steps,
   episodes.optimum = mean_optimum(verdict.environment);
 }
 
+/// A line of the log, and a curve whose steps are episodes.
+void tell_returns(RunContext& run, const std::string& name, const EpisodeReturns& returns) {
+  std::string line = "return per episode, " + name + ":";
+  for (std::size_t e = 0; e < returns.size(); ++e) {
+    line += report::text_of(" %.1f", returns[e]);
+    run.scalars.scalar("episodes/" + name, static_cast<std::int64_t>(e) + 1, returns[e]);
+  }
+  run.log.event({"note", {{"text", line}}});
+}
+
+void tell_episodes(RunContext& run, const report::TrainPictures::PerEpisode& episodes) {
+  tell_returns(run, "agent", episodes.late);
+  if (!episodes.hide_rewards.empty()) tell_returns(run, "hide_rewards", episodes.hide_rewards);
+  if (!episodes.clear_context.empty()) tell_returns(run, "clear_context", episodes.clear_context);
+  const std::size_t count = episodes.late.size();
+  tell_returns(run, "source",
+               {episodes.source.begin(),
+                episodes.source.begin() +
+                    static_cast<std::ptrdiff_t>(std::min(count, episodes.source.size()))});
+  tell_returns(run, "random", EpisodeReturns(count, episodes.random));
+  tell_returns(run, "optimum", EpisodeReturns(count, episodes.optimum));
+}
+
 }  // namespace
 
 store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
@@ -132,23 +148,10 @@ store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
                                  {.signal = "loss", .axis = "step"});
 }
 
-store::SealRequest run_request(const SealPlace& place) {
-  store::SealRequest request;
-  request.path = place.directory.path() / place.store.result_file;
-  request.attempt = place.directory.attempt();
-  request.gzip = place.store.gzip;
-  request.text = place.store.text;
-  request.attributes = {{"job", "train"}};
-  request.groups = {{"run", {{"keys", identity_text(place.config)}}}};
-  request.check_current = [&directory = place.directory] { directory.check_current(); };
-  return request;
-}
-
-store::SealRequest results_request(const SealPlace& place, const data::Environment& environment,
-                                   const FinalEvaluation& evaluation, const TrainCurves& curves,
-                                   std::int64_t steps) {
-  store::SealRequest request = run_request(place);
-  request.tables = {{sample_table(environment, evaluation.grid), evaluation.phase,
+store::SealRequest results_request(const SealPlace& place, const FinalEvaluation& evaluation,
+                                   const TrainCurves& curves, std::int64_t steps) {
+  store::SealRequest request = seal_request(place, "train");
+  request.tables = {{sample_table(evaluation.grid), evaluation.phase,
                      place.config.integer("run.chunk_size") * evaluation.grid.episodes}};
   request.small_tables = {train_table(curves, steps), eval_table(curves)};
   return request;
@@ -158,16 +161,21 @@ EvaluationResult seal_results(RunContext& run, const data::Environment& environm
                               const FinalEvaluation& evaluation, const TrainCurves& curves,
                               std::int64_t steps) {
   const auto sealing = run.clock.enter("results");
-  const store::SealRequest request = results_request({run.config, run.store, run.directory},
-                                                     environment, evaluation, curves, steps);
+  const store::SealRequest request =
+      results_request({run.config, run.store, run.directory}, evaluation, curves, steps);
   store::seal(run.topology.world(), run.journal, request);
-  return result_of(store::read_table(run.topology.world(), request.path, "samples"),
-                   evaluation.grid, environment);
+  EvaluationResult result;
+  cluster::run_together(run.topology.world(), [&] {
+    result = result_of(store::read_table(request.path, "samples"),
+                       store::read_lists(request.path, "path"), evaluation.grid, environment);
+  });
+  return result;
 }
 
-void show_results(const TrainVerdict& verdict, JobOutcome& outcome) {
+void show_results(RunContext& run, const TrainVerdict& verdict, JobOutcome& outcome) {
   report::TrainPictures pictures;
   show_episodes(verdict, outcome.done, pictures.episodes);
+  tell_episodes(run, pictures.episodes);
   show_curves(verdict, outcome.done, pictures);
   pictures.walks = verdict.result.walks;
   pictures.last_episode = verdict.grid.episodes;

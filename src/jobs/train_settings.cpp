@@ -4,9 +4,17 @@
 namespace mgpu::jobs {
 
 std::int64_t LoopSettings::planned_evaluations() const {
-  return train.eval_every == 0 || evaluation_values == 0
-             ? 0
-             : optimizer.schedule.max_steps / train.eval_every;
+  if (evaluation_values == 0) return 0;
+  const std::int64_t steps = optimizer.schedule.max_steps;
+  const std::int64_t regular = train.eval_every == 0 ? 0 : steps / train.eval_every;
+  const bool last_is_regular = train.eval_every > 0 && steps % train.eval_every == 0;
+  return regular + (evaluates_last_step && !last_is_regular ? 1 : 0);
+}
+
+bool LoopSettings::evaluates_after(std::int64_t steps_done) const {
+  if (evaluation_values == 0) return false;
+  if (evaluates_last_step && steps_done == optimizer.schedule.max_steps) return true;
+  return train.eval_every > 0 && steps_done % train.eval_every == 0;
 }
 
 data::WindowRules TrainSettings::window_rules(const data::HistoryShape& histories) const {

@@ -44,7 +44,9 @@ TrainSizes::TrainSizes(const Config& config)
   history_bytes = histories.rows * row_bytes(histories);
   const EvaluationGrid grid = final_grid(*this);
   num_rollouts = grid.size();
-  rollout_bytes = grid.episodes * row_bytes(sample_table(*environment, grid));
+  constexpr std::int64_t kOffset = 8;  // where the path of an episode begins
+  rollout_bytes =
+      grid.episodes * (row_bytes(sample_table(grid)) + environment->horizon() + kOffset);
   constexpr std::int64_t kStepFields = 4;  // loss, accuracy, rate, norm
   curve_bytes = std::int64_t{sizeof(double)} *
                 (settings.optimizer.schedule.max_steps * kStepFields +

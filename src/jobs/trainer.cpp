@@ -168,7 +168,7 @@ void Trainer::report_trouble(const train::StepOutcome& outcome) {
     run_.log.event(
         {"note",
          {{"text", "step " + std::to_string(step) + ": fp16 overflow, the loss scale is now " +
-                       std::to_string(scaler_.scale())}}});
+                       report::text_of("%.0f", scaler_.scale())}}});
   }
 }
 
@@ -194,7 +194,7 @@ bool Trainer::is_due(std::int64_t every) const {
 
 /// Returns whether these weights were evaluated and are the best so far.
 bool Trainer::evaluate_if_due() {
-  if (settings_.planned_evaluations() == 0 || !is_due(settings_.train.eval_every)) return false;
+  if (!settings_.evaluates_after(state_.steps_done)) return false;
   const TrainRecipe::Evaluation evaluation = recipe_.evaluate(state_.steps_done);
   curves_.add_evaluation(state_.steps_done, evaluation.values);
   if (!evaluation.score || *evaluation.score <= state_.best_score) return false;

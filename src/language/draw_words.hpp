@@ -12,10 +12,13 @@ constexpr double uniform53(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
-/// Words for a position of a sample and a block of its vocabulary.
+/// Blocks of a vocabulary that have words of their own; one number more is for draws between them.
+inline constexpr std::uint32_t kDrawBlocks = 255;
+
+/// Words for a position of a sample and a block of its vocabulary, at most kDrawBlocks.
 constexpr Philox4 draw_words(const RandomStream& stream, std::uint32_t position,
                              std::uint32_t block) {
-  return stream.block(position * 256 + block);
+  return stream.block(position * (kDrawBlocks + 1) + block);
 }
 
 }  // namespace mgpu::language

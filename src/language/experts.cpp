@@ -10,12 +10,6 @@
 namespace mgpu::language {
 namespace {
 
-/// Tokens of one expert, and its share in each of them.
-struct Load {
-  std::vector<std::int64_t> rows;
-  std::vector<float> shares;
-};
-
 /// The best experts of a token. With NaN among the logits any: the shares are NaN then.
 std::vector<std::size_t> best_of(const float* logits, const ExpertConfig& experts) {
   const auto count = static_cast<std::size_t>(experts.count);
@@ -32,7 +26,7 @@ std::vector<std::size_t> best_of(const float* logits, const ExpertConfig& expert
 }
 
 void add_token(const float* logits, const ExpertConfig& experts, std::int64_t row,
-               std::vector<Load>& loads) {
+               std::vector<ExpertLoad>& loads) {
   const std::vector<std::size_t> best = best_of(logits, experts);
   std::vector<float> shares;
   float sum = 0.0F;
@@ -46,19 +40,19 @@ void add_token(const float* logits, const ExpertConfig& experts, std::int64_t ro
   }
 }
 
-std::vector<Load> route(const LmConfig& config, const at::Tensor& logits) {
-  std::vector<Load> loads(static_cast<std::size_t>(config.experts.count));
-  const at::Tensor on_host = logits.cpu().contiguous();
+}  // namespace
+
+std::vector<ExpertLoad> route(const LmConfig& config, const at::Tensor& logits) {
+  std::vector<ExpertLoad> loads(static_cast<std::size_t>(config.experts.count));
+  const at::Tensor on_host = logits.to(at::kFloat).cpu().contiguous();
   for (std::int64_t row = 0; row < on_host.size(0); ++row)
     add_token(on_host.const_data_ptr<float>() + row * config.experts.count, config.experts, row,
               loads);
   return loads;
 }
 
-}  // namespace
-
 at::Tensor mix_experts(const LmConfig& config, const LayerWeights& weights, const at::Tensor& x) {
-  const std::vector<Load> loads = route(config, project(x, weights.router));
+  const std::vector<ExpertLoad> loads = route(config, project(x, weights.router));
   const at::Tensor out = at::zeros_like(x);
   for (std::size_t e = 0; e < loads.size(); ++e) {
     if (loads[e].rows.empty()) continue;

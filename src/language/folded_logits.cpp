@@ -12,17 +12,12 @@
 #include "row_ops.hpp"
 
 namespace mgpu::language {
-namespace {
-
-constexpr std::int64_t kTokenBlock = 256;
-
-}  // namespace
 
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit) {
   const Range& vocab = model.shard().vocab;
-  for (std::int64_t row = 0; row < hidden.size(0); row += kTokenBlock) {
-    const at::Tensor x = hidden.narrow(0, row, std::min(kTokenBlock, hidden.size(0) - row));
+  for (std::int64_t row = 0; row < hidden.size(0); row += kHeadRows) {
+    const at::Tensor x = hidden.narrow(0, row, std::min(kHeadRows, hidden.size(0) - row));
     for (std::int64_t first = 0; first < vocab.size(); first += kVocabularyBlock) {
       const std::int64_t count = std::min(kVocabularyBlock, vocab.size() - first);
       visit({project(x, part_of(model.weights().head, first, count)), row, vocab.begin + first});

@@ -11,6 +11,7 @@
 namespace mgpu::language {
 
 inline constexpr std::int64_t kVocabularyBlock = 4032;  // whole panels of packed weights
+inline constexpr std::int64_t kHeadRows = 256;          // that meet the head at a time
 
 /// Logits of rows row .. row + n - 1 and tokens first_id .. first_id + B - 1.
 struct LogitsPiece {
@@ -20,7 +21,7 @@ struct LogitsPiece {
 };
 
 /// Calls visit(piece), for each row in the order of the vocabulary.
-/// Memory: one piece, 256 x 4032 logits.
+/// Memory: one piece, kHeadRows x kVocabularyBlock logits.
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit);
 

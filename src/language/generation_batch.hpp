@@ -29,7 +29,8 @@ struct GenerationQueue {
   std::vector<PromptResult> results{};
   std::vector<std::int64_t> unfinished{};  // [prompts] completions to come
   std::size_t next_prompt = 0;
-  std::optional<Report> failure{};  // of any rank of the model: nothing goes on
+  std::optional<Report> failure{};      // of any rank of the model: nothing goes on
+  std::optional<Report> own_failure{};  // of this one, which only keeps up until all know
 
   GenerationQueue(std::span<const Prompt> prompts, const GenerationConfig& config);
 };
@@ -98,6 +99,8 @@ private:
   bool take_in(PassOutcome outcome);
   void admit();
   at::Tensor pass();
+  at::Tensor hidden_of(std::span<const TokenRun> runs);
+  at::Tensor skip(std::span<const TokenRun> runs);
   std::vector<at::Tensor> begin_lines();
   bool begin_line(Opening& opening);
   void close(Opening& opening);

@@ -1,12 +1,17 @@
 #include <algorithm>
 #include <deque>
+#include <exception>
+#include <new>
 #include <string>
 #include <utility>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/failpoint.hpp>
+#include <mgpu/cluster/group.hpp>
 #include <mgpu/language/generator.hpp>
 
 #include "generation_batch.hpp"
+#include "pass_sizes.hpp"
 
 namespace mgpu::language {
 namespace {
@@ -30,11 +35,17 @@ void check_prompt(const LmConfig& model, const Prompt& prompt) {
 Generator::Generator(const LanguageModel& model, GenerationConfig config, StopText stop_text)
     : model_(&model), config_(std::move(config)), stop_text_(std::move(stop_text)) {
   if (config_.max_new_tokens < 0) throw Error("Generator: max_new_tokens is negative");
-  if (config_.batch_size < 1) throw Error("Generator: batch_size is not at least 1");
+  set_batch_size(config_.batch_size);
   if (config_.prefill_tokens < 1) throw Error("Generator: prefill_tokens is not at least 1");
 }
 
-PagedCache& Generator::cache_for(std::span<const Prompt> prompts) {
+void Generator::set_batch_size(std::int64_t batch_size) {
+  if (batch_size < 1) throw Error("Generator: batch_size is not at least 1");
+  config_.batch_size = batch_size;
+  cache_.reset();
+}
+
+void Generator::cache_for(std::span<const Prompt> prompts) {
   std::int64_t longest = 0;
   std::int64_t completions = 0;
   for (const Prompt& prompt : prompts) {
@@ -42,56 +53,81 @@ PagedCache& Generator::cache_for(std::span<const Prompt> prompts) {
     completions += prompt.num_samples;
   }
   const std::int64_t pages = (longest + config_.page_tokens - 1) / config_.page_tokens;
-  // A prompt whose completions come and go stays beside batch_size of them.
   const bool has_forks = completions > static_cast<std::int64_t>(prompts.size());
-  const std::int64_t sequences =
-      batches() * (std::min(share_of_batch(), completions) + (has_forks ? 1 : 0));
+  const std::int64_t share = std::min(share_of_batch(config_.batch_size, batches()), completions);
+  const std::int64_t sequences = cached_sequences(share, batches(), has_forks);
   if (!cache_ || cache_->free_pages() < pages * sequences) {
     cache_.reset();  // the old one goes before the new one comes
+    if (failpoint("generate.cache").error != 0) throw std::bad_alloc();
     cache_.emplace(model_->make_cache({pages * sequences, config_.page_tokens}));
   }
-  return *cache_;
 }
 
 std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
   for (const Prompt& prompt : prompts)
     check_prompt(model_->config(), prompt);
-  PagedCache& cache = cache_for(prompts);
+  settle([&] { cache_for(prompts); });
+  std::vector<PromptResult> results;
+  settle([&] { results = run_batches(prompts, *cache_); });
+  return results;
+}
+
+/// Where a rank of the model cannot do a step, no rank has done it; all report the same kind of
+/// failure. Want of memory goes before what came of it elsewhere.
+void Generator::settle(const std::function<void()>& step) {
+  enum Outcome { done, failed, out_of_memory };
+  int mine = done;
+  std::exception_ptr failure;
   try {
-    return run_batches(prompts, cache);
-  } catch (...) {
-    cache_.reset();  // its sequences have no owner any more
+    step();
+  } catch (const cluster::LoneFailure&) {
     throw;
+  } catch (const std::exception& error) {
+    failure = std::current_exception();
+    mine = report_of(error).exit == ExitCode::out_of_memory ? out_of_memory : failed;
   }
+  const int worst = model_->peers() == nullptr ? mine : model_->peers()->most(mine);
+  if (worst == done) return;
+  cache_.reset();  // its sequences have no owner any more
+  if (mine == worst) std::rethrow_exception(failure);
+  if (worst == failed) throw Error("another rank of the model failed");
+  throw Failure(report_of(std::bad_alloc()));
 }
 
 std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts,
                                                  PagedCache& cache) {
   GenerationConfig config = config_;
-  config.batch_size = share_of_batch();
-  config.prefill_tokens = std::max<std::int64_t>(1, config_.prefill_tokens / batches());
+  config.batch_size = share_of_batch(config_.batch_size, batches());
+  config.prefill_tokens = share_of_prefill(config_.prefill_tokens, batches());
   const std::int64_t pages = cache.free_pages() / batches();
   GenerationQueue queue(prompts, config);
   std::deque<GenerationBatch> all;
   for (std::int64_t i = 0; i < batches(); ++i)
     all.emplace_back(*model_, config, stop_text_, queue, cache, pages);
-  for (bool works = true; works && !queue.failure;) {
-    works = false;
+  const auto turn = [&] {
+    bool works = false;
     for (GenerationBatch& batch : all)
       if (!queue.failure) works = batch.step() || works;
+    return works;
+  };
+  try {
+    for (bool works = true; works && !queue.failure;)
+      works = turn();
+  } catch (const cluster::LoneFailure&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (model_->peers() == nullptr) throw;
+    throw cluster::LoneFailure(report_of(error));  // peers wait in the middle of a pass
   }
-  if (!queue.failure) return std::move(queue.results);
+  const std::optional<Report>& why = queue.own_failure ? queue.own_failure : queue.failure;
+  if (!why) return std::move(queue.results);
   for (GenerationBatch& batch : all)
     batch.forget();
-  throw Failure(*queue.failure);
+  throw Failure(*why);
 }
 
 std::int64_t Generator::batches() const {
   return model_->peers() == nullptr ? 1 : model_->peers()->passes_in_flight();
-}
-
-std::int64_t Generator::share_of_batch() const {
-  return (config_.batch_size + batches() - 1) / batches();
 }
 
 }  // namespace mgpu::language

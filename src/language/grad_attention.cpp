@@ -49,13 +49,26 @@ public:
 
   at::Tensor rows(const at::Tensor& x) const { return x.narrow(0, first_query_, queries_); }
 
-  /// [G, S * B, K] from of_queries() and of_keys().
-  at::Tensor probabilities(const at::Tensor& q, const at::Tensor& k) const {
+  /// Of the keys [G, S * B, K], and of the sinks [G, S * B, 1] where there are any.
+  struct Probabilities {
+    at::Tensor of_keys;
+    at::Tensor of_sinks;
+  };
+
+  /// From of_queries() and of_keys(); sinks [H] or [0].
+  Probabilities probabilities(const at::Tensor& q, const at::Tensor& k,
+                              const at::Tensor& sinks) const {
     const at::Tensor scores = at::bmm(q, k.transpose(1, 2)).mul_(scale_);
     scores.view({q.size(0), -1, queries_, keys_})
         .masked_fill_(hidden(q), -std::numeric_limits<double>::infinity());
-    return scores.softmax(-1);
+    if (sinks.numel() == 0) return {scores.softmax(-1), {}};
+    const at::Tensor more = sinks.view({q.size(0), -1, 1}).expand({-1, -1, queries_});
+    const at::Tensor all = at::cat({scores, more.reshape({q.size(0), -1, 1})}, -1).softmax(-1);
+    return {all.narrow(-1, 0, keys_), all.narrow(-1, keys_, 1)};
   }
+
+  /// [G, S * B, 1] -> [H], summed over the queries.
+  at::Tensor to_heads(const at::Tensor& x) const { return x.reshape({-1, queries_}).sum(-1); }
 
   double scale() const { return scale_; }
 
@@ -86,10 +99,11 @@ void for_each_block(const Sequences& sequences, const LayerConfig& layer, Visit 
 }
 
 at::Tensor attend_in_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const Sequences& sequences, const LayerConfig& layer) {
+                            const at::Tensor& sinks, const AttendedSequences& attended) {
   at::Tensor out = at::empty_like(q);  // [N, H, C]
-  for_each_block(sequences, layer, [&](const Block& block) {
-    const at::Tensor p = block.probabilities(block.of_queries(q, k.size(1)), block.of_keys(k));
+  for_each_block(attended.sequences, attended.layer, [&](const Block& block) {
+    const at::Tensor queries = block.of_queries(q, k.size(1));
+    const at::Tensor p = block.probabilities(queries, block.of_keys(k), sinks).of_keys;
     block.rows(out).copy_(block.to_rows(at::bmm(p, block.of_keys(v))));
   });
   return out.view({q.size(0), -1});
@@ -119,15 +133,17 @@ void save_spans(AutogradContext& ctx, const Sequences& sequences) {
 /// Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.
 struct AttendFunction : torch::autograd::Function<AttendFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k,
-                            const at::Tensor& v, const Sequences* sequences,
-                            const LayerConfig* layer) {
-    ctx->save_for_backward({q, k, v});
-    save_spans(*ctx, *sequences);
-    ctx->saved_data["window"] = layer->window;
-    ctx->saved_data["scale"] = layer->score_scale;
+                            const at::Tensor& v, const at::Tensor& sinks,
+                            const AttendedSequences* attended) {
+    const LayerConfig& layer = attended->layer;
+    ctx->save_for_backward({q, k, v, sinks});
+    save_spans(*ctx, attended->sequences);
+    ctx->saved_data["window"] = layer.window;
+    ctx->saved_data["scale"] = layer.score_scale;
     if (q.scalar_type() == at::kFloat)
-      return language::attend(q, k, v, sequences->places, *layer, {});
-    return attend_in_blocks(q, k, v, *sequences, *layer);
+      return language::attend(q, k, v, attended->sequences.places, layer,
+                              sinks.numel() > 0 ? sinks : at::Tensor());
+    return attend_in_blocks(q, k, v, sinks, *attended);
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
@@ -135,6 +151,7 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
     const at::Tensor& q = saved[0];
     const at::Tensor& k = saved[1];
     const at::Tensor& v = saved[2];
+    const at::Tensor& sinks = saved[3];
     const Sequences sequences = with_spans(ctx->saved_data["begins"].toIntVector(),
                                            ctx->saved_data["counts"].toIntVector());
     const LayerConfig layer{ctx->saved_data["window"].toInt(), ctx->saved_data["scale"].toDouble()};
@@ -142,26 +159,31 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
     const at::Tensor grad_q = at::empty_like(q);
     const at::Tensor grad_k = at::zeros_like(k);
     const at::Tensor grad_v = at::zeros_like(v);
+    const at::Tensor grad_sinks = at::zeros_like(sinks);
     for_each_block(sequences, layer, [&](const Block& block) {
       const at::Tensor queries = block.of_queries(q, k.size(1));
       const at::Tensor grad_out = block.of_queries(grad, k.size(1));
-      const at::Tensor p = block.probabilities(queries, block.of_keys(k));
+      const auto [p, of_sinks] = block.probabilities(queries, block.of_keys(k), sinks);
       block.of_keys(grad_v).add_(at::bmm(p.transpose(1, 2), grad_out));
       at::Tensor grad_p = at::bmm(grad_out, block.of_keys(v).transpose(1, 2));
       const at::Tensor along = (grad_p * p).sum(-1, true);
+      if (sinks.numel() > 0) grad_sinks.sub_(block.to_heads(of_sinks * along));
       const at::Tensor grad_scores = grad_p.sub_(along).mul_(p).mul_(block.scale());
       block.rows(grad_q).copy_(block.to_rows(at::bmm(grad_scores, block.of_keys(k))));
       block.of_keys(grad_k).add_(at::bmm(grad_scores.transpose(1, 2), queries));
     });
-    return {grad_q, grad_k, grad_v, {}, {}};
+    return {grad_q, grad_k, grad_v, grad_sinks, {}};
   }
 };
 
 }  // namespace
 
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                  const Sequences& sequences, const LayerConfig& layer) {
-  return AttendFunction::apply(q.contiguous(), k.contiguous(), v.contiguous(), &sequences, &layer);
+                  const at::Tensor& sinks, const AttendedSequences& attended) {
+  // What a function is applied to has to be there.
+  const at::Tensor some_sinks = sinks.defined() ? sinks : at::empty({0}, q.options());
+  return AttendFunction::apply(q.contiguous(), k.contiguous(), v.contiguous(), some_sinks,
+                               &attended);
 }
 
 }  // namespace mgpu::language::grad

@@ -56,9 +56,15 @@ struct Sequences {
   std::vector<RunSpan> spans;
 };
 
-/// Shapes: q [N, H, C]; k, v [N, G, C]. Returns [N, H * C].
+/// What attention knows beside its tensors. Both have to live as long as the call.
+struct AttendedSequences {
+  const Sequences& sequences;
+  const LayerConfig& layer;
+};
+
+/// Shapes: q [N, H, C]; k, v [N, G, C]; sinks [H] or undefined. Returns [N, H * C].
 /// Memory: scores of 128 queries of one run at a time, forward of float32 of 8.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                  const Sequences& sequences, const LayerConfig& layer);
+                  const at::Tensor& sinks, const AttendedSequences& attended);
 
 }  // namespace mgpu::language::grad

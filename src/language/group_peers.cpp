@@ -2,13 +2,14 @@
 
 #include <utility>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/model/device_stream.hpp>
 #include <mgpu/model/tensor_view.hpp>
 
+#include "pass_sizes.hpp"
+
 namespace mgpu::language {
 namespace {
-
-constexpr std::size_t kPlaces = 2;  // passes that may wait for the next rank
 
 int speaker_of(const cluster::Group& group, Split split) {
   return split == Split::pipeline ? group.size() - 1 : 0;
@@ -17,7 +18,8 @@ int speaker_of(const cluster::Group& group, Split split) {
 }  // namespace
 
 GroupPeers::GroupPeers(const cluster::Group& group, Split split, const Wires& wires)
-    : split_(split),
+    : group_(group.duplicate()),
+      split_(split),
       rank_(group.rank()),
       size_(group.size()),
       written_(wires.device),
@@ -28,7 +30,7 @@ GroupPeers::GroupPeers(const cluster::Group& group, Split split, const Wires& wi
     wires_.push_back(cluster::make_communicator(group, wires.backend, wires.device, wires.options));
   const auto own = static_cast<std::size_t>(rank_ % 2);
   if (split == Split::pipeline && rank_ + 1 < size_)
-    outbox_.emplace(*wires_[own], rank_ + 1, wires.device, kPlaces);
+    outbox_.emplace(*wires_[own], rank_ + 1, wires.device, kPassesInOutbox);
 }
 
 /// libtorch may give out memory that kernels of its stream still use.
@@ -47,11 +49,24 @@ void GroupPeers::receive(const at::Tensor& values) {
   cluster::Communicator& wire = *wires_[static_cast<std::size_t>((rank_ + 1) % 2)];
   wait_for_writers(wire, values);
   clock_.waiting([&] { wire.receive(model::view_of(values), rank_ - 1); });
+  has_received_ = true;
 }
 
 void GroupPeers::pass_on(const at::Tensor& values) {
   clock_.end_pass();
   clock_.waiting([&] { outbox_->put(values); });
+  has_passed_on_ = true;
+}
+
+void GroupPeers::begin_pass() {
+  has_received_ = false;
+  has_passed_on_ = false;
+}
+
+void GroupPeers::skip(const at::Tensor& values) {
+  if (split_ != Split::pipeline) throw Error("GroupPeers: sums cannot be skipped");
+  if (rank_ > 0 && !has_received_) receive(at::empty_like(values));
+  if (rank_ + 1 < size_ && !has_passed_on_) pass_on(values);
 }
 
 void GroupPeers::announce(std::string words) {
@@ -66,8 +81,7 @@ std::string GroupPeers::hear() {
 }
 
 int GroupPeers::passes_in_flight() const {
-  // One more than ranks: the next is there when its rank is done with one.
-  return split_ == Split::pipeline && size_ > 1 ? size_ + 1 : 1;
+  return static_cast<int>(batches_in_turn(split_, size_));
 }
 
 }  // namespace mgpu::language

@@ -33,6 +33,9 @@ public:
   void sum(const at::Tensor& values) override;
   void receive(const at::Tensor& values) override;
   void pass_on(const at::Tensor& values) override;
+  void begin_pass() override;
+  void skip(const at::Tensor& values) override;
+  int most(int mine) override { return group_.all_reduce(mine, cluster::ReduceOp::max); }
   bool is_speaker() const override { return words_.is_speaker(); }
   void announce(std::string words) override;
   std::string hear() override;
@@ -43,12 +46,15 @@ public:
 private:
   void wait_for_writers(cluster::Communicator& communicator, const at::Tensor& values);
 
+  cluster::Group group_;
   Split split_;
   int rank_;
   int size_;
   cluster::Event written_;  // behind earlier work on a buffer
   cluster::Announcements words_;
   std::vector<std::unique_ptr<cluster::Communicator>> wires_;
+  bool has_received_ = false;     // in this pass
+  bool has_passed_on_ = false;    // likewise
   std::optional<Outbox> outbox_;  // to the rank of the layers behind these
   StageClock clock_;
 };

@@ -30,13 +30,13 @@ at::Tensor zeros_in_huge_pages(std::int64_t count) {
       [region, mapped](void*) { ::munmap(region, mapped); }, options);
 }
 
-at::Tensor HugePageArena::take(at::IntArrayRef shape) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape)
-    count *= size;
-  const at::Tensor part = memory_.narrow(0, used_, count).view(shape);
-  used_ += rounded_up(count);
-  return part;
+at::Tensor HugePageArena::take(at::IntArrayRef shape, at::ScalarType type) {
+  const std::int64_t count = c10::multiply_integers(shape);
+  const auto size = static_cast<std::int64_t>(c10::elementSize(type));
+  const std::int64_t bytes = rounded_up(count * size);
+  const at::Tensor part = memory_.narrow(0, used_ / 4, bytes / 4).view(type);
+  used_ += bytes;
+  return part.narrow(0, 0, count).view(shape);
 }
 
 }  // namespace mgpu::language

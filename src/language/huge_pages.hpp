@@ -16,17 +16,17 @@ at::Tensor zeros_in_huge_pages(std::int64_t count);
 /// Gives out parts of one region.
 class HugePageArena {
 public:
-  explicit HugePageArena(std::int64_t count) : memory_(zeros_in_huge_pages(count)) {}
+  explicit HugePageArena(std::int64_t bytes) : memory_(zeros_in_huge_pages(bytes / 4)) {}
 
-  /// Shapes: any; the sum of their rounded_up() sizes is at most `count`
-  at::Tensor take(at::IntArrayRef shape);
+  /// Shapes: any, of float32 or bfloat16; the sum of their rounded_up() bytes is at most `bytes`
+  at::Tensor take(at::IntArrayRef shape, at::ScalarType type);
 
   /// Every part begins a cache line.
-  static std::int64_t rounded_up(std::int64_t count) { return (count + 15) / 16 * 16; }
+  static std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 private:
   at::Tensor memory_;
-  std::int64_t used_ = 0;
+  std::int64_t used_ = 0;  // bytes
 };
 
 }  // namespace mgpu::language

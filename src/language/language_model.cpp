@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -30,10 +28,15 @@ struct Call {
   ShardPeers* peers;
 };
 
-/// Where and of what type the weights are.
+/// Where the weights are.
 const at::Tensor& any_of(const LmWeights& weights) {
   return weights.embedding.defined() ? weights.embedding
                                      : weights.layers.front().attention_norm.weight;
+}
+
+/// What is computed: float32, there.
+at::TensorOptions options_of(const LmWeights& weights) {
+  return any_of(weights).options().dtype(at::kFloat);
 }
 
 void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {
@@ -58,14 +61,14 @@ void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {
 at::Tensor rows_here(const at::Tensor& embedding, const at::Tensor& ids, const Range& vocab) {
   const at::Tensor elsewhere = (ids < vocab.begin).logical_or(ids >= vocab.end);
   const at::Tensor places = (ids - vocab.begin).masked_fill(elsewhere, 0);
-  return embedding.index_select(0, places).masked_fill_(elsewhere.unsqueeze(1), 0.0);
+  return embedding.index_select(0, places).to(at::kFloat).masked_fill_(elsewhere.unsqueeze(1), 0.0);
 }
 
 /// What goes into the first layer that is here, [N, D].
 at::Tensor enter(const LmWeights& weights, const at::Tensor& ids, const Call& call) {
   at::Tensor x;
   if (!call.shard.has_embedding) {
-    x = at::empty({ids.size(0), call.config.width}, any_of(weights).options());
+    x = at::empty({ids.size(0), call.config.width}, options_of(weights));
     call.peers->receive(x);
     return x;
   }
@@ -73,7 +76,7 @@ at::Tensor enter(const LmWeights& weights, const at::Tensor& ids, const Call& ca
     x = rows_here(weights.embedding, ids, call.shard.vocab);
     call.peers->sum(x);
   } else {
-    x = weights.embedding.index_select(0, ids);
+    x = weights.embedding.index_select(0, ids).to(at::kFloat);
   }
   if (!weights.positions.defined()) return x;
   return x + weights.positions.index_select(0, call.places.positions);
@@ -138,8 +141,10 @@ std::vector<Linear*> linears_of(LmWeights& weights) {
   return linears;
 }
 
-std::int64_t count_of(const std::vector<std::int64_t>& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+std::int64_t panel_bytes(const Linear& linear) {
+  if (!linear.weight.defined() || !linear.weight.is_cpu()) return 0;
+  return c10::multiply_integers(panel_shape(linear)) *
+         static_cast<std::int64_t>(linear.weight.element_size());
 }
 
 /// glibc keeps what is freed in the middle of its heap; here it would be a second copy of all
@@ -151,17 +156,18 @@ void give_back_free_memory() {
 }
 
 void pack_all(LmWeights& weights) {
-  constexpr std::int64_t kTrimmed = std::int64_t{2} << 20;  // floats that wait for it
+  constexpr std::int64_t kTrimmed = std::int64_t{8} << 20;  // bytes that wait for it
   const std::vector<Linear*> linears = linears_of(weights);
-  std::int64_t count = 0;
+  std::int64_t bytes = 0;
   for (const Linear* linear : linears)
-    count += HugePageArena::rounded_up(count_of(panel_shape(*linear)));
-  HugePageArena arena(count);
+    bytes += HugePageArena::rounded_up(panel_bytes(*linear));
+  HugePageArena arena(bytes);
   std::int64_t let_go = 0;
   for (Linear* linear : linears) {
-    const at::Tensor panels = arena.take(panel_shape(*linear));
+    if (panel_bytes(*linear) == 0) continue;
+    const at::Tensor panels = arena.take(panel_shape(*linear), linear->weight.scalar_type());
     pack(*linear, panels);
-    let_go += panels.numel();
+    let_go += static_cast<std::int64_t>(panels.nbytes());
     if (let_go < kTrimmed) continue;
     give_back_free_memory();
     let_go = 0;
@@ -199,7 +205,7 @@ at::Tensor LanguageModel::run(std::span<const TokenRun> runs, PagedCache* cache)
   const at::NoGradGuard no_grad;
   const at::Tensor& like = any_of(weights_);
   const at::Tensor ids = all_ids(held_, runs).to(like.device());
-  if (ids.numel() == 0) return at::empty({0, held_.width}, like.options());
+  if (ids.numel() == 0) return at::empty({0, held_.width}, options_of(weights_));
   const std::vector<RotatedRun> rotated = places_of(held_, runs, cache);
   if (cache != nullptr) extend_cache(runs, *cache);
   const Call call{
@@ -221,7 +227,7 @@ at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs, PagedCache& cac
 }
 
 PagedCache LanguageModel::make_cache(const PagedCache::Sizes& sizes) const {
-  return {held_, sizes, any_of(weights_).options()};
+  return {held_, sizes, options_of(weights_)};
 }
 
 }  // namespace mgpu::language

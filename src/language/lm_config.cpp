@@ -1,7 +1,9 @@
 #include <mgpu/language/lm_config.hpp>
 #include <mgpu/store/json_value.hpp>
 
+#include "draw_words.hpp"
 #include "family.hpp"
+#include "folded_logits.hpp"
 
 namespace mgpu::language {
 namespace {
@@ -69,6 +71,11 @@ void check_sizes(const ConfigFields& fields, const LmConfig& config) {
     fields.refuse_value("a head of odd width cannot be rotated");
   if (config.experts.used > config.experts.count)
     fields.refuse_value("a token uses more experts than there are");
+  constexpr std::int64_t kMaxTokens = kVocabularyBlock * kDrawBlocks;
+  if (config.vocab > kMaxTokens) {
+    fields.refuse_feature("a vocabulary of " + std::to_string(config.vocab) + " tokens",
+                          "one of at most " + std::to_string(kMaxTokens));
+  }
   if (config.norm_epsilon < 0.0) fields.refuse_value("the epsilon of the norms is negative");
 }
 

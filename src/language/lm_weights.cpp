@@ -94,6 +94,10 @@ private:
                          const std::vector<std::int64_t>& shape) {
     taken_.insert(blocks.name);
     taken_.insert(scales.name);
+    if (shape.size() != 3) {
+      problems_.push_back("blocks: " + blocks.name + " stand for a matrix that is no expert's");
+      return at::zeros(shape);
+    }
     const std::vector<std::int64_t> expected = {shape[0], shape[2], shape[1] / kMxfp4Block};
     std::vector<std::int64_t> expected_blocks = expected;
     expected_blocks.push_back(kMxfp4Block / 2);
@@ -155,6 +159,15 @@ std::vector<Linear*> linears_of(LayerWeights& layer) {
   return linears;
 }
 
+std::vector<at::Tensor*> matrices_of(LmWeights& weights) {
+  std::vector<at::Tensor*> matrices = {&weights.embedding, &weights.head.weight};
+  for (LayerWeights& layer : weights.layers)
+    for (Linear* linear : linears_of(layer))
+      matrices.push_back(&linear->weight);
+  std::erase_if(matrices, [](const at::Tensor* matrix) { return !matrix->defined(); });
+  return matrices;
+}
+
 LmWeights bind_weights(const LmConfig& config, WeightSource& source) {
   const Family* family = find_family(config.family);
   if (family == nullptr) throw Error("no family `" + config.family + "`");
@@ -177,6 +190,11 @@ LmWeights load_weights(const LmConfig& config, const store::WeightFiles& files,
   FolderSource source(files, options);
   LmWeights weights = bind_weights(config, source);
   source.finish(config.tied_head);
+  if (options.matrices == MatrixType::f32) return weights;
+  const bool is_tied = weights.head.weight.is_same(weights.embedding);
+  for (at::Tensor* matrix : matrices_of(weights))
+    *matrix = matrix->to(at::kBFloat16);
+  if (is_tied) weights.head.weight = weights.embedding;
   return weights;
 }
 

@@ -8,19 +8,13 @@
 #include <mgpu/language/memory_plan.hpp>
 
 #include "folded_logits.hpp"
+#include "pass_sizes.hpp"
+#include "shapes_only.hpp"
 
 namespace mgpu::language {
 namespace {
 
 constexpr std::int64_t kFloat = 4;
-constexpr std::int64_t kRowBlock = 256;  // rows that meet the head at a time
-
-class ShapesOnly : public WeightSource {
-public:
-  at::Tensor take(const std::string& /*name*/, const std::vector<std::int64_t>& shape) override {
-    return at::empty(shape, at::TensorOptions().device(at::kMeta));
-  }
-};
 
 std::int64_t up_to(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -34,42 +28,47 @@ std::int64_t padding_of(const Linear& linear) {
   return (up_to(outputs, width) - outputs) * linear.weight.size(1);
 }
 
-std::int64_t weights_of(const LmConfig& config, const Shard& shard, DeviceKind device) {
+std::int64_t weights_of(const LmConfig& config, const Shard& shard, const MemoryDemand& demand) {
   ShapesOnly shapes;
   LmWeights weights = shard_weights(config, bind_weights(config, shapes), shard);
-  std::int64_t count = 0;
-  for (const at::Tensor* tensor : tensors_of(weights))
-    count += tensor->numel();
+  const auto count_of = [](const std::vector<at::Tensor*>& tensors) {
+    std::int64_t count = 0;
+    for (const at::Tensor* tensor : tensors)
+      count += tensor->numel();
+    return count;
+  };
+  std::int64_t matrices = count_of(matrices_of(weights));
+  const std::int64_t others = count_of(tensors_of(weights)) - matrices;
   const bool shares_head = config.tied_head && shard.has_embedding && shard.has_head;
-  if (device == DeviceKind::cuda) {
+  if (demand.device == DeviceKind::cuda) {
     // The head is the embedding itself.
-    return kFloat * (shares_head ? count - weights.head.weight.numel() : count);
+    if (shares_head) matrices -= weights.head.weight.numel();
+  } else {
+    matrices += padding_of(weights.head);
+    for (LayerWeights& layer : weights.layers)
+      for (const Linear* linear : linears_of(layer))
+        matrices += padding_of(*linear);
   }
-  count += padding_of(weights.head);
-  for (LayerWeights& layer : weights.layers)
-    for (const Linear* linear : linears_of(layer))
-      count += padding_of(*linear);
-  return kFloat * count;
+  return others * kFloat + matrices * (demand.matrices == MatrixType::bf16 ? 2 : kFloat);
 }
 
 bool is_pipeline(const LmConfig& config, const Shard& shard) {
   return shard.layers.size() < static_cast<std::int64_t>(config.layers.size());
 }
 
-/// Batches that take turns, as the Generator has them.
 std::int64_t batches_of(const LmConfig& config, const Shard& shard, int ranks) {
-  return is_pipeline(config, shard) ? ranks + 1 : 1;
+  return batches_in_turn(is_pipeline(config, shard) ? Split::pipeline : Split::tensor, ranks);
 }
 
 /// Tokens of one pass, at most.
 std::int64_t rows_of(const MemoryDemand& demand, std::int64_t batches) {
-  return (demand.batch_size + batches - 1) / batches +
-         std::max<std::int64_t>(1, demand.prefill_tokens / batches);
+  return share_of_batch(demand.batch_size, batches) +
+         share_of_prefill(demand.prefill_tokens, batches);
 }
 
 std::int64_t cache_of(const LmConfig& held, const MemoryDemand& demand, std::int64_t batches) {
   const std::int64_t sequences =
-      batches * ((demand.batch_size + batches - 1) / batches + (demand.has_samples ? 1 : 0));
+      cached_sequences(share_of_batch(demand.batch_size, batches), batches, demand.has_samples);
   return 2 * static_cast<std::int64_t>(held.layers.size()) * sequences *
          up_to(demand.longest, demand.page_tokens) * held.kv_heads * held.head_dim * kFloat;
 }
@@ -83,7 +82,7 @@ std::int64_t activations_of(const LmConfig& held, const Shard& shard, std::int64
   const std::int64_t streams = held.experts.count > 0 ? 4 : 2;
   const std::int64_t mlp = rows * (streams * held.width + 3 * held.inner);
   const std::int64_t piece =
-      std::min(rows, kRowBlock) * std::min(shard.vocab.size(), kVocabularyBlock);
+      std::min(rows, kHeadRows) * std::min(shard.vocab.size(), kVocabularyBlock);
   // Logits, and the scores that are made of them.
   const std::int64_t head = shard.has_head ? 2 * rows * held.width + 2 * piece : 0;
   return kFloat * std::max({attention, mlp, head});
@@ -93,7 +92,18 @@ std::int64_t buffers_of(const LmConfig& config, const Shard& shard, std::int64_t
   const std::int64_t stream = rows * config.width * kFloat;
   if (shard.is_summand) return stream;  // what comes in while sums go around
   if (!is_pipeline(config, shard) || shard.has_head) return 0;
-  return 2 * stream;  // passes that wait for the next rank
+  return static_cast<std::int64_t>(kPassesInOutbox) * stream;
+}
+
+/// All but the weights.
+MemoryUse use_beside_weights(const LmConfig& config, const Shard& shard, const MemoryDemand& demand,
+                             int ranks) {
+  const LmConfig held = held_by(shard, config);
+  const std::int64_t batches = batches_of(config, shard, ranks);
+  const std::int64_t rows = rows_of(demand, batches);
+  return {.cache = cache_of(held, demand, batches),
+          .activations = activations_of(held, shard, rows),
+          .buffers = buffers_of(config, shard, rows)};
 }
 
 std::vector<MemoryUse> use_of(const LmConfig& config, std::span<const Shard> shards,
@@ -104,33 +114,25 @@ std::vector<MemoryUse> use_of(const LmConfig& config, std::span<const Shard> sha
   return use;
 }
 
-bool fits(const std::vector<MemoryUse>& use, std::int64_t bytes) {
-  return std::ranges::all_of(use, [bytes](const MemoryUse& it) { return it.total() <= bytes; });
-}
-
-/// The largest batch up to demand.batch_size; 0 when not even one sequence fits.
-std::int64_t largest_batch(const LmConfig& config, std::span<const Shard> shards,
-                           MemoryDemand demand, std::int64_t bytes) {
-  std::int64_t good = 0;
-  std::int64_t bad = demand.batch_size + 1;
-  while (bad - good > 1) {
-    demand.batch_size = (good + bad) / 2;
-    (fits(use_of(config, shards, demand), bytes) ? good : bad) = demand.batch_size;
-  }
-  return good;
-}
-
 }  // namespace
 
 MemoryUse memory_of(const LmConfig& config, const Shard& shard, const MemoryDemand& demand,
                     int ranks) {
-  const LmConfig held = held_by(shard, config);
-  const std::int64_t batches = batches_of(config, shard, ranks);
-  const std::int64_t rows = rows_of(demand, batches);
-  return {.weights = weights_of(config, shard, demand.device),
-          .cache = cache_of(held, demand, batches),
-          .activations = activations_of(held, shard, rows),
-          .buffers = buffers_of(config, shard, rows)};
+  MemoryUse use = use_beside_weights(config, shard, demand, ranks);
+  use.weights = weights_of(config, shard, demand);
+  return use;
+}
+
+std::int64_t largest_batch(const LmConfig& config, const Shard& shard, MemoryDemand demand,
+                           int ranks, std::int64_t bytes) {
+  std::int64_t good = 0;
+  std::int64_t bad = demand.batch_size + 1;
+  while (bad - good > 1) {
+    demand.batch_size = (good + bad) / 2;
+    const bool fits = use_beside_weights(config, shard, demand, ranks).total() <= bytes;
+    (fits ? good : bad) = demand.batch_size;
+  }
+  return good;
 }
 
 std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int ranks) {
@@ -140,21 +142,29 @@ std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int 
   return pipeline_shards(config, place_layers(config, plan.layers, equal));
 }
 
+bool can_be_split(const LmConfig& config, const GroupPlan& plan, int ranks) {
+  try {
+    shards_of(config, plan, ranks);
+    return true;
+  } catch (const Failure&) {
+    return false;
+  }
+}
+
 std::optional<MemoryFit> fit_memory(const LmConfig& config, const GroupPlan& plan,
                                     const MemoryDemand& demand, std::int64_t bytes_per_rank,
-                                    int most_ranks) {
-  for (int ranks = 1; ranks <= most_ranks; ++ranks) {
-    std::vector<Shard> shards;
-    try {
-      shards = shards_of(config, plan, ranks);
-    } catch (const Failure&) {
-      continue;  // the model cannot be split over so many
-    }
-    const std::int64_t batch = largest_batch(config, shards, demand, bytes_per_rank);
-    if (batch == 0) continue;
+                                    int all_ranks) {
+  for (int ranks = 1; ranks <= all_ranks; ++ranks) {
+    if (all_ranks % ranks != 0) continue;
+    if (!can_be_split(config, plan, ranks)) continue;
+    const std::vector<Shard> shards = shards_of(config, plan, ranks);
     MemoryDemand fitting = demand;
-    fitting.batch_size = batch;
-    return MemoryFit{ranks, batch, use_of(config, shards, fitting)};
+    for (const Shard& shard : shards) {
+      const std::int64_t bytes = bytes_per_rank - weights_of(config, shard, demand);
+      fitting.batch_size = largest_batch(config, shard, fitting, ranks, bytes);
+    }
+    if (fitting.batch_size == 0) continue;
+    return MemoryFit{ranks, fitting.batch_size, use_of(config, shards, fitting)};
   }
   return std::nullopt;
 }

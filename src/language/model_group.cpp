@@ -1,7 +1,6 @@
 #include <utility>
 
-#include <unistd.h>
-
+#include <mgpu/base/process_memory.hpp>
 #include <mgpu/language/model_group.hpp>
 #include <mgpu/language/shared_folder.hpp>
 #include <mgpu/model/device_memory.hpp>
@@ -9,18 +8,14 @@
 #include "group_peers.hpp"
 
 namespace mgpu::language {
-namespace {
 
-/// Memory that this rank may fill. Ranks on the CPU share that of their node.
 std::int64_t free_bytes(const cluster::Group& node, Device device) {
   if (device.kind == DeviceKind::cuda) {
     const model::DeviceMemory memory = model::device_memory(device);
     return static_cast<std::int64_t>(memory.total - memory.reserved);
   }
-  return sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE) / node.size();
+  return static_cast<std::int64_t>(host_free_bytes()) / node.size();
 }
-
-}  // namespace
 
 void add_model_group_keys(KeyTable& table) {
   table.add(
@@ -37,6 +32,11 @@ void add_model_group_keys(KeyTable& table) {
              .max = 65535,
              .choices = {"balanced", "auto"},
              .identity = false});
+  table.add({.name = "model.dtype",
+             .type = KeyType::choice,
+             .standard = "float32",
+             .text = "type of matrices and of what they are multiplied with; all else is float32",
+             .choices = {"float32", "bfloat16"}});
 }
 
 GroupPlan read_group_plan(const Config& config) {
@@ -55,6 +55,10 @@ GroupPlan read_group_plan(const Config& config) {
     plan.layers = {LayerMap::Kind::manual, config.integers("model.device_map")};
   }
   return plan;
+}
+
+MatrixType read_matrix_type(const Config& config) {
+  return config.text("model.dtype") == "bfloat16" ? MatrixType::bf16 : MatrixType::f32;
 }
 
 ModelGroup ModelGroup::open(const fs::path& folder, const cluster::Topology& topology,

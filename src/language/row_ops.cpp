@@ -25,6 +25,24 @@ kernels::ActivationKind kernel_kind(Activation kind) {
   return kernels::ActivationKind::gelu_tanh;
 }
 
+kernels::WeightType weight_type(const at::Tensor& weight) {
+  return weight.scalar_type() == at::kBFloat16 ? kernels::WeightType::bf16
+                                               : kernels::WeightType::f32;
+}
+
+/// Values of `x` that the type of `weight` has: products are of two numbers of one type.
+at::Tensor rounded_like(const at::Tensor& weight, const at::Tensor& x) {
+  return weight.scalar_type() == at::kBFloat16 ? x.to(at::kBFloat16).to(at::kFloat) : x;
+}
+
+at::Tensor product_on_device(const at::Tensor& x, const Linear& linear) {
+  if (linear.weight.scalar_type() == x.scalar_type())
+    return at::linear(x, linear.weight, linear.bias);
+  const at::Tensor out =
+      at::linear(x.to(linear.weight.scalar_type()), linear.weight).to(at::kFloat);
+  return linear.bias.defined() ? out.add_(linear.bias) : out;
+}
+
 /// `args` has kind and parameters.
 at::Tensor activate(const at::Tensor& gate, const at::Tensor& up,
                     kernels::GatedActivationArgs args) {
@@ -52,12 +70,11 @@ std::vector<std::int64_t> panel_shape(const Linear& linear) {
 }
 
 void pack(Linear& linear, const at::Tensor& panels) {
-  if (panels.numel() == 0) return;
   const at::Tensor& weight = linear.weight;
   kernels::cpu::pack_panels(
-      {weight.const_data_ptr<float>(), panels.mutable_data_ptr<float>(),
-       static_cast<std::size_t>(weight.size(0)), static_cast<std::size_t>(weight.size(1)),
-       static_cast<std::size_t>(weight.stride(0)), static_cast<std::size_t>(weight.stride(1))});
+      {weight.const_data_ptr(), panels.mutable_data_ptr(), static_cast<std::size_t>(weight.size(0)),
+       static_cast<std::size_t>(weight.size(1)), static_cast<std::size_t>(weight.stride(0)),
+       static_cast<std::size_t>(weight.stride(1)), weight_type(weight)});
   linear = {{}, linear.bias, panels, weight.size(0)};
 }
 
@@ -69,15 +86,15 @@ Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count) {
 }
 
 at::Tensor project(const at::Tensor& x, const Linear& linear) {
-  if (!x.is_cpu()) return at::linear(x, linear.weight, linear.bias);
+  if (!x.is_cpu()) return product_on_device(x, linear);
   if (!linear.panels.defined()) throw ShapeError("project: weights that are not packed");
   if (x.size(1) != linear.panels.size(1)) throw ShapeError("project: rows of another width");
-  const at::Tensor input = x.contiguous();
+  const at::Tensor input = rounded_like(linear.panels, x).contiguous();
   at::Tensor out = at::empty({x.size(0), linear.outputs}, x.options());
   kernels::cpu::packed_product(
-      {input.const_data_ptr<float>(), linear.panels.const_data_ptr<float>(),
-       out.mutable_data_ptr<float>(), static_cast<std::size_t>(x.size(0)),
-       static_cast<std::size_t>(x.size(1)), static_cast<std::size_t>(linear.outputs)});
+      {input.const_data_ptr<float>(), linear.panels.const_data_ptr(), out.mutable_data_ptr<float>(),
+       static_cast<std::size_t>(x.size(0)), static_cast<std::size_t>(x.size(1)),
+       static_cast<std::size_t>(linear.outputs), weight_type(linear.panels)});
   return linear.bias.defined() ? out.add_(linear.bias) : out;
 }
 

@@ -11,7 +11,7 @@
 // a row depend on that row only: not on N, on its place, or on the other rows.
 namespace mgpu::language {
 
-/// Sizes of the panels that a matrix on the CPU is packed into; {0} for any other.
+/// Sizes of the panels that a matrix on the CPU is packed into, of its type; {0} for any other.
 std::vector<std::int64_t> panel_shape(const Linear& linear);
 
 /// Puts panels of panel_shape() in place of the matrix.
@@ -20,7 +20,8 @@ void pack(Linear& linear, const at::Tensor& panels);
 /// Outputs first .. first + count - 1 of a linear without a bias; `first` begins a panel.
 Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count);
 
-/// x W^T + b, [N, out]. Errors: ShapeError when x has another width; on the CPU also when the
+/// x W^T + b, [N, out] float32; with a matrix in bfloat16 x is rounded to it, too, and sums are
+/// float32. Errors: ShapeError when x has another width; on the CPU also when the
 /// linear is not packed.
 at::Tensor project(const at::Tensor& x, const Linear& linear);
 

@@ -68,10 +68,9 @@ at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config,
 
 /// What decides between the draws of all ranks, [N].
 at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) {
-  constexpr std::uint32_t kBlock = 255;  // no block of a vocabulary has this number
   std::vector<double> uniforms;
   for (const DrawSite& site : rows.sites) {
-    const Philox4 words = draw_words(stream_of(config, site), site.position, kBlock);
+    const Philox4 words = draw_words(stream_of(config, site), site.position, kDrawBlocks);
     uniforms.push_back(uniform53(words[0], words[1]));
   }
   return at::tensor(uniforms, at::kDouble);

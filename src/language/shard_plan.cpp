@@ -7,6 +7,10 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/language/shard_plan.hpp>
 
+#include "draw_words.hpp"
+#include "folded_logits.hpp"
+#include "shapes_only.hpp"
+
 namespace mgpu::language {
 namespace {
 
@@ -89,14 +93,6 @@ std::int64_t bytes_of(const std::vector<at::Tensor*>& tensors) {
   return count * static_cast<std::int64_t>(sizeof(float));
 }
 
-/// Describes tensors that are not there.
-class ShapesOnly : public WeightSource {
-public:
-  at::Tensor take(const std::string& /*name*/, const std::vector<std::int64_t>& shape) override {
-    return at::empty(shape, at::TensorOptions().device(at::kMeta));
-  }
-};
-
 void add_if_there(std::vector<at::Tensor*>& tensors, std::initializer_list<at::Tensor*> more) {
   for (at::Tensor* tensor : more)
     if (tensor->defined()) tensors.push_back(tensor);
@@ -134,6 +130,12 @@ LayerWeights shard_layer(const LmConfig& config, const LayerWeights& layer, cons
   part.gate = rows_of(layer.gate, shard.inner);
   part.up = rows_of(layer.up, shard.inner);
   part.down = columns_of(layer.down, shard.inner);
+  for (Expert& expert : part.experts) {
+    expert = {rows_of(expert.gate, shard.inner), rows_of(expert.up, shard.inner),
+              columns_of(expert.down, shard.inner)};
+  }
+  if (layer.sinks.defined())
+    part.sinks = layer.sinks.narrow(0, shard.heads.begin, shard.heads.size());
   return part;
 }
 
@@ -155,7 +157,6 @@ void check_tensor(const LmConfig& config, int ranks) {
   const std::string of = " of the model on " + std::to_string(ranks) + " ranks";
   const std::string help =
       "fewer devices.gpus_per_model, or model.parallel=pipeline, which splits by layers";
-  if (config.experts.count > 0) refuse("the experts" + of + " cannot be split", help);
   if (config.heads < ranks)
     refuse("there are only " + std::to_string(config.heads) + " attention heads" + of, help);
   if (config.kv_heads < ranks && ranks % config.kv_heads != 0) {
@@ -165,6 +166,8 @@ void check_tensor(const LmConfig& config, int ranks) {
   }
   if (config.inner < ranks || config.vocab < ranks)
     refuse("there are fewer MLP columns or tokens than ranks", help);
+  if ((config.vocab - 1) / kVocabularyBlock + ranks > kDrawBlocks)
+    refuse("the " + std::to_string(config.vocab) + " tokens" + of + " are too many parts", help);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <exception>
 #include <map>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -16,7 +19,6 @@ namespace {
 
 struct Wanted {
   std::string name;
-  std::vector<std::int64_t> shape;
   at::Tensor whole;                // on no device: what views of it are made of
   std::vector<at::Tensor*> parts;  // that this rank keeps
 };
@@ -26,7 +28,7 @@ class Recorder : public WeightSource {
 public:
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
     const at::Tensor whole = at::empty(shape, at::TensorOptions().device(at::kMeta));
-    wanted_.push_back({name, shape, whole, {}});
+    wanted_.push_back({name, whole, {}});
     return whole;
   }
   std::vector<Wanted> wanted_;
@@ -45,13 +47,29 @@ void assign(LmWeights& weights, std::vector<Wanted>& wanted, const std::string& 
   }
 }
 
-/// Puts what is kept of `whole` in the place of the views that stand for it.
-void keep_parts(const Wanted& wanted, const at::Tensor& whole, at::Device device) {
+bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
+  return a.sizes() == b.sizes() && a.strides() == b.strides() &&
+         a.storage_offset() == b.storage_offset();
+}
+
+/// Puts what is kept of `whole` in the place of the views that stand for it. Views that are the
+/// same, as of a tied head, get one tensor.
+void keep_parts(const Wanted& wanted, const at::Tensor& whole, at::Device device,
+                const std::set<at::Tensor*>& rounded) {
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // what stood for it, and it
   for (at::Tensor* part : wanted.parts) {
+    const auto known = std::find_if(kept.begin(), kept.end(), [&](const auto& pair) {
+      return is_same_view(pair.first, *part);
+    });
+    if (known != kept.end()) {
+      *part = known->second;
+      continue;
+    }
     const at::Tensor view =
         whole.as_strided(part->sizes(), part->strides(), part->storage_offset());
-    const at::Tensor kept = view.numel() == whole.numel() ? view : view.clone();
-    *part = kept.to(device);
+    const at::Tensor own = view.numel() == whole.numel() ? view : view.clone();
+    kept.emplace_back(*part, own.to(device, rounded.contains(part) ? at::kBFloat16 : at::kFloat));
+    *part = kept.back().second;
   }
 }
 
@@ -84,6 +102,11 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
     weights = shard_weights(config_, bind_weights(config_, recorder), shard);
     assign(weights, recorder.wanted_, config_.family);
   });
+  std::set<at::Tensor*> rounded;
+  if (options_.matrices == MatrixType::bf16) {
+    const std::vector<at::Tensor*> matrices = matrices_of(weights);
+    rounded.insert(matrices.begin(), matrices.end());
+  }
   std::unique_ptr<CheckedSource> source;
   if (is_reader()) source = make_folder_source(*files_, options_);
   std::exception_ptr failure;  // of this rank; all learn of it before the next broadcast
@@ -94,18 +117,21 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
       failure = std::current_exception();
     }
   };
+  bool is_whole = true;  // false: a rank of the node could not go on
   for (const Wanted& wanted : recorder.wanted_) {
     at::Tensor whole;
     step([&] {
-      whole = source ? source->take(wanted.name, wanted.shape) : at::empty(wanted.shape);
+      const std::vector<std::int64_t> shape = wanted.whole.sizes().vec();
+      whole = source ? source->take(wanted.name, shape) : at::empty(shape);
     });
-    if (node_->all_reduce(failure ? 1 : 0, cluster::ReduceOp::max) != 0) break;
+    is_whole = node_->all_reduce(failure ? 1 : 0, cluster::ReduceOp::max) == 0;
+    if (!is_whole) break;
     node_->broadcast(bytes_of(whole), 0);
-    step([&] { keep_parts(wanted, whole, model::torch_device(device)); });
+    step([&] { keep_parts(wanted, whole, model::torch_device(device), rounded); });
   }
   cluster::run_together(*all_, [&] {
     if (failure) std::rethrow_exception(failure);
-    if (source) source->finish(config_.tied_head);
+    if (source && is_whole) source->finish(config_.tied_head);
   });
   return weights;
 }

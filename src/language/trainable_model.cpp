@@ -9,9 +9,11 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
+#include <mgpu/language/shard_plan.hpp>
 #include <mgpu/language/trainable_model.hpp>
 #include <mgpu/model/tensor_view.hpp>
 
+#include "grad_experts.hpp"
 #include "grad_head.hpp"
 #include "grad_ops.hpp"
 #include "token_runs.hpp"
@@ -28,20 +30,11 @@ std::vector<model::ParameterSpec> initialized_specs(const LmConfig& config) {
   std::vector<model::ParameterSpec> specs = weight_specs(config);
   for (model::ParameterSpec& spec : specs) {
     const bool is_norm = spec.shape.size() == 1 && spec.name.ends_with(".weight");
+    const bool is_matrix = spec.shape.size() > 1 && !spec.name.ends_with("bias");
     spec.init_value = is_norm ? 1.0 : 0.0;
-    spec.init_std = spec.shape.size() > 1 ? kInitStd : 0.0;
+    spec.init_std = is_matrix ? kInitStd : 0.0;
   }
   return specs;
-}
-
-/// Experts and sinks have no gradients here.
-LmConfig trainable(LmConfig config) {
-  if (config.experts.count == 0 && !config.sinks) return config;
-  throw Failure({"E701",
-                 ExitCode::data,
-                 "a model of family `" + config.family + "` is not trained here",
-                 {},
-                 "models without experts and attention sinks are"});
 }
 
 class ArenaSource : public WeightSource {
@@ -54,21 +47,6 @@ public:
 private:
   const model::ParameterArena& arena_;
 };
-
-/// In one order for all models of a config; some undefined.
-std::vector<at::Tensor> tensors_of(const LmWeights& weights) {
-  std::vector<at::Tensor> all = {weights.embedding, weights.positions, weights.norm.weight,
-                                 weights.norm.bias, weights.head.weight};
-  for (const LayerWeights& layer : weights.layers) {
-    for (const Norm& norm : {layer.attention_norm, layer.mlp_norm})
-      all.insert(all.end(), {norm.weight, norm.bias});
-    for (const Linear& linear :
-         {layer.q, layer.k, layer.v, layer.out, layer.gate, layer.up, layer.down})
-      all.insert(all.end(), {linear.weight, linear.bias});
-    all.insert(all.end(), {layer.q_norm, layer.k_norm});
-  }
-  return all;
-}
 
 using LayerCall = std::function<at::Tensor(const at::Tensor& x)>;
 
@@ -105,7 +83,7 @@ struct TrainableModel::Call {
 
 TrainableModel::TrainableModel(LmConfig config, Device device, std::uint64_t seed,
                                const TrainingOptions& options)
-    : config_(trainable(std::move(config))),
+    : config_(std::move(config)),
       options_(options),
       arena_(initialized_specs(config_), device, seed, options.dtype) {
   ArenaSource source(arena_);
@@ -114,10 +92,11 @@ TrainableModel::TrainableModel(LmConfig config, Device device, std::uint64_t see
 
 void TrainableModel::load(const store::WeightFiles& files, const LoadOptions& options) {
   const at::NoGradGuard no_grad;
-  const std::vector<at::Tensor> from = tensors_of(load_weights(config_, files, options));
-  const std::vector<at::Tensor> into = tensors_of(weights_);
+  LmWeights read = load_weights(config_, files, options);
+  const std::vector<at::Tensor*> from = tensors_of(read);
+  const std::vector<at::Tensor*> into = tensors_of(weights_);
   for (std::size_t i = 0; i < from.size(); ++i)
-    if (from[i].defined()) at::Tensor(into[i]).copy_(from[i]);
+    into[i]->copy_(*from[i]);
 }
 
 TrainableModel::Call TrainableModel::begin(const LmBatch& batch) const {
@@ -159,9 +138,12 @@ at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::
     q = grad::rotate(q, call.rotation, weights.q_norm, config_.norm_epsilon);
     k = grad::rotate(k, call.rotation, weights.k_norm, config_.norm_epsilon);
   }
-  const at::Tensor mixed = grad::attend(q, k, v, call.sequences, config_.layers[index]);
+  const at::Tensor mixed =
+      grad::attend(q, k, v, weights.sinks, {call.sequences, config_.layers[index]});
   const at::Tensor middle = x + project(mixed, weights.out);  // [N, D]
   const at::Tensor inner = grad::normalize(config_, middle, weights.mlp_norm);
+  if (!weights.experts.empty())
+    return middle + grad::mix_experts(config_, weights, inner, options_.compute);
   const at::Tensor up = project(inner, weights.up);
   const at::Tensor active =
       weights.gate.is_defined()

@@ -106,8 +106,9 @@ std::string training_block(const TrainingBlock& block) {
          "Distributed type: " + distributed_type(block) + '\n' +
          "Mixed precision: " + escape_log(block.mixed_precision) + '\n' +
          "Gradient accumulation steps: " + std::to_string(block.gradient_accumulation_steps) +
-         '\n' + "Main process device: " + (block.device == DeviceKind::cuda ? "cuda:0" : "cpu") +
-         '\n' + rule;
+         '\n' + "Main process device: " +
+         (block.device == DeviceKind::cuda ? "cuda:" + std::to_string(block.gpu) : "cpu") + '\n' +
+         rule;
 }
 
 std::string worker_block(const WorkerBlock& block) {

@@ -24,15 +24,15 @@ Figure length_figure(const GeneratePictures& pictures) {
           caption + ". A bar is labeled with the shortest length in it."};
 }
 
-Figure rank_figure(const GeneratePictures& pictures) {
+Figure speed_figure(const GeneratePictures& pictures) {
   BarChart chart;
-  chart.title = "Tokens per second of each rank";
-  chart.x_label = "rank";
+  chart.title = "Tokens per second of each copy of the model";
+  chart.x_label = "copy";
   chart.y_label = "tokens/s";
   chart.css = "c3";
   for (std::size_t r = 0; r < pictures.tokens_per_second.size(); ++r)
     chart.bars.push_back({std::to_string(r), pictures.tokens_per_second[r]});
-  return {"Tokens per second of each rank", svg_bars(chart),
+  return {"Tokens per second of each copy of the model", svg_bars(chart),
           "Of the time in which it completed prompts, in the attempt that finished the run."};
 }
 
@@ -71,7 +71,7 @@ HtmlReport GeneratePage::page(const RunSummary& summary) const {
     if (!result.key.starts_with("finish_"))
       report.tiles.push_back({text_of("%.*f", result.decimals, result.value), result.label,
                               "/results/" + result.key + "/value"});
-  report.sections = {{"What came out", {length_figure(pictures_), rank_figure(pictures_)}, true}};
+  report.sections = {{"What came out", {length_figure(pictures_), speed_figure(pictures_)}, true}};
   if (!pictures_.samples.empty()) report.tables = {sample_table(pictures_)};
   return report;
 }

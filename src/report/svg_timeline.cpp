@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include <mgpu/report/svg_chart.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -10,19 +11,51 @@ namespace {
 
 constexpr double kWidth = 1040;
 constexpr double kLeft = 62;
-constexpr double kLegend = 30;
+constexpr double kLegendRow = 18;
 constexpr double kAxis = 30;
+
+/// A phase of the legend, and where it stands.
+struct LegendEntry {
+  std::size_t phase;
+  Point at;
+};
+
+/// Phases that can be seen, "other" last, in as many rows as they need.
+std::vector<LegendEntry> legend_of(const PhaseTable& table) {
+  std::vector<std::size_t> order;
+  for (std::size_t p = 0; p < table.phases.size(); ++p) {
+    const bool seen = std::any_of(table.ranks.begin(), table.ranks.end(), [&](const auto& rank) {
+      return rank.shares.contains(table.phases[p]);
+    });
+    if (seen) order.push_back(p);
+  }
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t p) { return table.phases[p] != "other"; });
+  std::vector<LegendEntry> entries;
+  Point next{kLeft, 4};
+  for (const std::size_t p : order) {
+    const double width = 36.0 + 6.4 * static_cast<double>(width_of(table.phases[p]));
+    if (next.x > kLeft && next.x + width > kWidth) next = {kLeft, next.y + kLegendRow};
+    entries.push_back({p, next});
+    next.x += width;
+  }
+  return entries;
+}
 
 /// How a time line is laid out: rows get thinner with more ranks, down to a hair.
 struct Layout {
   explicit Layout(const PhaseTable& table)
-      : row(std::clamp(360.0 / static_cast<double>(std::max<std::size_t>(table.ranks.size(), 1)),
+      : legend(legend_of(table)),
+        top(26.0 + (legend.empty() ? 0.0 : legend.back().at.y)),
+        row(std::clamp(360.0 / static_cast<double>(std::max<std::size_t>(table.ranks.size(), 1)),
                        3.0, 30.0)),
         gap(row >= 10 ? 4.0 : 0.5),
-        bottom(kLegend + (row + gap) * static_cast<double>(table.ranks.size())) {}
+        bottom(top + (row + gap) * static_cast<double>(table.ranks.size())) {}
 
-  double y_of(std::size_t rank) const { return kLegend + (row + gap) * static_cast<double>(rank); }
+  double y_of(std::size_t rank) const { return top + (row + gap) * static_cast<double>(rank); }
 
+  std::vector<LegendEntry> legend;
+  double top;
   double row;
   double gap;
   double bottom;
@@ -76,25 +109,6 @@ void draw_rank(Svg& svg, const PhaseTable& table, std::size_t r, std::size_t bin
              Anchor::end);
 }
 
-/// Phases that can be seen, "other" last.
-void draw_legend(Svg& svg, const PhaseTable& table) {
-  std::vector<std::size_t> order;
-  for (std::size_t p = 0; p < table.phases.size(); ++p) {
-    const bool seen = std::any_of(table.ranks.begin(), table.ranks.end(), [&](const auto& rank) {
-      return rank.shares.contains(table.phases[p]);
-    });
-    if (seen) order.push_back(p);
-  }
-  std::stable_partition(order.begin(), order.end(),
-                        [&](std::size_t p) { return table.phases[p] != "other"; });
-  double x = kLeft;
-  for (const std::size_t p : order) {
-    svg.rect({x, 4}, {11, 11}, phase_css(table.phases[p], p), 2);
-    svg.text({x + 16, 14}, table.phases[p], "legend");
-    x += 36.0 + 6.4 * static_cast<double>(width_of(table.phases[p]));
-  }
-}
-
 /// Round times: whole seconds, minutes, hours.
 double time_step(double wall_s) {
   constexpr std::array kSteps = {0.1,   0.2,   0.5,   1.0,    2.0,    5.0,   10.0,
@@ -126,7 +140,10 @@ std::string svg_timeline(const PhaseTable& table) {
   if (bins == 0) return "";
   const Layout layout(table);
   Svg svg(kWidth, layout.bottom + kAxis, "Phases of every rank over time");
-  draw_legend(svg, table);
+  for (const LegendEntry& entry : layout.legend) {
+    svg.rect(entry.at, {11, 11}, phase_css(table.phases[entry.phase], entry.phase), 2);
+    svg.text({entry.at.x + 16, entry.at.y + 10}, table.phases[entry.phase], "legend");
+  }
   for (std::size_t r = 0; r < table.ranks.size(); ++r) {
     svg.rect({kLeft, layout.y_of(r)}, {kWidth - kLeft, layout.row}, "ph-none", 2);
     draw_rank(svg, table, r, bins, layout);

@@ -20,7 +20,7 @@ void work_in_group(std::span<const Chunk> share, const ChunkPhase& phase,
       if (group.rank() != 0) continue;
       journal.append(phase.id, chunk.index, payload);
       hooks.finished(chunk.count);
-    } catch (const cluster::TimeoutError&) {
+    } catch (const cluster::LoneFailure&) {
       throw;  // the group does not meet any more
     } catch (...) {
       failure = std::current_exception();

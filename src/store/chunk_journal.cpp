@@ -6,9 +6,9 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/store/chunk_journal.hpp>
 
-#include "agree.hpp"
 #include "ledger_file.hpp"
 
 namespace mgpu::store {
@@ -80,7 +80,7 @@ public:
     own_file = static_cast<std::uint32_t>(files.size()) + static_cast<std::uint32_t>(group.rank());
     for (int rank = 0; rank < group.size(); ++rank)
       files.push_back(parts / ledger_name(attempt, rank));
-    on_rank_0(group, [&] {
+    cluster::on_rank_0(group, [&] {
       sync_path(parts, "ledger");
       return std::string();
     });
@@ -113,7 +113,7 @@ public:
 
 private:
   void recover() {
-    std::string names = on_rank_0(group, [&] { return list_ledgers(parts, attempt); });
+    std::string names = cluster::on_rank_0(group, [&] { return list_ledgers(parts, attempt); });
     for (std::size_t at = 0; at < names.size();) {
       const std::size_t end = names.find('\n', at);
       files.push_back(parts / names.substr(at, end - at));
@@ -126,8 +126,8 @@ private:
       for (auto k = static_cast<std::size_t>(group.rank()); k < files.size(); k += stride)
         scan(k, found, damaged);
     });
-    add(all_gather_records(group, found));
-    for (const DamageEntry& entry : all_gather_records(group, damaged)) {
+    add(cluster::all_gather_records(group, found));
+    for (const DamageEntry& entry : cluster::all_gather_records(group, damaged)) {
       damage.push_back({files[entry.file].string(), entry.range.offset, entry.range.bytes});
     }
     std::sort(damage.begin(), damage.end(), [](const LedgerDamage& a, const LedgerDamage& b) {
@@ -169,7 +169,7 @@ void ChunkJournal::append(std::uint32_t phase, std::uint64_t chunk,
 void ChunkJournal::commit() {
   cluster::run_together(state_->group, [&] { state_->writer->close(); });
   // The agreement was a barrier behind the last close: peers may read from here on.
-  state_->add(all_gather_records(state_->group, state_->fresh));
+  state_->add(cluster::all_gather_records(state_->group, state_->fresh));
   state_->fresh.clear();
 }
 

@@ -109,7 +109,6 @@ void ChunkEncoder::text(std::string_view name, std::span<const std::string> valu
   std::string joined;
   for (const std::string& value : values) {
     const std::string stored = storable(value);
-    replaced_texts_ += stored == value ? 0 : 1;
     put(bytes, std::uint64_t{stored.size()});
     joined += stored;
   }

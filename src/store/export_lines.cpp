@@ -77,11 +77,8 @@ void add_cell(std::string& line, const ReadColumn& column, std::int64_t row) {
 }
 
 void add_ragged(std::string& line, const ReadLists& lists, std::int64_t row) {
-  const auto at = lists.offsets.values<std::int64_t>().subspan(static_cast<std::size_t>(row), 2);
   with_values(lists.values, [&](auto values) {
-    const auto width = static_cast<std::size_t>(lists.values.spec.width);
-    add_list(line, values.subspan(static_cast<std::size_t>(at[0]) * width,
-                                  static_cast<std::size_t>(at[1] - at[0]) * width));
+    add_list(line, lists.row<typename decltype(values)::value_type>(row));
   });
 }
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/store/read_table.hpp>
 
-#include "agree.hpp"
 #include "byte_order.hpp"
 #include "hdf5.hpp"
 
@@ -245,23 +245,6 @@ ReadTable read_and_name(const std::filesystem::path& path, const std::string& ta
   }
 }
 
-/// Rank 0 reads, the others get it by broadcast.
-ReadTable read_and_share(const cluster::Group& group, const std::filesystem::path& path,
-                         const std::string& table, GroupKind kind) {
-  ReadTable result;
-  const std::string shape = on_rank_0(group, [&] {
-    result = read_and_name(path, table, kind);
-    return pack_shape(result);
-  });
-  cluster::run_together(group, [&] {
-    if (group.rank() != 0) result = unpack_shape(shape);
-  });
-  for (ReadColumn& column : result.columns)
-    group.broadcast(
-        std::span(reinterpret_cast<std::uint8_t*>(column.bytes.data()), column.bytes.size()), 0);
-  return result;
-}
-
 }  // namespace
 
 const ReadColumn& ReadTable::column(std::string_view name) const {
@@ -272,13 +255,18 @@ const ReadColumn& ReadTable::column(std::string_view name) const {
 
 ReadTable read_table(const cluster::Group& group, const std::filesystem::path& path,
                      const std::string& table) {
-  return read_and_share(group, path, table, GroupKind::table);
-}
-
-ReadLists read_lists(const cluster::Group& group, const std::filesystem::path& path,
-                     const std::string& column) {
-  const ReadTable parts = read_and_share(group, path, "arrays/" + column, GroupKind::lists);
-  return {parts.column("row_offsets"), parts.column("values")};
+  ReadTable result;
+  const std::string shape = cluster::on_rank_0(group, [&] {
+    result = read_and_name(path, table, GroupKind::table);
+    return pack_shape(result);
+  });
+  cluster::run_together(group, [&] {
+    if (group.rank() != 0) result = unpack_shape(shape);
+  });
+  for (ReadColumn& column : result.columns)
+    group.broadcast(
+        std::span(reinterpret_cast<std::uint8_t*>(column.bytes.data()), column.bytes.size()), 0);
+  return result;
 }
 
 ReadTable read_table(const std::filesystem::path& path, const std::string& table) {

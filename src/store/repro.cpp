@@ -10,10 +10,8 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/secrets.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/store/repro.hpp>
-
-#include "agree.hpp"
-#include "hdf5.hpp"
 
 namespace mgpu::store {
 namespace {
@@ -67,13 +65,7 @@ std::string versions_text(std::map<std::string, std::string> versions) {
   char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   cluster::mpi_check(MPI_Get_library_version(mpi, &length));
-  unsigned major = 0;
-  unsigned minor = 0;
-  unsigned release = 0;
-  hdf5::check(H5get_libversion(&major, &minor, &release));
   versions.emplace("mpi", std::string(mpi));  // the length of Open MPI 4.1 counts the NUL
-  versions.emplace(
-      "hdf5", std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release));
   versions.emplace("compiler", __VERSION__);
   return Json(versions).dump(2) + "\n";
 }
@@ -124,7 +116,7 @@ void write_repro(const cluster::Group& group, const std::filesystem::path& run_d
                  const ReproFacts& facts, const RankFacts& mine) {
   const std::string row = rank_row(group, mine);
   const std::vector<std::string> rows = group.gather(row, 0);
-  on_rank_0(group, [&] {
+  cluster::on_rank_0(group, [&] {
     const fs::path folder = run_directory / "repro";
     std::error_code error;
     fs::create_directories(folder, error);

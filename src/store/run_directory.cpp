@@ -8,10 +8,10 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/machine.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/store/attempt_record.hpp>
 #include <mgpu/store/run_directory.hpp>
 
-#include "agree.hpp"
 #include "host_facts.hpp"
 #include "run_record.hpp"
 
@@ -192,7 +192,7 @@ void make_links(const fs::path& folder, const RunRequest& request,
 }  // namespace
 
 RunDirectory::RunDirectory(const cluster::Group& group, const RunRequest& request) {
-  const std::string facts = on_rank_0(group, [&] {
+  const std::string facts = cluster::on_rank_0(group, [&] {
     Opened opened = open_or_make(request, notes_);
     const std::uint32_t attempt = last_attempt(opened.path) + 1;
     require_space_to_go_on(opened.path, request.needed_bytes);
@@ -217,7 +217,7 @@ void RunDirectory::check_current() const {
 }
 
 void RunDirectory::finish(const cluster::Group& group, ExitCode exit) {
-  on_rank_0(group, [&] {
+  cluster::on_rank_0(group, [&] {
     AttemptRecord attempt = AttemptRecord::read(path_, attempt_);
     attempt.ended = utc_now();
     attempt.exit = exit;

@@ -31,7 +31,9 @@ RunRecord RunRecord::read(const std::filesystem::path& folder) {
   const fs::path path = folder / "run.json";
   std::error_code error;
   if (!fs::is_regular_file(path, error)) {
-    fail_record("E609", ExitCode::no_input, "this is not a run directory: it has no run.json",
+    fail_record("E609", ExitCode::no_input,
+                fs::exists(folder, error) ? "this is not a run directory: it has no run.json"
+                                          : "there is no such run directory",
                 folder);
   }
   try {

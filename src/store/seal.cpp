@@ -4,9 +4,9 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/store/seal.hpp>
 
-#include "agree.hpp"
 #include "hdf5.hpp"
 #include "seal_parts.hpp"
 
@@ -59,8 +59,8 @@ SealReport run(SealWork& work) {
   sync_everywhere(work);
   verify(work);
   publish(work);
-  work.report.file_bytes = std::stoull(
-      on_rank_0(work.group, [&] { return std::to_string(fs::file_size(work.request.path)); }));
+  work.report.file_bytes = std::stoull(cluster::on_rank_0(
+      work.group, [&] { return std::to_string(fs::file_size(work.request.path)); }));
   return work.report;
 }
 

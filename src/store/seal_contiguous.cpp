@@ -5,8 +5,8 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 
-#include "agree.hpp"
 #include "hdf5.hpp"
 #include "seal_parts.hpp"
 
@@ -40,19 +40,19 @@ std::optional<Report> write_column(SealWork& work, hid_t file, std::size_t index
   if (passes.count() == 0) return std::nullopt;
   const Hid dataset(H5Dopen2(file, column.dataset.c_str(), H5P_DEFAULT));
   std::optional<Report> problem =
-      agree(work.group, [&] { writing(work, [&] { hdf5::check_id(dataset.get()); }); });
+      cluster::agree(work.group, [&] { writing(work, [&] { hdf5::check_id(dataset.get()); }); });
   for (std::int64_t pass = 0; pass < passes.count() && !problem; ++pass) {
     const EntryRange all = {passes.range(pass, 0).first,
                             passes.range(pass, work.group.size() - 1).last};
     if (work.plan.rows_in(column, all) == 0) continue;  // empty lists only
     const EntryRange range = passes.range(pass, work.group.rank());
     std::vector<std::byte> bytes;
-    problem = agree(work.group, [&] {
+    problem = cluster::agree(work.group, [&] {
       pass_failpoint(work, "write");
       bytes = work.reader.numbers(column, range);
     });
     if (problem) break;
-    problem = agree(work.group, [&] {
+    problem = cluster::agree(work.group, [&] {
       writing(work, [&] { write_slice(work, dataset.get(), column, range, bytes); });
     });
     if (bytes.empty()) continue;

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/cluster/agree.hpp>
 
-#include "agree.hpp"
 #include "byte_order.hpp"
 
 namespace mgpu::store {
@@ -156,7 +156,7 @@ void measure_lists(const cluster::Group& group, const ChunkJournal* journal, Sea
       });
       std::vector<std::int64_t>& starts = table.list_starts[c];
       starts = {0};
-      for (const std::int64_t items : all_gather_records(group, mine))
+      for (const std::int64_t items : cluster::all_gather_records(group, mine))
         starts.push_back(starts.back() + items);
     }
   }

@@ -6,8 +6,8 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 
-#include "agree.hpp"
 #include "byte_order.hpp"
 #include "crc_combine.hpp"
 #include "hdf5.hpp"
@@ -175,7 +175,7 @@ void SerialFile::store_checksums(const std::vector<WrittenSlice>& slices) {
 }
 
 void SerialFile::write_checksums_and_close() {
-  std::vector<WrittenSlice> all = all_gather_records(work_.group, work_.slices);
+  std::vector<WrittenSlice> all = cluster::all_gather_records(work_.group, work_.slices);
   std::sort(all.begin(), all.end(), [](const WrittenSlice& a, const WrittenSlice& b) {
     return std::pair(a.column, a.first_row) < std::pair(b.column, b.first_row);
   });

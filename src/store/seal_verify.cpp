@@ -2,8 +2,8 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 
-#include "agree.hpp"
 #include "hdf5.hpp"
 #include "seal_parts.hpp"
 

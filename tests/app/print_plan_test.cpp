@@ -156,6 +156,20 @@ error[E125]: job train does not shard its model: one GPU holds it
   = help: devices.gpus_per_model=1)");
 }
 
+TEST(PrintPlanTest, KeysOfLanguageModelsMeanNothingToAlgorithmDistillation) {
+  for (const char* key : {"data.eval_path=held_out.jsonl", "data.little_texts=100",
+                          "train.seq_len=256", "train.gradient_checkpointing=true"}) {
+    const std::string name = std::string(key).substr(0, std::string(key).find('='));
+    EXPECT_THAT(refusal(typed({key}), ExitCode::config),
+                HasSubstr("error[E124]: `" + name + "` has no meaning for Algorithm Distillation"));
+  }
+  EXPECT_EQ(refusal(typed({"train.seq_len=256"}), ExitCode::config),
+            R"(error[E124]: `train.seq_len` has no meaning for Algorithm Distillation
+  --> command line: train.seq_len=256
+                                  ^^^ `train.seq_len` is set here
+  = help: remove it, or name a language model: model.path=FOLDER or model.init=FOLDER)");
+}
+
 TEST(PrintPlanTest, SharesThatRanksCannotHaveAreShownAtTheirKey) {
   const std::string text = refusal(typed({"train.global_batch_size=2", "run.deterministic=false",
                                           "devices.world=3", "devices.backend=mpi"}),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""check_docs.py PROGRAM [--write]: do README.md, src/README.md and conf/ say what PROGRAM says?
+"""check_docs.py PROGRAM [--write]: do README.md, those of folders and conf/ say what PROGRAM says?
 
---write brings the generated parts up to date: the key reference in README.md and
+--write brings the generated parts up to date: the key reference in conf/README.md and
 conf/full.yaml. Without it nothing is written, and the exit code is 1 when a check failed.
 """
 import json
@@ -14,6 +14,8 @@ import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 README = TOP / "README.md"
+RUNNING = TOP / "launch/README.md"
+KEYS = TOP / "conf/README.md"
 FULL = TOP / "conf/full.yaml"
 BEGIN, END = "<!-- keys: begin -->\n", "<!-- keys: end -->\n"
 REGENERATE = "regenerate it with: tests/docs/check_docs.py ./mgpu_spmd --write"
@@ -42,16 +44,17 @@ def key_names(node, prefix=""):
             yield prefix + name
 
 
-def split_readme():
-    """README.md before, inside and after the markers of the key reference."""
-    before, rest = README.read_text().split(BEGIN)
+def split_keys():
+    """conf/README.md before, inside and after the markers of the key reference."""
+    before, rest = KEYS.read_text().split(BEGIN)
     inside, after = rest.split(END)
     return before, inside, after
 
 
 def hand_written():
-    before, _, after = split_readme()
-    return before + after + (TOP / "src/README.md").read_text()
+    before, _, after = split_keys()
+    others = [README, RUNNING, TOP / "src/README.md"]
+    return before + after + "".join(page.read_text() for page in others)
 
 
 def commands(text):
@@ -80,7 +83,7 @@ class Docs(unittest.TestCase):
     maxDiff = None
 
     def test_key_reference_is_the_programs(self):
-        self.assertEqual(split_readme()[1], printed("--print-config=markdown"), REGENERATE)
+        self.assertEqual(split_keys()[1], printed("--print-config=markdown"), REGENERATE)
 
     def test_full_config_is_the_programs(self):
         self.assertEqual(FULL.read_text(), printed("--print-config=full"), REGENERATE)
@@ -102,7 +105,7 @@ class Docs(unittest.TestCase):
             self.assertIn("accepted without effect", printed("--explain", name))
 
     def test_every_command_is_understood(self):
-        found = [arguments for words in commands(README.read_text())
+        found = [arguments for words in commands(README.read_text() + RUNNING.read_text())
                  if (arguments := program_arguments(words)) is not None]
         self.assertGreater(len(found), 5)
         for arguments in found:
@@ -131,13 +134,13 @@ class Docs(unittest.TestCase):
     def test_exit_codes_are_those_of_the_program(self):
         source = (TOP / "include/mgpu/base/error.hpp").read_text()
         codes = set(re.findall(r"^  \w+ = (\d+),", source, re.M))
-        table = set(re.findall(r"^\| (\d+) \|", split_readme()[0], re.M))
+        table = set(re.findall(r"^\| (\d+) \|", RUNNING.read_text(), re.M))
         self.assertEqual(table, codes)
 
 
 def write():
-    before, _, after = split_readme()
-    README.write_text(before + BEGIN + printed("--print-config=markdown") + END + after)
+    before, _, after = split_keys()
+    KEYS.write_text(before + BEGIN + printed("--print-config=markdown") + END + after)
     FULL.write_text(printed("--print-config=full"))
 
 

@@ -1,17 +1,28 @@
-"""load_checkpoint.py, which the README shows, computes what the program computes."""
+"""The PyTorch code of README.md computes what the program computes, from a checkpoint of it."""
 import json
 import os
+import pathlib
+import re
 import subprocess
 import unittest
 
 import program
 
 try:
+    import safetensors  # noqa: F401: what the README's code imports
     import torch
-    import load_checkpoint
 except ImportError as error:
     torch = None
     REASON = f"no PyTorch here: {error}"
+
+
+def readme_code():
+    """What the block that defines logits() defines, as for a reader who pastes it."""
+    page = (pathlib.Path(__file__).resolve().parents[2] / "README.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    scope = {}
+    exec(next(block for block in blocks if "def logits(" in block), scope)
+    return scope
 
 
 @unittest.skipIf(torch is None, REASON if torch is None else "")
@@ -19,11 +30,14 @@ class CheckpointLoader(program.ProgramTest):
 
     def test_logits_are_those_of_the_program(self):
         self.run_to(0, 2)
-        weights = self.run_folder() / "ckpt" / "last" / "model.safetensors"
-        printed = subprocess.run([os.environ["MGPU_PRINT_LOGITS"], weights, "2"],
+        checkpoint = self.run_folder() / "ckpt" / "last"
+        printed = subprocess.run([os.environ["MGPU_PRINT_LOGITS"],
+                                  checkpoint / "model.safetensors", "2"],
                                  check=True, capture_output=True, text=True).stdout
         ours = json.loads(printed)
-        logits = load_checkpoint.load(weights, heads=2)(torch.tensor(ours["tokens"]))
+        code = readme_code()
+        tokens = torch.tensor(ours["tokens"]).permute(1, 2, 0)  # [B, T, 6]
+        logits = code["logits"](code["load"](str(checkpoint)), tokens, 2)
         expected = torch.tensor(ours["logits"])
         self.assertEqual(logits.shape, expected.shape)
         self.assertLess((logits - expected).abs().max().item(), 1e-5)

@@ -89,6 +89,7 @@ class Results(GenerateCase):
         path = tiny_lm.write_rows(self.folder / "whole.jsonl", whole)
         ended = self.generate(0, 2, f"data.path={path}", "generate.max_new_tokens=0", *GREEDY)
         self.assertIn("perplexity", ended.out)
+        self.assertIn("only scores the prompts, without generate.do_sample=false", ended.out)
         for row, before in zip(self.rows(), sampled, strict=True):
             self.assertEqual(row["reason"], "scored")
             self.assertEqual(row["output_ids"], [])
@@ -115,12 +116,14 @@ class Results(GenerateCase):
         rows = [{"prompt": "a b"}, {"prompt": "a" * 60}, {"prompt": "c"}]
         path = tiny_lm.write_rows(self.folder / "long.jsonl", rows)
         ended = self.generate(1, 2, f"data.path={path}", "run.chunk_size=1")
-        self.assertIn("2 samples failed", ended.out)
+        self.assertIn("2 samples failed: column `reason` of results.h5 says why", ended.out)
         reasons = [row["reason"] for row in self.rows()]
         self.assertEqual(reasons[2:4], ["failed: 61 tokens in a model of 48 positions"] * 2)
         self.assertEqual(sum(reason.startswith("failed") for reason in reasons), 2)
         self.start_over()
-        self.generate(0, 1, f"data.path={path}", "output.max_failed=0.4")
+        ended = self.generate(0, 1, f"data.path={path}", "output.max_failed=0.4",
+                              "output.text=false", "output.file=other.h5")
+        self.assertIn("column `finish` of other.h5 marks them", ended.out)
 
     def test_token_ids_need_no_tokenizer(self):
         self.model = tiny_lm.make_folder(self.folder / "bare", tokenizer=False)
@@ -139,6 +142,107 @@ class Results(GenerateCase):
         summary = json.loads((self.run_folder() / "summary.json").read_text())
         self.assertEqual(summary["results"]["output_tokens"]["value"],
                          sum(row["n_output_tokens"] for row in self.rows()))
+
+
+class Groups(GenerateCase):
+    """One model on several ranks."""
+
+    def test_layers_on_two_ranks_give_the_bytes_of_one(self):
+        self.generate(0, 1)
+        golden = self.sha256()
+        for ranks, keys in ((2, ("--gpus-per-model=2",)),
+                            (3, ("devices.groups=[1, 2]", "generate.batch_size=3")),
+                            (2, ("devices.groups=[2]", "model.device_map=[0, 1]"))):
+            self.start_over()
+            ended = self.generate(0, ranks, *keys)
+            self.assertEqual(self.sha256(), golden, keys)
+            self.assertIn("(pipeline)", ended.out)
+
+    def test_a_killed_run_goes_on_in_other_groups(self):
+        self.generate(0, 1)
+        golden = self.sha256()
+        self.start_over()
+        for place, ranks, keys in (("ledger.write:4", 3, "devices.groups=[1, 2]"),
+                                   ("ledger.write@0:2", 2, "devices.gpus_per_model=2"),
+                                   ("results.write:1", 1, "devices.groups=[1]")):
+            self.generate(137, ranks, keys, env=program.failpoint(f"{place}:kill"))
+        self.generate(0, 3, "devices.groups=[2, 1]")
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.sha256(), golden)
+
+    def test_heads_on_two_ranks_give_the_greedy_tokens_of_one(self):
+        self.generate(0, 1, *GREEDY)
+        alone = self.rows()
+        self.start_over()
+        self.generate(0, 2, *GREEDY, "model.parallel=tensor", "--gpus-per-model=2")
+        for row, expected in zip(self.rows(), alone, strict=True):
+            self.assertEqual(row["output_ids"], expected["output_ids"])
+            for ours, theirs in zip(row["output_log_probs"] + row["prompt_log_probs"][1:],
+                                    expected["output_log_probs"] + expected["prompt_log_probs"][1:],
+                                    strict=True):
+                self.assertAlmostEqual(ours, theirs, delta=1e-5)
+
+    def test_chunks_of_other_sums_are_made_again(self):
+        keys = (*GREEDY, "model.parallel=tensor")
+        self.generate(0, 1, *keys)
+        golden = self.sha256()
+        self.start_over()
+        self.generate(137, 2, *keys, "--gpus-per-model=2",
+                      env=program.failpoint("ledger.write:3:kill"))
+        self.generate(0, 1, *keys)
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.sha256(), golden)
+
+    def test_rows_that_do_not_fit_the_model_are_named_once(self):
+        rows = [{"token_ids": [1]}, {"token_ids": [67]}]
+        path = tiny_lm.write_rows(self.folder / "bad.jsonl", rows)
+        ended = self.generate(65, 2, f"data.path={path}", "--gpus-per-model=2")
+        self.assertIn("error[E531]: a line of a data file", ended.err)
+        self.assertEqual(ended.err.count("token 67 is not in"), 1, ended.err)
+
+
+class OutOfMemory(GenerateCase):
+
+    def check_halving(self, ranks, places, *keys):
+        """Each of `places` runs out of memory once; the bytes are those of `self.golden`."""
+        self.start_over()
+        ended = self.generate(0, ranks, *keys, env=program.failpoint(places))
+        self.assertEqual(self.sha256(), self.golden, places)
+        log = (self.run_folder() / "run.log").read_text()
+        self.assertEqual(log.count("completions at once: the chunk is made again with"),
+                         places.count("EIO"), log)
+        return ended
+
+    def test_the_batch_is_halved_and_the_bytes_are_the_same(self):
+        self.generate(0, 1)
+        self.golden = self.sha256()
+        for place in ("generate.cache:1:EIO", "generate.pass:9:EIO;generate.head:20:EIO"):
+            ended = self.check_halving(1, place)
+            self.assertIn("with 8 completions at once", ended.out)
+        for place in ("generate.cache@1:1:EIO", "generate.pass@0:6:EIO", "generate.pass@1:6:EIO",
+                      "generate.head@1:6:EIO", "generate.pass@0:1:EIO;generate.pass@1:40:EIO"):
+            self.check_halving(2, place, "--gpus-per-model=2")
+        self.check_halving(1, "generate.pass:9:EIO", "generate.batch_size=auto")
+
+    def test_below_one_completion_it_says_what_fits(self):
+        places = ";".join(f"generate.cache@1:{n}:EIO" for n in range(1, 5))
+        ended = self.generate(71, 2, env=program.failpoint(places))
+        self.assertIn("out of memory with one completion at a time", ended.err)
+        self.assertRegex(ended.err, r"rank 1: .* = weights .* \+ cache .* free beside the weights")
+        self.assertIn("devices.gpus_per_model=2 generate.batch_size=1", ended.err)
+        self.generate(0, 2, "devices.gpus_per_model=2", "generate.batch_size=1")
+        self.assertEqual(self.num_runs(), 1)
+
+    def test_where_sums_are_shared_the_run_ends_and_can_go_on(self):
+        keys = (*GREEDY, "model.parallel=tensor", "--gpus-per-model=2")
+        ended = self.generate(71, 2, *keys, env=program.failpoint("generate.pass@1:5:EIO"))
+        self.assertIn("generate.batch_size", ended.err)
+        self.generate(0, 2, *keys, "generate.batch_size=4")
+        self.assertEqual(self.num_runs(), 1)
+
+    def test_the_largest_batch_is_found_and_told(self):
+        ended = self.generate(0, 2, "generate.batch_size=auto", "devices.groups=[2]")
+        self.assertRegex(ended.out, r"memory +8 completions at once \(auto\): .* = weights ")
 
 
 class Interrupted(GenerateCase):
@@ -185,8 +289,8 @@ class Interrupted(GenerateCase):
 
 class Refusals(GenerateCase):
 
-    def refuse(self, code, words, *more):
-        ended = self.generate(code, 2, *more)
+    def refuse(self, code, words, *more, ranks=2):
+        ended = self.generate(code, ranks, *more)
         self.assertEqual(ended.err.count("error[E"), 1, ended.err)
         for word in words:
             self.assertIn(word, ended.err)
@@ -218,7 +322,11 @@ class Refusals(GenerateCase):
 
     def test_keys_that_mean_nothing(self):
         self.refuse(78, ("E124", "generate.temperature"), "generate.do_sample=false")
-        self.refuse(78, ("E125", "devices.gpus_per_model"), "--gpus-per-model=2")
+        self.refuse(78, ("E124", "devices.groups=[1]"), "devices.groups=[1, 2]",
+                    "model.parallel=tensor")
+        self.refuse(78, ("E124", "model.device_map"), "model.device_map=auto",
+                    "model.parallel=tensor")
+        self.refuse(78, ("E126", "2 layers for 3 ranks"), "--gpus-per-model=3", ranks=3)
         ended = self.run_program(1, config=CONFIG)
         self.assertEqual(ended.code, 78)
         self.assertEqual(ended.err.count("error[E114]"), 2, ended.err)

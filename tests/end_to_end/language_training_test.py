@@ -57,6 +57,12 @@ class LanguageTraining(program.ProgramTest):
                 self.train(ranks, held_out, "run.resume=never")
                 self.assertEqual(self.hashes(), golden)
 
+    def test_held_out_texts_are_measured_after_the_last_step_too(self):
+        self.train(1, self.held_out(), "train.max_steps=12")
+        events = (self.run_folder() / "events.jsonl").read_text().splitlines()
+        evaluated = [e["step"] for e in map(json.loads, events) if e["event"] == "eval"]
+        self.assertEqual(evaluated, [8, 12])
+
     def test_checkpointed_layers_change_no_byte(self):
         golden = self.golden()
         self.train(1, "train.gradient_checkpointing=true")

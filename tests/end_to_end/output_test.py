@@ -49,7 +49,7 @@ class Output(program.ProgramTest):
         out = self.run_to(0, 2).out
         for pattern in (r"^Multi-GPU Training Configuration$", r"^Number of processes: 2$",
                         r"^Distributed type: DistributedType\.MULTI_CPU$",
-                        r"^Mixed precision: no$", r"^Gradient accumulation steps: 1$",
+                        r"^Mixed precision: no$", r"^Gradient accumulation steps: 4$",
                         r"^Main process device: cpu$"):
             self.assertEqual(len(re.findall(pattern, out, re.MULTILINE)), 1, pattern)
 
@@ -116,13 +116,15 @@ class Output(program.ProgramTest):
         results = self.run_folder() / "results.h5"
 
         with h5py.File(results) as file:
-            samples = pandas.DataFrame({name: list(column[:]) for name, column in
+            samples = pandas.DataFrame({name: column[:] for name, column in
                                         file["samples"].items()})
+            offsets = file["arrays/path/row_offsets"][:]
         per_episode = samples.groupby(["control", "episode"])["return"].mean()
 
         self.assertEqual(len(samples), 3 * 8 * 2 * 2)  # controls, goals, runs, episodes
         self.assertEqual(len(per_episode), 3 * 2)
         self.assertTrue((samples["return"] <= samples["optimal"]).all())
+        self.assertEqual(set(offsets[1:] - offsets[:-1]), {20})  # steps of an episode
 
     @unittest.skipIf(h5py is None, NO_H5PY if h5py is None else "")
     def test_h5py_and_pandas_open_how_the_run_went_in_three_lines(self):
@@ -157,6 +159,7 @@ class Output(program.ProgramTest):
         tags = events.Tags()["scalars"]
         for tag in ("train/loss", "train/learning_rate", "train/grad_norm",
                     "train/mean_token_accuracy", "train/epoch", "eval/return",
+                    "episodes/agent", "episodes/hide_rewards", "episodes/source",
                     "perf/samples_per_second", "perf/step_ms"):
             self.assertIn(tag, tags)
         self.assertEqual([event.step for event in events.Scalars("train/loss")],

@@ -51,7 +51,7 @@ TEST(PromptRowsTest, ReadsTheThreeKindsAndPassesOverOtherMembers) {
 {"token_ids": [3, 1]})",
       problems);
 
-  EXPECT_TRUE(problems.empty());
+  EXPECT_NO_THROW(problems.throw_if_any());
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[0].prompt, "");
   ASSERT_EQ(rows[1].messages.size(), 1U);
@@ -77,7 +77,7 @@ TEST(PromptEncoderTest, EncodesTextsAndRefusesWhatTheFolderCannot) {
   const auto encoded = encoder.encode({1, "ab c", {}, {}}, problems);
   ASSERT_TRUE(encoded);
   EXPECT_THAT(encoded->ids, ElementsAre(0, 1, 3, 2));
-  EXPECT_TRUE(problems.empty());
+  EXPECT_NO_THROW(problems.throw_if_any());
 
   EXPECT_FALSE(encoder.encode({2, "", {}, {}}, problems));
   EXPECT_FALSE(encoder.encode({3, std::nullopt, {{"user", "a"}}, {}}, problems));

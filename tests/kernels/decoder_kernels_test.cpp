@@ -1,4 +1,6 @@
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -82,6 +84,30 @@ TEST(PackedProductTest, IsTheReferenceAndARowsBitsAreItsOwn) {
         const std::vector<float> same = packed_product(few, weight, inputs);
         ASSERT_TRUE(std::equal(same.begin(), same.end(), out.begin())) << rows;
       }
+    }
+  }
+}
+
+// A number of bfloat16 is one of float32 whose last 16 bits are zeros.
+TEST(PackedProductTest, WeightsOfHalfTheBytesGiveTheBitsOfTheSameWeights) {
+  for (const std::size_t inputs : {1U, 31U, 257U}) {
+    for (const std::size_t outputs : {1U, 48U, 130U}) {
+      std::vector<std::uint16_t> halves;
+      std::vector<float> weight = normals(inputs * outputs, 2);
+      for (float& value : weight) {
+        halves.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16));
+        value = std::bit_cast<float>(std::uint32_t{halves.back()} << 16);
+      }
+      const std::vector<float> x = normals(13 * inputs, 1);
+      std::vector<std::uint16_t> panels(panels_of(outputs) * inputs * kPanelWidth, 0xFFFF);
+      std::vector<float> out(13 * outputs, 99.0F);
+
+      cpu::pack_panels(
+          {halves.data(), panels.data(), outputs, inputs, inputs, 1, WeightType::bf16});
+      cpu::packed_product(
+          {x.data(), panels.data(), out.data(), 13, inputs, outputs, WeightType::bf16});
+
+      EXPECT_EQ(out, packed_product(x, weight, inputs)) << inputs << " " << outputs;
     }
   }
 }

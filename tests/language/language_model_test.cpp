@@ -1,6 +1,8 @@
 // What must not change the numbers: neighbors, chunks, the cache, its pages, forks.
 #include <filesystem>
 #include <numeric>
+#include <string>
+#include <tuple>
 
 #include <ATen/ATen.h>
 
@@ -19,8 +21,8 @@ using Ids = std::vector<std::int64_t>;
 
 const char* const kModels[] = {"gpt2", "gpt_oss", "llama_llama3", "mistral", "qwen3_switches"};
 
-LanguageModel open_golden(const char* name) {
-  return LanguageModel::open(fs::path(MGPU_GOLDENS) / name);
+LanguageModel open_golden(const char* name, MatrixType matrices = MatrixType::f32) {
+  return LanguageModel::open(fs::path(MGPU_GOLDENS) / name, {.matrices = matrices});
 }
 
 /// `count` ids of the vocabulary of 67, the same for the same seed.
@@ -36,9 +38,11 @@ at::Tensor hidden_of(const LanguageModel& model, const Ids& ids) {
   return model.hidden({&run, 1});
 }
 
-class InvarianceTest : public testing::TestWithParam<const char*> {
+using NameAndType = std::tuple<const char*, MatrixType>;
+
+class InvarianceTest : public testing::TestWithParam<NameAndType> {
 protected:
-  LanguageModel model_ = open_golden(GetParam());
+  LanguageModel model_ = open_golden(std::get<0>(GetParam()), std::get<1>(GetParam()));
 };
 
 TEST_P(InvarianceTest, RowBitsDoNotDependOnTheirNeighbors) {
@@ -110,7 +114,37 @@ TEST_P(InvarianceTest, ForksShareThePrefixAndGoTheirOwnWays) {
   EXPECT_EQ(cache.free_pages(), 6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, InvarianceTest, testing::ValuesIn(kModels),
+std::string name_of(const testing::TestParamInfo<NameAndType>& entry) {
+  return std::get<0>(entry.param);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, InvarianceTest,
+                         testing::Combine(testing::ValuesIn(kModels),
+                                          testing::Values(MatrixType::f32)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(HalfMatrices, InvarianceTest,
+                         testing::Combine(testing::Values("gpt_oss", "qwen3_switches"),
+                                          testing::Values(MatrixType::bf16)),
+                         name_of);
+
+class HalfMatricesTest : public testing::TestWithParam<const char*> {};
+
+// Ten products in a row or so, whose factors have 8 bits each.
+TEST_P(HalfMatricesTest, LogitsAreCloseToThoseOfFloat) {
+  const LanguageModel exact = open_golden(GetParam());
+  const LanguageModel half = open_golden(GetParam(), MatrixType::bf16);
+  const Ids ids = make_ids(40, 3);
+
+  const at::Tensor expected = logits_of(exact, hidden_of(exact, ids));
+  const at::Tensor logits = logits_of(half, hidden_of(half, ids));
+
+  ASSERT_EQ(logits.scalar_type(), at::kFloat);
+  const double difference = ((logits - expected).norm() / expected.norm()).item<double>();
+  EXPECT_LT(difference, 0.03);
+  EXPECT_GT(difference, 1e-4) << "nothing was rounded";
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, HalfMatricesTest, testing::ValuesIn(kModels),
                          [](const auto& entry) { return std::string(entry.param); });
 
 TEST(LanguageModelTest, HeadIsTheLogSoftmaxOfTheLogits) {

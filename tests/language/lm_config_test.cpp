@@ -164,12 +164,13 @@ TEST_F(LmConfigTest, GptOssSaysWhatItNeeds) {
                  "E701", "`mxfp4`");
 }
 
-TEST_F(LmConfigTest, ExpertsAreSplitByLayersOnly) {
+TEST_F(LmConfigTest, ExpertsAreSplitByLayersAndByColumns) {
   const LmConfig config = read(std::string(kGptOss) + kGptOssRope);
 
-  const Report report = refusal([&] { tensor_shards(config, 2); });
+  EXPECT_EQ(tensor_shards(config, 2).at(1).inner, (Range{16, 32}));
+  const Report report = refusal([&] { tensor_shards(config, 4); });
   EXPECT_EQ(report.code, "E126");
-  EXPECT_THAT(report.sentence, HasSubstr("experts"));
+  EXPECT_THAT(report.sentence, HasSubstr("attention heads"));
   EXPECT_THAT(report.help, HasSubstr("pipeline"));
   const std::vector<Shard> shards = pipeline_shards(config, std::vector<int>{0, 0, 1});
   EXPECT_EQ(shards.at(1).layers, (Range{2, 3}));
@@ -177,6 +178,38 @@ TEST_F(LmConfigTest, ExpertsAreSplitByLayersOnly) {
   EXPECT_EQ(weight_bytes(config).layer, static_cast<std::int64_t>(sizeof(float)) *
                                             (2 * (3 * 32 * 32 + 3 * 32) + 2 * 32 + 2 + 2 + 2 * 32 +
                                              2 * (8 * 32 + 4 * 32) + 8 + 4 + 4 + 32));
+}
+
+TEST_F(LmConfigTest, VocabulariesThatWouldDrawWithTheSameRandomNumbersTwiceAreRefused) {
+  const auto with_tokens = [](const std::string& count) {
+    std::string members = kLlama;
+    return members.replace(members.find(": 7"), 3, ": " + count);
+  };
+  expect_refused(with_tokens("1028161"), "E701", "a vocabulary of 1028161 tokens");
+  const LmConfig largest = read(with_tokens("1028160"));
+
+  EXPECT_EQ(tensor_shards(largest, 1).size(), 1U);
+  const Report report = refusal([&] { tensor_shards(largest, 2); });
+  EXPECT_EQ(report.code, "E126");
+  EXPECT_THAT(report.sentence, HasSubstr("1028160 tokens"));
+}
+
+TEST_F(LmConfigTest, SinksGoWithTheirHeads) {
+  const LmConfig config = read(kLlama);  // 2 heads of width 4
+  LmWeights weights;
+  weights.layers.resize(1);
+  weights.layers[0].q.weight = at::rand({8, 8});
+  weights.layers[0].k.weight = at::rand({8, 8});
+  weights.layers[0].v.weight = at::rand({8, 8});
+  weights.layers[0].out.weight = at::rand({8, 8});
+  weights.layers[0].sinks = at::arange(2.0);
+  Shard second = tensor_shards(config, 2).at(1);
+  second.has_embedding = second.has_head = false;
+
+  const LayerWeights part = shard_weights(config, weights, second).layers.at(0);
+
+  EXPECT_TRUE(part.q.weight.equal(weights.layers[0].q.weight.narrow(0, 4, 4)));
+  EXPECT_TRUE(part.sinks.equal(at::full({1}, 1.0)));
 }
 
 TEST_F(LmConfigTest, MissingConfigIsMissingInput) {

@@ -116,6 +116,16 @@ TEST(MemoryPlanTest, ShardsAddUpToTheModel) {
   EXPECT_EQ(weights, whole.weights);
 }
 
+TEST(MemoryPlanTest, MatricesOf16BitsTakeHalf) {
+  const LmConfig config = config_of({.layers = 8, .width = 96, .inner = 192, .vocab = 480});
+  const auto weights_of = [&](MatrixType type) {
+    return memory_of(config, whole_model(config), {.matrices = type}, 1).weights;
+  };
+  const std::int64_t norms = 4 * (2 * 8 + 1) * 96;
+
+  EXPECT_EQ(2 * (weights_of(MatrixType::bf16) - norms), weights_of(MatrixType::f32) - norms);
+}
+
 TEST(MemoryPlanTest, TheSmallestGroupAndTheLargestBatchAreFound) {
   const LmConfig config = config_of({.layers = 8, .width = 96, .inner = 192, .vocab = 480});
   const MemoryDemand demand{.batch_size = 64, .longest = 256};

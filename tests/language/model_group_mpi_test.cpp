@@ -1,77 +1,23 @@
 // Models on groups of ranks against the same model on one rank.
 #include <cmath>
-#include <cstdarg>
-#include <cstdlib>
 #include <filesystem>
-#include <map>
-#include <mutex>
 #include <numeric>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
-#include <dlfcn.h>
-#include <fcntl.h>
 
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/language/generator.hpp>
 #include <mgpu/language/model_group.hpp>
+#include <mgpu/language/shard_plan.hpp>
+#include <mgpu/language/shared_folder.hpp>
 
 #include "golden_folder.hpp"
 #include "made_folder.hpp"
-
-namespace mgpu::language {
-namespace {
-
-/// Files of a folder that this process opens.
-class OpenCalls {
-public:
-  void begin(std::string folder) {
-    const std::lock_guard lock(mutex_);
-    folder_ = std::move(folder);
-    names_.clear();
-  }
-  /// Their names, each with a line break.
-  std::string end() {
-    const std::lock_guard lock(mutex_);
-    folder_.clear();
-    return names_;
-  }
-  void note(const std::string& path) {
-    const std::lock_guard lock(mutex_);
-    if (!folder_.empty() && path.starts_with(folder_))
-      names_ += fs::path(path).filename().string() + '\n';
-  }
-
-private:
-  std::mutex mutex_;
-  std::string folder_;
-  std::string names_;
-};
-
-OpenCalls& open_calls() {
-  static OpenCalls calls;
-  return calls;
-}
-
-}  // namespace
-}  // namespace mgpu::language
-
-// Stands before that of the C library, which it calls: whoever opens a file is counted.
-extern "C" int open(const char* path, int flags, ...) {
-  std::va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
-  va_end(rest);
-  using Open = int (*)(const char*, int, ...);
-  static const Open next = reinterpret_cast<Open>(dlsym(RTLD_NEXT, "open"));
-  mgpu::language::open_calls().note(path);
-  return next(path, flags, mode);
-}
 
 namespace mgpu::language {
 namespace {
@@ -188,7 +134,7 @@ TEST_P(GroupOfGoldensTest, SplitSumsGiveTheTokensOfOneRank) {
   const LanguageModel alone = LanguageModel::open(folder());
   const LmConfig& config = alone.config();
   const bool divides = config.kv_heads >= world().size() || world().size() % config.kv_heads == 0;
-  if (!divides || (config.experts.count > 0 && world().size() > 1)) {
+  if (!divides || config.heads < world().size()) {
     EXPECT_EQ(refusal(folder(), split_by(Split::tensor)).code, "E126");
     return;
   }
@@ -213,25 +159,8 @@ TEST_P(GroupOfGoldensTest, SplitLayersGiveTheBytesOfOneRank) {
 INSTANTIATE_TEST_SUITE_P(Families, GroupOfGoldensTest,
                          testing::Values("gpt2", "gpt2_switches", "llama_biases", "llama_dynamic",
                                          "mistral", "qwen2", "qwen2_window", "qwen3_switches",
-                                         "gpt_oss"),
+                                         "gpt_oss", "gpt_oss_mxfp4"),
                          [](const auto& entry) { return std::string(entry.param); });
-
-TEST(ModelGroupTest, ExpertsAreSplitByLayersOnly) {
-  for (const char* name : {"gpt_oss", "gpt_oss_mxfp4"}) {
-    const fs::path folder = fs::path(MGPU_GOLDENS) / name;
-    if (world().size() > 1) {
-      const Report report = refusal(folder, split_by(Split::tensor));
-      EXPECT_EQ(report.code, "E126");
-      EXPECT_NE(report.sentence.find("experts"), std::string::npos);
-    }
-    if (world().size() > 3) continue;  // they have 3 layers
-    const LanguageModel alone = LanguageModel::open(folder);
-
-    const ModelGroup group = ModelGroup::open(folder, one_group(), split_by(Split::pipeline));
-
-    expect_equal(generate(group.model(), greedy()), generate(alone, greedy()));
-  }
-}
 
 TEST(ModelGroupTest, SplitLayersGiveTheBytesOfOneRankHoweverTheyAreDrawn) {
   const MadeFolder folder(world(), {});
@@ -313,6 +242,17 @@ TEST(ModelGroupTest, ARankKeepsOnlyItsPart) {
   }
 }
 
+TEST(ModelGroupTest, ATiedHeadIsKeptOnce) {
+  const MadeFolder folder(world(), {.kv_heads = 6, .vocab = 600, .is_tied = true});
+  const SharedFolder shared(folder.path(), world(), one_group().node(), {});
+  const std::vector<Shard> shards = tensor_shards(shared.config(), world().size());
+
+  const LmWeights weights =
+      shared.load(shards.at(static_cast<std::size_t>(world().rank())), Device{});
+
+  EXPECT_EQ(weights.embedding.const_data_ptr(), weights.head.weight.const_data_ptr());
+}
+
 TEST(ModelGroupTest, LogitsThatAreNotFiniteStopAllRanksAndTheGroupGoesOn) {
   const MadeFolder folder(world(), {});
   const ModelGroup group = ModelGroup::open(folder.path(), one_group(), split_by(Split::pipeline));
@@ -366,38 +306,6 @@ TEST(ModelGroupTest, GroupsWorkSideBySide) {
 
     expect_close(generate(group.model(), config), generate(alone, config));
   }
-}
-
-TEST(ModelGroupTest, EveryFileIsReadOncePerNode) {
-  const fs::path folder = fs::path(MGPU_GOLDENS) / "qwen2";  // two shards and their index
-  setenv("MGPU_RANKS_PER_NODE", "2", 1);
-  const cluster::Topology topology(world(), 1);
-  unsetenv("MGPU_RANKS_PER_NODE");
-
-  open_calls().begin(folder.string());
-  const ModelGroup group = ModelGroup::open(folder, topology, {});
-  const std::string mine = open_calls().end();
-
-  std::map<std::string, int> counts;
-  for (const std::string& files : topology.node().all_gather(mine)) {
-    std::istringstream lines(files);
-    for (std::string file; std::getline(lines, file);)
-      ++counts[file];
-  }
-  const std::map<std::string, int> expected{{"config.json", 1},
-                                            {"generation_config.json", 1},
-                                            {"model.safetensors.index.json", 1},
-                                            {"model-00001-of-00002.safetensors", 1},
-                                            {"model-00002-of-00002.safetensors", 1}};
-  EXPECT_EQ(counts, expected);
-}
-
-TEST(ModelGroupTest, AFolderThatCannotBeReadIsRefusedOnAllRanks) {
-  EXPECT_EQ(refusal("no/such/folder", {}).code, "E603");
-  const MadeFolder folder(world(), {});
-  if (world().rank() == 0) fs::resize_file(folder.path() / "model.safetensors", 5000);
-  world().barrier();
-  EXPECT_EQ(refusal(folder.path(), {}).code, "E621");
 }
 
 }  // namespace

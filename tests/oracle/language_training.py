@@ -18,7 +18,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
-CASES = ("gpt2", "llama", "llama_biases", "llama_yarn", "mistral", "qwen2_window", "qwen3_switches")
+CASES = ("gpt2", "llama", "llama_biases", "llama_yarn", "mistral", "qwen2_window", "qwen3_switches",
+         "gpt_oss")
 VOCAB = 67
 SEQUENCES = [[1, 5, 9, 66, 0, 33, 7],
              [3],
@@ -36,7 +37,8 @@ def golden_of(folder):
     targets = [targets_of(ids, first) for ids, first in zip(SEQUENCES, LEARNED_FROM)]
     count = sum(t != -100 for line in targets for t in line)
     model = AutoModelForCausalLM.from_pretrained(
-        folder, dtype=torch.float32, attn_implementation="eager").double().eval()
+        folder, dtype=torch.float32, attn_implementation="eager",
+        experts_implementation="eager").double().eval()
     loss = 0
     for ids, line in zip(SEQUENCES, targets):
         logits = model(torch.tensor([ids]), use_cache=False).logits[0]

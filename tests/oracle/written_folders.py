@@ -1,6 +1,7 @@
-"""Do folders that model_folder_test wrote open in transformers, with the logits of the goldens?
+"""Do checkpoints that model_checkpoint_mpi_test wrote open in transformers, with the logits of the
+goldens?
 
-  python3 tests/oracle/written_folders.py build/tests/language/written tests/language/goldens
+  python3 tests/oracle/written_folders.py build/tests/jobs/written tests/language/goldens
 
 Exit 1 when one does not, or there are none.
 """
@@ -30,10 +31,11 @@ def problem_of(folder, golden):
 
 def main():
     written, goldens = map(pathlib.Path, sys.argv[1:3])
-    folders = sorted(path.parent for path in written.glob("*/model.safetensors"))
+    folders = sorted(path for path in written.iterdir() if path.is_dir())
     problems = {}
     for folder in folders:
-        problem = problem_of(folder, load_file(goldens / folder.name / "golden.safetensors"))
+        golden = load_file(goldens / folder.name / "golden.safetensors")
+        problem = problem_of(folder / "ckpt" / "last", golden)
         if problem is not None:
             problems[folder.name] = problem
     for name, problem in problems.items():

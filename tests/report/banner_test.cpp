@@ -7,6 +7,7 @@
 namespace mgpu::report {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 TEST(BannerTest, OpeningNamesConfigFolderAndRanks) {
@@ -64,7 +65,9 @@ TEST(BannerTest, TrainingBlockOnTheCpu) {
               HasSubstr("DistributedType.MULTI_CPU\nMixed precision: no\n"));
   EXPECT_THAT(training_block({1, DeviceKind::cpu, "no", 1}), HasSubstr("DistributedType.NO\n"));
   EXPECT_THAT(training_block({1, DeviceKind::cpu, "no", 1}), HasSubstr("device: cpu\n"));
-  EXPECT_THAT(training_block({1, DeviceKind::cuda, "no", 1}), HasSubstr("DistributedType.NO\n"));
+  EXPECT_THAT(training_block({1, DeviceKind::cuda, "no", 4, 3}),
+              AllOf(HasSubstr("DistributedType.NO\n"), HasSubstr("steps: 4\n"),
+                    HasSubstr("device: cuda:3\n")));
 }
 
 // Expected text: guide 004, scenario 2.

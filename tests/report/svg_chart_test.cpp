@@ -1,5 +1,8 @@
 #include <cmath>
 #include <limits>
+#include <regex>
+#include <set>
+#include <string>
 
 #include <gmock/gmock.h>
 
@@ -80,6 +83,29 @@ TEST(PhaseColorTest, WaitingIsRed) {
 TEST(TimelineTest, WithoutIntervalsThereIsNoPicture) {
   EXPECT_EQ(svg_timeline({}), "");
   EXPECT_EQ(svg_memory({}), "");
+}
+
+// Every x of a text is within the picture, with room for the text: 6.4 a character.
+TEST(TimelineTest, ALongLegendHasSeveralRows) {
+  PhaseTable table;
+  table.wall_s = 10.0;
+  table.ranks.resize(2);
+  for (int p = 0; p < 14; ++p) {
+    table.phases.push_back("a phase of the run " + std::to_string(p));
+    for (RankPhases& rank : table.ranks)
+      rank.shares[table.phases.back()] = {0.05F, 0.05F};
+  }
+  const std::string svg = svg_timeline(table);
+
+  const std::regex text(R"re(<text class="legend" x="([0-9.]+)" y="([0-9.]+)")re");
+  std::set<std::string> rows;
+  std::ptrdiff_t texts = 0;
+  for (std::sregex_iterator at(svg.begin(), svg.end(), text), end; at != end; ++at, ++texts) {
+    EXPECT_LT(std::stod((*at)[1]) + 6.4 * 21, 1040.0);
+    rows.insert((*at)[2]);
+  }
+  EXPECT_EQ(texts, 14) << svg.substr(0, 600);
+  EXPECT_GT(rows.size(), 1U);
 }
 
 TEST(GridPathTest, UpIsUp) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/process_memory.hpp>
 #include <mgpu/store/checkpoint_folder.hpp>
 
 #include "store/checkpoint_content.hpp"
@@ -245,6 +246,20 @@ TEST_F(CheckpointFolderTest, StillWritesFormat1ByteForByte) {
   const fs::path ours = save(3);
   for (const auto& file : fs::directory_iterator(fixture))
     EXPECT_EQ(read_file(file.path()), read_file(ours / file.path().filename())) << file.path();
+}
+
+// Reading back looks at every byte, but need not have all of them in memory.
+TEST_F(CheckpointFolderTest, WhatIsReadBackDoesNotStayInMemory) {
+  constexpr std::size_t kCount = std::size_t{24} << 20;  // 96 MiB
+  std::vector<float> weights(kCount, 1.0F);
+  const NamedTensor tensor{
+      "w", {static_cast<std::int64_t>(kCount)}, {weights.data(), kCount, DType::f32, {}}};
+  const std::uint64_t before = host_peak_bytes();
+
+  const fs::path written = folder_.write({{&tensor, 1}, {}, TinyTraining(1).state()});
+
+  EXPECT_LT(host_peak_bytes() - before, kCount * sizeof(float) / 2);
+  EXPECT_EQ(StoredCheckpoint(written).model().tensors().size(), 1U);
 }
 
 }  // namespace

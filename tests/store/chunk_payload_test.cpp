@@ -69,7 +69,6 @@ TEST(ChunkPayloadTest, StoredTextIsUtf8WithoutZero) {
     const ChunkHead head = ChunkHead::read(spec, payload, payload.size());
     const auto bytes = std::span(payload).subspan(head.columns[0].offset);
     EXPECT_EQ(decode_texts(bytes, 1).front(), stored);
-    EXPECT_EQ(encoder.replaced_texts(), given == stored ? 0 : 1);
   }
 }
 

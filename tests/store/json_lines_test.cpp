@@ -31,7 +31,7 @@ TEST(JsonLinesTest, ReadsAnObjectPerLineWithAnyLineEnd) {
 
   const auto lines = parse_json_lines("{\"a\": 1}\r\n{\"a\": \"x\\u0000\\n\"}", problems);
 
-  EXPECT_TRUE(problems.empty());
+  EXPECT_NO_THROW(problems.throw_if_any());
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[0].number, 1);
   EXPECT_EQ(*lines[0].object.find("a")->integer(), 1);

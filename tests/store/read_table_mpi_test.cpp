@@ -173,9 +173,9 @@ TEST_F(ReadTableTest, ListsWhoseOffsetsLieAreRefused) {
       });
     });
     if (i == 0) {
-      EXPECT_EQ(read_lists(world_, path, "x").row<std::int32_t>(0).size(), 2U);
+      EXPECT_EQ(read_lists(path, "x").row<std::int32_t>(0).size(), 2U);
     } else {
-      EXPECT_THROW(read_lists(world_, path, "x"), Failure) << i;
+      EXPECT_THROW(read_lists(path, "x"), Failure) << i;
     }
     world_.barrier();
   }
@@ -188,7 +188,7 @@ TEST_F(ReadTableTest, MutantsAreReadRightOrRefused) {
   const cluster::Group self = world_.split(world_.rank(), 0);
   if (world_.rank() != 0) return;
   const ReadTable expected = read_table(self, path_, "samples");
-  const ReadLists expected_lists = read_lists(self, path_, "top");
+  const ReadLists expected_lists = read_lists(path_, "top");
   const std::string bytes = read_file(path_);
   const fs::path mutant = folder_.path() / "mutant.h5";
   std::mt19937 random(7);
@@ -203,7 +203,7 @@ TEST_F(ReadTableTest, MutantsAreReadRightOrRefused) {
       const ReadTable table = read_table(self, mutant, "samples");
       for (const ReadColumn& column : table.columns)
         EXPECT_EQ(column.bytes, expected.column(column.spec.name).bytes) << round;
-      const ReadLists lists = read_lists(self, mutant, "top");
+      const ReadLists lists = read_lists(mutant, "top");
       EXPECT_EQ(lists.values.bytes, expected_lists.values.bytes) << round;
     } catch (const Failure&) {
       ++refused;

@@ -36,11 +36,10 @@ protected:
 };
 
 /// The lists of rows `ids`, as the file has them.
-void expect_lists(const cluster::Group& group, const fs::path& path,
-                  std::span<const std::int64_t> ids) {
-  const ReadLists tokens = read_lists(group, path, "tokens");
-  const ReadLists places = read_lists(group, path, "places");
-  const ReadLists top = read_lists(group, path, "top");
+void expect_lists(const fs::path& path, std::span<const std::int64_t> ids) {
+  const ReadLists tokens = read_lists(path, "tokens");
+  const ReadLists places = read_lists(path, "places");
+  const ReadLists top = read_lists(path, "top");
   ASSERT_EQ(tokens.rows(), std::ssize(ids));
   ASSERT_EQ(places.rows(), std::ssize(ids));
   EXPECT_EQ(top.values.spec.width, 2);
@@ -103,7 +102,7 @@ TEST_F(SealTest, APartialFileHasTheRowsThatAreThere) {
   const auto ids = table.column("id").values<std::int64_t>();
   const auto small = table.column("small").values<std::uint16_t>();
   ASSERT_EQ(ids.size(), 13U);
-  expect_lists(world_, request.path, ids);
+  expect_lists(request.path, ids);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     EXPECT_EQ(ids[i], i < kChunkRows ? 16 + static_cast<int>(i) : 32 + static_cast<int>(i));
     EXPECT_EQ(small[i], ids[i]);
@@ -116,7 +115,7 @@ TEST_F(SealTest, ListsComeBackWhateverTheirLengths) {
     EXPECT_EQ(run(world_, run_directory, rows, 4).other_writes, 0);
     std::vector<std::int64_t> ids(static_cast<std::size_t>(rows));
     std::iota(ids.begin(), ids.end(), 0);
-    expect_lists(world_, run_directory / "results.h5", ids);
+    expect_lists(run_directory / "results.h5", ids);
   }
 }
 

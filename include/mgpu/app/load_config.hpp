@@ -29,18 +29,26 @@ public:
   /// The shell's folder as the reading rank sees it. Ranks: as read().
   std::filesystem::path working_directory() const;
 
+  /// Runs `step` on every rank. Errors: what it throws, of a group as TogetherError.
+  void agree(const std::function<void()>& step) const { agree_(step); }
+
 private:
   using Step = std::function<std::string()>;
   using Share = std::function<std::string(const Step&)>;  // the step's result, on every rank
-  explicit FileProvider(Share share);
+  using Agree = std::function<void(const std::function<void()>&)>;
+  FileProvider(Share share, Agree agree);
 
   Share share_;
+  Agree agree_;
 };
 
-/// The configuration that the command line asks for. Every rank parses the same bytes.
+/// The configuration that the command line asks for. Every rank parses the same bytes. `rules`: as
+/// ConfigSources has them, asked of right values as well.
 ///
-/// Ranks:  collective over the provider's group.
-/// Errors: ConfigFailure with all mistakes, Failure E603; the same on every rank.
-Config load_config(const Options& options, const KeyTable& table, const FileProvider& files);
+/// Ranks:  collective over the provider's group; the rules are local.
+/// Errors: ConfigFailure with all mistakes, what `rules` throws, Failure E603; the same on every
+///         rank.
+Config load_config(const Options& options, const KeyTable& table, const FileProvider& files,
+                   const std::function<void(const Config&)>& rules = {});
 
 }  // namespace mgpu::app

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,12 @@
 #include <mgpu/base/key_value.hpp>
 
 namespace mgpu {
+
+/// A rule asks for a key whose value was refused: what the rule would say is not known.
+class RefusedKey : public Error {
+public:
+  using Error::Error;
+};
 
 /// The values of one run: every key of the table has one. Getters take only names that are in
 /// the table with that type; anything else is our bug and throws Error.
@@ -31,6 +38,11 @@ public:
   ///         files and arguments are checked before, by read_config().
   Config(const KeyTable& table, std::map<std::string, Value, std::less<>> values,
          std::vector<std::string> notes = {});
+
+  /// The same, but asking for one of the `refused` keys throws RefusedKey: for rules that are to
+  /// be checked although some values are wrong.
+  Config(const KeyTable& table, std::map<std::string, Value, std::less<>> values,
+         std::set<std::string, std::less<>> refused);
 
   std::int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
@@ -82,6 +94,7 @@ private:
   const KeyTable* table_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<std::string> notes_;
+  std::set<std::string, std::less<>> refused_;
 };
 
 }  // namespace mgpu

@@ -27,7 +27,7 @@ std::string key_page(const KeySpec& spec);
 /// "integer, 1 or more, steps; or auto": the values that a key takes, in words.
 std::string values_in_words(const KeySpec& spec);
 
-/// The reference of the README: a Markdown table per section.
+/// The reference in conf/README.md: a Markdown table per section.
 std::string key_reference_markdown(const KeyTable& table);
 
 }  // namespace mgpu

@@ -42,9 +42,10 @@ Report to_report(const Problem& problem);
 /// nothing was started."
 class ConfigFailure : public Failure {
 public:
-  /// At least one problem, in the order in which they are shown.
+  /// At least one problem, in the order in which they are shown. `rules`: what rules between keys
+  /// said besides; they come last.
   explicit ConfigFailure(std::vector<Problem> problems, ExitCode exit = ExitCode::config,
-                         Where where = Where::here());
+                         const std::vector<Report>& rules = {}, Where where = Where::here());
 
   const std::vector<Problem>& problems() const noexcept { return problems_; }
 

@@ -29,6 +29,10 @@ struct ConfigSources {
   /// The bytes of a file, the same on every rank. Called in the same order on every rank.
   /// Errors: Failure E603 when it cannot be read.
   std::function<std::string(const std::filesystem::path&)> read{};
+
+  /// Rules between keys: throws Failure. Asked where values are wrong, to tell what else is: of a
+  /// config that throws RefusedKey for those values.
+  std::function<void(const Config&)> rules{};
 };
 
 /// Reads all sources and checks every value, also those that a higher source replaces.
@@ -37,7 +41,8 @@ struct ConfigSources {
 /// line and of the defaults from the working directory.
 ///
 /// Memory: `table` has to outlive the config.
-/// Errors: ConfigFailure with all mistakes of all sources; Failure E603 (exit 66) when `file` or
+/// Errors: ConfigFailure with all mistakes of all sources, and what the rules say of the rest;
+///         Failure E603 (exit 66) when `file` or
 ///         an overlay cannot be read.
 Config read_config(const KeyTable& table, const ConfigSources& sources);
 

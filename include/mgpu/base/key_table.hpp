@@ -26,7 +26,7 @@ enum class KeyType {
 std::string type_in_words(KeyType type);
 
 /// One row of the table of keys: all that validation, --help, --print-config, --explain and the
-/// README's reference know about a key.
+/// reference in conf/README.md know about a key.
 struct KeySpec {
   std::string name;              // "train.max_steps"
   KeyType type = KeyType::text;  //

@@ -15,6 +15,11 @@ struct RankPlace {
   std::string host;
 };
 
+/// Number of the group of each rank, in groups of these sizes one after the other, again and again.
+///
+/// Errors: Failure E121 (exit 78) when the ranks cannot be split so.
+std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes);
+
 /// Who works with whom: the ranks of a node, the ranks that share a model, and their leaders.
 ///
 /// MGPU_RANKS_PER_NODE=k lets every k consecutive ranks believe that they are a node (for tests).

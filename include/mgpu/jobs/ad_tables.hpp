@@ -43,7 +43,7 @@ struct EvaluationGrid {
 };
 
 /// Table `samples` of results.h5: one row per episode, row = run id * episodes + episode.
-store::TableSpec sample_table(const data::Environment& environment, const EvaluationGrid& grid);
+store::TableSpec sample_table(const EvaluationGrid& grid);
 
 /// The journal payload of the runs of one chunk.
 std::vector<std::byte> sample_rows(const data::Environment& environment, const EvaluationGrid& grid,

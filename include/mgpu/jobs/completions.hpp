@@ -33,6 +33,9 @@ public:
   /// depends on nothing else.
   std::vector<CompletedPrompt> run(std::span<const EncodedPrompt> prompts, std::int64_t first);
 
+  std::int64_t batch_size() const { return generator_.batch_size(); }
+  void set_batch_size(std::int64_t batch_size) { generator_.set_batch_size(batch_size); }
+
 private:
   std::string failure_of(const EncodedPrompt& prompt) const;
 

@@ -24,7 +24,8 @@ struct GenerateConfig {
   std::filesystem::path model;    // model.path
   std::filesystem::path prompts;  // data.path
   language::GenerationConfig generation;
-  std::int64_t num_samples = 1;    // of each prompt
+  bool has_auto_batch = false;   // generate.batch_size: auto; generation.batch_size is to be found
+  std::int64_t num_samples = 1;  // of each prompt
   std::vector<std::string> stops;  // generate.stop
   PromptEncoder::Options prompt;   // without the vocabulary
 };
@@ -33,6 +34,10 @@ struct GenerateConfig {
 /// Errors: Failure (exit 78).
 void check_generate_keys(const Config& config);
 
+/// Ranks of a group that share each sum of the model, whose rounding depends on their number: 1
+/// where they share layers.
+int summing_ranks(const Config& config);
+
 /// Errors: Failure E127 (exit 69): the job does not compute on GPUs.
 void require_cpu(const Config& config, DeviceKind device);
 
@@ -40,7 +45,12 @@ void require_cpu(const Config& config, DeviceKind device);
 GenerateConfig read_generate_config(const Config& config,
                                     const language::GenerationDefaults& defaults);
 
-/// How tokens are drawn, in words: "sampling, temperature 0.7, top k 50 (generation_config.json)".
+/// How tokens are drawn, in words: "sampling, temperature 0.7, top k 50, top p 1 (what is not given
+/// is the folder's)".
 std::string sampling_text(const Config& config, const GenerateConfig& generate);
+
+/// What was given and has no effect, since generate.max_new_tokens=0 only scores the prompts; ""
+/// where there is nothing to say.
+std::string scoring_note(const Config& config);
 
 }  // namespace mgpu::jobs

@@ -38,7 +38,8 @@ struct GenerateInputs {
 /// Errors: E531 with the first lines that cannot be used; those of read_generate_config().
 GenerateInputs parse_generate_files(const Config& config, GenerateFiles files);
 
-/// Both, on every rank: rank 0 reads the files, the others receive them.
+/// Both, on every rank: rank 0 reads the files, the others receive them. config.json, which is
+/// small, is read by each.
 ///
 /// Ranks:  collective. Errors: the same on all ranks.
 GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config);

@@ -25,7 +25,7 @@ std::vector<FileCheck> generate_file_checks(const Config& config);
 
 /// Job generate: prompts in, completions out, into table `samples` of results.h5.
 ///
-/// Ranks:  collective over the world; each holds the whole model.
+/// Ranks:  collective over the world; each group of ranks holds a model and works on its share.
 /// Errors: E531 with the first lines that cannot be used, and those of its phases, on all ranks.
 JobOutcome run_generate_job(RunContext& run);
 

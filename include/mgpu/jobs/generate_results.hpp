@@ -10,8 +10,8 @@
 
 namespace mgpu::jobs {
 
-/// What a rank did in this attempt.
-struct RankWork {
+/// What a group of ranks did in this attempt.
+struct GroupWork {
   std::int64_t prompts = 0;
   std::int64_t prompt_tokens = 0;
   std::int64_t output_tokens = 0;
@@ -30,6 +30,6 @@ void seal_completions(RunContext& run, const GenerateInputs& inputs);
 ///
 /// Ranks:  collective over the world. Errors: those of read_table().
 void show_completions(RunContext& run, const GenerateInputs& inputs,
-                      const std::vector<RankWork>& ranks, JobOutcome& outcome);
+                      const std::vector<GroupWork>& groups, JobOutcome& outcome);
 
 }  // namespace mgpu::jobs

@@ -2,6 +2,7 @@
 
 #include <mgpu/base/config.hpp>
 #include <mgpu/store/run_directory.hpp>
+#include <mgpu/store/seal.hpp>
 #include <mgpu/store/store_config.hpp>
 
 namespace mgpu::jobs {
@@ -12,5 +13,9 @@ struct SealPlace {
   const store::StoreConfig& store;
   const store::RunDirectory& directory;
 };
+
+/// What the result file of any job begins with: where it goes, and which run it is of. Its tables
+/// are the job's.
+store::SealRequest seal_request(const SealPlace& place, const char* job);
 
 }  // namespace mgpu::jobs

@@ -50,12 +50,12 @@ FinalEvaluation final_evaluation(const model::AdTransformer& model,
 std::optional<FinalEvaluation> evaluate_finally(RunContext& run, const Player& player,
                                                 const EvaluateConfig& config);
 
-/// What table `samples` of a sealed file says.
+/// What table `samples` of a sealed file says, with the lists of its column `path`.
 struct EvaluationResult {
   std::vector<EpisodeReturns> returns;             // by control, as in the grid
   std::vector<report::TrainPictures::Walk> walks;  // run 0 of each task without control
 };
-EvaluationResult result_of(const store::ReadTable& samples, const EvaluationGrid& grid,
-                           const data::Environment& environment);
+EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLists& paths,
+                           const EvaluationGrid& grid, const data::Environment& environment);
 
 }  // namespace mgpu::jobs

@@ -8,16 +8,12 @@
 
 namespace mgpu::jobs {
 
-/// Path, attributes and /run of the results of a run of job train.
-store::SealRequest run_request(const SealPlace& place);
-
 /// /metrics/train: loss, accuracy, rate and norm of the first `steps` steps.
 store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps);
 
 /// What results.h5 of a run is made of: /run, /metrics/train, /metrics/eval, /samples.
-store::SealRequest results_request(const SealPlace& place, const data::Environment& environment,
-                                   const FinalEvaluation& evaluation, const TrainCurves& curves,
-                                   std::int64_t steps);
+store::SealRequest results_request(const SealPlace& place, const FinalEvaluation& evaluation,
+                                   const TrainCurves& curves, std::int64_t steps);
 
 /// Writes results.h5, then reads the samples back.
 ///
@@ -35,7 +31,7 @@ struct TrainVerdict {
   const TrainCurves& curves;
 };
 
-/// Numbers and pictures of the training, for the end table, summary.json and report.html.
-void show_results(const TrainVerdict& verdict, JobOutcome& outcome);
+/// Numbers and pictures of the training, for the log, the end table, summary.json and report.html.
+void show_results(RunContext& run, const TrainVerdict& verdict, JobOutcome& outcome);
 
 }  // namespace mgpu::jobs

@@ -20,10 +20,14 @@ struct LoopSettings {
   train::OptimizerConfig optimizer;
   store::CheckpointConfig checkpoint;
   std::uint64_t seed = 0;
-  int evaluation_values = 0;  // numbers that an evaluation gives; 0: there are none
+  int evaluation_values = 0;         // numbers that an evaluation gives; 0: there are none
+  bool evaluates_last_step = false;  // false: where the job evaluates the trained model by itself
 
-  /// Evaluations in the middle of the training.
+  /// Evaluations during the training.
   std::int64_t planned_evaluations() const;
+
+  /// Whether one of them is due when so many steps are done.
+  bool evaluates_after(std::int64_t steps_done) const;
 };
 
 /// Errors: Failures (exit 78) of all modules whose keys contradict each other, as one.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 // Shapes in this header: N rows, I inputs, O outputs, P = panels, ceil(O / 48).
 namespace mgpu::kernels {
@@ -11,22 +12,26 @@ constexpr std::size_t panels_of(std::size_t outputs) {
   return (outputs + kPanelWidth - 1) / kPanelWidth;
 }
 
+enum class WeightType : std::uint8_t { f32, bf16 };
+
 struct PackPanelsArgs {
-  const float* weight;  // weight of output o and input i at o * output_stride + i * input_stride
-  float* panels;        // [P, I, 48] written; missing outputs are zeros
+  const void* weight;   // weight of output o and input i at o * output_stride + i * input_stride
+  void* panels;         // [P, I, 48] written; missing outputs are zeros
   std::size_t outputs;  // O
   std::size_t inputs;   // I
   std::size_t output_stride;
   std::size_t input_stride;
+  WeightType type = WeightType::f32;  // of both
 };
 
 struct PackedProductArgs {
-  const float* x;       // [N, I]
-  const float* panels;  // [P, I, 48]
-  float* out;           // [N, O] written
-  std::size_t rows;     // N
-  std::size_t inputs;   // I
-  std::size_t outputs;  // O
+  const float* x;                     // [N, I]
+  const void* panels;                 // [P, I, 48]
+  float* out;                         // [N, O] written
+  std::size_t rows;                   // N
+  std::size_t inputs;                 // I
+  std::size_t outputs;                // O
+  WeightType type = WeightType::f32;  // of the panels; products and sums are float32
 };
 
 /// out = x W^T with the weights in panels, one thread. Each output is one chain of fused

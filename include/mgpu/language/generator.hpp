@@ -67,14 +67,22 @@ public:
 
   /// Results in the order of the prompts.
   /// Errors: ShapeError for a prompt without tokens, with tokens out of the vocabulary, or longer
-  ///         than the learned positions; Failure E704 when logits are not finite.
+  ///         than the learned positions; Failure E704 when logits are not finite. Out of memory:
+  ///         std::bad_alloc, or a Failure with ExitCode::out_of_memory; on all ranks of the group,
+  ///         which may go on with a smaller batch. Where ranks share sums and one of them fails
+  ///         alone: cluster::LoneFailure.
   std::vector<PromptResult> run(std::span<const Prompt> prompts);
 
+  std::int64_t batch_size() const { return config_.batch_size; }
+
+  /// From the next run on; gives the memory of the cache back.
+  void set_batch_size(std::int64_t batch_size);
+
 private:
-  PagedCache& cache_for(std::span<const Prompt> prompts);
+  void settle(const std::function<void()>& step);
+  void cache_for(std::span<const Prompt> prompts);
   std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, PagedCache& cache);
   std::int64_t batches() const;  // that take turns
-  std::int64_t share_of_batch() const;
 
   const LanguageModel* model_;
   GenerationConfig config_;

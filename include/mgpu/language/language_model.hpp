@@ -30,7 +30,8 @@ struct TokenRun {
 /// on which call computed it, or beside what.
 class LanguageModel {
 public:
-  /// Shapes: weights as weight_specs(config) says, float32, all on one device
+  /// Shapes: weights as weight_specs(config) says, float32 or matrices_of() in bfloat16, all on one
+  ///         device
   /// Memory: on the CPU matrices are packed one after the other, and those that were given are let
   ///         go; what happens to them afterwards is not seen here.
   LanguageModel(LmConfig config, LmWeights weights);

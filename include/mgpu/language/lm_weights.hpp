@@ -77,12 +77,20 @@ LmWeights bind_weights(const LmConfig& config, WeightSource& source);
 /// Names and shapes of all tensors, for a plan or for an arena that trains them.
 std::vector<model::ParameterSpec> weight_specs(const LmConfig& config);
 
+/// What matrices and embedding are held in; norms, biases and sinks are float32.
+enum class MatrixType : std::uint8_t { f32, bf16 };
+
 struct LoadOptions {
   bool allow_nonfinite = false;
+  MatrixType matrices = MatrixType::f32;
 };
 
-/// The weights of a folder in float32 on the CPU: float32, float16, bfloat16 and MXFP4 (blocks and
-/// scales beside each other) are read, each exactly. Names may lack the prefix of the base model
+/// The tensors that LoadOptions::matrices is about.
+std::vector<at::Tensor*> matrices_of(LmWeights& weights);
+
+/// The weights of a folder on the CPU: float32, float16, bfloat16 and MXFP4 (blocks and scales
+/// beside each other) are read, each exactly into float32, and matrices rounded to their type.
+/// Names may lack the prefix of the base model
 /// ("transformer.", "model."). Buffers that older versions of transformers stored beside the
 /// weights are passed over.
 ///

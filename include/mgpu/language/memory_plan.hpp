@@ -27,14 +27,23 @@ struct MemoryDemand {
   std::int64_t page_tokens = 16;
   bool has_samples = false;  // several completions of a prompt
   DeviceKind device = DeviceKind::cpu;
+  MatrixType matrices = MatrixType::f32;
 };
 
 /// What one rank of a group needs; the ranks of a group are those of shards_of().
 MemoryUse memory_of(const LmConfig& config, const Shard& shard, const MemoryDemand& demand,
                     int ranks);
 
+/// The largest batch up to demand.batch_size for which a rank needs at most `bytes` beside its
+/// weights; 0 when not even one sequence fits.
+std::int64_t largest_batch(const LmConfig& config, const Shard& shard, MemoryDemand demand,
+                           int ranks, std::int64_t bytes);
+
 /// Shards of all ranks of a group. Errors: Failure E126.
 std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int ranks);
+
+/// Whether the model can be shared out to so many ranks.
+bool can_be_split(const LmConfig& config, const GroupPlan& plan, int ranks);
 
 struct MemoryFit {
   int ranks = 1;  // of a group
@@ -42,10 +51,10 @@ struct MemoryFit {
   std::vector<MemoryUse> use;  // of each rank
 };
 
-/// The smallest group, up to `most_ranks`, that has room for one sequence, and the largest batch
-/// for it, up to demand.batch_size. None when there is no such group.
+/// The smallest group that divides `all_ranks` and has room for one sequence, and the largest
+/// batch for it, up to demand.batch_size. None when there is no such group.
 std::optional<MemoryFit> fit_memory(const LmConfig& config, const GroupPlan& plan,
                                     const MemoryDemand& demand, std::int64_t bytes_per_rank,
-                                    int most_ranks);
+                                    int all_ranks);
 
 }  // namespace mgpu::language

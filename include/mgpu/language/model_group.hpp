@@ -23,6 +23,12 @@ struct GroupPlan {
 void add_model_group_keys(KeyTable& table);
 GroupPlan read_group_plan(const Config& config);
 
+/// Memory that this rank may fill. Ranks on the CPU share that of their node.
+std::int64_t free_bytes(const cluster::Group& node, Device device);
+
+/// The key model.dtype.
+MatrixType read_matrix_type(const Config& config);
+
 /// A model on the ranks of its group: whole where the group is one rank, in parts where it is
 /// several. The Generator of model() and what else uses it work alike in both cases: on each rank
 /// of the group with the same input; the leader's result is that of the group.

@@ -66,6 +66,14 @@ public:
   /// Nobody may write to them any more.
   virtual void pass_on(const at::Tensor& values) = 0;
 
+  /// A pass begins; skip() ends it where this rank cannot go on. The ranks behind get `values`,
+  /// as many as it would have passed on, and stay in step. Between layers on several ranks only.
+  virtual void begin_pass() = 0;
+  virtual void skip(const at::Tensor& values) = 0;
+
+  /// The largest of what the ranks say, on all of them.
+  virtual int most(int mine) = 0;
+
   /// Whether this rank, the first that has the head, tells the others what came of a pass.
   virtual bool is_speaker() const = 0;
   virtual void announce(std::string words) = 0;  // of the speaker; does not wait

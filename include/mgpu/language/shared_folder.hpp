@@ -23,7 +23,8 @@ public:
 
   const LmConfig& config() const { return config_; }
 
-  /// The shard's part of the weights, float32, not packed; shards may differ between ranks.
+  /// The shard's part of the weights, of the types of LoadOptions, not packed; shards may differ
+  /// between ranks.
   LmWeights load(const Shard& shard, Device device = {}) const;
 
 private:

@@ -35,7 +35,8 @@ struct TrainingBlock {
   int processes = 1;
   DeviceKind device = DeviceKind::cpu;
   std::string mixed_precision = "no";
-  std::int64_t gradient_accumulation_steps = 1;
+  std::int64_t gradient_accumulation_steps = 1;  // passes of an optimizer step
+  int gpu = 0;                                   // of rank 0, where the device is one
 };
 std::string training_block(const TrainingBlock& block);
 

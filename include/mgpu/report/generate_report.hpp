@@ -10,7 +10,7 @@
 
 namespace mgpu::report {
 
-/// What job generate shows: lengths, what ended them, speed of the ranks, first samples.
+/// What job generate shows: lengths, what ended them, speed, first samples.
 struct GeneratePictures {
   struct Sample {
     std::string prompt;
@@ -28,7 +28,8 @@ struct GeneratePictures {
   std::map<std::string, std::int64_t> finishes;  // "length" -> samples
   std::vector<std::int64_t> prompt_lengths;      // of each prompt
   std::vector<std::int64_t> output_lengths;      // of each sample
-  std::vector<double> tokens_per_second;         // of each rank in this attempt; 0: it did nothing
+  std::vector<double> tokens_per_second;         // of each group of ranks; 0: it did nothing
+  double total_tokens_per_second = 0.0;          // of all in this attempt
   std::vector<Sample> samples;                   // the first ones
 };
 

@@ -10,7 +10,6 @@ struct BarChart {
   struct Bar {
     std::string label;  // below it; "" for none
     double value = 0.0;
-    std::string hover{};
   };
 
   std::string title;  // for screen readers

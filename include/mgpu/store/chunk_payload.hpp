@@ -37,13 +37,10 @@ public:
   }
 
   /// Stored text is valid UTF-8 without NUL, because HDF5 and its readers take nothing else:
-  /// each byte that breaks this becomes U+FFFD, and the row counts in replaced_texts().
+  /// each byte that breaks this becomes U+FFFD.
   ///
   /// Shapes: values [rows].
   void text(std::string_view name, std::span<const std::string> values);
-
-  /// Texts in which bytes were replaced.
-  std::int64_t replaced_texts() const { return replaced_texts_; }
 
   /// The payload. Errors: Error when a column is missing.
   std::vector<std::byte> finish();
@@ -60,7 +57,6 @@ private:
   std::int64_t rows_;
   std::vector<std::vector<std::byte>> columns_;
   std::vector<bool> given_;
-  std::int64_t replaced_texts_ = 0;
 };
 
 /// Where a column lies in a payload.

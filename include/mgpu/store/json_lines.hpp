@@ -21,7 +21,6 @@ public:
   explicit LineProblems(fs::path path) : path_(std::move(path)) {}
 
   void add(std::int64_t line, const std::string& why);
-  bool empty() const { return count_ == 0; }
 
   /// What add() was told, as text for another rank, and the other way round.
   std::string packed() const;

@@ -71,13 +71,9 @@ struct ReadLists {
   }
 };
 
-/// The ragged column arrays/<column> of an HDF5 file, on every rank; row r is that of row r of
-/// its table. Checks, memory, ranks and errors are read_table()'s; offsets that do not ascend
-/// from 0 to the number of values are E605.
-ReadLists read_lists(const cluster::Group& group, const std::filesystem::path& path,
-                     const std::string& column);
-
-/// The same for one process alone. Local.
+/// The ragged column arrays/<column> of an HDF5 file; row r is that of row r of its table. Checks,
+/// memory and errors are read_table()'s; offsets that do not ascend from 0 to the number of values
+/// are E605. Local.
 ReadLists read_lists(const std::filesystem::path& path, const std::string& column);
 
 }  // namespace mgpu::store

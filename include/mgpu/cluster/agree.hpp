@@ -11,18 +11,18 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/cluster/group.hpp>
 
-namespace mgpu::store {
+namespace mgpu::cluster {
 
 /// run_together, with the failure as a value: so that what all ranks opened can be closed by all
 /// ranks before anyone throws.
-std::optional<Report> agree(const cluster::Group& group, const std::function<void()>& step);
+std::optional<Report> agree(const Group& group, const std::function<void()>& step);
 
 /// Runs `step` on rank 0 only; its text, or its failure, on every rank.
-std::string on_rank_0(const cluster::Group& group, const std::function<std::string()>& step);
+std::string on_rank_0(const Group& group, const std::function<std::string()>& step);
 
 /// Plain records of all ranks, in rank order, on every rank.
 template <class T>
-std::vector<T> all_gather_records(const cluster::Group& group, const std::vector<T>& mine) {
+std::vector<T> all_gather_records(const Group& group, const std::vector<T>& mine) {
   static_assert(std::is_trivially_copyable_v<T>);
   std::vector<T> all;
   const std::string_view bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(T));
@@ -34,4 +34,4 @@ std::vector<T> all_gather_records(const cluster::Group& group, const std::vector
   return all;
 }
 
-}  // namespace mgpu::store
+}  // namespace mgpu::cluster

@@ -1,0 +1,146 @@
+// What --plan says of language models, against what their parts need.
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/app/load_config.hpp>
+#include <mgpu/app/program_keys.hpp>
+#include <mgpu/jobs/generate_plan.hpp>
+#include <mgpu/jobs/train_plan.hpp>
+
+#include "support/temporary_folder.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+const std::string kLlama = MGPU_GOLDENS "/llama";  // 2 layers
+
+using Keys = std::map<std::string, std::string>;
+
+/// `more` stands before `keys`.
+Config config_of(Keys keys, const Keys& more) {
+  for (const auto& [name, value] : more)
+    keys[name] = value;
+  app::Options options;
+  for (const auto& [name, value] : keys)
+    options.overrides.push_back({name, value});
+  return app::load_config(options, app::program_keys(), app::FileProvider::alone());
+}
+
+/// A machine whose ranks have so much for what is not the program.
+PlanMachine machine_of(int ranks, std::uint64_t bytes_of_a_rank) {
+  PlanMachine machine;
+  machine.ranks = ranks;
+  machine.ranks_per_node = ranks;
+  machine.host_bytes = static_cast<std::uint64_t>(ranks) * (bytes_of_a_rank + 40 * kMiB);
+  return machine;
+}
+
+const report::Plan::Limit& memory_limit(const report::Plan& plan) {
+  return *std::ranges::find_if(plan.limits,
+                               [](const auto& limit) { return limit.key != "run.output"; });
+}
+
+std::uint64_t memory(const report::Plan& plan, const std::string& what) {
+  const auto found =
+      std::ranges::find_if(plan.memory, [&](const auto& part) { return part.what == what; });
+  return found == plan.memory.end() ? 0 : found->bytes;
+}
+
+class GeneratePlanTest : public testing::Test {
+protected:
+  GeneratePlanTest() {
+    std::ofstream file(prompts_);
+    for (int i = 0; i < 64; ++i)
+      file << R"({"token_ids": [1, 2, 3]})" << '\n';
+  }
+
+  report::Plan plan(const Keys& more, const PlanMachine& machine) {
+    const Keys keys = {{"job", "generate"},
+                       {"model.path", kLlama},
+                       {"data.path", prompts_.string()},
+                       {"generate.max_new_tokens", "1000"},
+                       {"generate.batch_size", "32"},
+                       {"devices.memory_margin", "0"}};
+    return plan_generate(config_of(keys, more), machine);
+  }
+
+  testing_support::TemporaryFolder folder_;
+  std::filesystem::path prompts_ = folder_.path() / "prompts.jsonl";
+};
+
+TEST_F(GeneratePlanTest, TheLargestBatchThatFitsIsWhatToType) {
+  const PlanMachine roomy = machine_of(1, 100 * kMiB);
+  const PlanMachine narrow = machine_of(1, 4 * kMiB);
+  EXPECT_EQ(memory_limit(plan({}, roomy)).fits, "");
+
+  const report::Plan tight = plan({}, narrow);
+
+  EXPECT_GT(memory_limit(tight).used, 1.0);
+  const std::string fits = memory_limit(tight).fits;
+  ASSERT_THAT(fits, HasSubstr("devices.gpus_per_model=1 generate.batch_size="));
+  const std::string batch = fits.substr(fits.rfind('=') + 1);
+  EXPECT_LE(memory_limit(plan({{"generate.batch_size", batch}}, narrow)).used, 1.0);
+  const std::string more = std::to_string(std::stoi(batch) + 1);
+  EXPECT_GT(memory_limit(plan({{"generate.batch_size", more}}, narrow)).used, 1.0);
+  EXPECT_THAT(plan({{"generate.batch_size", "auto"}}, narrow).notes,
+              Contains(HasSubstr("generate.batch_size=auto: " + batch)));
+}
+
+TEST_F(GeneratePlanTest, TheMarginStaysFree) {
+  const report::Plan half = plan({{"devices.memory_margin", "0.5"}}, machine_of(1, 48 * kMiB));
+
+  EXPECT_DOUBLE_EQ(memory_limit(half).allowed, 0.5);
+  EXPECT_NE(memory_limit(half).fits, "");
+}
+
+TEST_F(GeneratePlanTest, RanksOfAGroupHoldTheirParts) {
+  const report::Plan whole = plan({}, machine_of(3, 100 * kMiB));
+  const report::Plan pairs = plan({{"devices.gpus_per_model", "2"}}, machine_of(4, 100 * kMiB));
+
+  EXPECT_LT(memory(pairs, "weights"), memory(whole, "weights"));
+  EXPECT_GT(memory(pairs, "buffers"), 0U);
+  ASSERT_EQ(pairs.shares.size(), 2U);
+  EXPECT_EQ(pairs.shares[1].who, "ranks 2 to 3");
+  EXPECT_EQ(pairs.shares[1].first, 32);
+  EXPECT_THAT(pairs.notes, Contains(HasSubstr("rank 1 of a group of 2: ")));
+  EXPECT_THROW(plan({{"devices.gpus_per_model", "2"}}, machine_of(3, kMiB)), Failure);
+}
+
+TEST(LmTrainPlanTest, LanesNeedTheBuffersOfTheirTree) {
+  const testing_support::TemporaryFolder folder;
+  std::filesystem::copy(kLlama, folder.path());
+  std::ofstream(folder.path() / "tokenizer.json") << "{}";  // of which the plan reads nothing
+  const std::string path = folder.path().string();
+  const auto planned = [&](const Keys& more, int ranks) {
+    const Keys keys = {{"job", "train"},
+                       {"model.path", path},
+                       {"data.path", path + "/tokenizer.json"},
+                       {"train.lanes", "8"},
+                       {"train.global_batch_size", "8"},
+                       {"train.seq_len", "16"},
+                       {"train.max_steps", "2"}};
+    return plan_train(config_of(keys, more), machine_of(ranks, 100 * kMiB));
+  };
+  const report::Plan sums = planned({}, 2);
+  const report::Plan lanes = planned({{"run.deterministic", "layout"}}, 2);
+  const std::uint64_t weights = memory(sums, "weights");
+
+  EXPECT_EQ(memory(lanes, "buffers"), memory(sums, "buffers") + 2 * weights);  // 4 lanes a rank
+  EXPECT_EQ(sums.traffic.front().bytes_per_step, weights);
+  EXPECT_EQ(planned({{"run.deterministic", "layout"}}, 4).traffic.front().bytes_per_step,
+            2 * weights);
+  EXPECT_DOUBLE_EQ(memory_limit(sums).allowed, 0.92);
+}
+
+}  // namespace
+}  // namespace mgpu::jobs
