@@ -1,6 +1,8 @@
 // Up to 8 consecutive queries of a sequence at a time: keys, and then values, are read in the order
-// of memory, each once for all heads and queries that see it. Scores: lanes are the head's
-// columns; softmax: lanes are keys; products with values: lanes are columns, keys in their order.
+// of memory, 16 at a time for all heads and queries that see them, for a single query each once
+// for all its heads. Scores: lanes are the head's
+// columns, four are summed up together; softmax: lanes are keys; products with values: lanes
+// are columns, keys in their order.
 #include <algorithm>
 #include <cmath>
 
@@ -31,7 +33,15 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
 
 constexpr std::size_t kTileQueries = 8;
 constexpr std::size_t kCacheLine = 16;  // floats
-constexpr std::size_t kAhead = 4;       // slots between the line in use and one on its way
+constexpr std::size_t kRunKeys = 16;
+constexpr std::size_t kAhead = 4;  // slots between the line in use and one on its way
+
+/// Keys key .. key + count - 1 of a sequence, in neighboring slots.
+struct Run {
+  std::size_t key;
+  std::size_t slot;  // of the first
+  std::size_t count;
+};
 
 /// Queries first .. first + count - 1 of one sequence at consecutive positions, and their keys.
 class Tile {
@@ -58,24 +68,26 @@ public:
     return window == 0 || end(q) <= window ? 0 : end(q) - window;
   }
 
-  /// Calls visit(key, slot) for all keys of the tile in their order.
+  /// Calls visit(run) for all keys of the tile in their order, at most `most` at once.
   template <class Visit>
-  void for_each(Visit visit) const {
+  void for_each_run(std::size_t most, Visit visit) const {
     const std::size_t last = end(count - 1);
     for (std::size_t t = begin(0); t < last;) {
       const std::size_t inside = t % args_.page_tokens;
-      auto slot = static_cast<std::size_t>(pages_[t / args_.page_tokens]) + inside;
-      const std::size_t stop = std::min(last, t - inside + args_.page_tokens);
-      for (; t < stop; ++t)
-        visit(t, slot++);
+      const std::size_t keys = std::min({last - t, args_.page_tokens - inside, most});
+      visit(Run{t, static_cast<std::size_t>(pages_[t / args_.page_tokens]) + inside, keys});
+      t += keys;
     }
   }
 
-  /// Calls visit(q) for the queries that see the key.
+  /// Calls visit(q, from, to) for the queries that see keys from .. to - 1 of the run.
   template <class Visit>
-  void for_each_query(std::size_t key, Visit visit) const {
-    for (std::size_t q = 0; q < count; ++q)
-      if (key >= begin(q) && key < end(q)) visit(q);
+  void for_each_query(const Run& run, Visit visit) const {
+    for (std::size_t q = 0; q < count; ++q) {
+      const std::size_t from = std::max(run.key, begin(q));
+      const std::size_t to = std::min(run.key + run.count, end(q));
+      if (from < to) visit(q, from, to);
+    }
   }
 
   std::size_t first;
@@ -101,8 +113,8 @@ public:
     queries_ = memory_.get();
     sums_ = queries_ + lines_ * columns;
     scores_ = sums_ + lines_ * columns;
-    line = scores_ + lines_ * score_pitch;
-    totals = line + columns;
+    lines = scores_ + lines_ * score_pitch;
+    totals = lines + kRunKeys * columns;
   }
 
   float* query(std::size_t q, std::size_t h) const { return queries_ + (q * heads + h) * columns; }
@@ -116,11 +128,13 @@ public:
   const std::size_t shared;  // query heads per key head
   const std::size_t columns;
   const std::size_t score_pitch;
-  float* line;    // [columns] one key or value
+  float* lines;   // [kRunKeys, columns] keys or values of one head
   float* totals;  // [queries, H] sums of the exponentials
 
 private:
-  std::size_t total() const { return lines_ * (2 * columns + score_pitch + 1) + columns; }
+  std::size_t total() const {
+    return lines_ * (2 * columns + score_pitch + 1) + kRunKeys * columns;
+  }
 
   std::size_t lines_;
   hwy::AlignedFreeUniquePtr<float[]> memory_;
@@ -129,19 +143,21 @@ private:
   float* scores_;   // [queries, H, score_pitch]
 };
 
-/// The line itself where it fills its vectors, else the padded copy.
-const float* padded(const Buffers& b, const float* from, std::size_t head_dim) {
-  if (head_dim == b.columns) return from;
-  std::copy_n(from, head_dim, b.line);
-  return b.line;
-}
+/// One head of the keys or values of a run.
+struct Lines {
+  const float* first;
+  std::size_t pitch;
+};
 
-float dot(const float* a, const float* b, std::size_t columns) {
-  const Floats d;
-  Vector sum = hn::Zero(d);
-  for (std::size_t c = 0; c < columns; c += hn::Lanes(d))
-    sum = hn::MulAdd(hn::Load(d, a + c), hn::LoadU(d, b + c), sum);
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+/// The lines themselves where they fill their vectors, else padded copies.
+Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const float* from, const Run& run,
+               std::size_t group) {
+  const std::size_t width = args.kv_heads * args.head_dim;
+  const float* first = from + run.slot * width + group * args.head_dim;
+  if (args.head_dim == b.columns) return {first, width};
+  for (std::size_t j = 0; j < run.count; ++j)
+    std::copy_n(first + j * width, args.head_dim, b.lines + j * b.columns);
+  return {b.lines, b.columns};
 }
 
 /// Sends for the line of a later slot; what it would be beyond the last one does not matter.
@@ -151,15 +167,103 @@ void fetch(const PagedAttentionArgs& args, const float* lines, std::size_t slot)
     hwy::Prefetch(lines + (slot + kAhead) * width + c);
 }
 
+/// A single query reads the keys' lines as they are, in the order of memory.
+bool goes_line_by_line(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
+  return tile.count == 1 && args.head_dim == b.columns;
+}
+
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
+  for (std::size_t n = 0; n < 4; ++n)
+    out[n] = hn::GetLane(sums[n]) * scale;
+}
+#else
+using Four = hn::CappedTag<float, 4>;
+
+template <class D>
+HWY_INLINE hn::Vec<Four> fold_halves(D d, hn::Vec<D> sums) {
+  if constexpr (hn::MaxLanes(D()) <= 4) {
+    return sums;
+  } else {
+    const hn::Half<D> half;
+    return fold_halves(half, hn::Add(hn::LowerHalf(half, sums), hn::UpperHalf(half, sums)));
+  }
+}
+
+/// out[n] = scale times the sum of the lanes of sums[n].
+HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
+  const Floats d;
+  const Four four;
+  const hn::Repartition<double, Floats> pairs;
+  const auto folded = [&](const Vector& a, const Vector& b) {
+    return hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
+  };
+  const auto first = folded(sums[0], sums[1]);
+  const auto second = folded(sums[2], sums[3]);
+  const Vector all = hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, first, second)),
+                             hn::BitCast(d, hn::InterleaveUpper(pairs, first, second)));
+  hn::StoreU(hn::Mul(fold_halves(d, all), hn::Set(four, scale)), four, out);
+}
+#endif
+
+/// out[n] = scale * queries[n] . lines[n]; `columns` fill their vectors.
+HWY_INLINE void four_products(const float* const (&queries)[4], const float* const (&lines)[4],
+                              std::size_t columns, float scale, float* out) {
+  const Floats d;
+  Vector sums[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  for (std::size_t c = 0; c < columns; c += hn::Lanes(d))
+    for (std::size_t n = 0; n < 4; ++n)
+      sums[n] = hn::MulAdd(hn::Load(d, queries[n] + c), hn::LoadU(d, lines[n] + c), sums[n]);
+  store_sums(sums, scale, out);
+}
+
+/// scores[j] = scale * query . line j, each for itself.
+void score_lines(const float* query, const Lines& lines, std::size_t count, std::size_t columns,
+                 float scale, float* scores) {
+  for (std::size_t j = 0; j < count; j += 4) {
+    const auto line = [&](std::size_t n) {  // the last again where there is none
+      return lines.first + std::min(j + n, count - 1) * lines.pitch;
+    };
+    float four[4];
+    four_products({query, query, query, query}, {line(0), line(1), line(2), line(3)}, columns,
+                  scale, four);
+    for (std::size_t n = 0; n < 4 && j + n < count; ++n)
+      scores[j + n] = four[n];
+  }
+}
+
+/// All heads of one query and one key.
+void score_heads(const PagedAttentionArgs& args, const Buffers& b, const Run& run,
+                 std::size_t place) {
+  const float* key = args.keys + run.slot * args.kv_heads * args.head_dim;
+  for (std::size_t first = 0; first < b.heads; first += 4) {
+    const auto head = [&](std::size_t n) { return std::min(first + n, b.heads - 1); };
+    const auto line = [&](std::size_t n) { return key + head(n) / b.shared * args.head_dim; };
+    float four[4];
+    four_products(
+        {b.query(0, head(0)), b.query(0, head(1)), b.query(0, head(2)), b.query(0, head(3))},
+        {line(0), line(1), line(2), line(3)}, b.columns, args.scale, four);
+    for (std::size_t n = 0; n < 4 && first + n < b.heads; ++n)
+      b.scores(0, first + n)[place] = four[n];
+  }
+}
+
 void score_keys(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
-  tile.for_each([&](std::size_t key, std::size_t slot) {
-    fetch(args, args.keys, slot);
+  if (goes_line_by_line(args, b, tile)) {
+    tile.for_each_run(1, [&](const Run& run) {
+      fetch(args, args.keys, run.slot);
+      score_heads(args, b, run, run.key - tile.begin(0));
+    });
+    return;
+  }
+  tile.for_each_run(kRunKeys, [&](const Run& run) {
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
-      const std::size_t at = (slot * args.kv_heads + group) * args.head_dim;
-      const float* line = padded(b, args.keys + at, args.head_dim);
-      tile.for_each_query(key, [&](std::size_t q) {
+      const Lines lines = lines_of(args, b, args.keys, run, group);
+      tile.for_each_query(run, [&](std::size_t q, std::size_t from, std::size_t to) {
+        const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
         for (std::size_t h = group * b.shared; h < (group + 1) * b.shared; ++h)
-          b.scores(q, h)[key - tile.begin(q)] = dot(b.query(q, h), line, b.columns) * args.scale;
+          score_lines(b.query(q, h), seen, to - from, b.columns, args.scale,
+                      b.scores(q, h) + from - tile.begin(q));
       });
     }
   });
@@ -187,23 +291,45 @@ float softmax(const Buffers& b, std::size_t count, float* scores, const float* s
   return sink == nullptr ? sum : sum + std::exp(*sink - hn::GetLane(top));
 }
 
-void add_scaled(const float* line, float weight, float* sum, std::size_t columns) {
+template <std::size_t kVectors>
+HWY_INLINE void add_columns(const float* first, std::size_t pitch, const float* weights,
+                            std::size_t count, float* sum) {
   const Floats d;
-  const Vector factor = hn::Set(d, weight);
-  for (std::size_t c = 0; c < columns; c += hn::Lanes(d))
-    hn::Store(hn::MulAdd(factor, hn::LoadU(d, line + c), hn::Load(d, sum + c)), d, sum + c);
+  const std::size_t lanes = hn::Lanes(d);
+  Vector sums[kVectors];
+  for (std::size_t v = 0; v < kVectors; ++v)
+    sums[v] = hn::Load(d, sum + v * lanes);
+  for (std::size_t j = 0; j < count; ++j) {
+    const Vector weight = hn::Set(d, weights[j]);
+    for (std::size_t v = 0; v < kVectors; ++v)
+      sums[v] = hn::MulAdd(weight, hn::LoadU(d, first + j * pitch + v * lanes), sums[v]);
+  }
+  for (std::size_t v = 0; v < kVectors; ++v)
+    hn::Store(sums[v], d, sum + v * lanes);
+}
+
+/// sum += weights[j] * line j, in the order of j.
+void add_lines(const Lines& lines, const float* weights, std::size_t count, std::size_t columns,
+               float* sum) {
+  const std::size_t lanes = hn::Lanes(Floats());
+  std::size_t c = 0;
+  for (; c + 4 * lanes <= columns; c += 4 * lanes)
+    add_columns<4>(lines.first + c, lines.pitch, weights, count, sum + c);
+  for (; c < columns; c += lanes)
+    add_columns<1>(lines.first + c, lines.pitch, weights, count, sum + c);
 }
 
 void add_values(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
   std::fill_n(b.sum(0, 0), tile.count * b.heads * b.columns, 0.0F);
-  tile.for_each([&](std::size_t key, std::size_t slot) {
-    fetch(args, args.values, slot);
+  const std::size_t most = goes_line_by_line(args, b, tile) ? 1 : kRunKeys;
+  tile.for_each_run(most, [&](const Run& run) {
+    if (most == 1) fetch(args, args.values, run.slot);
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
-      const std::size_t at = (slot * args.kv_heads + group) * args.head_dim;
-      const float* line = padded(b, args.values + at, args.head_dim);
-      tile.for_each_query(key, [&](std::size_t q) {
+      const Lines lines = lines_of(args, b, args.values, run, group);
+      tile.for_each_query(run, [&](std::size_t q, std::size_t from, std::size_t to) {
+        const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
         for (std::size_t h = group * b.shared; h < (group + 1) * b.shared; ++h)
-          add_scaled(line, b.scores(q, h)[key - tile.begin(q)], b.sum(q, h), b.columns);
+          add_lines(seen, b.scores(q, h) + from - tile.begin(q), to - from, b.columns, b.sum(q, h));
       });
     }
   });

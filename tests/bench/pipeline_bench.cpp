@@ -14,6 +14,8 @@
 #include <mgpu/language/generator.hpp>
 #include <mgpu/language/model_group.hpp>
 
+#include "pipeline_replay.hpp"
+
 namespace {
 
 using namespace mgpu;
@@ -81,7 +83,7 @@ int main(int argc, char** argv) {
   const double least = world.all_reduce(own, cluster::ReduceOp::min);
   double replayed = 1.0;
   const auto all = all_passes(world, times.passes);
-  if (world.size() > 1) replayed = replayed_busy_share(all, world.size() + 1);
+  if (world.size() > 1) replayed = bench::replayed_busy_share(all, world.size() + 1);
   if (world.rank() == 0) {
     std::printf(
         "{\"name\": \"pipeline/busy\", \"ranks\": %d, \"value\": %.3f, \"replayed\": %.3f, "

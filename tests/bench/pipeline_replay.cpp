@@ -1,9 +1,9 @@
+#include "pipeline_replay.hpp"
+
 #include <algorithm>
 #include <numeric>
 
-#include <mgpu/language/stage_times.hpp>
-
-namespace mgpu::language {
+namespace mgpu::bench {
 
 double replayed_busy_share(const std::vector<std::vector<double>>& seconds, int in_flight) {
   const std::size_t passes = seconds.front().size();
@@ -28,4 +28,4 @@ double replayed_busy_share(const std::vector<std::vector<double>>& seconds, int 
   return least;
 }
 
-}  // namespace mgpu::language
+}  // namespace mgpu::bench

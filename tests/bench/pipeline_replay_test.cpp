@@ -1,27 +1,27 @@
+#include "pipeline_replay.hpp"
+
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include <mgpu/language/stage_times.hpp>
-
-namespace mgpu::language {
+namespace mgpu::bench {
 namespace {
 
-TEST(StageTimesTest, EqualStagesWithEnoughPassesAreAlwaysBusy) {
+TEST(PipelineReplayTest, EqualStagesWithEnoughPassesAreAlwaysBusy) {
   const std::vector<std::vector<double>> seconds(4, std::vector<double>(100, 1.0));
 
   EXPECT_DOUBLE_EQ(replayed_busy_share(seconds, 4), 1.0);
   EXPECT_DOUBLE_EQ(replayed_busy_share(seconds, 5), 1.0);
 }
 
-TEST(StageTimesTest, OnePassAtATimeKeepsOneStageBusy) {
+TEST(PipelineReplayTest, OnePassAtATimeKeepsOneStageBusy) {
   const std::vector<std::vector<double>> seconds(4, std::vector<double>(3, 1.0));
 
   // The first stage begins at 0, 4 and 8 and is done at 9.
   EXPECT_DOUBLE_EQ(replayed_busy_share(seconds, 1), 3.0 / 9.0);
 }
 
-TEST(StageTimesTest, AFastStageWaitsForASlowOne) {
+TEST(PipelineReplayTest, AFastStageWaitsForASlowOne) {
   const std::vector<std::vector<double>> seconds{std::vector<double>(100, 2.0),
                                                  std::vector<double>(100, 1.0)};
 
@@ -30,4 +30,4 @@ TEST(StageTimesTest, AFastStageWaitsForASlowOne) {
 }
 
 }  // namespace
-}  // namespace mgpu::language
+}  // namespace mgpu::bench
