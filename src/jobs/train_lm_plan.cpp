@@ -16,7 +16,7 @@ using report::Plan;
 // AVX-512, a Llama of 15 million parameters.
 constexpr double kCpuFlops = 8e10;
 constexpr double kGpuFlops = 1e14;
-constexpr std::uint64_t kLogits = std::uint64_t{128} << 20;  // of the head, and what it packs
+constexpr std::uint64_t kPanels = std::uint64_t{12} << 20;  // of what products multiply
 
 /// Sizes that follow from keys and config.json.
 struct LmSizes {
@@ -33,15 +33,28 @@ struct LmSizes {
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(parameters) * 4; }
 
   /// What backward keeps of `tokens` tokens: per layer input, two norms, middle and mixed, twice
-  /// queries, keys and values, and three inner vectors; with checkpoints a layer's input and one
-  /// layer whole.
+  /// queries, keys and values, and three inner vectors, which with experts are those of each that
+  /// is used, and three more of the width; with checkpoints a layer's input, and one layer whole
+  /// with its gradients.
   std::uint64_t activation_bytes(std::int64_t tokens) const {
     const std::int64_t projected = 2 * (model.heads + 2 * model.kv_heads) * model.head_dim;
-    const std::int64_t layer = 6 * model.width + projected + 3 * model.inner;
+    const std::int64_t mlp = model.experts.count == 0
+                                 ? 3 * model.inner
+                                 : 3 * model.experts.used * (model.inner + model.width);
+    const std::int64_t layer = 6 * model.width + projected + mlp;
     const std::int64_t layers = std::ssize(model.layers);
     const std::int64_t per_token =
-        settings.options.checkpoint_layers ? layers * model.width + layer : layers * layer;
+        settings.options.checkpoint_layers ? layers * model.width + 2 * layer : layers * layer;
     return static_cast<std::uint64_t>(tokens * per_token) * 4;
+  }
+
+  /// Logits of a block of rows, and three of the size of the head: its weight in panels, and the
+  /// gradients of head and embedding on their way.
+  std::uint64_t head_bytes(std::int64_t tokens) const {
+    constexpr std::int64_t kRows = 256;
+    constexpr std::int64_t kMostLogits = 1 << 24;
+    const std::int64_t logits = std::min(std::min(tokens, kRows) * model.vocab, kMostLogits);
+    return kPanels + static_cast<std::uint64_t>(logits + 3 * model.width * model.vocab) * 4;
   }
 
   LmTrainSettings settings;
@@ -75,8 +88,7 @@ void add_memory(const LmSizes& sizes, const Config& config, const PlanMachine& m
       {"gradients", weights},
       {"optimizer", 2 * weights},
       {"activations", activations(rows)},
-      {"head", kLogits + 2 * static_cast<std::uint64_t>(sizes.model.vocab) *
-                             static_cast<std::uint64_t>(sizes.model.width) * 4},
+      {"head", sizes.head_bytes(rows * sizes.settings.seq_len)},
       {"buffers",
        gradient_buffer_bytes(sizes.settings.train.batch, weights, bucket, machine.ranks)},
       {on_gpu ? "CUDA context" : "program", on_gpu ? kCudaContext : program_bytes(machine)}};

@@ -109,6 +109,23 @@ class LanguageNumbers(program.ProgramTest):
         self.assertEqual(written["dtype"], "float32")
         self.assertNotIn("quantization_config", written)
 
+    def test_the_plan_says_what_memory_a_run_takes(self):
+        model = self.folder / "model"
+        shutil.copytree(program.TOP / "conf" / "tiny_lm", model)
+        config = json.loads((model / "config.json").read_text())
+        config |= {"hidden_size": 320, "intermediate_size": 864, "vocab_size": 8192}
+        (model / "config.json").write_text(json.dumps(config))
+        keys = (f"model.init={model}", "train.seq_len=256", "train.max_steps=2",
+                "run.deterministic=false", "train.lanes=1", "checkpoint.every=1")
+        for more in ((), ("train.gradient_checkpointing=true",), ("train.micro_batch_size=1",)):
+            with self.subTest(more=more):
+                told = json.loads(self.run_to(0, 1, "--plan=json", *keys, *more,
+                                              config=self.config).out)
+                planned = sum(part["bytes"] for part in told["memory"])
+                run = self.anew(1, *keys, *more)
+                peak = json.loads((run / "summary.json").read_text())["host_peak_bytes"][0]
+                self.assertLess(abs(planned / peak - 1.0), 0.1, (planned, peak, told["memory"]))
+
     def test_an_unfinished_run_is_merged_and_goes_on(self):
         import h5py
         steps = ("train.max_steps=60", "checkpoint.every=0")
