@@ -5,6 +5,7 @@
 #include <mgpu/app/inform.hpp>
 #include <mgpu/base/config_print.hpp>
 #include <mgpu/base/error_codes.hpp>
+#include <mgpu/base/foreign_names.hpp>
 #include <mgpu/base/nearest_name.hpp>
 
 namespace mgpu::app {
@@ -65,6 +66,10 @@ std::string explain(const KeyTable& table, const std::string& topic) {
     return name->name + "\n  accepted without effect: " + name->why + "\n";
   }
   if (table.has_section(topic)) return section_page(table, table.canonical(topic));
+  if (const ForeignName* foreign = find_foreign_name(topic)) {
+    return topic + "\n  the " + std::string(foreign->program) +
+           " name: " + std::string(foreign->help) + "\n";
+  }
   refuse_topic(table, topic);
 }
 

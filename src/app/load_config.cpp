@@ -41,7 +41,8 @@ std::string help_for_missing(const fs::path& path) {
   std::string text;
   for (const std::string& name : yaml_names("conf"))
     text += (text.empty() ? "there are conf/" : ", conf/") + name;
-  return text;
+  if (!text.empty()) return text;
+  return "a path of the command line starts at " + fs::current_path().string();
 }
 
 std::string read_start(const fs::path& path) {

@@ -179,8 +179,9 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "Start the same command again: what is damaged is made anew. If it comes back, suspect the "
      "disk."},
     {"E605", "data of another version",
-     "The file was written by a version of this program with another format.",
-     "Finish with the version that began, or start anew with --resume=never."},
+     "The file was written by a version of this program with another format, or by another one.",
+     "Finish with the version that began, or start anew with --resume=never; data.path names a "
+     "file that this program made."},
     {"E606", "file that cannot be taken over",
      "A file of the run is not what this run would have written.",
      "Start anew with --resume=never, or name the right run."},

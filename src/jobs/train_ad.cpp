@@ -116,11 +116,17 @@ void check_ad_training(const Config& config, int ranks) {
 
 void check_ad_files(const Config& config) {
   const std::string path = data::read_data_config(config).path;
+  if (path.empty()) return;
+  const auto refuse = [&](const char* code, ExitCode exit, const std::string& why) {
+    throw ConfigFailure(
+        {{code, why + path, config.place("data.path"), "",
+          "histories.h5 of another run, or data.path=null, which plays the histories first"}},
+        exit);
+  };
   std::error_code missing;
-  if (path.empty() || std::filesystem::is_regular_file(path, missing)) return;
-  throw ConfigFailure({{"E603", "there is no such file: " + path, config.place("data.path"), "",
-                        "data.path=null plays the histories first"}},
-                      ExitCode::no_input);
+  if (!std::filesystem::is_regular_file(path, missing))
+    refuse("E603", ExitCode::no_input, "there is no such file: ");
+  if (!store::looks_like_hdf5(path)) refuse("E605", ExitCode::data, "this is no HDF5 file: ");
 }
 
 std::vector<FileCheck> ad_file_checks(const Config& config) {

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
@@ -271,6 +274,13 @@ ReadTable read_table(const cluster::Group& group, const std::filesystem::path& p
 
 ReadTable read_table(const std::filesystem::path& path, const std::string& table) {
   return read_and_name(path, table, GroupKind::table);
+}
+
+bool looks_like_hdf5(const std::filesystem::path& path) {
+  constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
+  std::string begin(kSignature.size(), '\0');
+  std::ifstream(path, std::ios::binary).read(begin.data(), std::ssize(begin));
+  return begin == kSignature;
 }
 
 ReadLists read_lists(const std::filesystem::path& path, const std::string& column) {

@@ -126,6 +126,12 @@ class RunErrors(OneMessage):
         self.assertIn("error[E521]", ended.err)
         self.assert_once(ended)
 
+    def test_65_a_file_of_another_kind(self):
+        ended = self.run_to(65, 2, f"data.path={__file__}")
+        self.assertIn("this is no HDF5 file", ended.err)
+        self.assertFalse((self.folder / "outputs").exists())  # no run directory was begun
+        self.assert_once(ended)
+
     def test_70_a_bug_of_ours(self):
         ended = self.run_to(70, 2, env={"MGPU_TESTING": "1", "MGPU_FAILPOINT": "no plan"})
         self.assertIn("internal error, please report", ended.err)

@@ -81,11 +81,14 @@ TEST_F(ReadTableTest, MissingThingsHaveNames) {
 }
 
 TEST_F(ReadTableTest, OtherFilesAreRefused) {
+  write(0);
   const fs::path path = folder_.path() / "text.h5";
   on_rank_0([&] { std::ofstream(path) << "not HDF5"; });
 
   const Report report = failure_of(path, "samples");
 
+  EXPECT_TRUE(looks_like_hdf5(path_));
+  EXPECT_FALSE(looks_like_hdf5(path));
   EXPECT_EQ(report.exit, ExitCode::data);
   EXPECT_NE(report.lines.front().find("text.h5"), std::string::npos);
 }

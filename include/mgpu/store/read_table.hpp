@@ -53,6 +53,9 @@ ReadTable read_table(const cluster::Group& group, const std::filesystem::path& p
 /// The same for one process alone. Local.
 ReadTable read_table(const std::filesystem::path& path, const std::string& table);
 
+/// Whether the file begins as those do that HDF5 writes. Local.
+bool looks_like_hdf5(const std::filesystem::path& path);
+
 /// A ragged column in host memory.
 struct ReadLists {
   ReadColumn offsets;  // [rows + 1] i64, ascending, from 0 to the number of items
