@@ -102,6 +102,9 @@ class Output(program.ProgramTest):
                      "repro/config.resolved.yaml", "repro/versions.json", "repro/seeds.json",
                      "repro/command.txt", "ckpt/last/model.safetensors", "ckpt/best"):
             self.assertTrue((folder / name).exists(), name)
+        versions = json.loads((folder / "repro/versions.json").read_text())
+        self.assertEqual(set(versions), {"mgpu_spmd", "git", "compiler", "cuda", "hdf5", "libtorch",
+                                         "mpi", "nccl"})
         self.assertFalse(list(folder.rglob("*.tmp*")))
 
     def test_printed_configuration_gives_the_same_run(self):
