@@ -16,7 +16,7 @@ using report::Plan;
 // AVX-512, a Llama of 15 million parameters.
 constexpr double kCpuFlops = 8e10;
 constexpr double kGpuFlops = 1e14;
-constexpr std::uint64_t kPanels = std::uint64_t{12} << 20;  // of what products multiply
+constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // of what a product multiplies
 
 /// Sizes that follow from keys and config.json.
 struct LmSizes {
@@ -48,13 +48,13 @@ struct LmSizes {
     return static_cast<std::uint64_t>(tokens * per_token) * 4;
   }
 
-  /// Logits of a block of rows, and three of the size of the head: its weight in panels, and the
-  /// gradients of head and embedding on their way.
+  /// Logits of a block of rows, and two of the size of the head: the gradients of head and embedding
+  /// on their way.
   std::uint64_t head_bytes(std::int64_t tokens) const {
     constexpr std::int64_t kRows = 256;
     constexpr std::int64_t kMostLogits = 1 << 24;
     const std::int64_t logits = std::min(std::min(tokens, kRows) * model.vocab, kMostLogits);
-    return kPanels + static_cast<std::uint64_t>(logits + 3 * model.width * model.vocab) * 4;
+    return kPanels + static_cast<std::uint64_t>(logits + 2 * model.width * model.vocab) * 4;
   }
 
   LmTrainSettings settings;
