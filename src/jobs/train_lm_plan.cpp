@@ -48,8 +48,8 @@ struct LmSizes {
     return static_cast<std::uint64_t>(tokens * per_token) * 4;
   }
 
-  /// Logits of a block of rows, and two of the size of the head: the gradients of head and embedding
-  /// on their way.
+  /// Logits of a block of rows, and two of the size of the head: the gradients of head and
+  /// embedding on their way.
   std::uint64_t head_bytes(std::int64_t tokens) const {
     constexpr std::int64_t kRows = 256;
     constexpr std::int64_t kMostLogits = 1 << 24;
