@@ -3,9 +3,16 @@ run."""
 import json
 import shutil
 import signal
+import unittest
 
 import program
 import tiny_lm
+
+try:
+    import h5py
+except ImportError as error:
+    h5py = None
+    NO_H5PY = f"no h5py here: {error}"
 
 CONFIG = f"""
 schema: 1
@@ -126,8 +133,8 @@ class LanguageNumbers(program.ProgramTest):
                 peak = json.loads((run / "summary.json").read_text())["host_peak_bytes"][0]
                 self.assertLess(abs(planned / peak - 1.0), 0.1, (planned, peak, told["memory"]))
 
+    @unittest.skipIf(h5py is None, NO_H5PY if h5py is None else "")
     def test_an_unfinished_run_is_merged_and_goes_on(self):
-        import h5py
         steps = ("train.max_steps=60", "checkpoint.every=0")
         golden = (self.anew(1, *steps) / "results.h5").read_bytes()
         mark = self.folder / "mark"

@@ -79,6 +79,9 @@ done
 carry_openmpi
 strip --strip-unneeded "$bundle"/lib/*.so* "$bundle"/openmpi/plugins/*.so
 
+# Tables of ICU: half of all libraries, and run.sh unpacks them.
+gzip -9 "$bundle"/lib/libicudata.so.*
+
 size_mib=$(du -sm --apparent-size "$bundle" | cut -f1)
 echo "bundle.sh: $bundle, $size_mib MiB, $(wc -l <"$bundle/tests") GPU tests"
 [[ $size_mib -le $most_mib ]] || { echo "bundle.sh: more than $most_mib MiB" >&2; exit 1; }

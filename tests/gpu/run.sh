@@ -28,6 +28,10 @@ print(os.path.dirname(os.path.dirname(u.find_spec("torch").origin)))') ||
 rm -rf "$out"  # else a run of last time would be taken for this one's
 mkdir -p "$out"
 
+for packed in "$bundle"/lib/*.gz; do
+  [[ ! -e $packed ]] || gunzip "$packed" || exit 1
+done
+
 # Open MPI has moved house; one machine needs no remote shell.
 export OPAL_PREFIX=$bundle/openmpi OPAL_BINDIR=$bundle/bin OPAL_LIBDIR=$bundle/lib
 export OPAL_PKGLIBDIR=$bundle/openmpi/plugins OPAL_PKGDATADIR=$bundle/openmpi/share
@@ -90,7 +94,7 @@ complete() {
   shift 2
   printf 'schema: 1\njob: generate\n' >"$out/generate.yaml"
   ours 1 mgpu_spmd "$out/generate.yaml" model.path="$model" data.path=conf/prompts.jsonl \
-    generate.do_sample=false generate.max_new_tokens=32 "$@" --output "$out/$name" \
+    generate.do_sample=false generate.max_new_tokens=32 run.name=said "$@" --output "$out/$name" \
     --resume=never --progress=lines &&
     ln -sfn "$(find "$out/$name" -name results.h5 -printf '%h\n' | head -n 1)" "$out/$name/run" &&
     ours 1 mgpu_spmd --export jsonl "$out/$name/run"
