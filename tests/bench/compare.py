@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Our program beside a peer: runs both in turn (A B A B ...) and prints their medians and ratio.
 
   compare.py --ours 'build/tests/bench/histories_bench' --peer 'python3 histories_numpy.py'
