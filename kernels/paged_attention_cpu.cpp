@@ -1,8 +1,7 @@
-// Up to 8 consecutive queries of a sequence at a time: keys, and then values, are read in the order
-// of memory, 16 at a time for all heads and queries that see them, for a single query each once
-// for all its heads. Scores: lanes are the head's
-// columns, four are summed up together; softmax: lanes are keys; products with values: lanes
-// are columns, keys in their order.
+// Up to 8 consecutive queries of a sequence at a time: keys, and then values, are read 8 at a time
+// for all heads and queries that see them, while the next 8 are on their way from memory. Scores:
+// lanes are the head's columns, four are summed up together; softmax: lanes are keys; products with
+// values: lanes are columns, keys in their order.
 #include <algorithm>
 #include <cmath>
 
@@ -33,8 +32,7 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
 
 constexpr std::size_t kTileQueries = 8;
 constexpr std::size_t kCacheLine = 16;  // floats
-constexpr std::size_t kRunKeys = 16;
-constexpr std::size_t kAhead = 4;  // slots between the line in use and one on its way
+constexpr std::size_t kRunKeys = 8;
 
 /// Keys key .. key + count - 1 of a sequence, in neighboring slots.
 struct Run {
@@ -75,9 +73,14 @@ public:
     for (std::size_t t = begin(0); t < last;) {
       const std::size_t inside = t % args_.page_tokens;
       const std::size_t keys = std::min({last - t, args_.page_tokens - inside, most});
-      visit(Run{t, static_cast<std::size_t>(pages_[t / args_.page_tokens]) + inside, keys});
+      visit(Run{t, slot(t), keys});
       t += keys;
     }
+  }
+
+  /// Of a key that one of the queries sees.
+  std::size_t slot(std::size_t key) const {
+    return static_cast<std::size_t>(pages_[key / args_.page_tokens]) + key % args_.page_tokens;
   }
 
   /// Calls visit(q, from, to) for the queries that see keys from .. to - 1 of the run.
@@ -160,16 +163,25 @@ Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const float* fr
   return {b.lines, b.columns};
 }
 
-/// Sends for the line of a later slot; what it would be beyond the last one does not matter.
-void fetch(const PagedAttentionArgs& args, const float* lines, std::size_t slot) {
-  const std::size_t width = args.kv_heads * args.head_dim;
-  for (std::size_t c = 0; c < width; c += kCacheLine)
-    hwy::Prefetch(lines + (slot + kAhead) * width + c);
+/// Sends for one of `args.kv_heads` parts of `count` lines. Into the second cache: the first one
+/// waits for too few lines at a time to hide the way from memory.
+HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, std::size_t count,
+                           std::size_t part) {
+  const std::size_t floats = count * args.head_dim;
+  for (std::size_t i = 0; i < floats; i += kCacheLine)
+    __builtin_prefetch(lines + part * floats + i, 0, 1);
 }
 
-/// A single query reads the keys' lines as they are, in the order of memory.
-bool goes_line_by_line(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
-  return tile.count == 1 && args.head_dim == b.columns;
+/// Sends for a part of the lines after the run: those of `from`, after its last run the first of
+/// `then`, if any.
+HWY_INLINE void fetch_ahead(const PagedAttentionArgs& args, const Tile& tile, const Run& run,
+                            std::size_t part, const float* from, const float* then) {
+  const std::size_t width = args.kv_heads * args.head_dim;
+  const std::size_t next = run.key + run.count;
+  const bool has_next = next < tile.end(tile.count - 1);
+  if (!has_next) from = then;
+  if (from == nullptr) return;
+  fetch_part(args, from + tile.slot(has_next ? next : tile.begin(0)) * width, run.count, part);
 }
 
 #if HWY_TARGET == HWY_SCALAR
@@ -206,14 +218,16 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
 }
 #endif
 
-/// out[n] = scale * queries[n] . lines[n]; `columns` fill their vectors.
-HWY_INLINE void four_products(const float* const (&queries)[4], const float* const (&lines)[4],
+/// out[n] = scale * query . lines[n]; `columns` fill their vectors.
+HWY_INLINE void four_products(const float* query, const float* const (&lines)[4],
                               std::size_t columns, float scale, float* out) {
   const Floats d;
   Vector sums[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
-  for (std::size_t c = 0; c < columns; c += hn::Lanes(d))
+  for (std::size_t c = 0; c < columns; c += hn::Lanes(d)) {
+    const Vector q = hn::Load(d, query + c);
     for (std::size_t n = 0; n < 4; ++n)
-      sums[n] = hn::MulAdd(hn::Load(d, queries[n] + c), hn::LoadU(d, lines[n] + c), sums[n]);
+      sums[n] = hn::MulAdd(q, hn::LoadU(d, lines[n] + c), sums[n]);
+  }
   store_sums(sums, scale, out);
 }
 
@@ -225,39 +239,16 @@ void score_lines(const float* query, const Lines& lines, std::size_t count, std:
       return lines.first + std::min(j + n, count - 1) * lines.pitch;
     };
     float four[4];
-    four_products({query, query, query, query}, {line(0), line(1), line(2), line(3)}, columns,
-                  scale, four);
+    four_products(query, {line(0), line(1), line(2), line(3)}, columns, scale, four);
     for (std::size_t n = 0; n < 4 && j + n < count; ++n)
       scores[j + n] = four[n];
   }
 }
 
-/// All heads of one query and one key.
-void score_heads(const PagedAttentionArgs& args, const Buffers& b, const Run& run,
-                 std::size_t place) {
-  const float* key = args.keys + run.slot * args.kv_heads * args.head_dim;
-  for (std::size_t first = 0; first < b.heads; first += 4) {
-    const auto head = [&](std::size_t n) { return std::min(first + n, b.heads - 1); };
-    const auto line = [&](std::size_t n) { return key + head(n) / b.shared * args.head_dim; };
-    float four[4];
-    four_products(
-        {b.query(0, head(0)), b.query(0, head(1)), b.query(0, head(2)), b.query(0, head(3))},
-        {line(0), line(1), line(2), line(3)}, b.columns, args.scale, four);
-    for (std::size_t n = 0; n < 4 && first + n < b.heads; ++n)
-      b.scores(0, first + n)[place] = four[n];
-  }
-}
-
 void score_keys(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
-  if (goes_line_by_line(args, b, tile)) {
-    tile.for_each_run(1, [&](const Run& run) {
-      fetch(args, args.keys, run.slot);
-      score_heads(args, b, run, run.key - tile.begin(0));
-    });
-    return;
-  }
   tile.for_each_run(kRunKeys, [&](const Run& run) {
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
+      fetch_ahead(args, tile, run, group, args.keys, args.values);
       const Lines lines = lines_of(args, b, args.keys, run, group);
       tile.for_each_query(run, [&](std::size_t q, std::size_t from, std::size_t to) {
         const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
@@ -321,10 +312,9 @@ void add_lines(const Lines& lines, const float* weights, std::size_t count, std:
 
 void add_values(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
   std::fill_n(b.sum(0, 0), tile.count * b.heads * b.columns, 0.0F);
-  const std::size_t most = goes_line_by_line(args, b, tile) ? 1 : kRunKeys;
-  tile.for_each_run(most, [&](const Run& run) {
-    if (most == 1) fetch(args, args.values, run.slot);
+  tile.for_each_run(kRunKeys, [&](const Run& run) {
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
+      fetch_ahead(args, tile, run, group, args.values, nullptr);
       const Lines lines = lines_of(args, b, args.values, run, group);
       tile.for_each_query(run, [&](std::size_t q, std::size_t from, std::size_t to) {
         const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};

@@ -24,8 +24,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-constexpr std::size_t kMostInputs = 512;          // 96 KiB of weights
-constexpr std::size_t kAhead = 16 * kPanelWidth;  // of the weights in use, on their way from memory
+constexpr std::size_t kMostInputs = 512;  // 96 KiB of weights
+// What is on its way to the second cache, ahead of the weights in use: the first one waits for too
+// few lines at a time.
+constexpr std::size_t kAhead = 128 * kPanelWidth;
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
 constexpr std::size_t kTileRows = 4;  // 12 sums, 3 weights and an input in 16 registers
 #else
@@ -89,7 +91,7 @@ HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::
   for (std::size_t i = 0; i < block.inputs; ++i, weights += kPanelWidth, x += input_step) {
     if constexpr (kFetches)
       for (std::size_t v = 0; v < kPanelWidth; v += 64 / sizeof(Weight))
-        hwy::Prefetch(weights + kAhead + v);
+        __builtin_prefetch(weights + kAhead + v, 0, 2);
     Vector w[kVectors];
     for (std::size_t v = 0; v < kVectors; ++v)
       w[v] = load_weights(d, weights + v * lanes);

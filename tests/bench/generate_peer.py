@@ -79,7 +79,7 @@ def main():
         return
     batch, tokens, new = map(int, sys.argv[3:6] or (16, 128, 128))
     generate = {"hf": with_hf, "ct2": with_ct2}[kind](folder, batch, tokens)
-    generate(2)
+    generate(new)
     begin = time.process_time()
     ids = generate(new)
     seconds = time.process_time() - begin
