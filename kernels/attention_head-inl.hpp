@@ -38,16 +38,16 @@ HWY_INLINE std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/// Sizes and buffers for one head at a time.
+/// Sizes and buffers for one head of one sequence at a time.
 class HeadBuffers {
 public:
-  explicit HeadBuffers(const CausalAttentionArgs& args)
+  HeadBuffers(std::size_t sequence_tokens, std::size_t width)
       : lanes(hn::Lanes(Floats())),
-        tokens(args.tokens),
-        head_dim(args.head_dim),
-        keys_pitch(round_up(args.tokens, lanes * kTileVectors)),
-        column_pitch(round_up(args.head_dim, lanes)),
-        factor_pitch(round_up(args.tokens, kDropoutRun)),
+        tokens(sequence_tokens),
+        head_dim(width),
+        keys_pitch(round_up(tokens, lanes * kTileVectors)),
+        column_pitch(round_up(head_dim, lanes)),
+        factor_pitch(round_up(tokens, kDropoutRun)),
         memory_(hwy::AllocateAligned<float>(total())) {
     std::memset(memory_.get(), 0, total() * sizeof(float));
     float* next = memory_.get();
@@ -140,6 +140,89 @@ HWY_INLINE void load_block(const HeadBuffers& b, const float* from, std::size_t 
     for (std::size_t c = 0; c < b.head_dim; ++c)
       to[r * b.column_pitch + c] =
           first + r < b.tokens ? from[(first + r) * stride + c] * factor : 0.0F;
+}
+
+/// Keys begin .. end - 1 of a sequence.
+struct Keys {
+  std::size_t begin;
+  std::size_t end;
+};
+
+/// End of the keys that a block of queries looks at, in whole tiles.
+HWY_INLINE std::size_t keys_of(const HeadBuffers& b, std::size_t first) {
+  return std::min(round_up(first + kRows, b.lanes * kTileVectors), b.keys_pitch);
+}
+
+/// out[r, j] = sum_c rows[r, c] * columns[c, j] for the keys, which are whole tiles.
+HWY_INLINE void multiply_columns(const HeadBuffers& b, const float* HWY_RESTRICT rows,
+                                 const float* HWY_RESTRICT columns, Keys keys,
+                                 float* HWY_RESTRICT out) {
+  const Floats d;
+  const std::size_t tile = b.lanes * kTileVectors;
+  for (std::size_t j = keys.begin; j < keys.end; j += tile) {
+    Vector sums[kRows][kTileVectors];
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+      for (std::size_t n = 0; n < kTileVectors; ++n)
+        sums[r][n] = hn::Zero(d);
+    for (std::size_t c = 0; c < b.head_dim; ++c) {
+      const float* column = columns + c * b.keys_pitch + j;
+      const Vector first = hn::Load(d, column);
+      const Vector second = hn::Load(d, column + b.lanes);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const Vector x = hn::Set(d, rows[r * b.column_pitch + c]);
+        sums[r][0] = hn::MulAdd(x, first, sums[r][0]);
+        sums[r][1] = hn::MulAdd(x, second, sums[r][1]);
+      }
+    }
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+      for (std::size_t n = 0; n < kTileVectors; ++n)
+        hn::Store(sums[r][n], d, out + r * b.keys_pitch + j + n * b.lanes);
+  }
+}
+
+/// grad_k += s^T q, grad_v += p^T grad_out, and grad_q = s k for the rows that exist.
+HWY_INLINE void accumulate_grads(const HeadBuffers& b, Keys keys, std::size_t rows, float scale,
+                                 float* grad_q, std::size_t stride) {
+  const Floats d;
+  HWY_ALIGN float lines[kRows * 16];
+  for (std::size_t c = 0; c < b.column_pitch; c += b.lanes) {
+    Vector q[kRows];
+    Vector grad_out[kRows];
+    Vector sums[kRows];
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r) {
+      q[r] = hn::Load(d, b.q + r * b.column_pitch + c);
+      grad_out[r] = hn::Load(d, b.grad_out + r * b.column_pitch + c);
+      sums[r] = hn::Zero(d);
+    }
+    for (std::size_t j = keys.begin; j < keys.end; ++j) {
+      const std::size_t at = j * b.column_pitch + c;
+      const Vector k = hn::Load(d, b.k + at);
+      Vector grad_k = hn::Load(d, b.grad_k + at);
+      Vector grad_v = hn::Load(d, b.grad_v + at);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const Vector s = hn::Set(d, b.s[r * b.keys_pitch + j]);
+        sums[r] = hn::MulAdd(s, k, sums[r]);
+        grad_k = hn::MulAdd(s, q[r], grad_k);
+        grad_v = hn::MulAdd(hn::Set(d, b.p[r * b.keys_pitch + j]), grad_out[r], grad_v);
+      }
+      hn::Store(grad_k, d, b.grad_k + at);
+      hn::Store(grad_v, d, b.grad_v + at);
+    }
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r)
+      hn::Store(sums[r], d, lines + r * b.lanes);
+    const std::size_t columns = std::min(b.lanes, b.head_dim - c);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t i = 0; i < columns; ++i)
+        grad_q[r * stride + c + i] = lines[r * b.lanes + i] * scale;
+  }
 }
 
 }  // namespace mgpu::kernels::cpu::HWY_NAMESPACE

@@ -22,38 +22,6 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-/// out[r, j] = sum_c rows[r, c] * columns[c, j] for j < keys, keys in whole tiles.
-void multiply_columns(const HeadBuffers& b, const float* HWY_RESTRICT rows,
-                      const float* HWY_RESTRICT columns, std::size_t keys,
-                      float* HWY_RESTRICT out) {
-  const Floats d;
-  const std::size_t tile = b.lanes * kTileVectors;
-  for (std::size_t j = 0; j < keys; j += tile) {
-    Vector sums[kRows][kTileVectors];
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < kRows; ++r)
-#pragma GCC unroll 2
-      for (std::size_t n = 0; n < kTileVectors; ++n)
-        sums[r][n] = hn::Zero(d);
-    for (std::size_t c = 0; c < b.head_dim; ++c) {
-      const float* column = columns + c * b.keys_pitch + j;
-      const Vector first = hn::Load(d, column);
-      const Vector second = hn::Load(d, column + b.lanes);
-#pragma GCC unroll 8
-      for (std::size_t r = 0; r < kRows; ++r) {
-        const Vector x = hn::Set(d, rows[r * b.column_pitch + c]);
-        sums[r][0] = hn::MulAdd(x, first, sums[r][0]);
-        sums[r][1] = hn::MulAdd(x, second, sums[r][1]);
-      }
-    }
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < kRows; ++r)
-#pragma GCC unroll 2
-      for (std::size_t n = 0; n < kTileVectors; ++n)
-        hn::Store(sums[r][n], d, out + r * b.keys_pitch + j + n * b.lanes);
-  }
-}
-
 /// Scores of keys after the query become -infinity, so that exp makes them 0.
 void mask_future(std::size_t query, std::size_t keys, float* p) {
   if (query + 1 < keys) std::fill(p + query + 1, p + keys, -INFINITY);
@@ -118,11 +86,6 @@ void fill_factors(const CausalAttentionArgs& args, const HeadBuffers& b, std::si
   }
 }
 
-/// Keys that a block of queries looks at, in whole tiles.
-std::size_t keys_of(const HeadBuffers& b, std::size_t first) {
-  return std::min(round_up(first + kRows, b.lanes * kTileVectors), b.keys_pitch);
-}
-
 void forward_head(const CausalAttentionArgs& args, HeadBuffers& b, std::size_t row,
                   std::size_t head) {
   const HeadPlace q(args, row, head, 3, 0);
@@ -136,7 +99,7 @@ void forward_head(const CausalAttentionArgs& args, HeadBuffers& b, std::size_t r
     const std::size_t rows = std::min(kRows, args.tokens - first);
     const std::size_t keys = keys_of(b, first);
     load_block(b, args.qkv + q.offset, q.stride, first, scale, b.q);
-    multiply_columns(b, b.q, b.k_columns, keys, b.p);
+    multiply_columns(b, b.q, b.k_columns, {0, keys}, b.p);
     fill_factors(args, b, row, head, first);
     float scales[kRows];
     for (std::size_t r = 0; r < rows; ++r) {
@@ -170,46 +133,6 @@ void grad_row(const HeadBuffers& b, std::size_t r, std::size_t query, std::size_
   }
 }
 
-/// grad_k += s^T q, grad_v += p^T grad_out, and grad_q = s k for the rows that exist.
-void accumulate_grads(const HeadBuffers& b, std::size_t keys, std::size_t rows, float scale,
-                      float* grad_q, std::size_t stride) {
-  const Floats d;
-  HWY_ALIGN float lines[kRows * 16];
-  for (std::size_t c = 0; c < b.column_pitch; c += b.lanes) {
-    Vector q[kRows];
-    Vector grad_out[kRows];
-    Vector sums[kRows];
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < kRows; ++r) {
-      q[r] = hn::Load(d, b.q + r * b.column_pitch + c);
-      grad_out[r] = hn::Load(d, b.grad_out + r * b.column_pitch + c);
-      sums[r] = hn::Zero(d);
-    }
-    for (std::size_t j = 0; j < keys; ++j) {
-      const std::size_t at = j * b.column_pitch + c;
-      const Vector k = hn::Load(d, b.k + at);
-      Vector grad_k = hn::Load(d, b.grad_k + at);
-      Vector grad_v = hn::Load(d, b.grad_v + at);
-#pragma GCC unroll 8
-      for (std::size_t r = 0; r < kRows; ++r) {
-        const Vector s = hn::Set(d, b.s[r * b.keys_pitch + j]);
-        sums[r] = hn::MulAdd(s, k, sums[r]);
-        grad_k = hn::MulAdd(s, q[r], grad_k);
-        grad_v = hn::MulAdd(hn::Set(d, b.p[r * b.keys_pitch + j]), grad_out[r], grad_v);
-      }
-      hn::Store(grad_k, d, b.grad_k + at);
-      hn::Store(grad_v, d, b.grad_v + at);
-    }
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < kRows; ++r)
-      hn::Store(sums[r], d, lines + r * b.lanes);
-    const std::size_t columns = std::min(b.lanes, b.head_dim - c);
-    for (std::size_t r = 0; r < rows; ++r)
-      for (std::size_t i = 0; i < columns; ++i)
-        grad_q[r * stride + c + i] = lines[r * b.lanes + i] * scale;
-  }
-}
-
 /// One block of queries of the backward pass.
 void backward_block(const CausalAttentionGradArgs& grad, HeadBuffers& b, std::size_t row,
                     std::size_t head, std::size_t first) {
@@ -221,8 +144,8 @@ void backward_block(const CausalAttentionGradArgs& grad, HeadBuffers& b, std::si
   const float scale = 1.0F / std::sqrt(static_cast<float>(args.head_dim));
   load_block(b, args.qkv + q.offset, q.stride, first, scale, b.q);
   load_block(b, grad.grad_out + out.offset, out.stride, first, 1.0F, b.grad_out);
-  multiply_columns(b, b.q, b.k_columns, keys, b.p);
-  multiply_columns(b, b.grad_out, b.v_columns, keys, b.s);
+  multiply_columns(b, b.q, b.k_columns, {0, keys}, b.p);
+  multiply_columns(b, b.grad_out, b.v_columns, {0, keys}, b.s);
   fill_factors(args, b, row, head, first);
   for (std::size_t r = 0; r < kRows; ++r) {
     float log_sum = 0.0F;  // rows past the end: q and grad_out are 0, and so is all they add
@@ -235,7 +158,7 @@ void backward_block(const CausalAttentionGradArgs& grad, HeadBuffers& b, std::si
     }
     grad_row(b, r, first + r, keys, args.dropout.threshold != 0, log_sum, delta);
   }
-  accumulate_grads(b, std::min(first + kRows, args.tokens), rows, scale,
+  accumulate_grads(b, {0, std::min(first + kRows, args.tokens)}, rows, scale,
                    grad.grad_qkv + q.offset + first * q.stride, q.stride);
 }
 
@@ -258,14 +181,14 @@ void backward_head(const CausalAttentionGradArgs& grad, HeadBuffers& b, std::siz
 }  // namespace
 
 void attention_forward(const CausalAttentionArgs& args) {
-  HeadBuffers buffers(args);
+  HeadBuffers buffers(args.tokens, args.head_dim);
   for (std::size_t row = 0; row < args.rows; ++row)
     for (std::size_t head = 0; head < args.heads; ++head)
       forward_head(args, buffers, row, head);
 }
 
 void attention_backward(const CausalAttentionGradArgs& args) {
-  HeadBuffers buffers(args.forward);
+  HeadBuffers buffers(args.forward.tokens, args.forward.head_dim);
   for (std::size_t row = 0; row < args.forward.rows; ++row)
     for (std::size_t head = 0; head < args.forward.heads; ++head)
       backward_head(args, buffers, row, head);

@@ -1,9 +1,9 @@
-#include <algorithm>
-#include <limits>
-
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <mgpu/kernels/run_attention.hpp>
+
+#include "attention_blocks.hpp"
 #include "grad_ops.hpp"
 
 namespace mgpu::language::grad {
@@ -11,103 +11,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-constexpr std::int64_t kBlock = 128;  // queries
-
-/// Queries of one run and the keys that they see. Shapes here: S query heads of a key head, B
-/// queries, K keys.
-class Block {
-public:
-  Block(const RunSpan& run, std::int64_t first, const LayerConfig& layer)
-      : scale_(layer.score_scale),
-        window_(layer.window),
-        first_query_(run.begin + first),
-        queries_(std::min(kBlock, run.count - first)),
-        first_key_(run.begin +
-                   (layer.window == 0 ? 0 : std::max<std::int64_t>(0, first - layer.window + 1))),
-        keys_(first_query_ + queries_ - first_key_) {}
-
-  /// [N, H, C] -> [G, S * B, C].
-  at::Tensor of_queries(const at::Tensor& x, std::int64_t kv_heads) const {
-    const at::Tensor rows = x.narrow(0, first_query_, queries_);
-    return rows.view({queries_, kv_heads, -1, x.size(2)})
-        .permute({1, 2, 0, 3})
-        .reshape({kv_heads, -1, x.size(2)});
-  }
-
-  /// [G, S * B, C] -> [B, H, C], what belongs to rows first_query ..
-  at::Tensor to_rows(const at::Tensor& x) const {
-    return x.view({x.size(0), -1, queries_, x.size(2)})
-        .permute({2, 0, 1, 3})
-        .reshape({queries_, -1, x.size(2)});
-  }
-
-  /// [N, G, C] -> [G, K, C], a view.
-  at::Tensor of_keys(const at::Tensor& x) const {
-    return x.narrow(0, first_key_, keys_).transpose(0, 1);
-  }
-
-  at::Tensor rows(const at::Tensor& x) const { return x.narrow(0, first_query_, queries_); }
-
-  /// Of the keys [G, S * B, K], and of the sinks [G, S * B, 1] where there are any.
-  struct Probabilities {
-    at::Tensor of_keys;
-    at::Tensor of_sinks;
-  };
-
-  /// From of_queries() and of_keys(); sinks [H] or [0].
-  Probabilities probabilities(const at::Tensor& q, const at::Tensor& k,
-                              const at::Tensor& sinks) const {
-    const at::Tensor scores = at::bmm(q, k.transpose(1, 2)).mul_(scale_);
-    scores.view({q.size(0), -1, queries_, keys_})
-        .masked_fill_(hidden(q), -std::numeric_limits<double>::infinity());
-    if (sinks.numel() == 0) return {scores.softmax(-1), {}};
-    const at::Tensor more = sinks.view({q.size(0), -1, 1}).expand({-1, -1, queries_});
-    const at::Tensor all = at::cat({scores, more.reshape({q.size(0), -1, 1})}, -1).softmax(-1);
-    return {all.narrow(-1, 0, keys_), all.narrow(-1, keys_, 1)};
-  }
-
-  /// [G, S * B, 1] -> [H], summed over the queries.
-  at::Tensor to_heads(const at::Tensor& x) const { return x.reshape({-1, queries_}).sum(-1); }
-
-  double scale() const { return scale_; }
-
-private:
-  /// [B, K] true where the query does not see the key.
-  at::Tensor hidden(const at::Tensor& like) const {
-    const auto options = like.options().dtype(at::kLong);
-    const std::int64_t offset = first_query_ - first_key_;
-    const at::Tensor distance =
-        at::arange(offset, offset + queries_, options).unsqueeze(1) - at::arange(keys_, options);
-    const at::Tensor later = distance < 0;
-    return window_ == 0 ? later : later.logical_or(distance >= window_);
-  }
-
-  double scale_;
-  std::int64_t window_;
-  std::int64_t first_query_;  // row of the call
-  std::int64_t queries_;
-  std::int64_t first_key_;  // row of the call
-  std::int64_t keys_;
-};
-
-template <class Visit>
-void for_each_block(const Sequences& sequences, const LayerConfig& layer, Visit visit) {
-  for (const RunSpan& run : sequences.spans)
-    for (std::int64_t first = 0; first < run.count; first += kBlock)
-      visit(Block(run, first, layer));
-}
-
-at::Tensor attend_in_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const at::Tensor& sinks, const AttendedSequences& attended) {
-  at::Tensor out = at::empty_like(q);  // [N, H, C]
-  for_each_block(attended.sequences, attended.layer, [&](const Block& block) {
-    const at::Tensor queries = block.of_queries(q, k.size(1));
-    const at::Tensor p = block.probabilities(queries, block.of_keys(k), sinks).of_keys;
-    block.rows(out).copy_(block.to_rows(at::bmm(p, block.of_keys(v))));
-  });
-  return out.view({q.size(0), -1});
-}
 
 Sequences with_spans(const std::vector<std::int64_t>& begins,
                      const std::vector<std::int64_t>& counts) {
@@ -128,9 +31,37 @@ void save_spans(AutogradContext& ctx, const Sequences& sequences) {
   ctx.saved_data["counts"] = counts;
 }
 
-/// Makes the probabilities again, block by block.
-///
-/// Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.
+AttentionGrads grads_by_kernel(const AttentionGrads& in, const at::Tensor& grad_out,
+                               const Sequences& sequences, const LayerConfig& layer) {
+  AttentionGrads grads{at::empty_like(in.q), at::empty_like(in.k), at::empty_like(in.v),
+                       at::zeros_like(in.sinks)};
+  std::vector<std::int64_t> begins;
+  for (const RunSpan& run : sequences.spans)
+    begins.push_back(run.begin);
+  begins.push_back(in.q.size(0));
+  kernels::RunAttentionGradArgs args{};
+  args.queries = in.q.const_data_ptr<float>();
+  args.keys = in.k.const_data_ptr<float>();
+  args.values = in.v.const_data_ptr<float>();
+  args.grad_out = grad_out.const_data_ptr<float>();
+  args.grad_queries = grads.q.mutable_data_ptr<float>();
+  args.grad_keys = grads.k.mutable_data_ptr<float>();
+  args.grad_values = grads.v.mutable_data_ptr<float>();
+  args.run_begins = begins.data();
+  args.runs = sequences.spans.size();
+  args.heads = static_cast<std::size_t>(in.q.size(1));
+  args.kv_heads = static_cast<std::size_t>(in.k.size(1));
+  args.head_dim = static_cast<std::size_t>(in.q.size(2));
+  args.window = layer.window;
+  args.scale = static_cast<float>(layer.score_scale);
+  if (in.sinks.numel() > 0) {
+    args.sinks = in.sinks.const_data_ptr<float>();
+    args.grad_sinks = grads.sinks.mutable_data_ptr<float>();
+  }
+  kernels::cpu::run_attention_grad(args);
+  return grads;
+}
+
 struct AttendFunction : torch::autograd::Function<AttendFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k,
                             const at::Tensor& v, const at::Tensor& sinks,
@@ -148,31 +79,15 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor& q = saved[0];
-    const at::Tensor& k = saved[1];
-    const at::Tensor& v = saved[2];
-    const at::Tensor& sinks = saved[3];
+    const AttentionGrads in{saved[0], saved[1], saved[2], saved[3]};
     const Sequences sequences = with_spans(ctx->saved_data["begins"].toIntVector(),
                                            ctx->saved_data["counts"].toIntVector());
     const LayerConfig layer{ctx->saved_data["window"].toInt(), ctx->saved_data["scale"].toDouble()};
-    const at::Tensor grad = grads[0].reshape(q.sizes());
-    const at::Tensor grad_q = at::empty_like(q);
-    const at::Tensor grad_k = at::zeros_like(k);
-    const at::Tensor grad_v = at::zeros_like(v);
-    const at::Tensor grad_sinks = at::zeros_like(sinks);
-    for_each_block(sequences, layer, [&](const Block& block) {
-      const at::Tensor queries = block.of_queries(q, k.size(1));
-      const at::Tensor grad_out = block.of_queries(grad, k.size(1));
-      const auto [p, of_sinks] = block.probabilities(queries, block.of_keys(k), sinks);
-      block.of_keys(grad_v).add_(at::bmm(p.transpose(1, 2), grad_out));
-      at::Tensor grad_p = at::bmm(grad_out, block.of_keys(v).transpose(1, 2));
-      const at::Tensor along = (grad_p * p).sum(-1, true);
-      if (sinks.numel() > 0) grad_sinks.sub_(block.to_heads(of_sinks * along));
-      const at::Tensor grad_scores = grad_p.sub_(along).mul_(p).mul_(block.scale());
-      block.rows(grad_q).copy_(block.to_rows(at::bmm(grad_scores, block.of_keys(k))));
-      block.of_keys(grad_k).add_(at::bmm(grad_scores.transpose(1, 2), queries));
-    });
-    return {grad_q, grad_k, grad_v, grad_sinks, {}};
+    const at::Tensor grad_out = grads[0].reshape(in.q.sizes()).contiguous();
+    const bool has_kernel = in.q.is_cpu() && in.q.scalar_type() == at::kFloat;
+    const AttentionGrads out = has_kernel ? grads_by_kernel(in, grad_out, sequences, layer)
+                                          : grads_in_blocks(in, grad_out, {sequences, layer});
+    return {out.q, out.k, out.v, out.sinks, {}};
   }
 };
 

@@ -63,7 +63,7 @@ struct AttendedSequences {
 };
 
 /// Shapes: q [N, H, C]; k, v [N, G, C]; sinks [H] or undefined. Returns [N, H * C].
-/// Memory: scores of 128 queries of one run at a time, forward of float32 of 8.
+/// Memory: scores of 128 queries of one run at a time; of 8 in float32 on the CPU, on GPUs forward.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                   const at::Tensor& sinks, const AttendedSequences& attended);
 
