@@ -107,7 +107,7 @@ at::Tensor whole_row(const SampledRows& rows, const SamplingConfig& config) {
     const at::Tensor logits = with_penalty(raw, rows, config).logits[0];
     row.narrow(0, raw.first_id, logits.size(0)).copy_(logits);
   });
-  if (rows.model.shard().is_summand) rows.model.peers()->sum(row.view(at::kInt));
+  if (rows.model.shard().is_summand) rows.model.peers()->sum_if_all_can(row.view(at::kInt));
   return row.cpu();
 }
 

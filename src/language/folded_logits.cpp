@@ -57,7 +57,7 @@ at::Tensor gather_words(ShardPeers& peers, const at::Tensor& words) {
   shape.insert(shape.begin(), peers.size());
   const at::Tensor all = at::zeros(shape, words.options());
   all.select(0, peers.rank()).copy_(words);
-  peers.sum(all);  // integers: nothing is rounded
+  peers.sum_if_all_can(all);  // integers: nothing is rounded
   return all;
 }
 

@@ -1,14 +1,12 @@
 #include "generation_batch.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <new>
 #include <utility>
 
 #include <ATen/ATen.h>
 
 #include <mgpu/base/failpoint.hpp>
-#include <mgpu/cluster/group.hpp>
 
 namespace mgpu::language {
 namespace {
@@ -64,7 +62,7 @@ bool GenerationBatch::step() {
   const at::Tensor hidden = pass();  // [N, D]
   std::vector<at::Tensor> rows = begin_lines();
   if (has_head()) rows.insert(rows.begin(), hidden.narrow(0, 0, grown));
-  conclude(hidden, std::move(rows));
+  conclude(hidden, rows);
   return true;
 }
 
@@ -95,28 +93,6 @@ bool GenerationBatch::take_in(PassOutcome outcome) {
   return true;
 }
 
-/// Draws where the head is, and lets all ranks know.
-void GenerationBatch::conclude(const at::Tensor& hidden, std::vector<at::Tensor> grown) {
-  is_under_way_ = true;
-  ShardPeers* peers = model_.peers();
-  if (peers == nullptr) {
-    outcome_ = judge(hidden, grown);
-    return;
-  }
-  if (!has_head()) return;
-  PassOutcome outcome;
-  try {
-    outcome = judge(hidden, grown);
-  } catch (const cluster::LoneFailure&) {
-    throw;  // the ranks do not meet any more
-  } catch (const std::exception& error) {
-    const bool knows_alike = dynamic_cast<const Failure*>(&error) != nullptr;
-    if (model_.shard().is_summand && !knows_alike) throw;  // peers wait in the middle of a sum
-    outcome.failure = report_of(error);
-  }
-  if (peers->is_speaker()) peers->announce(to_bytes(outcome));
-}
-
 PassOutcome GenerationBatch::judge(const at::Tensor& hidden, const std::vector<at::Tensor>& grown) {
   PassOutcome outcome;
   outcome.failure = queue_.own_failure;
@@ -124,6 +100,7 @@ PassOutcome GenerationBatch::judge(const at::Tensor& hidden, const std::vector<a
   if (failpoint("generate.head").error != 0) throw std::bad_alloc();
   if (config_.scores_prompts) score(hidden, outcome.scores);
   outcome.tokens = draw(at::cat(grown));
+  if (failpoint("generate.drawn").error != 0) throw std::bad_alloc();
   return outcome;
 }
 
@@ -171,39 +148,10 @@ at::Tensor GenerationBatch::pass() {
     opening->seen += count;
     row += count;
     opening->is_seen = opening->seen == size_of(queue_.prompts[opening->prompt]);
-    if (opening->is_seen && has_head()) opening->last_hidden = hidden.narrow(0, row - 1, 1).clone();
+    if (!opening->is_seen || !has_head()) continue;
+    attempt([&] { opening->last_hidden = hidden.narrow(0, row - 1, 1).clone(); });
   }
   return hidden;
-}
-
-/// What the layers here give. Where layers are on several ranks, one that cannot go on, for want of
-/// memory, say, keeps the others in step until they know.
-at::Tensor GenerationBatch::hidden_of(std::span<const TokenRun> runs) {
-  ShardPeers* peers = model_.peers();
-  if (peers != nullptr) peers->begin_pass();
-  if (queue_.own_failure) return skip(runs);
-  try {
-    if (failpoint("generate.pass").error != 0) throw std::bad_alloc();
-    return model_.hidden(runs, cache_);
-  } catch (const cluster::LoneFailure&) {
-    throw;  // the ranks do not meet any more
-  } catch (const std::exception& error) {
-    if (peers == nullptr || model_.shard().is_summand) throw;
-    queue_.own_failure = report_of(error);
-  }
-  return skip(runs);
-}
-
-/// Numbers that are none: the rank with the head finds nothing to draw from them.
-at::Tensor GenerationBatch::skip(std::span<const TokenRun> runs) {
-  std::int64_t rows = 0;
-  for (const TokenRun& run : runs)
-    rows += static_cast<std::int64_t>(run.ids.size());
-  const at::Tensor nothing =
-      at::full({rows, model_.config().width}, std::numeric_limits<float>::quiet_NaN(),
-               cache_.keys(0).options());
-  model_.peers()->skip(nothing);
-  return has_head() ? nothing : nothing.narrow(0, 0, 0);
 }
 
 /// Tokens behind those of a piece: the last of a prompt has none.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,6 +32,7 @@ struct GenerationQueue {
   std::size_t next_prompt = 0;
   std::optional<Report> failure{};      // of any rank of the model: nothing goes on
   std::optional<Report> own_failure{};  // of this one, which only keeps up until all know
+  at::Tensor spare{};  // [N, D] float32 of any pass, where ranks share sums; for one that keeps up
 
   GenerationQueue(std::span<const Prompt> prompts, const GenerationConfig& config);
 };
@@ -100,11 +102,14 @@ private:
   void admit();
   at::Tensor pass();
   at::Tensor hidden_of(std::span<const TokenRun> runs);
-  at::Tensor skip(std::span<const TokenRun> runs);
+  at::Tensor skip(std::int64_t rows);
+  void attempt(const std::function<void()>& step);
   std::vector<at::Tensor> begin_lines();
   bool begin_line(Opening& opening);
   void close(Opening& opening);
-  void conclude(const at::Tensor& hidden, std::vector<at::Tensor> grown);
+  void conclude(const at::Tensor& hidden, const std::vector<at::Tensor>& grown);
+  PassOutcome judge_at_the_end(const at::Tensor& hidden, const std::vector<at::Tensor>& grown);
+  PassOutcome judge_together(const at::Tensor& hidden, const std::vector<at::Tensor>& grown);
   PassOutcome judge(const at::Tensor& hidden, const std::vector<at::Tensor>& grown);
   std::size_t scored_count(const Piece& piece) const;
   void score(const at::Tensor& hidden, std::vector<float>& scores);

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include <ATen/ATen.h>
+
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/failpoint.hpp>
 #include <mgpu/cluster/group.hpp>
@@ -43,6 +45,7 @@ void Generator::set_batch_size(std::int64_t batch_size) {
   if (batch_size < 1) throw Error("Generator: batch_size is not at least 1");
   config_.batch_size = batch_size;
   cache_.reset();
+  spare_.reset();
 }
 
 void Generator::cache_for(std::span<const Prompt> prompts) {
@@ -61,6 +64,19 @@ void Generator::cache_for(std::span<const Prompt> prompts) {
     if (failpoint("generate.cache").error != 0) throw std::bad_alloc();
     cache_.emplace(model_->make_cache({pages * sequences, config_.page_tokens}));
   }
+  spare_for(prompts, completions);
+}
+
+/// Room for the rows of any pass, for a rank that has no more when it fails in one.
+void Generator::spare_for(std::span<const Prompt> prompts, std::int64_t completions) {
+  if (!model_->shard().is_summand) return;
+  std::int64_t tokens = 0;
+  for (const Prompt& prompt : prompts)
+    tokens += static_cast<std::int64_t>(prompt.ids.size());
+  const std::int64_t rows =
+      std::min(config_.batch_size, completions) + std::min(config_.prefill_tokens, tokens);
+  if (spare_.defined() && spare_.size(0) >= rows) return;
+  spare_ = at::zeros({rows, model_->config().width}, cache_->keys(0).options());
 }
 
 std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
@@ -101,6 +117,7 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
   config.prefill_tokens = share_of_prefill(config_.prefill_tokens, batches());
   const std::int64_t pages = cache.free_pages() / batches();
   GenerationQueue queue(prompts, config);
+  queue.spare = spare_;
   std::deque<GenerationBatch> all;
   for (std::int64_t i = 0; i < batches(); ++i)
     all.emplace_back(*model_, config, stop_text_, queue, cache, pages);

@@ -41,8 +41,23 @@ void GroupPeers::wait_for_writers(cluster::Communicator& communicator, const at:
 }
 
 void GroupPeers::sum(const at::Tensor& values) {
-  wait_for_writers(*wires_[0], values);
-  clock_.waiting([&] { wires_[0]->all_reduce(model::view_of(values), cluster::ReduceOp::sum); });
+  try {
+    wait_for_writers(*wires_[0], values);
+    clock_.waiting([&] { wires_[0]->all_reduce(model::view_of(values), cluster::ReduceOp::sum); });
+  } catch (const cluster::LoneFailure&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw cluster::LoneFailure(report_of(error));  // nobody knows how far the others are
+  }
+  if (sums_left_ > 0) --sums_left_;
+}
+
+void GroupPeers::agree(const std::exception_ptr& failure) {
+  clock_.waiting([&] {
+    cluster::run_together(group_, [&] {
+      if (failure) std::rethrow_exception(failure);
+    });
+  });
 }
 
 void GroupPeers::receive(const at::Tensor& values) {
@@ -58,13 +73,18 @@ void GroupPeers::pass_on(const at::Tensor& values) {
   has_passed_on_ = true;
 }
 
-void GroupPeers::begin_pass() {
+void GroupPeers::begin_pass(std::int64_t num_sums) {
+  sums_left_ = num_sums;
   has_received_ = false;
   has_passed_on_ = false;
 }
 
 void GroupPeers::skip(const at::Tensor& values) {
-  if (split_ != Split::pipeline) throw Error("GroupPeers: sums cannot be skipped");
+  while (sums_left_ > 0) {
+    values.zero_();
+    sum(values);
+  }
+  if (split_ != Split::pipeline) return;
   if (rank_ > 0 && !has_received_) receive(at::empty_like(values));
   if (rank_ + 1 < size_ && !has_passed_on_) pass_on(values);
 }

@@ -31,9 +31,10 @@ public:
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   void sum(const at::Tensor& values) override;
+  void agree(const std::exception_ptr& failure) override;
   void receive(const at::Tensor& values) override;
   void pass_on(const at::Tensor& values) override;
-  void begin_pass() override;
+  void begin_pass(std::int64_t num_sums) override;
   void skip(const at::Tensor& values) override;
   int most(int mine) override { return group_.all_reduce(mine, cluster::ReduceOp::max); }
   bool is_speaker() const override { return words_.is_speaker(); }
@@ -53,7 +54,8 @@ private:
   cluster::Event written_;  // behind earlier work on a buffer
   cluster::Announcements words_;
   std::vector<std::unique_ptr<cluster::Communicator>> wires_;
-  bool has_received_ = false;     // in this pass
+  std::int64_t sums_left_ = 0;    // in this pass
+  bool has_received_ = false;     // likewise
   bool has_passed_on_ = false;    // likewise
   std::optional<Outbox> outbox_;  // to the rank of the layers behind these
   StageClock clock_;

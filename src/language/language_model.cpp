@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 #include <set>
 #include <utility>
 
@@ -6,6 +7,7 @@
 #include <malloc.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/failpoint.hpp>
 #include <mgpu/language/language_model.hpp>
 
 #include "attention.hpp"
@@ -123,6 +125,7 @@ at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const Cal
   for (std::size_t layer = 0; layer < weights.layers.size(); ++layer) {
     const LayerWeights& block = weights.layers[layer];
     add_to(x, attention(block, layer, normalize(config, x, block.attention_norm), call), call);
+    if (failpoint("generate.layer").error != 0) throw std::bad_alloc();
     add_to(x, mlp(config, block, normalize(config, x, block.mlp_norm)), call);
   }
   if (call.shard.has_head) return normalize(config, x, weights.norm);
@@ -224,6 +227,10 @@ at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs) const {
 
 at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs, PagedCache& cache) const {
   return run(runs, &cache);
+}
+
+std::int64_t LanguageModel::num_sums(std::int64_t tokens) const {
+  return shard_.is_summand && tokens > 0 ? 1 + 2 * shard_.layers.size() : 0;
 }
 
 PagedCache LanguageModel::make_cache(const PagedCache::Sizes& sizes) const {

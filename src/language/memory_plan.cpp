@@ -90,7 +90,8 @@ std::int64_t activations_of(const LmConfig& held, const Shard& shard, std::int64
 
 std::int64_t buffers_of(const LmConfig& config, const Shard& shard, std::int64_t rows) {
   const std::int64_t stream = rows * config.width * kFloat;
-  if (shard.is_summand) return stream;  // what comes in while sums go around
+  // What comes in while sums go around, and what a rank that fails takes part in them with.
+  if (shard.is_summand) return 2 * stream;
   if (!is_pipeline(config, shard) || shard.has_head) return 0;
   return static_cast<std::int64_t>(kPassesInOutbox) * stream;
 }

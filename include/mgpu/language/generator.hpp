@@ -69,8 +69,8 @@ public:
   /// Errors: ShapeError for a prompt without tokens, with tokens out of the vocabulary, or longer
   ///         than the learned positions; Failure E704 when logits are not finite. Out of memory:
   ///         std::bad_alloc, or a Failure with ExitCode::out_of_memory; on all ranks of the group,
-  ///         which may go on with a smaller batch. Where ranks share sums and one of them fails
-  ///         alone: cluster::LoneFailure.
+  ///         which may go on with a smaller batch. cluster::LoneFailure when ranks do not meet any
+  ///         more: where they share sums also when one of them alone fails otherwise in a pass.
   std::vector<PromptResult> run(std::span<const Prompt> prompts);
 
   std::int64_t batch_size() const { return config_.batch_size; }
@@ -81,6 +81,7 @@ public:
 private:
   void settle(const std::function<void()>& step);
   void cache_for(std::span<const Prompt> prompts);
+  void spare_for(std::span<const Prompt> prompts, std::int64_t completions);
   std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, PagedCache& cache);
   std::int64_t batches() const;  // that take turns
 
@@ -88,6 +89,7 @@ private:
   GenerationConfig config_;
   StopText stop_text_;
   std::optional<PagedCache> cache_;
+  at::Tensor spare_;  // [rows of a pass, D] float32; undefined where no sums are shared
 };
 
 }  // namespace mgpu::language

@@ -63,6 +63,10 @@ public:
   /// Errors: also ShapeError when the cache has too few pages. It has not changed then.
   at::Tensor hidden(std::span<const TokenRun> runs, PagedCache& cache) const;
 
+  /// Sums over the ranks in a call of hidden(), [N, D] each: one for the embedding, two per layer.
+  /// 0 where nothing is shared out by sums, or N is 0.
+  std::int64_t num_sums(std::int64_t tokens) const;
+
   /// A cache of this model's sizes and device.
   PagedCache make_cache(const PagedCache::Sizes& sizes) const;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <string>
 
 #include <ATen/core/Tensor.h>
@@ -57,7 +58,18 @@ public:
   virtual int size() const = 0;
 
   /// In place the sum over all ranks, with the same bits on each. Float32 or int32.
+  /// Errors: cluster::LoneFailure with the report of the communicator.
   virtual void sum(const at::Tensor& values) = 0;
+
+  /// All ranks say whether they can go on.
+  /// Errors: cluster::TogetherError on all ranks where one has a `failure`, which may be nullptr.
+  virtual void agree(const std::exception_ptr& failure) = 0;
+
+  /// The sum, if all ranks come to it. One that has failed on its way says so by agree().
+  void sum_if_all_can(const at::Tensor& values) {
+    agree(nullptr);
+    sum(values);
+  }
 
   /// Fills `values` with what the rank of the layers before these passed on.
   virtual void receive(const at::Tensor& values) = 0;
@@ -66,9 +78,12 @@ public:
   /// Nobody may write to them any more.
   virtual void pass_on(const at::Tensor& values) = 0;
 
-  /// A pass begins; skip() ends it where this rank cannot go on. The ranks behind get `values`,
-  /// as many as it would have passed on, and stay in step. Between layers on several ranks only.
-  virtual void begin_pass() = 0;
+  /// A pass begins, of so many sums; skip() ends it where this rank cannot go on, and the others
+  /// stay in step. Between layers on several ranks those behind get `values`, as many as it would
+  /// have passed on. Where sums are shared it adds zeros to those that are left, in `values`.
+  ///
+  /// Shapes: values [N, D] float32, as each sum of the pass
+  virtual void begin_pass(std::int64_t num_sums) = 0;
   virtual void skip(const at::Tensor& values) = 0;
 
   /// The largest of what the ranks say, on all of them.
