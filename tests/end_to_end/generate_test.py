@@ -244,11 +244,23 @@ class OutOfMemory(GenerateCase):
         self.generate(0, 2, "devices.gpus_per_model=2", "generate.batch_size=1")
         self.assertEqual(self.num_runs(), 1)
 
-    def test_where_sums_are_shared_the_run_ends_and_can_go_on(self):
+    def test_where_sums_are_shared_the_batch_is_halved_by_all(self):
         keys = (*GREEDY, "model.parallel=tensor", "--gpus-per-model=2")
-        ended = self.generate(71, 2, *keys, env=program.failpoint("generate.pass@1:5:EIO"))
-        self.assertIn("generate.batch_size", ended.err)
-        self.generate(0, 2, *keys, "generate.batch_size=4")
+        self.generate(0, 2, *keys)
+        self.golden = self.sha256()
+        for place in ("generate.pass@1:5:EIO", "generate.layer@0:1:EIO", "generate.layer@1:8:EIO",
+                      "generate.head@0:6:EIO", "generate.drawn@1:6:EIO",
+                      "generate.layer@1:9:EIO;generate.drawn@0:30:EIO"):
+            self.check_halving(2, place, *keys)
+
+    def test_where_sums_are_shared_it_says_what_fits_below_one_completion(self):
+        keys = (*GREEDY, "model.parallel=tensor", "--gpus-per-model=2", "generate.batch_size=4")
+        places = ";".join(f"generate.layer@1:{n}:EIO" for n in range(1, 4))
+        ended = self.generate(71, 2, *keys, env=program.failpoint(places))
+        self.assertIn("out of memory with one completion at a time", ended.err)
+        self.assertRegex(ended.err, r"rank 1: .* = weights .* \+ cache .* free beside the weights")
+        self.assertIn("a larger devices.gpus_per_model", ended.err)
+        self.generate(0, 2, *keys)
         self.assertEqual(self.num_runs(), 1)
 
     def test_the_largest_batch_is_found_and_told(self):
