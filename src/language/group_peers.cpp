@@ -28,6 +28,8 @@ GroupPeers::GroupPeers(const cluster::Group& group, Split split, const Wires& wi
   const int num_wires = split == Split::pipeline ? 2 : 1;
   for (int i = 0; i < num_wires; ++i)
     wires_.push_back(cluster::make_communicator(group, wires.backend, wires.device, wires.options));
+  if (split == Split::tensor)
+    agreements_ = cluster::make_communicator(group, cluster::Backend::mpi, {}, wires.options);
   const auto own = static_cast<std::size_t>(rank_ % 2);
   if (split == Split::pipeline && rank_ + 1 < size_)
     outbox_.emplace(*wires_[own], rank_ + 1, wires.device, kPassesInOutbox);
@@ -53,10 +55,13 @@ void GroupPeers::sum(const at::Tensor& values) {
 }
 
 void GroupPeers::agree(const std::exception_ptr& failure) {
+  has_failed_ = failure ? 1 : 0;
   clock_.waiting([&] {
-    cluster::run_together(group_, [&] {
-      if (failure) std::rethrow_exception(failure);
-    });
+    agreements_->all_reduce({&has_failed_, 1, DType::i32, {}}, cluster::ReduceOp::max);
+  });
+  if (has_failed_ == 0) return;
+  cluster::run_together(group_, [&] {
+    if (failure) std::rethrow_exception(failure);
   });
 }
 

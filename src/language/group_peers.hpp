@@ -54,10 +54,12 @@ private:
   cluster::Event written_;  // behind earlier work on a buffer
   cluster::Announcements words_;
   std::vector<std::unique_ptr<cluster::Communicator>> wires_;
-  std::int64_t sums_left_ = 0;    // in this pass
-  bool has_received_ = false;     // likewise
-  bool has_passed_on_ = false;    // likewise
-  std::optional<Outbox> outbox_;  // to the rank of the layers behind these
+  std::unique_ptr<cluster::Communicator> agreements_;  // on host memory; where sums are shared
+  std::int32_t has_failed_ = 0;                        // any rank, in the last agreement
+  std::int64_t sums_left_ = 0;                         // in this pass
+  bool has_received_ = false;                          // likewise
+  bool has_passed_on_ = false;                         // likewise
+  std::optional<Outbox> outbox_;                       // to the rank of the layers behind these
   StageClock clock_;
 };
 

@@ -61,7 +61,7 @@ public:
   /// Errors: cluster::LoneFailure with the report of the communicator.
   virtual void sum(const at::Tensor& values) = 0;
 
-  /// All ranks say whether they can go on.
+  /// Where sums are shared: all ranks say whether they can go on.
   /// Errors: cluster::TogetherError on all ranks where one has a `failure`, which may be nullptr.
   virtual void agree(const std::exception_ptr& failure) = 0;
 
