@@ -11,17 +11,6 @@ namespace {
 using store::JsonError;
 using store::JsonValue;
 
-std::vector<std::int64_t> ids_of(const JsonValue& value) {
-  if (value.list() == nullptr || value.list()->empty())
-    throw JsonError("`token_ids` is not a list of ids");
-  std::vector<std::int64_t> ids;
-  for (const JsonValue& item : *value.list()) {
-    if (item.integer() == nullptr) throw JsonError("`token_ids` has a value that is no id");
-    ids.push_back(*item.integer());
-  }
-  return ids;
-}
-
 PromptRow row_of(const store::JsonLine& line) {
   PromptRow row;
   row.line = line.number;
@@ -33,7 +22,7 @@ PromptRow row_of(const store::JsonLine& line) {
   if (given > 1) throw JsonError("it has more than one of `prompt`, `messages` and `token_ids`");
   if (prompt != nullptr) row.prompt = text_of(prompt, "prompt");
   if (messages != nullptr) row.messages = messages_of(*messages);
-  if (token_ids != nullptr) row.token_ids = ids_of(*token_ids);
+  if (token_ids != nullptr) row.token_ids = token_ids_of(*token_ids);
   return row;
 }
 
