@@ -19,19 +19,24 @@ std::int64_t shared_tokens(const std::vector<std::int64_t>& a, const std::vector
 
 }  // namespace
 
-RowEncoder::RowEncoder(text::TextFolder folder, const Options& options)
+RowEncoder::RowEncoder(std::optional<text::TextFolder> folder, const Options& options)
     : folder_(std::move(folder)), options_(options) {}
+
+const text::TextFolder& RowEncoder::folder() const {
+  if (!folder_) throw JsonError("it has a text, but the model's folder has no tokenizer.json");
+  return *folder_;
+}
 
 std::vector<std::int64_t> RowEncoder::ids_of(const std::string& text,
                                              bool add_special_tokens) const {
-  const std::vector<text::TokenId> ids = folder_.tokenizer.encode(text, add_special_tokens);
+  const std::vector<text::TokenId> ids = folder().tokenizer.encode(text, add_special_tokens);
   return {ids.begin(), ids.end()};
 }
 
 LearnedText RowEncoder::encode_text(const std::string& text, bool ends) const {
   LearnedText encoded{ids_of(text, true), {}};
-  const bool has_eos = !encoded.ids.empty() && encoded.ids.back() == folder_.eos.id;
-  if (ends && folder_.eos.id >= 0 && !has_eos) encoded.ids.push_back(folder_.eos.id);
+  const bool has_eos = !encoded.ids.empty() && encoded.ids.back() == folder().eos.id;
+  if (ends && folder().eos.id >= 0 && !has_eos) encoded.ids.push_back(folder().eos.id);
   encoded.is_learned.assign(encoded.ids.size(), 1);
   return encoded;
 }
@@ -46,12 +51,12 @@ LearnedText RowEncoder::encode_completion(const std::string& prompt,
 }
 
 std::string RowEncoder::render(const std::vector<text::ChatMessage>& messages, bool begins_answer) {
-  if (folder_.chat_template.empty())
+  if (folder().chat_template.empty())
     throw JsonError("it has messages, but the model's folder has no chat template");
-  if (!chat_) chat_.emplace(folder_.chat_template);
+  if (!chat_) chat_.emplace(folder().chat_template);
   text::ChatOptions options;
   options.add_generation_prompt = begins_answer;
-  options.special_tokens = folder_.special_tokens;
+  options.special_tokens = folder().special_tokens;
   return chat_->render(messages, options);
 }
 

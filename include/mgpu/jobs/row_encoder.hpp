@@ -33,13 +33,12 @@ public:
     std::vector<std::string> only{};  // of these four names; empty: all
   };
 
-  RowEncoder(text::TextFolder folder, const Options& options);
+  /// Without a folder only token_ids can be used.
+  RowEncoder(std::optional<text::TextFolder> folder, const Options& options);
 
   /// Errors: store::JsonError for a row that cannot be used; Failure E544, E546 of the folder's
   ///         chat template.
   LearnedText encode(const store::JsonValue& object);
-
-  const text::Tokenizer& tokenizer() const { return folder_.tokenizer; }
 
 private:
   LearnedText encode_text(const std::string& text, bool ends) const;
@@ -49,8 +48,9 @@ private:
   LearnedText encode_content(const store::JsonValue& object);
   std::string render(const std::vector<text::ChatMessage>& messages, bool begins_answer);
   std::vector<std::int64_t> ids_of(const std::string& text, bool add_special_tokens) const;
+  const text::TextFolder& folder() const;
 
-  text::TextFolder folder_;
+  std::optional<text::TextFolder> folder_;
   std::optional<text::ChatTemplate> chat_;
   Options options_;
 };
