@@ -10,7 +10,7 @@
 namespace mgpu::input {
 namespace {
 
-constexpr std::int64_t kRowsPerPass = std::int64_t{1} << 17;
+constexpr std::int64_t kRowsPerPass = std::int64_t{1} << 16;
 
 /// All ranks' ids of this pass, those that are equal next to each other and in order.
 std::vector<IdDigest> gather_ids(const Readers& readers, const std::vector<IdDigest>& mine,

@@ -27,7 +27,7 @@ struct DoubleId {
 
 /// The rows whose id comes twice, ascending, on every rank.
 ///
-/// Memory: `mine`, and some 16 MiB.
+/// Memory: `mine`, and some 8 MiB.
 /// Ranks:  collective over the readers; each gives the ids of its rows.
 std::vector<DoubleId> find_double_ids(const Readers& readers, const std::vector<IdDigest>& mine,
                                       std::int64_t rows);

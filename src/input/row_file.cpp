@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include <mgpu/base/error.hpp>
@@ -21,6 +20,10 @@ constexpr std::int64_t kRowsAtOnce = 64;
 constexpr const char* kHelp =
     "repair or remove them, none is skipped; or data.on_bad_row=mark, which "
     "writes them down with the reason and goes on";
+
+std::string why_double(const DoubleId& twice) {
+  return "its `id` is that of line " + std::to_string(twice.first_line);
+}
 
 }  // namespace
 
@@ -57,8 +60,16 @@ struct RowFile::Opened {
     } catch (const RowError& error) {
       row.problem = error.why();
     }
-    if (const auto found = doubles.find(id); found != doubles.end()) row.problem = found->second;
+    if (row.problem.empty()) row.problem = why_double(id);
     return row;
+  }
+
+  /// "" for a row whose id no earlier one has.
+  std::string why_double(std::int64_t id) const {
+    const auto found =
+        std::lower_bound(doubles.begin(), doubles.end(), id,
+                         [](const DoubleId& a, std::int64_t b) { return a.row < b; });
+    return found == doubles.end() || found->row != id ? "" : input::why_double(*found);
   }
 
   RowOptions options;
@@ -67,7 +78,7 @@ struct RowFile::Opened {
   RowIndex index;
   std::unique_ptr<RowSource> source;
   std::int64_t rows = 0;
-  std::map<std::int64_t, std::string> doubles;  // why a row is one
+  std::vector<DoubleId> doubles;  // ascending by row
 };
 
 namespace {
@@ -84,6 +95,7 @@ Findings look_at_share(const RowFile& file, const Readers& readers, bool has_ids
   Findings found(file.path());
   const std::int64_t begin = file.rows() * readers.rank() / readers.size();
   const std::int64_t end = file.rows() * (readers.rank() + 1) / readers.size();
+  if (has_ids) found.ids.reserve(static_cast<std::size_t>(end - begin));
   for (std::int64_t first = begin; first < end; first += kRowsAtOnce) {
     for (const Row& row : file.read(first, std::min(kRowsAtOnce, end - first))) {
       if (!row.problem.empty()) {
@@ -94,10 +106,6 @@ Findings look_at_share(const RowFile& file, const Readers& readers, bool has_ids
     }
   }
   return found;
-}
-
-std::string why_double(const DoubleId& twice) {
-  return "its `id` is that of line " + std::to_string(twice.first_line);
 }
 
 store::LineProblems problems_of_all(const Readers& readers, const fs::path& path,
@@ -133,14 +141,13 @@ RowFile open(const Readers& readers, const RowOptions& options) {
 
   Findings found(file.path());
   readers.together([&] { found = look_at_share(file, readers, has_ids); });
-  const std::vector<DoubleId> doubles =
+  std::vector<DoubleId> doubles =
       has_ids ? find_double_ids(readers, found.ids, file.rows()) : std::vector<DoubleId>();
   if (options.on_bad_row == BadRow::stop) {
     const store::LineProblems all = problems_of_all(readers, file.path(), found.problems, doubles);
     readers.together([&] { all.throw_if_any(kHelp); });
   }
-  for (const DoubleId& twice : doubles)
-    inside.doubles.emplace(twice.row, why_double(twice));
+  inside.doubles = std::move(doubles);
   return file;
 }
 
