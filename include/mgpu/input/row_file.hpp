@@ -23,14 +23,15 @@ struct Row {
 
 /// The rows of a file, read when they are asked for.
 ///
-/// Cells of CSV are texts, but `messages` and `token_ids` are read as JSON; an empty cell without
-/// quotes is null. Integers of JSON that do not fit into 64 bits are kept as text. `text`,
-/// `prompt` and `completion` of a row without a problem are texts, `messages` a list of objects
-/// with the texts `role` and `content`, `token_ids` a list of integers from 0; none is empty
-/// but for texts.
+/// Cells of CSV are texts, but `messages` and `token_ids` are read as JSON. Integers of JSON that
+/// do not fit into 64 bits are texts of their digits. A null is as good as nothing, and so is an
+/// empty cell without quotes: under our names there are none. Of what RowOptions asks for, in rows
+/// without a problem, `text`, `prompt` and `completion` are texts, `messages` is a list of objects
+/// with the texts `role` and `content`, `token_ids` a list of integers from 0, and no list is
+/// empty; `id` is a text or an integer.
 ///
 /// Memory: an index of 16 bytes for 32 rows, a block of the file, and the rows that are asked for;
-///         of Parquet a row group, compressed.
+///         of Parquet 1024 rows and a MiB for each column.
 /// Ranks:  local. One thread at a time.
 class RowFile {
 public:

@@ -40,11 +40,11 @@ struct RowOptions {
   bool has_header = true;  // csv, tsv: false: columns are called 1, 2, 3
   bool has_quotes = true;  // csv, tsv: false: a quote is a character like others
 
-  /// Our names of which a row has exactly one, as what the job works on. Where `columns` has some
-  /// of them, the others do not count. A null is none, and so is an empty cell without quotes.
+  /// Our names of which a row has exactly one: what the job works on. Where `columns` has some of
+  /// them, the others do not count, and are left out of rows.
   std::vector<std::string> one_of;
-  /// Our names that every row has besides.
-  std::vector<std::string> all_of;
+  std::vector<std::string> all_of;    // our names that every row has besides
+  std::vector<std::string> may_have;  // our names that the job looks at where they are
 };
 
 /// The keys data.columns.*, data.format, data.max_samples, data.start, data.on_bad_row,
