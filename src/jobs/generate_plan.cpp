@@ -15,7 +15,7 @@
 #include <mgpu/language/memory_plan.hpp>
 #include <mgpu/report/text_format.hpp>
 
-#include "generate_memory.hpp"
+#include "model_memory.hpp"
 #include "plan_parts.hpp"
 
 namespace mgpu::jobs {
@@ -75,7 +75,7 @@ public:
         split_(language::read_group_plan(config)),
         memory_(memory_of_ranks(config, machine, "generate.batch_size")),
         plan_(begin_plan(config, machine, "prompts")) {
-    demand_ = generation_demand(inputs_, chunk_size(), *std::ranges::max_element(counts_));
+    demand_ = inputs_.demand(chunk_size(), *std::ranges::max_element(counts_));
     demand_.device = machine.device;
     demand_.matrices = language::read_matrix_type(config);
   }
@@ -149,7 +149,7 @@ private:
       }
     }
     plan_.notes.push_back(
-        fit_ ? "smallest group and largest batch that fit: " + fit_text(config_, fit_)
+        fit_ ? "smallest group and largest batch that fit: " + fit_text(config_, fit_, kCompletions)
              : "no group of these ranks has room for the model and one completion");
     const auto bytes = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
     plan_.memory = {{"weights", bytes(fullest.weights)},
@@ -188,7 +188,8 @@ private:
   std::uint64_t disk_bytes() const { return generate_disk_bytes(config_); }
 
   void add_limits() {
-    add_memory_limit(plan_, memory_, planned_bytes(plan_), [&] { return fit_text(config_, fit_); });
+    add_memory_limit(plan_, memory_, planned_bytes(plan_),
+                     [&] { return fit_text(config_, fit_, kCompletions); });
     add_limit(plan_, "free disk", disk_bytes(), machine_.disk_bytes, "run.output");
   }
 

@@ -11,6 +11,7 @@
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/jobs/lm_train_config.hpp>
 #include <mgpu/jobs/merge_train.hpp>
+#include <mgpu/jobs/model_keys.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/jobs/train_plan.hpp>
 #include <mgpu/language/model_group.hpp>
