@@ -40,7 +40,7 @@ std::vector<std::string> records_of(std::string_view text, std::unique_ptr<Recor
 template <class MakeEnds>
 std::vector<std::string> records_of(std::string_view text, MakeEnds make_ends) {
   std::vector<std::string> records = records_of(text, make_ends(), text.size() + 1);
-  for (const std::size_t block : {1, 7})
+  for (const std::size_t block : {std::size_t{1}, std::size_t{7}})
     require(records_of(text, make_ends(), block) == records);
   return records;
 }
