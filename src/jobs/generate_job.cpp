@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include <mgpu/base/config_problem.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/completions.hpp>
@@ -14,6 +13,7 @@
 #include <mgpu/jobs/generate_job.hpp>
 #include <mgpu/jobs/generate_results.hpp>
 #include <mgpu/jobs/model_folder.hpp>
+#include <mgpu/jobs/model_keys.hpp>
 #include <mgpu/jobs/model_text.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
@@ -246,12 +246,7 @@ void check_generate_job(const Config& config, int /*ranks*/) {
 
 void check_generate_files(const Config& config) {
   check_model_folder(config);
-  const std::string path = config.text("data.path");
-  std::error_code missing;
-  if (std::filesystem::is_regular_file(path, missing)) return;
-  throw ConfigFailure({{"E603", "there is no such file: " + path, config.place("data.path"), "",
-                        "data.path is a JSON Lines file with a `prompt` in each line"}},
-                      ExitCode::no_input);
+  check_data_file(config, "data.path is a JSON Lines file with a `prompt` in each line");
 }
 
 std::vector<FileCheck> generate_file_checks(const Config& config) {

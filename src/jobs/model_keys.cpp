@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <string>
 
 #include <mgpu/base/check_together.hpp>
+#include <mgpu/base/config_problem.hpp>
 #include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/jobs/model_keys.hpp>
 #include <mgpu/language/model_group.hpp>
@@ -43,6 +45,15 @@ void check_model_keys(const Config& config, const char* data) {
   check_together(
       {[&] { require(config, "model.path", "model.path=FOLDER, as Hugging Face has it"); },
        [&] { require(config, "data.path", data); }, [&] { check_groups(config); }});
+}
+
+void check_data_file(const Config& config, const char* help) {
+  const std::string path = config.text("data.path");
+  std::error_code missing;
+  if (std::filesystem::is_regular_file(path, missing)) return;
+  throw ConfigFailure(
+      {{"E603", "there is no such file: " + path, config.place("data.path"), "", help}},
+      ExitCode::no_input);
 }
 
 int summing_ranks(const Config& config) {

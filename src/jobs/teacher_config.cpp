@@ -1,7 +1,7 @@
 #include <string>
 
 #include <mgpu/base/check_together.hpp>
-#include <mgpu/jobs/generate_config.hpp>
+#include <mgpu/jobs/model_keys.hpp>
 #include <mgpu/jobs/teacher_config.hpp>
 #include <mgpu/report/text_format.hpp>
 
@@ -87,7 +87,12 @@ void add_teacher_keys(KeyTable& table) {
 
 void check_teacher_keys(const Config& config) {
   check_together(
-      {[&] { check_model_keys(config, "teacher"); }, [&] { refuse_useless_keys(config); }});
+      {[&] {
+         check_model_keys(
+             config,
+             "data.path=FILE, with a `text`, `prompt` and `completion`, or `messages` in each row");
+       },
+       [&] { refuse_useless_keys(config); }});
 }
 
 TeacherConfig read_teacher_config(const Config& config) {

@@ -12,6 +12,10 @@ void add_model_folder_keys(KeyTable& table);
 /// Errors: Failure (exit 78).
 void check_model_keys(const Config& config, const char* data);
 
+/// Whether data.path is there; `help` says what it should be. For one rank, before anything is
+/// made. Errors: Failure E603 (exit 66) that points at the key.
+void check_data_file(const Config& config, const char* help);
+
 /// Ranks of a group that share each sum of the model, whose rounding depends on their number: 1
 /// where they share layers.
 int summing_ranks(const Config& config);
