@@ -8,20 +8,23 @@
 namespace mgpu::jobs {
 namespace {
 
+constexpr std::int64_t kTopK = 64;
+constexpr std::int64_t kDraws = 50;
+
 /// A key that changes nothing is refused instead of ignored.
 void refuse_useless_keys(const Config& config) {
   const bool has_draws = config.is("teacher.targets", "random_sampling");
-  const auto refuse = [&](const char* name, const char* standard, const char* other) {
-    if (config.is(name, standard)) return;
+  const auto refuse = [&](const char* name, std::int64_t standard, const char* other) {
+    if (config.integer(name) == standard) return;
     throw config.problem(
         "E124", name,
         std::string(name) + " means nothing with teacher.targets=" + config.text("teacher.targets"),
         std::string("teacher.targets=") + other);
   };
   if (has_draws)
-    refuse("teacher.top_k", "64", "topk");
+    refuse("teacher.top_k", kTopK, "topk");
   else
-    refuse("teacher.num_draws", "50", "random_sampling");
+    refuse("teacher.num_draws", kDraws, "random_sampling");
 }
 
 }  // namespace
@@ -51,13 +54,13 @@ void add_teacher_keys(KeyTable& table) {
              .choices = {"topk", "random_sampling"}});
   table.add({.name = "teacher.top_k",
              .type = KeyType::integer,
-             .standard = "64",
+             .standard = std::to_string(kTopK),
              .text = "most probable tokens that are kept of each distribution",
              .min = 1,
              .max = 1024});
   table.add({.name = "teacher.num_draws",
              .type = KeyType::integer,
-             .standard = "50",
+             .standard = std::to_string(kDraws),
              .text = "tokens that are drawn from each distribution, with replacement",
              .min = 1,
              .max = 255});
