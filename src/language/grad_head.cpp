@@ -7,6 +7,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <mgpu/kernels/cross_entropy.hpp>
+#include <mgpu/kernels/decoder_grads.hpp>
 
 #include "folded_logits.hpp"
 #include "grad_ops.hpp"
@@ -43,6 +44,14 @@ RowFacts facts_of(const std::vector<LogitsPiece>& pieces, const at::Tensor& targ
 void to_gradient(const LogitsPiece& piece, const RowFacts& facts, const at::Tensor& targets,
                  double scale) {
   at::Tensor logits = piece.logits;
+  if (logits.is_cpu() && logits.scalar_type() == at::kFloat) {
+    kernels::cpu::logits_grad(
+        {logits.mutable_data_ptr<float>(), facts.log_sums.const_data_ptr<float>(),
+         targets.const_data_ptr<std::int64_t>(), piece.first_id,
+         static_cast<std::size_t>(logits.size(0)), static_cast<std::size_t>(logits.size(1)),
+         static_cast<float>(scale)});
+    return;
+  }
   logits.sub_(facts.log_sums.unsqueeze(1)).exp_().mul_(scale);
   const at::Tensor columns = targets - piece.first_id;  // [n]
   const at::Tensor rows = (columns >= 0).logical_and(columns < logits.size(1)).nonzero().squeeze(1);
