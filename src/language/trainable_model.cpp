@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 #include <mgpu/language/shard_plan.hpp>
@@ -159,6 +160,7 @@ at::Tensor TrainableModel::hidden(const Call& call) const {
   for (std::size_t i = 0; i < weights_.layers.size(); ++i) {
     x = call.checkpointed.empty() ? layer(call, i, x)
                                   : CheckpointFunction::apply(x, &call.checkpointed[i]);
+    mark_progress();
   }
   return grad::normalize(config_, x, weights_.norm);
 }

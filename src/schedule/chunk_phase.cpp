@@ -1,11 +1,20 @@
 #include <algorithm>
 #include <exception>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/cluster/alarm.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
 
 namespace mgpu::schedule {
 namespace {
+
+/// For those who watch this rank.
+void show(const ChunkPhase& phase, const Chunk& chunk) {
+  activity().position.set(phase.name + ", chunk " + std::to_string(chunk.index) + ", samples " +
+                          std::to_string(chunk.first) + "-" +
+                          std::to_string(chunk.first + chunk.count - 1));
+  mark_progress();
+}
 
 /// A group's share. Its ranks leave the loop together, whoever of them has to.
 void work_in_group(std::span<const Chunk> share, const ChunkPhase& phase,
@@ -15,6 +24,7 @@ void work_in_group(std::span<const Chunk> share, const ChunkPhase& phase,
   for (const Chunk& chunk : share) {
     if (failure || hooks.stop_asked()) alarm.ring();
     if (group.all_reduce(alarm.rang() ? 1 : 0, cluster::ReduceOp::max) != 0) break;
+    show(phase, chunk);
     try {
       const std::vector<std::byte> payload = hooks.work(chunk);
       if (group.rank() != 0) continue;
@@ -72,6 +82,7 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::Chu
                 const ChunkHooks& hooks) {
   share_out(pending_chunks(phase, journal.done(phase.id)), group, [&](const Chunk& chunk) {
     if (hooks.stop_asked()) return false;
+    show(phase, chunk);
     journal.append(phase.id, chunk.index, hooks.work(chunk));
     hooks.finished(chunk.count);
     return true;

@@ -25,6 +25,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
     {"base", {}},
     {"kernels", {"base"}},
     {"cluster", {"base"}},
+    {"watch", {"base", "cluster"}},
     {"data", {"base"}},
     {"text", {"base"}},
     {"store", {"base", "cluster"}},
@@ -39,7 +40,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
       "report", "train", "algorithms"}},
     {"app",
      {"base", "kernels", "cluster", "data", "text", "store", "model", "language", "schedule",
-      "report", "train", "algorithms", "jobs"}},
+      "report", "train", "algorithms", "jobs", "watch"}},
 };
 
 /// Where a library's headers, named by how they begin, may appear.
