@@ -83,8 +83,8 @@ NodeFiles::Heard NodeFiles::hear(int node, const WatchPage& page) {
 }
 
 void NodeFiles::remove() noexcept {
-  std::error_code ignored;
-  fs::remove_all(layout_.directory, ignored);
+  ::unlink(file_of(layout_.own_node).c_str());
+  ::rmdir(layout_.directory.c_str());  // fails while another node's file is there
 }
 
 }  // namespace mgpu::watch

@@ -36,7 +36,7 @@ public:
   /// Puts what a node told into its slots.
   Heard hear(int node, const WatchPage& page);
 
-  /// Removes the files of all nodes: when the run has ended in order.
+  /// Removes this node's file: when all its ranks have ended in order.
   void remove() noexcept;
 
 private:

@@ -1,5 +1,6 @@
 #include "watcher.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <utility>
@@ -53,9 +54,8 @@ Watchdog::Watcher::~Watcher() {
   own().presence = Presence::left;
   keep_activity_in(nullptr);
   cluster::keep_call_log_in(nullptr);
-  if (!nodes_ || rank_ != local_ranks().front()) return;
-  nodes_->tell(*page_);
-  if (node_ == 0) nodes_->remove();
+  const auto has_left = [&](int rank) { return slot_of(rank).presence == Presence::left; };
+  if (nodes_ && std::ranges::all_of(local_ranks(), has_left)) nodes_->remove();
 }
 
 void Watchdog::Watcher::share_page(const cluster::Topology& topology) {
@@ -100,9 +100,14 @@ void Watchdog::Watcher::hang_up_bells() {
 }
 
 void Watchdog::Watcher::open_node_files(const cluster::Topology& topology) {
-  if (topology.num_nodes() == 1) return;
+  const fs::path folder = options_.directory / "watch";
+  if (topology.num_nodes() == 1) {
+    std::error_code ignored;  // of an earlier attempt on several nodes
+    if (rank_ == 0) fs::remove_all(folder, ignored);
+    return;
+  }
   const std::string run = topology.world().broadcast(WatchPage::fresh_name(), 0);
-  nodes_.emplace(NodeFiles::Layout{options_.directory / "watch", crc32c(run), node_, ranks_of_});
+  nodes_.emplace(NodeFiles::Layout{folder, crc32c(run), node_, ranks_of_});
 }
 
 void Watchdog::Watcher::start() {
@@ -150,6 +155,7 @@ void Watchdog::Watcher::look() {
   if (const auto node = find_lost_node()) {
     speak(report_of_lost_node(scene(), *node, unheard_s(*node)));
   }
+  if (nodes_ && find_hung()) hear_nodes();  // one of them may just have spoken
   if (const auto culprit = find_hung()) speak_of_hang(*culprit);
 }
 

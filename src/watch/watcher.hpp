@@ -44,6 +44,7 @@ private:
   std::optional<int> find_dead() const;
   void look_at_processes();
   void meet_nodes();
+  void hear_nodes();
   std::optional<int> find_lost_node() const;
   std::optional<Culprit> find_hung() const;
   bool has_long_limit(const Slot& slot) const;
@@ -56,6 +57,7 @@ private:
   [[noreturn]] void speak_of_hang(const Culprit& culprit);
   [[noreturn]] void speak(const Report& report);
   [[noreturn]] void follow();
+  [[noreturn]] void pass_on();
   void write_crash_file();
   void wait_for_local_reports() const;
   void wait_for_nodes();

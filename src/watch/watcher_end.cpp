@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 #include <thread>
 
@@ -92,14 +93,26 @@ void Watchdog::Watcher::speak(const Report& report) {
   write_crash_file();
   wait_for_local_reports();
   write_report_file(report);
-  verdict.state = Verdict::over;
-  if (nodes_) wait_for_nodes();
+  if (nodes_) {
+    wait_for_nodes();
+    write_report_file(report);  // with their stacks
+  }
+  verdict.state = Verdict::over;  // the launcher kills all soon after the first has left
   leave();
 }
 
 void Watchdog::Watcher::follow() {
   write_crash_file();
   wait_until([&] { return page_->verdict().state == Verdict::over; }, kSpeakerPatience);
+  leave();
+}
+
+/// Of the leader of a node that another node has told: that one waits for it.
+void Watchdog::Watcher::pass_on() {
+  write_crash_file();
+  wait_for_local_reports();
+  nodes_->tell(*page_);
+  page_->verdict().state = Verdict::over;
   leave();
 }
 
@@ -135,18 +148,23 @@ void Watchdog::Watcher::wait_for_nodes() {
   wait_until(is_known, kNodesPatience);
 }
 
-/// The kernel's words and the stacks are of this node; the other nodes' stacks are in crash/.
+/// The kernel's words are of this node, the stacks of all.
 void Watchdog::Watcher::write_report_file(const Report& report) const {
   try {
     const Scene scene = this->scene();
-    std::ofstream file(scene.report_file);
+    std::ostringstream file;
     file << render(report) << "\n--- all ranks\n" << all_ranks(scene);
-    for (const int rank : visible_) {
+    for (int rank = 0; rank < static_cast<int>(places_.size()); ++rank) {
+      const bool is_visible = std::ranges::find(visible_, rank) != visible_.end();
       std::array<char, 32> name{};
       std::snprintf(name.data(), name.size(), "rank_%02d.txt", rank);
-      file << "--- process of rank " << rank << "\n" << kernel_report(slot_of(rank).pid);
+      file << "--- process of rank " << rank << "\n";
+      if (is_visible) file << kernel_report(slot_of(rank).pid);
       if (slot_of(rank).has_reported) file << stack_in(options_.directory / "crash" / name.data());
     }
+    const fs::path prepared = options_.directory / ".hang_report.tmp";
+    std::ofstream(prepared) << file.str();
+    fs::rename(prepared, scene.report_file);
   } catch (const std::exception&) {  // a full disk: the message is out, the crash files are written
   }
 }

@@ -12,10 +12,12 @@ namespace {
 
 constexpr double kBeatLostS = 1.5;   // a watchdog thread without a beat for so long does not lead
 constexpr double kTellEveryS = 1.0;  // the other nodes
-constexpr double kNodeQuietS = 4.0;  // after so long without a word nobody knows who hangs there
-constexpr double kNodeLostS = 10.0;  // after so long a node is lost, or after the limit
-constexpr double kNodePatienceS = 0.5;  // for each node before this one, which speaks first
-constexpr double kMostPatienceS = 1.5;
+constexpr double kTellUrgentlyS = 0.4;  // when a rank of this one is silent
+constexpr double kNodeQuietS = 4.0;     // after so long without a word nobody knows who hangs there
+constexpr double kNodeLostS = 10.0;     // after so long a node is lost, or after the limit
+// For each node before this one, which speaks first: what it sees of others is a second old.
+constexpr double kNodePatienceS = 1.5;
+constexpr double kMostPatienceS = 3.0;
 constexpr double kLookCloserS = 0.5;  // at a rank that is silent for so long
 constexpr std::chrono::milliseconds kSureAfter{20};
 
@@ -67,9 +69,18 @@ void Watchdog::Watcher::look_at_processes() {
 }
 
 void Watchdog::Watcher::meet_nodes() {
-  if (silence_->now_s() - told_s_ < kTellEveryS) return;
+  const bool is_urgent = std::ranges::any_of(local_ranks(), [&](int rank) {
+    return silence_->progress_s(static_cast<std::size_t>(rank)) > options_.limit_s / 2;
+  });
+  const double every_s = is_urgent ? kTellUrgentlyS : kTellEveryS;
+  if (silence_->now_s() - told_s_ < every_s) return;
   told_s_ = silence_->now_s();
   nodes_->tell(*page_);
+  hear_nodes();
+}
+
+/// Does not return when one of them has spoken.
+void Watchdog::Watcher::hear_nodes() {
   for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
     if (std::cmp_equal(node, node_)) continue;
     const NodeFiles::Heard heard = nodes_->hear(static_cast<int>(node), *page_);
@@ -80,9 +91,9 @@ void Watchdog::Watcher::meet_nodes() {
     int none = Verdict::none;
     if (verdict.state.compare_exchange_strong(none, Verdict::being_written)) {
       heard.text.copy(verdict.text, Verdict::kTextBytes - 1);
-      verdict.state = Verdict::over;  // that node has spoken
+      verdict.state = Verdict::told;
     }
-    follow();
+    pass_on();
   }
 }
 
@@ -129,7 +140,9 @@ Scene Watchdog::Watcher::scene(double patience_s) const {
   for (std::size_t r = 0; r < places_.size(); ++r) {
     const Slot& slot = page_->slots()[r];
     RankState state = state_of(slot);
-    state.silent_s = silence_->progress_s(r);
+    // Of another node: up to its last word.
+    const int node = places_[r].node_index;
+    state.silent_s = silence_->progress_s(r) - (node == node_ ? 0.0 : unheard_s(node));
     const bool may_be_slow = state.call() == nullptr && has_long_limit(slot);
     const double limit_s = may_be_slow ? options_.slow_limit_s : options_.limit_s;
     state.is_silent = state.silent_s > limit_s + patience_s;

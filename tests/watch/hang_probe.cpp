@@ -50,7 +50,7 @@ void misbehave(const Arguments& arguments, const Group& world, Communicator& pee
   const std::string_view how = arguments.how;
   std::int32_t value = 0;
   const int other = (world.rank() + 1) % world.size();
-  if (how == "stop") std::raise(SIGSTOP);
+  if (how == "stop" || how == "stop_node") std::raise(SIGSTOP);
   if (how == "kill") std::raise(SIGKILL);
   if (how == "crash") std::raise(SIGSEGV);
   if (how == "sleep") sleep_for_limits(arguments, 100);
@@ -85,7 +85,8 @@ void work(const Arguments& arguments) {
                                   .slow_phases = {"slow"},
                                   .directory = arguments.folder});
   const auto peers = make_communicator(world, Backend::mpi, {});
-  const bool is_bad = world.rank() == arguments.rank;
+  const bool is_bad = world.rank() == arguments.rank ||
+                      (arguments.how == "stop_node" && world.rank() > arguments.rank);
   for (int step = 0; step < kSteps; ++step) {
     activity().position.set("step " + std::to_string(step));
     const auto computing = clock.enter("compute");
