@@ -2,6 +2,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -90,12 +91,13 @@ void Watchdog::Watcher::speak(const Report& report) {
   render(report).copy(verdict.text, Verdict::kTextBytes - 1);
   verdict.state = Verdict::told;
   if (nodes_) nodes_->tell(*page_);
+  write_report_file(report);
   write_crash_file();
   wait_for_local_reports();
-  write_report_file(report);
+  write_report_file(report);  // with the stacks of this node
   if (nodes_) {
     wait_for_nodes();
-    write_report_file(report);  // with their stacks
+    write_report_file(report);  // with those of all
   }
   verdict.state = Verdict::over;  // the launcher kills all soon after the first has left
   leave();
@@ -116,8 +118,10 @@ void Watchdog::Watcher::pass_on() {
   leave();
 }
 
-/// With the stack of the main thread, which is the one that the message is about.
+/// With the stack of the main thread, which is the one that the message is about. The launcher's
+/// SIGTERM, which follows when the first rank has left, comes too early.
 void Watchdog::Watcher::write_crash_file() {
+  std::signal(SIGTERM, SIG_IGN);
   send_report_signal(main_thread_);
   const bool is_written = wait_until([] { return CrashFile::is_written(); }, kStackPatience);
   if (!is_written) crash_.write(page_->verdict().text);
