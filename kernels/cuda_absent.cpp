@@ -4,6 +4,7 @@
 #include <mgpu/kernels/add_into.hpp>
 #include <mgpu/kernels/causal_attention.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
+#include <mgpu/kernels/draw_many.hpp>
 #include <mgpu/kernels/dropout.hpp>
 #include <mgpu/kernels/fold_logits.hpp>
 #include <mgpu/kernels/gated_activation.hpp>
@@ -33,6 +34,10 @@ void causal_attention_grad(const CausalAttentionGradArgs& /*args*/, CUstream_st*
 }
 
 void cross_entropy(const CrossEntropyArgs& /*args*/, CUstream_st* /*stream*/) {
+  throw NotBuiltError("CUDA");
+}
+
+void draw_many(const DrawManyArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 

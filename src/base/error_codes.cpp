@@ -151,11 +151,27 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E521", "history from another environment",
      "A stored history has steps that the environment would not have made.",
      "Make the histories anew: data.path=null, or name the environment that they come from."},
-    {"E531", "lines of a data file that cannot be used",
-     "Lines of a JSON Lines file are not one JSON object each, or lack what the job needs. The "
-     "first "
-     "five are shown; none is skipped.",
-     "Repair or remove those lines. A line has at most 16 MiB of UTF-8, 32 levels deep."},
+    {"E531", "rows of a data file that cannot be used",
+     "Rows are not what their format asks for (one JSON object per line, as many cells as "
+     "columns), "
+     "or lack what the job needs. The first five are shown; none is skipped.",
+     "Repair or remove those rows; or data.on_bad_row=mark, for jobs that have it. A row has at "
+     "most 16 MiB of UTF-8, JSON 32 levels."},
+    {"E532", "data file that is not of its format",
+     "The file as a whole cannot be read as its name or data.format says, or it has no such rows.",
+     "data.format names the format: jsonl, csv, tsv or parquet. data.header=false and "
+     "data.quotes=false read tables without names or quotes."},
+    {"E533", "column that a data file does not have",
+     "A column that data.columns names, or that the job needs, is not in the file; the file's own "
+     "are shown.",
+     "data.columns.NAME=COLUMN says what the file calls what is called NAME here."},
+    {"E534", "data file that changes",
+     "Size or time of a data file changed while it was read, or differ between hosts. What is made "
+     "of it would belong to no file.",
+     "Put the file where all hosts see the same one, and start again when nothing writes to it."},
+    {"E535", "Parquet is not in this build",
+     "Arrow, which reads Parquet, was not found when the program was built.",
+     "Start launch/run.sh where PyPI can be reached; or write the file as JSON Lines."},
     {"E541", "malformed tokenizer file",
      "tokenizer.json or tokenizer_config.json is not JSON, or a value in it is missing or not what "
      "it has to be; the place in the file is shown.",

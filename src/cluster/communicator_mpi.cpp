@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "half_float.hpp"
+#include <mgpu/base/half_float.hpp>
 
 namespace mgpu::cluster {
 namespace {

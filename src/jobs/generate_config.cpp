@@ -1,12 +1,9 @@
-#include <algorithm>
 #include <array>
-#include <functional>
 #include <string_view>
 
 #include <mgpu/base/check_together.hpp>
-#include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/jobs/generate_config.hpp>
-#include <mgpu/language/model_group.hpp>
+#include <mgpu/jobs/model_keys.hpp>
 #include <mgpu/report/text_format.hpp>
 
 namespace mgpu::jobs {
@@ -60,23 +57,6 @@ void refuse_useless_keys(const Config& config, bool is_greedy) {
                        "generate.do_sample=true");
 }
 
-void require(const Config& config, const char* name, const char* what) {
-  if (!config.is(name, "null")) return;
-  throw config.problem("E114", name, "job generate needs `" + std::string(name) + "`", what);
-}
-
-/// Sums of a tensor-parallel model are rounded by the size of its group.
-void check_groups(const Config& config) {
-  if (language::read_group_plan(config).split == language::Split::pipeline) return;
-  const std::vector<std::int64_t> sizes = config.integers("devices.groups");
-  if (std::ranges::adjacent_find(sizes, std::ranges::not_equal_to()) == sizes.end()) return;
-  throw config.problem("E124", "devices.groups",
-                       "with model.parallel=tensor and groups of several sizes, what is drawn "
-                       "would depend on the group that a prompt comes to",
-                       "model.parallel=pipeline, or groups of one size: devices.groups=[" +
-                           std::to_string(sizes.front()) + "]");
-}
-
 void check_stops(const Config& config) {
   for (const std::string& stop : config.texts("generate.stop"))
     if (stop.empty())
@@ -84,15 +64,6 @@ void check_stops(const Config& config) {
 }
 
 }  // namespace
-
-void add_model_folder_keys(KeyTable& table) {
-  table.add({.name = "model.path",
-             .type = KeyType::path,
-             .standard = "null",
-             .text = "Hugging Face folder of a language model: config.json, safetensors, "
-                     "tokenizer.json",
-             .choices = {"null"}});
-}
 
 void add_generate_keys(KeyTable& table) {
   table.add_section_alias("generation", "generate");  // guides 000 and 002
@@ -158,15 +129,9 @@ void add_generate_keys(KeyTable& table) {
 
 void check_generate_keys(const Config& config) {
   check_together(
-      {[&] { require(config, "model.path", "model.path=FOLDER, as Hugging Face has it"); },
-       [&] { require(config, "data.path", "data.path=FILE.jsonl with a `prompt` in each line"); },
-       [&] { check_groups(config); }, [&] { check_stops(config); },
+      {[&] { check_model_keys(config, "data.path=FILE.jsonl with a `prompt` in each line"); },
+       [&] { check_stops(config); },
        [&] { refuse_useless_keys(config, config.is("generate.do_sample", "false")); }});
-}
-
-int summing_ranks(const Config& config) {
-  if (language::read_group_plan(config).split == language::Split::pipeline) return 1;
-  return cluster::read_cluster_config(config).group_sizes().front();
 }
 
 GenerateConfig read_generate_config(const Config& config,

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include <mgpu/base/config_problem.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/completions.hpp>
@@ -14,11 +13,12 @@
 #include <mgpu/jobs/generate_job.hpp>
 #include <mgpu/jobs/generate_results.hpp>
 #include <mgpu/jobs/model_folder.hpp>
-#include <mgpu/language/model_group.hpp>
+#include <mgpu/jobs/model_keys.hpp>
+#include <mgpu/jobs/model_text.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
 
-#include "generate_memory.hpp"
+#include "model_memory.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -32,20 +32,6 @@ store::LineProblems all_problems(const cluster::Group& world, const std::filesys
   return all;
 }
 
-/// "8 completions at once".
-std::string at_once_text(std::int64_t batch) {
-  return std::to_string(batch) + (batch == 1 ? " completion" : " completions") + " at once";
-}
-
-language::ModelGroup open_model(const RunContext& run, const GenerateConfig& config) {
-  return language::ModelGroup::open(config.model, run.topology,
-                                    {.plan = language::read_group_plan(run.config),
-                                     .load = {.matrices = language::read_matrix_type(run.config)},
-                                     .backend = run.backend,
-                                     .device = run.device,
-                                     .wires = {.timeout_s = run.cluster.timeout_s}});
-}
-
 /// The inputs on every rank, the model of this rank's group, and the group's part of the prompts.
 class GenerateRun {
 public:
@@ -54,7 +40,7 @@ public:
     phase_ = {"completions", inputs_.phase, inputs_.prompts(),
               run.config.integer("run.chunk_size")};
     const auto loading = run_.clock.enter("load");
-    group_.emplace(open_model(run, inputs_.config));
+    group_.emplace(open_model(run, inputs_.config.model));
     cluster::run_together(world_, [&] {
       encoder_.emplace(inputs_.encoder());
       table_ = completion_table(inputs_.prompts(), inputs_.config);
@@ -83,7 +69,7 @@ public:
   /// The batch, and what rank 0 needs for it: "8 completions at once: 416.0 KiB = ...".
   std::string memory_text() const {
     return cluster::on_rank_0(world_, [&] {
-      return at_once_text(completer_->batch_size()) +
+      return at_once_text(completer_->batch_size(), kCompletions) +
              (inputs_.config.has_auto_batch ? " (auto): " : ": ") +
              room_text(run_, *group_, demand_);
     });
@@ -132,15 +118,11 @@ private:
       for (const EncodedPrompt& prompt : prompts)
         longest = std::max<std::int64_t>(longest, std::ssize(prompt.ids));
     longest = world_.all_reduce(longest, cluster::ReduceOp::max);
-    demand_ = generation_demand(inputs_, phase_.chunk_rows, longest);
+    demand_ = inputs_.demand(phase_.chunk_rows, longest);
     demand_.device = run_.device.kind;
     demand_.matrices = language::read_matrix_type(run_.config);
     if (inputs_.config.has_auto_batch) {
-      demand_.batch_size = agreed_batch(run_, *group_, demand_);
-      if (demand_.batch_size == 0) {
-        const Failure failure = no_room(run_, *group_, demand_);
-        cluster::run_together(world_, [&] { throw failure; });
-      }
+      demand_.batch_size = agreed_batch(run_, *group_, demand_, kCompletions);
       inputs_.config.generation.batch_size = demand_.batch_size;
     }
     cluster::run_together(world_,
@@ -160,35 +142,17 @@ private:
     const auto generating = run_.clock.enter("generate");
     const double begin_s = run_.clock.elapsed_s();
     const std::vector<EncodedPrompt> prompts = std::move(encoded_.extract(chunk.index).mapped());
-    const std::vector<CompletedPrompt> completed = complete_within_memory(prompts, chunk.first);
+    std::vector<CompletedPrompt> completed;
+    run_within_memory(run_, *group_, demand_, kCompletions,
+                      {[&] { completed = completer_->run(prompts, chunk.first); },
+                       [&] { return completer_->batch_size(); },
+                       [&](std::int64_t batch) { completer_->set_batch_size(batch); }});
     if (!group_->is_leader()) return {};
     count(prompts, completed);
     auto rows = completion_rows(table_, chunk.first, prompts, completed, inputs_.config.num_samples,
                                 *encoder_);
     work_.seconds += run_.clock.elapsed_s() - begin_s;
     return rows;
-  }
-
-  /// Halves the batch of this group until memory suffices.
-  std::vector<CompletedPrompt> complete_within_memory(const std::vector<EncodedPrompt>& prompts,
-                                                      std::int64_t first) {
-    for (;;) {
-      try {
-        return completer_->run(prompts, first);
-      } catch (const cluster::LoneFailure&) {
-        throw;  // the group does not meet any more
-      } catch (const std::exception& error) {
-        if (report_of(error).exit != ExitCode::out_of_memory) throw;
-      }
-      const std::int64_t batch = completer_->batch_size();
-      if (batch == 1) throw no_room(run_, *group_, demand_);
-      completer_->set_batch_size(batch / 2);
-      if (!group_->is_leader()) continue;
-      run_.log.event(
-          {"note",
-           {{"text", "out of memory with " + at_once_text(batch) +
-                         ": the chunk is made again with " + std::to_string(batch / 2)}}});
-    }
   }
 
   void count(const std::vector<EncodedPrompt>& prompts,
@@ -232,17 +196,6 @@ private:
   GroupWork work_;                                               // on the leader
 };
 
-/// ", on 2 ranks each (pipeline)"; "" where a rank holds it whole.
-std::string groups_text(const RunContext& run) {
-  const std::vector<int> sizes = run.cluster.group_sizes();
-  if (std::ranges::all_of(sizes, [](int size) { return size == 1; })) return "";
-  std::string text;
-  for (const int size : sizes)
-    text += (text.empty() ? ", on " : ", ") + std::to_string(size);
-  return text + (sizes.size() == 1 ? " ranks each (" : " ranks in turn (") +
-         run.config.text("model.parallel") + ")";
-}
-
 void announce(RunContext& run, const GenerateInputs& inputs, std::string memory) {
   report::Facts facts;
   facts.memory = std::move(memory);
@@ -260,7 +213,7 @@ void announce(RunContext& run, const GenerateInputs& inputs, std::string memory)
 }
 
 std::string tokenizer_text(const std::filesystem::path& folder) {
-  const auto files = read_prompt_files(folder);
+  const auto files = read_model_text(folder);
   if (!files) return "no tokenizer.json: token_ids only";
   const text::TextFolder text = text::parse_text_folder(*files, folder);
   return report::grouped(static_cast<std::int64_t>(text.tokenizer.vocab_size())) + " tokens" +
@@ -293,12 +246,7 @@ void check_generate_job(const Config& config, int /*ranks*/) {
 
 void check_generate_files(const Config& config) {
   check_model_folder(config);
-  const std::string path = config.text("data.path");
-  std::error_code missing;
-  if (std::filesystem::is_regular_file(path, missing)) return;
-  throw ConfigFailure({{"E603", "there is no such file: " + path, config.place("data.path"), "",
-                        "data.path is a JSON Lines file with a `prompt` in each line"}},
-                      ExitCode::no_input);
+  check_data_file(config, "data.path is a JSON Lines file with a `prompt` in each line");
 }
 
 std::vector<FileCheck> generate_file_checks(const Config& config) {

@@ -4,6 +4,7 @@
 
 #include <mgpu/jobs/completions.hpp>
 #include <mgpu/jobs/generate_results.hpp>
+#include <mgpu/jobs/model_keys.hpp>
 #include <mgpu/report/generate_report.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/read_table.hpp>

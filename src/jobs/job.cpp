@@ -4,6 +4,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/data/data_config.hpp>
+#include <mgpu/input/row_options.hpp>
 #include <mgpu/jobs/evaluate_config.hpp>
 #include <mgpu/jobs/generate_config.hpp>
 #include <mgpu/jobs/generate_job.hpp>
@@ -11,6 +12,9 @@
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/jobs/lm_train_config.hpp>
 #include <mgpu/jobs/merge_train.hpp>
+#include <mgpu/jobs/model_keys.hpp>
+#include <mgpu/jobs/teacher_config.hpp>
+#include <mgpu/jobs/teacher_job.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/jobs/train_plan.hpp>
 #include <mgpu/language/model_group.hpp>
@@ -22,7 +26,7 @@
 namespace mgpu::jobs {
 namespace {
 
-const std::array<Job, 2>& table() {
+const std::array<Job, 3>& table() {
   static const std::array kTable = {
       Job{.name = "train",
           .text = "Algorithm Distillation, or a language model on texts",
@@ -46,7 +50,18 @@ const std::array<Job, 2>& table() {
           .disk_bytes = generate_disk_bytes,
           .plan = plan_generate,
           .run = run_generate_job,
-          .merge = merge_generate_job}};
+          .merge = merge_generate_job},
+      Job{.name = "teacher",
+          .text = "what a language model says behind each token of texts, for distillation",
+          .keys = {add_model_folder_keys, language::add_model_group_keys, data::add_data_keys,
+                   input::add_input_keys, add_length_keys, add_teacher_keys},
+          .check = check_teacher_job,
+          .check_files = check_teacher_files,
+          .file_checks = teacher_file_checks,
+          .disk_bytes = teacher_disk_bytes,
+          .plan = plan_teacher,
+          .run = run_teacher_job,
+          .merge = merge_teacher_job}};
   return kTable;
 }
 

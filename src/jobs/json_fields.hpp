@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,6 +13,12 @@ namespace mgpu::jobs {
 
 /// A text of a line of JSON. Errors: JsonError when `value`, called `name`, is absent or no text.
 const std::string& text_of(const store::JsonValue* value, const char* name);
+
+/// The member of an object; nullptr where there is none, or it is null.
+const store::JsonValue* member_of(const store::JsonValue& object, const char* name);
+
+/// What stands in `token_ids` of a line. Errors: JsonError when it is no list of numbers, or empty.
+std::vector<std::int64_t> token_ids_of(const store::JsonValue& value);
 
 /// What stands in `messages` of a line. Errors: JsonError when it is no list of messages with a
 /// `role` and a `content`, or empty.

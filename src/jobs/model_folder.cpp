@@ -4,6 +4,7 @@
 #include <mgpu/base/config_problem.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/jobs/model_folder.hpp>
+#include <mgpu/jobs/model_keys.hpp>
 #include <mgpu/language/lm_config.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/weight_files.hpp>
@@ -68,6 +69,11 @@ std::uint32_t model_fingerprint(const std::filesystem::path& folder) {
     crc = crc_of_ends(tensor->bytes, crc32c(head, crc));
   }
   return crc;
+}
+
+std::uint32_t crc_with_groups(const Config& config, std::uint32_t crc) {
+  const int ranks = summing_ranks(config);
+  return ranks == 1 ? crc : crc32c("tensor " + std::to_string(ranks), crc);
 }
 
 }  // namespace mgpu::jobs

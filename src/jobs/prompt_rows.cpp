@@ -1,6 +1,7 @@
 #include <utility>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/jobs/model_text.hpp>
 #include <mgpu/jobs/prompt_rows.hpp>
 
 #include "json_fields.hpp"
@@ -10,17 +11,6 @@ namespace {
 
 using store::JsonError;
 using store::JsonValue;
-
-std::vector<std::int64_t> ids_of(const JsonValue& value) {
-  if (value.list() == nullptr || value.list()->empty())
-    throw JsonError("`token_ids` is not a list of ids");
-  std::vector<std::int64_t> ids;
-  for (const JsonValue& item : *value.list()) {
-    if (item.integer() == nullptr) throw JsonError("`token_ids` has a value that is no id");
-    ids.push_back(*item.integer());
-  }
-  return ids;
-}
 
 PromptRow row_of(const store::JsonLine& line) {
   PromptRow row;
@@ -33,7 +23,7 @@ PromptRow row_of(const store::JsonLine& line) {
   if (given > 1) throw JsonError("it has more than one of `prompt`, `messages` and `token_ids`");
   if (prompt != nullptr) row.prompt = text_of(prompt, "prompt");
   if (messages != nullptr) row.messages = messages_of(*messages);
-  if (token_ids != nullptr) row.token_ids = ids_of(*token_ids);
+  if (token_ids != nullptr) row.token_ids = token_ids_of(*token_ids);
   return row;
 }
 
@@ -51,25 +41,9 @@ std::vector<PromptRow> parse_prompt_rows(std::string_view text, store::LineProbl
   return rows;
 }
 
-std::optional<text::TextFiles> read_prompt_files(const std::filesystem::path& folder) {
-  if (!std::filesystem::exists(folder / "tokenizer.json")) return std::nullopt;
-  return text::read_text_files(folder);
-}
-
 PromptEncoder::PromptEncoder(const std::optional<text::TextFiles>& files,
                              const std::filesystem::path& folder, const Options& options)
-    : options_(options) {
-  if (!files) return;
-  folder_.emplace(text::parse_text_folder(*files, folder));
-  const std::size_t tokens = folder_->tokenizer.vocab_size();
-  if (std::cmp_less_equal(tokens, options.vocab)) return;
-  throw Failure({"E702",
-                 ExitCode::data,
-                 "the tokenizer has " + std::to_string(tokens) + " tokens, the model knows " +
-                     std::to_string(options.vocab),
-                 {"  --> " + folder.string()},
-                 "take tokenizer.json and config.json from the same revision of the same model"});
-}
+    : folder_(parse_model_text(files, folder, options.vocab)), options_(options) {}
 
 const text::Tokenizer* PromptEncoder::tokenizer() const {
   return folder_ ? &folder_->tokenizer : nullptr;

@@ -6,12 +6,6 @@
 
 namespace mgpu::language {
 
-/// Uniform in [0, 1), a multiple of 2^-53, of two words.
-constexpr double uniform53(std::uint32_t high, std::uint32_t low) {
-  const std::uint64_t bits = (std::uint64_t{high} << 32) | low;
-  return static_cast<double>(bits >> 11) * 0x1.0p-53;
-}
-
 /// Blocks of a vocabulary that have words of their own; one number more is for draws between them.
 inline constexpr std::uint32_t kDrawBlocks = 255;
 

@@ -44,11 +44,11 @@ std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config
 }
 
 GenerationBatch::GenerationBatch(const LanguageModel& model, const GenerationConfig& config,
-                                 const StopText& stop_text, GenerationQueue& queue,
+                                 const GenerationWatch& watch, GenerationQueue& queue,
                                  PagedCache& cache, std::int64_t pages)
     : model_(model),
       config_(config),
-      stop_text_(stop_text),
+      watch_(watch),
       queue_(queue),
       cache_(cache),
       sampler_(config.sampling),
@@ -82,7 +82,7 @@ bool GenerationBatch::take_in(PassOutcome outcome) {
     return false;
   }
   auto score = outcome.scores.begin();
-  for (const Piece& piece : pieces_) {
+  for (const PromptPiece& piece : pieces_) {
     const auto end = score + static_cast<std::ptrdiff_t>(scored_count(piece));
     std::vector<float>& all = queue_.results[piece.prompt].prompt_log_probs;
     all.insert(all.end(), std::exchange(score, end), end);
@@ -98,7 +98,9 @@ PassOutcome GenerationBatch::judge(const at::Tensor& hidden, const std::vector<a
   outcome.failure = queue_.own_failure;
   if (outcome.failure) return outcome;
   if (failpoint("generate.head").error != 0) throw std::bad_alloc();
-  if (config_.scores_prompts) score(hidden, outcome.scores);
+  const at::Tensor rows = rows_of_pieces(hidden);
+  if (config_.scores_prompts) score(rows, outcome.scores);
+  if (watch_.see_hidden && !pieces_.empty()) watch_.see_hidden(pieces_, rows);
   outcome.tokens = draw(at::cat(grown));
   if (failpoint("generate.drawn").error != 0) throw std::bad_alloc();
   return outcome;
@@ -155,17 +157,23 @@ at::Tensor GenerationBatch::pass() {
 }
 
 /// Tokens behind those of a piece: the last of a prompt has none.
-std::size_t GenerationBatch::scored_count(const Piece& piece) const {
+std::size_t GenerationBatch::scored_count(const PromptPiece& piece) const {
   if (!config_.scores_prompts) return 0;
   return std::min(piece.count, queue_.prompts[piece.prompt].ids.size() - piece.first - 1);
 }
 
+/// Those behind the rows of lines, [n, D].
+at::Tensor GenerationBatch::rows_of_pieces(const at::Tensor& hidden) const {
+  std::int64_t count = 0;
+  for (const PromptPiece& piece : pieces_)
+    count += static_cast<std::int64_t>(piece.count);
+  return hidden.narrow(0, hidden.size(0) - count, count);
+}
+
 /// Log-probabilities of the tokens behind those of all pieces.
 void GenerationBatch::score(const at::Tensor& hidden, std::vector<float>& scores) {
-  auto row = static_cast<std::int64_t>(hidden.size(0));
-  for (const Piece& piece : pieces_)
-    row -= static_cast<std::int64_t>(piece.count);
-  for (const Piece& piece : pieces_) {
+  std::int64_t row = 0;
+  for (const PromptPiece& piece : pieces_) {
     const std::size_t count = scored_count(piece);
     const at::Tensor rows = hidden.narrow(0, row, static_cast<std::int64_t>(count));
     row += static_cast<std::int64_t>(piece.count);
@@ -242,8 +250,9 @@ void GenerationBatch::append(Line& line, const DrawnToken& token) {
   FinishReason reason{};
   if (std::find(stops.begin(), stops.end(), token.id) != stops.end())
     reason = FinishReason::stop_id;
-  else if (stop_text_ && stop_text_(prompt.sample + static_cast<std::uint64_t>(line.index),
-                                    std::span(line.tokens).subspan(prompt.ids.size())))
+  else if (watch_.stop_text &&
+           watch_.stop_text(prompt.sample + static_cast<std::uint64_t>(line.index),
+                            std::span(line.tokens).subspan(prompt.ids.size())))
     reason = FinishReason::stop_text;
   else if (count == config_.max_new_tokens)
     reason = FinishReason::length;

@@ -46,6 +46,12 @@ struct PassOutcome {
 std::string to_bytes(const PassOutcome& outcome);
 PassOutcome outcome_from_bytes(const std::string& bytes);
 
+/// What looks on while a Generator works; it outlives the batches.
+struct GenerationWatch {
+  const StopText& stop_text;
+  const SeeHidden& see_hidden;
+};
+
 /// Sequences that go through the model together. What a pass draws is taken in when the next one
 /// begins: on a group of ranks several batches are on their way at once, and all ranks decide
 /// alike because all take in the same.
@@ -57,7 +63,7 @@ class GenerationBatch {
 public:
   /// At most config.batch_size lines, and `pages` of the cache.
   GenerationBatch(const LanguageModel& model, const GenerationConfig& config,
-                  const StopText& stop_text, GenerationQueue& queue, PagedCache& cache,
+                  const GenerationWatch& watch, GenerationQueue& queue, PagedCache& cache,
                   std::int64_t pages);
 
   /// Takes in what the last pass gave and begins the next one. False when there is nothing left to
@@ -89,13 +95,6 @@ private:
     bool is_done = false;
   };
 
-  /// A part of a prompt in a pass.
-  struct Piece {
-    std::size_t prompt = 0;
-    std::size_t first = 0;  // token of the prompt
-    std::size_t count = 0;
-  };
-
   bool has_head() const { return model_.shard().has_head; }
   PassOutcome last_outcome();
   bool take_in(PassOutcome outcome);
@@ -111,7 +110,8 @@ private:
   PassOutcome judge_at_the_end(const at::Tensor& hidden, const std::vector<at::Tensor>& grown);
   PassOutcome judge_together(const at::Tensor& hidden, const std::vector<at::Tensor>& grown);
   PassOutcome judge(const at::Tensor& hidden, const std::vector<at::Tensor>& grown);
-  std::size_t scored_count(const Piece& piece) const;
+  std::size_t scored_count(const PromptPiece& piece) const;
+  at::Tensor rows_of_pieces(const at::Tensor& hidden) const;
   void score(const at::Tensor& hidden, std::vector<float>& scores);
   std::vector<DrawnToken> draw(const at::Tensor& hidden);
   void append(Line& line, const DrawnToken& token);
@@ -123,15 +123,15 @@ private:
 
   const LanguageModel& model_;
   GenerationConfig config_;
-  const StopText& stop_text_;
+  GenerationWatch watch_;
   GenerationQueue& queue_;
   PagedCache& cache_;
   Sampler sampler_;
   std::int64_t promised_ = 0;
   std::int64_t pages_;
-  bool is_under_way_ = false;  // a pass whose outcome was not taken in
-  PassOutcome outcome_;        // of a whole model
-  std::vector<Piece> pieces_;  // of that pass
+  bool is_under_way_ = false;        // a pass whose outcome was not taken in
+  PassOutcome outcome_;              // of a whole model
+  std::vector<PromptPiece> pieces_;  // of that pass
   std::deque<Opening> openings_;
   std::vector<Line> lines_;
 };

@@ -34,8 +34,12 @@ void check_prompt(const LmConfig& model, const Prompt& prompt) {
 
 }  // namespace
 
-Generator::Generator(const LanguageModel& model, GenerationConfig config, StopText stop_text)
-    : model_(&model), config_(std::move(config)), stop_text_(std::move(stop_text)) {
+Generator::Generator(const LanguageModel& model, GenerationConfig config, StopText stop_text,
+                     SeeHidden see_hidden)
+    : model_(&model),
+      config_(std::move(config)),
+      stop_text_(std::move(stop_text)),
+      see_hidden_(std::move(see_hidden)) {
   if (config_.max_new_tokens < 0) throw Error("Generator: max_new_tokens is negative");
   set_batch_size(config_.batch_size);
   if (config_.prefill_tokens < 1) throw Error("Generator: prefill_tokens is not at least 1");
@@ -120,7 +124,8 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
   queue.spare = spare_;
   std::deque<GenerationBatch> all;
   for (std::int64_t i = 0; i < batches(); ++i)
-    all.emplace_back(*model_, config, stop_text_, queue, cache, pages);
+    all.emplace_back(*model_, config, GenerationWatch{stop_text_, see_hidden_}, queue, cache,
+                     pages);
   const auto turn = [&] {
     bool works = false;
     for (GenerationBatch& batch : all)

@@ -27,9 +27,8 @@ void work_in_group(std::span<const Chunk> share, const ChunkPhase& phase,
     show(phase, chunk);
     try {
       const std::vector<std::byte> payload = hooks.work(chunk);
-      if (group.rank() != 0) continue;
-      journal.append(phase.id, chunk.index, payload);
-      hooks.finished(chunk.count);
+      if (!payload.empty()) journal.append(phase.id, chunk.index, payload);
+      if (group.rank() == 0) hooks.finished(chunk.count);
     } catch (const cluster::LoneFailure&) {
       throw;  // the group does not meet any more
     } catch (...) {

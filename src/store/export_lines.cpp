@@ -29,6 +29,10 @@ void add_number(std::string& line, T value) {
   line.append(digits.data(), end.ptr);
 }
 
+void add_number(std::string& line, Half value) {
+  add_number(line, value.value());
+}
+
 template <class T>
 void add_list(std::string& line, std::span<const T> values) {
   line += '[';
@@ -47,6 +51,8 @@ void with_values(const ReadColumn& column, const Use& use) {
       return use(column.values<std::int32_t>());
     case ColumnType::i64:
       return use(column.values<std::int64_t>());
+    case ColumnType::f16:
+      return use(column.values<Half>());
     case ColumnType::f32:
       return use(column.values<float>());
     case ColumnType::f64:

@@ -165,8 +165,23 @@ Hid file_creation() {
   return plist;
 }
 
+namespace {
+
+hid_t make_half_type() {
+  const hid_t type = check_id(H5Tcopy(H5T_IEEE_F32LE));
+  check(H5Tset_fields(type, 15, 10, 5, 0, 10));
+  check(H5Tset_size(type, 2));
+  check(H5Tset_ebias(type, 15));
+  return type;
+}
+
+}  // namespace
+
 hid_t number_type(ColumnType type) {
+  static const hid_t half = make_half_type();
   switch (type) {
+    case ColumnType::f16:
+      return half;
     case ColumnType::i32:
       return H5T_STD_I32LE;
     case ColumnType::i64:

@@ -51,12 +51,12 @@ void LineProblems::unpack(std::string_view packed) {
   count_ = others;
 }
 
-void LineProblems::throw_if_any() const {
+void LineProblems::throw_if_any(const std::string& help) const {
   if (count_ == 0) return;
   const std::string what = count_ == 1
                                ? "a line of a data file cannot be used"
                                : std::to_string(count_) + " lines of a data file cannot be used";
-  Report report{"E531", ExitCode::data, what, {}, "repair or remove them; none is skipped"};
+  Report report{"E531", ExitCode::data, what, {}, help};
   for (const auto& [line, why] : first_)
     report.lines.push_back("  --> " + path_.string() + ":" + std::to_string(line) + ": " + why);
   const std::int64_t more = count_ - static_cast<std::int64_t>(first_.size());

@@ -30,6 +30,7 @@ std::optional<ColumnType> readable_type(hid_t type, const std::string& name) {
   const H5T_class_t kind = H5Tget_class(type);
   if (kind == H5T_STRING) return std::nullopt;
   const std::size_t size = H5Tget_size(type);
+  if (kind == H5T_FLOAT && size == 2) return ColumnType::f16;
   if (kind == H5T_FLOAT && size == 4) return ColumnType::f32;
   if (kind == H5T_FLOAT && size == 8) return ColumnType::f64;
   if (kind != H5T_INTEGER) fail_table("column '" + name + "' is neither number nor text");

@@ -11,6 +11,7 @@ std::size_t size_of(ColumnType type) {
     case ColumnType::u8:
       return 1;
     case ColumnType::u16:
+    case ColumnType::f16:
       return 2;
     case ColumnType::i32:
     case ColumnType::f32:
@@ -27,8 +28,8 @@ std::size_t size_of(ColumnType type) {
 }
 
 std::string_view name_of(ColumnType type) {
-  constexpr std::string_view kNames[] = {"i32", "i64", "f32", "f64", "u8",
-                                         "u16", "u32", "u64", "text"};
+  constexpr std::string_view kNames[] = {"i32", "i64", "f32", "f64",  "u8",
+                                         "u16", "u32", "u64", "text", "f16"};
   return kNames[static_cast<std::size_t>(type)];
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
 #include <vector>
 
+#include <mgpu/kernels/draw_many.hpp>
 #include <mgpu/kernels/rotate_heads.hpp>
 #include <mgpu/kernels/stream_draw.hpp>
 
@@ -127,5 +129,55 @@ inline DrawState draw_on_cpu(const DrawCase& input) {
                       DrawCase::kRows, input.block, static_cast<std::int64_t>(b * input.block)});
   return state;
 }
+
+/// Rows with distributions and uniforms of their own. No uniform is near the border between two
+/// tokens, where the rounding of sums decides.
+struct ManyDrawsCase {
+  static constexpr std::size_t kRows = 40;
+  static constexpr std::size_t kDraws = 50;
+
+  ManyDrawsCase(std::size_t blocks_of_it, std::size_t block_size)
+      : blocks(blocks_of_it), block(block_size), logits(blocks_of_it) {
+    std::mt19937_64 random(11);
+    std::uniform_real_distribution<double> uniform(0.0, 1.0);
+    for (std::size_t n = 0; n < kRows; ++n) {
+      std::vector<float> row = normals(blocks * block, static_cast<unsigned>(100 + n), 2.0F);
+      for (std::size_t id = 3; id < row.size(); id += 7)
+        row[id] = -std::numeric_limits<float>::infinity();
+      for (std::size_t b = 0; b < blocks; ++b)
+        logits[b].insert(logits[b].end(), row.begin() + static_cast<std::ptrdiff_t>(b * block),
+                         row.begin() + static_cast<std::ptrdiff_t>((b + 1) * block));
+      add_row(row, [&] { return uniform(random); });
+    }
+  }
+
+  std::size_t blocks;
+  std::size_t block;
+  std::vector<std::vector<float>> logits;  // by block: [rows, block]
+  std::vector<float> log_sums;             // [rows]
+  std::vector<double> uniforms;            // [rows, draws]
+  std::vector<std::int64_t> expected;      // [rows, draws]
+
+private:
+  template <class Uniform>
+  void add_row(const std::vector<float>& row, const Uniform& uniform) {
+    std::vector<double> ends;
+    double sum = 0.0;
+    for (const float logit : row)
+      ends.push_back(sum += std::exp(static_cast<double>(logit)));
+    log_sums.push_back(static_cast<float>(std::log(sum)));
+    std::vector<double> mine;
+    while (mine.size() < kDraws) {
+      const double u = uniform();
+      const auto is_near = [&](double end) { return std::abs(end / sum - u) < 1e-5; };
+      if (std::none_of(ends.begin(), ends.end(), is_near)) mine.push_back(u);
+    }
+    std::sort(mine.begin(), mine.end());
+    for (const double u : mine) {
+      expected.push_back(std::upper_bound(ends.begin(), ends.end(), u * sum) - ends.begin());
+      uniforms.push_back(u);
+    }
+  }
+};
 
 }  // namespace mgpu::kernels

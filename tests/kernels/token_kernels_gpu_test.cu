@@ -30,6 +30,25 @@ TEST_F(TokenGpuTest, RotateHeadsIsTheReference) {
   }
 }
 
+TEST_F(TokenGpuTest, DrawManyDrawsWhatTheUniformsSay) {
+  for (const std::size_t block : {1U, 15U, 256U, 700U}) {
+    const ManyDrawsCase input(3, block);
+    const OnDevice log_sums(input.log_sums);
+    const OnDevice uniforms(input.uniforms);
+    const OnDevice reached(std::vector<double>(ManyDrawsCase::kRows, 0.0));
+    const OnDevice ids(std::vector<std::int64_t>(input.uniforms.size(), -1));
+    for (std::size_t b = 0; b < input.blocks; ++b) {
+      const OnDevice logits(input.logits[b]);
+      cuda::draw_many({logits.get(), log_sums.get(), uniforms.get(), reached.get(), ids.get(),
+                       ManyDrawsCase::kRows, block, ManyDrawsCase::kDraws,
+                       static_cast<std::int64_t>(b * block)},
+                      nullptr);
+      cuda_check(cudaDeviceSynchronize());  // before the logits are freed
+    }
+    EXPECT_EQ(ids.host(), input.expected) << block;
+  }
+}
+
 TEST_F(TokenGpuTest, StreamDrawDrawsWhatTheCpuDraws) {
   for (const std::size_t block : {1U, 11U, 300U}) {
     const DrawCase input(block);

@@ -103,5 +103,43 @@ TEST(StreamDrawTest, ABlockWithoutTokensLeavesTheDraw) {
   EXPECT_EQ(picked, 6.0F);
 }
 
+// Probabilities 1/8, 3/8 in the first block, 1/2 in the second.
+TEST(DrawManyTest, ByHand) {
+  const std::vector<float> first{0.0F, std::log(3.0F)};
+  const std::vector<float> second{std::log(4.0F)};
+  const float log_sum = std::log(8.0F);
+  const std::vector<double> uniforms{0.0, 0.124, 0.126, 0.499, 0.501, 0.999};
+  double reached = 0.0;
+  std::vector<std::int64_t> ids(6, -1);
+  cpu::draw_many({first.data(), &log_sum, uniforms.data(), &reached, ids.data(), 1, 2, 6, 10});
+  EXPECT_EQ(ids, (std::vector<std::int64_t>{10, 10, 11, 11, -1, -1}));
+  EXPECT_NEAR(reached, 0.5, 1e-7);
+  cpu::draw_many({second.data(), &log_sum, uniforms.data(), &reached, ids.data(), 1, 1, 6, 12});
+  EXPECT_EQ(ids, (std::vector<std::int64_t>{10, 10, 11, 11, 12, 12}));
+}
+
+TEST(DrawManyTest, BlocksOfAnySizeDrawTheSame) {
+  for (const std::size_t block : {1U, 15U, 64U, 65U, 300U}) {
+    const ManyDrawsCase input(3, block);
+    std::vector<double> reached(ManyDrawsCase::kRows, 0.0);
+    std::vector<std::int64_t> ids(input.uniforms.size(), -1);
+    for (std::size_t b = 0; b < input.blocks; ++b)
+      cpu::draw_many({input.logits[b].data(), input.log_sums.data(), input.uniforms.data(),
+                      reached.data(), ids.data(), ManyDrawsCase::kRows, block,
+                      ManyDrawsCase::kDraws, static_cast<std::int64_t>(b * block)});
+    EXPECT_EQ(ids, input.expected) << block;
+  }
+}
+
+TEST(DrawManyTest, NothingIsDrawnFromNaN) {
+  const std::vector<float> logits{0.0F, std::numeric_limits<float>::quiet_NaN()};
+  const float log_sum = std::numeric_limits<float>::quiet_NaN();
+  const double uniform = 0.5;
+  double reached = 0.0;
+  std::int64_t id = -1;
+  cpu::draw_many({logits.data(), &log_sum, &uniform, &reached, &id, 1, 2, 1, 0});
+  EXPECT_EQ(id, -1);
+}
+
 }  // namespace
 }  // namespace mgpu::kernels

@@ -29,6 +29,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
     {"data", {"base"}},
     {"text", {"base"}},
     {"store", {"base", "cluster"}},
+    {"input", {"base", "cluster", "store"}},
     {"model", {"base", "kernels"}},
     {"language", {"base", "kernels", "cluster", "store", "model"}},
     {"schedule", {"base", "cluster", "store"}},
@@ -36,15 +37,16 @@ const std::vector<std::pair<std::string, Names>> kModules = {
     {"train", {"base", "kernels", "cluster", "model"}},
     {"algorithms", {"base", "kernels", "data", "model", "language", "train"}},
     {"jobs",
-     {"base", "kernels", "cluster", "data", "text", "store", "model", "language", "schedule",
-      "report", "train", "algorithms"}},
+     {"base", "kernels", "cluster", "data", "text", "store", "input", "model", "language",
+      "schedule", "report", "train", "algorithms"}},
     {"app",
-     {"base", "kernels", "cluster", "data", "text", "store", "model", "language", "schedule",
-      "report", "train", "algorithms", "jobs", "watch"}},
+     {"base", "kernels", "cluster", "data", "text", "store", "input", "model", "language",
+      "schedule", "report", "train", "algorithms", "jobs", "watch"}},
 };
 
 /// Where a library's headers, named by how they begin, may appear.
 const std::map<std::string, Names> kOwners = {
+    {"arrow/", {"input"}},
     {"ATen/", {"model", "language", "train", "algorithms", "jobs", "app"}},
     {"c10/", {"model"}},
     {"cuda", {"kernels", "cluster"}},
@@ -55,6 +57,7 @@ const std::map<std::string, Names> kOwners = {
     {"nccl.h", {"cluster"}},
     {"nlohmann/", {"base", "store", "report", "app"}},
     {"openssl/", {"base"}},
+    {"parquet/", {"input"}},
     {"pcre2.h", {"text"}},
     {"simdjson", {"store", "text"}},
     {"torch/", {"model", "language", "app"}},

@@ -15,6 +15,7 @@ enum class Purpose : std::uint8_t {
   dropout = 4,     // dropout masks, by training item
   init = 5,        // initial weights, by parameter
   sampling = 6,    // sampled actions and tokens, by sample
+  targets = 7,     // tokens that stand for a teacher's distribution, by sample
 };
 
 using Philox4 = std::array<std::uint32_t, 4>;
@@ -35,6 +36,12 @@ constexpr Philox4 philox(Philox4 counter, std::uint64_t key) {
     k1 += 0xBB67AE85;
   }
   return counter;
+}
+
+/// Uniform in [0, 1), a multiple of 2^-53, of two words.
+constexpr double uniform53(std::uint32_t high, std::uint32_t low) {
+  const std::uint64_t bits = (std::uint64_t{high} << 32) | low;
+  return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
 /// The random numbers of one sample in one round: draw d is a pure function of

@@ -13,9 +13,6 @@
 
 namespace mgpu::jobs {
 
-/// The key model.path: a Hugging Face folder.
-void add_model_folder_keys(KeyTable& table);
-
 /// The keys generate.*.
 void add_generate_keys(KeyTable& table);
 
@@ -33,10 +30,6 @@ struct GenerateConfig {
 /// Rules between the keys of job generate that need no file.
 /// Errors: Failure (exit 78).
 void check_generate_keys(const Config& config);
-
-/// Ranks of a group that share each sum of the model, whose rounding depends on their number: 1
-/// where they share layers.
-int summing_ranks(const Config& config);
 
 /// Errors: Failure (exit 78) for a key that means nothing with what the folder decides.
 GenerateConfig read_generate_config(const Config& config,

@@ -9,6 +9,7 @@
 #include <mgpu/jobs/generate_config.hpp>
 #include <mgpu/jobs/prompt_rows.hpp>
 #include <mgpu/language/lm_config.hpp>
+#include <mgpu/language/memory_plan.hpp>
 
 namespace mgpu::jobs {
 
@@ -33,6 +34,10 @@ struct GenerateInputs {
   std::int64_t prompts() const { return std::ssize(rows); }
   std::int64_t samples() const { return prompts() * config.num_samples; }
   PromptEncoder encoder() const;
+
+  /// The demand of chunks of so many prompts, the longest of which has so many tokens. A batch is
+  /// never larger than the completions of a chunk; generate.batch_size=auto asks for all of them.
+  language::MemoryDemand demand(std::int64_t chunk_rows, std::int64_t longest_prompt) const;
 };
 
 /// Errors: E531 with the first lines that cannot be used; those of read_generate_config().

@@ -20,4 +20,7 @@ std::string model_text(const std::filesystem::path& folder);
 /// both ends of a tensor.
 std::uint32_t model_fingerprint(const std::filesystem::path& folder);
 
+/// The same number for this group of ranks: where they share sums, other groups round otherwise.
+std::uint32_t crc_with_groups(const Config& config, std::uint32_t crc);
+
 }  // namespace mgpu::jobs

@@ -12,6 +12,11 @@ constexpr std::uint32_t generation_phase(std::uint32_t inputs_crc) {
   return inputs_crc | 0x80000000U;
 }
 
+/// What a certain model says of certain rows.
+constexpr std::uint32_t scoring_phase(std::uint32_t inputs_crc) {
+  return inputs_crc | 0x80000000U;
+}
+
 /// Evaluation of certain weights: chunks of other weights must not be taken for these.
 constexpr std::uint32_t evaluation_phase(std::uint32_t weights_crc) {
   return weights_crc | 0x80000000U;

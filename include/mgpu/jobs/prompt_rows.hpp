@@ -27,10 +27,6 @@ struct PromptRow {
 /// that has none of the three, or more than one, or in another shape, goes to `problems`.
 std::vector<PromptRow> parse_prompt_rows(std::string_view text, store::LineProblems& problems);
 
-/// The files of a folder that say how texts become tokens; nothing without tokenizer.json, which
-/// rows of token ids do not need.
-std::optional<text::TextFiles> read_prompt_files(const std::filesystem::path& folder);
-
 /// A row as the model sees it.
 struct EncodedPrompt {
   std::string text;               // "" for token ids without a tokenizer
@@ -46,8 +42,7 @@ public:
     std::int64_t vocab = 0;             // of the model
   };
 
-  /// Errors: those of text::parse_text_folder(); Failure E702 when the tokenizer has tokens that
-  ///         the model does not know.
+  /// Errors: those of parse_model_text().
   PromptEncoder(const std::optional<text::TextFiles>& files, const std::filesystem::path& folder,
                 const Options& options);
 

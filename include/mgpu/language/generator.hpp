@@ -49,6 +49,20 @@ struct PromptResult {
 /// Prompt::sample plus its index, after each token that is not a stop id.
 using StopText = std::function<bool(std::uint64_t sample, std::span<const std::int64_t> ids)>;
 
+/// Consecutive tokens of a prompt that went through the model in one pass.
+struct PromptPiece {
+  std::size_t prompt = 0;  // index in run()
+  std::size_t first = 0;   // token of the prompt
+  std::size_t count = 0;
+};
+
+/// Sees the hidden states behind the last norm of each token of all prompts, once, on the ranks
+/// that have the head: pieces of one pass, and their rows one after the other, [N, D]. It may use
+/// the head, which is collective where ranks share sums. What it throws is a failure of the pass;
+/// after want of memory all prompts may come again.
+using SeeHidden =
+    std::function<void(std::span<const PromptPiece> pieces, const at::Tensor& hidden)>;
+
 /// Completes prompts. Sequences of different prompts grow side by side; where one ends, the next
 /// prompt begins. Prompts go in pieces through the same passes that decode. The completions of a
 /// prompt share its pages. On the CPU the result of a prompt depends on neither its neighbors nor
@@ -63,7 +77,8 @@ using StopText = std::function<bool(std::uint64_t sample, std::span<const std::i
 class Generator {
 public:
   /// The model outlives the generator. Errors: Error when a value is out of its range.
-  Generator(const LanguageModel& model, GenerationConfig config, StopText stop_text = {});
+  Generator(const LanguageModel& model, GenerationConfig config, StopText stop_text = {},
+            SeeHidden see_hidden = {});
 
   /// Results in the order of the prompts.
   /// Errors: ShapeError for a prompt without tokens, with tokens out of the vocabulary, or longer
@@ -88,6 +103,7 @@ private:
   const LanguageModel* model_;
   GenerationConfig config_;
   StopText stop_text_;
+  SeeHidden see_hidden_;
   std::optional<PagedCache> cache_;
   at::Tensor spare_;  // [rows of a pass, D] float32; undefined where no sums are shared
 };

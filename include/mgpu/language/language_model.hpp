@@ -97,4 +97,18 @@ struct HeadResult {
 HeadResult apply_head(const LanguageModel& model, const at::Tensor& hidden,
                       const at::Tensor& targets, std::int64_t best);
 
+/// Many tokens for each hidden state.
+struct ManyDraws {
+  at::Tensor log_sums;  // [N] float32, nats
+  at::Tensor ids;       // [N, M] int64, in the order of the uniforms
+};
+
+/// Draws tokens from the softmax of the logits, with replacement. Goes over the vocabulary twice,
+/// in blocks; a row's draws depend on that row and its uniforms only.
+///
+/// Shapes: hidden [N, D]; uniforms [N, M] float64 in [0, 1), ascending in each row
+/// Errors: ShapeError when the shapes do not fit.
+ManyDraws draw_many(const LanguageModel& model, const at::Tensor& hidden,
+                    const at::Tensor& uniforms);
+
 }  // namespace mgpu::language

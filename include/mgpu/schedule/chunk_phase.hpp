@@ -65,7 +65,8 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::Chu
                 const ChunkHooks& hooks);
 
 /// The same where the ranks of a model group work on a chunk together: each group has a share, and
-/// `work` may communicate inside it. The leader's payload is kept, and `finished` is called there.
+/// `work` may communicate inside it. One of its ranks gives the payload, the others nothing;
+/// `finished` is called on the leader.
 ///
 /// Ranks:  collective over the topology's world.
 bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,

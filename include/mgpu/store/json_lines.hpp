@@ -28,7 +28,7 @@ public:
 
   /// One error with the first five lines.
   /// Errors: Failure E531 (exit 65) when there are any problems.
-  void throw_if_any() const;
+  void throw_if_any(const std::string& help = "repair or remove them; none is skipped") const;
 
 private:
   fs::path path_;

@@ -6,9 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include <mgpu/base/half_float.hpp>
+
 namespace mgpu::store {
 
-enum class ColumnType : std::uint8_t { i32, i64, f32, f64, u8, u16, u32, u64, text };
+enum class ColumnType : std::uint8_t { i32, i64, f32, f64, u8, u16, u32, u64, text, f16 };
 
 /// Bytes of one element; 0 for text.
 std::size_t size_of(ColumnType type);
@@ -28,6 +30,10 @@ constexpr ColumnType column_type<std::int64_t>() {
 template <>
 constexpr ColumnType column_type<float>() {
   return ColumnType::f32;
+}
+template <>
+constexpr ColumnType column_type<Half>() {
+  return ColumnType::f16;
 }
 template <>
 constexpr ColumnType column_type<double>() {

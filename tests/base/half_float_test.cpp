@@ -1,11 +1,11 @@
-#include "half_float.hpp"
-
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
-namespace mgpu::cluster {
+#include <mgpu/base/half_float.hpp>
+
+namespace mgpu {
 namespace {
 
 TEST(HalfFloatTest, EveryHalfSurvivesTheWayThroughFloat) {
@@ -53,4 +53,4 @@ TEST(HalfFloatTest, TooLargeBecomesInfinity) {
 }
 
 }  // namespace
-}  // namespace mgpu::cluster
+}  // namespace mgpu

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace mgpu::cluster {
+namespace mgpu {
 
 /// bfloat16 is the upper half of a float32.
 inline float from_bf16(std::uint16_t bits) {
@@ -43,4 +43,12 @@ inline std::uint16_t to_f16(float value) {
   return static_cast<std::uint16_t>(sign | (rounded - 0x38000000U) >> 13);
 }
 
-}  // namespace mgpu::cluster
+/// A stored number of 16 bits, IEEE 754 binary16.
+struct Half {
+  std::uint16_t bits = 0;
+
+  static Half of(float value) { return {to_f16(value)}; }
+  float value() const { return from_f16(bits); }
+};
+
+}  // namespace mgpu

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/store/json_value.hpp>
+#include <mgpu/text/chat_template.hpp>
+#include <mgpu/text/text_folder.hpp>
+
+namespace mgpu::jobs {
+
+/// Tokens of a row of data, and where they are learned.
+struct LearnedText {
+  std::vector<std::int64_t> ids;
+  std::vector<std::uint8_t> is_learned;
+};
+
+/// Turns rows of data into tokens: `prompt` and `completion`, of which the completion is learned;
+/// `messages`, of which what the assistant says is learned, in the form of the folder's chat
+/// template; `text` and `token_ids`, which are learned whole. Other members are the user's own.
+///
+/// A completion ends with the eos token, where the folder has one; a text, if it is asked for. What
+/// a completion teaches begins with the first token that it changes: prompt and both together are
+/// tokenized, and may share fewer tokens than the prompt has.
+class RowEncoder {
+public:
+  struct Options {
+    std::int64_t vocab = 0;           // of the model
+    bool ends_texts = true;           // with the eos token
+    std::vector<std::string> only{};  // of these four names; empty: all
+  };
+
+  /// Without a folder only token_ids can be used.
+  RowEncoder(std::optional<text::TextFolder> folder, const Options& options);
+
+  /// Errors: store::JsonError for a row that cannot be used; Failure E544, E546 of the folder's
+  ///         chat template.
+  LearnedText encode(const store::JsonValue& object);
+
+private:
+  LearnedText encode_text(const std::string& text, bool ends) const;
+  LearnedText encode_completion(const std::string& prompt, const std::string& completion) const;
+  LearnedText encode_messages(const std::vector<text::ChatMessage>& messages);
+  std::pair<const char*, const store::JsonValue*> content_of(const store::JsonValue& object) const;
+  LearnedText encode_content(const store::JsonValue& object);
+  std::string render(const std::vector<text::ChatMessage>& messages, bool begins_answer);
+  std::vector<std::int64_t> ids_of(const std::string& text, bool add_special_tokens) const;
+  const text::TextFolder& folder() const;
+
+  std::optional<text::TextFolder> folder_;
+  std::optional<text::ChatTemplate> chat_;
+  Options options_;
+};
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include <mgpu/base/error.hpp>
+
+namespace mgpu::input {
+
+/// What is wrong with a row, in words that follow "it cannot be used: ".
+class RowError : public Error {
+public:
+  explicit RowError(std::string why, Where where = Where::here())
+      : Error(why, where), why_(std::move(why)) {}
+
+  const std::string& why() const noexcept { return why_; }
+
+private:
+  std::string why_;
+};
+
+}  // namespace mgpu::input

@@ -1,0 +1,209 @@
+#include "row_fields.hpp"
+
+#include <algorithm>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/nearest_name.hpp>
+#include <mgpu/base/utf8.hpp>
+
+#include "json_row.hpp"
+#include "row_error.hpp"
+
+namespace mgpu::input {
+namespace {
+
+using store::JsonValue;
+using Names = std::vector<std::string>;
+
+constexpr std::size_t kShownNames = 12;
+
+bool contains(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// "`a`, `b` and `c`"
+std::string listed(const Names& names, const std::string& last) {
+  std::string text;
+  const std::size_t shown = std::min(names.size(), kShownNames);
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " " + last + " " : ", ";
+    text += "`" + printable(names[i]) + "`";
+  }
+  return names.size() > shown ? text + " and others" : text;
+}
+
+Names names_of(const JsonValue::Members& members) {
+  Names names;
+  for (const auto& [name, value] : members)
+    names.push_back(name);
+  return names;
+}
+
+/// "it has `a` and `b`; did you mean `a`?"
+std::string what_there_is(const std::string& missing, const Names& there) {
+  std::string text = there.empty() ? "it has nothing" : "it has " + listed(there, "and");
+  const std::string nearest = nearest_name(missing, there);
+  return nearest.empty() ? text : text + "; did you mean `" + printable(nearest) + "`?";
+}
+
+const JsonValue* find_value(const JsonValue& row, const std::string& name) {
+  const JsonValue* value = row.find(name);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+void check_text(const JsonValue* value, const std::string& name) {
+  if (value == nullptr || value->text() == nullptr) throw RowError("`" + name + "` is not a text");
+}
+
+void check_messages(const JsonValue& value) {
+  if (value.list() == nullptr || value.list()->empty())
+    throw RowError("`messages` is not a list of messages");
+  for (const JsonValue& message : *value.list())
+    for (const char* name : {"role", "content"})
+      check_text(message.find(name), name);
+}
+
+void check_token_ids(const JsonValue& value) {
+  if (value.list() == nullptr || value.list()->empty())
+    throw RowError("`token_ids` is not a list of ids");
+  for (const JsonValue& id : *value.list())
+    if (id.integer() == nullptr || *id.integer() < 0)
+      throw RowError("`token_ids` has a value that is no id");
+}
+
+void check_kind(const std::string& name, const JsonValue& value) {
+  if (name == "text" || name == "prompt" || name == "completion") check_text(&value, name);
+  if (name == "messages") check_messages(value);
+  if (name == "token_ids") check_token_ids(value);
+  if (name == "id" && value.text() == nullptr && value.integer() == nullptr)
+    throw RowError("`id` is neither a text nor a whole number");
+}
+
+/// Of a table: what is a list in other files.
+JsonValue parse_list_cell(const std::string& name, const JsonValue& cell) {
+  const bool is_list = name == "messages" || name == "token_ids";
+  if (!is_list || cell.text() == nullptr) return cell;
+  try {
+    return parse_cell(*cell.text());
+  } catch (const RowError& error) {
+    throw RowError("`" + name + "` is not JSON: " + error.why());
+  }
+}
+
+}  // namespace
+
+RowFields::RowFields(const RowOptions& options)
+    : columns_(options.columns), all_of_(options.all_of) {
+  const auto counts = [&](const std::string& name) { return is_mapped(name); };
+  const bool has_choice = std::any_of(options.one_of.begin(), options.one_of.end(), counts);
+  for (const std::string& name : options.one_of)
+    (has_choice && !counts(name) ? left_out_ : one_of_).push_back(name);
+  checked_ = one_of_;
+  checked_.insert(checked_.end(), all_of_.begin(), all_of_.end());
+  checked_.insert(checked_.end(), options.may_have.begin(), options.may_have.end());
+  if (has_ids() && !contains(checked_, "id")) checked_.emplace_back("id");
+  if (is_mapped("id") && !contains(all_of_, "id")) all_of_.emplace_back("id");
+}
+
+bool RowFields::is_mapped(const std::string& ours) const {
+  return std::any_of(columns_.begin(), columns_.end(),
+                     [&](const auto& column) { return column.first == ours; });
+}
+
+bool RowFields::has_ids() const {
+  return is_mapped("id") || contains(all_of_, "id");
+}
+
+Names RowFields::theirs(const Names& ours) const {
+  Names names = ours;
+  for (std::string& name : names)
+    for (const auto& [mine, other] : columns_)
+      if (mine == name) {
+        name = other;
+        break;
+      }
+  return names;
+}
+
+void RowFields::check_columns(const fs::path& path, const Names& columns) const {
+  const auto refuse = [&](const std::string& sentence, const std::string& missing) {
+    throw Failure({"E533",
+                   ExitCode::data,
+                   sentence,
+                   {"  --> " + path.string(), "  " + what_there_is(missing, columns)},
+                   "data.columns.NAME=COLUMN says what the file calls what is called NAME here"});
+  };
+  Names needed = theirs(all_of_);
+  for (const auto& [mine, other] : columns_)
+    needed.push_back(other);
+  for (const std::string& name : needed)
+    if (!contains(columns, name))
+      refuse("a data file has no column `" + printable(name) + "`", name);
+  const Names choices = theirs(one_of_);
+  const bool has_one = std::any_of(choices.begin(), choices.end(),
+                                   [&](const auto& name) { return contains(columns, name); });
+  if (!has_one && !choices.empty())
+    refuse("a data file has no column " + listed(choices, "or"), choices.front());
+}
+
+JsonValue RowFields::apply(const JsonValue& row, bool has_cells) const {
+  Members members = rename(*row.members());
+  drop(members);
+  for (auto& [name, value] : members)
+    if (has_cells && contains(checked_, name)) value = parse_list_cell(name, value);
+  JsonValue renamed(std::move(members));
+  check(renamed);
+  return renamed;
+}
+
+/// Under our names where there is one; what is called like one of ours, but is not meant, goes.
+RowFields::Members RowFields::rename(const Members& members) const {
+  if (columns_.empty()) return members;
+  Members renamed;
+  std::size_t found = 0;
+  for (const auto& [name, value] : members) {
+    const std::size_t before = found;
+    for (const auto& [mine, other] : columns_) {
+      if (other != name) continue;
+      renamed.emplace_back(mine, value);
+      ++found;
+    }
+    if (found == before && !is_mapped(name)) renamed.emplace_back(name, value);
+  }
+  if (found == columns_.size()) return renamed;
+  const Names there = names_of(members);
+  for (const auto& [mine, other] : columns_)
+    if (!contains(there, other))
+      throw RowError("there is no `" + printable(other) + "`: " + what_there_is(other, there));
+  throw Error("a row has a column twice");
+}
+
+/// What does not count, and nulls under our names.
+void RowFields::drop(Members& members) const {
+  std::erase_if(members, [&](const auto& member) {
+    return contains(left_out_, member.first) ||
+           (member.second.is_null() && contains(checked_, member.first));
+  });
+}
+
+void RowFields::check(const JsonValue& row) const {
+  const auto given = std::count_if(one_of_.begin(), one_of_.end(), [&](const std::string& name) {
+    return find_value(row, name) != nullptr;
+  });
+  if (!one_of_.empty() && given != 1) {
+    const std::string many = one_of_.size() == 1 ? "no " : "none of ";
+    throw RowError("it has " + (given == 0 ? many : "more than one of ") + listed(one_of_, "and"));
+  }
+  for (const std::string& name : all_of_)
+    if (find_value(row, name) == nullptr) throw RowError("it has no `" + name + "`");
+  for (const std::string& name : checked_)
+    if (const JsonValue* value = find_value(row, name)) check_kind(name, *value);
+}
+
+std::string id_of(const JsonValue& row) {
+  const JsonValue* id = row.find("id");
+  if (id == nullptr) return "";
+  return id->text() != nullptr ? *id->text() : std::to_string(*id->integer());
+}
+
+}  // namespace mgpu::input

@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include <mgpu/cluster/agree.hpp>
+#include <mgpu/jobs/model_folder.hpp>
+#include <mgpu/jobs/model_text.hpp>
+#include <mgpu/jobs/phases.hpp>
+#include <mgpu/jobs/teacher_inputs.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+/// What a row may be, in the order in which messages name them.
+const std::vector<std::string> kContents = {"text", "prompt", "messages", "token_ids"};
+
+input::RowOptions row_options(const Config& config) {
+  input::RowOptions options = input::read_row_options(config);
+  options.one_of = kContents;
+  return options;
+}
+
+/// What data.columns names counts alone.
+std::vector<std::string> counted(const input::RowOptions& options) {
+  std::vector<std::string> names;
+  for (const auto& [ours, theirs] : options.columns)
+    if (std::find(kContents.begin(), kContents.end(), ours) != kContents.end())
+      names.push_back(ours);
+  return names;
+}
+
+/// The parts that a rank reads for itself; the model's text and fingerprint come afterwards.
+TeacherInputs begin_inputs(const Config& config, input::RowFile rows) {
+  return {.config = read_teacher_config(config),
+          .model = language::read_lm_config(config.text("model.path")),
+          .row_options = row_options(config),
+          .text = {},
+          .rows = std::move(rows)};
+}
+
+void name_phase(const Config& config, std::uint32_t fingerprint, TeacherInputs& inputs) {
+  const std::array crcs{inputs.rows.crc(), fingerprint};
+  inputs.phase = scoring_phase(crc_with_groups(config, crc32c(std::as_bytes(std::span(crcs)))));
+}
+
+}  // namespace
+
+std::int64_t TeacherInputs::max_length() const {
+  if (model.rope.kind != language::RopeKind::none) return config.max_length;
+  return std::min(config.max_length, model.positions);
+}
+
+SampleMaker TeacherInputs::sample_maker() const {
+  RowEncoder encoder(parse_model_text(text, config.model, model.vocab),
+                     {.vocab = model.vocab, .ends_texts = false, .only = counted(row_options)});
+  return {std::move(encoder),
+          {.max_length = max_length(),
+           .too_long = config.too_long,
+           .may_be_bad = row_options.on_bad_row == input::BadRow::mark}};
+}
+
+language::MemoryDemand TeacherInputs::demand(std::int64_t chunk_rows) const {
+  const std::int64_t most = std::min(chunk_rows, rows.rows());
+  language::MemoryDemand demand;
+  demand.batch_size = config.batch_size == 0 ? most : std::min(config.batch_size, most);
+  demand.longest = max_length();
+  return demand;
+}
+
+TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& config) {
+  input::RowFile rows = input::open_rows(world, row_options(config));
+  std::optional<TeacherInputs> inputs;
+  std::uint32_t fingerprint = 0;
+  cluster::run_together(world, [&] {
+    inputs.emplace(begin_inputs(config, std::move(rows)));
+    if (world.rank() != 0) return;
+    inputs->text = read_model_text(inputs->config.model);
+    fingerprint = model_fingerprint(inputs->config.model);
+  });
+  share_model_text(world, inputs->text);
+  world.broadcast(std::span(&fingerprint, 1), 0);
+  name_phase(config, fingerprint, *inputs);
+  return std::move(*inputs);
+}
+
+TeacherInputs read_teacher_inputs(const Config& config) {
+  TeacherInputs inputs = begin_inputs(config, input::open_rows(row_options(config)));
+  inputs.text = read_model_text(inputs.config.model);
+  name_phase(config, model_fingerprint(inputs.config.model), inputs);
+  return inputs;
+}
+
+}  // namespace mgpu::jobs

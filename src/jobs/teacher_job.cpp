@@ -1,0 +1,169 @@
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/cluster/agree.hpp>
+#include <mgpu/jobs/model_folder.hpp>
+#include <mgpu/jobs/teacher_inputs.hpp>
+#include <mgpu/jobs/teacher_job.hpp>
+#include <mgpu/jobs/teacher_results.hpp>
+#include <mgpu/jobs/teacher_table.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/schedule/chunk_phase.hpp>
+
+#include "model_memory.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+/// The inputs, the model of this rank's group, and the group's part of the rows.
+class TeacherRun {
+public:
+  explicit TeacherRun(RunContext& run)
+      : run_(run),
+        inputs_(load_inputs(run)),
+        maker_(inputs_.sample_maker()),
+        table_(teacher_table(inputs_.rows.rows(), inputs_.config, inputs_.model.vocab)),
+        phase_{"targets", inputs_.phase, inputs_.rows.rows(), run.config.integer("run.chunk_size")},
+        demand_(inputs_.demand(phase_.chunk_rows)) {
+    const auto loading = run_.clock.enter("load");
+    group_.emplace(open_model(run, inputs_.config.model));
+    demand_.device = run.device.kind;
+    demand_.matrices = language::read_matrix_type(run.config);
+    if (inputs_.config.batch_size == 0)
+      demand_.batch_size = agreed_batch(run, *group_, demand_, kTeacherSamples);
+    teacher_.emplace(group_->model(), inputs_.config, demand_.batch_size);
+  }
+
+  const TeacherInputs& inputs() const { return inputs_; }
+
+  /// The batch, and what rank 0 needs for it.
+  std::string memory_text() const {
+    return cluster::on_rank_0(run_.topology.world(), [&] {
+      return at_once_text(teacher_->batch_size(), kTeacherSamples) +
+             (inputs_.config.batch_size == 0 ? " (auto): " : ": ") +
+             room_text(run_, *group_, demand_);
+    });
+  }
+
+  /// Returns whether all rows are done; false means that a stop was asked for.
+  bool extract() {
+    const auto waiting = run_.clock.enter("waiting for ranks");
+    return schedule::run_chunks(phase_, run_.topology, run_.journal,
+                                {[&](const schedule::Chunk& chunk) { return extract(chunk); },
+                                 [&] { return run_.stop.poll() != StopReason::none; },
+                                 [&](std::int64_t samples) { tell(samples); }});
+  }
+
+  std::vector<TeacherWork> work_of_groups() const {
+    std::vector<TeacherWork> mine;
+    if (group_->is_leader()) mine.push_back(work_);
+    return cluster::all_gather_records(run_.topology.world(), mine);
+  }
+
+  JobOutcome outcome(ExitCode exit) const {
+    JobOutcome outcome;
+    outcome.exit = exit;
+    outcome.unit = "samples";
+    outcome.total = phase_.samples;
+    outcome.done = outcome.total;
+    for (const auto& chunk : schedule::pending_chunks(phase_, run_.journal.done(phase_.id)))
+      outcome.done -= chunk.count;
+    outcome.samples_here = work_.samples;
+    return outcome;
+  }
+
+private:
+  static TeacherInputs load_inputs(RunContext& run) {
+    const auto loading = run.clock.enter("load");
+    return read_teacher_inputs(run.topology.world(), run.config);
+  }
+
+  std::vector<std::byte> extract(const schedule::Chunk& chunk) {
+    const double begin_s = run_.clock.elapsed_s();
+    std::vector<TeacherSample> samples;
+    std::vector<std::vector<std::int64_t>> texts;
+    {
+      const auto reading = run_.clock.enter("tokenize");
+      for (const input::Row& row : inputs_.rows.read(chunk.first, chunk.count)) {
+        samples.push_back(maker_.make(row, inputs_.rows.path()));
+        texts.push_back(samples.back().text.ids);
+      }
+    }
+    std::vector<TokenTargets> targets;
+    {
+      const auto working = run_.clock.enter("teacher");
+      run_within_memory(run_, *group_, demand_, kTeacherSamples,
+                        {[&] { targets = teacher_->run(texts, chunk.first); },
+                         [&] { return teacher_->batch_size(); },
+                         [&](std::int64_t batch) { teacher_->set_batch_size(batch); }});
+    }
+    for (const std::vector<std::int64_t>& text : texts)
+      work_.tokens += std::ssize(text);
+    work_.seconds += run_.clock.elapsed_s() - begin_s;
+    if (!teacher_->speaks()) return {};
+    return teacher_rows(table_, chunk.first, samples, targets, inputs_.config, inputs_.model.vocab);
+  }
+
+  /// Progress of this group, on its leader; that of rank 0 is seen.
+  void tell(std::int64_t samples) {
+    work_.samples += samples;
+    const double rate = static_cast<double>(work_.tokens) / work_.seconds;
+    run_.log.event({"gen",
+                    {{"samples", work_.samples},
+                     {"total", phase_.samples / run_.topology.num_groups()},
+                     {"tokens_per_second", rate}}});
+    run_.scalars.scalar("perf/tokens_per_second", work_.samples, rate);
+    tell_chunk(run_, "targets", samples);
+  }
+
+  RunContext& run_;
+  TeacherInputs inputs_;
+  SampleMaker maker_;
+  store::TableSpec table_;
+  schedule::ChunkPhase phase_;
+  language::MemoryDemand demand_;
+  std::optional<language::ModelGroup> group_;
+  std::optional<TeacherModel> teacher_;
+  TeacherWork work_;
+};
+
+void announce(RunContext& run, const TeacherInputs& inputs, std::string memory) {
+  report::Facts facts;
+  facts.memory = std::move(memory);
+  facts.device = run.device.kind;
+  facts.data =
+      report::grouped(inputs.rows.rows()) + " samples of at most " +
+      report::grouped(inputs.max_length()) + " tokens; " +
+      cluster::on_rank_0(run.topology.world(), [&] { return model_text(inputs.config.model); }) +
+      groups_text(run) + "; " + targets_text(inputs.config);
+  run.announce(facts);
+}
+
+}  // namespace
+
+JobOutcome run_teacher_job(RunContext& run) {
+  TeacherRun job(run);
+  announce(run, job.inputs(), job.memory_text());
+  if (!job.extract()) return job.outcome(ExitCode::stopped);
+
+  seal_targets(run, job.inputs());
+  JobOutcome outcome = job.outcome(ExitCode::done);
+  show_targets(run, job.inputs(), job.work_of_groups(), outcome);
+  return outcome;
+}
+
+MergedRun merge_teacher_job(const cluster::Group& world, const SealPlace& place,
+                            const store::ChunkJournal& journal) {
+  const TeacherInputs inputs = read_teacher_inputs(world, place.config);
+  store::SealRequest request = teacher_request(place, inputs);
+  request.partial = true;
+  const store::SealReport report = store::seal(world, journal, request);
+  MergedRun merged;
+  merged.parts.push_back({"targets", report.rows, report.rows + report.missing_rows, "samples"});
+  return merged;
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,49 @@
+// A file of a million rows needs little memory.
+#include <fstream>
+#include <string>
+
+#include <sys/resource.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/input/row_file.hpp>
+
+#include "support/temporary_folder.hpp"
+
+namespace mgpu::input {
+namespace {
+
+constexpr std::int64_t kRows = 1'000'000;
+
+/// The most memory this process ever had.
+std::int64_t peak_kib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+TEST(RowMemoryTest, AMillionRowsNeedLittleMemory) {
+  const testing_support::TemporaryFolder folder;
+  RowOptions options;
+  options.path = folder.path() / "many.jsonl";
+  std::ofstream file(options.path);
+  for (std::int64_t i = 0; i < kRows; ++i)
+    file << "{\"key\": " << i << ", \"text\": \"a short text\"}\n";
+  file.close();
+  options.columns = {{"id", "key"}};
+  options.one_of = {"text"};
+  const std::int64_t before = peak_kib();
+
+  const RowFile rows = open_rows(options);
+  std::int64_t sum = 0;
+  for (std::int64_t first = 0; first < kRows; first += 1000)
+    for (const Row& row : rows.read(first, 1000))
+      sum += *row.object.find("id")->integer();
+
+  EXPECT_EQ(sum, kRows * (kRows - 1) / 2);
+  EXPECT_LT(peak_kib() - before, 64 * 1024);
+  RecordProperty("grown_kib", static_cast<int>(peak_kib() - before));
+}
+
+}  // namespace
+}  // namespace mgpu::input
