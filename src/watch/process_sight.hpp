@@ -12,8 +12,6 @@ struct ProcessSight {
   std::uint64_t start_time = 0;  // clock ticks after boot: tells a new process of the same number
 
   bool is_gone() const { return state == 'Z' || state == 'X'; }
-  bool is_stopped() const { return state == 'T'; }
-  bool is_traced() const { return state == 't'; }
 };
 
 /// Nothing where there is no such process. Source: proc(5), /proc/[pid]/stat.

@@ -80,7 +80,6 @@ private:
   std::vector<double> heard_s_;     // by node, on the clock of silence_
   double told_s_ = 0.0;             // likewise
   std::vector<int> visible_;        // local ranks whose process this one can see
-  bool is_traced_ = false;          // one of them, now
   std::vector<FdHandle> handles_;   // of the bells
   std::vector<pollfd> bells_;       // the first ends the thread, the others ring at a death
   int main_thread_;

@@ -56,13 +56,11 @@ std::optional<int> Watchdog::Watcher::find_dead() const {
 }
 
 void Watchdog::Watcher::look_at_processes() {
-  is_traced_ = false;
   for (const int rank : visible_) {
     Slot& slot = slot_of(rank);
     const auto sight = look_at(slot.pid);
     if (!sight) continue;
     slot.process_state = sight->state;
-    is_traced_ = is_traced_ || sight->is_traced();
     const bool is_silent = silence_->progress_s(static_cast<std::size_t>(rank)) > kLookCloserS;
     slot.kernel.set(is_silent ? kernel_words(slot.pid) : "");
   }
@@ -116,7 +114,11 @@ std::optional<int> Watchdog::Watcher::find_lost_node() const {
 }
 
 std::optional<Culprit> Watchdog::Watcher::find_hung() const {
-  if (is_traced_) return std::nullopt;
+  // Somebody looks at a rank with a debugger, on any node.
+  const auto is_held = [](const Slot& slot) {
+    return slot.presence == Presence::here && slot.process_state == 't';
+  };
+  if (std::ranges::any_of(page_->slots(), is_held)) return std::nullopt;
   for (int node = 0; nodes_ && node < static_cast<int>(ranks_of_.size()); ++node) {
     if (node != node_ && unheard_s(node) > kNodeQuietS) return std::nullopt;
   }
