@@ -10,6 +10,7 @@ RunKeys read_run_keys(const Config& config, const RanksOf& ranks) {
   RunKeys keys;
   check_together({[&] { keys.cluster = cluster::read_cluster_config(config); },
                   [&] { keys.store = store::read_store_config(config); },
+                  [&] { keys.watch = watch::read_watch_config(config); },
                   [&] { jobs::job_of(config).check(config, ranks(keys.cluster)); }});
   return keys;
 }

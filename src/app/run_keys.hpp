@@ -10,6 +10,7 @@
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/store/run_directory.hpp>
 #include <mgpu/store/store_config.hpp>
+#include <mgpu/watch/watch_config.hpp>
 
 namespace mgpu::app {
 
@@ -17,6 +18,7 @@ namespace mgpu::app {
 struct RunKeys {
   cluster::ClusterConfig cluster;
   store::StoreConfig store;
+  watch::WatchConfig watch;
 };
 
 /// Number of ranks, from what the configuration says about devices.

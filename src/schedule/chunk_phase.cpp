@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/failpoint.hpp>
 #include <mgpu/cluster/alarm.hpp>
 #include <mgpu/cluster/tickets.hpp>
@@ -11,6 +12,14 @@
 
 namespace mgpu::schedule {
 namespace {
+
+/// For those who watch this rank.
+void show(const ChunkPhase& phase, const Chunk& chunk) {
+  activity().position.set(phase.name + ", chunk " + std::to_string(chunk.index) + ", samples " +
+                          std::to_string(chunk.first) + "-" +
+                          std::to_string(chunk.first + chunk.count - 1));
+  mark_progress();
+}
 
 constexpr std::int64_t kNoChunk = -1;
 
@@ -76,6 +85,7 @@ private:
   }
 
   void work_on(const Chunk& chunk) {
+    show(phase_, chunk);
     static_cast<void>(failpoint("chunk.work"));
     const std::vector<std::byte> payload = hooks_.work(chunk);
     if (!payload.empty()) journal_.append(phase_.id, chunk.index, payload);
@@ -139,6 +149,7 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::Chu
                 const ChunkHooks& hooks) {
   share_out(pending_chunks(phase, journal.done(phase.id)), group, [&](const Chunk& chunk) {
     if (hooks.stop_asked()) return false;
+    show(phase, chunk);
     journal.append(phase.id, chunk.index, hooks.work(chunk));
     hooks.finished(chunk.count);
     return true;
