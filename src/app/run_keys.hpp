@@ -31,6 +31,9 @@ RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 /// Looks at the files that the job needs, on rank 0. Ranks: collective over `world`.
 void check_run_files(const cluster::Group& world, const Config& config);
 
+/// Which runs may go on in a directory: those of this configuration, and of the same part of it.
+std::string run_identity(const Config& config);
+
 /// What the run directory is asked for.
 ///
 /// Ranks:  collective over `world`.

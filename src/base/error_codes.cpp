@@ -221,6 +221,11 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "Compare the keys that are shown, put the old file back, or start anew with --resume=never."},
     {"E609", "not a run directory", "The folder has no run.json.",
      "Name a folder such as outputs/NAME/STAMP."},
+    {"E610", "runs that do not make a whole",
+     "--merge DIR DIR ... joins runs that --only gave a part each. A part is missing or "
+     "unfinished, "
+     "or a run has another configuration, other data or another model.",
+     "Make the part that is named, with the command that is shown, then merge again."},
     {"E611", "damaged checkpoint",
      "A checkpoint's checksums do not fit; whole ones before it are used.",
      "If none is whole, --resume=never starts afresh."},
