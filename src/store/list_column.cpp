@@ -113,6 +113,15 @@ std::uint32_t ListColumn::check_bytes() const {
   return crc;
 }
 
+bool has_lists(const std::filesystem::path& path, const std::string& column) {
+  const std::string table = "arrays/" + column;
+  return name_failures(path, table, [&] {
+    const Hid file = open_to_read(path);
+    return H5Lexists(file.get(), "arrays", H5P_DEFAULT) > 0 &&
+           H5Lexists(file.get(), table.c_str(), H5P_DEFAULT) > 0;
+  });
+}
+
 std::map<std::string, double> read_numbers(const std::filesystem::path& path,
                                            const std::string& group) {
   return name_failures(path, group, [&] {
