@@ -9,7 +9,7 @@ MODEL = program.TOP / "conf" / "tiny_lm"
 TRAIN = f"""
 schema: 1
 job: train
-run: {{name: student, deterministic: layout}}
+run: {{name: tiny, deterministic: layout}}
 model: {{init: {MODEL}}}
 train: {{seq_len: 64, global_batch_size: 8, lanes: 4, max_steps: 12, learning_rate: 3e-3,
         warmup_steps: 4}}
