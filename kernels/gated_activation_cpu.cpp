@@ -20,7 +20,7 @@ using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
 /// x / (1 + exp(-z)); NaN stays NaN.
-Vector times_sigmoid(Vector x, Vector z) {
+HWY_INLINE Vector times_sigmoid(Vector x, Vector z) {
   const Floats d;
   constexpr float kLargest = 88.0F;  // exp of it is still finite
   const Vector power = hn::Min(hn::Neg(z), hn::Set(d, kLargest));
@@ -28,7 +28,7 @@ Vector times_sigmoid(Vector x, Vector z) {
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 
-Vector activate(Vector x, const GatedActivationArgs& args) {
+HWY_INLINE Vector activate(Vector x, const GatedActivationArgs& args) {
   const Floats d;
   if (args.kind == ActivationKind::silu) return times_sigmoid(x, x);
   if (args.kind == ActivationKind::clamped) {
@@ -42,7 +42,7 @@ Vector activate(Vector x, const GatedActivationArgs& args) {
 }
 
 /// What the activation is multiplied with.
-Vector factor_of(Vector up, const GatedActivationArgs& args) {
+HWY_INLINE Vector factor_of(Vector up, const GatedActivationArgs& args) {
   if (args.kind != ActivationKind::clamped) return up;
   const Floats d;
   const Vector inside = hn::Max(hn::Min(up, hn::Set(d, args.limit)), hn::Set(d, -args.limit));
@@ -55,6 +55,14 @@ float gelu(float x) {
   return static_cast<float>(0.5 * wide * (1.0 + std::erf(wide * kInverseRoot2)));
 }
 
+HWY_INLINE void one_vector(const GatedActivationArgs& args, const float* gate, const float* up,
+                           float* out) {
+  const Floats d;
+  const Vector active = activate(hn::LoadU(d, gate), args);
+  if (up == nullptr) return hn::StoreU(active, d, out);
+  hn::StoreU(hn::Mul(active, factor_of(hn::LoadU(d, up), args)), d, out);
+}
+
 void gelu_elements(const GatedActivationArgs& args) {
   for (std::size_t i = 0; i < args.count; ++i)
     args.out[i] = gelu(args.gate[i]) * (args.up == nullptr ? 1.0F : args.up[i]);
@@ -64,20 +72,17 @@ void gelu_elements(const GatedActivationArgs& args) {
 
 void activate_elements(const GatedActivationArgs& args) {
   if (args.kind == ActivationKind::gelu) return gelu_elements(args);
-  const Floats d;
-  const std::size_t lanes = hn::Lanes(d);
-  for (std::size_t i = 0; i < args.count; i += lanes) {
-    const std::size_t count = std::min(lanes, args.count - i);
-    HWY_ALIGN float gate[16] = {};
-    HWY_ALIGN float up[16] = {};
-    HWY_ALIGN float out[16];
-    std::copy_n(args.gate + i, count, gate);
-    if (args.up != nullptr) std::copy_n(args.up + i, count, up);
-    const Vector active = activate(hn::Load(d, gate), args);
-    const Vector factor = factor_of(hn::Load(d, up), args);
-    hn::Store(args.up == nullptr ? active : hn::Mul(active, factor), d, out);
-    std::copy_n(out, count, args.out + i);
-  }
+  const std::size_t lanes = hn::Lanes(Floats());
+  std::size_t i = 0;
+  for (; i + lanes <= args.count; i += lanes)
+    one_vector(args, args.gate + i, args.up == nullptr ? nullptr : args.up + i, args.out + i);
+  const std::size_t rest = args.count - i;
+  if (rest == 0) return;
+  float last[3][16] = {};  // gate, up, out
+  std::copy_n(args.gate + i, rest, last[0]);
+  if (args.up != nullptr) std::copy_n(args.up + i, rest, last[1]);
+  one_vector(args, last[0], args.up == nullptr ? nullptr : last[1], last[2]);
+  std::copy_n(last[2], rest, args.out + i);
 }
 
 }  // namespace mgpu::kernels::cpu::HWY_NAMESPACE

@@ -1,13 +1,11 @@
-// Blocks of inputs, of rows and of a panel of outputs; each is brought into the order in which the
-// tile reads it just before, so that it is in a cache then.
+// Blocks of inputs, of outputs and of rows; each is brought into the order in which the tile reads
+// it. The rows stay in the second cache for all panels of a block of outputs.
 #include <algorithm>
 
 #include <hwy/aligned_allocator.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/matrix_product.hpp>
-
-#include "pack_panel.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "matrix_product_cpu.cpp"
@@ -16,14 +14,16 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 
+#include "pack_panel-inl.hpp"
 #include "product_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 1024;
-constexpr std::size_t kTilesAtOnce = 32 / kTileRows;  // two cache lines of a column
+constexpr std::size_t kRowsAtOnce = 256;                  // 512 KiB
+constexpr std::size_t kOutputsAtOnce = 21 * kPanelWidth;  // 2 MiB
+constexpr std::size_t kTilesAtOnce = 64 / kTileRows;      // four cache lines of a column
 
 /// `count` rows from `first` on of columns that lie one after the other -> tiles [inputs,
 /// kTileRows]; missing rows are zeros.
@@ -49,41 +49,64 @@ public:
   explicit Product(const MatrixProductArgs& args)
       : args_(args),
         in_order_(args.input_stride == 1),
+        rows_at_once_(std::min(args.rows, kRowsAtOnce)),
         inputs_at_once_(input_block(args.inputs)),
-        panel_(hwy::AllocateAligned<float>(inputs_at_once_ * kPanelWidth)),
-        last_(hwy::AllocateAligned<float>(std::min(args.rows, kRowsAtOnce) * kPanelWidth)) {
-    const std::size_t tiles = (std::min(args.rows, kRowsAtOnce) + kTileRows - 1) / kTileRows;
+        panels_(hwy::AllocateAligned<float>(panels_of(std::min(args.outputs, kOutputsAtOnce)) *
+                                            inputs_at_once_ * kPanelWidth)),
+        last_(hwy::AllocateAligned<float>(rows_at_once_ * kPanelWidth)) {
+    const std::size_t tiles = (rows_at_once_ + kTileRows - 1) / kTileRows;
     if (!in_order_) tiles_ = hwy::AllocateAligned<float>(tiles * kTileRows * inputs_at_once_);
   }
 
   void run() const {
-    for (std::size_t row = 0; row < args_.rows; row += kRowsAtOnce)
-      for (std::size_t input = 0; input < args_.inputs; input += inputs_at_once_)
-        multiply_rows(row, input);
+    for (std::size_t input = 0; input < args_.inputs; input += inputs_at_once_) {
+      const std::size_t inputs = std::min(inputs_at_once_, args_.inputs - input);
+      for (std::size_t output = 0; output < args_.outputs; output += kOutputsAtOnce) {
+        pack_outputs(output, input, inputs);
+        for (std::size_t row = 0; row < args_.rows; row += kRowsAtOnce)
+          multiply_rows(row, output, input, inputs);
+      }
+    }
   }
 
 private:
-  void multiply_rows(std::size_t row, std::size_t input) const {
+  std::size_t end_of_outputs(std::size_t output) const {
+    return std::min(output + kOutputsAtOnce, args_.outputs);
+  }
+
+  void pack_outputs(std::size_t first, std::size_t input, std::size_t inputs) const {
+    float* panel = panels_.get();
+    const std::size_t end = end_of_outputs(first);
+    for (std::size_t output = first; output < end; output += kPanelWidth) {
+      pack_panel<float>(
+          {args_.weight + output * args_.output_stride + input * args_.weight_input_stride,
+           std::min(kPanelWidth, end - output), inputs, args_.output_stride,
+           args_.weight_input_stride},
+          panel);
+      panel += inputs * kPanelWidth;
+    }
+  }
+
+  /// With the outputs that are packed, from `first` on.
+  void multiply_rows(std::size_t row, std::size_t first, std::size_t input,
+                     std::size_t inputs) const {
     const std::size_t rows = std::min(kRowsAtOnce, args_.rows - row);
     Block<float> block{};
-    block.inputs = std::min(inputs_at_once_, args_.inputs - input);
-    block.panel = panel_.get();
+    block.inputs = inputs;
+    block.panel = panels_.get();
     block.is_first = input == 0 && !args_.adds;
     block.x = args_.x + row * args_.row_stride + input * args_.input_stride;
     block.x_pitch = args_.row_stride;
     if (!in_order_) {
-      interleave(block.x, args_.input_stride, rows, block.inputs, tiles_.get());
+      interleave(block.x, args_.input_stride, rows, inputs, tiles_.get());
       block.x = tiles_.get();
-      block.x_pitch = block.inputs;
+      block.x_pitch = inputs;
     }
-    for (std::size_t output = 0; output < args_.outputs; output += kPanelWidth) {
-      const std::size_t outputs = std::min(kPanelWidth, args_.outputs - output);
-      pack_panel<float>(
-          {args_.weight + output * args_.output_stride + input * args_.weight_input_stride, outputs,
-           block.inputs, args_.output_stride, args_.weight_input_stride},
-          panel_.get());
+    const std::size_t end = end_of_outputs(first);
+    for (std::size_t output = first; output < end; output += kPanelWidth) {
       block.out = args_.out + row * args_.outputs + output;
-      multiply_panel(block, rows, outputs);
+      multiply_panel(block, rows, std::min(kPanelWidth, end - output));
+      block.panel += inputs * kPanelWidth;
     }
   }
 
@@ -106,17 +129,18 @@ private:
 
   void multiply(const Block<float>& block, std::size_t rows) const {
     if (in_order_)
-      multiply_block<Rows::in_order, false>(block, rows);
+      multiply_block<Rows::in_order, true>(block, rows);
     else
-      multiply_block<Rows::interleaved, false>(block, rows);
+      multiply_block<Rows::interleaved, true>(block, rows);
   }
 
   const MatrixProductArgs& args_;
   bool in_order_;
+  std::size_t rows_at_once_;
   std::size_t inputs_at_once_;
-  hwy::AlignedFreeUniquePtr<float[]> panel_;  // [inputs, 48]
-  hwy::AlignedFreeUniquePtr<float[]> last_;   // [rows, 48] of a panel that is not whole
-  hwy::AlignedFreeUniquePtr<float[]> tiles_;  // [rows / kTileRows, inputs, kTileRows]
+  hwy::AlignedFreeUniquePtr<float[]> panels_;  // [outputs / 48, inputs, 48]
+  hwy::AlignedFreeUniquePtr<float[]> last_;    // [rows, 48] of a panel that is not whole
+  hwy::AlignedFreeUniquePtr<float[]> tiles_;   // [rows / kTileRows, inputs, kTileRows]
 };
 
 }  // namespace

@@ -4,8 +4,6 @@
 
 #include <mgpu/kernels/packed_product.hpp>
 
-#include "pack_panel.hpp"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "packed_product_cpu.cpp"
 // foreach_target.h comes before whatever is compiled once per target.
@@ -13,6 +11,7 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 
+#include "pack_panel-inl.hpp"
 #include "product_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -51,30 +50,6 @@ void multiply_few_rows(const PackedProductArgs& args) {
   }
 }
 
-}  // namespace
-
-void multiply(const PackedProductArgs& args) {
-  for (std::size_t row = 0; row < args.rows; row += kRowBlock) {
-    PackedProductArgs some = args;
-    some.x += row * args.inputs;
-    some.out += row * args.outputs;
-    some.rows = std::min(kRowBlock, args.rows - row);
-    if (args.type == WeightType::bf16)
-      multiply_few_rows<hwy::bfloat16_t>(some);
-    else
-      multiply_few_rows<float>(some);
-  }
-}
-
-}  // namespace mgpu::kernels::cpu::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace mgpu::kernels::cpu {
-namespace {
-
-HWY_EXPORT(multiply);
-
 /// Weights are moved as they are: of their type only the size matters.
 template <class Weight>
 void pack_all(const PackPanelsArgs& args) {
@@ -90,6 +65,35 @@ void pack_all(const PackPanelsArgs& args) {
 
 }  // namespace
 
+void multiply(const PackedProductArgs& args) {
+  for (std::size_t row = 0; row < args.rows; row += kRowBlock) {
+    PackedProductArgs some = args;
+    some.x += row * args.inputs;
+    some.out += row * args.outputs;
+    some.rows = std::min(kRowBlock, args.rows - row);
+    if (args.type == WeightType::bf16)
+      multiply_few_rows<hwy::bfloat16_t>(some);
+    else
+      multiply_few_rows<float>(some);
+  }
+}
+
+void pack(const PackPanelsArgs& args) {
+  if (args.type == WeightType::bf16)
+    pack_all<std::uint16_t>(args);
+  else
+    pack_all<float>(args);
+}
+
+}  // namespace mgpu::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mgpu::kernels::cpu {
+
+HWY_EXPORT(multiply);
+HWY_EXPORT(pack);
+
 void packed_product(const PackedProductArgs& args) {
   if (args.inputs == 0) {
     std::fill_n(args.out, args.rows * args.outputs, 0.0F);
@@ -99,10 +103,7 @@ void packed_product(const PackedProductArgs& args) {
 }
 
 void pack_panels(const PackPanelsArgs& args) {
-  if (args.type == WeightType::bf16)
-    pack_all<std::uint16_t>(args);
-  else
-    pack_all<float>(args);
+  HWY_DYNAMIC_DISPATCH(pack)(args);
 }
 
 }  // namespace mgpu::kernels::cpu

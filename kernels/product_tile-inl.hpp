@@ -25,6 +25,7 @@ using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
 constexpr std::size_t kMostInputs = 512;  // 96 KiB of weights
+constexpr std::size_t kLineFloats = 16;   // of a cache line
 // What is on its way to the second cache, ahead of the weights in use: the first one waits for too
 // few lines at a time.
 constexpr std::size_t kAhead = 128 * kPanelWidth;
@@ -72,6 +73,7 @@ struct Block {
   bool is_first;        // sums start at 0, not at what `out` has
 };
 
+/// The next tile is sent for on the way: where rows begin, the hardware does not see them coming.
 template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches, class Weight>
 HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::size_t column) {
   const Floats d;
@@ -88,7 +90,13 @@ HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::
     for (std::size_t v = 0; v < kVectors; ++v)
       sums[r][v] =
           block.is_first ? hn::Zero(d) : hn::LoadU(d, out + r * block.out_pitch + v * lanes);
+  for (std::size_t r = 0; r < kRows; ++r)
+    for (std::size_t v = 0; v < kVectors; ++v)
+      __builtin_prefetch(out + (r + kTileRows) * block.out_pitch + v * lanes, 1, 2);
   for (std::size_t i = 0; i < block.inputs; ++i, weights += kPanelWidth, x += input_step) {
+    if (kInOrder && i % kLineFloats == 0)
+      for (std::size_t r = 0; r < kRows; ++r)
+        __builtin_prefetch(x + (r + kTileRows) * row_step, 0, 2);
     if constexpr (kFetches)
       for (std::size_t v = 0; v < kPanelWidth; v += 64 / sizeof(Weight))
         __builtin_prefetch(weights + kAhead + v, 0, 2);

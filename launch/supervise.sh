@@ -75,12 +75,18 @@ wait_out() {
   done
 }
 
-# tell_crash DIR SINCE: the crash file that was written first after the file SINCE
+# tell_crash DIR SINCE SAID: the crash file that was written first after the file SINCE; only its
+# name where the ranks have said the same, in the file SAID
 tell_crash() {
-  local first
+  local first cause
   first=$(find "$1/crash" -name 'rank_*.txt' -size +0c -newer "$2" -printf '%T@ %p\n' 2>/dev/null |
     sort -n | sed -n '1s/^[^ ]* //p')
   [[ -n $first ]] || return 0
+  cause=$(sed -n '/^--- what/{n;p;q}' "$first")
+  if [[ -n $cause ]] && grep -qF -- "$cause" "$3"; then
+    tell "first report of the crash: $first"
+    return
+  fi
   tell "first report of the crash ($first):"
   sed '/^--- stack/,$d; s/^/mgpu:   /' "$first" >&2
 }

@@ -180,6 +180,8 @@ private:
       add_override(std::string(row.key), value, index, shown_option(index, value));
     } else if (row.name == "set") {
       take_set(value, index);
+    } else if (row.name == "only") {
+      take_only(value, index);
     } else if (row.name == "with") {
       options_.overlays.push_back(value);
     } else if (row.name == "progress") {
@@ -231,6 +233,24 @@ private:
     take_override(text, index);
   }
 
+  /// "0/4": two keys.
+  void take_only(const std::string& text, std::size_t index) {
+    const std::size_t slash = text.find('/');
+    const auto is_number = [](std::string_view word) {
+      return !word.empty() && word.size() < 6 &&
+             std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+    };
+    const std::string part = text.substr(0, slash);
+    const std::string parts = slash == std::string::npos ? "" : text.substr(slash + 1);
+    if (!is_number(part) || !is_number(parts)) {
+      add("E143", "--only needs I/N", index, "--only 0/4 is the first of four parts");
+      return;
+    }
+    const std::string shown = shown_option(index, text);
+    add_override("run.worker_id", part, index, shown);
+    add_override("run.total_workers", parts, index, shown);
+  }
+
   void take_override(const std::string& text, std::size_t index) {
     const std::size_t equals = text.find('=');
     add_override(text.substr(0, equals), text.substr(equals + 1), index, text);
@@ -259,6 +279,11 @@ private:
 
   /// The configuration, and words that do not belong anywhere.
   void check_positionals() {
+    if (options_.action == Action::merge) {
+      for (const std::size_t index : positionals_)
+        options_.more_directories.push_back(written_[index]);
+      return;
+    }
     std::vector<std::size_t> files;
     for (const std::size_t index : positionals_) {
       const std::string& text = arguments_[index];

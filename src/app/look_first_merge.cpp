@@ -9,6 +9,8 @@
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/store_config.hpp>
 
+#include "merge_parts.hpp"
+#include "run_keys.hpp"
 #include "run_tables.hpp"
 
 namespace mgpu::app {
@@ -24,24 +26,28 @@ bool is_finished(const cluster::Group& world, const fs::path& folder) {
   return world.all_reduce(std::int32_t{finished ? 1 : 0}, cluster::ReduceOp::max) == 1;
 }
 
-Config config_of(const cluster::Group& world, const fs::path& folder) {
-  Options options;
-  options.config = (folder / "repro" / "config.resolved.yaml").string();
-  return load_config(options, program_keys(), FileProvider::shared(world));
-}
-
 store::RunRequest request_of(const Config& config, const fs::path& folder) {
   store::RunRequest request;
   request.output = folder;  // no folder of runs: `latest` stays where it points
   request.resume = folder.string();
   request.job = config.text("job");
-  request.identity = config.identity();
+  request.identity = run_identity(config);
   request.keys = store::identity_keys(config);
   request.command = {"mgpu_spmd", "--merge", folder.string()};
   return request;
 }
 
-std::string merge_text(const jobs::MergedRun& merged, const fs::path& results) {
+}  // namespace
+
+Config config_of_run(const cluster::Group& world, const fs::path& folder,
+                     const std::vector<Override>& overrides) {
+  Options options;
+  options.config = (folder / "repro" / "config.resolved.yaml").string();
+  options.overrides = overrides;
+  return load_config(options, program_keys(), FileProvider::shared(world));
+}
+
+std::string merge_text(const jobs::MergedRun& merged, const fs::path& results, bool is_finished) {
   bool is_complete = true;
   std::string parts;
   for (const jobs::MergedPart& part : merged.parts) {
@@ -53,6 +59,7 @@ std::string merge_text(const jobs::MergedRun& merged, const fs::path& results) {
   for (const std::string& warning : merged.warnings)
     text += warning + "\n";
   text += "merged " + results.string() + (is_complete ? "\n" : ": partial\n") + parts;
+  if (is_finished) return text;
   return text + "  the run can still go on: --resume=" + results.parent_path().string() + "\n";
 }
 
@@ -71,9 +78,8 @@ void tell_how_it_went(const cluster::Group& world, const store::RunDirectory& di
   write_run_tables(world, directory, tables);
 }
 
-}  // namespace
-
 ExitCode merge_run(const cluster::Group& world, const Options& options) {
+  if (!options.more_directories.empty()) return merge_parts(world, options);
   const fs::path folder = options.detail;
   if (is_finished(world, folder)) {
     if (world.rank() == 0) {
@@ -81,7 +87,7 @@ ExitCode merge_run(const cluster::Group& world, const Options& options) {
     }
     return ExitCode::done;
   }
-  const Config config = config_of(world, folder);
+  const Config config = config_of_run(world, folder);
   store::StoreConfig store;
   cluster::run_together(world, [&] { store = store::read_store_config(config); });
   store::RunDirectory directory(world, request_of(config, folder));
@@ -91,7 +97,7 @@ ExitCode merge_run(const cluster::Group& world, const Options& options) {
   tell_how_it_went(world, directory, config);
   directory.finish(world, ExitCode::stopped);  // this attempt is over, the run is not
   if (world.rank() == 0) {
-    std::cout << merge_text(merged, directory.path() / store.result_file) << std::flush;
+    std::cout << merge_text(merged, directory.path() / store.result_file, false) << std::flush;
   }
   return ExitCode::done;
 }

@@ -3,6 +3,7 @@
 #include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/store/store_config.hpp>
+#include <mgpu/watch/watch_config.hpp>
 
 namespace mgpu::app {
 namespace {
@@ -22,6 +23,7 @@ const KeyTable& program_keys() {
     add_common_keys(table, job_names());
     store::add_store_keys(table);
     cluster::add_cluster_keys(table);
+    watch::add_watch_keys(table);
     jobs::add_job_keys(table);
     return table;
   }();

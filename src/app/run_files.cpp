@@ -4,6 +4,7 @@
 
 #include <mgpu/app/environment_report.hpp>
 #include <mgpu/app/run_files.hpp>
+#include <mgpu/base/activity.hpp>
 #include <mgpu/report/event_line.hpp>
 #include <mgpu/report/terminal.hpp>
 
@@ -92,7 +93,9 @@ RunFiles::RunFiles(const Options& options, const Config& config, const cluster::
 void RunFiles::event(const Event& event) {
   const bool is_progress = report::position_of(event).has_value();
   if (is_progress) {
-    crash_->set_phase(event.word + ", " + report::event_fields(event).substr(0, 40));
+    const std::string fields = report::event_fields(event);
+    crash_->set_phase(event.word + ", " + fields.substr(0, 40));
+    activity().position.set(event.word + ", " + fields.substr(0, fields.find("  ")));
   } else {
     crash_->add_event(event.word + " " + report::event_fields(event));
     if (rank_log_) rank_log_->event(event);

@@ -1,6 +1,7 @@
 #include "run_keys.hpp"
 
 #include <mgpu/base/check_together.hpp>
+#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 
 namespace mgpu::app {
@@ -9,6 +10,7 @@ RunKeys read_run_keys(const Config& config, const RanksOf& ranks) {
   RunKeys keys;
   check_together({[&] { keys.cluster = cluster::read_cluster_config(config); },
                   [&] { keys.store = store::read_store_config(config); },
+                  [&] { keys.watch = watch::read_watch_config(config); },
                   [&] { jobs::job_of(config).check(config, ranks(keys.cluster)); }});
   return keys;
 }
@@ -19,6 +21,12 @@ void check_run_files(const cluster::Group& world, const Config& config) {
   });
 }
 
+std::string run_identity(const Config& config) {
+  const std::string whole = config.identity();
+  if (!jobs::is_part_of_run(config)) return whole;
+  return whole + ", " + jobs::part_text(jobs::read_chunk_part(config));
+}
+
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
                               const store::StoreConfig& store,
                               const std::vector<std::string>& command) {
@@ -27,8 +35,10 @@ store::RunRequest run_request(const cluster::Group& world, const Config& config,
   request.name = store.run_name;
   request.resume = store.resume;
   request.job = config.text("job");
-  request.identity = config.identity();
+  request.identity = run_identity(config);
   request.keys = store::identity_keys(config);
+  if (jobs::is_part_of_run(config))
+    request.keys["--only"] = jobs::part_text(jobs::read_chunk_part(config));
   request.command = command;
   cluster::run_together(world, [&] {
     constexpr std::uint64_t kLogBytes = std::uint64_t{16} << 20;  // logs, curves, report

@@ -10,6 +10,7 @@
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/store/run_directory.hpp>
 #include <mgpu/store/store_config.hpp>
+#include <mgpu/watch/watch_config.hpp>
 
 namespace mgpu::app {
 
@@ -17,6 +18,7 @@ namespace mgpu::app {
 struct RunKeys {
   cluster::ClusterConfig cluster;
   store::StoreConfig store;
+  watch::WatchConfig watch;
 };
 
 /// Number of ranks, from what the configuration says about devices.
@@ -28,6 +30,9 @@ RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 
 /// Looks at the files that the job needs, on rank 0. Ranks: collective over `world`.
 void check_run_files(const cluster::Group& world, const Config& config);
+
+/// Which runs may go on in a directory: those of this configuration, and of the same part of it.
+std::string run_identity(const Config& config);
 
 /// What the run directory is asked for.
 ///

@@ -24,6 +24,7 @@
 #include "compute_threads.hpp"
 #include "run_keys.hpp"
 #include "run_tables.hpp"
+#include "watch_run.hpp"
 
 namespace mgpu::app {
 namespace {
@@ -46,6 +47,8 @@ public:
         stop_(stop_options(config_, world_, directory_, clock_.elapsed_s())),
         source_(options.config) {
     set_compute_threads(keys_.cluster.threads);
+    watchdog_ = watch_run(keys_.watch, topology_, files_, directory_.path());
+    if (watchdog_) keys_.cluster.timeout_s += kAfterWatchdogS;
   }
 
   ExitCode run() {
@@ -366,6 +369,7 @@ private:
   RunFiles files_;
   SoftStop stop_;
   std::string source_;
+  std::unique_ptr<watch::Watchdog> watchdog_;  // none: switched off
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <mgpu/base/crash_file.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/machine.hpp>
+#include <mgpu/base/safe_text.hpp>
 
 namespace mgpu {
 namespace {
@@ -23,24 +24,6 @@ namespace {
 constexpr std::array kSignals = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
 constexpr std::size_t kMaxEvents = 50;
 constexpr std::size_t kMaxFrames = 64;
-
-/// A text that a handler may read while another thread writes the next one.
-template <std::size_t kBytes>
-class SafeText {
-public:
-  void set(std::string_view text) noexcept {
-    const int next = 1 - current_.load();
-    const std::size_t length = std::min(text.size(), kBytes - 1);
-    std::memcpy(texts_[next], text.data(), length);
-    texts_[next][length] = '\0';
-    current_ = next;
-  }
-  const char* get() const noexcept { return texts_[current_.load()]; }
-
-private:
-  char texts_[2][kBytes] = {};
-  std::atomic<int> current_{0};
-};
 
 /// All that the handler needs, in static memory: it may allocate nothing.
 struct Prepared {
@@ -247,6 +230,14 @@ void CrashFile::write(std::string_view what) noexcept {
   } catch (...) {
     write_once([]() noexcept { put("out of memory while a failure was reported"); });
   }
+}
+
+void CrashFile::write_in_handler(const char* what) noexcept {
+  if (is_taken) write_once([what]() noexcept { put(what); });
+}
+
+bool CrashFile::is_written() noexcept {
+  return prepared.is_written;
 }
 
 }  // namespace mgpu

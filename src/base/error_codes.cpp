@@ -124,6 +124,11 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "unset MGPU_RANKS_PER_NODE"},
     {"E301", "out of memory", "Host or GPU memory did not suffice.",
      "A smaller train.micro_batch_size or generate.batch_size; --plan shows what needs how much."},
+    {"E401", "a rank or a node died",
+     "A process of the run ended without a word: killed, out of memory, crashed, or its node is "
+     "gone. The message says where it was last.",
+     "Look for its last words in crash/ and, for a killed process, in the system's log (out of "
+     "memory?). The same command resumes the run."},
     {"E402", "a rank did not come",
      "A collective waited longer than comm.timeout_s for a rank. It hangs, died, or still works on "
      "something else.",
@@ -136,6 +141,13 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "--check gathered or summed known values over all ranks and got others.",
      "Try another devices.backend; then suspect a driver, a network card, or two different MPI "
      "libraries."},
+    {"E405", "a rank hangs",
+     "A rank has shown no sign of progress for longer than watchdog.limit_s, or than "
+     "watchdog.slow_limit_s while it loads or writes large files. The message names the rank that "
+     "holds the others up, what it did last, and what its process does now.",
+     "hang_report.txt in the run directory has what all ranks did, crash/ their stacks. A process "
+     "that waits for a disk points to the file system. The same command resumes the run; "
+     "watchdog.limit_s waits longer, watchdog.enabled=false waits for ever."},
     {"E521", "history from another environment",
      "A stored history has steps that the environment would not have made.",
      "Make the histories anew: data.path=null, or name the environment that they come from."},
@@ -209,6 +221,11 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "Compare the keys that are shown, put the old file back, or start anew with --resume=never."},
     {"E609", "not a run directory", "The folder has no run.json.",
      "Name a folder such as outputs/NAME/STAMP."},
+    {"E610", "runs that do not make a whole",
+     "--merge DIR DIR ... joins runs that --only gave a part each. A part is missing or "
+     "unfinished, "
+     "or a run has another configuration, other data or another model.",
+     "Make the part that is named, with the command that is shown, then merge again."},
     {"E611", "damaged checkpoint",
      "A checkpoint's checksums do not fit; whole ones before it are used.",
      "If none is whole, --resume=never starts afresh."},

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -32,7 +33,7 @@ std::mutex mutex;
 const std::map<std::string_view, int, std::less<>> kErrnos = {
     {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EIO", EIO},     {"EROFS", EROFS},
     {"ESTALE", ESTALE}, {"EMFILE", EMFILE}, {"EINTR", EINTR}, {"short", ENOSPC}};
-const std::vector<std::string_view> kSignals = {"kill", "abort", "stop", "sleep"};
+const std::vector<std::string_view> kSignals = {"kill", "abort", "stop", "sleep", "spin"};
 
 long to_long(std::string_view text) {
   long value = 0;
@@ -86,12 +87,19 @@ void mark_now() {
   if (path != nullptr) std::ofstream{path};
 }
 
+/// An endless loop that the compiler keeps.
+[[noreturn]] void spin() {
+  for (volatile std::uint64_t turns = 0;;)
+    turns = turns + 1;
+}
+
 FailpointAction act(const std::string& action) {
   mark_now();
   if (action == "kill") std::raise(SIGKILL);
   if (action == "abort") std::abort();
   if (action == "stop") std::raise(SIGSTOP);
   if (action == "sleep") std::this_thread::sleep_for(std::chrono::seconds(1));
+  if (action == "spin") spin();
   const auto found = kErrnos.find(action);
   return found == kErrnos.end() ? FailpointAction{}
                                 : FailpointAction{found->second, action == "short"};

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/failpoint.hpp>
 #include <mgpu/base/file_io.hpp>
@@ -98,6 +99,7 @@ void DurableFile::write(std::span<const std::byte> bytes) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_io(path_, what_, errno, bytes.size());
     bytes = bytes.subspan(static_cast<std::size_t>(n));
+    mark_progress();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/sha256.hpp>
@@ -33,6 +34,7 @@ void for_each_block(const fs::path& path, Use use) {
   if (::fstat(fd.get(), &info) == 0 && S_ISDIR(info.st_mode)) fail_read(path, EISDIR);
   std::string block(kBlockBytes, '\0');
   for (;;) {
+    mark_progress();
     const ssize_t n = ::read(fd.get(), block.data(), block.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_read(path, errno);

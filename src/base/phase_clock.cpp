@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/phase_clock.hpp>
 
 namespace mgpu {
@@ -10,7 +11,9 @@ PhaseClock::PhaseClock(double elapsed_s, std::string_view phase)
       last_s_(0.0),
       stack_{0},
       totals_{{std::string(phase), 0.0, 1}},
-      slices_(1, std::vector<double>(kMaxSlices)) {}
+      slices_(1, std::vector<double>(kMaxSlices)) {
+  show_phase();
+}
 
 double PhaseClock::elapsed_s() const {
   return std::chrono::duration<double>(Clock::now() - birth_).count();
@@ -58,12 +61,19 @@ PhaseClock::Scope PhaseClock::enter(std::string_view phase) {
   charge(elapsed_s());
   stack_.push_back(index_of(phase));
   ++totals_[stack_.back()].calls;
+  show_phase();
   return Scope(this);
 }
 
 void PhaseClock::leave() {
   charge(elapsed_s());
   stack_.pop_back();
+  show_phase();
+}
+
+void PhaseClock::show_phase() const {
+  activity().phase.set(totals_[stack_.back()].phase);
+  mark_progress();
 }
 
 std::vector<PhaseClock::Total> PhaseClock::totals() const {

@@ -82,8 +82,9 @@ std::string Announcements::hear() {
     return message;
   }
   MPI_Status status{};
-  state_->waiter.begin({CallKind::send_receive, Call::kAnyCount,
-                        static_cast<std::int64_t>(DType::u8), state_->speaker});
+  const auto inside = state_->waiter.begin({CallKind::send_receive, Call::kAnyCount,
+                                            static_cast<std::int64_t>(DType::u8), state_->speaker},
+                                           state_->speaker);
   state_->waiter.until([&] {
     int is_there = 0;
     mpi_check(MPI_Iprobe(state_->speaker, kTag, state_->group.raw(), &is_there, &status));

@@ -8,9 +8,9 @@
 namespace mgpu::cluster {
 namespace {
 
-constexpr std::array<std::string_view, 9> kKinds = {"barrier",      "all_reduce", "all_gather",
-                                                    "gather",       "broadcast",  "exchange",
-                                                    "send_receive", "connect",    "disconnect"};
+constexpr std::array<std::string_view, 10> kKinds = {
+    "barrier",  "all_reduce",   "all_gather", "gather",     "broadcast",
+    "exchange", "send_receive", "connect",    "disconnect", "split"};
 constexpr std::array<std::string_view, 9> kTypes = {"f32", "f64", "f16", "bf16", "i32",
                                                     "i64", "u8",  "u32", "u64"};
 constexpr std::array<std::string_view, 3> kOps = {"sum", "min", "max"};
@@ -33,7 +33,7 @@ const std::array<std::pair<DType, MPI_Datatype>, 7>& mpi_types() {
 std::string describe(const Call& call) {
   std::string text(kKinds.at(static_cast<std::size_t>(call.kind)));
   const bool moves_nothing = call.kind == CallKind::barrier || call.kind == CallKind::connect ||
-                             call.kind == CallKind::disconnect;
+                             call.kind == CallKind::disconnect || call.kind == CallKind::split;
   if (moves_nothing) return text;
   if (call.count != Call::kAnyCount) text.append(" of ").append(std::to_string(call.count));
   text.append(" ").append(kTypes.at(static_cast<std::size_t>(call.type)));
@@ -44,6 +44,17 @@ std::string describe(const Call& call) {
     text.append(", root ").append(std::to_string(call.detail));
   }
   return text;
+}
+
+std::string describe(const CallWords& words) {
+  const auto is_below = [](std::int64_t value, std::size_t end) {
+    return value >= 0 && std::cmp_less(value, end);
+  };
+  const bool is_call = is_below(words[0], kKinds.size()) && is_below(words[2], kTypes.size()) &&
+                       (words[0] != static_cast<std::int64_t>(CallKind::all_reduce) ||
+                        is_below(words[3], kOps.size()));
+  if (!is_call) return "a call";
+  return describe(Call{static_cast<CallKind>(words[0]), words[1], words[2], words[3]});
 }
 
 std::optional<std::string> find_disagreement(std::span<const Call> calls) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <mgpu/base/buffer_view.hpp>
+#include <mgpu/cluster/call_log.hpp>
 #include <mgpu/cluster/group.hpp>
 
 namespace mgpu::cluster {
@@ -24,7 +25,8 @@ enum class CallKind : std::int64_t {
   exchange,
   send_receive,
   connect,
-  disconnect
+  disconnect,
+  split
 };
 
 /// What one rank is about to do, in words that travel between ranks.
@@ -42,6 +44,11 @@ static_assert(sizeof(Call) == Call::kWords * sizeof(std::int64_t));
 
 /// "all_reduce of 12 f32, sum".
 std::string describe(const Call& call);
+
+/// The call as it is noted for those who watch.
+inline CallWords words_of(const Call& call) noexcept {
+  return {static_cast<std::int64_t>(call.kind), call.count, call.type, call.detail};
+}
 
 /// Who differs from the call that most ranks make (the lowest rank's on a tie), as a sentence;
 /// nothing when all agree.

@@ -59,7 +59,7 @@ MpiCommunicator::~MpiCommunicator() {
 void MpiCommunicator::all_reduce(BufferView values, ReduceOp op) {
   require_host(values);
   const Call call = call_of(CallKind::all_reduce, values, static_cast<int>(op));
-  waiter_.begin(call);
+  const auto inside = waiter_.begin(call);
   check_call(link_->group, call, waiter_);
   if (size() == 1) return;
   if (is_16_bit(values.dtype)) return all_reduce_widened(values, op);
@@ -135,7 +135,7 @@ void MpiCommunicator::send_and_receive(const Message& message) {
 void MpiCommunicator::broadcast(BufferView values, int root) {
   require_host(values);
   const Call call = call_of(CallKind::broadcast, values, root);
-  waiter_.begin(call);
+  const auto inside = waiter_.begin(call);
   check_call(link_->group, call, waiter_);
   auto* bytes = static_cast<std::byte*>(values.data);
   in_pieces(values.bytes(), options_.piece_bytes, [&](std::size_t begin, std::size_t n) {
@@ -165,7 +165,7 @@ void MpiCommunicator::exchange(BufferView mine, BufferView theirs, int peer) {
   require_host(theirs);
   if (mine.bytes() != theirs.bytes()) throw ShapeError("exchange of different sizes");
   const Call call = call_of(CallKind::exchange, mine, 0);
-  waiter_.begin(call);
+  const auto inside = waiter_.begin(call, peer);
   check_exchange(call, peer);
   auto* out = static_cast<std::byte*>(mine.data);
   auto* in = static_cast<std::byte*>(theirs.data);
@@ -190,7 +190,7 @@ void MpiCommunicator::receive_piece(void* data, std::size_t bytes, int peer) {
 
 void MpiCommunicator::send(BufferView values, int peer) {
   require_host(values);
-  waiter_.begin(link_->mine = call_of(CallKind::send_receive, values, 0));
+  const auto inside = waiter_.begin(link_->mine = call_of(CallKind::send_receive, values, 0), peer);
   if constexpr (kChecked) send_piece(&link_->mine, sizeof(Call), peer);
   const auto* bytes = static_cast<const std::byte*>(values.data);
   in_pieces(values.bytes(), options_.piece_bytes,
@@ -200,7 +200,7 @@ void MpiCommunicator::send(BufferView values, int peer) {
 void MpiCommunicator::receive(BufferView values, int peer) {
   require_host(values);
   const Call call = call_of(CallKind::send_receive, values, 0);
-  waiter_.begin(call);
+  const auto inside = waiter_.begin(call, peer);
   if constexpr (kChecked) {
     receive_piece(&link_->theirs, sizeof(Call), peer);
     require_same(call, peer);

@@ -79,7 +79,7 @@ public:
 
 private:
   void connect();
-  void begin(CallKind kind, BufferView values, int detail);
+  Call on_device(CallKind kind, BufferView values, int detail) const;
   void finish(ncclResult_t issued);
   void until_issued(ncclResult_t issued);
   void require(ncclResult_t code);
@@ -117,7 +117,7 @@ NcclCommunicator::NcclCommunicator(const Group& group, Device device,
 }
 
 void NcclCommunicator::connect() {
-  waiter_.begin({CallKind::connect});
+  const auto inside = waiter_.begin({CallKind::connect});
   ncclUniqueId id{};
   run_together(group_, [&] {
     const ncclResult_t code = rank() == 0 ? ncclGetUniqueId(&id) : ncclSuccess;
@@ -141,7 +141,7 @@ NcclCommunicator::~NcclCommunicator() {
     return;
   }
   try {
-    waiter_.begin({CallKind::disconnect});
+    const auto inside = waiter_.begin({CallKind::disconnect});
     use_device(device_);
     until_issued(ncclCommFinalize(comm_));
     ncclCommDestroy(comm_);
@@ -184,14 +184,12 @@ void NcclCommunicator::until_issued(ncclResult_t issued) {
   waiter_.until([this] { return !is_in_progress(); });
 }
 
-void NcclCommunicator::begin(CallKind kind, BufferView values, int detail) {
+/// The call, after this thread has turned to the GPU that does it.
+Call NcclCommunicator::on_device(CallKind kind, BufferView values, int detail) const {
   if (values.device != device_) throw Error("backend nccl moves memory of its own GPU only");
   use_device(device_);
-  const Call call{kind, static_cast<std::int64_t>(values.count),
-                  static_cast<std::int64_t>(values.dtype), detail};
-  waiter_.begin(call);
-  const bool is_collective = kind != CallKind::exchange && kind != CallKind::send_receive;
-  if (is_collective) check_call(group_, call, waiter_);
+  return {kind, static_cast<std::int64_t>(values.count), static_cast<std::int64_t>(values.dtype),
+          detail};
 }
 
 void NcclCommunicator::finish(ncclResult_t issued) {
@@ -204,7 +202,9 @@ void NcclCommunicator::finish(ncclResult_t issued) {
 }
 
 void NcclCommunicator::all_reduce(BufferView values, ReduceOp op) {
-  begin(CallKind::all_reduce, values, static_cast<int>(op));
+  const Call call = on_device(CallKind::all_reduce, values, static_cast<int>(op));
+  const auto inside = waiter_.begin(call);
+  check_call(group_, call, waiter_);
   or_abort([&] {
     finish(ncclAllReduce(values.data, values.data, values.count, nccl_type(values.dtype),
                          nccl_op(op), comm_, stream_.get()));
@@ -212,7 +212,9 @@ void NcclCommunicator::all_reduce(BufferView values, ReduceOp op) {
 }
 
 void NcclCommunicator::broadcast(BufferView values, int root) {
-  begin(CallKind::broadcast, values, root);
+  const Call call = on_device(CallKind::broadcast, values, root);
+  const auto inside = waiter_.begin(call);
+  check_call(group_, call, waiter_);
   or_abort([&] {
     finish(ncclBroadcast(values.data, values.data, values.bytes(), ncclUint8, root, comm_,
                          stream_.get()));
@@ -221,7 +223,7 @@ void NcclCommunicator::broadcast(BufferView values, int root) {
 
 void NcclCommunicator::exchange(BufferView mine, BufferView theirs, int peer) {
   if (mine.bytes() != theirs.bytes()) throw ShapeError("exchange of different sizes");
-  begin(CallKind::exchange, mine, 0);
+  const auto inside = waiter_.begin(on_device(CallKind::exchange, mine, 0), peer);
   or_abort([&] {
     // One group, so that both sides send and receive at the same time; it is closed in any case.
     require(ncclGroupStart());
@@ -237,14 +239,14 @@ void NcclCommunicator::exchange(BufferView mine, BufferView theirs, int peer) {
 }
 
 void NcclCommunicator::send(BufferView values, int peer) {
-  begin(CallKind::send_receive, values, 0);
+  const auto inside = waiter_.begin(on_device(CallKind::send_receive, values, 0), peer);
   or_abort([&] {
     finish(ncclSend(values.data, values.bytes(), ncclUint8, peer, comm_, stream_.get()));
   });
 }
 
 void NcclCommunicator::receive(BufferView values, int peer) {
-  begin(CallKind::send_receive, values, 0);
+  const auto inside = waiter_.begin(on_device(CallKind::send_receive, values, 0), peer);
   or_abort([&] {
     finish(ncclRecv(values.data, values.bytes(), ncclUint8, peer, comm_, stream_.get()));
   });

@@ -4,6 +4,8 @@
 #include <sstream>
 #include <thread>
 
+#include <mgpu/base/activity.hpp>
+
 namespace mgpu::cluster {
 namespace {
 
@@ -25,14 +27,17 @@ TimeoutError timed_out(const std::string& call, const Group& group, double timeo
       Report{"E402", ExitCode::ranks_lost, sentence.str(), {line.str()}, help.str()});
 }
 
-Waiter::Waiter(const Group& group, double timeout_s) : group_(group), timeout_s_(timeout_s) {}
+Waiter::Waiter(const Group& group, double timeout_s)
+    : group_(group), log_(group.log().id_of_child(group.world_rank(0))), timeout_s_(timeout_s) {}
 
-void Waiter::begin(const Call& call) {
+LoggedGroup::Inside Waiter::begin(const Call& call, int peer) {
   call_ = call;
   ++number_;
   if (is_dead_) die("cannot start: an earlier call of this communicator failed");
   if (is_canceled_) die("was given up");
   begun_ = std::chrono::steady_clock::now();
+  const int who = peer == LoggedGroup::kNoPeer ? peer : group_.world_rank(peer);
+  return log_.enter(words_of(call), who);
 }
 
 std::string Waiter::now() const {
@@ -57,6 +62,7 @@ void Waiter::until(const std::function<bool()>& is_done) {
     is_dead_ = true;
     throw timed_out(now(), group_, timeout_s_);
   }
+  mark_progress();
 }
 
 void Waiter::until_all(std::span<MPI_Request> requests) {

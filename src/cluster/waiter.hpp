@@ -17,8 +17,9 @@ class Waiter {
 public:
   Waiter(const Group& group, double timeout_s);
 
-  /// Starts the clock of the next call.
-  void begin(const Call& call);
+  /// Starts the clock of the next call, which is over at the end of the block. `peer` is a rank of
+  /// the group, for a call between two ranks.
+  [[nodiscard]] LoggedGroup::Inside begin(const Call& call, int peer = LoggedGroup::kNoPeer);
 
   /// Polls until `is_done` says so.
   /// Errors: TimeoutError after the deadline, E403 after cancel(); is_dead() is true then.
@@ -39,6 +40,7 @@ private:
   std::string now() const;
 
   const Group& group_;
+  LoggedGroup log_;
   double timeout_s_;
   Call call_{CallKind::barrier};
   std::int64_t number_ = 0;

@@ -1,5 +1,6 @@
 #include <array>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/data/source.hpp>
 
@@ -40,8 +41,10 @@ std::unique_ptr<Source> make_source(std::string_view name, const Environment& en
 }
 
 void play_all(const Source& source, HistorySet& histories) {
-  for (std::size_t i = 0; i < histories.size(); ++i)
+  for (std::size_t i = 0; i < histories.size(); ++i) {
     source.play(histories.first_id() + i, histories.slot(i));
+    mark_progress();
+  }
 }
 
 }  // namespace mgpu::data

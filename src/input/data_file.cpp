@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/machine.hpp>
 
@@ -54,6 +55,7 @@ FileStamp DataFile::stamp_now() const {
 std::size_t DataFile::read(std::uint64_t offset, std::span<char> bytes) const {
   std::size_t done = 0;
   while (done < bytes.size()) {
+    mark_progress();
     const ssize_t n = ::pread(fd_.get(), bytes.data() + done, bytes.size() - done,
                               static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;

@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/agree.hpp>
+#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/completions.hpp>
 #include <mgpu/jobs/generate_inputs.hpp>
 #include <mgpu/jobs/generate_job.hpp>
@@ -37,8 +37,8 @@ class GenerateRun {
 public:
   explicit GenerateRun(RunContext& run)
       : run_(run), world_(run.topology.world()), inputs_(load_inputs(run)) {
-    phase_ = {"completions", inputs_.phase, inputs_.prompts(),
-              run.config.integer("run.chunk_size")};
+    phase_ = {"completions", inputs_.phase, inputs_.prompts(), run.config.integer("run.chunk_size"),
+              read_chunk_part(run.config)};
     const auto loading = run_.clock.enter("load");
     group_.emplace(open_model(run, inputs_.config.model));
     cluster::run_together(world_, [&] {
@@ -49,21 +49,22 @@ public:
 
   const GenerateInputs& inputs() const { return inputs_; }
 
-  /// The prompts of this rank's group that no earlier attempt has completed; each of its ranks
-  /// needs them.
+  /// Looks at all prompts that no earlier attempt has completed, each rank at its share, before any
+  /// of them is worked on.
   void tokenize() {
     const auto tokenizing = run_.clock.enter("tokenize");
     const auto pending = schedule::pending_chunks(phase_, run_.journal.done(phase_.id));
     store::LineProblems mine(inputs_.config.prompts);
+    std::int64_t longest = 0;
     cluster::run_together(world_, [&] {
       for (const schedule::Chunk& chunk :
-           schedule::static_share(pending, topology().group_index(), topology().num_groups()))
-        encode(chunk, mine);
+           schedule::static_share(pending, world_.rank(), world_.size()))
+        for (const EncodedPrompt& prompt : encode(chunk, mine))
+          longest = std::max<std::int64_t>(longest, std::ssize(prompt.ids));
     });
-    if (!group_->is_leader()) mine = store::LineProblems(inputs_.config.prompts);  // the leader's
     const store::LineProblems all = all_problems(world_, inputs_.config.prompts, mine);
     cluster::run_together(world_, [&] { all.throw_if_any(); });
-    find_batch();
+    find_batch(world_.all_reduce(longest, cluster::ReduceOp::max));
   }
 
   /// The batch, and what rank 0 needs for it: "8 completions at once: 416.0 KiB = ...".
@@ -81,7 +82,8 @@ public:
     return schedule::run_chunks(phase_, topology(), run_.journal,
                                 {[&](const schedule::Chunk& chunk) { return complete(chunk); },
                                  [&] { return run_.stop.poll() != StopReason::none; },
-                                 [&](std::int64_t prompts) { tell(prompts); }});
+                                 [&](std::int64_t prompts) { tell(prompts); }},
+                                read_chunk_sharing(run_));
   }
 
   std::vector<GroupWork> work_of_groups() const {
@@ -94,7 +96,7 @@ public:
     JobOutcome outcome;
     outcome.exit = exit;
     outcome.unit = "samples";
-    outcome.total = inputs_.samples();
+    outcome.total = schedule::samples_of_part(phase_) * inputs_.config.num_samples;
     std::int64_t pending = 0;
     for (const auto& chunk : schedule::pending_chunks(phase_, run_.journal.done(phase_.id)))
       pending += chunk.count;
@@ -112,12 +114,7 @@ private:
   }
 
   /// What the longest prompt of all that are to be completed asks for.
-  void find_batch() {
-    std::int64_t longest = 0;
-    for (const auto& [index, prompts] : encoded_)
-      for (const EncodedPrompt& prompt : prompts)
-        longest = std::max<std::int64_t>(longest, std::ssize(prompt.ids));
-    longest = world_.all_reduce(longest, cluster::ReduceOp::max);
+  void find_batch(std::int64_t longest) {
     demand_ = inputs_.demand(phase_.chunk_rows, longest);
     demand_.device = run_.device.kind;
     demand_.matrices = language::read_matrix_type(run_.config);
@@ -129,19 +126,28 @@ private:
                           [&] { completer_.emplace(group_->model(), *encoder_, inputs_.config); });
   }
 
-  void encode(const schedule::Chunk& chunk, store::LineProblems& problems) {
-    std::vector<EncodedPrompt>& encoded = encoded_[chunk.index];
+  std::vector<EncodedPrompt> encode(const schedule::Chunk& chunk, store::LineProblems& problems) {
+    std::vector<EncodedPrompt> encoded;
     for (std::int64_t id = chunk.first; id < chunk.first + chunk.count; ++id) {
       auto prompt = encoder_->encode(inputs_.rows[static_cast<std::size_t>(id)], problems);
       encoded.push_back(prompt ? std::move(*prompt) : EncodedPrompt{});
     }
-    prompts_here_ += chunk.count;
+    return encoded;
+  }
+
+  /// The prompts of a chunk; tokenize() has seen that they can be used.
+  std::vector<EncodedPrompt> encoded(const schedule::Chunk& chunk) {
+    const auto tokenizing = run_.clock.enter("tokenize");
+    store::LineProblems problems(inputs_.config.prompts);
+    std::vector<EncodedPrompt> prompts = encode(chunk, problems);
+    problems.throw_if_any();
+    return prompts;
   }
 
   std::vector<std::byte> complete(const schedule::Chunk& chunk) {
+    const std::vector<EncodedPrompt> prompts = encoded(chunk);
     const auto generating = run_.clock.enter("generate");
     const double begin_s = run_.clock.elapsed_s();
-    const std::vector<EncodedPrompt> prompts = std::move(encoded_.extract(chunk.index).mapped());
     std::vector<CompletedPrompt> completed;
     run_within_memory(run_, *group_, demand_, kCompletions,
                       {[&] { completed = completer_->run(prompts, chunk.first); },
@@ -173,7 +179,8 @@ private:
     const double rate = static_cast<double>(tokens) / work_.seconds;
     run_.log.event({"gen",
                     {{"samples", done},
-                     {"total", prompts_here_ * inputs_.config.num_samples},
+                     {"total", schedule::samples_of_part(phase_) * inputs_.config.num_samples /
+                                   topology().num_groups()},
                      {"tokens_per_second", rate}}});
     run_.scalars.scalar("perf/tokens_per_second", done, rate);
     if (!is_scoring)
@@ -191,9 +198,7 @@ private:
   language::MemoryDemand demand_;
   std::optional<Completer> completer_;
   store::TableSpec table_;
-  std::map<std::uint64_t, std::vector<EncodedPrompt>> encoded_;  // by chunk
-  std::int64_t prompts_here_ = 0;                                // of the group, in this attempt
-  GroupWork work_;                                               // on the leader
+  GroupWork work_;  // on the leader
 };
 
 void announce(RunContext& run, const GenerateInputs& inputs, std::string memory) {
@@ -206,7 +211,7 @@ void announce(RunContext& run, const GenerateInputs& inputs, std::string memory)
   facts.data +=
       "; " +
       cluster::on_rank_0(run.topology.world(), [&] { return model_text(inputs.config.model); }) +
-      groups_text(run) + "; " + sampling_text(run.config, inputs.config);
+      groups_text(run) + "; " + sampling_text(run.config, inputs.config) + part_note(run.config);
   run.announce(facts);
   if (const std::string note = scoring_note(run.config); !note.empty())
     run.log.event({"note", {{"text", note}}});

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <memory>
 
+#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/completions.hpp>
 #include <mgpu/jobs/generate_results.hpp>
 #include <mgpu/jobs/model_keys.hpp>
@@ -126,6 +127,7 @@ void seal_completions(RunContext& run, const GenerateInputs& inputs) {
   const auto sealing = run.clock.enter("seal");
   store::seal(run.topology.world(), run.journal,
               generate_request({run.config, run.store, run.directory}, inputs));
+  tell_part(run);
 }
 
 void show_completions(RunContext& run, const GenerateInputs& inputs,

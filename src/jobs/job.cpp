@@ -51,7 +51,8 @@ const std::array<Job, 3>& table() {
           .disk_bytes = generate_disk_bytes,
           .plan = plan_generate,
           .run = run_generate_job,
-          .merge = merge_generate_job},
+          .merge = merge_generate_job,
+          .has_parts = true},
       Job{.name = "teacher",
           .text = "what a language model says behind each token of texts, for distillation",
           .keys = {add_model_folder_keys, language::add_model_group_keys, data::add_data_keys,
@@ -62,7 +63,8 @@ const std::array<Job, 3>& table() {
           .disk_bytes = teacher_disk_bytes,
           .plan = plan_teacher,
           .run = run_teacher_job,
-          .merge = merge_teacher_job}};
+          .merge = merge_teacher_job,
+          .has_parts = true}};
   return kTable;
 }
 

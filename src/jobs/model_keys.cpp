@@ -6,6 +6,7 @@
 #include <mgpu/base/check_together.hpp>
 #include <mgpu/base/config_problem.hpp>
 #include <mgpu/cluster/cluster_config.hpp>
+#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/model_keys.hpp>
 #include <mgpu/language/model_group.hpp>
 
@@ -44,7 +45,8 @@ void add_model_folder_keys(KeyTable& table) {
 void check_model_keys(const Config& config, const char* data) {
   check_together(
       {[&] { require(config, "model.path", "model.path=FOLDER, as Hugging Face has it"); },
-       [&] { require(config, "data.path", data); }, [&] { check_groups(config); }});
+       [&] { require(config, "data.path", data); }, [&] { check_groups(config); },
+       [&] { check_chunk_keys(config); }});
 }
 
 void check_data_file(const Config& config, const char* help) {

@@ -1,3 +1,4 @@
+#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/seal_place.hpp>
 
 namespace mgpu::jobs {
@@ -19,6 +20,10 @@ store::SealRequest seal_request(const SealPlace& place, const char* job) {
   request.gzip = place.store.gzip;
   request.text = place.store.text;
   request.attributes = {{"job", job}};
+  if (is_part_of_run(place.config)) {
+    request.partial = true;
+    request.attributes.push_back({"part", part_text(read_chunk_part(place.config))});
+  }
   request.groups = {{"run", {{"keys", identity_text(place.config)}}}};
   request.check_current = [&directory = place.directory] { directory.check_current(); };
   return request;

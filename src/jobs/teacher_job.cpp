@@ -5,11 +5,13 @@
 #include <vector>
 
 #include <mgpu/cluster/agree.hpp>
+#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/model_folder.hpp>
 #include <mgpu/jobs/teacher_inputs.hpp>
 #include <mgpu/jobs/teacher_job.hpp>
 #include <mgpu/jobs/teacher_results.hpp>
 #include <mgpu/jobs/teacher_table.hpp>
+#include <mgpu/jobs/worker_table.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
 
@@ -26,7 +28,8 @@ public:
         inputs_(load_inputs(run)),
         maker_(inputs_.sample_maker()),
         table_(teacher_table(inputs_.rows.rows(), inputs_.config, inputs_.model.vocab)),
-        phase_{"targets", inputs_.phase, inputs_.rows.rows(), run.config.integer("run.chunk_size")},
+        phase_{"targets", inputs_.phase, inputs_.rows.rows(), run.config.integer("run.chunk_size"),
+               read_chunk_part(run.config)},
         demand_(inputs_.demand(phase_.chunk_rows)) {
     const auto loading = run_.clock.enter("load");
     group_.emplace(open_model(run, inputs_.config.model));
@@ -54,7 +57,8 @@ public:
     return schedule::run_chunks(phase_, run_.topology, run_.journal,
                                 {[&](const schedule::Chunk& chunk) { return extract(chunk); },
                                  [&] { return run_.stop.poll() != StopReason::none; },
-                                 [&](std::int64_t samples) { tell(samples); }});
+                                 [&](std::int64_t samples) { tell(samples); }},
+                                read_chunk_sharing(run_));
   }
 
   std::vector<TeacherWork> work_of_groups() const {
@@ -67,7 +71,7 @@ public:
     JobOutcome outcome;
     outcome.exit = exit;
     outcome.unit = "samples";
-    outcome.total = phase_.samples;
+    outcome.total = schedule::samples_of_part(phase_);
     outcome.done = outcome.total;
     for (const auto& chunk : schedule::pending_chunks(phase_, run_.journal.done(phase_.id)))
       outcome.done -= chunk.count;
@@ -113,7 +117,7 @@ private:
     const double rate = static_cast<double>(work_.tokens) / work_.seconds;
     run_.log.event({"gen",
                     {{"samples", work_.samples},
-                     {"total", phase_.samples / run_.topology.num_groups()},
+                     {"total", schedule::samples_of_part(phase_) / run_.topology.num_groups()},
                      {"tokens_per_second", rate}}});
     run_.scalars.scalar("perf/tokens_per_second", work_.samples, rate);
     tell_chunk(run_, "targets", samples);
@@ -138,7 +142,8 @@ void announce(RunContext& run, const TeacherInputs& inputs, std::string memory) 
       report::grouped(inputs.rows.rows()) + " samples of at most " +
       report::grouped(inputs.max_length()) + " tokens; " +
       cluster::on_rank_0(run.topology.world(), [&] { return model_text(inputs.config.model); }) +
-      groups_text(run) + "; " + targets_text(inputs.config);
+      groups_text(run) + "; " + targets_text(inputs.config) + part_note(run.config);
+  show_workers(run, "Teacher Logits Generation");
   run.announce(facts);
 }
 

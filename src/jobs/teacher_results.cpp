@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/model_keys.hpp>
 #include <mgpu/jobs/teacher_results.hpp>
 #include <mgpu/jobs/teacher_table.hpp>
@@ -125,6 +126,7 @@ void seal_targets(RunContext& run, const TeacherInputs& inputs) {
   const auto sealing = run.clock.enter("seal");
   store::seal(run.topology.world(), run.journal,
               teacher_request({run.config, run.store, run.directory}, inputs));
+  tell_part(run);
 }
 
 void show_targets(RunContext& run, const TeacherInputs& inputs,

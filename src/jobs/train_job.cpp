@@ -1,4 +1,5 @@
 #include <mgpu/base/check_together.hpp>
+#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/report/banner.hpp>
 #include <mgpu/train/batch_plan.hpp>
@@ -26,7 +27,8 @@ void check_one_gpu(const Config& config) {
 
 void check_train_job(const Config& config, int ranks) {
   const auto check_recipe = trains_language_model(config) ? check_lm_training : check_ad_training;
-  check_together({[&] { check_recipe(config, ranks); }, [&] { check_one_gpu(config); }});
+  check_together({[&] { check_recipe(config, ranks); }, [&] { check_one_gpu(config); },
+                  [&] { refuse_chunk_keys(config); }});
 }
 
 void check_train_files(const Config& config) {

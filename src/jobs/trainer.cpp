@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/jobs/rank_memory.hpp>
 #include <mgpu/kernels/add_into.hpp>
@@ -126,6 +127,7 @@ void Trainer::require_same_data() const {
 
 /// What is in no phase of its own here is mostly the agreement that no rank has failed.
 train::StepOutcome Trainer::step(bool wants_stop) {
+  activity().position.set("train, step " + std::to_string(state_.steps_done + 1));
   const auto agreeing = run_.clock.enter("waiting for ranks");
   return loop_.step(state_.steps_done, wants_stop);
 }

@@ -7,6 +7,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <mgpu/kernels/cross_entropy.hpp>
+#include <mgpu/kernels/decoder_grads.hpp>
 
 #include "grad_ops.hpp"
 
@@ -39,6 +40,25 @@ at::Tensor apply_gradients(const HeadArgs& args, const HeadBlock& block, const a
     add_product(weight.narrow(0, piece.first_id, grad.size(1)), grad.t(), hidden.t(), args.compute);
   }
   return rows;
+}
+
+/// Logits become the gradient of scale * cross-entropy with respect to them.
+void to_gradient(const HeadBlock& block, const RowFacts& facts, double scale) {
+  const at::Tensor& first = block.pieces.front().logits;
+  const bool has_kernel = first.is_cpu() && first.scalar_type() == at::kFloat;
+  for (const LogitsPiece& piece : block.pieces) {
+    at::Tensor logits = piece.logits;
+    if (!has_kernel) {
+      logits.sub_(facts.log_sums.unsqueeze(1)).exp_().mul_(scale);
+      continue;
+    }
+    kernels::cpu::logits_grad(
+        {logits.mutable_data_ptr<float>(), facts.log_sums.const_data_ptr<float>(),
+         block.targets.const_data_ptr<std::int64_t>(), piece.first_id,
+         static_cast<std::size_t>(logits.size(0)), static_cast<std::size_t>(logits.size(1)),
+         static_cast<float>(scale)});
+  }
+  if (!has_kernel) add_at_targets(block, -scale);
 }
 
 }  // namespace
@@ -77,11 +97,7 @@ void add_at_targets(const HeadBlock& block, double value) {
 
 LmSums cross_entropy(HeadBlock& block, std::optional<double> scale) {
   const RowFacts facts = facts_of(block);
-  if (scale) {
-    for (const LogitsPiece& piece : block.pieces)
-      at::Tensor(piece.logits).sub_(facts.log_sums.unsqueeze(1)).exp_().mul_(*scale);
-    add_at_targets(block, -*scale);
-  }
+  if (scale) to_gradient(block, facts, *scale);
   return facts.sums(block.targets);
 }
 

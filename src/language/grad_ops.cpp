@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/kernels/decoder_grads.hpp>
 #include <mgpu/kernels/matrix_product.hpp>
 
 #include "row_ops.hpp"
@@ -71,9 +72,23 @@ at::Tensor inverse_rms(const at::Tensor& x, double epsilon) {
   return (x * x).mean(-1, true).add_(epsilon).rsqrt_();
 }
 
+std::pair<at::Tensor, at::Tensor> rms_norm_grads_here(const at::Tensor& x, const at::Tensor& weight,
+                                                      double epsilon, const at::Tensor& grad) {
+  const at::Tensor in = x.contiguous();
+  const at::Tensor grad_out = grad.contiguous();
+  std::pair<at::Tensor, at::Tensor> grads{at::empty_like(in), at::zeros_like(weight)};
+  const auto width = static_cast<std::size_t>(weight.numel());
+  kernels::cpu::rms_norm_grad(
+      {in.const_data_ptr<float>(), weight.const_data_ptr<float>(), grad_out.const_data_ptr<float>(),
+       grads.first.mutable_data_ptr<float>(), grads.second.mutable_data_ptr<float>(),
+       static_cast<std::size_t>(in.numel()) / width, width, static_cast<float>(epsilon)});
+  return grads;
+}
+
 /// Gradients of x and weight from that of the norm.
 std::pair<at::Tensor, at::Tensor> rms_norm_grads(const at::Tensor& x, const at::Tensor& weight,
                                                  double epsilon, const at::Tensor& grad) {
+  if (runs_here(x)) return rms_norm_grads_here(x, weight, epsilon, grad);
   const at::Tensor scale = inverse_rms(x, epsilon);  // [.., 1]
   const at::Tensor normed = x * scale;
   const at::Tensor grad_normed = grad * weight;
@@ -148,6 +163,28 @@ at::Tensor activation_grad(Activation kind, const at::Tensor& grad, const at::Te
   return at::gelu_backward(grad, x, kind == Activation::gelu ? "none" : "tanh");
 }
 
+/// Gradients of activation(gate) and, where there is one, of up.
+std::pair<at::Tensor, at::Tensor> gate_grads_here(Activation kind, const at::Tensor& grad,
+                                                  const at::Tensor& gate, const at::Tensor& up) {
+  const at::Tensor in = gate.contiguous();
+  const at::Tensor grad_out = grad.contiguous();
+  const at::Tensor factor = up.defined() ? up.contiguous() : up;
+  std::pair<at::Tensor, at::Tensor> grads{at::empty_like(in), {}};
+  kernels::GatedActivationGradArgs args{};
+  args.gate = in.const_data_ptr<float>();
+  args.grad = grad_out.const_data_ptr<float>();
+  args.grad_gate = grads.first.mutable_data_ptr<float>();
+  args.count = static_cast<std::size_t>(in.numel());
+  args.kind = kernel_kind(kind);
+  if (up.defined()) {
+    grads.second = at::empty_like(factor);
+    args.up = factor.const_data_ptr<float>();
+    args.grad_up = grads.second.mutable_data_ptr<float>();
+  }
+  kernels::cpu::gated_activation_grad(args);
+  return grads;
+}
+
 struct ActivationFunction : Function<ActivationFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, std::int64_t kind) {
     ctx->save_for_backward({x});
@@ -158,7 +195,9 @@ struct ActivationFunction : Function<ActivationFunction> {
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto kind = static_cast<Activation>(ctx->saved_data["kind"].toInt());
-    return {activation_grad(kind, grads[0], ctx->get_saved_variables()[0]), {}};
+    const at::Tensor x = ctx->get_saved_variables()[0];
+    if (runs_here(x)) return {gate_grads_here(kind, grads[0], x, {}).first, {}};
+    return {activation_grad(kind, grads[0], x), {}};
   }
 };
 
@@ -175,6 +214,10 @@ struct GateFunction : Function<GateFunction> {
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();  // gate, up
     const auto kind = static_cast<Activation>(ctx->saved_data["kind"].toInt());
+    if (runs_here(saved[0])) {
+      const auto [grad_gate, grad_up] = gate_grads_here(kind, grads[0], saved[0], saved[1]);
+      return {grad_gate, grad_up, {}};
+    }
     return {activation_grad(kind, grads[0] * saved[1], saved[0]),
             grads[0] * activated(kind, saved[0]),
             {}};

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 #include <malloc.h>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/failpoint.hpp>
 #include <mgpu/language/language_model.hpp>
@@ -127,6 +128,7 @@ at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const Cal
     add_to(x, attention(block, layer, normalize(config, x, block.attention_norm), call), call);
     if (failpoint("generate.layer").error != 0) throw std::bad_alloc();
     add_to(x, mlp(config, block, normalize(config, x, block.mlp_norm)), call);
+    mark_progress();
   }
   if (call.shard.has_head) return normalize(config, x, weights.norm);
   call.peers->pass_on(x);

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/utf8.hpp>
 #include <mgpu/language/lm_weights.hpp>
@@ -44,6 +45,7 @@ public:
       : files_(files), options_(options) {}
 
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
+    mark_progress();
     const at::Tensor absent = at::zeros(shape);  // stands in until finish() throws
     const store::StoredTensor* stored = find(name);
     const store::StoredTensor* blocks = find(name + "_blocks");

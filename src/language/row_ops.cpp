@@ -13,18 +13,6 @@
 namespace mgpu::language {
 namespace {
 
-kernels::ActivationKind kernel_kind(Activation kind) {
-  switch (kind) {
-    case Activation::silu:
-      return kernels::ActivationKind::silu;
-    case Activation::gelu:
-      return kernels::ActivationKind::gelu;
-    case Activation::gelu_tanh:
-      break;
-  }
-  return kernels::ActivationKind::gelu_tanh;
-}
-
 kernels::WeightType weight_type(const at::Tensor& weight) {
   return weight.scalar_type() == at::kBFloat16 ? kernels::WeightType::bf16
                                                : kernels::WeightType::f32;
@@ -118,6 +106,18 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm) {
   if (config.norm == NormKind::rms) return rms_norm(x, norm.weight, config.norm_epsilon);
   return at::layer_norm(x, {x.size(-1)}, norm.weight, norm.bias, config.norm_epsilon);
+}
+
+kernels::ActivationKind kernel_kind(Activation kind) {
+  switch (kind) {
+    case Activation::silu:
+      return kernels::ActivationKind::silu;
+    case Activation::gelu:
+      return kernels::ActivationKind::gelu;
+    case Activation::gelu_tanh:
+      break;
+  }
+  return kernels::ActivationKind::gelu_tanh;
 }
 
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up) {

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <mgpu/kernels/gated_activation.hpp>
 #include <mgpu/language/lm_config.hpp>
 #include <mgpu/language/lm_weights.hpp>
 
@@ -30,6 +31,9 @@ at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& no
 
 /// RMS norm over the last dimension, whatever stands before it.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+
+/// What kernels call it.
+kernels::ActivationKind kernel_kind(Activation kind);
 
 /// activation(gate) * up; `up` undefined: activation(gate).
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);

@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 #include <mgpu/language/shard_plan.hpp>
@@ -161,6 +162,7 @@ at::Tensor TrainableModel::hidden(const Call& call) const {
   for (std::size_t i = 0; i < weights_.layers.size(); ++i) {
     x = call.checkpointed.empty() ? layer(call, i, x)
                                   : CheckpointFunction::apply(x, &call.checkpointed[i]);
+    mark_progress();
   }
   return grad::normalize(config_, x, weights_.norm);
 }

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/model/ad_transformer.hpp>
 
@@ -46,8 +47,10 @@ at::Tensor trunk(const ParameterArena& arena, const AdTransformerConfig& config,
             "DropoutSamples: one sample ordinal per row is needed");
     sites = {dropout->seed, dropout->samples.contiguous()};
   }
-  for (std::int64_t layer = 0; layer < config.n_layer; ++layer)
+  for (std::int64_t layer = 0; layer < config.n_layer; ++layer) {
     x = block_forward(arena, config, layer, x, sites);
+    mark_progress();
+  }
   return x;
 }
 
@@ -67,6 +70,7 @@ at::Tensor trunk_cached(const ParameterArena& arena, const AdTransformerConfig& 
   at::Tensor x = embedded + table.index_select(0, positions).view(embedded.sizes());
   for (std::int64_t layer = 0; layer < config.n_layer; ++layer)
     x = block_decode(arena, config, layer, x, place, cache);
+  mark_progress();
   return x;
 }
 

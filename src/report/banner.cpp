@@ -72,6 +72,69 @@ const char* distributed_type(const TrainingBlock& block) {
                                           : "DistributedType.MULTI_CPU";
 }
 
+/// Numbers of GPUs or ranks by host, each once, in the order in which they come.
+class HostLists {
+public:
+  void add(const WorkerBlock::Worker& worker) {
+    for (const WorkerBlock::Place& place : worker) {
+      const auto is_it = [&](const auto& list) { return list.first == place.host; };
+      auto found = std::find_if(lists_.begin(), lists_.end(), is_it);
+      if (found == lists_.end()) found = lists_.insert(lists_.end(), {place.host, {}});
+      std::vector<int>& numbers = found->second;
+      if (std::find(numbers.begin(), numbers.end(), place.number) == numbers.end())
+        numbers.push_back(place.number);
+    }
+  }
+
+  std::size_t num_hosts() const { return lists_.size(); }
+
+  std::size_t total() const {
+    std::size_t sum = 0;
+    for (const auto& [host, numbers] : lists_)
+      sum += numbers.size();
+    return sum;
+  }
+
+  /// "0,1)", "0,1) on each of 2 nodes", "a: 0,1; b: 0)".
+  std::string merged() const {
+    const bool is_one_list = std::all_of(lists_.begin(), lists_.end(), [&](const auto& list) {
+      return list.second == lists_.front().second;
+    });
+    if (is_one_list) {
+      const std::string list = lists_.empty() ? "" : joined(lists_.front().second, ',');
+      return list + (num_hosts() > 1 ? text_of(") on each of %zu nodes", num_hosts()) : ")");
+    }
+    std::string text;
+    for (const auto& [host, numbers] : lists_)
+      text += (text.empty() ? "" : "; ") + escape_log(host) + ": " + joined(numbers, ',');
+    return text + ")";
+  }
+
+  /// "GPUs 0,1", with hosts "a:GPUs 0,1 b:GPUs 0".
+  std::string labeled(const char* many, bool with_hosts) const {
+    std::string text;
+    for (const auto& [host, numbers] : lists_)
+      text += (text.empty() ? "" : " ") + (with_hosts ? escape_log(host) + ':' : "") + many + ' ' +
+              joined(numbers, ',');
+    return text;
+  }
+
+private:
+  std::vector<std::pair<std::string, std::vector<int>>> lists_;
+};
+
+/// "2", or "1 or 2" where workers differ.
+std::string sizes_text(const std::vector<WorkerBlock::Worker>& workers) {
+  std::vector<std::size_t> sizes;
+  for (const WorkerBlock::Worker& worker : workers)
+    if (std::find(sizes.begin(), sizes.end(), worker.size()) == sizes.end())
+      sizes.push_back(worker.size());
+  std::string text;
+  for (const std::size_t size : sizes)
+    text += (text.empty() ? "" : " or ") + std::to_string(size);
+  return text;
+}
+
 }  // namespace
 
 std::string opening_lines(const Opening& opening) {
@@ -113,17 +176,20 @@ std::string training_block(const TrainingBlock& block) {
 
 std::string worker_block(const WorkerBlock& block) {
   const std::string rule = std::string(50, '=') + '\n';
-  const auto total = static_cast<std::int64_t>(block.gpus.size()) * block.nodes;
+  const bool on_gpu = block.device == DeviceKind::cuda;
+  const char* many = on_gpu ? "GPUs" : "ranks";
+  HostLists all;
+  for (const WorkerBlock::Worker& worker : block.workers)
+    all.add(worker);
   std::string text = rule + escape_log(block.title) + '\n' + rule + "Configuration:\n";
-  text += text_of("  Total GPUs available: %lld (%s)", static_cast<long long>(total),
-                  joined(block.gpus, ',').c_str());
-  if (block.nodes > 1) text += text_of(" on each of %d nodes", block.nodes);
-  text += text_of("\n  GPUs per model: %d\n  Number of workers: %zu\n\nWorker GPU assignments:\n",
-                  block.gpus_per_model, block.workers.size());
+  text += text_of("  Total %s available: %zu (%s", many, all.total(), all.merged().c_str());
+  text += text_of("\n  %s per model: %s\n  Number of workers: %zu\n\nWorker %s assignments:\n",
+                  on_gpu ? "GPUs" : "Ranks", sizes_text(block.workers).c_str(),
+                  block.workers.size(), on_gpu ? "GPU" : "rank");
   for (std::size_t i = 0; i < block.workers.size(); ++i) {
-    const WorkerBlock::Worker& worker = block.workers[i];
-    const std::string node = block.nodes > 1 ? escape_log(worker.host) + ':' : "";
-    text += text_of("  Worker %zu: %sGPUs %s\n", i, node.c_str(), joined(worker.gpus, ',').c_str());
+    HostLists mine;
+    mine.add(block.workers[i]);
+    text += text_of("  Worker %zu: ", i) + mine.labeled(many, all.num_hosts() > 1) + '\n';
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/train/gradient_reducer.hpp>
 
@@ -118,6 +119,7 @@ void GradientReducer::begin_pass(bool is_last, CUstream_st* producer) {
 }
 
 void GradientReducer::mark_ready(std::size_t parameter) {
+  mark_progress();
   const std::lock_guard lock(mutex_);
   if (is_ready_.at(parameter) != 0) {
     throw Error("parameter " + std::to_string(parameter) + " is marked ready twice in a pass");

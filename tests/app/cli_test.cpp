@@ -99,9 +99,22 @@ TEST(CliTest, ActionsWithoutAConfig) {
   EXPECT_THAT(refusal({"--check", "model.path=x"}), HasSubstr("no configuration is given"));
   EXPECT_EQ(parse({"--explain", "E101"}).detail, "E101");
   EXPECT_EQ(parse({"--merge", "outputs/a"}).detail, "outputs/a");
+  EXPECT_EQ(parse({"--merge", "a", "b", "c.yaml"}).detail, "a");
+  EXPECT_THAT(parse({"--merge", "a", "b", "c.yaml"}).more_directories,
+              testing::ElementsAre("b", "c.yaml"));
   EXPECT_EQ(parse({"--export", "jsonl", "outputs/a"}).detail, "jsonl");
   EXPECT_EQ(parse({"--export", "jsonl", "outputs/a"}).config, "outputs/a");
   EXPECT_EQ(parse({"--print-config=full"}).action, Action::print_config);
+}
+
+TEST(CliTest, OnlySetsTwoKeys) {
+  const std::vector<Override> overrides = parse({"x.yaml", "--only", "1/4"}).overrides;
+
+  ASSERT_EQ(overrides.size(), 2U);
+  EXPECT_EQ(overrides[0].key + "=" + overrides[0].value, "run.worker_id=1");
+  EXPECT_EQ(overrides[1].key + "=" + overrides[1].value, "run.total_workers=4");
+  for (const char* wrong : {"--only=1", "--only=1/", "--only=/4", "--only=a/4", "--only=-1/4"})
+    EXPECT_THAT(refusal({"x.yaml", wrong}), HasSubstr("--only needs I/N")) << wrong;
 }
 
 TEST(CliTest, SmallOptions) {
@@ -218,9 +231,10 @@ TEST(CliTest, OptionsArePinned) {
   for (const OptionRow& row : option_rows())
     names += std::string(row.name) + " ";
 
-  EXPECT_EQ(names,
-            "set with gpus gpus-per-model name output resume time-limit check plan print-config "
-            "explain env merge export progress color quiet verbose json help version ");
+  EXPECT_EQ(
+      names,
+      "set with gpus gpus-per-model name output resume time-limit only check plan print-config "
+      "explain env merge export progress color quiet verbose json help version ");
 }
 
 }  // namespace

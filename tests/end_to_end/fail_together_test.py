@@ -1,6 +1,7 @@
 """One rank fails, all ranks end: one message, one exit code, within two seconds."""
-import re
 import os
+import pathlib
+import re
 import signal
 import time
 
@@ -40,19 +41,60 @@ class FailTogether(program.ProgramTest):
     def test_checkpoint_of_rank_0(self):
         self.fail_on_one_rank("checkpoint.write@0:1:EDQUOT", 74)
 
-    def assert_names_hung_rank(self, *arguments):
-        """Who waits in vain says for whom; the launcher ends the rank that cannot say anything."""
-        ended = self.run_to(76, 4, *STEPS, "comm.timeout_s=3", *arguments,
+    def assert_names_hung_rank(self, action, *arguments):
+        """The watchdog says who hangs, where, and what its process does; all end with 76."""
+        mark = self.folder / "fault"
+        job = self.start(4, *STEPS, "watchdog.limit_s=2", *arguments,
+                         env=program.failpoint(f"train.pass@1:20:{action}") |
+                         {"MGPU_FAILPOINT_MARK": str(mark)})
+        self.assertTrue(job.wait_until(mark.exists))
+        ended = job.wait()
+        self.assertEqual(ended.code, 76, ended.out + ended.err)
+        self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+        self.assertRegex(ended.err, r"error\[E405\]: rank 1 \(.*, pid \d+\) hangs: .*no progress")
+        self.assertRegex(ended.err, r"(?m)^  rank 1: phase .*, train, step \d+, in no call")
+        report = (self.run_folder() / "hang_report.txt").read_text()
+        self.assertIn("--- process of rank 1", report)
+        self.assertEqual(self.left_in_shared_memory(), [])
+        return ended
+
+    def left_in_shared_memory(self):
+        """Pages of the watchdog that stay; another test's may be there for a moment."""
+        def pages():
+            return set(pathlib.Path("/dev/shm").glob("mgpu_watch.*"))
+        before = pages()
+        if before:
+            time.sleep(3.0)
+        return sorted(before & pages())
+
+    def test_stopped_rank_is_named(self):
+        ended = self.assert_names_hung_rank("stop")
+        self.assertIn("its process: stopped (state T)", ended.err)
+
+    def test_rank_in_an_endless_loop_is_named(self):
+        self.assert_names_hung_rank("spin", "run.deterministic=false")
+
+    def test_the_same_command_resumes_after_a_hang(self):
+        steps = ("train.max_steps=30", "train.eval_every=0", "checkpoint.every=8")
+        self.run_to(76, 2, *steps, "watchdog.limit_s=2",
+                    env=program.failpoint("train.pass@1:20:spin"))
+        resumed = self.run_to(0, 2, *steps, "watchdog.limit_s=2")
+        self.assertIn("attempt 2 continues this run", resumed.out + resumed.err)
+        self.assertEqual(self.num_runs(), 1)
+
+    def assert_names_who_did_not_come(self, *arguments):
+        """Without the watchdog who waits in vain says for whom."""
+        ended = self.run_to(76, 4, *STEPS, "comm.timeout_s=3", "watchdog.enabled=false", *arguments,
                             env=program.failpoint("train.pass@1:20:stop"))
         self.assertEqual(ended.err.count("error[E"), 1, ended.err)
         self.assertIn("error[E402]", ended.err)
         self.assertEqual(re.findall(r"(?m)^  rank (\d+) \(.*\) did not come$", ended.err), ["1"])
 
-    def test_hung_rank_is_named(self):
-        self.assert_names_hung_rank()
+    def test_rank_that_does_not_come_is_named(self):
+        self.assert_names_who_did_not_come()
 
-    def test_hung_rank_is_named_with_the_ring(self):
-        self.assert_names_hung_rank("run.deterministic=false")
+    def test_rank_that_does_not_come_is_named_with_the_ring(self):
+        self.assert_names_who_did_not_come("run.deterministic=false")
 
     def test_killed_rank_takes_the_others_along(self):
         job = self.start(4, *STEPS)
@@ -61,6 +103,9 @@ class FailTogether(program.ProgramTest):
         program.send(job.ranks()[2], signal.SIGKILL)
         ended = job.wait()
         self.assertEqual(ended.code, 137)
+        self.assertEqual(ended.err.count("error[E401]: rank 2 "), 1, ended.err)
+        self.assertRegex(ended.err, r"it was last in phase .*, train, step \d+")
+        self.assertIn("the same command resumes the run", ended.err)
         self.assertLess(time.monotonic() - begin, MPIRUN_S)
 
 

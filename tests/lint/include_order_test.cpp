@@ -25,6 +25,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
     {"base", {}},
     {"kernels", {"base"}},
     {"cluster", {"base"}},
+    {"watch", {"base", "cluster"}},
     {"data", {"base"}},
     {"text", {"base"}},
     {"store", {"base", "cluster"}},
@@ -40,7 +41,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
       "schedule", "report", "train", "algorithms"}},
     {"app",
      {"base", "kernels", "cluster", "data", "text", "store", "input", "model", "language",
-      "schedule", "report", "train", "algorithms", "jobs"}},
+      "schedule", "report", "train", "algorithms", "jobs", "watch"}},
 };
 
 /// Where a library's headers, named by how they begin, may appear.

@@ -74,9 +74,8 @@ TEST(BannerTest, TrainingBlockOnTheCpu) {
 TEST(BannerTest, WorkerBlockIsTheGuidesWordForWord) {
   WorkerBlock block;
   block.title = "Multi-GPU Teacher Logits Generation";
-  block.gpus = {0, 1, 2, 3, 4, 5, 6, 7};
-  block.gpus_per_model = 2;
-  block.workers = {{"a", {0, 1}}, {"a", {2, 3}}, {"a", {4, 5}}, {"a", {6, 7}}};
+  block.workers = {
+      {{"a", 0}, {"a", 1}}, {{"a", 2}, {"a", 3}}, {{"a", 4}, {"a", 5}}, {{"a", 6}, {"a", 7}}};
 
   EXPECT_EQ(worker_block(block),
             "==================================================\n"
@@ -96,12 +95,33 @@ TEST(BannerTest, WorkerBlockIsTheGuidesWordForWord) {
 
 TEST(BannerTest, WorkerBlockOfSeveralNodesNamesThem) {
   WorkerBlock block;
-  block.gpus = {0, 1};
-  block.nodes = 2;
-  block.workers = {{"n1", {0, 1}}, {"n2", {0, 1}}};
+  block.workers = {{{"n1", 0}, {"n1", 1}}, {{"n2", 0}, {"n2", 1}}};
 
   EXPECT_THAT(worker_block(block), HasSubstr("4 (0,1) on each of 2 nodes\n"));
   EXPECT_THAT(worker_block(block), HasSubstr("  Worker 1: n2:GPUs 0,1\n"));
+}
+
+TEST(BannerTest, WorkerBlockOfUnequalNodesAndWorkersListsThem) {
+  WorkerBlock block;
+  block.workers = {{{"n1", 1}}, {{"n1", 3}, {"n2", 0}}};
+
+  EXPECT_THAT(worker_block(block), AllOf(HasSubstr("  Total GPUs available: 3 (n1: 1,3; n2: 0)\n"),
+                                         HasSubstr("  GPUs per model: 1 or 2\n"),
+                                         HasSubstr("  Worker 1: n1:GPUs 3 n2:GPUs 0\n")));
+}
+
+TEST(BannerTest, WorkersOnTheCpuHaveRanks) {
+  WorkerBlock block;
+  block.device = DeviceKind::cpu;
+  block.workers = {{{"a", 0}, {"a", 1}}, {{"a", 2}, {"a", 3}}};
+
+  EXPECT_THAT(worker_block(block), HasSubstr("  Total ranks available: 4 (0,1,2,3)\n"
+                                             "  Ranks per model: 2\n"
+                                             "  Number of workers: 2\n"
+                                             "\n"
+                                             "Worker rank assignments:\n"
+                                             "  Worker 0: ranks 0,1\n"
+                                             "  Worker 1: ranks 2,3\n"));
 }
 
 TEST(BannerTest, FactsShowArithmeticAndSources) {

@@ -1,7 +1,10 @@
+#include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <numeric>
+#include <iostream>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -82,7 +85,17 @@ TEST_F(ChunkPhaseTest, OneRanksFailureReachesAllAndKeepsItsExitCode) {
   }
 }
 
-TEST_F(ChunkPhaseTest, GroupsWorkOnAChunkTogether) {
+constexpr std::chrono::milliseconds kLongEnoughForAllToClaim{20};
+
+/// Groups of ranks whose chunks are shared out beforehand, or claimed.
+class ChunkGroupTest : public ChunkPhaseTest, public testing::WithParamInterface<bool> {
+protected:
+  ChunkSharing sharing() const { return {.is_dynamic = GetParam(), .timeout_s = 60.0}; }
+};
+
+INSTANTIATE_TEST_SUITE_P(StaticAndDynamic, ChunkGroupTest, testing::Bool());
+
+TEST_P(ChunkGroupTest, GroupsWorkOnAChunkTogether) {
   if (world_.size() % 2 != 0) GTEST_SKIP() << "an odd number of ranks has no groups of 2";
   const cluster::Topology topology(world_, 2);
   store::ChunkJournal journal(folder_, world_, 0);
@@ -92,38 +105,93 @@ TEST_F(ChunkPhaseTest, GroupsWorkOnAChunkTogether) {
     return payload_of(chunk);
   };
 
-  const bool complete =
-      run_chunks(phase_, topology, journal,
-                 {work, [] { return false; }, [&](std::int64_t count) { samples += count; }});
+  const bool complete = run_chunks(
+      phase_, topology, journal,
+      {work, [] { return false; }, [&](std::int64_t count) { samples += count; }}, sharing());
 
   EXPECT_TRUE(complete);
-  EXPECT_EQ(samples > 0, topology.is_leader());
+  EXPECT_TRUE(topology.is_leader() || samples == 0);
   EXPECT_EQ(world_.all_reduce(samples), 21);
   EXPECT_EQ(journal.entries(7).size(), 11U);
 }
 
-TEST_F(ChunkPhaseTest, OneRankOfAGroupStopsOrFailsForAll) {
+TEST_P(ChunkGroupTest, OneRankOfAGroupStopsOrFailsForAll) {
   if (world_.size() % 2 != 0) GTEST_SKIP() << "an odd number of ranks has no groups of 2";
   const cluster::Topology topology(world_, 2);
   const bool is_last = world_.rank() + 1 == world_.size();
   int begun = 0;
   const auto count = [&](const Chunk& chunk) {
     ++begun;
+    std::this_thread::sleep_for(kLongEnoughForAllToClaim);
     return payload_of(chunk);
   };
   const auto fail = [&](const Chunk& chunk) {
+    std::this_thread::sleep_for(kLongEnoughForAllToClaim);
     if (is_last) throw Failure({"E602", ExitCode::io, "the disk is full", {}, ""});
     return payload_of(chunk);
   };
   store::ChunkJournal journal(folder_, world_, 0);
 
   EXPECT_FALSE(run_chunks(phase_, topology, journal,
-                          {count, [&] { return is_last && begun == 1; }, [](std::int64_t) {}}));
-  EXPECT_THROW(
-      run_chunks(phase_, topology, journal, {fail, [] { return false; }, [](std::int64_t) {}}),
-      cluster::TogetherError);
+                          {count, [&] { return is_last && begun > 0; }, [](std::int64_t) {}},
+                          sharing()));
+  EXPECT_THROW(run_chunks(phase_, topology, journal,
+                          {fail, [] { return false; }, [](std::int64_t) {}}, sharing()),
+               cluster::TogetherError);
 
   EXPECT_EQ(topology.model_group().all_reduce(begun, cluster::ReduceOp::max), begun);
+}
+
+TEST_P(ChunkGroupTest, PartsOfThePhaseAreItsChunksOnceEach) {
+  const cluster::Topology topology(world_, 1);
+  store::ChunkJournal journal(folder_, world_, 0);
+  std::size_t chunks = 0;
+  for (int part = 0; part < 3; ++part) {
+    phase_.part = {part, 3};
+    std::int64_t samples = 0;
+    EXPECT_TRUE(run_chunks(
+        phase_, topology, journal,
+        {payload_of, [] { return false; }, [&](std::int64_t count) { samples += count; }},
+        sharing()));
+    EXPECT_EQ(world_.all_reduce(samples), samples_of_part(phase_));
+    chunks += part < 2 ? 4 : 3;
+    EXPECT_EQ(journal.entries(7).size(), chunks);
+  }
+}
+
+TEST_F(ChunkPhaseTest, ASlowRankCostsLessThanOneOfItsChunks) {
+  if (world_.size() != 2) GTEST_SKIP() << "measured with one slow rank of 2";
+  using Seconds = std::chrono::duration<double>;
+  constexpr Seconds kChunk{0.05};
+  constexpr int kChunks = 45;
+  const bool is_slow = world_.rank() == 1;
+  const Seconds mine = is_slow ? 2 * kChunk : kChunk;
+  const cluster::Topology topology(world_, 1);
+  phase_ = {"count", 7, kChunks, 1};
+  int done = 0;
+  Seconds end{0.0};  // of the clock of this machine
+  const ChunkHooks hooks{[&](const Chunk& chunk) {
+                           std::this_thread::sleep_for(mine);
+                           return payload_of(chunk);
+                         },
+                         [] { return false; },
+                         [&](std::int64_t) {
+                           ++done;
+                           end = std::chrono::steady_clock::now().time_since_epoch();
+                         }};
+  store::ChunkJournal journal(folder_, world_, 0);
+
+  run_chunks(phase_, topology, journal, hooks, {.is_dynamic = true, .timeout_s = 60.0});
+
+  const std::vector<double> ends = world_.all_gather(end.count());
+  const double idle_chunks = std::abs(ends[0] - ends[1]) / (2 * kChunk).count();
+  EXPECT_LT(idle_chunks, 1.5);  // one, and what a busy machine adds
+  const std::vector<std::int32_t> shares = world_.all_gather(std::int32_t{done});
+  EXPECT_EQ(shares[0] + shares[1], kChunks);
+  EXPECT_NEAR(static_cast<double>(shares[0]) / shares[1], 2.0, 0.6);
+  if (!is_slow)
+    std::cout << shares[0] << " and " << shares[1] << " chunks, " << idle_chunks
+              << " slow chunks of idle time at the end\n";
 }
 
 TEST(StaticShareTest, TheRemainderGoesToTheFirst) {

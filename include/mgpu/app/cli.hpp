@@ -29,6 +29,7 @@ struct Options {
   std::string detail{};  // of --plan, --print-config, --explain, --merge, --export
   std::string
       config{};  // CONF.yaml, "-" for standard input, "" for none; --export: a run directory
+  std::vector<std::string> more_directories{};  // of --merge, behind the first
   std::vector<std::string> overlays{};
   std::vector<Override> overrides{};
   std::string progress = "auto";  // auto | bar | lines | off

@@ -27,8 +27,12 @@ ExitCode run_checks(const cluster::Group& world, const Options& options, std::os
 /// --merge DIR: makes the result file of an unfinished run, of what is there. The run may be
 /// resumed afterwards. A finished run is left alone.
 ///
+/// --merge DIR DIR ...: makes a new run directory whose result file is that of one run, of runs
+/// that --only gave a part each. These are only read.
+///
 /// Ranks:  collective over `world`; rank 0 prints to stdout.
-/// Errors: E609 (exit 66, not a run directory), E603 (exit 66, it has no configuration), E607
+/// Errors: E610 (exit 65, parts are missing or of other runs), E609 (exit 66, not a run directory),
+/// E603 (exit 66, it has no configuration), E607
 ///         (exit 81, the run is at work), and those of merge_train_job(); on all ranks.
 ExitCode merge_run(const cluster::Group& world, const Options& options);
 

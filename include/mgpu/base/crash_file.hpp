@@ -47,6 +47,13 @@ public:
   /// failure of the process is written. Any thread.
   void write(std::string_view what) noexcept;
 
+  /// The same from a signal handler, with the stack of the thread that it interrupted; `what` is
+  /// written as it is. Nothing happens where there is no CrashFile.
+  static void write_in_handler(const char* what) noexcept;
+
+  /// Whether the file is there.
+  static bool is_written() noexcept;
+
   const fs::path& path() const { return path_; }
 
 private:

@@ -14,8 +14,9 @@ struct FailpointAction {
 ///
 /// The environment says what, as PLACE:N:ACTION[;...]: at the N-th arrival (from 1) at PLACE on
 /// any rank, or only on rank R with PLACE@R. ACTION is kill, abort, stop (SIGSTOP), sleep (1 s),
-/// short, or an errno name (ENOSPC EDQUOT EIO EROFS ESTALE EMFILE). MGPU_FAILPOINT_MARK names a
-/// file that is made then, for those who measure how long the rest takes.
+/// spin (an endless loop), short, or an errno name (ENOSPC EDQUOT EIO EROFS ESTALE EMFILE).
+/// MGPU_FAILPOINT_MARK names a file that is made then, for those who measure how long the rest
+/// takes.
 ///
 /// Errors: Error when MGPU_FAILPOINT is set without MGPU_TESTING=1, or cannot be read.
 FailpointAction failpoint(std::string_view place);

@@ -11,6 +11,7 @@ namespace mgpu {
 
 /// Where the wall time of this rank went: at any instant exactly one phase is running.
 ///
+/// The phase is also shown to those who watch this process (activity.hpp).
 /// Phases nest; time inside an inner scope counts for the inner phase only, so the sums add up
 /// to the wall time. One thread only. For the time line of the report the time is cut into equal
 /// slices, at most kMaxSlices; when they are used up, neighbors are merged and slices are twice as
@@ -63,6 +64,7 @@ public:
 
 private:
   void leave();
+  void show_phase() const;
   void charge(double now_s);
   void add_to_slices(std::size_t phase, double begin_s, double end_s);
   void merge_slices();

@@ -50,6 +50,9 @@ struct Job {
   /// The files of an unfinished run, of what its journal holds: see merge_train_job(). Collective.
   MergedRun (*merge)(const cluster::Group& world, const SealPlace& place,
                      const store::ChunkJournal& journal);
+
+  /// Whether runs may do a part each, which --merge joins: run.worker_id, run.total_workers.
+  bool has_parts = false;
 };
 
 /// All that there are, in the order in which --help lists them.

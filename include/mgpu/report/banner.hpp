@@ -40,16 +40,15 @@ struct TrainingBlock {
 };
 std::string training_block(const TrainingBlock& block);
 
-/// The block of guide 004: which GPUs each model copy gets.
+/// The block of guide 004: which GPUs each model copy gets; on the CPU, which ranks.
 struct WorkerBlock {
-  struct Worker {
-    std::string host;  // printed when there are several nodes
-    std::vector<int> gpus;
+  struct Place {
+    std::string host;  // printed when there are several
+    int number = 0;    // GPU on its node, or rank of the world
   };
-  std::string title;      // "Multi-GPU Teacher Logits Generation"
-  std::vector<int> gpus;  // of one node, as --gpus lists them
-  int nodes = 1;
-  int gpus_per_model = 1;
+  using Worker = std::vector<Place>;  // in the order of its ranks
+  std::string title;                  // "Multi-GPU Teacher Logits Generation"
+  DeviceKind device = DeviceKind::cuda;
   std::vector<Worker> workers;
 };
 std::string worker_block(const WorkerBlock& block);

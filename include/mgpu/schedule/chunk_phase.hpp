@@ -20,12 +20,25 @@ struct Chunk {
   std::int64_t count = 0;
 };
 
+/// One of `count` contiguous parts of all chunks, the remainder in the first ones.
+struct ChunkPart {
+  int index = 0;
+  int count = 1;
+};
+
 /// One loop over the chunks of a data set.
 struct ChunkPhase {
   std::string name;          // "histories", for messages
   std::uint32_t id = 0;      // in the journal
-  std::int64_t samples = 0;  //
+  std::int64_t samples = 0;  // of the data set
   std::int64_t chunk_rows = 32;
+  ChunkPart part{};  // which the loop is over
+};
+
+/// Who works on which chunk. What it holds is the same either way.
+struct ChunkSharing {
+  bool is_dynamic = false;   // a group that is free claims the next one; else see static_share()
+  double timeout_s = 300.0;  // of a claim
 };
 
 /// What the loop asks its surroundings.
@@ -38,7 +51,10 @@ struct ChunkHooks {
   std::function<void(std::int64_t samples)> finished;
 };
 
-/// The chunks that are not in `done` (ascending), ascending.
+/// Samples in the chunks of the phase's part.
+std::int64_t samples_of_part(const ChunkPhase& phase);
+
+/// The chunks of the phase's part that are not in `done` (ascending), ascending.
 std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::uint64_t> done);
 
 /// The contiguous share of one of `parts`; the remainder goes to the first ones.
@@ -64,12 +80,15 @@ void share_out(std::span<const Chunk> chunks, const cluster::Group& group,
 bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
                 const ChunkHooks& hooks);
 
-/// The same where the ranks of a model group work on a chunk together: each group has a share, and
-/// `work` may communicate inside it. One of its ranks gives the payload, the others nothing;
-/// `finished` is called on the leader.
+/// The same where the ranks of a model group work on a chunk together: each group has a share, or
+/// its leader claims chunks for it, and `work` may communicate inside it. One of its ranks gives
+/// the payload, the others nothing; `finished` is called on the leader.
 ///
+/// Failpoint: chunk.work, before each chunk.
 /// Ranks:  collective over the topology's world.
+/// Errors: also E402 on one rank where a claim is not answered.
 bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
-                store::ChunkJournal& journal, const ChunkHooks& hooks);
+                store::ChunkJournal& journal, const ChunkHooks& hooks,
+                const ChunkSharing& sharing = {});
 
 }  // namespace mgpu::schedule

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace mgpu::cluster {
+
+/// A call between ranks as four numbers: kind, count, type, and the ReduceOp or the root.
+using CallWords = std::array<std::int64_t, 4>;
+
+/// "all_reduce of 12 f32, sum"; "a call" for numbers that are none.
+std::string describe(const CallWords& words);
+
+/// The calls of one rank, for those who watch it. Has no pointers, so that it can lie in memory
+/// that other processes map; see keep_call_log_in().
+struct CallLog {
+  static constexpr std::size_t kGroups = 64;  // groups that live at the same time; more are not
+                                              // watched
+  static constexpr std::size_t kPast = 64;    // last collectives
+
+  /// A group that this rank is in.
+  struct Entry {
+    std::atomic<std::uint64_t> id{0};         // the same on all ranks of the group; 0: free
+    std::atomic<std::uint64_t> number{0};     // collectives entered so far
+    std::atomic<std::uint32_t> is_inside{0};  // of a call
+    std::atomic<std::int32_t> peer{-1};       // world rank, of a call between two ranks
+    std::array<std::atomic<std::int64_t>, 4> words{};
+  };
+  struct Past {
+    std::atomic<std::uint64_t> id{0};
+    std::atomic<std::uint64_t> number{0};
+    std::array<std::atomic<std::int64_t>, 4> words{};
+  };
+
+  std::array<Entry, kGroups> entries;
+  std::array<Past, kPast> past;
+  std::atomic<std::uint64_t> num_past{0};
+};
+
+/// Moves the log of this process to `place`, which has to stay until the next call; nullptr: back.
+/// No other thread may be inside a call.
+void keep_call_log_in(CallLog* place) noexcept;
+
+/// One group's line in the log, for as long as the group lives.
+class LoggedGroup {
+public:
+  static constexpr int kNoPeer = -1;
+
+  LoggedGroup() noexcept = default;
+
+  /// `id` is the same on all ranks of the group and on no other group.
+  explicit LoggedGroup(std::uint64_t id) noexcept;
+  LoggedGroup(const LoggedGroup&) = delete;
+  LoggedGroup& operator=(const LoggedGroup&) = delete;
+  LoggedGroup(LoggedGroup&& other) noexcept { swap(other); }
+  LoggedGroup& operator=(LoggedGroup&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~LoggedGroup();
+
+  /// The call is over at the end of the block.
+  class Inside {
+  public:
+    Inside(const LoggedGroup& group, bool is_outer) noexcept
+        : group_(&group), is_outer_(is_outer) {}
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    ~Inside();
+
+  private:
+    const LoggedGroup* group_;
+    bool is_outer_;
+  };
+
+  /// A collective, or a call with one peer (its rank in the world). One thread at a time; inside
+  /// another call of the group it is part of that one.
+  [[nodiscard]] Inside enter(const CallWords& words, int peer = kNoPeer) const noexcept;
+
+  /// The id of the next group that all ranks of this one make, in the same order; `first` tells
+  /// its parts from each other.
+  std::uint64_t id_of_child(int first) const noexcept;
+
+private:
+  static constexpr int kNone = -1;
+
+  void swap(LoggedGroup& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(children_, other.children_);
+    std::swap(index_, other.index_);
+  }
+
+  std::uint64_t id_ = 0;
+  mutable std::uint64_t children_ = 0;
+  int index_ = kNone;
+};
+
+}  // namespace mgpu::cluster

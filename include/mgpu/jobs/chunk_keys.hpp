@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <mgpu/jobs/run_context.hpp>
+#include <mgpu/schedule/chunk_phase.hpp>
+
+// The keys run.schedule, run.worker_id and run.total_workers: who works on which chunks.
+namespace mgpu::jobs {
+
+/// Errors: Failure E124 (exit 78) where there is no such part.
+void check_chunk_keys(const Config& config);
+
+/// The same for a job whose chunks are always shared out beforehand, and none of whose runs is a
+/// part. Errors: Failure E124 (exit 78) that names the key.
+void refuse_chunk_keys(const Config& config);
+
+/// Chunks of this run; all of them unless --only says otherwise.
+schedule::ChunkPart read_chunk_part(const Config& config);
+bool is_part_of_run(const Config& config);
+
+/// "part 0 of 4".
+std::string part_text(const schedule::ChunkPart& part);
+
+/// "; part 0 of 4" for the line of a run's data; "" where it does everything.
+std::string part_note(const Config& config);
+
+/// Says, where the run did a part, how the parts are joined.
+void tell_part(const RunContext& run);
+
+schedule::ChunkSharing read_chunk_sharing(const RunContext& run);
+
+}  // namespace mgpu::jobs

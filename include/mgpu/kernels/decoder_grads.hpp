@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <mgpu/kernels/gated_activation.hpp>
+
+// Gradients of what a decoder does row by row, each in one pass over memory. On the CPU only: on
+// GPUs they are libtorch's. Pointers are on the host.
+// Shapes in this header: N = rows, D = width, V = logits of a row.
+namespace mgpu::kernels {
+
+struct RmsNormGradArgs {
+  const float* x;       // [N, D]
+  const float* weight;  // [D]
+  const float* grad;    // [N, D]
+  float* grad_x;        // [N, D] written
+  float* grad_weight;   // [D] added to, in the order of the rows
+  std::size_t rows;     // N
+  std::size_t width;    // D
+  float epsilon;
+};
+
+struct GatedActivationGradArgs {
+  const float* gate;  // [count]
+  const float* up;    // [count]; nullptr: all 1
+  const float* grad;  // [count]
+  float* grad_gate;   // [count] written
+  float* grad_up;     // [count] written; nullptr where `up` is
+  std::size_t count;
+  ActivationKind kind;  // not clamped
+};
+
+struct LogitsGradArgs {
+  float* logits;                // [N, V] replaced by their gradients
+  const float* log_sums;        // [N] of the exponentials of all logits of the row
+  const std::int64_t* targets;  // [N] in the whole vocabulary
+  std::int64_t first_id;        // of the V logits
+  std::size_t rows;             // N
+  std::size_t block;            // V
+  float scale;
+};
+
+namespace cpu {
+/// Gradients of rms_norm().
+///
+void rms_norm_grad(const RmsNormGradArgs& args);
+
+/// Gradients of gated_activation().
+///
+/// Errors: ShapeError when the activation is the clamped one.
+void gated_activation_grad(const GatedActivationGradArgs& args);
+
+/// Gradients of scale * (sum over rows of log_sum - logit of the target).
+void logits_grad(const LogitsGradArgs& args);
+}  // namespace cpu
+
+}  // namespace mgpu::kernels

@@ -1,0 +1,121 @@
+// Brings weights into panels, compiled once per instruction set; see foreach_target.h of Highway.
+#if defined(MGPU_KERNELS_PACK_PANEL_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef MGPU_KERNELS_PACK_PANEL_INL
+#undef MGPU_KERNELS_PACK_PANEL_INL
+#else
+#define MGPU_KERNELS_PACK_PANEL_INL
+#endif
+
+#include <algorithm>
+#include <cstddef>
+
+#include <hwy/highway.h>
+
+#include <mgpu/kernels/packed_product.hpp>
+
+HWY_BEFORE_NAMESPACE();
+namespace mgpu::kernels::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Some inputs of up to 48 outputs of a matrix, as PackPanelsArgs has it.
+template <class Weight>
+struct PanelSource {
+  const Weight* weight;  // of the first output and input
+  std::size_t outputs;   // <= 48
+  std::size_t inputs;
+  std::size_t output_stride;
+  std::size_t input_stride;
+
+  const Weight* at(std::size_t output, std::size_t input) const {
+    return weight + output * output_stride + input * input_stride;
+  }
+};
+
+#if HWY_TARGET != HWY_SCALAR
+/// Four inputs, which lie one after the other, of four outputs.
+HWY_INLINE void transpose_four(const PanelSource<float>& source, std::size_t output,
+                               std::size_t input, float* panel) {
+  const hn::CappedTag<float, 4> four;
+  const hn::Repartition<double, decltype(four)> pairs;
+  const auto line = [&](std::size_t n) { return hn::LoadU(four, source.at(output + n, input)); };
+  const auto low = [&](auto a, auto b) {
+    return hn::BitCast(pairs, hn::InterleaveLower(four, a, b));
+  };
+  const auto high = [&](auto a, auto b) {
+    return hn::BitCast(pairs, hn::InterleaveUpper(four, a, b));
+  };
+  const auto store = [&](auto inputs_of_four, std::size_t n) {
+    hn::StoreU(hn::BitCast(four, inputs_of_four), four, panel + (input + n) * kPanelWidth + output);
+  };
+  const auto a = line(0);
+  const auto b = line(1);
+  const auto c = line(2);
+  const auto d = line(3);
+  store(hn::InterleaveLower(pairs, low(a, b), low(c, d)), 0);
+  store(hn::InterleaveUpper(pairs, low(a, b), low(c, d)), 1);
+  store(hn::InterleaveLower(pairs, high(a, b), high(c, d)), 2);
+  store(hn::InterleaveUpper(pairs, high(a, b), high(c, d)), 3);
+}
+#endif
+
+template <class Weight>
+void transpose_elements(const PanelSource<Weight>& source, std::size_t outputs_begin,
+                        std::size_t inputs_begin, std::size_t inputs_end, Weight* panel) {
+  for (std::size_t o = outputs_begin; o < source.outputs; ++o)
+    for (std::size_t i = inputs_begin; i < inputs_end; ++i)
+      panel[i * kPanelWidth + o] = *source.at(o, i);
+}
+
+/// The weights of one output lie one after the other: a cache line of each at a time.
+template <class Weight>
+void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
+  constexpr std::size_t kLine = 16;
+  for (std::size_t first = 0; first < source.inputs; first += kLine) {
+    const std::size_t end = std::min(first + kLine, source.inputs);
+    std::size_t o = 0;
+#if HWY_TARGET != HWY_SCALAR
+    if constexpr (sizeof(Weight) == sizeof(float)) {
+      if (source.input_stride == 1 && end == first + kLine)
+        for (; o + 4 <= source.outputs; o += 4)
+          for (std::size_t i = first; i < end; i += 4)
+            transpose_four(source, o, i, panel);
+    }
+#endif
+    transpose_elements(source, o, first, end, panel);
+  }
+}
+
+/// The weights of one input lie one after the other.
+template <class Weight>
+void copy_into(const PanelSource<Weight>& source, Weight* panel) {
+  constexpr std::size_t kAhead = 24;  // inputs: they lie too far apart to be seen coming
+  const hn::CappedTag<Weight, 64 / sizeof(Weight)> d;
+  for (std::size_t i = 0; i < source.inputs; ++i, panel += kPanelWidth) {
+    const Weight* weights = source.at(0, i);
+    if (source.outputs < kPanelWidth) {
+      std::copy_n(weights, source.outputs, panel);
+      continue;
+    }
+    for (std::size_t o = 0; o < kPanelWidth; o += 64 / sizeof(Weight))
+      __builtin_prefetch(weights + kAhead * source.input_stride + o);
+    for (std::size_t o = 0; o < kPanelWidth; o += hn::Lanes(d))
+      hn::StoreU(hn::LoadU(d, weights + o), d, panel + o);
+  }
+}
+
+/// panel [inputs, 48] written; missing outputs are zeros.
+template <class Weight>
+void pack_panel(const PanelSource<Weight>& source, Weight* panel) {
+  if (source.output_stride == 1)
+    copy_into(source, panel);
+  else
+    transpose_into(source, panel);
+  if (source.outputs == kPanelWidth) return;
+  for (std::size_t i = 0; i < source.inputs; ++i, panel += kPanelWidth)
+    std::fill(panel + source.outputs, panel + kPanelWidth, Weight{});
+}
+
+}  // namespace mgpu::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,207 @@
+#include "merge_parts.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <utility>
+
+#include <mgpu/app/build_info.hpp>
+#include <mgpu/jobs/chunk_keys.hpp>
+#include <mgpu/jobs/job.hpp>
+#include <mgpu/store/journal_copy.hpp>
+#include <mgpu/store/repro.hpp>
+#include <mgpu/store/store_config.hpp>
+
+namespace mgpu::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One of the runs, on all ranks.
+struct PartRun {
+  fs::path folder;
+  Config config;
+  bool is_finished = false;
+
+  schedule::ChunkPart part() const { return jobs::read_chunk_part(config); }
+};
+
+std::string command_of(const PartRun& run) {
+  const fs::path config = run.folder / "repro" / "config.resolved.yaml";
+  return "mpirun -np 2 ./mgpu_spmd " + store::shell_word(config.string());
+}
+
+Failure do_not_fit(std::string sentence, std::vector<std::string> lines, std::string help) {
+  return Failure({"E610", ExitCode::data, std::move(sentence), std::move(lines), std::move(help)});
+}
+
+std::vector<PartRun> open_runs(const cluster::Group& world, const Options& options) {
+  std::vector<fs::path> folders = {options.detail};
+  folders.insert(folders.end(), options.more_directories.begin(), options.more_directories.end());
+  std::vector<PartRun> runs;
+  for (const fs::path& given : folders) {
+    bool is_finished = false;
+    std::string folder;
+    cluster::run_together(world, [&] {
+      if (world.rank() != 0) return;
+      is_finished = store::is_finished_run(given);
+      folder = fs::canonical(given).string();
+    });
+    folder = world.broadcast(folder, 0);
+    is_finished = world.all_reduce(std::int32_t{is_finished ? 1 : 0}, cluster::ReduceOp::max) == 1;
+    runs.push_back({folder, config_of_run(world, folder), is_finished});
+  }
+  return runs;
+}
+
+void check_identities(const std::vector<PartRun>& runs) {
+  const PartRun& first = runs.front();
+  const auto expected = store::identity_keys(first.config);
+  for (const PartRun& run : runs) {
+    if (run.config.identity() == first.config.identity()) continue;
+    std::vector<std::string> lines = {"  --> " + first.folder.string(),
+                                      "  --> " + run.folder.string()};
+    for (const auto& [key, value] : store::identity_keys(run.config)) {
+      const auto found = expected.find(key);
+      const std::string there = found == expected.end() ? "(none)" : found->second;
+      if (there == value) continue;
+      lines.push_back("  " + key + ": " + there + " in the first, " + value + " in the other");
+    }
+    throw do_not_fit("these runs have different configurations", std::move(lines),
+                     "merge runs that differ in --only alone");
+  }
+}
+
+void check_that_job_has_parts(const PartRun& run) {
+  const jobs::Job& job = jobs::job_of(run.config);
+  if (job.has_parts) return;
+  throw do_not_fit("job " + std::string(job.name) + " has no parts that could be merged",
+                   {"  --> " + run.folder.string()}, "--merge takes one run directory of it");
+}
+
+void check_finished(const std::vector<PartRun>& runs) {
+  std::vector<std::string> lines;
+  std::string help;
+  for (const PartRun& run : runs) {
+    if (run.is_finished) continue;
+    lines.push_back("  --> " + run.folder.string() + ": " + jobs::part_text(run.part()));
+    if (help.empty())
+      help = command_of(run) + " " + store::shell_word("--resume=" + run.folder.string());
+  }
+  if (lines.empty()) return;
+  throw do_not_fit("a run that is to be merged is not finished", std::move(lines), std::move(help));
+}
+
+/// Runs by part, where all have the same number of parts; nothing where they differ.
+std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& runs) {
+  std::map<int, std::vector<const PartRun*>> parts;
+  for (const PartRun& run : runs) {
+    if (run.part().count != runs.front().part().count) return {};
+    parts[run.part().index].push_back(&run);
+  }
+  return parts;
+}
+
+void check_parts(const std::vector<PartRun>& runs) {
+  const auto parts = by_part(runs);
+  if (parts.empty()) return;  // how far they reach is seen when they are joined
+  std::vector<std::string> missing;
+  std::string help;
+  const int count = runs.front().part().count;
+  for (int part = 0; part < count; ++part) {
+    if (parts.contains(part)) continue;
+    missing.push_back("  " + jobs::part_text({part, count}));
+    if (help.empty())
+      help = command_of(runs.front()) + " --only " + std::to_string(part) + "/" +
+             std::to_string(count);
+  }
+  if (missing.empty()) return;
+  throw do_not_fit("parts of the run are missing", std::move(missing), std::move(help));
+}
+
+/// What was given more than once, which changes nothing.
+std::vector<std::string> doubled_parts(const std::vector<PartRun>& runs) {
+  std::vector<std::string> notes;
+  for (const auto& [part, same] : by_part(runs)) {
+    if (same.size() == 1) continue;
+    std::string note = jobs::part_text({part, runs.front().part().count}) + " is given " +
+                       std::to_string(same.size()) + " times and taken once:";
+    for (const PartRun* run : same)
+      note += "\n  " + run->folder.string();
+    notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
+/// The configuration of one run that does everything, with what the command line says.
+Config whole_config(const cluster::Group& world, const PartRun& run, const Options& options) {
+  return config_of_run(world, run.folder, options.overrides)
+      .with("run.worker_id", "0")
+      .with("run.total_workers", "1")
+      .with("run.resume", "auto");
+}
+
+store::RunRequest request_of(const Config& config, const store::StoreConfig& store,
+                             const std::vector<std::string>& command) {
+  store::RunRequest request;
+  request.output = store.output_folder;
+  request.name = store.run_name;
+  request.resume = "never";
+  request.job = config.text("job");
+  request.identity = config.identity();
+  request.keys = store::identity_keys(config);
+  request.command = command;
+  return request;
+}
+
+std::vector<std::string> command_of(const std::vector<PartRun>& runs) {
+  std::vector<std::string> command = {"mgpu_spmd", "--merge"};
+  for (const PartRun& run : runs)
+    command.push_back(run.folder.string());
+  return command;
+}
+
+}  // namespace
+
+ExitCode merge_parts(const cluster::Group& world, const Options& options) {
+  const std::vector<PartRun> runs = open_runs(world, options);
+  cluster::run_together(world, [&] {
+    check_identities(runs);
+    check_that_job_has_parts(runs.front());
+    check_finished(runs);
+    check_parts(runs);
+  });
+  const Config config = whole_config(world, runs.front(), options);
+  store::StoreConfig store;
+  cluster::run_together(world, [&] {
+    store = store::read_store_config(config);
+    if (config.identity() != runs.front().config.identity())
+      throw do_not_fit("the command line changes what the runs were made of", {},
+                       "give keys such as run.output and run.name only");
+  });
+
+  const std::vector<std::string> command = command_of(runs);
+  store::RunDirectory directory(world, request_of(config, store, command));
+  store::write_repro(world, directory.path(),
+                     {config.resolved_yaml(),
+                      command,
+                      build_info().versions,
+                      {{"run", static_cast<std::uint64_t>(config.integer("run.seed"))}}},
+                     {});
+  store::ChunkJournal journal(directory.path(), world, directory.attempt(), store.sync_s);
+  std::vector<fs::path> folders;
+  for (const PartRun& run : runs)
+    folders.push_back(run.folder);
+  store::copy_chunks(world, folders, journal);
+  jobs::MergedRun merged = jobs::job_of(config).merge(world, {config, store, directory}, journal);
+  merged.warnings = doubled_parts(runs);
+  tell_how_it_went(world, directory, config);
+  const bool is_whole = std::ranges::all_of(
+      merged.parts, [](const jobs::MergedPart& part) { return part.present == part.planned; });
+  directory.finish(world, is_whole ? ExitCode::done : ExitCode::stopped);
+  if (world.rank() == 0)
+    std::cout << merge_text(merged, directory.path() / store.result_file, is_whole) << std::flush;
+  return ExitCode::done;
+}
+
+}  // namespace mgpu::app

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <mgpu/app/cli.hpp>
+#include <mgpu/base/config.hpp>
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/jobs/merged_run.hpp>
+#include <mgpu/store/run_directory.hpp>
+
+namespace mgpu::app {
+
+/// The configuration that a run was made with. Ranks: collective.
+Config config_of_run(const cluster::Group& world, const std::filesystem::path& folder,
+                     const std::vector<Override>& overrides = {});
+
+/// What was merged, for a person.
+std::string merge_text(const jobs::MergedRun& merged, const std::filesystem::path& results,
+                       bool is_finished);
+
+/// run.h5, where no attempt came to writing one. Ranks: collective.
+void tell_how_it_went(const cluster::Group& world, const store::RunDirectory& directory,
+                      const Config& config);
+
+/// --merge DIR DIR ...: see merge_run(). Ranks: collective.
+ExitCode merge_parts(const cluster::Group& world, const Options& options);
+
+}  // namespace mgpu::app

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+
+#include <mgpu/app/run_files.hpp>
+#include <mgpu/cluster/topology.hpp>
+#include <mgpu/watch/watch_config.hpp>
+#include <mgpu/watch/watchdog.hpp>
+
+namespace mgpu::app {
+
+/// How much later than the watchdog a communicator gives a call up, which knows less about it.
+inline constexpr double kAfterWatchdogS = 5.0;
+
+/// The watchdog of a run; none where it is switched off or a debugger holds a rank. Says for -v
+/// which of them it is.
+///
+/// Ranks:  collective over the topology's world. Errors: those of watch::Watchdog.
+std::unique_ptr<watch::Watchdog> watch_run(const watch::WatchConfig& config,
+                                           const cluster::Topology& topology, RunFiles& files,
+                                           const fs::path& run_directory);
+
+}  // namespace mgpu::app

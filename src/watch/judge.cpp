@@ -1,0 +1,161 @@
+#include "judge.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace mgpu::watch {
+namespace {
+
+using Ranks = std::vector<std::size_t>;
+
+const GroupSight* in_group(const RankState& rank, std::uint64_t group) {
+  const auto found = std::ranges::find(rank.groups, group, &GroupSight::group);
+  return found == rank.groups.end() ? nullptr : &*found;
+}
+
+/// For whom `rank` waits in one call: who has not come to it, or the peer of a call of two.
+Ranks awaited_in(const GroupSight& call, std::span<const RankState> ranks) {
+  Ranks awaited;
+  if (call.peer >= 0) {
+    if (std::cmp_less(call.peer, ranks.size()))
+      awaited.push_back(static_cast<std::size_t>(call.peer));
+    return awaited;
+  }
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const GroupSight* theirs = in_group(ranks[r], call.group);
+    if (theirs != nullptr && theirs->number < call.number) awaited.push_back(r);
+  }
+  return awaited;
+}
+
+Ranks awaited_by(const RankState& rank, std::span<const RankState> ranks) {
+  Ranks awaited;
+  for (const GroupSight& call : rank.groups) {
+    if (!call.is_inside) continue;
+    const Ranks more = awaited_in(call, ranks);
+    awaited.insert(awaited.end(), more.begin(), more.end());
+  }
+  return awaited;
+}
+
+/// Whether a rank that came to the same call gets on: then the call may be under way.
+bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
+                        const std::vector<bool>& hangs) {
+  for (const GroupSight& call : rank.groups) {
+    if (!call.is_inside || call.peer >= 0) continue;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      const GroupSight* theirs = in_group(ranks[r], call.group);
+      const bool is_same = theirs != nullptr && theirs->is_inside && theirs->number == call.number;
+      if (is_same && ranks[r].is_here && !hangs[r]) return true;
+    }
+  }
+  return false;
+}
+
+/// The silent ranks, less those that wait for a rank that gets on.
+std::vector<bool> hung(std::span<const RankState> ranks) {
+  std::vector<bool> hangs(ranks.size());
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    hangs[r] = ranks[r].is_here && ranks[r].is_silent;
+  for (bool has_changed = true; has_changed;) {
+    has_changed = false;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      if (!hangs[r] || ranks[r].is_stopped || ranks[r].call() == nullptr) continue;
+      const Ranks awaited = awaited_by(ranks[r], ranks);
+      const bool is_excused = std::ranges::any_of(
+          awaited, [&](std::size_t q) { return ranks[q].is_here && !hangs[q]; });
+      if (!is_excused && !has_moving_company(ranks[r], ranks, hangs)) continue;
+      hangs[r] = false;
+      has_changed = true;
+    }
+  }
+  return hangs;
+}
+
+/// How many hung ranks wait for each rank.
+std::vector<int> votes(std::span<const RankState> ranks, const std::vector<bool>& hangs) {
+  std::vector<int> votes(ranks.size());
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    if (!hangs[r]) continue;
+    for (const std::size_t q : awaited_by(ranks[r], ranks))
+      votes[q] += q == r ? 0 : 1;
+  }
+  return votes;
+}
+
+std::string sentence(int rank, const cluster::CallWords& odd, const cluster::CallWords& usual) {
+  return "rank " + std::to_string(rank) + " calls " + cluster::describe(odd) +
+         ", the others call " + cluster::describe(usual);
+}
+
+/// The words of one collective, by rank.
+using Calls = std::vector<std::pair<int, cluster::CallWords>>;
+
+std::optional<Culprit> minority(const Calls& calls) {
+  const auto count = [&](const cluster::CallWords& words) {
+    return std::ranges::count(calls, words, &Calls::value_type::second);
+  };
+  const cluster::CallWords usual = std::ranges::max_element(calls, {}, [&](const auto& call) {
+                                     return count(call.second);
+                                   })->second;
+  for (const auto& [rank, words] : calls) {
+    if (words != usual) return Culprit{rank, Sign::mismatch, sentence(rank, words, usual)};
+  }
+  return std::nullopt;
+}
+
+/// Who made another call than the others as the same collective of a group.
+std::optional<Culprit> find_mismatch(std::span<const RankState> ranks) {
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Calls> by_call;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    for (const PastCall& call : ranks[r].past)
+      by_call[{call.number, call.group}].emplace_back(static_cast<int>(r), call.words);
+  }
+  for (const auto& [which, calls] : by_call) {
+    if (auto culprit = minority(calls)) return culprit;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const GroupSight* RankState::call() const {
+  const auto found = std::ranges::find(groups, true, &GroupSight::is_inside);
+  return found == groups.end() ? nullptr : &*found;
+}
+
+std::optional<Culprit> find_culprit(std::span<const RankState> ranks) {
+  const std::vector<bool> hangs = hung(ranks);
+  if (std::ranges::find(hangs, true) == hangs.end()) return std::nullopt;
+  const std::vector<int> waiting = votes(ranks, hangs);
+
+  // The one that most wait for, then the one that is silent for longest, among those that fit.
+  const auto best = [&](auto fits) {
+    std::optional<std::size_t> found;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      if (!fits(r)) continue;
+      const auto weight = [&](std::size_t q) { return std::pair(waiting[q], ranks[q].silent_s); };
+      if (!found || weight(r) > weight(*found)) found = r;
+    }
+    return found;
+  };
+  const auto as = [](std::size_t rank, Sign sign) { return Culprit{static_cast<int>(rank), sign}; };
+
+  if (const auto r = best([&](auto q) { return hangs[q] && ranks[q].is_stopped; })) {
+    return as(*r, Sign::stopped);
+  }
+  if (const auto r = best([&](auto q) { return hangs[q] && ranks[q].call() == nullptr; })) {
+    return as(*r, Sign::outside);
+  }
+  if (auto culprit = find_mismatch(ranks)) return culprit;
+  if (const auto r = best([&](auto q) { return hangs[q] && waiting[q] > 0; })) {
+    return as(*r, Sign::awaited);
+  }
+  if (const auto r = best([&](auto q) { return !ranks[q].is_here && waiting[q] > 0; })) {
+    return as(*r, Sign::left);
+  }
+  return as(*best([&](auto q) { return hangs[q]; }), Sign::stuck);
+}
+
+}  // namespace mgpu::watch

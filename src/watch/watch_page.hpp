@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <mgpu/base/activity.hpp>
+#include <mgpu/cluster/call_log.hpp>
+
+namespace mgpu::watch {
+
+enum class Presence : int { absent, here, left };
+
+/// What the ranks of a node know of one rank. Ranks of other nodes: as their node last told.
+struct Slot {
+  std::atomic<Presence> presence{Presence::absent};
+  std::atomic<int> pid{0};
+  std::atomic<std::uint64_t> start_time{0};  // of the process, see ProcessSight
+  std::atomic<std::uint64_t> beats{0};       // looks of its watchdog thread
+  std::atomic<bool> has_reported{false};     // its crash file is written
+  std::atomic<char> process_state{'?'};      // as its node's leader saw it
+  SafeText<96> kernel;                       // kernel_words(), where it is silent
+  Activity activity;
+  cluster::CallLog calls;
+};
+
+/// What the ranks were found to suffer from. Written once.
+struct Verdict {
+  enum State : int { none, being_written, told, over };
+  static constexpr std::size_t kTextBytes = 8192;
+
+  std::atomic<int> state{none};
+  char text[kTextBytes] = {};
+};
+
+/// Memory that the ranks of a node share, with a slot for every rank of the world.
+///
+/// It has a name only until all have mapped it (see unlink): whatever becomes of the processes,
+/// nothing is left behind. Never unmapped, because threads may still be writing into it.
+class WatchPage {
+public:
+  /// A new page of this name, readable by its user only.
+  /// Errors: Failure E601 when it is there already, or shared memory is full.
+  static WatchPage create(const std::string& name, int ranks);
+  static WatchPage open(const std::string& name, int ranks);
+  static void unlink(const std::string& name) noexcept;
+
+  /// A name that no other process takes.
+  static std::string fresh_name();
+
+  std::span<Slot> slots() const { return slots_; }
+  Verdict& verdict() const { return *verdict_; }
+
+private:
+  WatchPage(void* memory, int ranks);
+
+  Verdict* verdict_;
+  std::span<Slot> slots_;
+};
+
+}  // namespace mgpu::watch

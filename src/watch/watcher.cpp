@@ -1,0 +1,162 @@
+#include "watcher.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <mgpu/cluster/agree.hpp>
+
+#include "process_sight.hpp"
+#include "report_signal.hpp"
+
+namespace mgpu::watch {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenLooks{200};
+
+double unix_now_s() {
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  return now.count();
+}
+
+}  // namespace
+
+Watchdog::Watcher::Watcher(const cluster::Topology& topology, CrashFile& crash, Options options)
+    : crash_(crash),
+      options_(std::move(options)),
+      rank_(topology.world().rank()),
+      node_(topology.place().node_index),
+      places_(topology.places().begin(), topology.places().end()),
+      ranks_of_(static_cast<std::size_t>(topology.num_nodes())),
+      heard_s_(ranks_of_.size()),
+      main_thread_(static_cast<int>(::syscall(SYS_gettid))),
+      born_unix_s_(unix_now_s()) {
+  for (std::size_t r = 0; r < places_.size(); ++r)
+    ranks_of_[static_cast<std::size_t>(places_[r].node_index)].push_back(static_cast<int>(r));
+  share_page(topology);
+  come_in(topology);
+  hang_up_bells();
+  open_node_files(topology);
+  start();
+}
+
+Watchdog::Watcher::~Watcher() {
+  is_over_ = true;
+  const std::uint64_t one = 1;
+  static_cast<void>(!::write(bells_.front().fd, &one, sizeof one));
+  thread_.join();
+  forget_report_signal();
+  own().presence = Presence::left;
+  keep_activity_in(nullptr);
+  cluster::keep_call_log_in(nullptr);
+  const auto has_left = [&](int rank) { return slot_of(rank).presence == Presence::left; };
+  if (nodes_ && std::ranges::all_of(local_ranks(), has_left)) nodes_->remove();
+}
+
+void Watchdog::Watcher::share_page(const cluster::Topology& topology) {
+  const cluster::Group& world = topology.world();
+  const bool makes_it = topology.node().rank() == 0;
+  std::string name = WatchPage::fresh_name();
+  cluster::run_together(world, [&] {
+    if (makes_it) page_ = WatchPage::create(name, world.size());
+  });
+  name = topology.node().broadcast(name, 0);
+  const auto failure = cluster::agree(world, [&] {
+    if (!makes_it) page_ = WatchPage::open(name, world.size());
+  });
+  if (makes_it) WatchPage::unlink(name);
+  if (failure) throw cluster::TogetherError(0, *failure);
+}
+
+void Watchdog::Watcher::come_in(const cluster::Topology& topology) {
+  Slot& slot = own();
+  const auto self = look_at(::getpid());
+  slot.pid = ::getpid();
+  slot.start_time = self ? self->start_time : 0;
+  keep_activity_in(&slot.activity);
+  cluster::keep_call_log_in(&slot.calls);
+  slot.presence = Presence::here;
+  topology.node().barrier();
+}
+
+void Watchdog::Watcher::hang_up_bells() {
+  handles_.emplace_back(::eventfd(0, EFD_CLOEXEC));
+  for (const int rank : local_ranks()) {
+    // Ranks in containers of their own do not see each other's processes.
+    const Slot& slot = slot_of(rank);
+    const auto sight = look_at(slot.pid);
+    if (!sight || sight->start_time != slot.start_time) continue;
+    visible_.push_back(rank);
+    if (rank == rank_) continue;
+    handles_.emplace_back(static_cast<int>(::syscall(SYS_pidfd_open, slot.pid.load(), 0)));
+  }
+  for (const FdHandle& handle : handles_)
+    bells_.push_back({handle.get(), POLLIN, 0});
+}
+
+void Watchdog::Watcher::open_node_files(const cluster::Topology& topology) {
+  const fs::path folder = options_.directory / "watch";
+  if (topology.num_nodes() == 1) {
+    std::error_code ignored;  // of an earlier attempt on several nodes
+    if (rank_ == 0) fs::remove_all(folder, ignored);
+    return;
+  }
+  const std::string run = topology.world().broadcast(WatchPage::fresh_name(), 0);
+  nodes_.emplace(NodeFiles::Layout{folder, crc32c(run), node_, ranks_of_});
+}
+
+void Watchdog::Watcher::start() {
+  take_report_signal(page_->verdict().text);
+  silence_.emplace(places_.size(), kBetweenLooks);
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits it
+  thread_ = std::thread([this] { run(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Watchdog::Watcher::run() {
+  while (!is_over_) {
+    look();
+    wait();
+  }
+}
+
+/// A death rings; whoever does not lead then looks again soon, for the verdict.
+void Watchdog::Watcher::wait() {
+  constexpr int kSoonMs = 40;
+  static_cast<void>(::poll(bells_.data(), bells_.size(), static_cast<int>(kBetweenLooks.count())));
+  bool has_rung = false;
+  for (std::size_t i = 1; i < bells_.size(); ++i) {
+    if (bells_[i].revents == 0) continue;
+    bells_[i].fd = -1;  // it rings once
+    has_rung = true;
+  }
+  if (has_rung && !leads()) ::poll(bells_.data(), 1, kSoonMs);
+}
+
+void Watchdog::Watcher::look() {
+  own().beats.fetch_add(1, std::memory_order_relaxed);
+  silence_->look(page_->slots());
+  if (page_->verdict().state >= Verdict::told) follow();
+  if (!leads()) {
+    std::fill(heard_s_.begin(), heard_s_.end(), silence_->now_s());
+    return;
+  }
+  if (const auto rank = find_dead()) speak_of_death(*rank);
+  look_at_processes();
+  if (nodes_) meet_nodes();
+  if (const auto node = find_lost_node()) {
+    speak(report_of_lost_node(scene(), *node, unheard_s(*node)));
+  }
+  if (nodes_ && find_hung()) hear_nodes();  // one of them may just have spoken
+  if (const auto culprit = find_hung()) speak_of_hang(*culprit);
+}
+
+}  // namespace mgpu::watch

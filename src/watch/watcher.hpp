@@ -1,0 +1,91 @@
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <poll.h>
+
+#include <mgpu/watch/watchdog.hpp>
+
+#include "node_files.hpp"
+#include "silence.hpp"
+#include "words.hpp"
+
+namespace mgpu::watch {
+
+/// The thread of a Watchdog, and what it looks at. Of the ranks of a node the lowest living one
+/// leads: it judges, speaks, and meets the other nodes; the others follow its verdict.
+class Watchdog::Watcher {
+public:
+  Watcher(const cluster::Topology& topology, CrashFile& crash, Options options);
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+  ~Watcher();
+
+private:
+  // Its beginning (watcher.cpp)
+  void share_page(const cluster::Topology& topology);
+  void come_in(const cluster::Topology& topology);
+  void hang_up_bells();
+  void open_node_files(const cluster::Topology& topology);
+  void start();
+
+  // Each look
+  void run();
+  void wait();
+  void look();
+
+  // What it sees (watcher_sight.cpp)
+  bool leads() const;
+  bool is_gone(int rank) const;
+  std::optional<int> find_dead() const;
+  void look_at_processes();
+  void meet_nodes();
+  void hear_nodes();
+  std::optional<int> find_lost_node() const;
+  std::optional<Culprit> find_hung() const;
+  bool has_long_limit(const Slot& slot) const;
+  double patience_s() const;
+  Scene scene(double patience_s = 0.0) const;
+  double unheard_s(int node) const;
+
+  // The end (watcher_end.cpp)
+  [[noreturn]] void speak_of_death(int rank);
+  [[noreturn]] void speak_of_hang(const Culprit& culprit);
+  [[noreturn]] void speak(const Report& report);
+  [[noreturn]] void follow();
+  [[noreturn]] void pass_on();
+  void write_crash_file();
+  void wait_for_local_reports() const;
+  void wait_for_nodes();
+  void write_report_file(const Report& report) const;
+  std::string last_words_of(int rank) const;
+
+  Slot& slot_of(int rank) const { return page_->slots()[static_cast<std::size_t>(rank)]; }
+  Slot& own() const { return slot_of(rank_); }
+  const std::vector<int>& local_ranks() const { return ranks_of_[static_cast<std::size_t>(node_)]; }
+
+  CrashFile& crash_;
+  Options options_;
+  int rank_;
+  int node_;
+  std::vector<cluster::RankPlace> places_;  // by world rank
+  std::vector<std::vector<int>> ranks_of_;  // by node
+  std::optional<WatchPage> page_;
+  std::optional<Silence> silence_;
+  std::optional<NodeFiles> nodes_;  // where there are several
+  std::vector<double> heard_s_;     // by node, on the clock of silence_
+  double told_s_ = 0.0;             // likewise
+  std::vector<int> visible_;        // local ranks whose process this one can see
+  std::vector<FdHandle> handles_;   // of the bells
+  std::vector<pollfd> bells_;       // the first ends the thread, the others ring at a death
+  int main_thread_;
+  double born_unix_s_;
+  std::atomic<bool> is_over_{false};
+  std::thread thread_;
+};
+
+}  // namespace mgpu::watch

@@ -1,0 +1,186 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <thread>
+
+#include <unistd.h>
+
+#include "process_sight.hpp"
+#include "report_signal.hpp"
+#include "watcher.hpp"
+
+namespace mgpu::watch {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kStep{10};
+constexpr milliseconds kStackPatience{300};   // until a thread has written its stack
+constexpr milliseconds kReportPatience{800};  // until the ranks of this node have
+constexpr milliseconds kSpeakerPatience{4000};
+constexpr milliseconds kNodesPatience{2500};  // a node looks once a second
+
+/// Waits until `is_so`, for `patience` at most.
+template <class Question>
+bool wait_until(Question is_so, milliseconds patience) {
+  for (milliseconds waited{0}; waited < patience; waited += kStep) {
+    if (is_so()) return true;
+    std::this_thread::sleep_for(kStep);
+  }
+  return is_so();
+}
+
+[[noreturn]] void leave() {
+  ::_exit(static_cast<int>(ExitCode::ranks_lost));
+}
+
+/// A line of progress may stand on a terminal.
+bool is_on_terminal() {
+  const char* told = std::getenv("MGPU_TTY");
+  return told == nullptr ? ::isatty(STDERR_FILENO) == 1 : std::string_view(told) == "1";
+}
+
+void print(const Report& report) {
+  std::string text = is_on_terminal() ? "\n" : "";
+  text += render(report) + "\nmgpu_spmd: failed " + report.code + ", exit " +
+          std::to_string(static_cast<int>(report.exit)) + "\n";
+  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+}
+
+/// The crash file from its stack on; "" where there is none.
+std::string stack_in(const fs::path& crash_file) {
+  try {
+    const std::string text = read_file(crash_file, std::uint64_t{1} << 20);
+    const std::size_t begin = text.find("\n--- stack\n");
+    const std::size_t end = text.find("\n--- last events");
+    return begin == std::string::npos ? "" : text.substr(begin + 1, end - begin);
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+void Watchdog::Watcher::speak_of_death(int rank) {
+  speak(report_of_death(scene(), rank, last_words_of(rank)));
+}
+
+void Watchdog::Watcher::speak_of_hang(const Culprit& culprit) {
+  Scene scene = this->scene();
+  const Slot& slot = slot_of(culprit.rank);
+  const bool is_slow = scene.states[static_cast<std::size_t>(culprit.rank)].call() == nullptr &&
+                       has_long_limit(slot);
+  const double limit_s = is_slow ? options_.slow_limit_s : options_.limit_s;
+  scene.longer = std::string(is_slow ? "watchdog.slow_limit_s=" : "watchdog.limit_s=") +
+                 std::to_string(std::lround(10 * limit_s));
+  speak(report_of_hang(scene, culprit));
+}
+
+void Watchdog::Watcher::speak(const Report& report) {
+  Verdict& verdict = page_->verdict();
+  int none = Verdict::none;
+  if (!verdict.state.compare_exchange_strong(none, Verdict::being_written)) follow();
+  print(report);
+  render(report).copy(verdict.text, Verdict::kTextBytes - 1);
+  verdict.state = Verdict::told;
+  if (nodes_) nodes_->tell(*page_);
+  write_report_file(report);
+  write_crash_file();
+  wait_for_local_reports();
+  write_report_file(report);  // with the stacks of this node
+  if (nodes_) {
+    wait_for_nodes();
+    write_report_file(report);  // with those of all
+  }
+  verdict.state = Verdict::over;  // the launcher kills all soon after the first has left
+  leave();
+}
+
+void Watchdog::Watcher::follow() {
+  write_crash_file();
+  wait_until([&] { return page_->verdict().state == Verdict::over; }, kSpeakerPatience);
+  leave();
+}
+
+/// Of the leader of a node that another node has told: that one waits for it.
+void Watchdog::Watcher::pass_on() {
+  write_crash_file();
+  wait_for_local_reports();
+  nodes_->tell(*page_);
+  page_->verdict().state = Verdict::over;
+  leave();
+}
+
+/// With the stack of the main thread, which is the one that the message is about. The launcher's
+/// SIGTERM, which follows when the first rank has left, comes too early.
+void Watchdog::Watcher::write_crash_file() {
+  std::signal(SIGTERM, SIG_IGN);
+  send_report_signal(main_thread_);
+  const bool is_written = wait_until([] { return CrashFile::is_written(); }, kStackPatience);
+  if (!is_written) crash_.write(page_->verdict().text);
+  own().has_reported = true;
+}
+
+void Watchdog::Watcher::wait_for_local_reports() const {
+  const auto has_reported = [&](int rank) {
+    const Slot& slot = slot_of(rank);
+    return slot.presence != Presence::here || slot.has_reported || slot.process_state == 'T' ||
+           is_gone(rank);
+  };
+  wait_until([&] { return std::ranges::all_of(local_ranks(), has_reported); }, kReportPatience);
+}
+
+void Watchdog::Watcher::wait_for_nodes() {
+  std::vector<bool> knows(ranks_of_.size(), false);
+  knows[static_cast<std::size_t>(node_)] = true;
+  const auto is_known = [&] {
+    for (std::size_t node = 0; node < knows.size(); ++node) {
+      if (!knows[node]) {
+        const auto heard = nodes_->hear(static_cast<int>(node), *page_);
+        knows[node] = heard.is_new && heard.verdict >= Verdict::told;
+      }
+    }
+    return std::ranges::find(knows, false) == knows.end();
+  };
+  wait_until(is_known, kNodesPatience);
+}
+
+/// The kernel's words are of this node, the stacks of all.
+void Watchdog::Watcher::write_report_file(const Report& report) const {
+  try {
+    const Scene scene = this->scene();
+    std::ostringstream file;
+    file << render(report) << "\n--- all ranks\n" << all_ranks(scene);
+    for (int rank = 0; rank < static_cast<int>(places_.size()); ++rank) {
+      const bool is_visible = std::ranges::find(visible_, rank) != visible_.end();
+      std::array<char, 32> name{};
+      std::snprintf(name.data(), name.size(), "rank_%02d.txt", rank);
+      file << "--- process of rank " << rank << "\n";
+      if (is_visible) file << kernel_report(slot_of(rank).pid);
+      if (slot_of(rank).has_reported) file << stack_in(options_.directory / "crash" / name.data());
+    }
+    const fs::path prepared = options_.directory / ".hang_report.tmp";
+    std::ofstream(prepared) << file.str();
+    fs::rename(prepared, scene.report_file);
+  } catch (const std::exception&) {  // a full disk: the message is out, the crash files are written
+  }
+}
+
+std::string Watchdog::Watcher::last_words_of(int rank) const {
+  try {
+    for (const CrashReport& crash : crashes(options_.directory / "crash", born_unix_s_)) {
+      if (crash.rank == rank) return crash.what.substr(0, crash.what.find('\n'));
+    }
+  } catch (const std::exception&) {  // it is gone, and nothing is known
+  }
+  return "";
+}
+
+}  // namespace mgpu::watch

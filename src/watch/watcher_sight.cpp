@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "process_sight.hpp"
+#include "state_of_slot.hpp"
+#include "watcher.hpp"
+
+namespace mgpu::watch {
+namespace {
+
+constexpr double kBeatLostS = 1.5;   // a watchdog thread without a beat for so long does not lead
+constexpr double kTellEveryS = 1.0;  // the other nodes
+constexpr double kTellUrgentlyS = 0.4;  // when a rank of this one is silent
+constexpr double kNodeQuietS = 4.0;     // after so long without a word nobody knows who hangs there
+constexpr double kNodeLostS = 10.0;     // after so long a node is lost, or after the limit
+// For each node before this one, which speaks first: what it sees of others is a second old.
+constexpr double kNodePatienceS = 1.5;
+constexpr double kMostPatienceS = 3.0;
+constexpr double kLookCloserS = 0.5;  // at a rank that is silent for so long
+constexpr std::chrono::milliseconds kSureAfter{20};
+
+bool contains(const std::vector<int>& ranks, int rank) {
+  return std::ranges::find(ranks, rank) != ranks.end();
+}
+
+}  // namespace
+
+bool Watchdog::Watcher::is_gone(int rank) const {
+  if (!contains(visible_, rank)) return false;
+  const Slot& slot = slot_of(rank);
+  const auto sight = look_at(slot.pid);
+  return !sight || sight->is_gone() || sight->start_time != slot.start_time;
+}
+
+bool Watchdog::Watcher::leads() const {
+  for (const int rank : local_ranks()) {
+    if (rank == rank_) return true;
+    const bool is_here = slot_of(rank).presence == Presence::here;
+    const bool beats = silence_->beat_s(static_cast<std::size_t>(rank)) < kBeatLostS;
+    if (is_here && beats && !is_gone(rank)) return false;
+  }
+  return true;
+}
+
+/// Looks twice: when the launcher kills all ranks, this one has a moment to die as well.
+std::optional<int> Watchdog::Watcher::find_dead() const {
+  for (const int rank : local_ranks()) {
+    const auto is_dead = [&] { return slot_of(rank).presence == Presence::here && is_gone(rank); };
+    if (!is_dead()) continue;
+    std::this_thread::sleep_for(kSureAfter);
+    if (is_dead()) return rank;
+  }
+  return std::nullopt;
+}
+
+void Watchdog::Watcher::look_at_processes() {
+  for (const int rank : visible_) {
+    Slot& slot = slot_of(rank);
+    const auto sight = look_at(slot.pid);
+    if (!sight) continue;
+    slot.process_state = sight->state;
+    const bool is_silent = silence_->progress_s(static_cast<std::size_t>(rank)) > kLookCloserS;
+    slot.kernel.set(is_silent ? kernel_words(slot.pid) : "");
+  }
+}
+
+void Watchdog::Watcher::meet_nodes() {
+  const bool is_urgent = std::ranges::any_of(local_ranks(), [&](int rank) {
+    return silence_->progress_s(static_cast<std::size_t>(rank)) > options_.limit_s / 2;
+  });
+  const double every_s = is_urgent ? kTellUrgentlyS : kTellEveryS;
+  if (silence_->now_s() - told_s_ < every_s) return;
+  told_s_ = silence_->now_s();
+  nodes_->tell(*page_);
+  hear_nodes();
+}
+
+/// Does not return when one of them has spoken.
+void Watchdog::Watcher::hear_nodes() {
+  for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
+    if (std::cmp_equal(node, node_)) continue;
+    const NodeFiles::Heard heard = nodes_->hear(static_cast<int>(node), *page_);
+    if (!heard.is_new) continue;
+    heard_s_[node] = silence_->now_s();
+    if (heard.verdict < Verdict::told) continue;
+    Verdict& verdict = page_->verdict();
+    int none = Verdict::none;
+    if (verdict.state.compare_exchange_strong(none, Verdict::being_written)) {
+      heard.text.copy(verdict.text, Verdict::kTextBytes - 1);
+      verdict.state = Verdict::told;
+    }
+    pass_on();
+  }
+}
+
+double Watchdog::Watcher::unheard_s(int node) const {
+  return silence_->now_s() - heard_s_[static_cast<std::size_t>(node)];
+}
+
+std::optional<int> Watchdog::Watcher::find_lost_node() const {
+  if (!nodes_) return std::nullopt;
+  const double limit_s = std::max(kNodeLostS, options_.limit_s) + patience_s();
+  for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
+    const bool has_left = std::ranges::all_of(
+        ranks_of_[node], [&](int rank) { return slot_of(rank).presence == Presence::left; });
+    const bool is_own = std::cmp_equal(node, node_);
+    if (!is_own && !has_left && unheard_s(static_cast<int>(node)) > limit_s) {
+      return static_cast<int>(node);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Culprit> Watchdog::Watcher::find_hung() const {
+  // Somebody looks at a rank with a debugger, on any node.
+  const auto is_held = [](const Slot& slot) {
+    return slot.presence == Presence::here && slot.process_state == 't';
+  };
+  if (std::ranges::any_of(page_->slots(), is_held)) return std::nullopt;
+  for (int node = 0; nodes_ && node < static_cast<int>(ranks_of_.size()); ++node) {
+    if (node != node_ && unheard_s(node) > kNodeQuietS) return std::nullopt;
+  }
+  return find_culprit(scene(patience_s()).states);
+}
+
+double Watchdog::Watcher::patience_s() const {
+  return std::min(kNodePatienceS * node_, kMostPatienceS);
+}
+
+bool Watchdog::Watcher::has_long_limit(const Slot& slot) const {
+  const std::string_view phase = slot.activity.phase.get();
+  return std::ranges::find(options_.slow_phases, phase) != options_.slow_phases.end();
+}
+
+Scene Watchdog::Watcher::scene(double patience_s) const {
+  Scene scene;
+  scene.slots = page_->slots();
+  scene.places = places_;
+  scene.report_file = (options_.directory / "hang_report.txt").string();
+  for (std::size_t r = 0; r < places_.size(); ++r) {
+    const Slot& slot = page_->slots()[r];
+    RankState state = state_of(slot);
+    // Of another node: up to its last word.
+    const int node = places_[r].node_index;
+    state.silent_s = silence_->progress_s(r) - (node == node_ ? 0.0 : unheard_s(node));
+    const bool may_be_slow = state.call() == nullptr && has_long_limit(slot);
+    const double limit_s = may_be_slow ? options_.slow_limit_s : options_.limit_s;
+    state.is_silent = state.silent_s > limit_s + patience_s;
+    scene.states.push_back(std::move(state));
+  }
+  return scene;
+}
+
+}  // namespace mgpu::watch

@@ -1,0 +1,276 @@
+"""Job teacher on any number of ranks and in any groups, shared out either way: one result."""
+import hashlib
+import json
+import shutil
+import signal
+
+import program
+import tiny_lm
+
+CONFIG = program.HERE / "teacher.yaml"
+ROWS = 50
+SCHEDULES = ("run.schedule=dynamic", "run.schedule=static")
+
+
+def texts(count):
+    words = "the cat sat on a mat and saw the dog run".split()
+    return [{"text": " ".join(words[i % 7:i % 7 + 1 + i % 5] * (1 + i % 3))} for i in range(count)]
+
+
+def slow_chunks(rank, count):
+    """A second more for each of the first chunks of a rank."""
+    return ";".join(f"chunk.work@{rank}:{n}:sleep" for n in range(1, count + 1))
+
+
+def kill(rank, place, ranks):
+    """Kills one rank at PLACE:N, which it comes to: the others dawdle until mpirun ends them."""
+    plans = [f"{place.replace(':', f'@{rank}:')}:kill"]
+    plans += [slow_chunks(other, 5) for other in range(ranks) if other != rank]
+    return program.failpoint(";".join(plans))
+
+
+def kill_in_group(rank, place):
+    """The same, where a rank of the other group dawdles."""
+    other = 0 if rank > 1 else 2
+    return program.failpoint(f"{place.replace(':', f'@{rank}:')}:kill;{slow_chunks(other, 5)}")
+
+
+class TeacherCase(program.ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        self.model = tiny_lm.make_folder(self.folder / "model")
+        self.data = tiny_lm.write_rows(self.folder / "texts.jsonl", texts(ROWS))
+
+    def teach(self, code, ranks, *more, **options):
+        return self.run_to(code, ranks, *self.keys(*more), config=CONFIG, **options)
+
+    def keys(self, *more):
+        return [f"model.path={self.model}", f"data.path={self.data}", *more]
+
+    def sha256(self, folder=None):
+        results = (folder or self.run_folder()) / "results.h5"
+        return hashlib.sha256(results.read_bytes()).hexdigest()
+
+    def start_over(self):
+        shutil.rmtree(self.output, ignore_errors=True)
+
+    def golden_of(self, *keys, ranks=1):
+        self.start_over()
+        self.teach(0, ranks, "run.schedule=static", *keys)
+        return self.sha256()
+
+
+class Sharing(TeacherCase):
+
+    def test_the_same_bytes_at_1_to_4_ranks_static_and_dynamic(self):
+        golden = self.golden_of()
+        for ranks in (1, 2, 3, 4):
+            for schedule in SCHEDULES:
+                self.start_over()
+                self.teach(0, ranks, schedule)
+                self.assertEqual(self.sha256(), golden, (ranks, schedule))
+
+    def test_who_is_free_takes_more(self):
+        golden = self.golden_of()
+        self.start_over()
+        ended = self.teach(0, 2, "run.schedule=dynamic",
+                           env=program.failpoint(slow_chunks(1, ROWS)))
+        self.assertEqual(self.sha256(), golden)
+        events = (self.run_folder() / "events.jsonl").read_text().splitlines()
+        done = [json.loads(line)["samples"] for line in events if '"event":"gen"' in line]
+        self.assertGreaterEqual(max(done), ROWS - 6, ended.out)  # rank 0: all but two chunks
+
+    def test_a_job_without_claims_says_so(self):
+        ended = self.run_program(1, "run.schedule=dynamic")
+        self.assertEqual(ended.code, 78)
+        self.assertIn("E124", ended.err)
+        self.assertIn("job train shares its chunks out beforehand", ended.err)
+
+
+class Groups(TeacherCase):
+
+    def test_the_table_of_workers(self):
+        ended = self.teach(0, 3, "devices.groups=[1, 2]")
+        self.assertIn("  Total ranks available: 3 (0,1,2)\n"
+                      "  Ranks per model: 1 or 2\n"
+                      "  Number of workers: 2\n"
+                      "\n"
+                      "Worker rank assignments:\n"
+                      "  Worker 0: ranks 0\n"
+                      "  Worker 1: ranks 1,2\n", ended.out)
+
+    def test_layers_on_several_ranks_give_the_bytes_of_one(self):
+        golden = self.golden_of()
+        for ranks, groups in ((2, "devices.gpus_per_model=2"), (4, "devices.gpus_per_model=2"),
+                              (3, "devices.groups=[1, 2]")):
+            for schedule in SCHEDULES:
+                self.start_over()
+                self.teach(0, ranks, groups, schedule)
+                self.assertEqual(self.sha256(), golden, (ranks, groups, schedule))
+
+    def test_heads_on_two_ranks_give_the_same_bytes_in_any_number_of_groups(self):
+        keys = ("model.parallel=tensor", "devices.gpus_per_model=2")
+        golden = self.golden_of(*keys, ranks=2)
+        for schedule in SCHEDULES:
+            self.start_over()
+            self.teach(0, 4, *keys, schedule)
+            self.assertEqual(self.sha256(), golden, schedule)
+
+
+class Interrupted(TeacherCase):
+
+    def test_kills_and_other_rank_counts_give_the_same_bytes(self):
+        golden = self.golden_of()
+        for schedule in SCHEDULES:
+            self.start_over()
+            for ranks, victim, place in ((2, 0, "ledger.write:3"), (3, 1, "ledger.write:3"),
+                                         (4, 3, "chunk.work:2"), (1, 0, "results.rename:1")):
+                self.teach(137, ranks, schedule, env=kill(victim, place, ranks))
+            self.teach(0, 2, schedule)
+            self.assertEqual(self.num_runs(), 1)
+            self.assertEqual(self.sha256(), golden, schedule)
+
+    def test_a_killed_run_goes_on_in_other_groups(self):
+        golden = self.golden_of()
+        self.start_over()
+        for victim, place, ranks, groups in (
+                (2, "ledger.write:2", 3, "devices.groups=[1, 2]"),
+                (1, "chunk.work:2", 4, "devices.gpus_per_model=2")):
+            self.teach(137, ranks, groups, env=kill_in_group(victim, place))
+        self.teach(0, 3, "devices.groups=[2, 1]")
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.sha256(), golden)
+
+    def test_a_soft_stop_ends_all_ranks_and_loses_nothing(self):
+        golden = self.golden_of()
+        self.start_over()
+        slow = ";".join(slow_chunks(rank, 3) for rank in range(3))
+        job = self.start(3, *self.keys("run.schedule=dynamic"), config=CONFIG,
+                         env=program.failpoint(slow))
+        self.assertTrue(job.wait_until(self.reached('"event":"gen"')))
+        program.send(job.process.pid, signal.SIGUSR1)
+        self.assertEqual(job.wait().code, 75)
+        self.teach(0, 2)
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.sha256(), golden)
+
+    def test_a_failing_rank_ends_the_others(self):
+        for schedule in SCHEDULES:
+            self.start_over()
+            ended = self.teach(74, 3, schedule, env=program.failpoint(
+                ";".join(["ledger.write@2:2:ENOSPC", slow_chunks(0, 1), slow_chunks(1, 1)])))
+            self.assertIn("error[E602]", ended.err)
+            self.assertIn("on rank 2", ended.err)
+            self.assertLess(ended.seconds, 30)
+
+    def test_a_rank_that_hangs_is_waited_for_no_longer_than_the_timeout(self):
+        ended = self.teach(76, 2, "run.schedule=dynamic", "comm.timeout_s=2",
+                           env=program.failpoint("chunk.work@0:2:stop"))
+        self.assertIn("E402", ended.err)
+
+
+class Parts(TeacherCase):
+    """Runs that do a part each, and what --merge makes of them."""
+
+    def make_parts(self, count, parts=None, ranks=1):
+        folders = []
+        for part in parts if parts is not None else range(count):
+            ended = self.teach(0, ranks, f"--only={part}/{count}")
+            self.assertIn(f"part {part} of {count}", ended.out)
+            folders.append(self.run_folder())
+        return folders
+
+    def merge(self, code, *folders):
+        return self.run_to(code, 2, "--merge", *map(str, folders), config=None)
+
+    def test_merged_parts_are_the_bytes_of_one_run(self):
+        golden = self.golden_of()
+        self.start_over()
+        folders = self.make_parts(3)
+        self.assertEqual(self.num_runs(), 3)
+        for folder in folders:
+            self.assertNotEqual(self.sha256(folder), golden)
+        merged = self.merge(0, *reversed(folders))
+        self.assertEqual(self.sha256(), golden)
+        self.assertEqual(self.num_runs(), 4)
+        self.assertRegex(merged.out, r"targets +50 of 50 samples")
+        self.run_to(0, 1, "--export", "jsonl", str(self.run_folder()), config=None)
+
+    def test_names_of_the_guide_and_more_parts_than_chunks(self):
+        golden = self.golden_of("run.chunk_size=20")
+        self.start_over()
+        folders = []
+        for part in range(4):  # of three chunks
+            self.teach(0, 2, "run.chunk_size=20", f"worker_id={part}", "total_workers=4")
+            folders.append(self.run_folder())
+        self.merge(0, *folders, f"run.output={self.folder / 'whole'}", "run.name=joined")
+        self.assertEqual(self.sha256(self.folder / "whole" / "joined" / "latest"), golden)
+
+    def test_a_part_at_work_is_beside_the_others(self):
+        golden = self.golden_of()
+        self.start_over()
+        jobs = [self.start(1, *self.keys(f"--only={part}/2"), config=CONFIG) for part in range(2)]
+        self.assertEqual([job.wait().code for job in jobs], [0, 0])
+        folders = sorted(path for path in (self.output / "tiny").glob("2*"))
+        self.merge(0, *folders)
+        self.assertEqual(self.sha256(), golden)
+
+    def test_a_killed_part_goes_on_as_that_part(self):
+        golden = self.golden_of()
+        self.start_over()
+        self.teach(137, 1, "--only=1/2", env=program.failpoint("ledger.write:4:kill"))
+        killed = self.run_folder()
+        self.make_parts(2, parts=[0])
+        first = self.run_folder()
+        ended = self.merge(65, first, killed)
+        self.assertIn("not finished", ended.err)
+        self.assertIn(f"--resume={killed}", ended.err)
+        self.teach(0, 2, "--only=1/2")
+        self.assertEqual(self.num_runs(), 2)
+        self.merge(0, first, killed)
+        self.assertEqual(self.sha256(), golden)
+
+    def test_what_is_missing_is_named_and_what_is_doubled_counts_once(self):
+        golden = self.golden_of()
+        self.start_over()
+        first, third = self.make_parts(3, parts=[0, 2])
+        ended = self.merge(65, first, third)
+        self.assertIn("error[E610]", ended.err)
+        self.assertIn("part 1 of 3", ended.err)
+        self.assertIn("--only 1/3", ended.err)
+        second, again = self.make_parts(3, parts=[1, 1])
+        ended = self.merge(0, first, second, third, again)
+        self.assertIn("part 1 of 3 is given 2 times and taken once", ended.out)
+        self.assertEqual(self.sha256(), golden)
+
+    def test_parts_of_other_sizes_are_joined_as_far_as_they_reach(self):
+        golden = self.golden_of()
+        self.start_over()
+        half, = self.make_parts(2, parts=[0])
+        third, = self.make_parts(3, parts=[2])
+        ended = self.merge(0, half, third)
+        self.assertIn("partial", ended.out)
+        self.teach(0, 2, f"--resume={self.run_folder()}")
+        self.assertEqual(self.sha256(), golden)
+
+    def test_runs_of_other_data_or_keys_are_refused(self):
+        first, = self.make_parts(2, parts=[0])
+        self.teach(0, 1, "--only=1/2", "teacher.top_k=4")
+        ended = self.merge(65, first, self.run_folder())
+        self.assertIn("teacher.top_k: 8 in the first, 4 in the other", ended.err)
+        tiny_lm.write_rows(self.data, texts(ROWS + 1)[1:])
+        second, = self.make_parts(2, parts=[1])
+        ended = self.merge(65, first, second)
+        self.assertIn("other data, or of another model", ended.err)
+
+    def test_parts_that_do_not_exist(self):
+        for text, code in (("2/2", 78), ("x", 64), ("1/", 64)):
+            ended = self.run_program(1, *self.keys(f"--only={text}"), config=CONFIG)
+            self.assertEqual(ended.code, code, text)
+        ended = self.run_program(1, "--only=0/2")
+        self.assertIn("job train has no parts", ended.err)
+
+
+if __name__ == "__main__":
+    program.main()
