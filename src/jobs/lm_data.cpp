@@ -7,6 +7,7 @@
 #include <mgpu/data/little_texts.hpp>
 #include <mgpu/jobs/lm_data.hpp>
 #include <mgpu/jobs/lm_examples.hpp>
+#include <mgpu/jobs/model_folder.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -48,7 +49,7 @@ void take_targets(const LmTrainSettings& settings, LmData& data) {
   data.training = std::move(stored.examples);
   data.places = std::move(stored.places);
   data.rows_without = stored.rows_without;
-  data.targets_crc = targets.check_bytes();
+  data.teacher_crc = targets.check_bytes();
 }
 
 void encode_training(const LmTrainSettings& settings, ExampleEncoder& encoder, LmData& data) {
@@ -65,6 +66,8 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
   LmData data;
   cluster::run_together(world, [&] {
     if (world.rank() != 0) return;
+    if (settings.distill && !settings.distill->model.empty())
+      data.teacher_crc = model_fingerprint(settings.distill->model);
     if (has_targets(settings)) take_targets(settings, data);
     if (has_targets(settings) && settings.eval_data.empty()) return;
     ExampleEncoder encoder(text::open_text_folder(settings.folder), settings.seq_len, vocab);
@@ -75,7 +78,7 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
   share(world, data.training);
   share(world, data.evaluation);
   share(world, data.places);
-  world.broadcast(std::span(&data.targets_crc, 1), 0);
+  world.broadcast(std::span(&data.teacher_crc, 1), 0);
   return data;
 }
 

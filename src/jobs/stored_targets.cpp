@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/half_float.hpp>
@@ -133,6 +134,7 @@ StoredExamples StoredTargets::read_examples(std::int64_t seq_len) const {
   StoredExamples stored;
   algorithms::LmExamples& examples = stored.examples;
   for (std::int64_t row = 0; row < tokens_.rows(); ++row) {
+    mark_progress();
     const store::ReadLists token_lists = tokens_.read(row, 1);
     const store::ReadLists learned_lists = learned_.read(row, 1);
     const auto ids = token_lists.row<std::int32_t>(0);

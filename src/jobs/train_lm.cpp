@@ -37,16 +37,19 @@ public:
         model_(std::move(config), run.device, settings.seed, settings.options),
         objective_(model_, windows_, run.clock,
                    teacher == nullptr ? nullptr : &teacher->distillation()),
-        targets_crc_(data.targets_crc) {}
+        teacher_crc_(data.teacher_crc) {}
 
   train::Objective& objective() override { return objective_; }
   std::uint32_t data_crc() const override {
-    return algorithms::crc_of(windows_.examples()) ^ targets_crc_;
+    return algorithms::crc_of(windows_.examples()) ^ teacher_crc_;
   }
 
   DataPlace data_place() const override {
     if (settings_.distill && !settings_.distill->targets.empty())
       return {"the file of `distill.targets`", "targets", settings_.distill->targets.string()};
+    if (settings_.distill)
+      return {"`distill.model` or the data", "weights or examples",
+              settings_.distill->model.string()};
     if (settings_.data.empty()) return {"data.little_texts", "texts", settings_.folder.string()};
     return {"the file of `data.path`", "examples", settings_.data.string()};
   }
@@ -115,7 +118,7 @@ private:
   algorithms::LmWindows held_out_;
   language::TrainableModel model_;
   algorithms::LmObjective objective_;
-  std::uint32_t targets_crc_;
+  std::uint32_t teacher_crc_;
 };
 
 void announce(RunContext& run, const LmTrainSettings& settings, const LmRecipe& recipe,

@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/store/list_column.hpp>
@@ -107,8 +108,10 @@ std::uint32_t ListColumn::check_bytes() const {
   const auto at_once =
       static_cast<std::int64_t>(std::max<std::size_t>(1, kPieceBytes / spec().row_bytes()));
   std::uint32_t crc = 0;
-  for (std::int64_t first = 0; first < items; first += at_once)
+  for (std::int64_t first = 0; first < items; first += at_once) {
     crc = crc32c(read_items(first, std::min(at_once, items - first)).bytes, crc);
+    mark_progress();
+  }
   name_failures(path_, table_, [&] { open_->values.require_checksum(crc); });
   return crc;
 }

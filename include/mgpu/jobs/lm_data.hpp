@@ -15,7 +15,7 @@ struct LmData {
   algorithms::LmExamples training;
   algorithms::LmExamples evaluation;  // empty: not asked for
   std::vector<StoredPlace> places;    // of the training's, where distill.targets has them
-  std::uint32_t targets_crc = 0;      // of what the teacher said of them
+  std::uint32_t teacher_crc = 0;      // of what it said of them, or of its folder
   std::int64_t rows_without = 0;      // of the teacher's rows, in which nothing is learned
 };
 
