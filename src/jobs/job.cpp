@@ -5,6 +5,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/data/data_config.hpp>
 #include <mgpu/input/row_options.hpp>
+#include <mgpu/jobs/distill_config.hpp>
 #include <mgpu/jobs/evaluate_config.hpp>
 #include <mgpu/jobs/generate_config.hpp>
 #include <mgpu/jobs/generate_job.hpp>
@@ -31,8 +32,8 @@ const std::array<Job, 3>& table() {
       Job{.name = "train",
           .text = "Algorithm Distillation, or a language model on texts",
           .keys = {model::add_model_keys, add_model_folder_keys, data::add_data_keys,
-                   add_lm_train_keys, train::add_train_keys, train::add_optimizer_keys,
-                   add_evaluate_keys, store::add_checkpoint_keys},
+                   add_lm_train_keys, add_distill_keys, train::add_train_keys,
+                   train::add_optimizer_keys, add_evaluate_keys, store::add_checkpoint_keys},
           .check = check_train_job,
           .check_files = check_train_files,
           .file_checks = train_file_checks,

@@ -1,9 +1,13 @@
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/data/little_texts.hpp>
 #include <mgpu/jobs/lm_data.hpp>
 #include <mgpu/jobs/lm_examples.hpp>
+#include <mgpu/jobs/model_folder.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -22,6 +26,39 @@ void share(const cluster::Group& world, algorithms::LmExamples& examples) {
   share(world, examples.ends);
 }
 
+/// Places as numbers, to be sent.
+void share(const cluster::Group& world, std::vector<StoredPlace>& places) {
+  std::vector<std::int64_t> numbers;
+  for (const StoredPlace& place : places)
+    numbers.insert(numbers.end(), {place.row, place.first});
+  share(world, numbers);
+  cluster::run_together(world, [&] {
+    places.clear();
+    for (std::size_t i = 0; i < numbers.size(); i += 2)
+      places.push_back({numbers[i], numbers[i + 1]});
+  });
+}
+
+bool has_targets(const LmTrainSettings& settings) {
+  return settings.distill && !settings.distill->targets.empty();
+}
+
+void take_targets(const LmTrainSettings& settings, LmData& data) {
+  const StoredTargets targets(*settings.distill);
+  StoredExamples stored = targets.read_examples(settings.seq_len);
+  data.training = std::move(stored.examples);
+  data.places = std::move(stored.places);
+  data.rows_without = stored.rows_without;
+  data.teacher_crc = targets.check_bytes();
+}
+
+void encode_training(const LmTrainSettings& settings, ExampleEncoder& encoder, LmData& data) {
+  const bool makes = settings.data.empty();
+  const std::string text =
+      makes ? data::little_texts(settings.little_texts, settings.seed) : read_file(settings.data);
+  data.training = encode_examples(text, makes ? "data.little_texts" : settings.data, encoder);
+}
+
 }  // namespace
 
 LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings,
@@ -29,16 +66,19 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
   LmData data;
   cluster::run_together(world, [&] {
     if (world.rank() != 0) return;
+    if (settings.distill && !settings.distill->model.empty())
+      data.teacher_crc = model_fingerprint(settings.distill->model);
+    if (has_targets(settings)) take_targets(settings, data);
+    if (has_targets(settings) && settings.eval_data.empty()) return;
     ExampleEncoder encoder(text::open_text_folder(settings.folder), settings.seq_len, vocab);
-    const bool makes = settings.data.empty();
-    const std::string text =
-        makes ? data::little_texts(settings.little_texts, settings.seed) : read_file(settings.data);
-    data.training = encode_examples(text, makes ? "data.little_texts" : settings.data, encoder);
+    if (!has_targets(settings)) encode_training(settings, encoder, data);
     if (!settings.eval_data.empty())
       data.evaluation = encode_examples(read_file(settings.eval_data), settings.eval_data, encoder);
   });
   share(world, data.training);
   share(world, data.evaluation);
+  share(world, data.places);
+  world.broadcast(std::span(&data.teacher_crc, 1), 0);
   return data;
 }
 

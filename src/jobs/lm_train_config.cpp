@@ -15,10 +15,11 @@ void check_sources(const Config& config) {
                          "`model.init` and `model.path` both say where training begins",
                          "remove one of them");
   }
-  if (config.is("data.path", "null") && config.integer("data.little_texts") == 0) {
+  if (config.is("data.path", "null") && config.integer("data.little_texts") == 0 &&
+      config.is("distill.targets", "null")) {
     throw config.problem("E107", "data.path", "`data.path` names no file to train on",
                          "data.path=FILE.jsonl with `prompt` and `completion`, `messages` or "
-                         "`text`; or data.little_texts=4000");
+                         "`text`; data.little_texts=4000; or distill.targets=PATH");
   }
   if (!config.is("data.path", "null") && config.integer("data.little_texts") > 0) {
     throw config.problem("E124", "data.little_texts",
@@ -73,6 +74,7 @@ LmTrainSettings read_lm_train_settings(const Config& config) {
   LmTrainSettings settings;
   check_together({[&] { static_cast<LoopSettings&>(settings) = read_loop_settings(config); },
                   [&] { check_sources(config); },
+                  [&] { settings.distill = read_distill_settings(config); },
                   [&] { refuse_other_keys(config, Recipe::language_model); }});
   settings.is_fresh = config.is("model.path", "null");
   settings.folder = config.text(settings.is_fresh ? "model.init" : "model.path");

@@ -22,8 +22,9 @@ bool is_of_distillation(std::string_view name) {
 }
 
 bool is_of_language_models(std::string_view name) {
-  static const std::vector<std::string_view> kStarts = {
-      "data.eval_path", "data.little_texts", "train.seq_len", "train.gradient_checkpointing"};
+  static const std::vector<std::string_view> kStarts = {"data.eval_path", "data.little_texts",
+                                                        "train.seq_len",
+                                                        "train.gradient_checkpointing", "distill."};
   return starts_with_one_of(name, kStarts);
 }
 

@@ -18,6 +18,7 @@
 #include <mgpu/report/train_report.hpp>
 #include <mgpu/store/small_table.hpp>
 
+#include "lm_teacher.hpp"
 #include "trainer.hpp"
 
 namespace mgpu::jobs {
@@ -26,18 +27,29 @@ namespace {
 /// Model, packed data and held-out loss, built in the order in which they depend on each other.
 class LmRecipe final : public TrainRecipe {
 public:
-  LmRecipe(RunContext& run, const LmTrainSettings& settings, language::LmConfig config, LmData data)
+  /// `teacher` nullptr: there is none.
+  LmRecipe(RunContext& run, const LmTrainSettings& settings, language::LmConfig config, LmData data,
+           const LmTeacher* teacher)
       : run_(run),
         settings_(settings),
         windows_(std::move(data.training), settings.seq_len, settings.seed),
         held_out_(std::move(data.evaluation), settings.seq_len, settings.seed),
         model_(std::move(config), run.device, settings.seed, settings.options),
-        objective_(model_, windows_, run.clock) {}
+        objective_(model_, windows_, run.clock,
+                   teacher == nullptr ? nullptr : &teacher->distillation()),
+        teacher_crc_(data.teacher_crc) {}
 
   train::Objective& objective() override { return objective_; }
-  std::uint32_t data_crc() const override { return algorithms::crc_of(windows_.examples()); }
+  std::uint32_t data_crc() const override {
+    return algorithms::crc_of(windows_.examples()) ^ teacher_crc_;
+  }
 
   DataPlace data_place() const override {
+    if (settings_.distill && !settings_.distill->targets.empty())
+      return {"the file of `distill.targets`", "targets", settings_.distill->targets.string()};
+    if (settings_.distill)
+      return {"`distill.model` or the data", "weights or examples",
+              settings_.distill->model.string()};
     if (settings_.data.empty()) return {"data.little_texts", "texts", settings_.folder.string()};
     return {"the file of `data.path`", "examples", settings_.data.string()};
   }
@@ -106,6 +118,7 @@ private:
   algorithms::LmWindows held_out_;
   language::TrainableModel model_;
   algorithms::LmObjective objective_;
+  std::uint32_t teacher_crc_;
 };
 
 void announce(RunContext& run, const LmTrainSettings& settings, const LmRecipe& recipe,
@@ -122,6 +135,14 @@ void announce(RunContext& run, const LmTrainSettings& settings, const LmRecipe& 
                " parameters";
   run.announce(facts);
   tell_schedule(run, settings, trainer);
+}
+
+/// Rows of a teacher's run that are left out are counted.
+void tell_rows_without(RunContext& run, const LmData& data) {
+  if (data.rows_without == 0) return;
+  run.log.event({"note",
+                 {{"text", report::grouped(data.rows_without) +
+                               " rows of `distill.targets` have nothing to learn"}}});
 }
 
 store::SmallTable held_out_table(const TrainCurves& curves) {
@@ -191,6 +212,7 @@ void check_lm_files(const Config& config) {
                settings.folder / "tokenizer.json");
   require_file(config, "data.path", settings.data);
   require_file(config, "data.eval_path", settings.eval_data);
+  check_teacher_files_of(config, settings);
   const language::LmConfig model = language::read_lm_config(settings.folder);
   if (model.rope.kind == language::RopeKind::none && settings.seq_len > model.positions) {
     throw config.problem("E107", "train.seq_len",
@@ -202,7 +224,10 @@ void check_lm_files(const Config& config) {
 
 std::vector<FileCheck> lm_file_checks(const Config& config) {
   const LmTrainSettings settings = read_lm_train_settings(config);
-  const std::string what = settings.data.empty() ? "data.little_texts" : settings.data.string();
+  const std::string what = !settings.data.empty() ? settings.data.string()
+                           : settings.distill && !settings.distill->targets.empty()
+                               ? settings.distill->targets.string()
+                               : "data.little_texts";
   return {{what, [settings](const cluster::Group& world) {
              std::int64_t vocab = 0;
              cluster::run_together(
@@ -226,12 +251,16 @@ JobOutcome run_lm_training(RunContext& run) {
     data = load_lm_data(world, settings, config.vocab);
   }
   // Memory is taken here, and may be short on some ranks only.
+  tell_rows_without(run, data);
+  std::optional<LmTeacher> teacher;
   std::optional<LmRecipe> recipe;
   std::optional<Trainer> trainer;
   {
     const auto building = run.clock.enter("start-up");
+    if (settings.distill) teacher.emplace(run, *settings.distill, std::move(data.places));
     cluster::run_together(world, [&] {
-      recipe.emplace(run, settings, std::move(config), std::move(data));
+      recipe.emplace(run, settings, std::move(config), std::move(data),
+                     teacher ? &*teacher : nullptr);
       trainer.emplace(run, settings, *recipe);
     });
     recipe->load_weights();

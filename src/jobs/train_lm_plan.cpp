@@ -18,16 +18,25 @@ constexpr double kCpuFlops = 8e10;
 constexpr double kGpuFlops = 1e14;
 constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // of what a product multiplies
 
+std::int64_t parameters_of(const language::LmConfig& model) {
+  std::int64_t parameters = 0;
+  for (const model::ParameterSpec& spec : language::weight_specs(model)) {
+    std::int64_t count = 1;
+    for (const std::int64_t size : spec.shape)
+      count *= size;
+    parameters += count;
+  }
+  return parameters;
+}
+
 /// Sizes that follow from keys and config.json.
 struct LmSizes {
   explicit LmSizes(const Config& config)
-      : settings(read_lm_train_settings(config)), model(language::read_lm_config(settings.folder)) {
-    for (const model::ParameterSpec& spec : language::weight_specs(model)) {
-      std::int64_t count = 1;
-      for (const std::int64_t size : spec.shape)
-        count *= size;
-      parameters += count;
-    }
+      : settings(read_lm_train_settings(config)),
+        model(language::read_lm_config(settings.folder)),
+        parameters(parameters_of(model)) {
+    if (settings.distill && !settings.distill->model.empty())
+      of_teacher = parameters_of(language::read_lm_config(settings.distill->model));
   }
 
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(parameters) * 4; }
@@ -48,18 +57,21 @@ struct LmSizes {
     return static_cast<std::uint64_t>(tokens * per_token) * 4;
   }
 
-  /// Logits of a block of rows, and two of the size of the head: the gradients of head and
-  /// embedding on their way.
+  /// Logits of a block of rows, with a teacher beside the student of both, and two of the size of
+  /// the head: the gradients of head and embedding on their way.
   std::uint64_t head_bytes(std::int64_t tokens) const {
     constexpr std::int64_t kRows = 256;
     constexpr std::int64_t kMostLogits = 1 << 24;
     const std::int64_t logits = std::min(std::min(tokens, kRows) * model.vocab, kMostLogits);
-    return kPanels + static_cast<std::uint64_t>(logits + 2 * model.width * model.vocab) * 4;
+    const std::int64_t models = of_teacher > 0 ? 2 : 1;
+    return kPanels +
+           static_cast<std::uint64_t>(models * logits + 2 * model.width * model.vocab) * 4;
   }
 
   LmTrainSettings settings;
   language::LmConfig model;
-  std::int64_t parameters = 0;
+  std::int64_t parameters;
+  std::int64_t of_teacher = 0;  // beside the student
 };
 
 std::int64_t rows_of(const LmSizes& sizes, int rank, int ranks) {
@@ -92,6 +104,8 @@ void add_memory(const LmSizes& sizes, const Config& config, const PlanMachine& m
       {"buffers",
        gradient_buffer_bytes(sizes.settings.train.batch, weights, bucket, machine.ranks)},
       {on_gpu ? "CUDA context" : "program", on_gpu ? kCudaContext : program_bytes(machine)}};
+  if (sizes.of_teacher > 0)
+    plan.memory.push_back({"teacher", static_cast<std::uint64_t>(sizes.of_teacher) * 4});
   const SharedMemory memory = memory_of_ranks(config, machine, "train.micro_batch_size");
   const std::uint64_t need = planned_bytes(plan);
   add_memory_limit(plan, memory, need, [&] {
@@ -128,11 +142,13 @@ report::Plan plan_lm_training(const Config& config, const PlanMachine& machine) 
   const auto tokens = static_cast<double>(rows_of(sizes, 0, machine.ranks)) *
                       static_cast<double>(sizes.settings.seq_len) *
                       static_cast<double>(sizes.settings.optimizer.schedule.max_steps);
-  const double flops = 6.0 * tokens * static_cast<double>(sizes.parameters);
+  const double per_token =
+      6.0 * static_cast<double>(sizes.parameters) + 2.0 * static_cast<double>(sizes.of_teacher);
+  const double flops = tokens * per_token;
   const bool on_gpu = machine.device == DeviceKind::cuda;
-  plan.times.push_back(
-      {"training", flops / (on_gpu ? kGpuFlops : kCpuFlops), Plan::Source::guess,
-       report::text_of("%.3g FLOP a rank: 6 for each token and parameter", flops)});
+  plan.times.push_back({"training", flops / (on_gpu ? kGpuFlops : kCpuFlops), Plan::Source::guess,
+                        report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s", flops,
+                                        sizes.of_teacher > 0 ? ", 2 of the teacher's" : "")});
   add_gradient_traffic(plan, sizes.settings.train.batch, sizes.weight_bytes());
   add_limit(plan, "free disk", lm_disk_bytes(config), machine.disk_bytes, "run.output");
   return plan;

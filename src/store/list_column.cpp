@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/store/list_column.hpp>
@@ -107,10 +108,21 @@ std::uint32_t ListColumn::check_bytes() const {
   const auto at_once =
       static_cast<std::int64_t>(std::max<std::size_t>(1, kPieceBytes / spec().row_bytes()));
   std::uint32_t crc = 0;
-  for (std::int64_t first = 0; first < items; first += at_once)
+  for (std::int64_t first = 0; first < items; first += at_once) {
     crc = crc32c(read_items(first, std::min(at_once, items - first)).bytes, crc);
+    mark_progress();
+  }
   name_failures(path_, table_, [&] { open_->values.require_checksum(crc); });
   return crc;
+}
+
+bool has_lists(const std::filesystem::path& path, const std::string& column) {
+  const std::string table = "arrays/" + column;
+  return name_failures(path, table, [&] {
+    const Hid file = open_to_read(path);
+    return H5Lexists(file.get(), "arrays", H5P_DEFAULT) > 0 &&
+           H5Lexists(file.get(), table.c_str(), H5P_DEFAULT) > 0;
+  });
 }
 
 std::map<std::string, double> read_numbers(const std::filesystem::path& path,

@@ -1,17 +1,43 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
 #include <mgpu/algorithms/lm_windows.hpp>
 #include <mgpu/base/phase_clock.hpp>
 #include <mgpu/train/objective.hpp>
 
 namespace mgpu::algorithms {
 
-/// Supervised training of a language model: cross-entropy of the learned tokens, each with equal
-/// weight over the global batch. An item is a window.
+/// What a teacher said of examples, wherever it is kept.
+class TargetSource {
+public:
+  TargetSource() = default;
+  TargetSource(const TargetSource&) = delete;
+  TargetSource& operator=(const TargetSource&) = delete;
+  virtual ~TargetSource() = default;
+
+  /// Adds a list for each token of an example; that of a token whose target is ignored is empty.
+  ///
+  /// Shapes: targets as LmBatch has them, of the example's tokens
+  virtual void append(std::size_t example, std::span<const std::int64_t> targets,
+                      language::TeacherTargets& lists) = 0;
+};
+
+/// How a student is trained on what a teacher says. What is pointed to has to outlive the training.
+struct LmDistillation {
+  language::Distillation how;
+  TargetSource* stored = nullptr;  // where how.teacher is nullptr
+};
+
+/// Supervised training of a language model: cross-entropy of the learned tokens, or their distance
+/// from a teacher's, each with equal weight over the global batch. An item is a window.
 class LmObjective final : public train::Objective {
 public:
-  /// All references have to outlive this.
-  LmObjective(language::TrainableModel& model, const LmWindows& windows, PhaseClock& clock);
+  /// All references have to outlive this. `distillation` nullptr: there is no teacher.
+  LmObjective(language::TrainableModel& model, const LmWindows& windows, PhaseClock& clock,
+              const LmDistillation* distillation = nullptr);
 
   model::ParameterArena& parameters() override { return model_->parameters(); }
   std::int64_t predictions(std::uint64_t first, std::int64_t count) const override;
@@ -20,9 +46,12 @@ public:
                                 double grad_scale) override;
 
 private:
+  void append(std::size_t window, language::LmBatch& batch) const;
+
   language::TrainableModel* model_;
   const LmWindows* windows_;
   PhaseClock* clock_;
+  const LmDistillation* distillation_;
 };
 
 }  // namespace mgpu::algorithms

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <mgpu/language/trainable_model.hpp>
@@ -44,6 +45,11 @@ public:
   /// Targets of a window.
   std::int64_t predictions(std::size_t window) const { return windows_[window].predictions; }
   std::int64_t tokens(std::size_t window) const { return windows_[window].tokens; }
+
+  /// Its examples, in the order in which append() adds them.
+  std::span<const std::size_t> examples_of(std::size_t window) const {
+    return windows_[window].examples;
+  }
 
   /// Adds the window's examples to a batch, which looks into this.
   void append(std::size_t window, language::LmBatch& batch) const;

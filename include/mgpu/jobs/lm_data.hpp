@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include <mgpu/algorithms/lm_windows.hpp>
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/jobs/lm_train_config.hpp>
+#include <mgpu/jobs/stored_targets.hpp>
 
 namespace mgpu::jobs {
 
@@ -10,13 +14,17 @@ namespace mgpu::jobs {
 struct LmData {
   algorithms::LmExamples training;
   algorithms::LmExamples evaluation;  // empty: not asked for
+  std::vector<StoredPlace> places;    // of the training's, where distill.targets has them
+  std::uint32_t teacher_crc = 0;      // of what it said of them, or of its folder
+  std::int64_t rows_without = 0;      // of the teacher's rows, in which nothing is learned
 };
 
-/// Rank 0 reads and tokenizes, the others receive tokens.
+/// Rank 0 reads and tokenizes, or reads tokens of a teacher's run and checks all its targets; the
+/// others receive tokens.
 ///
 /// Ranks:  collective.
 /// Errors: Failure E603 (missing), E531 (lines that cannot be used), those of the tokenizer's
-///         folder, on all ranks.
+///         folder and of StoredTargets, on all ranks.
 LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings,
                     std::int64_t vocab);
 

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include <mgpu/jobs/distill_config.hpp>
 #include <mgpu/jobs/train_settings.hpp>
 #include <mgpu/language/trainable_model.hpp>
 
@@ -17,12 +19,13 @@ bool trains_language_model(const Config& config);
 
 /// Everything that the keys say about job train with a language model.
 struct LmTrainSettings : LoopSettings {
-  std::filesystem::path folder;     // config, tokenizer, and weights unless is_fresh
-  bool is_fresh = false;            // random weights
-  std::filesystem::path data;       // JSON Lines; empty: little texts
-  std::filesystem::path eval_data;  // empty: the loss of other texts is not measured
-  std::int64_t little_texts = 0;    // that are made where `data` is empty
-  std::int64_t seq_len = 0;         // tokens of a window
+  std::filesystem::path folder;            // config, tokenizer, and weights unless is_fresh
+  bool is_fresh = false;                   // random weights
+  std::optional<DistillSettings> distill;  // nothing: cross-entropy alone
+  std::filesystem::path data;              // JSON Lines; empty: little texts, or what `distill` has
+  std::filesystem::path eval_data;         // empty: the loss of other texts is not measured
+  std::int64_t little_texts = 0;           // that are made where `data` is empty
+  std::int64_t seq_len = 0;                // tokens of a window
   language::TrainingOptions options;
 };
 

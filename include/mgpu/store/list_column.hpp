@@ -51,6 +51,9 @@ private:
   ReadColumn offsets_;  // [rows + 1] i64
 };
 
+/// Whether the file has arrays/<column>. Local. Errors: Failure E603, E605 when it is not HDF5.
+bool has_lists(const std::filesystem::path& path, const std::string& column);
+
 /// The number attributes of a group of an HDF5 file: whole numbers to 2^53 exactly. Local.
 ///
 /// Errors: Failure E603 (exit 66, missing), E605 (exit 65, there is no such group).

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include <mgpu/base/config.hpp>
+#include <mgpu/language/distillation.hpp>
+
+namespace mgpu::jobs {
+
+/// The keys distill.*.
+void add_distill_keys(KeyTable& table);
+
+/// What a student learns from.
+struct DistillSettings {
+  std::filesystem::path targets;  // results.h5 of job teacher; empty: `model` says them
+  std::filesystem::path model;    // folder of a teacher beside the student; empty: `targets`
+  bool has_bucket = true;         // top k: all other tokens are one more class
+  language::Distillation how;
+};
+
+/// Nothing where no teacher is named.
+/// Errors: Failures (exit 78) of keys that contradict each other or mean nothing here, as one.
+std::optional<DistillSettings> read_distill_settings(const Config& config);
+
+}  // namespace mgpu::jobs

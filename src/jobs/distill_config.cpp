@@ -1,0 +1,138 @@
+#include <string>
+
+#include <mgpu/base/check_together.hpp>
+#include <mgpu/jobs/distill_config.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+constexpr double kBeta = 0.5;
+constexpr const char* kNoTeacher =
+    "distill.targets=PATH of a run of job teacher, or distill.model=FOLDER of a language model";
+
+language::Divergence divergence_of(const Config& config) {
+  return config.is("distill.loss", "forward_kl")   ? language::Divergence::forward_kl
+         : config.is("distill.loss", "reverse_kl") ? language::Divergence::reverse_kl
+                                                   : language::Divergence::jsd;
+}
+
+void refuse(const Config& config, const char* name, const std::string& why,
+            const std::string& help) {
+  throw config.problem("E124", name, std::string("`") + name + "` " + why, help);
+}
+
+/// Keys that say how to learn from a teacher who is not there.
+void require_teacher(const Config& config) {
+  for (const std::string& name : config.not_default()) {
+    if (!name.starts_with("distill.")) continue;
+    refuse(config, name.c_str(), "has no meaning without a teacher", kNoTeacher);
+  }
+}
+
+void check_teacher(const Config& config) {
+  if (config.is("distill.targets", "null") || config.is("distill.model", "null")) return;
+  refuse(config, "distill.model", "and `distill.targets` both name a teacher",
+         "remove one of them");
+}
+
+/// A key that changes nothing is refused instead of ignored.
+void check_loss(const Config& config) {
+  if (config.number("distill.beta") != kBeta && !config.is("distill.loss", "jsd"))
+    refuse(config, "distill.beta", "means something with distill.loss=jsd only",
+           "distill.loss=jsd");
+  if (!config.is("distill.tail", "bucket") && config.is("distill.targets", "null"))
+    refuse(config, "distill.tail", "is about stored targets: a model has no tail",
+           "remove distill.tail");
+  if (config.is("distill.loss", "reverse_kl") && config.is("distill.tail", "renormalize"))
+    refuse(config, "distill.tail",
+           "=renormalize leaves tokens without probability, where reverse_kl is infinite",
+           "distill.tail=bucket");
+}
+
+/// The examples of stored targets are the teacher's.
+void check_data(const Config& config) {
+  if (config.is("distill.targets", "null")) return;
+  if (!config.is("data.path", "null"))
+    refuse(config, "data.path",
+           "has no meaning together with `distill.targets`, which has the tokens, too",
+           "remove data.path");
+  if (config.integer("data.little_texts") > 0)
+    refuse(config, "data.little_texts",
+           "has no meaning together with `distill.targets`, which has the tokens, too",
+           "remove data.little_texts");
+}
+
+}  // namespace
+
+void add_distill_keys(KeyTable& table) {
+  table.add({.name = "distill.targets",
+             .type = KeyType::path,
+             .standard = "null",
+             .text = "results.h5 of job teacher, or its run directory: a language model is trained "
+                     "on its tokens and what the teacher said of them",
+             .choices = {"null"}});
+  table.add({.name = "distill.model",
+             .type = KeyType::path,
+             .standard = "null",
+             .text = "Hugging Face folder of a teacher that runs beside the student, on each rank "
+                     "whole; its tokenizer is the student's",
+             .choices = {"null"}});
+  table.add({.name = "distill.loss",
+             .type = KeyType::choice,
+             .standard = "forward_kl",
+             .text = "distance of the student's distribution from the teacher's; targets that "
+                     "were drawn have forward_kl only",
+             .choices = {"forward_kl", "reverse_kl", "jsd"}});
+  table.add({.name = "distill.beta",
+             .type = KeyType::number,
+             .standard = "0.5",  // kBeta
+             .text = "jsd: the teacher's share of the mean distribution; small is like forward_kl, "
+                     "large like reverse_kl",
+             .min = 1e-3,
+             .max = 0.999});
+  table.add({.name = "distill.ce_weight",
+             .type = KeyType::number,
+             .standard = "0.5",
+             .text = "weight w of the cross-entropy of the data: the loss is w CE + (1 - w) T^2 "
+                     "distance from the teacher",
+             .min = 0,
+             .max = 1});
+  table.add({.name = "distill.temperature",
+             .type = KeyType::number,
+             .standard = "1.0",
+             .text = "T, which divides the logits of both; stored targets with a tail and draws "
+                     "have to be made with teacher.temperature=T",
+             .min = 1e-2,
+             .max = 1e2});
+  table.add({.name = "distill.tail",
+             .type = KeyType::choice,
+             .standard = "bucket",
+             .text = "what a teacher's top k leave: one class more, or nothing, the top k being "
+                     "scaled to 1 (guide 004)",
+             .choices = {"bucket", "renormalize"}});
+}
+
+std::optional<DistillSettings> read_distill_settings(const Config& config) {
+  if (config.is("distill.targets", "null") && config.is("distill.model", "null")) {
+    require_teacher(config);
+    return std::nullopt;
+  }
+  check_together(
+      {[&] { check_teacher(config); }, [&] { check_loss(config); }, [&] { check_data(config); }});
+  DistillSettings settings;
+  if (!config.is("distill.targets", "null")) {
+    settings.targets = config.text("distill.targets");
+    std::error_code error;
+    if (std::filesystem::is_directory(settings.targets, error)) settings.targets /= "results.h5";
+  } else {
+    settings.model = config.text("distill.model");
+  }
+  settings.has_bucket = config.is("distill.tail", "bucket");
+  settings.how.divergence = divergence_of(config);
+  settings.how.beta = config.number("distill.beta");
+  settings.how.ce_weight = config.number("distill.ce_weight");
+  settings.how.temperature = config.number("distill.temperature");
+  return settings;
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <mgpu/algorithms/lm_objective.hpp>
+#include <mgpu/base/config.hpp>
+#include <mgpu/jobs/lm_train_config.hpp>
+#include <mgpu/jobs/run_context.hpp>
+#include <mgpu/jobs/stored_targets.hpp>
+#include <mgpu/language/model_group.hpp>
+
+namespace mgpu::jobs {
+
+/// Refuses a teacher with other tokens than the student's: in a folder, another vocabulary or
+/// tokenizer.json; in stored targets, another vocabulary, or what StoredTargets refuses. Local.
+///
+/// Errors: ConfigFailure E107 (exit 78); Failure E603 (exit 66), those of read_lm_config() and
+///         StoredTargets.
+void check_teacher_files_of(const Config& config, const LmTrainSettings& settings);
+
+/// Who a student learns from, on each rank whole.
+class LmTeacher {
+public:
+  /// `places` of the examples of stored targets; empty for a teacher in a folder.
+  ///
+  /// Ranks:  collective over the world.
+  /// Errors: those of StoredTargets and ModelGroup::open(), on all ranks.
+  LmTeacher(const RunContext& run, const DistillSettings& settings,
+            std::vector<StoredPlace> places);
+
+  const algorithms::LmDistillation& distillation() const { return distillation_; }
+
+private:
+  std::unique_ptr<StoredTargets> stored_;
+  std::unique_ptr<language::ModelGroup> resident_;
+  algorithms::LmDistillation distillation_;
+};
+
+}  // namespace mgpu::jobs

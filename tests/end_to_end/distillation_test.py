@@ -1,0 +1,137 @@
+"""Job train with a teacher: targets of job teacher, or a model beside the student. One result at any
+number of ranks and after a stop; what cannot be learned from is refused by name."""
+import json
+import signal
+
+import program
+
+MODEL = program.TOP / "conf" / "tiny_lm"
+TRAIN = f"""
+schema: 1
+job: train
+run: {{name: tiny, deterministic: layout}}
+model: {{init: {MODEL}}}
+train: {{seq_len: 64, global_batch_size: 8, lanes: 4, max_steps: 12, learning_rate: 3e-3,
+        warmup_steps: 4}}
+checkpoint: {{every: 6}}
+"""
+TEACHER = """
+schema: 1
+job: teacher
+run: {name: targets}
+"""
+FILES = ("results.h5", "ckpt/last/model.safetensors", "ckpt/last/trainer.safetensors")
+
+
+class Distillation(program.ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        self.config = self.folder / "student.yaml"
+        self.config.write_text(TRAIN)
+        self.train(1, "run.name=teacher", "data.little_texts=300",
+                   f"run.output={self.folder / 'made'}")
+        self.model = self.folder / "made" / "teacher" / "latest" / "ckpt" / "last"
+        rows = [{"prompt": f"{n} + {n % 7} =", "completion": f" {n + n % 7}"} for n in range(120)]
+        rows += [{"text": f"Mia saw {n} cats in the garden, and {n + 1} dogs." * 3}
+                 for n in range(40)]
+        self.rows = self.folder / "rows.jsonl"
+        self.rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def train(self, ranks, *arguments, code=0):
+        return self.run_to(code, ranks, *arguments, config=self.config)
+
+    def targets(self, name, *arguments):
+        """The run directory of job teacher."""
+        config = self.folder / "teacher.yaml"
+        config.write_text(TEACHER)
+        self.run_to(0, 1, f"run.name={name}", f"model.path={self.model}", f"data.path={self.rows}",
+                    f"run.output={self.folder / 'made'}", *arguments, config=config)
+        return f"distill.targets={self.folder / 'made' / name / 'latest'}"
+
+    def hashes(self):
+        return {name: (self.run_folder() / name).read_bytes() for name in FILES}
+
+    def losses(self):
+        events = (self.run_folder() / "events.jsonl").read_text().splitlines()
+        return [event["loss"] for event in map(json.loads, events) if event["event"] == "train"]
+
+    def expect_same_bytes(self, *arguments):
+        self.train(1, *arguments)
+        golden = self.hashes()
+        for ranks in (2, 4):
+            with self.subTest(ranks=ranks):
+                self.train(ranks, *arguments, "run.resume=never")
+                self.assertEqual(self.hashes(), golden)
+        return golden
+
+    def test_stored_targets_give_the_same_bytes_at_1_2_and_4_ranks_and_after_a_stop(self):
+        arguments = (self.targets("topk", "teacher.top_k=8"), "train.max_steps=60")
+        golden = self.expect_same_bytes(*arguments)
+        losses = self.losses()
+        self.assertLess(losses[-1], losses[0] - 0.5)
+        mark = self.folder / "mark"
+        slow = program.failpoint("train.pass@0:20:sleep") | {"MGPU_FAILPOINT_MARK": str(mark)}
+        job = self.start(2, *arguments, "run.resume=never", config=self.config, env=slow)
+        self.assertTrue(job.wait_until(mark.exists))
+        program.send(job.process.pid, signal.SIGUSR1)
+        self.assertEqual(job.wait().code, 75)
+        self.train(1, *arguments)
+        self.assertEqual(self.hashes(), golden)
+
+    def test_a_teacher_beside_the_student_gives_the_same_bytes_at_1_2_and_4_ranks(self):
+        self.expect_same_bytes(f"distill.model={self.model}", "data.little_texts=200",
+                               "distill.loss=jsd", "distill.temperature=2")
+
+    def test_draws_are_learned_from_packed_or_not(self):
+        draws = ("teacher.targets=random_sampling", "teacher.num_draws=20")
+        self.train(1, self.targets("draws", *draws))
+        plain = self.hashes()["ckpt/last/model.safetensors"]
+        self.train(1, self.targets("packed", *draws, "teacher.store=packed"), "run.resume=never")
+        self.assertEqual(self.hashes()["ckpt/last/model.safetensors"], plain)
+
+    def test_packed_lists_differ_in_what_float16_makes_of_their_tails_only(self):
+        self.train(1, self.targets("plain", "teacher.top_k=8"))
+        plain = self.losses()
+        self.train(1, self.targets("packed", "teacher.top_k=8", "teacher.store=packed"),
+                   "run.resume=never")
+        for a, b in zip(plain, self.losses()):
+            self.assertAlmostEqual(a, b, delta=2e-3)
+
+    def test_a_student_that_is_the_teacher_has_nothing_to_learn(self):
+        self.config.write_text(TRAIN.replace(f"init: {MODEL}", f"path: {self.model}"))
+        same = ("distill.ce_weight=0", "train.max_steps=1")
+        for loss in ("forward_kl", "reverse_kl", "jsd"):
+            self.train(1, *same, f"distill.model={self.model}", "data.little_texts=100",
+                       f"distill.loss={loss}", "run.resume=never")
+            self.assertAlmostEqual(self.losses()[0], 0.0, delta=1e-5)
+            self.train(1, *same, self.targets("all", "teacher.top_k=40"), f"distill.loss={loss}",
+                       "run.resume=never")
+            self.assertAlmostEqual(self.losses()[0], 0.0, delta=1e-4)
+
+    def test_what_cannot_be_learned_from_is_refused_by_name(self):
+        topk = self.targets("topk", "teacher.top_k=4")
+        draws = self.targets("draws", "teacher.targets=random_sampling")
+        for words, arguments in (
+                ("has no meaning without a teacher", ("data.little_texts=9", "distill.loss=jsd")),
+                ("both name a teacher", (topk, f"distill.model={self.model}")),
+                ("which has the tokens", (topk, "data.little_texts=9")),
+                ("distill.loss=jsd only", (topk, "distill.beta=0.1")),
+                ("reverse_kl is infinite",
+                 (topk, "distill.loss=reverse_kl", "distill.tail=renormalize")),
+                ("another temperature", (topk, "distill.temperature=2")),
+                ("unbiased for distill.loss=forward_kl only", (draws, "distill.loss=jsd")),
+                ("another temperature", (draws, "distill.temperature=2")),
+                ("unknown key", (topk, "distill.on_policy=0.5"))):
+            with self.subTest(words=words):
+                self.assertIn(words, self.train(2, *arguments, code=78).err)
+        no_file = self.train(1, f"distill.targets={self.rows.parent / 'no.h5'}", code=66)
+        self.assertIn("there is no such file", no_file.err)
+        self.assertIn("cannot be read",
+                      self.train(1, f"distill.targets={self.rows}", code=65).err)
+        too_long = self.train(1, topk, "train.seq_len=4", code=65)
+        self.assertIn("more than train.seq_len (4), and a prompt", too_long.err)
+
+
+if __name__ == "__main__":
+    program.main()
