@@ -3,6 +3,11 @@
 find_path(MGPU_ARROW_INCLUDE parquet/arrow/reader.h NO_DEFAULT_PATH
           PATHS ${MGPU_DEPS_DIR}/arrow/pyarrow/include
           DOC "Folder `include` of pyarrow 26.0.1, beside its libraries")
+if(MGPU_SANITIZE)  # the sanitizers refuse the way in which its libraries are loaded
+  set(MGPU_PARQUET OFF)
+  message(STATUS "mgpu: sanitized, so this build does not read Parquet")
+  return()
+endif()
 if(NOT MGPU_ARROW_INCLUDE)
   set(MGPU_PARQUET OFF)
   message(STATUS "mgpu: no Arrow in ${MGPU_DEPS_DIR}/arrow: this build does not read Parquet")

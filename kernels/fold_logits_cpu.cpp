@@ -77,18 +77,46 @@ void insert(const FoldLogitsArgs& args, std::size_t n, float logit, std::int64_t
   ids[place] = id;
 }
 
-/// Inserts what is better than the last of the best: of most vectors nothing.
+constexpr std::size_t kMaxSections = 16;
+
+/// A logit that at least `count` of a block's are not below: the smallest of the tops of as many
+/// disjoint parts, each a lane of a section of vectors. -infinity where there are too few parts.
+float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  const std::size_t sections = (count + lanes - 1) / lanes;
+  const std::size_t vectors = block / lanes / sections;  // of a section
+  if (sections > kMaxSections || vectors < 2) return -INFINITY;
+  Vector lowest = hn::Set(d, INFINITY);
+  for (std::size_t s = 0; s < sections; ++s) {
+    const float* section = logits + s * vectors * lanes;
+    Vector tops = hn::Set(d, -INFINITY);
+    for (std::size_t v = 0; v < vectors; ++v) {
+      const Vector next = hn::LoadU(d, section + v * lanes);
+      tops = hn::IfThenElse(hn::Gt(next, tops), next, tops);  // NaN is not greater
+    }
+    lowest = hn::Min(lowest, tops);
+  }
+  return hn::GetLane(hn::MinOfLanes(d, lowest));
+}
+
+/// Inserts what is better than the last of the best and may be among the best of the block: of
+/// most vectors nothing.
 void insert_better(const FoldLogitsArgs& args, std::size_t n, const float* logits) {
   const Floats d;
   const float* last_logit = args.best_logits + (n + 1) * args.best - 1;
   const std::int64_t* last_id = args.best_ids + (n + 1) * args.best - 1;
+  const float floor = floor_of_best(logits, args.block, args.best);
   for (std::size_t i = 0; i < args.block; i += hn::Lanes(d)) {
     const bool is_full = *last_id >= 0;
     const Vector next = load(logits, i, args.block);
-    if (is_full && hn::AllFalse(d, hn::Gt(next, hn::Set(d, *last_logit)))) continue;
+    const auto is_near = hn::Ge(next, hn::Set(d, floor));
+    const auto is_better = hn::Gt(next, hn::Set(d, *last_logit));
+    if (hn::AllFalse(d, is_full ? hn::And(is_near, is_better) : is_near)) continue;
     const std::size_t end = std::min(i + hn::Lanes(d), args.block);
     for (std::size_t j = i; j < end; ++j)
-      insert(args, n, logits[j], args.first_id + static_cast<std::int64_t>(j));
+      if (logits[j] >= floor)
+        insert(args, n, logits[j], args.first_id + static_cast<std::int64_t>(j));
   }
 }
 

@@ -57,6 +57,7 @@ set_up() {
   install_packages "$build_needs"
   install_torch
   install_jinja
+  install_arrow
 }
 
 # set_up_tests yes|no: set_up, the tools of the tests, and their Python packages in .deps/venv;
@@ -67,6 +68,7 @@ set_up_tests() {
   install_packages "$build_needs$test_needs"
   install_torch
   install_jinja
+  install_arrow
   install_venv "$oracle"
   export PATH=$deps/venv/bin:$PATH MGPU_TEST_PYTHON=$deps/venv/bin/python
 }
@@ -158,6 +160,8 @@ list_missing() {
 source "$top/launch/torch.sh"
 # shellcheck source=launch/jinja.sh
 source "$top/launch/jinja.sh"
+# shellcheck source=launch/arrow.sh
+source "$top/launch/arrow.sh"
 
 # install_venv yes|no: the Python packages that tests compare with and read files back by.
 # PyTorch is the wheel in .deps/python where that is whole (with a toolkit), else a download of
@@ -197,7 +201,7 @@ configure() {
   decisive=$(printf '%s\n' "${arguments[@]}" "$CMAKE_PREFIX_PATH" "${CXX:-}" \
                            "$(command -v nvcc cmake g++)" "$(cksum <"$top/CMakePresets.json")" \
                            "$(cat "$deps/venv/launch.stamp" 2>/dev/null)" \
-                           "$(cat "$deps/llama.cpp/version" 2>/dev/null)")
+                           "$(cat "$deps"/{llama.cpp,arrow}/version 2>/dev/null)")
   [[ ! -e $top/build/build.ninja || $(cat "$stamp" 2>/dev/null) != "$decisive" ]] || return 0
   (cd "$top" && cmake "${arguments[@]}") || fail 70 "cmake could not configure the build"
   printf '%s\n' "$decisive" >"$stamp"

@@ -1,31 +1,19 @@
-// Rows of Parquet files, through Arrow.
+// Parquet files. Arrow's libraries export functions of OpenSSL and simdjson, in other versions than
+// those that the program uses, so they are loaded where nobody else sees them, and see their own
+// first (RTLD_LOCAL, RTLD_DEEPBIND); and only when there is a Parquet file.
 #include "parquet_rows.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <utility>
+#include <stdexcept>
 
-#include <arrow/api.h>
-#include <arrow/io/file.h>
-#include <parquet/arrow/reader.h>
-#include <parquet/exception.h>
-#include <parquet/file_reader.h>
-#include <parquet/properties.h>
+#include <dlfcn.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/utf8.hpp>
 
-#include "row_error.hpp"
+#include "parquet_plugin.hpp"
 
 namespace mgpu::input {
 namespace {
-
-using store::JsonValue;
-
-constexpr std::int64_t kBatchRows = 1024;
-constexpr std::int64_t kBufferBytes = std::int64_t{1} << 20;
-constexpr int kMaxDepth = 32;
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
   throw Failure({"E532",
@@ -35,213 +23,58 @@ constexpr int kMaxDepth = 32;
                  ""});
 }
 
-/// Runs what asks Arrow or Parquet; both kinds of their errors become ours.
-template <class Work>
-auto ask(const DataFile& file, Work work) {
-  try {
-    auto result = work();
-    if (!result.ok()) refuse(file.path(), result.status().ToString());
-    return std::move(result).ValueUnsafe();
-  } catch (const ::parquet::ParquetException& error) {
-    refuse(file.path(), error.what());
-  }
-}
-
-using Reader = std::unique_ptr<::parquet::arrow::FileReader>;
-
-arrow::Result<Reader> make_reader(const DataFile& file) {
-  ARROW_ASSIGN_OR_RAISE(const auto input, arrow::io::ReadableFile::Open(file.descriptor_copy()));
-  ::parquet::ReaderProperties bytes;
-  bytes.enable_buffered_stream();  // else whole columns of a row group come at once
-  bytes.set_buffer_size(kBufferBytes);
-  ::parquet::ArrowReaderProperties rows;
-  rows.set_batch_size(kBatchRows);
-  rows.set_pre_buffer(false);
-  ::parquet::arrow::FileReaderBuilder builder;
-  ARROW_RETURN_NOT_OK(builder.Open(input, bytes));
-  return builder.properties(rows)->Build();
-}
-
-JsonValue value_at(const arrow::Array& array, std::int64_t i, int depth);
-
-JsonValue text_value(std::string_view text) {
-  if (find_bad_utf8(text) != std::string::npos) throw RowError("a text of it is not UTF-8");
-  return JsonValue(std::string(text));
-}
-
-/// NaN is what pandas writes for a number that is missing.
-JsonValue real_value(double value) {
-  return std::isnan(value) ? JsonValue() : JsonValue(value);
-}
-
-JsonValue large_value(std::uint64_t value) {
-  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (value > kMost) return JsonValue(std::to_string(value));
-  return JsonValue(static_cast<std::int64_t>(value));
-}
-
-template <class Array>
-JsonValue integer_at(const arrow::Array& array, std::int64_t i) {
-  return JsonValue(std::int64_t{static_cast<const Array&>(array).Value(i)});
-}
-
-template <class Array>
-JsonValue text_at(const arrow::Array& array, std::int64_t i) {
-  return text_value(static_cast<const Array&>(array).GetView(i));
-}
-
-template <class Array>
-JsonValue list_at(const arrow::Array& array, std::int64_t i, int depth) {
-  const auto& lists = static_cast<const Array&>(array);
-  JsonValue::List items;
-  const auto end = std::int64_t{lists.value_offset(i)} + lists.value_length(i);
-  for (std::int64_t j = lists.value_offset(i); j < end; ++j)
-    items.push_back(value_at(*lists.values(), j, depth));
-  return JsonValue(std::move(items));
-}
-
-JsonValue struct_at(const arrow::Array& array, std::int64_t i, int depth) {
-  const auto& structs = static_cast<const arrow::StructArray&>(array);
-  JsonValue::Members members;
-  for (int f = 0; f < structs.num_fields(); ++f)
-    members.emplace_back(structs.type()->field(f)->name(), value_at(*structs.field(f), i, depth));
-  return JsonValue(std::move(members));
-}
-
-/// Dates, times and what else has no kind of its own: as Arrow writes it.
-JsonValue written_at(const arrow::Array& array, std::int64_t i) {
-  const auto scalar = array.GetScalar(i);
-  if (!scalar.ok()) throw RowError("a value of it cannot be read: " + scalar.status().ToString());
-  return text_value((*scalar)->ToString());
-}
-
-// Recursion ends at kMaxDepth.
-JsonValue value_at(const arrow::Array& array, std::int64_t i, int depth) {
-  using Type = arrow::Type;
-  if (depth > kMaxDepth) throw RowError("it is deeper than 32 levels");
-  if (array.IsNull(i)) return JsonValue();
-  switch (array.type_id()) {
-    case Type::BOOL:
-      return JsonValue(static_cast<const arrow::BooleanArray&>(array).Value(i));
-    case Type::INT8:
-      return integer_at<arrow::Int8Array>(array, i);
-    case Type::INT16:
-      return integer_at<arrow::Int16Array>(array, i);
-    case Type::INT32:
-      return integer_at<arrow::Int32Array>(array, i);
-    case Type::INT64:
-      return integer_at<arrow::Int64Array>(array, i);
-    case Type::UINT8:
-      return integer_at<arrow::UInt8Array>(array, i);
-    case Type::UINT16:
-      return integer_at<arrow::UInt16Array>(array, i);
-    case Type::UINT32:
-      return integer_at<arrow::UInt32Array>(array, i);
-    case Type::UINT64:
-      return large_value(static_cast<const arrow::UInt64Array&>(array).Value(i));
-    case Type::FLOAT:
-      return real_value(double{static_cast<const arrow::FloatArray&>(array).Value(i)});
-    case Type::DOUBLE:
-      return real_value(static_cast<const arrow::DoubleArray&>(array).Value(i));
-    case Type::STRING:
-    case Type::BINARY:
-      return text_at<arrow::BinaryArray>(array, i);
-    case Type::LARGE_STRING:
-    case Type::LARGE_BINARY:
-      return text_at<arrow::LargeBinaryArray>(array, i);
-    case Type::LIST:
-      return list_at<arrow::ListArray>(array, i, depth + 1);
-    case Type::LARGE_LIST:
-      return list_at<arrow::LargeListArray>(array, i, depth + 1);
-    case Type::FIXED_SIZE_LIST:
-      return list_at<arrow::FixedSizeListArray>(array, i, depth + 1);
-    case Type::STRUCT:
-      return struct_at(array, i, depth + 1);
-    case Type::DICTIONARY: {
-      const auto& words = static_cast<const arrow::DictionaryArray&>(array);
-      return value_at(*words.dictionary(), words.GetValueIndex(i), depth + 1);
+/// Loaded once, for good.
+OpenParquet open_parquet() {
+  static const OpenParquet kOpen = [] {
+    void* library = ::dlopen(MGPU_PARQUET_PLUGIN, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+    void* found = library == nullptr ? nullptr : ::dlsym(library, "mgpu_open_parquet");
+    if (found == nullptr) {
+      throw Failure({"E535",
+                     ExitCode::unavailable,
+                     std::string("the library that reads Parquet cannot be loaded: ") + ::dlerror(),
+                     {},
+                     "launch/run.sh builds it again"});
     }
-    case Type::EXTENSION:
-      return value_at(*static_cast<const arrow::ExtensionArray&>(array).storage(), i, depth + 1);
-    default:
-      return written_at(array, i);
+    return reinterpret_cast<OpenParquet>(found);
+  }();
+  return kOpen;
+}
+
+/// Runs what asks the library.
+template <class Work>
+auto ask(const fs::path& path, Work work) {
+  try {
+    return work();
+  } catch (const std::runtime_error& error) {
+    refuse(path, error.what());
   }
+}
+
+std::unique_ptr<ParquetPlugin> open_plugin(const DataFile& file) {
+  const OpenParquet open = open_parquet();
+  const int descriptor = file.descriptor_copy();
+  return ask(file.path(), [&] { return open(descriptor); });
 }
 
 class ParquetRows : public RowSource {
 public:
-  explicit ParquetRows(const DataFile& file)
-      : file_(file), reader_(ask(file, [&] { return make_reader(file); })) {
-    const auto metadata = reader_->parquet_reader()->metadata();
-    for (int group = 0; group < metadata->num_row_groups(); ++group)
-      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + metadata->RowGroup(group)->num_rows());
-  }
+  explicit ParquetRows(const DataFile& file) : file_(file), plugin_(open_plugin(file)) {}
 
   std::vector<RawRow> read(std::int64_t first, std::int64_t count) override {
     file_.check_unchanged();
-    std::vector<RawRow> rows;
-    for (std::int64_t row = first; row < first + count; ++row)
-      rows.push_back(read_row(row));
-    return rows;
+    return ask(file_.path(), [&] { return plugin_->read(first, count); });
   }
 
 private:
-  RawRow read_row(std::int64_t row) {
-    go_to(row);
-    RawRow raw{row + 1, {}, ""};
-    try {
-      JsonValue::Members members;
-      for (int c = 0; c < batch_->num_columns(); ++c)
-        members.emplace_back(batch_->column_name(c),
-                             value_at(*batch_->column(c), row - batch_begin_, 1));
-      raw.object = JsonValue(std::move(members));
-    } catch (const RowError& error) {
-      raw.problem = error.why();
-    }
-    return raw;
-  }
-
-  /// Brings the batch that has the row; forward in a row group, or from the begin of one.
-  void go_to(std::int64_t row) {
-    const auto group = std::upper_bound(ends_.begin(), ends_.end(), row) - ends_.begin();
-    if (group != group_ || row < batch_begin_) open_group(group);
-    while (row >= batch_end_) {
-      auto batch = ask(file_, [&] { return batches_->Next(); });
-      if (!batch) refuse(file_.path(), "it has fewer rows than it says");
-      batch_begin_ = batch_end_;
-      batch_end_ += batch->num_rows();
-      batch_ = std::move(batch);
-    }
-  }
-
-  void open_group(std::ptrdiff_t group) {
-    batch_.reset();
-    batches_ = ask(file_, [&] { return reader_->GetRecordBatchReader({static_cast<int>(group)}); });
-    group_ = group;
-    batch_end_ = group == 0 ? 0 : ends_[static_cast<std::size_t>(group - 1)];
-    batch_begin_ = batch_end_;
-  }
-
   const DataFile& file_;
-  Reader reader_;
-  std::vector<std::int64_t> ends_;  // of row groups, in rows of the file
-  std::ptrdiff_t group_ = -1;
-  std::unique_ptr<arrow::RecordBatchReader> batches_;
-  std::shared_ptr<arrow::RecordBatch> batch_;
-  std::int64_t batch_begin_ = 0;
-  std::int64_t batch_end_ = 0;
+  std::unique_ptr<ParquetPlugin> plugin_;
 };
 
 }  // namespace
 
 ParquetFacts read_parquet_facts(const DataFile& file) {
-  const Reader reader = ask(file, [&] { return make_reader(file); });
-  const auto schema = ask(file, [&]() -> arrow::Result<std::shared_ptr<arrow::Schema>> {
-    std::shared_ptr<arrow::Schema> found;
-    ARROW_RETURN_NOT_OK(reader->GetSchema(&found));
-    return found;
-  });
-  return {reader->parquet_reader()->metadata()->num_rows(), schema->field_names()};
+  const std::unique_ptr<ParquetPlugin> plugin = open_plugin(file);
+  return ask(file.path(), [&] { return ParquetFacts{plugin->rows(), plugin->columns()}; });
 }
 
 std::unique_ptr<RowSource> open_parquet_rows(const DataFile& file) {

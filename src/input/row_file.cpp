@@ -178,6 +178,7 @@ std::vector<Row> RowFile::read(std::int64_t first, std::int64_t count) const {
   if (first < 0 || count < 0 || first + count > rows())
     throw Error("rows are asked for that the file does not have");
   std::vector<Row> rows;
+  if (count == 0) return rows;
   std::int64_t id = first;
   for (const RawRow& raw : opened_->source->read(opened_->options.start + first, count))
     rows.push_back(opened_->row_of(id++, raw));

@@ -31,6 +31,7 @@ language::MemoryDemand GenerateInputs::demand(std::int64_t chunk_rows,
   demand.prefill_tokens = generation.prefill_tokens;
   demand.page_tokens = generation.page_tokens;
   demand.has_samples = config.num_samples > 1;
+  demand.is_scoring = generation.max_new_tokens == 0;
   return demand;
 }
 

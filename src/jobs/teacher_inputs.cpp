@@ -65,6 +65,7 @@ language::MemoryDemand TeacherInputs::demand(std::int64_t chunk_rows) const {
   language::MemoryDemand demand;
   demand.batch_size = config.batch_size == 0 ? most : std::min(config.batch_size, most);
   demand.longest = max_length();
+  demand.is_scoring = true;
   return demand;
 }
 

@@ -70,7 +70,9 @@ void Generator::cache_for(std::span<const Prompt> prompts) {
     completions += prompt.num_samples;
   }
   const bool has_forks = completions > static_cast<std::int64_t>(prompts.size());
-  const std::int64_t share = std::min(share_of_batch(config_.batch_size, batches()), completions);
+  std::int64_t share = std::min(share_of_batch(config_.batch_size, batches()), completions);
+  if (config_.max_new_tokens == 0)
+    share = scored_sequences(share, share_of_prefill(config_.prefill_tokens, batches()), longest);
   const std::int64_t sequences = cached_sequences(share, batches(), has_forks);
   if (!cache_ || cache_->free_pages() < pages * sequences) {
     cache_.reset();  // the old one goes before the new one comes

@@ -1,14 +1,13 @@
 #include "grad_head.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include <mgpu/kernels/cross_entropy.hpp>
 
-#include "folded_logits.hpp"
 #include "grad_ops.hpp"
 
 namespace mgpu::language::grad {
@@ -17,107 +16,97 @@ namespace {
 constexpr std::int64_t kMostTokens = 256;
 constexpr std::int64_t kMostLogits = std::int64_t{1} << 24;
 
-/// Log of the sum of exponentials, logit of the target, and best token of some rows.
-struct RowFacts {
-  at::Tensor log_sums;  // [n]
-  at::Tensor picked;    // [n]
-  at::Tensor best;      // [n] int64
-};
-
-RowFacts facts_of(const std::vector<LogitsPiece>& pieces, const at::Tensor& targets) {
-  const at::Tensor& first = pieces.front().logits;
-  if (first.scalar_type() == at::kFloat) {
-    FoldedLogits folded(first.size(0), 1, first.options());
-    for (const LogitsPiece& piece : pieces)
-      folded.fold(piece, targets);
-    return {folded.log_sums(), folded.picked, folded.best_ids.squeeze(1)};
-  }
-  std::vector<at::Tensor> parts;
-  for (const LogitsPiece& piece : pieces)
-    parts.push_back(piece.logits);
-  const at::Tensor logits = at::cat(parts, 1);
-  return {logits.logsumexp(1), logits.gather(1, targets.unsqueeze(1)).squeeze(1), logits.argmax(1)};
+/// The head's weights for the tokens of a piece.
+at::Tensor part(const HeadArgs& args, std::int64_t first_id) {
+  const std::int64_t count = std::min(kVocabularyBlock, args.weight.size(0) - first_id);
+  return args.weight.narrow(0, first_id, count);
 }
 
-/// Logits become the gradient of scale * loss with respect to them.
-void to_gradient(const LogitsPiece& piece, const RowFacts& facts, const at::Tensor& targets,
-                 double scale) {
-  at::Tensor logits = piece.logits;
-  logits.sub_(facts.log_sums.unsqueeze(1)).exp_().mul_(scale);
-  const at::Tensor columns = targets - piece.first_id;  // [n]
-  const at::Tensor rows = (columns >= 0).logical_and(columns < logits.size(1)).nonzero().squeeze(1);
-  const at::Tensor aims = columns.index_select(0, rows);
-  logits.index_put_({rows, aims}, at::full({rows.size(0)}, -scale, logits.options()), true);
+HeadBlock make_block(const HeadArgs& args, const at::Tensor& hidden, const at::Tensor& places) {
+  HeadBlock block{{}, args.targets.index_select(0, places), places};
+  for (std::int64_t id = 0; id < args.weight.size(0); id += kVocabularyBlock)
+    block.pieces.push_back({product(hidden, part(args, id), args.compute), 0, id});
+  return block;
 }
 
-/// Some rows that have a target.
-class TokenBlock {
-public:
-  TokenBlock(const HeadArgs& args, const at::Tensor& hidden, const at::Tensor& targets)
-      : args_(args), hidden_(hidden), targets_(targets) {
-    const std::int64_t vocab = args.weight.size(0);
-    for (std::int64_t id = 0; id < vocab; id += kVocabularyBlock)
-      pieces_.push_back({product(hidden, part(id), args.compute), 0, id});
-    facts_ = facts_of(pieces_, targets);
+/// Adds to `weight`; returns the gradient of the rows.
+at::Tensor apply_gradients(const HeadArgs& args, const HeadBlock& block, const at::Tensor& hidden,
+                           const at::Tensor& weight) {
+  at::Tensor rows = at::zeros_like(hidden);
+  for (const LogitsPiece& piece : block.pieces) {
+    const at::Tensor& grad = piece.logits;
+    add_product(rows, grad, part(args, piece.first_id).t(), args.compute);
+    add_product(weight.narrow(0, piece.first_id, grad.size(1)), grad.t(), hidden.t(), args.compute);
   }
-
-  LmSums sums() const {
-    return {(facts_.log_sums - facts_.picked).sum(at::kDouble).item<double>(), targets_.size(0),
-            (facts_.best == targets_).sum().item<std::int64_t>()};
-  }
-
-  /// Adds to `weight`; returns the gradient of the rows.
-  at::Tensor gradients(double scale, const at::Tensor& weight) {
-    at::Tensor hidden = at::zeros_like(hidden_);
-    for (const LogitsPiece& piece : pieces_) {
-      to_gradient(piece, facts_, targets_, scale);
-      const at::Tensor& grad = piece.logits;
-      add_product(hidden, grad, part(piece.first_id).t(), args_.compute);
-      add_product(weight.narrow(0, piece.first_id, grad.size(1)), grad.t(), hidden_.t(),
-                  args_.compute);
-    }
-    return hidden;
-  }
-
-private:
-  at::Tensor part(std::int64_t first_id) const {
-    const std::int64_t count = std::min(kVocabularyBlock, args_.weight.size(0) - first_id);
-    return args_.weight.narrow(0, first_id, count);
-  }
-
-  const HeadArgs& args_;
-  at::Tensor hidden_;
-  at::Tensor targets_;
-  std::vector<LogitsPiece> pieces_;
-  RowFacts facts_;
-};
+  return rows;
+}
 
 }  // namespace
 
-LmSums head_loss(const HeadArgs& args, double grad_scale, HeadGradients* gradients) {
+LmSums RowFacts::sums(const at::Tensor& targets) const {
+  return {(log_sums - picked).sum(at::kDouble).item<double>(), targets.size(0),
+          (best == targets).sum().item<std::int64_t>()};
+}
+
+RowFacts facts_of(const HeadBlock& block) {
+  const at::Tensor& first = block.pieces.front().logits;
+  if (first.scalar_type() == at::kFloat) {
+    FoldedLogits folded(first.size(0), 1, first.options());
+    for (const LogitsPiece& piece : block.pieces)
+      folded.fold(piece, block.targets);
+    return {folded.log_sums(), folded.picked, folded.best_ids.squeeze(1)};
+  }
+  std::vector<at::Tensor> parts;
+  for (const LogitsPiece& piece : block.pieces)
+    parts.push_back(piece.logits);
+  const at::Tensor logits = at::cat(parts, 1);
+  return {logits.logsumexp(1), logits.gather(1, block.targets.unsqueeze(1)).squeeze(1),
+          logits.argmax(1)};
+}
+
+void add_at_targets(const HeadBlock& block, double value) {
+  for (const LogitsPiece& piece : block.pieces) {
+    at::Tensor logits = piece.logits;
+    const at::Tensor columns = block.targets - piece.first_id;  // [n]
+    const at::Tensor rows =
+        (columns >= 0).logical_and(columns < logits.size(1)).nonzero().squeeze(1);
+    const at::Tensor aims = columns.index_select(0, rows);
+    logits.index_put_({rows, aims}, at::full({rows.size(0)}, value, logits.options()), true);
+  }
+}
+
+LmSums cross_entropy(HeadBlock& block, std::optional<double> scale) {
+  const RowFacts facts = facts_of(block);
+  if (scale) {
+    for (const LogitsPiece& piece : block.pieces)
+      at::Tensor(piece.logits).sub_(facts.log_sums.unsqueeze(1)).exp_().mul_(*scale);
+    add_at_targets(block, -*scale);
+  }
+  return facts.sums(block.targets);
+}
+
+LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
+                 HeadGradients* gradients) {
   const at::NoGradGuard no_grad;
   const at::Tensor places = (args.targets != kernels::kIgnoreTarget).nonzero().squeeze(1);
-  const at::Tensor hidden = args.hidden.index_select(0, places);
-  const at::Tensor targets = args.targets.index_select(0, places);
-  at::Tensor grad_rows;
-  if (gradients != nullptr) {
-    grad_rows = at::zeros_like(hidden);
-    *gradients = {at::zeros_like(args.hidden), at::zeros_like(args.weight)};
-  }
+  const std::optional<double> scale =
+      gradients == nullptr ? std::nullopt : std::optional(grad_scale);
+  if (gradients != nullptr) *gradients = {at::zeros_like(args.hidden), at::zeros_like(args.weight)};
   LmSums total;
   const std::int64_t at_once =
       std::clamp<std::int64_t>(kMostLogits / args.weight.size(0), 1, kMostTokens);
-  for (std::int64_t row = 0; row < hidden.size(0); row += at_once) {
-    const std::int64_t count = std::min(at_once, hidden.size(0) - row);
-    TokenBlock block(args, hidden.narrow(0, row, count), targets.narrow(0, row, count));
-    const LmSums sums = block.sums();
+  for (std::int64_t row = 0; row < places.size(0); row += at_once) {
+    const at::Tensor here = places.narrow(0, row, std::min(at_once, places.size(0) - row));
+    const at::Tensor hidden = args.hidden.index_select(0, here);  // [n, D]
+    HeadBlock block = make_block(args, hidden, here);
+    const LmSums sums = loss(block, scale);
     total.loss += sums.loss;
     total.predictions += sums.predictions;
     total.correct += sums.correct;
     if (gradients != nullptr)
-      grad_rows.narrow(0, row, count).copy_(block.gradients(grad_scale, gradients->weight));
+      gradients->hidden.index_copy_(0, here,
+                                    apply_gradients(args, block, hidden, gradients->weight));
   }
-  if (gradients != nullptr) gradients->hidden.index_copy_(0, places, grad_rows);
   return total;
 }
 

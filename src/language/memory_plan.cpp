@@ -67,8 +67,11 @@ std::int64_t rows_of(const MemoryDemand& demand, std::int64_t batches) {
 }
 
 std::int64_t cache_of(const LmConfig& held, const MemoryDemand& demand, std::int64_t batches) {
-  const std::int64_t sequences =
-      cached_sequences(share_of_batch(demand.batch_size, batches), batches, demand.has_samples);
+  std::int64_t share = share_of_batch(demand.batch_size, batches);
+  if (demand.is_scoring)
+    share =
+        scored_sequences(share, share_of_prefill(demand.prefill_tokens, batches), demand.longest);
+  const std::int64_t sequences = cached_sequences(share, batches, demand.has_samples);
   return 2 * static_cast<std::int64_t>(held.layers.size()) * sequences *
          up_to(demand.longest, demand.page_tokens) * held.kv_heads * held.head_dim * kFloat;
 }

@@ -27,6 +27,13 @@ constexpr std::int64_t share_of_prefill(std::int64_t prefill_tokens, std::int64_
   return std::max<std::int64_t>(1, prefill_tokens / batches);
 }
 
+/// Sequences that fill passes where nothing is completed: one that is half seen, one that begins,
+/// and as many short ones as a pass has room for.
+constexpr std::int64_t scored_sequences(std::int64_t batch_share, std::int64_t prefill_share,
+                                        std::int64_t longest) {
+  return std::min(batch_share, prefill_share / std::max<std::int64_t>(1, longest) + 2);
+}
+
 /// Sequences in the cache. A prompt whose completions come and go stays beside them.
 constexpr std::int64_t cached_sequences(std::int64_t batch_share, std::int64_t batches,
                                         bool has_forks) {

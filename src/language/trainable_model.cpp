@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include <mgpu/language/trainable_model.hpp>
 #include <mgpu/model/tensor_view.hpp>
 
+#include "distill_loss.hpp"
 #include "grad_experts.hpp"
 #include "grad_head.hpp"
 #include "grad_ops.hpp"
@@ -163,20 +165,54 @@ at::Tensor TrainableModel::hidden(const Call& call) const {
   return grad::normalize(config_, x, weights_.norm);
 }
 
-LmSums TrainableModel::loss(const LmBatch& batch) const {
+void TrainableModel::require_targets(const LmBatch& batch, const Distillation& how) const {
+  if (how.teacher != nullptr) {
+    if (how.teacher->config().vocab != config_.vocab)
+      throw ShapeError("TrainableModel: the teacher has another vocabulary");
+    return;
+  }
+  const TeacherTargets& teacher = batch.teacher;
+  if (teacher.ends.size() != batch.targets.size() ||
+      teacher.tail_mass.size() != batch.targets.size() ||
+      teacher.log_probs.size() != teacher.ids.size() ||
+      !std::is_sorted(teacher.ends.begin(), teacher.ends.end()) ||
+      (!teacher.ends.empty() && teacher.ends.back() != std::ssize(teacher.ids)))
+    throw ShapeError("TrainableModel: not one list of a teacher per token");
+  for (const std::int64_t id : teacher.ids)
+    if (id < 0 || id >= config_.vocab)
+      throw ShapeError("a teacher's token " + std::to_string(id) + " in a vocabulary of " +
+                       std::to_string(config_.vocab));
+}
+
+namespace {
+
+/// What the head minimizes. `how` and the batch have to live as long as it.
+grad::BlockLoss head_loss_of(const LmBatch& batch, const Distillation* how) {
+  if (how == nullptr) return grad::cross_entropy;
+  if (how->teacher == nullptr) return grad::stored_loss(*how, batch.teacher);
+  return grad::resident_loss(*how, how->teacher->hidden(batch.runs));
+}
+
+}  // namespace
+
+LmSums TrainableModel::loss(const LmBatch& batch, const Distillation* how) const {
   const at::NoGradGuard no_grad;
   const Call call = begin(batch);
   if (call.ids.numel() == 0) return {};
-  return grad::head_loss({hidden(call), weights_.head.weight, call.targets, options_.compute}, 0.0,
-                         nullptr);
+  if (how != nullptr) require_targets(batch, *how);
+  return grad::head_loss({hidden(call), weights_.head.weight, call.targets, options_.compute},
+                         head_loss_of(batch, how), 0.0, nullptr);
 }
 
-LmSums TrainableModel::add_gradients(const LmBatch& batch, double grad_scale, PhaseClock* clock) {
+LmSums TrainableModel::add_gradients(const LmBatch& batch, const PassOptions& pass) {
   std::optional<PhaseClock::Scope> phase;
   const auto enter = [&](const char* name) {
     phase.reset();
-    if (clock != nullptr) phase.emplace(clock->enter(name));
+    if (pass.clock != nullptr) phase.emplace(pass.clock->enter(name));
   };
+  if (pass.how != nullptr) require_targets(batch, *pass.how);
+  if (pass.how != nullptr && pass.how->teacher != nullptr) enter("teacher");
+  const grad::BlockLoss loss = head_loss_of(batch, pass.how);
   enter("forward");
   Call call = begin(batch);
   if (call.ids.numel() == 0) return {};
@@ -189,8 +225,8 @@ LmSums TrainableModel::add_gradients(const LmBatch& batch, double grad_scale, Ph
   enter("backward");
   grad::HeadGradients gradients;
   const LmSums sums =
-      grad::head_loss({states.detach(), weights_.head.weight, call.targets, options_.compute},
-                      grad_scale, &gradients);
+      grad::head_loss({states.detach(), weights_.head.weight, call.targets, options_.compute}, loss,
+                      pass.grad_scale, &gradients);
   torch::autograd::backward({states, weights_.head.weight}, {gradients.hidden, gradients.weight});
   return sums;
 }

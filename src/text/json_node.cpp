@@ -1,5 +1,7 @@
 #include "json_node.hpp"
 
+#include <algorithm>
+
 #include <mgpu/base/utf8.hpp>
 
 namespace mgpu::text {
@@ -7,6 +9,30 @@ namespace {
 
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 28;
 constexpr std::size_t kMaxDepth = 64;
+
+/// The text with an exponent of zero behind each whole number of more than 18 digits, which makes
+/// it a real number: transformers writes `model_max_length` as 10^30, and simdjson's whole numbers
+/// end at 2^64.
+std::string with_real_numbers(std::string_view text) {
+  constexpr std::size_t kMaxDigits = 18;
+  std::string result;
+  bool is_string = false;
+  for (std::size_t i = 0; i < text.size();) {
+    const bool is_number = !is_string && ((text[i] >= '0' && text[i] <= '9') || text[i] == '-');
+    if (is_number) {
+      const std::size_t end = std::min(text.find_first_not_of("0123456789+-.eE", i), text.size());
+      const std::string_view number = text.substr(i, end - i);
+      result += number;
+      if (number.size() > kMaxDigits && number.find_first_of(".eE") == number.npos) result += "e0";
+      i = end;
+      continue;
+    }
+    if (text[i] == '"') is_string = !is_string;
+    if (is_string && text[i] == '\\' && i + 1 < text.size()) result += text[i++];
+    result += text[i++];
+  }
+  return result;
+}
 
 Report report_at(const JsonNode& node, std::string_view code, std::string sentence) {
   const std::string place = node.place().empty() ? "" : ": " + printable(node.place());
@@ -113,6 +139,11 @@ JsonFile::JsonFile(fs::path name, std::string_view text) : path_(std::move(name)
 void JsonFile::parse(std::string_view text) {
   simdjson::error_code error = parser_.allocate(text.size(), kMaxDepth);
   if (error == simdjson::SUCCESS) error = parser_.parse(text.data(), text.size()).get(root_);
+  if (error == simdjson::NUMBER_ERROR) {
+    const std::string real = with_real_numbers(text);
+    error = parser_.allocate(real.size(), kMaxDepth);
+    if (error == simdjson::SUCCESS) error = parser_.parse(real.data(), real.size()).get(root_);
+  }
   if (error != simdjson::SUCCESS) root().refuse(simdjson::error_message(error));
 }
 

@@ -1,18 +1,23 @@
 // A build without Arrow says what to do.
+#include <fstream>
+
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
 
-#include "made_file.hpp"
+#include "parquet_rows.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace mgpu::input {
 namespace {
 
 TEST(ParquetAbsentTest, NamesWhatToInstall) {
-  const MadeFile made("data.parquet", "PAR1");
+  const testing_support::TemporaryFolder folder;
+  const fs::path path = folder.path() / "data.parquet";
+  std::ofstream(path) << "PAR1";
 
   try {
-    open_rows(made.options);
+    read_parquet_facts(DataFile(path));
     FAIL();
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.report().code, "E535");

@@ -119,6 +119,15 @@ TEST(RowFileTest, RowsAreChosenByStartAndNumber) {
   EXPECT_THAT(refusal(made.options), HasSubstr("data.start is 4, but a data file has 4 rows"));
 }
 
+TEST(RowFileTest, NoRowsMayBeAskedForAtTheEnd) {
+  std::string text;
+  for (int i = 0; i < 32; ++i)
+    text += "{}\n";
+  const MadeFile made("data.jsonl", text);
+
+  EXPECT_TRUE(open_rows(made.options).read(32, 0).empty());
+}
+
 TEST(RowFileTest, TheFormatIsThatOfTheNameOrTheKey) {
   MadeFile made("data.txt", "a\n1\n");
   EXPECT_THAT(refusal(made.options), HasSubstr("error[E532]: the name of a data file does not"));

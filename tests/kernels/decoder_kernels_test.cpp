@@ -210,18 +210,25 @@ TEST(FoldLogitsReferenceTest, ByHand) {
   EXPECT_EQ(state.best_ids, (std::vector<std::int64_t>{2, 1, 3}));
 }
 
-TEST(FoldLogitsCpuTest, IsTheReferenceOverBlocks) {
-  for (const std::size_t block : {1U, 15U, 16U, 17U, 100U}) {
+class FoldLogitsBestTest : public testing::TestWithParam<std::size_t> {};
+
+INSTANTIATE_TEST_SUITE_P(Best, FoldLogitsBestTest, testing::Values(0U, 1U, 5U, 64U, 300U));
+
+TEST_P(FoldLogitsBestTest, IsTheReferenceOverBlocks) {
+  const std::size_t best = GetParam();
+  for (const std::size_t block : {1U, 15U, 16U, 17U, 100U, 260U, 4032U}) {
     constexpr std::size_t kRows = 3;
-    FoldState state(kRows, 5);
-    FoldState expected(kRows, 5);
+    FoldState state(kRows, best);
+    FoldState expected(kRows, best);
     const std::vector<std::int64_t> aims{0, static_cast<std::int64_t>(block), -1};
     for (unsigned b = 0; b < 4; ++b) {
       std::vector<float> logits = normals(kRows * block, b, 4.0F);
       for (float& logit : logits)
         logit = std::round(logit);  // many equal ones
+      for (std::size_t i = 4; i < logits.size(); i += 9)
+        logits[i] = -kInfinity;
       for (FoldState* each : {&state, &expected}) {
-        FoldLogitsArgs args = fold_args(*each, kRows, 5);
+        FoldLogitsArgs args = fold_args(*each, kRows, best);
         args.logits = logits.data();
         args.targets = aims.data();
         args.block = block;

@@ -77,6 +77,17 @@ case_without_pypi_there_are_no_chat_templates() {
   [[ -z $(ls "$work/deps") ]] || broken 'something half done was left'
 }
 
+case_without_pypi_there_is_no_parquet() {
+  mkdir -p "$work/bin"
+  printf '#!/bin/sh\nexit 1\n' >"$work/bin/python3"
+  chmod +x "$work/bin/python3"
+  run env PATH="$work/bin:$PATH" bash -c \
+    "source '$top/launch/setup.sh'; deps=$work/deps; install_arrow"
+  code_is 0
+  says 'works without Parquet files'
+  [[ -z $(ls "$work/deps") ]] || broken 'something half done was left'
+}
+
 case_run_wants_a_number_of_ranks() {
   run "$top/launch/run.sh" -np many
   code_is 64

@@ -119,6 +119,18 @@ TEST(TextFolderTest, RefusesByNameWhatItDoesNotDo) {
   EXPECT_THAT(refusal("{", "{}"), HasSubstr("E541"));
 }
 
+// transformers writes 10^30 where it knows of no length, which no integer of 64 bits holds.
+TEST(TextFolderTest, ReadsNumbersOfAnyLength) {
+  TextFiles files = plain_files();
+  files.tokenizer_config =
+      R"({"model_max_length": 1000000000000000019884624838656, "min": -99999999999999999999,
+          "chat_template": "1000000000000000019884624838656 \"99999999999999999999", "last": [
+          12345678901234567890123]})";
+  EXPECT_EQ(parse_text_folder(files, "folder").chat_template,
+            "1000000000000000019884624838656 \"99999999999999999999");
+  EXPECT_THAT(refusal(R"({"model_max_length": 1000000000000000000000x})", "{}"), HasSubstr("E541"));
+}
+
 TEST(TextFolderTest, NamesTheFileThatIsMissing) {
   EXPECT_THROW(open_text_folder("/nonexistent"), Failure);
 }

@@ -26,6 +26,7 @@ struct MemoryDemand {
   std::int64_t prefill_tokens = 256;
   std::int64_t page_tokens = 16;
   bool has_samples = false;  // several completions of a prompt
+  bool is_scoring = false;   // nothing is completed
   DeviceKind device = DeviceKind::cpu;
   MatrixType matrices = MatrixType::f32;
 };

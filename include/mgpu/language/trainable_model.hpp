@@ -6,6 +6,7 @@
 
 #include <mgpu/base/buffer_view.hpp>
 #include <mgpu/base/phase_clock.hpp>
+#include <mgpu/language/distillation.hpp>
 #include <mgpu/language/language_model.hpp>
 #include <mgpu/model/ad_transformer_config.hpp>
 #include <mgpu/model/parameter_arena.hpp>
@@ -27,6 +28,7 @@ struct TrainingOptions {
 struct LmBatch {
   std::vector<TokenRun> runs;
   std::vector<std::int64_t> targets;  // [N] the token that follows, or kernels::kIgnoreTarget
+  TeacherTargets teacher{};           // of what follows; empty: there are none
 };
 
 /// Sums over the targets that are not ignored; sums of batches add up.
@@ -57,14 +59,27 @@ public:
   model::ParameterArena& parameters() { return arena_; }
   const model::ParameterArena& parameters() const { return arena_; }
 
-  /// Cross-entropy of the targets, nothing else.
-  /// Errors: ShapeError when an id or a target is not in the vocabulary, there is not one target
-  ///         per token, or a sequence is longer than the learned positions.
-  LmSums loss(const LmBatch& batch) const;
+  /// The sum of losses: cross-entropy of the targets, or with `how` what that says. Which tokens
+  /// have a loss is said by the targets in both cases.
+  ///
+  /// Errors: ShapeError when an id, a target or a teacher's id is not in the vocabulary, there is
+  ///         not one target or list per token, or a sequence is longer than the learned positions,
+  ///         also the teacher's.
+  LmSums loss(const LmBatch& batch, const Distillation* how = nullptr) const;
 
-  /// Adds the gradient of grad_scale * (sum of losses) to the gradient arena. A clock gets the
-  /// phases forward and backward, of which head and loss are backward's. Errors: as loss().
-  LmSums add_gradients(const LmBatch& batch, double grad_scale, PhaseClock* clock = nullptr);
+  /// What add_gradients() does beside that.
+  struct PassOptions {
+    double grad_scale = 1.0;
+    PhaseClock* clock = nullptr;        // gets forward and backward; head and loss are backward's
+    const Distillation* how = nullptr;  // nullptr: cross-entropy
+  };
+
+  /// Adds the gradient of grad_scale * loss() to the gradient arena. A resident teacher's pass is
+  /// phase `teacher`. Errors: as loss().
+  LmSums add_gradients(const LmBatch& batch, const PassOptions& pass);
+  LmSums add_gradients(const LmBatch& batch, double grad_scale, PhaseClock* clock = nullptr) {
+    return add_gradients(batch, {grad_scale, clock, nullptr});
+  }
 
 private:
   struct Call;
@@ -72,6 +87,7 @@ private:
   Call begin(const LmBatch& batch) const;
   at::Tensor layer(const Call& call, std::size_t index, const at::Tensor& x) const;
   at::Tensor hidden(const Call& call) const;
+  void require_targets(const LmBatch& batch, const Distillation& how) const;
 
   LmConfig config_;
   TrainingOptions options_;

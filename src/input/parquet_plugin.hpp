@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "row_source.hpp"
+
+namespace mgpu::input {
+
+/// What parquet_plugin.cpp, a library that is loaded when the first Parquet file comes, gives to
+/// the program. It knows nothing of the program but JsonValue, and throws std::runtime_error.
+class ParquetPlugin {
+public:
+  virtual ~ParquetPlugin() = default;
+
+  virtual std::int64_t rows() const = 0;
+  virtual std::vector<std::string> columns() const = 0;
+  virtual std::vector<RawRow> read(std::int64_t first, std::int64_t count) = 0;
+};
+
+/// The function mgpu_open_parquet of the library; takes the descriptor.
+using OpenParquet = std::unique_ptr<ParquetPlugin> (*)(int descriptor);
+
+}  // namespace mgpu::input

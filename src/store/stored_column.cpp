@@ -1,0 +1,128 @@
+#include "stored_column.hpp"
+
+#include <array>
+#include <utility>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
+
+namespace mgpu::store {
+namespace {
+
+using hdf5::Hid;
+
+/// The column type that a stored type is read as; text is not read.
+ColumnType readable_type(hid_t type, const std::string& name) {
+  const H5T_class_t kind = H5Tget_class(type);
+  if (kind == H5T_STRING) return ColumnType::text;
+  const std::size_t size = H5Tget_size(type);
+  if (kind == H5T_FLOAT && size == 2) return ColumnType::f16;
+  if (kind == H5T_FLOAT && size == 4) return ColumnType::f32;
+  if (kind == H5T_FLOAT && size == 8) return ColumnType::f64;
+  if (kind != H5T_INTEGER) fail_table("column '" + name + "' is neither number nor text");
+  const bool is_signed = H5Tget_sign(type) != H5T_SGN_NONE;
+  if (is_signed && size == 4) return ColumnType::i32;
+  if (is_signed && size == 8) return ColumnType::i64;
+  if (!is_signed && size == 1) return ColumnType::u8;
+  if (!is_signed && size == 2) return ColumnType::u16;
+  if (!is_signed && size == 4) return ColumnType::u32;
+  if (!is_signed && size == 8) return ColumnType::u64;
+  fail_table("column '" + name + "' has " + std::to_string(size) + "-byte " +
+             (is_signed ? "signed" : "unsigned") + " integers");
+}
+
+/// Refuses data that lies outside the file.
+void check_storage(hid_t dataset, const std::string& name) {
+  const Hid creation = hdf5::own(H5Dget_create_plist(dataset));
+  const H5D_layout_t layout = H5Pget_layout(creation.get());
+  const bool is_inside = layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED || layout == H5D_COMPACT;
+  if (!is_inside || H5Pget_external_count(creation.get()) != 0) {
+    fail_table("column '" + name + "' lies in another file");
+  }
+}
+
+/// Number of rows; sets the width.
+std::int64_t read_shape(hid_t dataset, ColumnSpec& spec) {
+  const Hid space = hdf5::own(H5Dget_space(dataset));
+  const int dimensions = H5Sget_simple_extent_ndims(space.get());
+  if (dimensions != 1 && dimensions != 2) {
+    fail_table("column '" + spec.name + "' has " + std::to_string(dimensions) + " dimensions");
+  }
+  std::array<hsize_t, 2> sizes{0, 1};
+  hdf5::check(H5Sget_simple_extent_dims(space.get(), sizes.data(), nullptr));
+  constexpr hsize_t kMax = hsize_t{1} << 40;
+  if (sizes[0] > kMax || sizes[1] > kMax || sizes[1] == 0) {
+    fail_table("column '" + spec.name + "' has an impossible shape");
+  }
+  spec.width = static_cast<std::int64_t>(sizes[1]);
+  return static_cast<std::int64_t>(sizes[0]);
+}
+
+}  // namespace
+
+void fail_table(const std::string& what) {
+  throw Failure({"E605", ExitCode::data, "this table cannot be read: " + what, {}, ""});
+}
+
+std::uint64_t most_bytes(std::uint64_t file_bytes) {
+  constexpr std::uint64_t kMaxDeflateRatio = 1032;  // zlib's technical details: 1032 to 1
+  return file_bytes * kMaxDeflateRatio;
+}
+
+Hid open_to_read(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    throw Failure({"E603", ExitCode::no_input, "there is no such file", {}, ""});
+  }
+  const Hid access = hdf5::serial_access();
+  return hdf5::own(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
+}
+
+void require_plain_link(hid_t group, const std::string& name) {
+  H5L_info_t link{};
+  hdf5::check(H5Lget_info(group, name.c_str(), &link, H5P_DEFAULT));
+  if (link.type != H5L_TYPE_HARD) fail_table(name + " is not a plain link");
+}
+
+StoredColumn StoredColumn::open(hid_t group, const std::string& name, std::uint64_t max_bytes) {
+  require_plain_link(group, name);
+  return {hdf5::own(H5Dopen2(group, name.c_str(), H5P_DEFAULT)), name, max_bytes};
+}
+
+StoredColumn::StoredColumn(Hid dataset, const std::string& name, std::uint64_t max_bytes)
+    : dataset_(std::move(dataset)), spec_{name, ColumnType::text, 1, "", ""} {
+  const Hid stored = hdf5::own(H5Dget_type(dataset_.get()));
+  const ColumnType type = readable_type(stored.get(), name);
+  check_storage(dataset_.get(), name);
+  rows_ = read_shape(dataset_.get(), spec_);
+  spec_.type = type;
+  if (is_number() && static_cast<std::uint64_t>(rows_) > max_bytes / spec_.row_bytes())
+    fail_table("column '" + name + "' says it is larger than its file can hold");
+}
+
+void StoredColumn::read(std::int64_t first, std::int64_t count, std::span<std::byte> bytes) const {
+  if (bytes.size() != static_cast<std::size_t>(count) * spec_.row_bytes())
+    throw ShapeError("StoredColumn: the room is not that of the rows");
+  if (count == 0) return;
+  const Hid from = hdf5::select_rows(dataset_.get(), first, count, spec_.width);
+  const Hid into = hdf5::memory_space(count, spec_.width);
+  hdf5::check(H5Dread(dataset_.get(), hdf5::number_type(spec_.type), into.get(), from.get(),
+                      H5P_DEFAULT, bytes.data()));
+}
+
+std::optional<std::int64_t> StoredColumn::checksum() const {
+  if (!hdf5::has_attribute(dataset_.get(), "crc32c")) return std::nullopt;
+  return hdf5::read_integer_attribute(dataset_.get(), "crc32c");
+}
+
+void StoredColumn::require_checksum(std::uint32_t crc) const {
+  const std::optional<std::int64_t> expected = checksum();
+  if (!expected || *expected == crc) return;
+  throw Failure({"E604",
+                 ExitCode::corrupt,
+                 "column '" + spec_.name + "' is damaged: its checksum does not fit",
+                 {},
+                 ""});
+}
+
+}  // namespace mgpu::store
