@@ -1,10 +1,12 @@
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/store/export_guide004.hpp>
 #include <mgpu/store/export_lines.hpp>
 #include <mgpu/store/run_directory.hpp>
 #include <mgpu/store/store_config.hpp>
@@ -14,14 +16,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A finished file of a run, and what it was made with.
+struct RunResults {
+  fs::path path;
+  std::string model;
+  std::string data;
+};
+
 /// The result file that the run's configuration names.
-fs::path results_of(const fs::path& folder) {
+RunResults results_of(const fs::path& folder) {
   const bool is_finished = store::is_finished_run(folder);  // E609 where there is no run at all
   Options options;
   options.config = (folder / "repro" / "config.resolved.yaml").string();
   const Config config = load_config(options, program_keys(), FileProvider::alone());
   const fs::path results = folder / store::read_store_config(config).result_file;
-  if (fs::exists(results)) return results;
+  if (fs::exists(results)) return {results, config.text("model.path"), config.text("data.path")};
   throw Failure({"E603",
                  ExitCode::no_input,
                  is_finished ? "the run's result file is gone" : "the run has no result file yet",
@@ -38,23 +47,37 @@ std::int64_t write_lines(const fs::path& results, const fs::path& path) {
   throw Failure({"E602", ExitCode::io, "cannot write the lines", {"  --> " + path.string()}, ""});
 }
 
-}  // namespace
-
-ExitCode export_run(const Options& options, std::ostream& out) {
-  const fs::path folder = options.config;
-  const fs::path results = results_of(folder);
-  const fs::path lines = fs::path(results).replace_extension(options.detail);
-  const fs::path unfinished = lines.string() + ".part";
-  std::int64_t rows = 0;
+/// The file appears whole or not at all. Returns what `write` does.
+std::int64_t write_whole(const fs::path& path,
+                         const std::function<std::int64_t(const fs::path&)>& write) {
+  const fs::path unfinished = path.string() + ".part";
   try {
-    rows = write_lines(results, unfinished);
-    fs::rename(unfinished, lines);
+    const std::int64_t rows = write(unfinished);
+    fs::rename(unfinished, path);
+    return rows;
   } catch (...) {
     std::error_code is_gone;
     fs::remove(unfinished, is_gone);
     throw;
   }
-  out << "wrote " << lines.string() << ": " << report::grouped(rows) << " rows\n" << std::flush;
+}
+
+}  // namespace
+
+ExitCode export_run(const Options& options, std::ostream& out) {
+  const RunResults results = results_of(options.config);
+  fs::path path = fs::path(results.path).replace_extension("jsonl");
+  std::int64_t rows = 0;
+  if (options.detail == "guide004") {
+    path = results.path.parent_path() / "teacher_logits.h5";
+    rows = write_whole(path, [&](const fs::path& file) {
+      return store::export_guide004(results.path, file, path.parent_path() / "metadata.json",
+                                    {results.model, results.data});
+    });
+  } else {
+    rows = write_whole(path, [&](const fs::path& file) { return write_lines(results.path, file); });
+  }
+  out << "wrote " << path.string() << ": " << report::grouped(rows) << " rows\n" << std::flush;
   return ExitCode::done;
 }
 
