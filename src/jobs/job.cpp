@@ -5,9 +5,9 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/data/data_config.hpp>
 #include <mgpu/input/row_options.hpp>
-#include <mgpu/jobs/distill_config.hpp>
 #include <mgpu/jobs/classify_config.hpp>
 #include <mgpu/jobs/classify_job.hpp>
+#include <mgpu/jobs/distill_config.hpp>
 #include <mgpu/jobs/evaluate_config.hpp>
 #include <mgpu/jobs/generate_config.hpp>
 #include <mgpu/jobs/generate_job.hpp>

@@ -72,7 +72,8 @@ void Generator::cache_for(std::span<const Prompt> prompts) {
   const bool has_forks = completions > static_cast<std::int64_t>(prompts.size());
   std::int64_t share = std::min(share_of_batch(config_.batch_size, batches()), completions);
   if (config_.max_new_tokens == 0)
-    share = scored_sequences(share, share_of_prefill(config_.prefill_tokens, batches()), longest);
+    share = scored_sequences(share, share_of_prefill(config_.prefill_tokens, batches()),
+                             pages * config_.page_tokens);
   const std::int64_t sequences = cached_sequences(share, batches(), has_forks);
   if (!cache_ || cache_->free_pages() < pages * sequences) {
     cache_.reset();  // the old one goes before the new one comes
