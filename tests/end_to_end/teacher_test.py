@@ -209,6 +209,14 @@ class Parts(TeacherCase):
         self.assertRegex(merged.out, r"targets +50 of 50 samples")
         self.run_to(0, 1, "--export", "jsonl", str(self.run_folder()), config=None)
 
+    def test_the_plan_of_a_part(self):
+        whole, part = (json.loads(self.teach(0, 1, "--plan=json", "devices.world=2", *keys).out)
+                       for keys in ((), ("--only=1/3",)))
+        self.assertEqual([share["count"] for share in whole["shares"]], [27, 23])
+        self.assertEqual([share["first"] for share in part["shares"]], [18, 27])
+        self.assertEqual([share["count"] for share in part["shares"]], [9, 9])
+        self.assertIn("this run does part 1 of 3: 18 of 50 samples", part["notes"])
+
     def test_names_of_the_guide_and_more_parts_than_chunks(self):
         golden = self.golden_of("run.chunk_size=20")
         self.start_over()
