@@ -179,7 +179,8 @@ class Interrupted(TeacherCase):
     def test_a_rank_that_hangs_is_waited_for_no_longer_than_the_timeout(self):
         ended = self.teach(76, 2, "run.schedule=dynamic", "comm.timeout_s=2",
                            env=program.failpoint("chunk.work@0:2:stop"))
-        self.assertIn("E402", ended.err)
+        # Whoever is first: the question for a chunk, or the watchdog.
+        self.assertRegex(ended.err, r"error\[E40[25]\]")
 
 
 class Parts(TeacherCase):
