@@ -122,7 +122,7 @@ constexpr auto kRows = std::to_array<OptionRow>({
      .choices = "jsonl|guide004",
      .group = kAfter,
      .text =
-         "rows of a run's results.h5 beside it: JSON lines, or the layout of guide 004 (teacher)"},
+         "rows of results.h5 as JSON lines, or as guide 004 has them (teacher)"},
     {.name = "progress",
      .letter = 0,
      .kind = value,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <mgpu/cluster/cluster_config.hpp>
+#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/language/lm_weights.hpp>
 #include <mgpu/report/text_format.hpp>
 
@@ -52,17 +53,29 @@ const ModelPlan::Rates& ModelPlan::rates() const {
 }
 
 void ModelPlan::add_shares() {
-  const std::int64_t chunk_size = config_.integer("run.chunk_size");
+  const schedule::ChunkPhase phase = this->phase();
   const std::vector<int> groups = cluster::group_of_each_rank(machine_.ranks, sizes_);
   const int num_groups = groups.back() + 1;
   for (int group = 0; group < num_groups; ++group) {
     const auto [first, last] = std::ranges::equal_range(groups, group);
-    Plan::Share share = chunk_share(work_.samples, chunk_size, group, num_groups);
+    Plan::Share share = chunk_share(phase, group, num_groups);
     share.who =
         ranks_text(static_cast<int>(first - groups.begin()), static_cast<int>(last - first));
     share.where = machine_.name;
     plan_.shares.push_back(std::move(share));
   }
+  if (num_groups > 1 && !config_.is("run.schedule", "static"))
+    plan_.notes.emplace_back("who is free claims the next chunk: equal shares at equal speed");
+  if (!is_part_of_run(config_)) return;
+  const std::string done = report::grouped(schedule::samples_of_part(phase));
+  const std::string all = report::grouped(work_.samples);
+  plan_.notes.push_back(report::text_of("this run does %s: %s of %s %s",
+                                        part_text(phase.part).c_str(), done.c_str(), all.c_str(),
+                                        work_.unit.c_str()));
+}
+
+schedule::ChunkPhase ModelPlan::phase() const {
+  return {"", 0, work_.samples, config_.integer("run.chunk_size"), read_chunk_part(config_)};
 }
 
 /// What a rank has room for beside program and samples.
@@ -113,7 +126,9 @@ void ModelPlan::add_memory() {
 }
 
 void ModelPlan::add_time(const char* what, double seconds, std::string basis) {
-  plan_.times.push_back({what, seconds, Plan::Source::guess, std::move(basis)});
+  const double part = static_cast<double>(schedule::samples_of_part(phase())) /
+                      static_cast<double>(std::max<std::int64_t>(work_.samples, 1));
+  plan_.times.push_back({what, part * seconds, Plan::Source::guess, std::move(basis)});
 }
 
 void ModelPlan::add_seal_time() {

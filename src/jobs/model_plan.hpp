@@ -53,11 +53,13 @@ public:
 
   /// The fullest rank; the others of its group are notes.
   void add_memory();
+  /// `seconds` is for all samples, also where the run does a part of them.
   void add_time(const char* what, double seconds, std::string basis);
   void add_seal_time();
   void add_limits();
 
 private:
+  schedule::ChunkPhase phase() const;
   std::int64_t room() const;
 
   const Config& config_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/schedule/chunk_phase.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -49,8 +48,8 @@ int nodes_of(const PlanMachine& machine) {
   return (machine.ranks + machine.ranks_per_node - 1) / machine.ranks_per_node;
 }
 
-Plan::Share chunk_share(std::int64_t samples, std::int64_t chunk_size, int part, int parts) {
-  const auto chunks = schedule::pending_chunks({"", 0, samples, chunk_size}, {});
+Plan::Share chunk_share(const schedule::ChunkPhase& phase, int part, int parts) {
+  const auto chunks = schedule::pending_chunks(phase, {});
   const auto mine = schedule::static_share(chunks, part, parts);
   Plan::Share share;
   if (mine.empty()) return share;

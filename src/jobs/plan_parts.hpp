@@ -8,6 +8,7 @@
 #include <mgpu/base/config.hpp>
 #include <mgpu/jobs/plan_machine.hpp>
 #include <mgpu/report/plan_text.hpp>
+#include <mgpu/schedule/chunk_phase.hpp>
 #include <mgpu/train/batch_plan.hpp>
 
 // What the plans of all jobs count alike.
@@ -27,8 +28,8 @@ std::uint64_t program_bytes(const PlanMachine& machine);
 
 int nodes_of(const PlanMachine& machine);
 
-/// The share of one of `parts` of the chunks of so many samples.
-report::Plan::Share chunk_share(std::int64_t samples, std::int64_t chunk_size, int part, int parts);
+/// The share of one of `parts` of the phase's chunks.
+report::Plan::Share chunk_share(const schedule::ChunkPhase& phase, int part, int parts);
 
 /// Bytes of all parts of plan.memory.
 std::uint64_t planned_bytes(const report::Plan& plan);

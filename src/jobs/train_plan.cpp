@@ -63,7 +63,7 @@ private:
   }
 
   void add_chunk_share(int rank, const char* what, std::int64_t samples) {
-    Plan::Share share = chunk_share(samples, sizes_.chunk_size, rank, machine_.ranks);
+    Plan::Share share = chunk_share({"", 0, samples, sizes_.chunk_size}, rank, machine_.ranks);
     share.who = "rank " + std::to_string(rank);
     share.where = place(rank, what);
     plan_.shares.push_back(std::move(share));
