@@ -19,6 +19,7 @@
 
 #include "philox-inl.hpp"
 #include "transpose_four-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
