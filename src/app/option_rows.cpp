@@ -113,10 +113,11 @@ constexpr auto kRows = std::to_array<OptionRow>({
      .letter = 0,
      .kind = value,
      .argument = "FORMAT DIR",
-     .choices = "jsonl|guide004",
+     .choices = "jsonl|csv|guide004",
      .group = kAfter,
-     .text =
-         "rows of a run's results.h5 beside it: JSON lines, or the layout of guide 004 (teacher)"},
+     .text = "rows of a run's results.h5 beside it: JSON lines, or the layouts of guides 003 "
+             "(classify: csv) "
+             "and 004 (teacher)"},
     {.name = "progress",
      .letter = 0,
      .kind = value,
