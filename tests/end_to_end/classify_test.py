@@ -125,6 +125,17 @@ class Labels(ClassifyCase):
         self.assertEqual(rows[0]["n_prompt_tokens"] + len(" normal"), 80)
 
 
+    def test_what_a_killed_run_has_can_be_merged(self):
+        self.classify(137, 1, "output.text=false", env=program.failpoint("ledger.write:4:kill"))
+        merged = self.run_to(0, 1, "--merge", str(self.run_folder()), config=None)
+        self.assertRegex(merged.out, r"labels +\d+ of 30 samples")
+        rows = self.rows()
+        self.assertTrue(0 < len(rows) < 30)
+        self.assertNotIn("input_text", rows[0])
+        self.classify(0, 2, "output.text=false")
+        self.assertEqual(len(self.rows()), 30)
+
+
 class Answers(ClassifyCase):
 
     def test_generated_answers_have_the_same_bytes_at_any_rank_count(self):
