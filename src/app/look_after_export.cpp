@@ -5,6 +5,7 @@
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/jobs/export_labels.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/export_guide004.hpp>
 #include <mgpu/store/export_lines.hpp>
@@ -39,9 +40,10 @@ RunResults results_of(const fs::path& folder) {
 }
 
 /// Returns their number.
-std::int64_t write_lines(const fs::path& results, const fs::path& path) {
+std::int64_t write_lines(const fs::path& results, const fs::path& path, bool as_csv) {
   std::ofstream file(path, std::ios::binary);
-  const std::int64_t rows = store::export_json_lines(results, "samples", file);
+  const std::int64_t rows = as_csv ? jobs::export_labels(results, file)
+                                   : store::export_json_lines(results, "samples", file);
   file.close();
   if (file) return rows;
   throw Failure({"E602", ExitCode::io, "cannot write the lines", {"  --> " + path.string()}, ""});
@@ -66,7 +68,8 @@ std::int64_t write_whole(const fs::path& path,
 
 ExitCode export_run(const Options& options, std::ostream& out) {
   const RunResults results = results_of(options.config);
-  fs::path path = fs::path(results.path).replace_extension("jsonl");
+  const bool as_csv = options.detail == "csv";
+  fs::path path = fs::path(results.path).replace_extension(as_csv ? "csv" : "jsonl");
   std::int64_t rows = 0;
   if (options.detail == "guide004") {
     path = results.path.parent_path() / "teacher_logits.h5";
@@ -75,7 +78,8 @@ ExitCode export_run(const Options& options, std::ostream& out) {
                                     {results.model, results.data});
     });
   } else {
-    rows = write_whole(path, [&](const fs::path& file) { return write_lines(results.path, file); });
+    rows = write_whole(
+        path, [&](const fs::path& file) { return write_lines(results.path, file, as_csv); });
   }
   out << "wrote " << path.string() << ": " << report::grouped(rows) << " rows\n" << std::flush;
   return ExitCode::done;

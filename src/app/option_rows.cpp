@@ -119,10 +119,9 @@ constexpr auto kRows = std::to_array<OptionRow>({
      .letter = 0,
      .kind = value,
      .argument = "FORMAT DIR",
-     .choices = "jsonl|guide004",
+     .choices = "jsonl|csv|guide004",
      .group = kAfter,
-     .text =
-         "rows of results.h5 as JSON lines, or as guide 004 has them (teacher)"},
+     .text = "rows of results.h5: JSON lines, guide 003's csv, guide 004's layout"},
     {.name = "progress",
      .letter = 0,
      .kind = value,

@@ -74,6 +74,7 @@ language::MemoryDemand ClassifyInputs::demand(std::int64_t chunk_rows) const {
   const std::int64_t most = std::min(chunk_rows, rows.rows());
   language::MemoryDemand demand;
   demand.batch_size = config.batch_size == 0 ? most : std::min(config.batch_size, most);
+  demand.is_scoring = !config.generates;
   demand.longest = max_length() + (config.generates ? strategy.max_tokens : 0);
   if (!config.generates) {
     // Behind its first token each label has pages of its own.

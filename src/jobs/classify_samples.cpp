@@ -114,9 +114,9 @@ void ClassifySampleMaker::fill(ClassifySample& sample, const JsonValue& row) con
 std::string ClassifySampleMaker::prompt_of(const JsonValue& row) const {
   const PromptStrategy& strategy = options_.strategy;
   const std::string user = fill_template(strategy.user_template, row, options_.columns);
+  const std::string prefix = options_.config.generates ? "" : strategy.answer_prefix;
   if (!chat_)
-    return (strategy.system_prompt.empty() ? "" : strategy.system_prompt + "\n\n") + user +
-           strategy.answer_prefix;
+    return (strategy.system_prompt.empty() ? "" : strategy.system_prompt + "\n\n") + user + prefix;
   std::vector<text::ChatMessage> messages;
   if (!strategy.system_prompt.empty()) messages.push_back({"system", strategy.system_prompt});
   messages.push_back({"user", user});
@@ -124,9 +124,8 @@ std::string ClassifySampleMaker::prompt_of(const JsonValue& row) const {
   chat.add_generation_prompt = true;
   chat.special_tokens = folder_.special_tokens;
   std::string prompt = chat_->render(messages, chat);
-  const bool has_answer = !options_.config.generates || !strategy.answer_prefix.empty();
-  if (has_answer && prompt.ends_with(kHarmonyAnswer)) prompt += kFinalChannel;
-  return prompt + strategy.answer_prefix;
+  if (!options_.config.generates && prompt.ends_with(kHarmonyAnswer)) prompt += kFinalChannel;
+  return prompt + prefix;
 }
 
 /// A chat template writes special tokens itself.

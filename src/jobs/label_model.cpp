@@ -68,7 +68,7 @@ GivenLabel best_label(std::span<const std::vector<float>> log_probs, const Class
 LabelModel::LabelModel(const language::LanguageModel& model, const ClassifySampleMaker& maker,
                        const ClassifyConfig& config, const PromptStrategy& strategy,
                        std::int64_t batch_size)
-    : maker_(maker), config_(config), strategy_(strategy), parser_(config.labels) {
+    : maker_(maker), config_(config), parser_(config.labels) {
   const bool retries = config.generates && config.on_unparsed == Unparsed::retry;
   if (retries && strategy.temperature == 0.0) {
     throw Failure({"E124",
@@ -142,9 +142,7 @@ GivenLabel LabelModel::read(const language::Completion& completion) const {
   const auto decoded = [&](std::span<const std::int64_t> ids) {
     return tokenizer.decode(std::vector<text::TokenId>(ids.begin(), ids.end()), true);
   };
-  const std::string answer =
-      strategy_.answer_prefix + decoded(final_channel(completion.ids, tokenizer));
-  ParsedAnswer parsed = parser_.parse(answer);
+  ParsedAnswer parsed = parser_.parse(decoded(final_channel(completion.ids, tokenizer)));
   GivenLabel given;
   given.label = parsed.label;
   given.score = std::accumulate(completion.log_probs.begin(), completion.log_probs.end(), 0.0);

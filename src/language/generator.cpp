@@ -64,8 +64,10 @@ void Generator::set_batch_size(std::int64_t batch_size) {
 
 void Generator::cache_for(std::span<const Prompt> prompts) {
   std::int64_t pages = 0;
+  std::int64_t longest = 0;
   std::int64_t completions = 0;
   for (const Prompt& prompt : prompts) {
+    longest = std::max(longest, cached_tokens(model_->config(), config_, prompt));
     pages = std::max(pages, pages_needed(model_->config(), config_, prompt));
     completions += prompt.num_samples;
   }

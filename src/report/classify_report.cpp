@@ -7,7 +7,7 @@
 namespace mgpu::report {
 namespace {
 
-constexpr std::size_t kShownCharacters = 300;
+constexpr std::size_t kShownCharacters = 160;
 
 std::string rate_of(const ShownRate& rate) {
   if (!rate.is_defined) return "no such rows";
@@ -59,7 +59,7 @@ LineChart unit_chart(const char* title, const char* x, const char* y, const char
   chart.label_width = 90;
   chart.from_zero = true;
   chart.curves = {
-      {.label = diagonal, .curve = {{0.0, 1.0}, {0.0, 1.0}}, .css = "ref", .dashed = true}};
+      {.label = diagonal, .curve = {{0.0, 1.0}, {0.0, 1.0}}, .css = "c6", .dashed = true}};
   return chart;
 }
 

@@ -56,7 +56,6 @@ private:
 
   const ClassifySampleMaker& maker_;
   ClassifyConfig config_;
-  PromptStrategy strategy_;
   AnswerParser parser_;
   std::vector<language::Generator> generators_;  // one for each time that a row is drawn
 };

@@ -16,7 +16,7 @@ struct PromptStrategy {
   std::string name;
   std::string system_prompt;
   std::string user_template;  // with {text}, and any other column
-  std::string answer_prefix;  // what the answer begins with, before the label; "" for nothing
+  std::string answer_prefix;  // before a label that is scored; "" for nothing
   std::int64_t max_tokens = 512;
   double temperature = 0.0;  // 0: greedy
   double top_p = 1.0;

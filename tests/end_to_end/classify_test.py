@@ -1,0 +1,175 @@
+"""Job classify, from a file of texts to results.h5 and the tables of guide 003."""
+import csv
+import hashlib
+import json
+import shutil
+import struct
+
+import program
+import tiny_lm
+
+CONFIG = program.HERE / "classify.yaml"
+STRATEGIES = {"strategies": {
+    "short": {"system_prompt": "Say what it is", "user_template": "the text {text} is"},
+    "grouped": {"user_template": "{target_group} {text}",
+                "parameters": {"max_tokens": 8, "temperature": 1.5}}}}
+
+
+def texts(count):
+    words = "the cat sat on a mat and saw the dog run".split()
+    groups = ("lgbtq", "mexican", "middle_east")
+    return [{"text": " ".join(words[i % 7:i % 7 + 1 + i % 4]), "label": ("normal", "hate")[i % 2],
+             "target_group": groups[i % 3], "source_dataset": "made"} for i in range(count)]
+
+
+def single(number):
+    """The number of 32 bits that a few digits stand for."""
+    return struct.unpack("f", struct.pack("f", number))[0]
+
+
+class ClassifyCase(program.ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        self.model = tiny_lm.make_folder(self.folder / "model")
+        self.data = tiny_lm.write_rows(self.folder / "texts.jsonl", texts(30))
+        self.prompts = self.folder / "prompts.json"
+        self.prompts.write_text(json.dumps(STRATEGIES))
+
+    def keys(self, *more):
+        given = {key.split("=")[0] for key in more}
+        keys = {"model.path": self.model, "data.path": self.data, "classify.prompt": self.prompts,
+                "classify.strategy": "short", "data.columns.group": "target_group"}
+        return [f"{key}={value}" for key, value in keys.items() if key not in given] + list(more)
+
+    def classify(self, code, ranks, *more, **options):
+        return self.run_to(code, ranks, *self.keys(*more), config=CONFIG, **options)
+
+    def rows(self):
+        folder = self.run_folder()
+        self.run_to(0, 1, "--export", "jsonl", str(folder), config=None)
+        return [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+
+    def sha256(self):
+        return hashlib.sha256((self.run_folder() / "results.h5").read_bytes()).hexdigest()
+
+    def start_over(self):
+        shutil.rmtree(self.output)
+
+
+class Labels(ClassifyCase):
+
+    def test_the_same_bytes_at_1_2_and_3_ranks_and_after_kills(self):
+        self.classify(0, 1)
+        golden = self.sha256()
+        for ranks in (2, 3):
+            self.start_over()
+            self.classify(0, ranks, "classify.batch_size=3")
+            self.assertEqual(self.sha256(), golden, ranks)
+        for place in ("ledger.write:3", "rows.verify:1", "results.write:1"):
+            self.start_over()
+            self.classify(137, 2, env=program.failpoint(f"{place}:kill"))
+            self.classify(0, 3)
+            self.assertEqual(self.sha256(), golden, place)
+        self.start_over()
+        self.classify(0, 2, "devices.gpus_per_model=2")
+        self.assertEqual(self.sha256(), golden)
+
+    def test_scores_are_those_of_job_generate_and_metrics_those_of_the_rows(self):
+        self.classify(0, 2)
+        rows = self.rows()
+        self.assertEqual([row["id"] for row in rows], list(range(30)))
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        right = sum(row["true"] == row["pred"] for row in rows)
+        self.assertAlmostEqual(summary["results"]["accuracy"]["value"], right / 30)
+        self.start_over()
+
+        joint = [{"prompt": f"Say what it is\n\nthe text {row['input_text']} is {label}"}
+                 for row in rows for label in ("normal", "hate")]
+        path = tiny_lm.write_rows(self.folder / "joint.jsonl", joint)
+        self.run_to(0, 2, f"model.path={self.model}", f"data.path={path}",
+                    "generate.max_new_tokens=0", config=program.HERE / "generate.yaml")
+        scored = self.rows()
+        for i, row in enumerate(rows):
+            scores = [sum(map(single, scored[2 * i + l]["prompt_log_probs"][-len(f" {label}"):]))
+                      for l, label in enumerate(("normal", "hate"))]
+            self.assertEqual(row["label_scores"], scores)
+            self.assertEqual(row["pred"], max(range(2), key=lambda l: scores[l]))
+            self.assertEqual(row["score"], max(scores))
+            self.assertEqual(row["margin"], max(scores) - min(scores))
+
+    def test_bad_rows_are_marked_with_their_reason(self):
+        rows = texts(6)
+        del rows[2]["target_group"]
+        rows[4]["label"] = "other"
+        path = tiny_lm.write_rows(self.folder / "bad.jsonl", rows)
+        keys = (f"data.path={path}", "classify.strategy=grouped")
+        ended = self.classify(65, 1, *keys)
+        self.assertIn("E531", ended.out + ended.err)
+        self.classify(1, 2, *keys, "data.on_bad_row=mark")
+        found = self.rows()
+        self.assertEqual([row["status"] for row in found],
+                         ["success", "success", "error", "success", "error", "success"])
+        self.assertIn("target_group", found[2]["reason"])
+        self.assertIn("none of classify.labels", found[4]["reason"])
+        self.assertEqual([row["pred"] for row in found if row["status"] == "error"], [-1, -1])
+
+    def test_long_texts_are_cut_and_prompts_stay_whole(self):
+        path = tiny_lm.write_rows(self.folder / "long.jsonl",
+                                  [{"text": letter * count, "target_group": "g"}
+                                   for letter, count in (("a", 400), ("b", 20))])
+        self.classify(0, 1, f"data.path={path}", "data.max_length=80")
+        rows = self.rows()
+        self.assertEqual([row["status"] for row in rows], ["cut", "success"])
+        # With the longer label it has the length that is allowed.
+        self.assertEqual(rows[0]["n_prompt_tokens"] + len(" normal"), 80)
+
+
+    def test_what_a_killed_run_has_can_be_merged(self):
+        self.classify(137, 1, "output.text=false", env=program.failpoint("ledger.write:4:kill"))
+        merged = self.run_to(0, 1, "--merge", str(self.run_folder()), config=None)
+        self.assertRegex(merged.out, r"labels +\d+ of 30 samples")
+        rows = self.rows()
+        self.assertTrue(0 < len(rows) < 30)
+        self.assertNotIn("input_text", rows[0])
+        self.classify(0, 2, "output.text=false")
+        self.assertEqual(len(self.rows()), 30)
+
+
+class Answers(ClassifyCase):
+
+    def test_generated_answers_have_the_same_bytes_at_any_rank_count(self):
+        keys = ("classify.score=generate", "classify.strategy=grouped",
+                "classify.on_unparsed=retry")
+        ended = self.classify(0, 1, *keys)
+        golden = self.sha256()
+        rows = self.rows()
+        self.assertIn("texts: unknown", ended.out)
+        self.assertTrue(all(row["predicted_label"] == "unknown" for row in rows
+                            if row["pred"] == -1))
+        self.assertTrue(all(row["n_output_tokens"] > 0 for row in rows))
+        self.start_over()
+        self.classify(0, 3, *keys, "classify.batch_size=3")
+        self.assertEqual(self.sha256(), golden)
+        self.start_over()
+        refused = self.classify(65, 1, *keys[:2], "classify.on_unparsed=error")
+        self.assertIn("E537", refused.out + refused.err)
+
+    def test_the_table_of_the_guide(self):
+        self.classify(0, 2)
+        folder = self.run_folder()
+        self.run_to(0, 1, "--export", "csv", str(folder), config=None)
+        with (folder / "results.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(list(rows[0]), [
+            "strategy", "input_text", "true_label", "predicted_label", "response_time",
+            "rationale", "target_group_norm", "persona_tag", "source_dataset", "status"])
+        self.assertEqual(len(rows), 30)
+        self.assertEqual(rows[4]["input_text"], texts(30)[4]["text"])
+        self.assertEqual(rows[4]["target_group_norm"], "mexican")
+        self.assertEqual(rows[4]["status"], "success")
+        self.assertTrue(all(float(row["response_time"]) > 0 for row in rows))
+
+
+if __name__ == "__main__":
+    program.main()
