@@ -18,7 +18,7 @@
 #include <mgpu/kernels/causal_attention.hpp>
 
 #include "philox-inl.hpp"
-
+#include "transpose_four-inl.hpp"
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -121,7 +121,17 @@ HWY_INLINE void load_rows(const HeadBuffers& b, const float* from, std::size_t s
 
 HWY_INLINE void load_columns(const HeadBuffers& b, const float* from, std::size_t stride,
                              float* to) {
-  for (std::size_t t = 0; t < b.tokens; ++t) {
+  std::size_t t = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const std::size_t whole = b.head_dim % 4 == 0 ? b.tokens / 4 * 4 : 0;
+  for (; t < whole; t += 4) {
+    for (std::size_t next = t; next < t + 4; ++next)
+      prefetch(b, from, stride, next);
+    for (std::size_t c = 0; c < b.head_dim; c += 4)
+      transpose_four(from + t * stride + c, stride, to + c * b.keys_pitch + t, b.keys_pitch);
+  }
+#endif
+  for (; t < b.tokens; ++t) {
     prefetch(b, from, stride, t);
     for (std::size_t c = 0; c < b.head_dim; ++c)
       to[c * b.keys_pitch + t] = from[t * stride + c];

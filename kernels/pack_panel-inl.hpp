@@ -13,6 +13,8 @@
 
 #include <mgpu/kernels/packed_product.hpp>
 
+#include "transpose_four-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -30,33 +32,6 @@ struct PanelSource {
     return weight + output * output_stride + input * input_stride;
   }
 };
-
-#if HWY_TARGET != HWY_SCALAR
-/// Four inputs, which lie one after the other, of four outputs.
-HWY_INLINE void transpose_four(const PanelSource<float>& source, std::size_t output,
-                               std::size_t input, float* panel) {
-  const hn::CappedTag<float, 4> four;
-  const hn::Repartition<double, decltype(four)> pairs;
-  const auto line = [&](std::size_t n) { return hn::LoadU(four, source.at(output + n, input)); };
-  const auto low = [&](auto a, auto b) {
-    return hn::BitCast(pairs, hn::InterleaveLower(four, a, b));
-  };
-  const auto high = [&](auto a, auto b) {
-    return hn::BitCast(pairs, hn::InterleaveUpper(four, a, b));
-  };
-  const auto store = [&](auto inputs_of_four, std::size_t n) {
-    hn::StoreU(hn::BitCast(four, inputs_of_four), four, panel + (input + n) * kPanelWidth + output);
-  };
-  const auto a = line(0);
-  const auto b = line(1);
-  const auto c = line(2);
-  const auto d = line(3);
-  store(hn::InterleaveLower(pairs, low(a, b), low(c, d)), 0);
-  store(hn::InterleaveUpper(pairs, low(a, b), low(c, d)), 1);
-  store(hn::InterleaveLower(pairs, high(a, b), high(c, d)), 2);
-  store(hn::InterleaveUpper(pairs, high(a, b), high(c, d)), 3);
-}
-#endif
 
 template <class Weight>
 void transpose_elements(const PanelSource<Weight>& source, std::size_t outputs_begin,
@@ -78,7 +53,8 @@ void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
       if (source.input_stride == 1 && end == first + kLine)
         for (; o + 4 <= source.outputs; o += 4)
           for (std::size_t i = first; i < end; i += 4)
-            transpose_four(source, o, i, panel);
+            transpose_four(source.at(o, i), source.output_stride, panel + i * kPanelWidth + o,
+                           kPanelWidth);
     }
 #endif
     transpose_elements(source, o, first, end, panel);

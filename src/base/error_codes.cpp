@@ -172,6 +172,17 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E535", "Parquet is not in this build",
      "Arrow, which reads Parquet, was not found when the program was built.",
      "Start launch/run.sh where PyPI can be reached; or write the file as JSON Lines."},
+    {"E536", "file of prompt strategies that cannot be used",
+     "classify.prompt is neither a text with {text} in it nor JSON with strategies, or has no "
+     "strategy of that name.",
+     "{\"strategies\": {\"NAME\": {\"system_prompt\": \"...\", \"user_template\": \"... "
+     "{text}\"}}}; "
+     "classify.strategy=NAME chooses one."},
+    {"E537", "answer that names no label",
+     "A generated answer has none of classify.labels in it, or several, and "
+     "classify.on_unparsed is error.",
+     "classify.on_unparsed=count or retry; or classify.score=label_logprob, which always finds a "
+     "label."},
     {"E541", "malformed tokenizer file",
      "tokenizer.json or tokenizer_config.json is not JSON, or a value in it is missing or not what "
      "it has to be; the place in the file is shown.",

@@ -74,7 +74,8 @@ struct Tickets::State {
 
   std::int64_t ask() {
     mpi_check(MPI_Send(nullptr, 0, MPI_BYTE, kAnswerer, kAskTag, group.raw()));
-    waiter.begin({CallKind::send_receive, 1, static_cast<std::int64_t>(DType::i64), kAnswerer});
+    const auto inside = waiter.begin(
+        {CallKind::send_receive, 1, static_cast<std::int64_t>(DType::i64), kAnswerer}, kAnswerer);
     waiter.until([&] {
       int is_there = 0;
       mpi_check(MPI_Iprobe(kAnswerer, kAnswerTag, group.raw(), &is_there, MPI_STATUS_IGNORE));

@@ -49,6 +49,13 @@ void tell_part(const RunContext& run) {
                      "; ./mgpu_spmd --merge with the folders of all parts joins them"}}});
 }
 
+ChunkProgress progress_of(const RunContext& run, const schedule::ChunkPhase& phase,
+                          const schedule::Chunk& last, std::int64_t done_here) {
+  const std::int64_t total = schedule::samples_of_part(phase);
+  if (read_chunk_sharing(run).is_dynamic) return {schedule::samples_up_to(phase, last), total};
+  return {done_here, total / run.topology.num_groups()};
+}
+
 schedule::ChunkSharing read_chunk_sharing(const RunContext& run) {
   return {.is_dynamic = !run.config.is("run.schedule", "static"),
           .timeout_s = run.cluster.timeout_s};

@@ -146,6 +146,7 @@ private:
 
   std::vector<std::byte> complete(const schedule::Chunk& chunk) {
     const std::vector<EncodedPrompt> prompts = encoded(chunk);
+    last_ = chunk;
     const auto generating = run_.clock.enter("generate");
     const double begin_s = run_.clock.elapsed_s();
     std::vector<CompletedPrompt> completed;
@@ -177,10 +178,10 @@ private:
     const bool is_scoring = inputs_.config.generation.max_new_tokens == 0;
     const std::int64_t tokens = is_scoring ? work_.prompt_tokens : work_.output_tokens;
     const double rate = static_cast<double>(tokens) / work_.seconds;
+    const ChunkProgress progress = progress_of(run_, phase_, last_, work_.prompts);
     run_.log.event({"gen",
-                    {{"samples", done},
-                     {"total", schedule::samples_of_part(phase_) * inputs_.config.num_samples /
-                                   topology().num_groups()},
+                    {{"samples", progress.done * inputs_.config.num_samples},
+                     {"total", progress.total * inputs_.config.num_samples},
                      {"tokens_per_second", rate}}});
     run_.scalars.scalar("perf/tokens_per_second", done, rate);
     if (!is_scoring)
@@ -198,6 +199,7 @@ private:
   language::MemoryDemand demand_;
   std::optional<Completer> completer_;
   store::TableSpec table_;
+  schedule::Chunk last_;
   GroupWork work_;  // on the leader
 };
 

@@ -6,6 +6,8 @@
 #include <mgpu/data/data_config.hpp>
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/jobs/distill_config.hpp>
+#include <mgpu/jobs/classify_config.hpp>
+#include <mgpu/jobs/classify_job.hpp>
 #include <mgpu/jobs/evaluate_config.hpp>
 #include <mgpu/jobs/generate_config.hpp>
 #include <mgpu/jobs/generate_job.hpp>
@@ -27,7 +29,7 @@
 namespace mgpu::jobs {
 namespace {
 
-const std::array<Job, 3>& table() {
+const std::array<Job, 4>& table() {
   static const std::array kTable = {
       Job{.name = "train",
           .text = "Algorithm Distillation, or a language model on texts",
@@ -64,7 +66,18 @@ const std::array<Job, 3>& table() {
           .plan = plan_teacher,
           .run = run_teacher_job,
           .merge = merge_teacher_job,
-          .has_parts = true}};
+          .has_parts = true},
+      Job{.name = "classify",
+          .text = "labels of texts by a language model, and how good they are",
+          .keys = {add_model_folder_keys, language::add_model_group_keys, data::add_data_keys,
+                   input::add_input_keys, add_length_keys, add_classify_keys},
+          .check = check_classify_job,
+          .check_files = check_classify_files,
+          .file_checks = classify_file_checks,
+          .disk_bytes = classify_disk_bytes,
+          .plan = plan_classify,
+          .run = run_classify_job,
+          .merge = merge_classify_job}};
   return kTable;
 }
 

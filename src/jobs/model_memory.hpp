@@ -23,6 +23,7 @@ struct BatchWords {
 };
 inline constexpr BatchWords kCompletions{"generate.batch_size", "completion", "completions"};
 inline constexpr BatchWords kTeacherSamples{"teacher.batch_size", "sample", "samples"};
+inline constexpr BatchWords kTexts{"classify.batch_size", "text", "texts"};
 
 /// The model of this rank's group, by the keys model.* and devices.*.
 ///

@@ -45,6 +45,11 @@ void add_length_keys(KeyTable& table) {
              .choices = {"truncate", "drop", "error"}});
 }
 
+TooLong read_too_long(const Config& config) {
+  if (config.is("data.too_long", "drop")) return TooLong::drop;
+  return config.is("data.too_long", "error") ? TooLong::error : TooLong::truncate;
+}
+
 void add_teacher_keys(KeyTable& table) {
   table.add({.name = "teacher.targets",
              .type = KeyType::choice,
@@ -102,9 +107,7 @@ TeacherConfig read_teacher_config(const Config& config) {
   TeacherConfig result;
   result.model = config.text("model.path");
   result.max_length = config.integer("data.max_length");
-  result.too_long = config.is("data.too_long", "drop")    ? TooLong::drop
-                    : config.is("data.too_long", "error") ? TooLong::error
-                                                          : TooLong::truncate;
+  result.too_long = read_too_long(config);
   result.has_draws = config.is("teacher.targets", "random_sampling");
   result.top_k = config.integer("teacher.top_k");
   result.num_draws = config.integer("teacher.num_draws");

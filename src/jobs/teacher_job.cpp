@@ -87,6 +87,7 @@ private:
 
   std::vector<std::byte> extract(const schedule::Chunk& chunk) {
     const double begin_s = run_.clock.elapsed_s();
+    last_ = chunk;
     std::vector<TeacherSample> samples;
     std::vector<std::vector<std::int64_t>> texts;
     {
@@ -115,10 +116,10 @@ private:
   void tell(std::int64_t samples) {
     work_.samples += samples;
     const double rate = static_cast<double>(work_.tokens) / work_.seconds;
-    run_.log.event({"gen",
-                    {{"samples", work_.samples},
-                     {"total", schedule::samples_of_part(phase_) / run_.topology.num_groups()},
-                     {"tokens_per_second", rate}}});
+    const ChunkProgress progress = progress_of(run_, phase_, last_, work_.samples);
+    run_.log.event(
+        {"gen",
+         {{"samples", progress.done}, {"total", progress.total}, {"tokens_per_second", rate}}});
     run_.scalars.scalar("perf/tokens_per_second", work_.samples, rate);
     tell_chunk(run_, "targets", samples);
   }
@@ -131,6 +132,7 @@ private:
   language::MemoryDemand demand_;
   std::optional<language::ModelGroup> group_;
   std::optional<TeacherModel> teacher_;
+  schedule::Chunk last_;
   TeacherWork work_;
 };
 

@@ -26,6 +26,7 @@ GenerationQueue::GenerationQueue(std::span<const Prompt> waiting, const Generati
     : prompts(waiting), results(waiting.size()) {
   for (std::size_t p = 0; p < waiting.size(); ++p) {
     unfinished.push_back(waiting[p].num_samples);
+    results[p].continuation_log_probs.resize(waiting[p].continuations.size());
     if (config.max_new_tokens > 0)
       results[p].completions.resize(static_cast<std::size_t>(waiting[p].num_samples));
   }
@@ -43,6 +44,19 @@ std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config
   return size_of(prompt) + std::max<std::int64_t>(0, completion_limit(model, config, prompt) - 1);
 }
 
+std::int64_t pages_needed(const LmConfig& model, const GenerationConfig& config,
+                          const Prompt& prompt) {
+  const auto pages_of = [&](std::int64_t tokens) {
+    return (tokens + config.page_tokens - 1) / config.page_tokens;
+  };
+  std::int64_t pages = pages_of(cached_tokens(model, config, prompt));
+  for (const std::vector<std::int64_t>& continuation : prompt.continuations)
+    if (std::ssize(continuation) > 1)
+      pages += pages_of(size_of(prompt) + std::ssize(continuation) - 1) -
+               size_of(prompt) / config.page_tokens;
+  return pages;
+}
+
 GenerationBatch::GenerationBatch(const LanguageModel& model, const GenerationConfig& config,
                                  const GenerationWatch& watch, GenerationQueue& queue,
                                  PagedCache& cache, std::int64_t pages)
@@ -57,7 +71,7 @@ GenerationBatch::GenerationBatch(const LanguageModel& model, const GenerationCon
 bool GenerationBatch::step() {
   if (is_under_way_ && !take_in(last_outcome())) return false;
   admit();
-  if (openings_.empty() && lines_.empty()) return false;
+  if (openings_.empty() && lines_.empty() && followings_.empty()) return false;
   const auto grown = static_cast<std::int64_t>(lines_.size());
   const at::Tensor hidden = pass();  // [N, D]
   std::vector<at::Tensor> rows = begin_lines();
@@ -87,6 +101,7 @@ bool GenerationBatch::take_in(PassOutcome outcome) {
     std::vector<float>& all = queue_.results[piece.prompt].prompt_log_probs;
     all.insert(all.end(), std::exchange(score, end), end);
   }
+  take_in_forced(std::span<const float>(score, outcome.scores.end()));
   for (std::size_t i = 0; i < lines_.size(); ++i)
     append(lines_[i], outcome.tokens[i]);
   retire();
@@ -100,6 +115,7 @@ PassOutcome GenerationBatch::judge(const at::Tensor& hidden, const std::vector<a
   if (failpoint("generate.head").error != 0) throw std::bad_alloc();
   const at::Tensor rows = rows_of_pieces(hidden);
   if (config_.scores_prompts) score(rows, outcome.scores);
+  score_forced(outcome.scores);
   if (watch_.see_hidden && !pieces_.empty()) watch_.see_hidden(pieces_, rows);
   outcome.tokens = draw(at::cat(grown));
   if (failpoint("generate.drawn").error != 0) throw std::bad_alloc();
@@ -116,12 +132,15 @@ void GenerationBatch::admit() {
   for (const Opening& opening : openings_)
     wanted += queue_.prompts[opening.prompt].num_samples - opening.next_sample;
   while (queue_.next_prompt < queue_.prompts.size() && wanted < config_.batch_size) {
+    if (queue_.beginning.sequence < 0 && queue_.beginning.pages > 0 && queue_.next_prompt > 0)
+      return;  // the first prompt makes it
     const Prompt& prompt = queue_.prompts[queue_.next_prompt];
-    const std::int64_t needed = pages_of(cached_tokens(model_.config(), config_, prompt));
+    const std::int64_t needed = promise_of(prompt);
     if (promised_ + needed > pages_) return;
     promised_ += needed;
     wanted += prompt.num_samples;
-    openings_.push_back({queue_.next_prompt++, cache_.add(), 0, 0, false, {}});
+    openings_.push_back({queue_.next_prompt++, 0, 0, 0, false, {}});
+    openings_.back().seen = open_next();
   }
 }
 
@@ -130,7 +149,8 @@ at::Tensor GenerationBatch::pass() {
   std::vector<TokenRun> runs;
   for (const Line& line : lines_)
     runs.push_back({std::span(line.tokens).last(1), line.sequence});
-  std::int64_t budget = config_.prefill_tokens;
+  std::int64_t budget = add_followings(runs, config_.prefill_tokens);
+  const std::int64_t following_rows = config_.prefill_tokens - budget;
   pieces_.clear();
   std::vector<std::pair<Opening*, std::int64_t>> pieces;
   for (Opening& opening : openings_) {
@@ -146,9 +166,12 @@ at::Tensor GenerationBatch::pass() {
   }
   const at::Tensor hidden = hidden_of(runs);  // [N, D]
   auto row = static_cast<std::int64_t>(lines_.size());
+  force(hidden, row);
+  row += following_rows;
   for (const auto& [opening, count] : pieces) {
     opening->seen += count;
     row += count;
+    keep_beginning(*opening);
     opening->is_seen = opening->seen == size_of(queue_.prompts[opening->prompt]);
     if (!opening->is_seen || !has_head()) continue;
     attempt([&] { opening->last_hidden = hidden.narrow(0, row - 1, 1).clone(); });
@@ -226,8 +249,8 @@ bool GenerationBatch::begin_line(Opening& opening) {
 /// Ends a prompt that was only scored.
 void GenerationBatch::close(Opening& opening) {
   const Prompt& prompt = queue_.prompts[opening.prompt];
+  begin_continuations(opening);
   cache_.remove(opening.sequence);
-  promised_ -= pages_of(cached_tokens(model_.config(), config_, prompt));
   opening.next_sample = prompt.num_samples;
 }
 
@@ -276,8 +299,7 @@ void GenerationBatch::retire() {
 void GenerationBatch::release(const Line& line) {
   cache_.remove(line.sequence);
   promised_ -= line.promised;
-  if (--queue_.unfinished[line.prompt] == 0)
-    promised_ -= pages_of(cached_tokens(model_.config(), config_, prompt_of(line)));
+  if (--queue_.unfinished[line.prompt] == 0) promised_ -= promise_of(prompt_of(line));
 }
 
 }  // namespace mgpu::language

@@ -24,12 +24,23 @@ std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& con
 std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config,
                            const Prompt& prompt);
 
+/// Pages that a prompt with one completion, or with its continuations, takes at most.
+std::int64_t pages_needed(const LmConfig& model, const GenerationConfig& config,
+                          const Prompt& prompt);
+
+/// Beginnings that prompts share, as whole pages.
+struct SharedBeginning {
+  std::int64_t pages = 0;      // 0: there is none
+  std::int64_t sequence = -1;  // in the cache, once the first prompt has gone so far
+};
+
 /// What the batches of one run of a Generator have in common.
 struct GenerationQueue {
   std::span<const Prompt> prompts;
   std::vector<PromptResult> results{};
   std::vector<std::int64_t> unfinished{};  // [prompts] completions to come
   std::size_t next_prompt = 0;
+  SharedBeginning beginning{};
   std::optional<Report> failure{};      // of any rank of the model: nothing goes on
   std::optional<Report> own_failure{};  // of this one, which only keeps up until all know
   at::Tensor spare{};  // [N, D] float32 of any pass, where ranks share sums; for one that keeps up
@@ -39,7 +50,7 @@ struct GenerationQueue {
 
 /// What comes of one pass, where the head is.
 struct PassOutcome {
-  std::vector<float> scores;       // of the tokens of prompts, piece by piece
+  std::vector<float> scores;       // of prompts, piece by piece, and then of continuations
   std::vector<DrawnToken> tokens;  // of each line
   std::optional<Report> failure;
 };
@@ -95,6 +106,22 @@ private:
     bool is_done = false;
   };
 
+  /// A continuation whose tokens go through the model, but the last.
+  struct Following {
+    std::size_t prompt = 0;
+    std::size_t index = 0;  // among the prompt's continuations
+    std::int64_t sequence = 0;
+    std::int64_t seen = 0;  // tokens of it in the cache
+  };
+
+  /// Tokens of a continuation that a pass scores.
+  struct Forced {
+    std::size_t prompt = 0;
+    std::size_t index = 0;
+    std::span<const std::int64_t> ids;
+    at::Tensor rows;  // [ids, D] of the tokens before them, where the head is
+  };
+
   bool has_head() const { return model_.shard().has_head; }
   PassOutcome last_outcome();
   bool take_in(PassOutcome outcome);
@@ -103,6 +130,13 @@ private:
   at::Tensor hidden_of(std::span<const TokenRun> runs);
   at::Tensor skip(std::int64_t rows);
   void attempt(const std::function<void()>& step);
+  std::int64_t open_next();
+  void keep_beginning(const Opening& opening);
+  std::int64_t add_followings(std::vector<TokenRun>& runs, std::int64_t budget);
+  void force(const at::Tensor& hidden, std::int64_t row);
+  void begin_continuations(const Opening& opening);
+  void score_forced(std::vector<float>& scores);
+  void take_in_forced(std::span<const float> scores);
   std::vector<at::Tensor> begin_lines();
   bool begin_line(Opening& opening);
   void close(Opening& opening);
@@ -119,6 +153,7 @@ private:
   void release(const Line& line);
 
   std::int64_t pages_of(std::int64_t tokens) const;
+  std::int64_t promise_of(const Prompt& prompt) const;
   const Prompt& prompt_of(const Line& line) const { return queue_.prompts[line.prompt]; }
 
   const LanguageModel& model_;
@@ -132,7 +167,9 @@ private:
   bool is_under_way_ = false;        // a pass whose outcome was not taken in
   PassOutcome outcome_;              // of a whole model
   std::vector<PromptPiece> pieces_;  // of that pass
+  std::vector<Forced> forced_;       // by that pass
   std::deque<Opening> openings_;
+  std::deque<Following> followings_;
   std::vector<Line> lines_;
 };
 

@@ -26,10 +26,20 @@ void check_prompt(const LmConfig& model, const Prompt& prompt) {
   if (model.rope.kind == RopeKind::none && count > model.positions)
     throw ShapeError(name + std::to_string(count) + " tokens in a model of " +
                      std::to_string(model.positions) + " positions");
-  for (const std::int64_t id : prompt.ids)
-    if (id < 0 || id >= model.vocab)
-      throw ShapeError(name + "token " + std::to_string(id) + " in a vocabulary of " +
-                       std::to_string(model.vocab));
+  const auto check_ids = [&](std::span<const std::int64_t> ids) {
+    for (const std::int64_t id : ids)
+      if (id < 0 || id >= model.vocab)
+        throw ShapeError(name + "token " + std::to_string(id) + " in a vocabulary of " +
+                         std::to_string(model.vocab));
+  };
+  check_ids(prompt.ids);
+  for (const std::vector<std::int64_t>& continuation : prompt.continuations) {
+    if (continuation.empty()) throw ShapeError(name + "a continuation without tokens");
+    check_ids(continuation);
+    // The last token needs no position: nothing follows it.
+    if (model.rope.kind == RopeKind::none && count + std::ssize(continuation) - 1 > model.positions)
+      throw ShapeError(name + "a continuation longer than the positions");
+  }
 }
 
 }  // namespace
@@ -53,13 +63,12 @@ void Generator::set_batch_size(std::int64_t batch_size) {
 }
 
 void Generator::cache_for(std::span<const Prompt> prompts) {
-  std::int64_t longest = 0;
+  std::int64_t pages = 0;
   std::int64_t completions = 0;
   for (const Prompt& prompt : prompts) {
-    longest = std::max(longest, cached_tokens(model_->config(), config_, prompt));
+    pages = std::max(pages, pages_needed(model_->config(), config_, prompt));
     completions += prompt.num_samples;
   }
-  const std::int64_t pages = (longest + config_.page_tokens - 1) / config_.page_tokens;
   const bool has_forks = completions > static_cast<std::int64_t>(prompts.size());
   std::int64_t share = std::min(share_of_batch(config_.batch_size, batches()), completions);
   if (config_.max_new_tokens == 0)
@@ -79,6 +88,9 @@ void Generator::spare_for(std::span<const Prompt> prompts, std::int64_t completi
   std::int64_t tokens = 0;
   for (const Prompt& prompt : prompts)
     tokens += static_cast<std::int64_t>(prompt.ids.size());
+  for (const Prompt& prompt : prompts)
+    for (const std::vector<std::int64_t>& continuation : prompt.continuations)
+      tokens += std::ssize(continuation);
   const std::int64_t rows =
       std::min(config_.batch_size, completions) + std::min(config_.prefill_tokens, tokens);
   if (spare_.defined() && spare_.size(0) >= rows) return;
@@ -88,6 +100,9 @@ void Generator::spare_for(std::span<const Prompt> prompts, std::int64_t completi
 std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
   for (const Prompt& prompt : prompts)
     check_prompt(model_->config(), prompt);
+  for (const Prompt& prompt : prompts)
+    if (!prompt.continuations.empty() && config_.max_new_tokens > 0)
+      throw Error("Generator: continuations where tokens are drawn");
   settle([&] { cache_for(prompts); });
   std::vector<PromptResult> results;
   settle([&] { results = run_batches(prompts, *cache_); });
@@ -121,9 +136,10 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
   GenerationConfig config = config_;
   config.batch_size = share_of_batch(config_.batch_size, batches());
   config.prefill_tokens = share_of_prefill(config_.prefill_tokens, batches());
-  const std::int64_t pages = cache.free_pages() / batches();
   GenerationQueue queue(prompts, config);
   queue.spare = spare_;
+  queue.beginning.pages = shared_tokens(prompts) / config.page_tokens;
+  const std::int64_t pages = (cache.free_pages() - queue.beginning.pages) / batches();
   std::deque<GenerationBatch> all;
   for (std::int64_t i = 0; i < batches(); ++i)
     all.emplace_back(*model_, config, GenerationWatch{stop_text_, see_hidden_}, queue, cache,
@@ -144,10 +160,29 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
     throw cluster::LoneFailure(report_of(error));  // peers wait in the middle of a pass
   }
   const std::optional<Report>& why = queue.own_failure ? queue.own_failure : queue.failure;
-  if (!why) return std::move(queue.results);
+  if (!why) {
+    if (queue.beginning.sequence >= 0) cache.remove(queue.beginning.sequence);
+    return std::move(queue.results);
+  }
   for (GenerationBatch& batch : all)
     batch.forget();
   throw Failure(*why);
+}
+
+/// Tokens that all prompts begin with, and that one pass can do for all. Each keeps at least one
+/// of its own, which says what comes behind it.
+std::int64_t Generator::shared_tokens(std::span<const Prompt> prompts) const {
+  const bool is_looked_at = config_.scores_prompts || see_hidden_;
+  // Where the rotation depends on the length of the prompt, equal tokens have different keys.
+  const bool depends_on_length = model_->config().rope.kind == RopeKind::dynamic;
+  if (prompts.size() < 2 || is_looked_at || depends_on_length) return 0;
+  std::span<const std::int64_t> shared = prompts.front().ids;
+  for (const Prompt& prompt : prompts) {
+    shared = shared.first(std::min(shared.size(), prompt.ids.size() - 1));
+    const auto differs = std::mismatch(shared.begin(), shared.end(), prompt.ids.begin()).first;
+    shared = shared.first(static_cast<std::size_t>(differs - shared.begin()));
+  }
+  return std::ssize(shared);
 }
 
 std::int64_t Generator::batches() const {

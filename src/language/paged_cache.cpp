@@ -57,6 +57,18 @@ std::int64_t PagedCache::fork(std::int64_t sequence) {
   return copy;
 }
 
+std::int64_t PagedCache::fork(std::int64_t sequence, std::int64_t pages) {
+  if (pages < 0 || pages * page_tokens_ > get(sequence).length)
+    throw Error("PagedCache: fork of more than there is");
+  const std::int64_t copy = fork(sequence);
+  Sequence& it = sequences_[static_cast<std::size_t>(copy)];
+  for (auto page = it.pages.begin() + pages; page != it.pages.end(); ++page)
+    --users_[static_cast<std::size_t>(*page)];  // the origin still has it
+  it.pages.resize(static_cast<std::size_t>(pages));
+  it.length = pages * page_tokens_;
+  return copy;
+}
+
 void PagedCache::remove(std::int64_t sequence) {
   for (const std::int64_t page : get(sequence).pages)
     if (--users_[static_cast<std::size_t>(page)] == 0) free_.push_back(page);

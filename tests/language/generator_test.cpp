@@ -143,6 +143,65 @@ TEST_P(GeneratorTest, RecordedLogProbsAreThoseScoredLater) {
   }
 }
 
+/// Prompts that begin with the same 21 tokens.
+std::vector<Ids> make_alike(std::size_t count) {
+  std::vector<Ids> prompts = make_prompts(count);
+  for (Ids& prompt : prompts)
+    for (std::int64_t i = 0; i < 21; ++i)
+      prompt.insert(prompt.begin(), (i * 5 + 2) % 67);
+  return prompts;
+}
+
+TEST_P(GeneratorTest, ContinuationsAreScoredAsOnePromptWith) {
+  const std::vector<Ids> continuations = {{5}, {5, 61, 8}, {44, 3}, {9, 9, 9, 9, 9, 1, 2}};
+  GenerationConfig config;
+  config.max_new_tokens = 0;
+  for (const std::vector<Ids>& ids : {make_prompts(6), make_alike(6)}) {
+    std::vector<Prompt> prompts = as_prompts(ids, 1);
+    for (Prompt& prompt : prompts)
+      prompt.continuations = continuations;
+    for (const std::int64_t batch : {1, 3, 16}) {
+      config.scores_prompts = false;
+      config.batch_size = batch;
+      config.prefill_tokens = batch == 3 ? 2 : 256;
+      config.page_tokens = batch == 16 ? 16 : 4;
+      Generator generator(model_, config);
+      generator.run(prompts);  // leaves all pages to the next one
+      const auto scored = generator.run(prompts);
+
+      config.scores_prompts = true;
+      for (std::size_t p = 0; p < ids.size(); ++p) {
+        EXPECT_TRUE(scored[p].prompt_log_probs.empty());
+        for (std::size_t c = 0; c < continuations.size(); ++c) {
+          Ids whole = ids[p];
+          whole.insert(whole.end(), continuations[c].begin(), continuations[c].end());
+          const Prompt joint{0, whole, 1};
+          const auto all = Generator(model_, config).run({&joint, 1})[0].prompt_log_probs;
+          const auto count = static_cast<std::ptrdiff_t>(continuations[c].size());
+          EXPECT_EQ(scored[p].continuation_log_probs[c],
+                    std::vector<float>(all.end() - count, all.end()))
+              << "batch " << batch << " prompt " << p << " continuation " << c;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(GeneratorTest, AnAlikeBeginningChangesNothing) {
+  const std::vector<Ids> ids = make_alike(7);
+  const std::vector<Prompt> prompts = as_prompts(ids, 2);
+  GenerationConfig config = sampled(9);
+  config.page_tokens = 4;
+
+  for (const std::int64_t prefill : {3, 256}) {
+    config.prefill_tokens = prefill;
+    Generator generator(model_, config);
+    const auto together = generator.run(prompts);
+    for (std::size_t p = 0; p < prompts.size(); ++p)
+      EXPECT_TRUE(are_equal(generator.run({&prompts[p], 1})[0], together[p])) << p;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, GeneratorTest,
                          testing::Values("gpt2", "llama_llama3", "mistral", "qwen3_switches"),
                          [](const auto& entry) { return std::string(entry.param); });

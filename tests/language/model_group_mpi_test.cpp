@@ -156,6 +156,44 @@ TEST_P(GroupOfGoldensTest, SplitLayersGiveTheBytesOfOneRank) {
   expect_equal(generate(group.model(), greedy()), generate(alone, greedy()));
 }
 
+/// Prompts that begin with the same 9 tokens, each with continuations.
+std::vector<PromptResult> score_continuations(const LanguageModel& model) {
+  static const std::vector<Ids> continuations = {{5}, {5, 61, 8}, {9, 9, 9, 9, 1}};
+  static const std::vector<Ids> ids = [] {
+    std::vector<Ids> alike = make_prompts(9);
+    for (Ids& prompt : alike)
+      prompt.insert(prompt.begin(), {2, 4, 6, 8, 10, 12, 14, 16, 18});
+    return alike;
+  }();
+  std::vector<Prompt> prompts;
+  for (const Ids& prompt : ids)
+    prompts.push_back({0, prompt, 1, continuations});
+  GenerationConfig config = greedy();
+  config.max_new_tokens = 0;
+  config.scores_prompts = false;
+  config.batch_size = 4;
+  config.prefill_tokens = 12;
+  return Generator(model, config).run(prompts);
+}
+
+TEST(ModelGroupTest, ContinuationsAreScoredAsByOneRank) {
+  const MadeFolder made(world(), {});
+  const fs::path folder = made.path();
+  const auto expected = score_continuations(LanguageModel::open(folder));
+  for (const Split split : {Split::pipeline, Split::tensor}) {
+    if (refusal(folder, split_by(split)).code == "E126") continue;  // too few layers or heads
+    const auto results =
+        score_continuations(ModelGroup::open(folder, one_group(), split_by(split)).model());
+    ASSERT_EQ(results.size(), expected.size());
+    for (std::size_t p = 0; p < results.size(); ++p)
+      for (std::size_t c = 0; c < 3; ++c)
+        if (split == Split::pipeline)
+          EXPECT_EQ(results[p].continuation_log_probs[c], expected[p].continuation_log_probs[c]);
+        else
+          expect_near(results[p].continuation_log_probs[c], expected[p].continuation_log_probs[c]);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, GroupOfGoldensTest,
                          testing::Values("gpt2", "gpt2_switches", "llama_biases", "llama_dynamic",
                                          "mistral", "qwen2", "qwen2_window", "qwen3_switches",

@@ -29,6 +29,15 @@ std::string part_note(const Config& config);
 /// Says, where the run did a part, how the parts are joined.
 void tell_part(const RunContext& run);
 
+/// For progress on the screen: samples done and samples to do, of all groups where chunks are
+/// claimed, else of one group with its equal share.
+struct ChunkProgress {
+  std::int64_t done = 0;
+  std::int64_t total = 0;
+};
+ChunkProgress progress_of(const RunContext& run, const schedule::ChunkPhase& phase,
+                          const schedule::Chunk& last, std::int64_t done_here);
+
 schedule::ChunkSharing read_chunk_sharing(const RunContext& run);
 
 }  // namespace mgpu::jobs

@@ -12,6 +12,7 @@ enum class TooLong { truncate, drop, error };
 
 /// The keys data.max_length and data.too_long.
 void add_length_keys(KeyTable& table);
+TooLong read_too_long(const Config& config);
 
 /// The keys teacher.*.
 void add_teacher_keys(KeyTable& table);

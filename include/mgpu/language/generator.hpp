@@ -25,6 +25,10 @@ struct Prompt {
   std::uint64_t sample = 0;  // keys the draws of the first completion; the others follow it
   std::span<const std::int64_t> ids;
   std::int64_t num_samples = 1;
+
+  /// Lists of tokens that may follow, each for itself: they are scored, and share the prompt's
+  /// pages. With max_new_tokens: 0 only.
+  std::span<const std::vector<std::int64_t>> continuations{};
 };
 
 enum class FinishReason : std::uint8_t {
@@ -43,6 +47,10 @@ struct Completion {
 struct PromptResult {
   std::vector<float> prompt_log_probs;  // of all tokens but the first; empty: not asked for
   std::vector<Completion> completions;  // num_samples
+
+  /// Of each token of each continuation: on the CPU those of the two as one prompt, but for
+  /// RopeKind::dynamic, whose prompts do not know what follows.
+  std::vector<std::vector<float>> continuation_log_probs;
 };
 
 /// Whether the text of these new tokens has come to its end. Sees each completion, named by
@@ -65,8 +73,9 @@ using SeeHidden =
 
 /// Completes prompts. Sequences of different prompts grow side by side; where one ends, the next
 /// prompt begins. Prompts go in pieces through the same passes that decode. The completions of a
-/// prompt share its pages. On the CPU the result of a prompt depends on neither its neighbors nor
-/// batch_size, prefill_tokens or page_tokens.
+/// prompt share its pages; prompts of a run that begin alike share the pages of that beginning,
+/// where it is neither scored nor shown. On the CPU the result of a prompt depends on neither its
+/// neighbors nor batch_size, prefill_tokens or page_tokens.
 ///
 /// Where the model is shared out to a group, the calls are collective over it: all ranks give the
 /// same prompts, config and StopText, and all have the results. Between layers on several ranks
@@ -81,8 +90,9 @@ public:
             SeeHidden see_hidden = {});
 
   /// Results in the order of the prompts.
-  /// Errors: ShapeError for a prompt without tokens, with tokens out of the vocabulary, or longer
-  ///         than the learned positions; Failure E704 when logits are not finite. Out of memory:
+  /// Errors: ShapeError for a prompt or continuation without tokens, with tokens out of the
+  ///         vocabulary, or longer than the learned positions; Error for continuations where
+  ///         tokens are drawn; Failure E704 when logits are not finite. Out of memory:
   ///         std::bad_alloc, or a Failure with ExitCode::out_of_memory; on all ranks of the group,
   ///         which may go on with a smaller batch. cluster::LoneFailure when ranks do not meet any
   ///         more: where they share sums also when one of them alone fails otherwise in a pass.
@@ -97,6 +107,7 @@ private:
   void settle(const std::function<void()>& step);
   void cache_for(std::span<const Prompt> prompts);
   void spare_for(std::span<const Prompt> prompts, std::int64_t completions);
+  std::int64_t shared_tokens(std::span<const Prompt> prompts) const;
   std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, PagedCache& cache);
   std::int64_t batches() const;  // that take turns
 

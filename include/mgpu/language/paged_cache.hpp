@@ -31,6 +31,8 @@ public:
   std::int64_t add();
   /// A sequence with the same tokens.
   std::int64_t fork(std::int64_t sequence);
+  /// One with its first `pages` pages, which have to be full.
+  std::int64_t fork(std::int64_t sequence, std::int64_t pages);
   /// Gives back what no other sequence shares.
   void remove(std::int64_t sequence);
 

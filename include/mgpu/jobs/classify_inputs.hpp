@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <mgpu/input/row_file.hpp>
+#include <mgpu/jobs/classify_config.hpp>
+#include <mgpu/jobs/classify_samples.hpp>
+#include <mgpu/jobs/prompt_strategy.hpp>
+#include <mgpu/jobs/run_context.hpp>
+#include <mgpu/language/lm_config.hpp>
+#include <mgpu/language/memory_plan.hpp>
+#include <mgpu/text/text_folder.hpp>
+
+namespace mgpu::jobs {
+
+/// What job classify works on, but for the weights.
+struct ClassifyInputs {
+  ClassifyConfig config;
+  language::LmConfig model;
+  input::RowOptions row_options;
+  PromptStrategy strategy;
+  std::optional<text::TextFiles> text;  // of model.path
+  input::RowFile rows;
+  std::uint32_t phase = 0;  // in the journal: of these rows, this model and this strategy
+
+  /// Tokens of a prompt with its label at most: data.max_length, or what learned positions leave
+  /// beside a generated answer.
+  std::int64_t max_length() const;
+
+  /// Errors: Failure E603 (exit 66) when the folder has no tokenizer.
+  ClassifySampleMaker sample_maker() const;
+
+  /// The demand of chunks of so many texts of that length.
+  language::MemoryDemand demand(std::int64_t chunk_rows) const;
+};
+
+/// Errors: those of open_rows(), of parse_strategy() and of the model's folder; the same on all
+///         ranks.
+///
+/// Ranks:  collective.
+ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& config);
+
+/// The same for one rank, for --check and --plan.
+ClassifyInputs read_classify_inputs(const Config& config);
+
+}  // namespace mgpu::jobs

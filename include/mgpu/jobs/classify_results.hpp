@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <mgpu/jobs/classify_inputs.hpp>
+#include <mgpu/jobs/run_context.hpp>
+#include <mgpu/jobs/seal_place.hpp>
+#include <mgpu/report/classify_report.hpp>
+#include <mgpu/store/seal.hpp>
+
+namespace mgpu::jobs {
+
+/// What a group of ranks did in this attempt.
+struct ClassifyWork {
+  std::int64_t samples = 0;
+  std::int64_t tokens = 0;  // of prompts
+  double seconds = 0.0;     // in which it worked on chunks
+};
+
+/// What results.h5 of a run begins with: /run, /classify and /samples.
+store::SealRequest classify_request(const SealPlace& place, const ClassifyInputs& inputs);
+
+/// Writes results.h5: the rows, and beside them tables `confusion`, `metrics`, `groups` and
+/// `calibration` that are computed of all of them. Returns what they say.
+///
+/// Ranks:  collective over the world. Errors: those of seal() and read_table().
+report::ClassifyPictures seal_labels(RunContext& run, const ClassifyInputs& inputs);
+
+/// Numbers and pictures for the end table, summary.json and report.html.
+void show_labels(RunContext& run, report::ClassifyPictures pictures,
+                 const std::vector<ClassifyWork>& groups, JobOutcome& outcome);
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/report/job_page.hpp>
+#include <mgpu/report/svg_chart.hpp>
+
+namespace mgpu::report {
+
+/// A share with its interval; not defined where it is a share of nothing.
+struct ShownRate {
+  double value = 0.0;
+  double low = 0.0;
+  double high = 1.0;
+  bool is_defined = false;
+};
+
+/// What job classify shows.
+struct ClassifyPictures {
+  struct GroupErrors {
+    std::string name;
+    std::int64_t rows = 0;
+    ShownRate accuracy;
+    ShownRate false_positive;
+    ShownRate false_negative;
+    bool is_fair = false;
+  };
+  struct Mistake {
+    std::string text;
+    std::string truth;
+    std::string given;
+    double confidence = 0.0;
+  };
+  /// A number of table `metrics`.
+  struct Metric {
+    std::string key;
+    std::string label;
+    double value = 0.0;
+    bool is_defined = true;
+  };
+
+  std::vector<std::string> labels;
+  std::vector<std::int64_t> confusion;           // [labels, labels + 1], the last: unknown
+  std::map<std::string, std::int64_t> outcomes;  // "success" -> rows
+  std::int64_t rows = 0;                         // all
+  std::int64_t judged = 0;                       // with a true label
+  std::vector<Metric> metrics;                   //
+  bool has_probabilities = false;                // scored labels
+  Curve roc;                                     // false positives, true positives
+  Curve calibration;                             // mean confidence, accuracy of each bin
+  std::vector<std::int64_t> calibration_rows{};  // of each bin
+  std::vector<GroupErrors> groups;               // by name
+  std::vector<Mistake> mistakes;                 // the most confident ones
+  std::vector<double> samples_per_second;        // of each group of ranks
+  double total_samples_per_second = 0.0;
+};
+
+/// The page of job classify.
+class ClassifyPage : public JobPage {
+public:
+  explicit ClassifyPage(ClassifyPictures pictures) : pictures_(std::move(pictures)) {}
+
+  void record(RunSummary& summary) const override;
+  HtmlReport page(const RunSummary& summary) const override;
+
+private:
+  ClassifyPictures pictures_;
+};
+
+}  // namespace mgpu::report

@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
+#include <mgpu/jobs/classify_inputs.hpp>
+#include <mgpu/jobs/model_folder.hpp>
+#include <mgpu/jobs/model_text.hpp>
+#include <mgpu/jobs/phases.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+input::RowOptions row_options(const Config& config) {
+  input::RowOptions options = input::read_row_options(config);
+  options.all_of = {"text"};
+  options.may_have = {"label", "group"};
+  return options;
+}
+
+/// The parts that a rank reads for itself; what rank 0 reads for all comes afterwards.
+ClassifyInputs begin_inputs(const Config& config, input::RowFile rows) {
+  return {.config = read_classify_config(config),
+          .model = language::read_lm_config(config.text("model.path")),
+          .row_options = row_options(config),
+          .strategy = {},
+          .text = {},
+          .rows = std::move(rows)};
+}
+
+std::string strategy_file(const ClassifyConfig& config) {
+  return config.prompt_file.empty() ? "" : read_file(config.prompt_file);
+}
+
+void finish_inputs(const Config& config, const std::string& strategies, std::uint32_t fingerprint,
+                   ClassifyInputs& inputs) {
+  const ClassifyConfig& classify = inputs.config;
+  inputs.strategy = classify.prompt_file.empty()
+                        ? default_strategy(classify.labels)
+                        : parse_strategy(classify.prompt_file, strategies, classify.strategy);
+  const std::array crcs{inputs.rows.crc(), fingerprint,
+                        crc32c(std::as_bytes(std::span(strategies)))};
+  inputs.phase = scoring_phase(crc_with_groups(config, crc32c(std::as_bytes(std::span(crcs)))));
+}
+
+}  // namespace
+
+std::int64_t ClassifyInputs::max_length() const {
+  if (model.rope.kind != language::RopeKind::none) return config.max_length;
+  const std::int64_t answer = config.generates ? strategy.max_tokens : 0;
+  return std::max<std::int64_t>(1, std::min(config.max_length, model.positions - answer));
+}
+
+ClassifySampleMaker ClassifyInputs::sample_maker() const {
+  std::optional<text::TextFolder> folder = parse_model_text(text, config.model, model.vocab);
+  if (!folder) {
+    throw Failure({"E603",
+                   ExitCode::no_input,
+                   "texts need a tokenizer, and the model's folder has no tokenizer.json",
+                   {"  --> " + config.model.string()},
+                   ""});
+  }
+  return {*std::move(folder),
+          {.config = config,
+           .strategy = strategy,
+           .columns = row_options.columns,
+           .max_length = max_length(),
+           .may_be_bad = row_options.on_bad_row == input::BadRow::mark}};
+}
+
+language::MemoryDemand ClassifyInputs::demand(std::int64_t chunk_rows) const {
+  const std::int64_t most = std::min(chunk_rows, rows.rows());
+  language::MemoryDemand demand;
+  demand.batch_size = config.batch_size == 0 ? most : std::min(config.batch_size, most);
+  demand.longest = max_length() + (config.generates ? strategy.max_tokens : 0);
+  if (!config.generates) {
+    // Behind its first token each label has pages of its own.
+    for (const std::string& label : config.labels)
+      demand.longest += static_cast<std::int64_t>(label.size()) + demand.page_tokens;
+  }
+  return demand;
+}
+
+ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& config) {
+  input::RowFile rows = input::open_rows(world, row_options(config));
+  std::optional<ClassifyInputs> inputs;
+  std::string strategies;
+  std::uint32_t fingerprint = 0;
+  cluster::run_together(world, [&] {
+    inputs.emplace(begin_inputs(config, std::move(rows)));
+    if (world.rank() != 0) return;
+    inputs->text = read_model_text(inputs->config.model);
+    fingerprint = model_fingerprint(inputs->config.model);
+    strategies = strategy_file(inputs->config);
+  });
+  share_model_text(world, inputs->text);
+  strategies = world.broadcast(std::move(strategies), 0);
+  world.broadcast(std::span(&fingerprint, 1), 0);
+  cluster::run_together(world, [&] { finish_inputs(config, strategies, fingerprint, *inputs); });
+  return std::move(*inputs);
+}
+
+ClassifyInputs read_classify_inputs(const Config& config) {
+  ClassifyInputs inputs = begin_inputs(config, input::open_rows(row_options(config)));
+  inputs.text = read_model_text(inputs.config.model);
+  finish_inputs(config, strategy_file(inputs.config), model_fingerprint(inputs.config.model),
+                inputs);
+  return inputs;
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,175 @@
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/cluster/agree.hpp>
+#include <mgpu/jobs/classify_inputs.hpp>
+#include <mgpu/jobs/classify_job.hpp>
+#include <mgpu/jobs/classify_results.hpp>
+#include <mgpu/jobs/classify_table.hpp>
+#include <mgpu/jobs/label_model.hpp>
+#include <mgpu/jobs/latency_file.hpp>
+#include <mgpu/jobs/model_folder.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/schedule/chunk_phase.hpp>
+
+#include "model_memory.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+/// The inputs, the model of this rank's group, and the group's part of the rows.
+class ClassifyRun {
+public:
+  explicit ClassifyRun(RunContext& run)
+      : run_(run),
+        inputs_(load_inputs(run)),
+        maker_(inputs_.sample_maker()),
+        table_(classify_table(inputs_.rows.rows(), inputs_.config)),
+        phase_{"labels", inputs_.phase, inputs_.rows.rows(), run.config.integer("run.chunk_size")},
+        demand_(inputs_.demand(phase_.chunk_rows)) {
+    const auto loading = run_.clock.enter("load");
+    group_.emplace(open_model(run, inputs_.config.model));
+    demand_.device = run.device.kind;
+    demand_.matrices = language::read_matrix_type(run.config);
+    if (inputs_.config.batch_size == 0)
+      demand_.batch_size = agreed_batch(run, *group_, demand_, kTexts);
+    labels_.emplace(group_->model(), maker_, inputs_.config, inputs_.strategy, demand_.batch_size);
+    if (group_->is_leader())
+      latency_.emplace(run.directory.path(), run.directory.attempt(), run.topology.world().rank());
+  }
+
+  const ClassifyInputs& inputs() const { return inputs_; }
+
+  /// The batch, and what rank 0 needs for it.
+  std::string memory_text() const {
+    return cluster::on_rank_0(run_.topology.world(), [&] {
+      return at_once_text(labels_->batch_size(), kTexts) +
+             (inputs_.config.batch_size == 0 ? " (auto): " : ": ") +
+             room_text(run_, *group_, demand_);
+    });
+  }
+
+  /// Returns whether all rows are done; false means that a stop was asked for.
+  bool classify() {
+    const auto waiting = run_.clock.enter("waiting for ranks");
+    return schedule::run_chunks(phase_, run_.topology, run_.journal,
+                                {[&](const schedule::Chunk& chunk) { return classify(chunk); },
+                                 [&] { return run_.stop.poll() != StopReason::none; },
+                                 [&](std::int64_t samples) { tell(samples); }});
+  }
+
+  std::vector<ClassifyWork> work_of_groups() const {
+    std::vector<ClassifyWork> mine;
+    if (group_->is_leader()) mine.push_back(work_);
+    return cluster::all_gather_records(run_.topology.world(), mine);
+  }
+
+  JobOutcome outcome(ExitCode exit) const {
+    JobOutcome outcome;
+    outcome.exit = exit;
+    outcome.unit = "samples";
+    outcome.total = phase_.samples;
+    outcome.done = outcome.total;
+    for (const auto& chunk : schedule::pending_chunks(phase_, run_.journal.done(phase_.id)))
+      outcome.done -= chunk.count;
+    outcome.samples_here = work_.samples;
+    return outcome;
+  }
+
+private:
+  static ClassifyInputs load_inputs(RunContext& run) {
+    const auto loading = run.clock.enter("load");
+    return read_classify_inputs(run.topology.world(), run.config);
+  }
+
+  std::vector<std::byte> classify(const schedule::Chunk& chunk) {
+    const double begin_s = run_.clock.elapsed_s();
+    std::vector<ClassifySample> samples;
+    {
+      const auto reading = run_.clock.enter("tokenize");
+      for (const input::Row& row : inputs_.rows.read(chunk.first, chunk.count))
+        samples.push_back(maker_.make(row, inputs_.rows.path()));
+    }
+    std::vector<GivenLabel> given;
+    {
+      const auto working = run_.clock.enter("classify");
+      run_within_memory(run_, *group_, demand_, kTexts,
+                        {[&] { given = labels_->run(samples, chunk.first); },
+                         [&] { return labels_->batch_size(); },
+                         [&](std::int64_t batch) { labels_->set_batch_size(batch); }});
+    }
+    for (const ClassifySample& sample : samples)
+      work_.tokens += std::ssize(sample.ids);
+    const double seconds = run_.clock.elapsed_s() - begin_s;
+    work_.seconds += seconds;
+    if (!group_->is_leader()) return {};
+    latency_->add(chunk.first, chunk.count, seconds);
+    return classify_rows(table_, chunk.first, samples, given, inputs_.config,
+                         inputs_.strategy.name);
+  }
+
+  /// Progress of this group, on its leader; that of rank 0 is seen.
+  void tell(std::int64_t samples) {
+    work_.samples += samples;
+    const double rate = static_cast<double>(work_.tokens) / work_.seconds;
+    run_.log.event({"gen",
+                    {{"samples", work_.samples},
+                     {"total", phase_.samples / run_.topology.num_groups()},
+                     {"tokens_per_second", rate}}});
+    run_.scalars.scalar("perf/tokens_per_second", work_.samples, rate);
+    tell_chunk(run_, "labels", samples);
+  }
+
+  RunContext& run_;
+  ClassifyInputs inputs_;
+  ClassifySampleMaker maker_;
+  store::TableSpec table_;
+  schedule::ChunkPhase phase_;
+  language::MemoryDemand demand_;
+  std::optional<language::ModelGroup> group_;
+  std::optional<LabelModel> labels_;
+  std::optional<LatencyFile> latency_;  // on the leader
+  ClassifyWork work_;
+};
+
+void announce(RunContext& run, const ClassifyInputs& inputs, std::string memory) {
+  report::Facts facts;
+  facts.memory = std::move(memory);
+  facts.device = run.device.kind;
+  facts.data =
+      report::grouped(inputs.rows.rows()) + " samples of at most " +
+      report::grouped(inputs.max_length()) + " tokens; " +
+      cluster::on_rank_0(run.topology.world(), [&] { return model_text(inputs.config.model); }) +
+      groups_text(run) + "; " + classify_text(inputs.config) + "; prompt strategy " +
+      inputs.strategy.name;
+  run.announce(facts);
+}
+
+}  // namespace
+
+JobOutcome run_classify_job(RunContext& run) {
+  ClassifyRun job(run);
+  announce(run, job.inputs(), job.memory_text());
+  if (!job.classify()) return job.outcome(ExitCode::stopped);
+
+  report::ClassifyPictures pictures = seal_labels(run, job.inputs());
+  JobOutcome outcome = job.outcome(ExitCode::done);
+  show_labels(run, std::move(pictures), job.work_of_groups(), outcome);
+  return outcome;
+}
+
+MergedRun merge_classify_job(const cluster::Group& world, const SealPlace& place,
+                             const store::ChunkJournal& journal) {
+  const ClassifyInputs inputs = read_classify_inputs(world, place.config);
+  store::SealRequest request = classify_request(place, inputs);
+  request.partial = true;
+  const store::SealReport report = store::seal(world, journal, request);
+  MergedRun merged;
+  merged.parts.push_back({"labels", report.rows, report.rows + report.missing_rows, "samples"});
+  return merged;
+}
+
+}  // namespace mgpu::jobs
