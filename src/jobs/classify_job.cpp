@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <mgpu/cluster/agree.hpp>
+#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/classify_inputs.hpp>
 #include <mgpu/jobs/classify_job.hpp>
 #include <mgpu/jobs/classify_results.hpp>
@@ -12,6 +13,7 @@
 #include <mgpu/jobs/label_model.hpp>
 #include <mgpu/jobs/latency_file.hpp>
 #include <mgpu/jobs/model_folder.hpp>
+#include <mgpu/jobs/worker_table.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
 
@@ -58,7 +60,8 @@ public:
     return schedule::run_chunks(phase_, run_.topology, run_.journal,
                                 {[&](const schedule::Chunk& chunk) { return classify(chunk); },
                                  [&] { return run_.stop.poll() != StopReason::none; },
-                                 [&](std::int64_t samples) { tell(samples); }});
+                                 [&](std::int64_t samples) { tell(samples); }},
+                                read_chunk_sharing(run_));
   }
 
   std::vector<ClassifyWork> work_of_groups() const {
@@ -87,6 +90,7 @@ private:
 
   std::vector<std::byte> classify(const schedule::Chunk& chunk) {
     const double begin_s = run_.clock.elapsed_s();
+    last_ = chunk;
     std::vector<ClassifySample> samples;
     {
       const auto reading = run_.clock.enter("tokenize");
@@ -115,10 +119,10 @@ private:
   void tell(std::int64_t samples) {
     work_.samples += samples;
     const double rate = static_cast<double>(work_.tokens) / work_.seconds;
-    run_.log.event({"gen",
-                    {{"samples", work_.samples},
-                     {"total", phase_.samples / run_.topology.num_groups()},
-                     {"tokens_per_second", rate}}});
+    const ChunkProgress progress = progress_of(run_, phase_, last_, work_.samples);
+    run_.log.event(
+        {"gen",
+         {{"samples", progress.done}, {"total", progress.total}, {"tokens_per_second", rate}}});
     run_.scalars.scalar("perf/tokens_per_second", work_.samples, rate);
     tell_chunk(run_, "labels", samples);
   }
@@ -132,6 +136,7 @@ private:
   std::optional<language::ModelGroup> group_;
   std::optional<LabelModel> labels_;
   std::optional<LatencyFile> latency_;  // on the leader
+  schedule::Chunk last_;
   ClassifyWork work_;
 };
 
@@ -145,6 +150,7 @@ void announce(RunContext& run, const ClassifyInputs& inputs, std::string memory)
       cluster::on_rank_0(run.topology.world(), [&] { return model_text(inputs.config.model); }) +
       groups_text(run) + "; " + classify_text(inputs.config) + "; prompt strategy " +
       inputs.strategy.name;
+  show_workers(run, "Classification");
   run.announce(facts);
 }
 

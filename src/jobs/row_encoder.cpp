@@ -85,8 +85,6 @@ LearnedText RowEncoder::encode_messages(const std::vector<text::ChatMessage>& me
 std::pair<const char*, const JsonValue*> RowEncoder::content_of(const JsonValue& object) const {
   std::pair<const char*, const JsonValue*> content{nullptr, nullptr};
   for (const char* name : {"prompt", "messages", "text", "token_ids"}) {
-    const auto& only = options_.only;
-    if (!only.empty() && std::find(only.begin(), only.end(), name) == only.end()) continue;
     const JsonValue* member = member_of(object, name);
     if (member == nullptr) continue;
     if (content.second != nullptr)

@@ -18,16 +18,8 @@ const std::vector<std::string> kContents = {"text", "prompt", "messages", "token
 input::RowOptions row_options(const Config& config) {
   input::RowOptions options = input::read_row_options(config);
   options.one_of = kContents;
+  options.may_have = {"completion"};
   return options;
-}
-
-/// What data.columns names counts alone.
-std::vector<std::string> counted(const input::RowOptions& options) {
-  std::vector<std::string> names;
-  for (const auto& [ours, theirs] : options.columns)
-    if (std::find(kContents.begin(), kContents.end(), ours) != kContents.end())
-      names.push_back(ours);
-  return names;
 }
 
 /// The parts that a rank reads for itself; the model's text and fingerprint come afterwards.
@@ -53,7 +45,7 @@ std::int64_t TeacherInputs::max_length() const {
 
 SampleMaker TeacherInputs::sample_maker() const {
   RowEncoder encoder(parse_model_text(text, config.model, model.vocab),
-                     {.vocab = model.vocab, .ends_texts = false, .only = counted(row_options)});
+                     {.vocab = model.vocab, .ends_texts = false});
   return {std::move(encoder),
           {.max_length = max_length(),
            .too_long = config.too_long,

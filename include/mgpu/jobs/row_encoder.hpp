@@ -28,9 +28,8 @@ struct LearnedText {
 class RowEncoder {
 public:
   struct Options {
-    std::int64_t vocab = 0;           // of the model
-    bool ends_texts = true;           // with the eos token
-    std::vector<std::string> only{};  // of these four names; empty: all
+    std::int64_t vocab = 0;  // of the model
+    bool ends_texts = true;  // with the eos token
   };
 
   /// Without a folder only token_ids can be used.
