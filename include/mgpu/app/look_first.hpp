@@ -37,7 +37,8 @@ ExitCode run_checks(const cluster::Group& world, const Options& options, std::os
 ExitCode merge_run(const cluster::Group& world, const Options& options);
 
 /// --export FORMAT DIR: table `samples` of a run's result file as JSON lines, as CSV (classify) or
-/// in the layout of guide 004 (teacher) beside it. Works without MPI, GPU and driver. Under mpirun only the first rank is to call it.
+/// in the layout of guide 004 (teacher) beside it. Works without MPI, GPU and driver. Under mpirun
+/// only the first rank is to call it.
 ///
 /// Errors: E603 (exit 66, no run directory, or without results), E602 (exit 74).
 ExitCode export_run(const Options& options, std::ostream& out);
