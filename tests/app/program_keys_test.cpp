@@ -43,7 +43,8 @@ TEST(ProgramKeysTest, WholeNumbersAreBoundedUnlessTheyAreKeptIn64Bits) {
   const std::set<std::string> kept = {
       "schema",           "run.seed",         "data.env_split_seed",
       "train.eval_every", "train.max_steps",  "train.warmup_steps",
-      "checkpoint.every", "log.memory_every", "devices.clear_cache_every"};
+      "checkpoint.every", "log.memory_every", "devices.clear_cache_every",
+      "data.max_samples", "data.start"};
   for (const KeySpec& key : program_keys().keys()) {
     const bool is_whole = key.type == KeyType::integer || key.type == KeyType::integers;
     if (!is_whole || kept.contains(key.name)) continue;
