@@ -9,14 +9,15 @@ import sys
 import program
 
 CONF = program.TOP / "conf" / "sms_spam"
-DATA = pathlib.Path(os.environ.get("MGPU_SMS_SPAM", ""))
+DATA = pathlib.Path(os.environ.get(
+    "MGPU_SMS_SPAM", program.TOP.parent / "shared" / "data" / "sms_spam" / "sms.tsv"))
 
 
 class SmsSpam(program.ProgramTest):
 
     def test_a_tiny_model_finds_spam(self):
         if not DATA.is_file():
-            self.skipTest("MGPU_SMS_SPAM names no file: the SMS Spam Collection is not here")
+            self.skipTest(f"no SMS Spam Collection here: MGPU_SMS_SPAM, or {DATA}, is no file")
         conf = self.folder / "conf" / "sms_spam"
         shutil.copytree(CONF, conf)
         made = subprocess.run([sys.executable, "-B", str(conf / "prepare.py"), str(DATA),

@@ -31,7 +31,8 @@ std::vector<std::int64_t> integers(const store::JsonValue* list) {
 
 TEST(TrainedModelTest, LogProbsAndContinuationsAreThoseOfTheOracle) {
   const char* const place = std::getenv("MGPU_TRAINED_MODEL");
-  const fs::path folder = place == nullptr ? "" : place;
+  const fs::path folder =
+      place != nullptr ? place : MGPU_SOURCE_DIR "/../shared/data/models/dreams-260k";
   if (!fs::exists(folder / "oracle.json")) GTEST_SKIP() << "no trained model with an oracle";
   const LanguageModel model = LanguageModel::open(folder);
   const store::JsonValue oracle = store::read_json_object(folder / "oracle.json", 1 << 20);
