@@ -31,9 +31,8 @@ mgpu_torch_import(c10)
 mgpu_torch_import(torch_cpu)
 target_link_libraries(mgpu_torch INTERFACE torch::torch_cpu torch::c10)
 if(MGPU_CUDA)
-  # Registers the CUDA kernels by being loaded, so the linker may not drop them as unused.
-  mgpu_torch_import(torch_cuda)
+  # torch_cuda registers its kernels by being loaded: src/model/cuda_half.cpp does that on GPUs.
+  find_library(MGPU_TORCH_torch_cuda torch_cuda REQUIRED NO_DEFAULT_PATH PATHS ${torch_root}/lib)
   mgpu_torch_import(c10_cuda)
-  target_link_libraries(mgpu_torch INTERFACE -Wl,--push-state,--no-as-needed torch::torch_cuda
-                        torch::c10_cuda -Wl,--pop-state)
+  target_link_libraries(mgpu_torch INTERFACE torch::c10_cuda)
 endif()

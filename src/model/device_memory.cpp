@@ -2,6 +2,8 @@
 
 #include <mgpu/model/device_memory.hpp>
 
+#include "cuda_half.hpp"
+
 namespace mgpu::model {
 namespace {
 
@@ -14,6 +16,7 @@ std::uint64_t peak(const c10::CachingAllocator::StatArray& stat) {
 
 DeviceMemory device_memory(Device device) {
   if (device.kind == DeviceKind::cpu) return {};
+  load_cuda_half();
   c10::DeviceAllocator* allocator = c10::getDeviceAllocator(c10::DeviceType::CUDA);
   const auto index = static_cast<c10::DeviceIndex>(device.index);
   const auto stats = allocator->getDeviceStats(index);
@@ -23,6 +26,7 @@ DeviceMemory device_memory(Device device) {
 
 void empty_device_cache(Device device) {
   if (device.kind == DeviceKind::cpu) return;
+  load_cuda_half();
   c10::getDeviceAllocator(c10::DeviceType::CUDA)->emptyCache();
 }
 

@@ -3,6 +3,8 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/model/tensor_view.hpp>
 
+#include "cuda_half.hpp"
+
 namespace mgpu::model {
 
 at::ScalarType scalar_type(DType dtype) {
@@ -38,6 +40,7 @@ DType dtype_of(at::ScalarType type) {
 
 at::Device torch_device(Device device) {
   if (device.kind == DeviceKind::cpu) return {at::kCPU};
+  load_cuda_half();
   return {at::kCUDA, static_cast<at::DeviceIndex>(device.index)};
 }
 
