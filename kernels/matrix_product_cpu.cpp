@@ -49,6 +49,7 @@ public:
   explicit Product(const MatrixProductArgs& args)
       : args_(args),
         in_order_(args.input_stride == 1),
+        spreads_(in_order_ && args.row_stride % kSharedSets == 0 && args.rows >= kTileRows),
         rows_at_once_(std::min(args.rows, kRowsAtOnce)),
         inputs_at_once_(input_block(args.inputs)),
         panels_(hwy::AllocateAligned<float>(panels_of(std::min(args.outputs, kOutputsAtOnce)) *
@@ -56,6 +57,8 @@ public:
         last_(hwy::AllocateAligned<float>(rows_at_once_ * kPanelWidth)) {
     const std::size_t tiles = (rows_at_once_ + kTileRows - 1) / kTileRows;
     if (!in_order_) tiles_ = hwy::AllocateAligned<float>(tiles * kTileRows * inputs_at_once_);
+    if (spreads_)
+      tiles_ = hwy::AllocateAligned<float>(rows_at_once_ * spread_pitch(inputs_at_once_));
   }
 
   void run() const {
@@ -101,6 +104,10 @@ private:
       interleave(block.x, args_.input_stride, rows, inputs, tiles_.get());
       block.x = tiles_.get();
       block.x_pitch = inputs;
+    } else if (spreads_) {
+      spread_rows(block.x, args_.row_stride, rows, inputs, tiles_.get());
+      block.x = tiles_.get();
+      block.x_pitch = spread_pitch(inputs);
     }
     const std::size_t end = end_of_outputs(first);
     for (std::size_t output = first; output < end; output += kPanelWidth) {
@@ -136,11 +143,13 @@ private:
 
   const MatrixProductArgs& args_;
   bool in_order_;
+  bool spreads_;
   std::size_t rows_at_once_;
   std::size_t inputs_at_once_;
   hwy::AlignedFreeUniquePtr<float[]> panels_;  // [outputs / 48, inputs, 48]
   hwy::AlignedFreeUniquePtr<float[]> last_;    // [rows, 48] of a panel that is not whole
-  hwy::AlignedFreeUniquePtr<float[]> tiles_;   // [rows / kTileRows, inputs, kTileRows]
+  // [rows / kTileRows, inputs, kTileRows], or rows that are spread
+  hwy::AlignedFreeUniquePtr<float[]> tiles_;
 };
 
 }  // namespace

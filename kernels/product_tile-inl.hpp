@@ -1,7 +1,7 @@
 // Products of blocks of rows with panels of weights, compiled once per instruction set; see
-// foreach_target.h of Highway. A tile is up to 8 rows (4 where there are 16 registers) times three
-// vectors of outputs, kept in registers over a block of inputs, whose panel stays in the second
-// cache for all rows.
+// foreach_target.h of Highway. A tile is up to 8 rows times three vectors of outputs, or 6 times
+// two where there are 16 registers, kept in registers over a block of inputs. A tile's weights stay
+// in the first cache for all rows, those of a panel in the second.
 #if defined(MGPU_KERNELS_PRODUCT_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PRODUCT_TILE_INL
 #undef MGPU_KERNELS_PRODUCT_TILE_INL
@@ -24,16 +24,20 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-constexpr std::size_t kMostInputs = 512;  // 96 KiB of weights
-constexpr std::size_t kLineFloats = 16;   // of a cache line
-// What is on its way to the second cache, ahead of the weights in use: the first one waits for too
-// few lines at a time.
-constexpr std::size_t kAhead = 128 * kPanelWidth;
+constexpr std::size_t kLineFloats = 16;  // of a cache line
+constexpr std::size_t kLineBytes = 64;
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
-constexpr std::size_t kTileRows = 4;  // 12 sums, 3 weights and an input in 16 registers
+constexpr std::size_t kTileRows = 6;  // 12 sums, 2 weights and an input in 16 registers
+constexpr std::size_t kTileVectors = 2;
+constexpr std::size_t kMostInputs = 384;  // a line of weights for each: 24 KiB
 #else
 constexpr std::size_t kTileRows = 8;
+constexpr std::size_t kTileVectors = 3;
+constexpr std::size_t kMostInputs = 512;  // 96 KiB of weights
 #endif
+// The block of weights that comes next is sent for by the first tiles, each a share, to the second
+// cache: the first one waits for too few lines at a time, and all of them at once take longer.
+constexpr std::size_t kFetchingTiles = 8;
 
 /// Inputs are taken in blocks of this many, all about as long.
 HWY_INLINE std::size_t input_block(std::size_t inputs) {
@@ -45,6 +49,19 @@ HWY_INLINE std::size_t input_block(std::size_t inputs) {
 HWY_INLINE std::size_t written_columns(std::size_t columns) {
   const std::size_t lanes = hn::Lanes(Floats());
   return (columns + lanes - 1) / lanes * lanes;
+}
+
+/// Rows that begin a multiple of 2 KiB apart push each other out of the cache, whose sets they
+/// share: products read a copy of them, this far apart.
+constexpr std::size_t kSharedSets = 512;  // floats
+HWY_INLINE std::size_t spread_pitch(std::size_t inputs) {
+  return inputs + kLineFloats;
+}
+
+HWY_INLINE void spread_rows(const float* x, std::size_t pitch, std::size_t rows, std::size_t inputs,
+                            float* copy) {
+  for (std::size_t row = 0; row < rows; ++row)
+    std::copy_n(x + row * pitch, inputs, copy + row * spread_pitch(inputs));
 }
 
 enum class Rows {
@@ -73,9 +90,24 @@ struct Block {
   bool is_first;        // sums start at 0, not at what `out` has
 };
 
+/// Bytes that a tile sends for with each input, behind the block; 0: none.
+template <class Weight>
+HWY_INLINE std::size_t fetch_step(std::size_t tiles) {
+  const std::size_t row = kPanelWidth * sizeof(Weight);
+  const std::size_t sharers = std::min(tiles, kFetchingTiles);
+  return (row + sharers - 1) / sharers;
+}
+
+/// Where a tile starts to send for weights, and how far it goes with each input.
+struct Fetch {
+  const char* from;
+  std::size_t step;
+};
+
 /// The next tile is sent for on the way: where rows begin, the hardware does not see them coming.
 template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches, class Weight>
-HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::size_t column) {
+HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::size_t column,
+                              Fetch fetch) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
   constexpr bool kInOrder = kOrder == Rows::in_order;
@@ -97,9 +129,11 @@ HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::
     if (kInOrder && i % kLineFloats == 0)
       for (std::size_t r = 0; r < kRows; ++r)
         __builtin_prefetch(x + (r + kTileRows) * row_step, 0, 2);
-    if constexpr (kFetches)
-      for (std::size_t v = 0; v < kPanelWidth; v += 64 / sizeof(Weight))
-        __builtin_prefetch(weights + kAhead + v, 0, 2);
+    if constexpr (kFetches) {
+      for (std::size_t at = 0; at < fetch.step; at += kLineBytes)
+        __builtin_prefetch(fetch.from + at, 0, 2);
+      fetch.from += fetch.step;
+    }
     Vector w[kVectors];
     for (std::size_t v = 0; v < kVectors; ++v)
       w[v] = load_weights(d, weights + v * lanes);
@@ -114,32 +148,37 @@ HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::
       hn::StoreU(sums[r][v], d, out + r * block.out_pitch + v * lanes);
 }
 
-template <Rows kOrder, std::size_t kVectors, bool kFetches, class Weight>
-HWY_INLINE void multiply_rows(const Block<Weight>& block, std::size_t rows, std::size_t column) {
+template <Rows kOrder, std::size_t kVectors, class Weight>
+HWY_INLINE void multiply_rows(const Block<Weight>& block, std::size_t rows, std::size_t column,
+                              std::size_t step, std::size_t& fetching, const char*& next) {
+  const std::size_t share = step * block.inputs;
   std::size_t row = 0;
-  if (kFetches && rows >= kTileRows) {
-    multiply_tile<kOrder, kTileRows, kVectors, true>(block, 0, column);
-    row = kTileRows;
-  }
+  for (; fetching > 0 && row + kTileRows <= rows; row += kTileRows, --fetching, next += share)
+    multiply_tile<kOrder, kTileRows, kVectors, true>(block, row, column, {next, step});
   for (; row + kTileRows <= rows; row += kTileRows)
-    multiply_tile<kOrder, kTileRows, kVectors, false>(block, row, column);
+    multiply_tile<kOrder, kTileRows, kVectors, false>(block, row, column, {});
   for (; row + 4 <= rows; row += 4)
-    multiply_tile<kOrder, 4, kVectors, false>(block, row, column);
+    multiply_tile<kOrder, 4, kVectors, false>(block, row, column, {});
   for (; row < rows; ++row)
-    multiply_tile<kOrder, 1, kVectors, false>(block, row, column);
+    multiply_tile<kOrder, 1, kVectors, false>(block, row, column, {});
 }
 
-/// `kFetches`: the weights come from memory and are fetched ahead of the first rows.
+/// `kFetches`: the weights come from memory, and those of the next block lie behind them.
 template <Rows kOrder, bool kFetches, class Weight>
 HWY_NOINLINE void multiply_block(const Block<Weight>& block, std::size_t rows) {
   const std::size_t lanes = hn::Lanes(Floats());
+  const std::size_t width = kTileVectors * lanes;
+  const std::size_t tiles = rows / kTileRows * (block.columns / width);
+  std::size_t fetching = kFetches ? std::min(tiles, kFetchingTiles) : 0;
+  const std::size_t step = fetching > 0 ? fetch_step<Weight>(tiles) : 0;
+  const char* next = reinterpret_cast<const char*>(block.panel + block.inputs * kPanelWidth);
   std::size_t column = 0;
-  for (; column + 3 * lanes <= block.columns; column += 3 * lanes)
-    multiply_rows<kOrder, 3, kFetches>(block, rows, column);
+  for (; column + width <= block.columns; column += width)
+    multiply_rows<kOrder, kTileVectors>(block, rows, column, step, fetching, next);
   if (block.columns - column == 2 * lanes)
-    multiply_rows<kOrder, 2, kFetches>(block, rows, column);
+    multiply_rows<kOrder, 2>(block, rows, column, step, fetching, next);
   else if (block.columns - column == lanes)
-    multiply_rows<kOrder, 1, kFetches>(block, rows, column);
+    multiply_rows<kOrder, 1>(block, rows, column, step, fetching, next);
 }
 
 }  // namespace mgpu::kernels::cpu::HWY_NAMESPACE

@@ -39,7 +39,7 @@ struct PackedProductArgs {
 /// There is no CUDA twin: the product of rows and a matrix is cuBLAS's there, with the weights as
 /// they are.
 ///
-/// Memory: pointers on the host. packed_product allocates up to 256 x 48 floats.
+/// Memory: pointers on the host. packed_product allocates up to 256 x (I + 64) floats.
 /// Source: Goto and van de Geijn, ACM TOMS 34 (2008): panels, blocks of the inner dimension.
 namespace cpu {
 void pack_panels(const PackPanelsArgs& args);
