@@ -14,7 +14,7 @@
 namespace mgpu::language::grad {
 namespace {
 
-constexpr std::int64_t kMostTokens = 256;
+constexpr std::int64_t kMostTokens = 512;
 constexpr std::int64_t kMostLogits = std::int64_t{1} << 24;
 
 /// The head's weights for the tokens of a piece.
@@ -107,7 +107,10 @@ LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
   const at::Tensor places = (args.targets != kernels::kIgnoreTarget).nonzero().squeeze(1);
   const std::optional<double> scale =
       gradients == nullptr ? std::nullopt : std::optional(grad_scale);
-  if (gradients != nullptr) *gradients = {at::zeros_like(args.hidden), at::zeros_like(args.weight)};
+  if (gradients != nullptr) {
+    gradients->hidden = at::zeros_like(args.hidden);
+    if (!gradients->weight.defined()) gradients->weight = at::zeros_like(args.weight);
+  }
   LmSums total;
   const std::int64_t at_once =
       std::clamp<std::int64_t>(kMostLogits / args.weight.size(0), 1, kMostTokens);

@@ -23,8 +23,8 @@ struct HeadArgs {
 
 /// Gradients of grad_scale * (sum of losses).
 struct HeadGradients {
-  at::Tensor hidden;  // [N, D]
-  at::Tensor weight;  // [V, D]
+  at::Tensor hidden;  // [N, D], made anew
+  at::Tensor weight;  // [V, D], added to; undefined: made
 };
 
 /// Some rows that have a target, with their logits over the whole vocabulary.
@@ -57,7 +57,7 @@ LmSums cross_entropy(HeadBlock& block, std::optional<double> scale);
 /// A loss over vocabulary blocks; with `gradients` these are made on the way. Tokens whose target
 /// is ignored cost nothing.
 ///
-/// Memory: logits of at most 256 tokens and about 64 MiB at a time.
+/// Memory: logits of at most 512 tokens and about 64 MiB at a time.
 LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
                  HeadGradients* gradients);
 

@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/decoder_grads.hpp>
@@ -64,7 +66,26 @@ struct ProductFunction : Function<ProductFunction> {
     const variable_list saved = ctx->get_saved_variables();  // x [N, in], weight [out, in]
     const auto compute = static_cast<model::ComputeKind>(ctx->saved_data["compute"].toInt());
     const at::Tensor grad = grads[0].contiguous();  // [N, out]
-    return {product(grad, saved[1].t(), compute), product(grad.t(), saved[0].t(), compute), {}};
+    const at::Tensor grad_x = product(grad, saved[1].t(), compute);
+    const at::Tensor into = gradient_of_leaf(saved[1]);
+    if (!into.defined()) return {grad_x, product(grad.t(), saved[0].t(), compute), {}};
+    add_product(into, grad.t(), saved[0].t(), compute);
+    return {grad_x, {}, {}};
+  }
+};
+
+struct EmbedFunction : Function<EmbedFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& table, const at::Tensor& ids) {
+    ctx->save_for_backward({table, ids});
+    return table.index_select(0, ids);
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();  // table [V, D], ids [N]
+    const at::Tensor into = gradient_of_leaf(saved[0]);
+    if (!into.defined()) return {at::zeros_like(saved[0]).index_add_(0, saved[1], grads[0]), {}};
+    into.index_add_(0, saved[1], grads[0]);
+    return {at::Tensor(), at::Tensor()};
   }
 };
 
@@ -226,6 +247,15 @@ struct GateFunction : Function<GateFunction> {
 
 }  // namespace
 
+at::Tensor gradient_of_leaf(const at::Tensor& weight) {
+  return weight.is_leaf() ? weight.grad() : at::Tensor();
+}
+
+void say_gradient_added(const at::Tensor& weight) {
+  const auto& hook = torch::autograd::impl::post_acc_grad_hooks(weight);
+  if (hook) (*hook)(weight);
+}
+
 at::Tensor product(const at::Tensor& x, const at::Tensor& w, model::ComputeKind compute) {
   if (compute != model::ComputeKind::f32) {
     const at::ScalarType type = type_of(compute);
@@ -239,10 +269,16 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& w, model::ComputeKind 
 
 void add_product(const at::Tensor& out, const at::Tensor& x, const at::Tensor& w,
                  model::ComputeKind compute) {
-  if (compute == model::ComputeKind::f32 && runs_here(x))
+  if (compute != model::ComputeKind::f32)
+    out.add_(product(x, w, compute));
+  else if (runs_here(x))
     multiply(x, w, out, true);
   else
-    out.add_(product(x, w, compute));
+    out.addmm_(x, w.t());
+}
+
+at::Tensor embed(const at::Tensor& table, const at::Tensor& ids) {
+  return EmbedFunction::apply(table, ids);
 }
 
 at::Tensor project(const at::Tensor& x, const Linear& linear, model::ComputeKind compute) {

@@ -15,7 +15,7 @@
 
 // The operations of row_ops.hpp, rope.hpp and attention.hpp with gradients. Forward, they are those
 // operations: in float32 on the CPU the same bits. float64, for checks of gradients, goes through
-// libtorch. Shapes: N tokens, D width, H query heads, G key heads, C head width.
+// libtorch. Shapes: N tokens, D width, V vocabulary, H query heads, G key heads, C head width.
 namespace mgpu::language::grad {
 
 /// x w^T [rows, out], in the type `compute`, of matrices with any strides; not differentiable.
@@ -26,6 +26,19 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& w, model::ComputeKind 
 /// Adds product(x, w, compute) to `out`, [rows, out] contiguous.
 void add_product(const at::Tensor& out, const at::Tensor& x, const at::Tensor& w,
                  model::ComputeKind compute);
+
+/// Where gradients of `weight` are added: what it has as a leaf, else undefined. Gradients of whole
+/// matrices are added in place, where autograd would make a matrix of them first; it is given an
+/// undefined one, and calls the hooks of the leaf nevertheless.
+at::Tensor gradient_of_leaf(const at::Tensor& weight);
+
+/// Calls the hooks of a leaf whose gradient autograd does not see at all.
+void say_gradient_added(const at::Tensor& weight);
+
+/// Rows of a table, [N, D].
+///
+/// Shapes: table [V, D]; ids [N] int64
+at::Tensor embed(const at::Tensor& table, const at::Tensor& ids);
 
 /// x W^T + b; the linear is not packed.
 at::Tensor project(const at::Tensor& x, const Linear& linear, model::ComputeKind compute);

@@ -156,7 +156,7 @@ at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::
 }
 
 at::Tensor TrainableModel::hidden(const Call& call) const {
-  at::Tensor x = weights_.embedding.index_select(0, call.ids);  // [N, D]
+  at::Tensor x = grad::embed(weights_.embedding, call.ids);  // [N, D]
   if (weights_.positions.defined())
     x = x + weights_.positions.index_select(0, call.sequences.places.positions);
   for (std::size_t i = 0; i < weights_.layers.size(); ++i) {
@@ -225,11 +225,12 @@ LmSums TrainableModel::add_gradients(const LmBatch& batch, const PassOptions& pa
   }
   const at::Tensor states = hidden(call);
   enter("backward");
-  grad::HeadGradients gradients;
-  const LmSums sums =
-      grad::head_loss({states.detach(), weights_.head.weight, call.targets, options_.compute}, loss,
-                      pass.grad_scale, &gradients);
-  torch::autograd::backward({states, weights_.head.weight}, {gradients.hidden, gradients.weight});
+  const at::Tensor& head = weights_.head.weight;
+  grad::HeadGradients gradients{{}, grad::gradient_of_leaf(head)};
+  const LmSums sums = grad::head_loss({states.detach(), head, call.targets, options_.compute}, loss,
+                                      pass.grad_scale, &gradients);
+  if (!head.is_same(weights_.embedding)) grad::say_gradient_added(head);  // else embed() does
+  torch::autograd::backward({states}, {gradients.hidden});
   return sums;
 }
 

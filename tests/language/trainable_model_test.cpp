@@ -158,6 +158,24 @@ TEST_P(FamilyTest, CheckpointedLayersChangeNoBit) {
   EXPECT_TRUE(kept.parameters().gradients().equal(computed_again.parameters().gradients()));
 }
 
+TEST_P(FamilyTest, EachParameterIsReadyOnceWithItsWholeGradient) {
+  TrainableModel model = open(GetParam());
+  const TrainingGolden golden(GetParam());
+  std::vector<at::Tensor> when_ready(model.parameters().size());
+  model.parameters().on_gradient_ready([&](std::size_t p) {
+    EXPECT_FALSE(when_ready[p].defined()) << model.parameters().spec(p).name;
+    when_ready[p] = model.parameters().gradient(p).clone();
+  });
+
+  model.add_gradients(golden.batch.view(), 1.0);
+
+  for (std::size_t p = 0; p < model.parameters().size(); ++p) {
+    ASSERT_TRUE(when_ready[p].defined()) << model.parameters().spec(p).name;
+    EXPECT_TRUE(at::equal(when_ready[p], model.parameters().gradient(p)))
+        << model.parameters().spec(p).name;
+  }
+}
+
 TEST_P(FamilyTest, LogProbabilitiesHaveTheBitsOfInference) {
   const TrainingGolden golden(GetParam());
   const TrainableModel training = open(GetParam());
