@@ -30,7 +30,8 @@ public:
         inputs_(load_inputs(run)),
         maker_(inputs_.sample_maker()),
         table_(classify_table(inputs_.rows.rows(), inputs_.config)),
-        phase_{"labels", inputs_.phase, inputs_.rows.rows(), run.config.integer("run.chunk_size")},
+        phase_{"labels", inputs_.phase, inputs_.rows.rows(), run.config.integer("run.chunk_size"),
+               read_chunk_part(run.config)},
         demand_(inputs_.demand(phase_.chunk_rows)) {
     const auto loading = run_.clock.enter("load");
     group_.emplace(open_model(run, inputs_.config.model));
@@ -64,6 +65,12 @@ public:
                                 read_chunk_sharing(run_));
   }
 
+  SealedLabels seal() {
+    const auto sealing = run_.clock.enter("seal");
+    return seal_labels(run_.topology.world(), run_.journal,
+                       {run_.config, run_.store, run_.directory}, inputs_);
+  }
+
   std::vector<ClassifyWork> work_of_groups() const {
     std::vector<ClassifyWork> mine;
     if (group_->is_leader()) mine.push_back(work_);
@@ -74,7 +81,7 @@ public:
     JobOutcome outcome;
     outcome.exit = exit;
     outcome.unit = "samples";
-    outcome.total = phase_.samples;
+    outcome.total = schedule::samples_of_part(phase_);
     outcome.done = outcome.total;
     for (const auto& chunk : schedule::pending_chunks(phase_, run_.journal.done(phase_.id)))
       outcome.done -= chunk.count;
@@ -149,7 +156,7 @@ void announce(RunContext& run, const ClassifyInputs& inputs, std::string memory)
       report::grouped(inputs.max_length()) + " tokens; " +
       cluster::on_rank_0(run.topology.world(), [&] { return model_text(inputs.config.model); }) +
       groups_text(run) + "; " + classify_text(inputs.config) + "; prompt strategy " +
-      inputs.strategy.name;
+      inputs.strategy.name + part_note(run.config);
   show_workers(run, "Classification");
   run.announce(facts);
 }
@@ -161,18 +168,18 @@ JobOutcome run_classify_job(RunContext& run) {
   announce(run, job.inputs(), job.memory_text());
   if (!job.classify()) return job.outcome(ExitCode::stopped);
 
-  report::ClassifyPictures pictures = seal_labels(run, job.inputs());
+  SealedLabels sealed = job.seal();
+  tell_part(run);
   JobOutcome outcome = job.outcome(ExitCode::done);
-  show_labels(run, std::move(pictures), job.work_of_groups(), outcome);
+  show_labels(run, std::move(sealed.pictures), job.work_of_groups(), outcome);
   return outcome;
 }
 
 MergedRun merge_classify_job(const cluster::Group& world, const SealPlace& place,
                              const store::ChunkJournal& journal) {
   const ClassifyInputs inputs = read_classify_inputs(world, place.config);
-  store::SealRequest request = classify_request(place, inputs);
-  request.partial = true;
-  const store::SealReport report = store::seal(world, journal, request);
+  const store::SealReport report =
+      seal_labels(world, journal, place, inputs, /*may_lack_rows=*/true).report;
   MergedRun merged;
   merged.parts.push_back({"labels", report.rows, report.rows + report.missing_rows, "samples"});
   return merged;
