@@ -129,6 +129,10 @@ class Teacher(PoisonCase):
         self.assertIn("in attempts 1 and 2", found[7]["reason"])
         self.assertIn("in attempts 3 and 4", found[8]["reason"])
 
+    def test_a_row_that_hangs_its_rank(self):
+        self.kill_at("spin", 2, "watchdog.limit_s=4")
+        self.assertIn("its rank hung in attempts 1 and 2", self.rows()[GUILTY]["reason"])
+
     def test_ranks_of_one_model(self):
         _, rows = self.golden()
         self.kill_at("segv", 2, "devices.gpus_per_model=2")
