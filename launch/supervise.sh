@@ -3,6 +3,7 @@
 # and what is said about its end. Both find the run directory in the program's own words.
 
 max_restarts=3  # in a row without progress
+max_traced=32   # deaths that are progress because they were traced to the samples of a rank
 failures=0      # so far without progress
 last_progress=''
 
@@ -31,14 +32,38 @@ run_directory() {
   sed -n 's/   (also .*//; s/^run directory  *//p' "$@" 2>/dev/null | tail -n 1
 }
 
-# progress DIR: changes when a chunk was journaled or a checkpoint published. A ledger of less
-# than 512 bytes holds no chunk: each attempt begins one.
+# progress DIR: changes when a chunk was journaled, a checkpoint published, or a death traced to
+# the samples that were worked on, which a few more lead to a quarantined one. A ledger of less than
+# 512 bytes holds no chunk: each attempt begins one.
 progress() {
-  local bytes newest
+  local bytes newest deaths
   bytes=$(find "$1/parts" -type f -size +511c -printf '%s\n' 2>/dev/null | paste -sd+)
   newest=$(find "$1/ckpt" -name 'step_????????' -prune -printf '%f\n' 2>/dev/null |
     sort | tail -n 1)
-  echo "$((${bytes:-0})) $newest"
+  deaths=$(wc -l 2>/dev/null <"$1/quarantine.jsonl")
+  [[ ${deaths:-0} -le $max_traced ]] || deaths=$max_traced
+  echo "$((${bytes:-0})) $newest${deaths:+ $deaths}"
+}
+
+# note_death DIR RANK SIGNAL: for the next attempt, which rank died first, by itself, and of which
+# signal (a number or a name). The ranks of this world may know already who it was; of SIGKILL they
+# do not know.
+note_death() {
+  local last note cause
+  last=$(find "$1/attempts" -name '[0-9]*.json' -printf '%f\n' 2>/dev/null | sort -n | tail -n 1)
+  [[ -n $last ]] || return 0
+  note=$1/attempts/${last%.json}.died
+  case $3 in
+    [0-9]*) cause=SIG$(kill -l "$3" 2>/dev/null) || return 0 ;;
+    Killed) cause=SIGKILL ;;
+    *) cause=unknown ;;
+  esac
+  [[ $cause != SIGTERM && $cause != SIGINT ]] || return 0
+  if [[ ! -e $note ]]; then
+    printf '%s launcher %s\n' "$2" "$cause" >"$note"
+  elif grep -qx "$2 watchdog unknown" "$note"; then
+    printf '%s watchdog %s\n' "$2" "$cause" >"$note"
+  fi
 }
 
 # may_restart DIR: after a crash; waits 1, 2, 4 s, or says that it gives up
@@ -92,15 +117,21 @@ tell_crash() {
 }
 
 # split_resume ARGUMENT...: into `others` what says nothing about resuming, into `wish` what the
-# rest asks for: auto, never, a run directory, or '' for nothing
+# rest asks for: auto, never, a run directory, or '' for nothing; into `again` the wish to try
+# quarantined rows again
 split_resume() {
-  others=() wish=''
+  others=() wish='' again=()
   while [[ $# -gt 0 ]]; do
     case $1 in
       --resume) wish=auto ;;
       --resume=* | run.resume=* | --set=run.resume=*) wish=${1#*resume=} ;;
+      run.retry_quarantined=* | --set=run.retry_quarantined=*) again+=("$1") ;;
       --set)
-        if [[ ${2:-} == run.resume=* ]]; then wish=${2#*=}; shift; else others+=("$1"); fi ;;
+        case ${2:-} in
+          run.resume=*) wish=${2#*=}; shift ;;
+          run.retry_quarantined=*) again+=("$1" "$2"); shift ;;
+          *) others+=("$1") ;;
+        esac ;;
       *) others+=("$1") ;;
     esac
     shift
@@ -108,7 +139,8 @@ split_resume() {
 }
 
 # resume_in DIR ARGUMENT...: into `arguments`, with DIR in place of what the caller wished about
-# resuming; that stays where the world ended before it named its run directory
+# resuming; that stays where the world ended before it named its run directory. Quarantined rows
+# are tried again once.
 resume_in() {
   local directory=$1
   split_resume "${@:2}"
@@ -121,8 +153,9 @@ resume_in() {
 begin_job() {
   split_resume "$@"
   [[ ${SLURM_RESTART_COUNT:-0} == 0 || $wish != never ]] || wish=auto
+  [[ ${SLURM_RESTART_COUNT:-0} == 0 ]] || again=()
   # shellcheck disable=SC2034
-  arguments=("${others[@]}" "--resume=${wish:-auto}")
+  arguments=("${others[@]}" "${again[@]}" "--resume=${wish:-auto}")
 }
 
 # slurm_node_answers NODE: does its slurmd accept a connection? Slurm itself takes minutes to

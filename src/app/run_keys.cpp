@@ -39,6 +39,7 @@ store::RunRequest run_request(const cluster::Group& world, const Config& config,
   request.keys = store::identity_keys(config);
   if (jobs::is_part_of_run(config))
     request.keys["--only"] = jobs::part_text(jobs::read_chunk_part(config));
+  request.reopens = config.flag("run.retry_quarantined");
   request.command = command;
   cluster::run_together(world, [&] {
     constexpr std::uint64_t kLogBytes = std::uint64_t{16} << 20;  // logs, curves, report

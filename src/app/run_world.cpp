@@ -19,6 +19,7 @@
 #include <mgpu/report/banner.hpp>
 #include <mgpu/report/end_table.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/store/quarantine.hpp>
 #include <mgpu/store/repro.hpp>
 
 #include "compute_threads.hpp"
@@ -85,6 +86,9 @@ private:
     store::ChunkJournal journal(directory_.path(), world_, directory_.attempt(),
                                 keys_.store.sync_s);
     warn_of_damage(journal);
+    store::Quarantine quarantine(directory_.path(), world_, directory_.attempt());
+    if (config_.flag("run.retry_quarantined"))
+      quarantine.forget(world_, journal, config_.integer("run.chunk_size"));
     jobs::RunContext context{config_,
                              keys_.cluster,
                              keys_.store,
@@ -94,6 +98,7 @@ private:
                              choice_.plan.backend,
                              directory_,
                              journal,
+                             quarantine,
                              stop_,
                              clock_,
                              files_,
@@ -106,6 +111,7 @@ private:
       const auto other = clock_.enter("other");
       outcome = jobs::job_of(config_).run(context);
     }
+    if (world_.rank() == 0) quarantine.clear_marks();
     const auto closing = clock_.enter("results");
     return close(std::move(outcome));
   }
@@ -287,7 +293,9 @@ private:
     add_rates(outcome, summary);
     summary.result = outcome.result;
     summary.results = outcome.results;
-    summary.notes = report::notes_of(report::facts_of(summary.phases), settings());
+    summary.notes = outcome.notes;
+    for (report::Note& note : report::notes_of(report::facts_of(summary.phases), settings()))
+      summary.notes.push_back(std::move(note));
     add_commands(summary);
     if (outcome.exit == ExitCode::done || outcome.exit == ExitCode::incomplete) {
       summary.results_file = (directory_.path() / keys_.store.result_file).string();

@@ -64,6 +64,12 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
              .max = 65536,
              .aliases = {"total_workers"},
              .identity = false});
+  table.add({.name = "run.retry_quarantined",
+             .type = KeyType::flag,
+             .standard = "false",
+             .text = "with --resume: work again on rows that were left out because they killed "
+                     "their rank twice, also of a finished run",
+             .identity = false});
   table.add({.name = "run.time_limit",
              .type = KeyType::duration,
              .standard = "none",

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <mgpu/base/crash_file.hpp>
+#include <mgpu/base/death_note.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/machine.hpp>
 #include <mgpu/base/safe_text.hpp>
@@ -124,6 +125,7 @@ const char* name_of(int signal) noexcept {
 }
 
 extern "C" void on_fatal_signal(int signal) {
+  write_own_death_note(signal);
   write_once([signal]() noexcept {
     put("killed by ");
     put(name_of(signal));

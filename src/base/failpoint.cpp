@@ -33,7 +33,7 @@ std::mutex mutex;
 const std::map<std::string_view, int, std::less<>> kErrnos = {
     {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EIO", EIO},     {"EROFS", EROFS},
     {"ESTALE", ESTALE}, {"EMFILE", EMFILE}, {"EINTR", EINTR}, {"short", ENOSPC}};
-const std::vector<std::string_view> kSignals = {"kill", "abort", "stop", "sleep", "spin"};
+const std::vector<std::string_view> kSignals = {"kill", "segv", "abort", "stop", "sleep", "spin"};
 
 long to_long(std::string_view text) {
   long value = 0;
@@ -96,6 +96,7 @@ void mark_now() {
 FailpointAction act(const std::string& action) {
   mark_now();
   if (action == "kill") std::raise(SIGKILL);
+  if (action == "segv") std::raise(SIGSEGV);
   if (action == "abort") std::abort();
   if (action == "stop") std::raise(SIGSTOP);
   if (action == "sleep") std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -109,6 +110,10 @@ FailpointAction act(const std::string& action) {
 
 void set_failpoint_rank(int world_rank) {
   own_rank = world_rank;
+}
+
+bool has_failpoints() {
+  return plans() != nullptr;
 }
 
 FailpointAction failpoint(std::string_view place) {

@@ -135,4 +135,8 @@ bool SoftStop::take_stop_file() {
   return ::unlink(stop_file_.c_str()) == 0;  // else the same command would stop again
 }
 
+bool has_stop_signal() noexcept {
+  return first_signal.load() != 0;
+}
+
 }  // namespace mgpu

@@ -19,12 +19,7 @@ void refuse_chunk_keys(const Config& config) {
     throw config.problem("E124", "run.schedule", job + " shares its chunks out beforehand",
                          "run.schedule=static");
   }
-  refuse_parts(config);
-}
-
-void refuse_parts(const Config& config) {
   if (!is_part_of_run(config)) return;
-  const std::string job = "job " + config.text("job");
   throw config.problem("E124", "run.total_workers", job + " has no parts that runs could share",
                        "remove it");
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <mgpu/cluster/agree.hpp>
+#include <mgpu/jobs/careful_rows.hpp>
 #include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/classify_inputs.hpp>
 #include <mgpu/jobs/classify_job.hpp>
@@ -30,7 +31,8 @@ public:
         inputs_(load_inputs(run)),
         maker_(inputs_.sample_maker()),
         table_(classify_table(inputs_.rows.rows(), inputs_.config)),
-        phase_{"labels", inputs_.phase, inputs_.rows.rows(), run.config.integer("run.chunk_size")},
+        phase_{"labels", inputs_.phase, inputs_.rows.rows(), run.config.integer("run.chunk_size"),
+               read_chunk_part(run.config)},
         demand_(inputs_.demand(phase_.chunk_rows)) {
     const auto loading = run_.clock.enter("load");
     group_.emplace(open_model(run, inputs_.config.model));
@@ -64,17 +66,25 @@ public:
                                 read_chunk_sharing(run_));
   }
 
+  SealedLabels seal() {
+    const auto sealing = run_.clock.enter("seal");
+    return seal_labels(run_.topology.world(), run_.journal,
+                       {run_.config, run_.store, run_.directory}, inputs_);
+  }
+
   std::vector<ClassifyWork> work_of_groups() const {
     std::vector<ClassifyWork> mine;
     if (group_->is_leader()) mine.push_back(work_);
     return cluster::all_gather_records(run_.topology.world(), mine);
   }
 
+  const schedule::ChunkPhase& phase() const { return phase_; }
+
   JobOutcome outcome(ExitCode exit) const {
     JobOutcome outcome;
     outcome.exit = exit;
     outcome.unit = "samples";
-    outcome.total = phase_.samples;
+    outcome.total = schedule::samples_of_part(phase_);
     outcome.done = outcome.total;
     for (const auto& chunk : schedule::pending_chunks(phase_, run_.journal.done(phase_.id)))
       outcome.done -= chunk.count;
@@ -92,27 +102,46 @@ private:
     const double begin_s = run_.clock.elapsed_s();
     last_ = chunk;
     std::vector<ClassifySample> samples;
-    {
-      const auto reading = run_.clock.enter("tokenize");
-      for (const input::Row& row : inputs_.rows.read(chunk.first, chunk.count))
-        samples.push_back(maker_.make(row, inputs_.rows.path()));
-    }
     std::vector<GivenLabel> given;
-    {
-      const auto working = run_.clock.enter("classify");
-      run_within_memory(run_, *group_, demand_, kTexts,
-                        {[&] { given = labels_->run(samples, chunk.first); },
-                         [&] { return labels_->batch_size(); },
-                         [&](std::int64_t batch) { labels_->set_batch_size(batch); }});
-    }
-    for (const ClassifySample& sample : samples)
-      work_.tokens += std::ssize(sample.ids);
+    const auto classify = [&](std::int64_t first, std::int64_t count) {
+      for (ClassifySample& sample : read_samples(first, count))
+        samples.push_back(std::move(sample));
+      const auto fresh = std::span(samples).last(static_cast<std::size_t>(count));
+      for (GivenLabel& label : labels_of(fresh, first))
+        given.push_back(std::move(label));
+    };
+    const auto leave_out = [&](std::int64_t, const std::string& reason) {
+      samples.emplace_back().outcome = ClassifyOutcome::bad_row;
+      samples.back().reason = reason;
+      given.emplace_back();
+    };
+    work_on_rows(run_, phase_, chunk, {classify, leave_out});
     const double seconds = run_.clock.elapsed_s() - begin_s;
     work_.seconds += seconds;
     if (!group_->is_leader()) return {};
     latency_->add(chunk.first, chunk.count, seconds);
     return classify_rows(table_, chunk.first, samples, given, inputs_.config,
                          inputs_.strategy.name);
+  }
+
+  std::vector<ClassifySample> read_samples(std::int64_t first, std::int64_t count) {
+    const auto reading = run_.clock.enter("tokenize");
+    std::vector<ClassifySample> samples;
+    for (const input::Row& row : inputs_.rows.read(first, count)) {
+      samples.push_back(maker_.make(row, inputs_.rows.path()));
+      work_.tokens += std::ssize(samples.back().ids);
+    }
+    return samples;
+  }
+
+  std::vector<GivenLabel> labels_of(std::span<const ClassifySample> samples, std::int64_t first) {
+    const auto working = run_.clock.enter("classify");
+    std::vector<GivenLabel> given;
+    run_within_memory(
+        run_, *group_, demand_, kTexts,
+        {[&] { given = labels_->run(samples, first); }, [&] { return labels_->batch_size(); },
+         [&](std::int64_t batch) { labels_->set_batch_size(batch); }});
+    return given;
   }
 
   /// Progress of this group, on its leader; that of rank 0 is seen.
@@ -149,7 +178,7 @@ void announce(RunContext& run, const ClassifyInputs& inputs, std::string memory)
       report::grouped(inputs.max_length()) + " tokens; " +
       cluster::on_rank_0(run.topology.world(), [&] { return model_text(inputs.config.model); }) +
       groups_text(run) + "; " + classify_text(inputs.config) + "; prompt strategy " +
-      inputs.strategy.name;
+      inputs.strategy.name + part_note(run.config);
   show_workers(run, "Classification");
   run.announce(facts);
 }
@@ -159,20 +188,22 @@ void announce(RunContext& run, const ClassifyInputs& inputs, std::string memory)
 JobOutcome run_classify_job(RunContext& run) {
   ClassifyRun job(run);
   announce(run, job.inputs(), job.memory_text());
+  tell_suspects(run, job.phase());
   if (!job.classify()) return job.outcome(ExitCode::stopped);
 
-  report::ClassifyPictures pictures = seal_labels(run, job.inputs());
+  SealedLabels sealed = job.seal();
+  tell_part(run);
   JobOutcome outcome = job.outcome(ExitCode::done);
-  show_labels(run, std::move(pictures), job.work_of_groups(), outcome);
+  show_labels(run, std::move(sealed.pictures), job.work_of_groups(), outcome);
+  show_quarantined(run, job.phase(), outcome);
   return outcome;
 }
 
 MergedRun merge_classify_job(const cluster::Group& world, const SealPlace& place,
                              const store::ChunkJournal& journal) {
   const ClassifyInputs inputs = read_classify_inputs(world, place.config);
-  store::SealRequest request = classify_request(place, inputs);
-  request.partial = true;
-  const store::SealReport report = store::seal(world, journal, request);
+  const store::SealReport report =
+      seal_labels(world, journal, place, inputs, /*may_lack_rows=*/true).report;
   MergedRun merged;
   merged.parts.push_back({"labels", report.rows, report.rows + report.missing_rows, "samples"});
   return merged;

@@ -3,10 +3,8 @@
 #include <string>
 #include <utility>
 
-#include <mgpu/base/check_together.hpp>
 #include <mgpu/base/config_problem.hpp>
 #include <mgpu/cluster/agree.hpp>
-#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/classify_inputs.hpp>
 #include <mgpu/jobs/classify_job.hpp>
 #include <mgpu/jobs/classify_table.hpp>
@@ -40,7 +38,7 @@ void check_strategies(const Config& config) {
 }  // namespace
 
 void check_classify_job(const Config& config, int /*ranks*/) {
-  check_together({[&] { check_classify_keys(config); }, [&] { refuse_parts(config); }});
+  check_classify_keys(config);
 }
 
 void check_classify_files(const Config& config) {

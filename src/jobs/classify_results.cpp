@@ -301,24 +301,24 @@ store::SealRequest classify_request(const SealPlace& place, const ClassifyInputs
   return request;
 }
 
-report::ClassifyPictures seal_labels(RunContext& run, const ClassifyInputs& inputs) {
-  const auto sealing = run.clock.enter("seal");
-  const cluster::Group& world = run.topology.world();
-  store::SealRequest request = classify_request({run.config, run.store, run.directory}, inputs);
+SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal& journal,
+                         const SealPlace& place, const ClassifyInputs& inputs, bool may_lack_rows) {
+  store::SealRequest request = classify_request(place, inputs);
+  request.partial = request.partial || may_lack_rows;
   // The tables beside the rows are made of all rows, which no rank has: a first file has them.
   store::SealRequest rows = request;
-  rows.path = run.directory.path() / "rows.h5.part";
+  rows.path = place.directory.path() / "rows.h5.part";
   rows.what = "rows";
   rows.text = true;
-  store::seal(world, run.journal, rows);
-  ClassifyPictures pictures = pictures_of(world, rows.path, inputs.config);
+  const bool is_whole = store::seal(world, journal, rows).missing_rows == 0;
+  SealedLabels sealed{pictures_of(world, rows.path, inputs.config), {}};
   cluster::run_together(world, [&] {
     if (world.rank() == 0) fs::remove(rows.path);
   });
   // Groups and texts are known to rank 0 alone, which writes these tables.
-  if (world.rank() == 0) request.small_tables = small_tables(pictures);
-  store::seal(world, run.journal, request);
-  return pictures;
+  if (world.rank() == 0 && is_whole) request.small_tables = small_tables(sealed.pictures);
+  sealed.report = store::seal(world, journal, request);
+  return sealed;
 }
 
 void show_labels(RunContext& run, report::ClassifyPictures pictures,

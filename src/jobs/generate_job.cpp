@@ -2,11 +2,13 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/agree.hpp>
+#include <mgpu/jobs/careful_rows.hpp>
 #include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/completions.hpp>
 #include <mgpu/jobs/generate_inputs.hpp>
@@ -92,6 +94,8 @@ public:
     return cluster::all_gather_records(world_, mine);
   }
 
+  const schedule::ChunkPhase& phase() const { return phase_; }
+
   JobOutcome outcome(ExitCode exit) const {
     JobOutcome outcome;
     outcome.exit = exit;
@@ -126,34 +130,65 @@ private:
                           [&] { completer_.emplace(group_->model(), *encoder_, inputs_.config); });
   }
 
+  /// The prompts of a chunk but for those that are left out.
   std::vector<EncodedPrompt> encode(const schedule::Chunk& chunk, store::LineProblems& problems) {
     std::vector<EncodedPrompt> encoded;
-    for (std::int64_t id = chunk.first; id < chunk.first + chunk.count; ++id) {
+    work_on_rows(run_, phase_, chunk,
+                 {[&](std::int64_t first, std::int64_t count) {
+                    for (EncodedPrompt& prompt : encode(first, count, problems))
+                      encoded.push_back(std::move(prompt));
+                  },
+                  [](std::int64_t, const std::string&) {}});
+    return encoded;
+  }
+
+  std::vector<EncodedPrompt> encode(std::int64_t first, std::int64_t count,
+                                    store::LineProblems& problems) {
+    std::vector<EncodedPrompt> encoded;
+    for (std::int64_t id = first; id < first + count; ++id) {
       auto prompt = encoder_->encode(inputs_.rows[static_cast<std::size_t>(id)], problems);
       encoded.push_back(prompt ? std::move(*prompt) : EncodedPrompt{});
     }
     return encoded;
   }
 
-  /// The prompts of a chunk; tokenize() has seen that they can be used.
-  std::vector<EncodedPrompt> encoded(const schedule::Chunk& chunk) {
+  /// Some prompts; tokenize() has seen that they can be used.
+  std::vector<EncodedPrompt> encoded(std::int64_t first, std::int64_t count) {
     const auto tokenizing = run_.clock.enter("tokenize");
     store::LineProblems problems(inputs_.config.prompts);
-    std::vector<EncodedPrompt> prompts = encode(chunk, problems);
+    std::vector<EncodedPrompt> prompts = encode(first, count, problems);
     problems.throw_if_any();
     return prompts;
   }
 
+  std::vector<CompletedPrompt> completed(std::span<const EncodedPrompt> prompts,
+                                         std::int64_t first) {
+    std::vector<CompletedPrompt> completed;
+    run_within_memory(run_, *group_, demand_, kCompletions,
+                      {[&] { completed = completer_->run(prompts, first); },
+                       [&] { return completer_->batch_size(); },
+                       [&](std::int64_t batch) { completer_->set_batch_size(batch); }});
+    return completed;
+  }
+
   std::vector<std::byte> complete(const schedule::Chunk& chunk) {
-    const std::vector<EncodedPrompt> prompts = encoded(chunk);
     last_ = chunk;
     const auto generating = run_.clock.enter("generate");
     const double begin_s = run_.clock.elapsed_s();
+    std::vector<EncodedPrompt> prompts;
     std::vector<CompletedPrompt> completed;
-    run_within_memory(run_, *group_, demand_, kCompletions,
-                      {[&] { completed = completer_->run(prompts, chunk.first); },
-                       [&] { return completer_->batch_size(); },
-                       [&](std::int64_t batch) { completer_->set_batch_size(batch); }});
+    const auto complete = [&](std::int64_t first, std::int64_t count) {
+      for (EncodedPrompt& prompt : encoded(first, count))
+        prompts.push_back(std::move(prompt));
+      const auto fresh = std::span(prompts).last(static_cast<std::size_t>(count));
+      for (CompletedPrompt& one : this->completed(fresh, first))
+        completed.push_back(std::move(one));
+    };
+    const auto leave_out = [&](std::int64_t, const std::string& reason) {
+      prompts.emplace_back();
+      completed.emplace_back().failure = reason;
+    };
+    work_on_rows(run_, phase_, chunk, {complete, leave_out});
     if (!group_->is_leader()) return {};
     count(prompts, completed);
     auto rows = completion_rows(table_, chunk.first, prompts, completed, inputs_.config.num_samples,
@@ -274,11 +309,13 @@ JobOutcome run_generate_job(RunContext& run) {
   GenerateRun job(run);
   job.tokenize();
   announce(run, job.inputs(), job.memory_text());
+  tell_suspects(run, job.phase());
   if (!job.generate()) return job.outcome(ExitCode::stopped);
 
   seal_completions(run, job.inputs());
   JobOutcome outcome = job.outcome(ExitCode::done);
   show_completions(run, job.inputs(), job.work_of_groups(), outcome);
+  show_quarantined(run, job.phase(), outcome);
   return outcome;
 }
 

@@ -77,7 +77,8 @@ const std::array<Job, 4>& table() {
           .disk_bytes = classify_disk_bytes,
           .plan = plan_classify,
           .run = run_classify_job,
-          .merge = merge_classify_job}};
+          .merge = merge_classify_job,
+          .has_parts = true}};
   return kTable;
 }
 

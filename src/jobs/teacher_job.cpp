@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <mgpu/cluster/agree.hpp>
+#include <mgpu/jobs/careful_rows.hpp>
 #include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/model_folder.hpp>
 #include <mgpu/jobs/teacher_inputs.hpp>
@@ -67,6 +68,8 @@ public:
     return cluster::all_gather_records(run_.topology.world(), mine);
   }
 
+  const schedule::ChunkPhase& phase() const { return phase_; }
+
   JobOutcome outcome(ExitCode exit) const {
     JobOutcome outcome;
     outcome.exit = exit;
@@ -89,27 +92,46 @@ private:
     const double begin_s = run_.clock.elapsed_s();
     last_ = chunk;
     std::vector<TeacherSample> samples;
-    std::vector<std::vector<std::int64_t>> texts;
-    {
-      const auto reading = run_.clock.enter("tokenize");
-      for (const input::Row& row : inputs_.rows.read(chunk.first, chunk.count)) {
-        samples.push_back(maker_.make(row, inputs_.rows.path()));
-        texts.push_back(samples.back().text.ids);
-      }
-    }
     std::vector<TokenTargets> targets;
-    {
-      const auto working = run_.clock.enter("teacher");
-      run_within_memory(run_, *group_, demand_, kTeacherSamples,
-                        {[&] { targets = teacher_->run(texts, chunk.first); },
-                         [&] { return teacher_->batch_size(); },
-                         [&](std::int64_t batch) { teacher_->set_batch_size(batch); }});
-    }
-    for (const std::vector<std::int64_t>& text : texts)
-      work_.tokens += std::ssize(text);
+    const auto extract = [&](std::int64_t first, std::int64_t count) {
+      for (TeacherSample& sample : read_samples(first, count))
+        samples.push_back(std::move(sample));
+      for (TokenTargets& of_sample : targets_of(std::span(samples).last(as_size(count)), first))
+        targets.push_back(std::move(of_sample));
+    };
+    const auto leave_out = [&](std::int64_t, const std::string& reason) {
+      samples.push_back({{}, SampleStatus::bad_row, 0, reason});
+      targets.emplace_back();
+    };
+    work_on_rows(run_, phase_, chunk, {extract, leave_out});
     work_.seconds += run_.clock.elapsed_s() - begin_s;
     if (!teacher_->speaks()) return {};
     return teacher_rows(table_, chunk.first, samples, targets, inputs_.config, inputs_.model.vocab);
+  }
+
+  static std::size_t as_size(std::int64_t count) { return static_cast<std::size_t>(count); }
+
+  std::vector<TeacherSample> read_samples(std::int64_t first, std::int64_t count) {
+    const auto reading = run_.clock.enter("tokenize");
+    std::vector<TeacherSample> samples;
+    for (const input::Row& row : inputs_.rows.read(first, count))
+      samples.push_back(maker_.make(row, inputs_.rows.path()));
+    return samples;
+  }
+
+  std::vector<TokenTargets> targets_of(std::span<const TeacherSample> samples, std::int64_t first) {
+    const auto working = run_.clock.enter("teacher");
+    std::vector<std::vector<std::int64_t>> texts;
+    for (const TeacherSample& sample : samples) {
+      texts.push_back(sample.text.ids);
+      work_.tokens += std::ssize(sample.text.ids);
+    }
+    std::vector<TokenTargets> targets;
+    run_within_memory(
+        run_, *group_, demand_, kTeacherSamples,
+        {[&] { targets = teacher_->run(texts, first); }, [&] { return teacher_->batch_size(); },
+         [&](std::int64_t batch) { teacher_->set_batch_size(batch); }});
+    return targets;
   }
 
   /// Progress of this group, on its leader; that of rank 0 is seen.
@@ -154,11 +176,13 @@ void announce(RunContext& run, const TeacherInputs& inputs, std::string memory) 
 JobOutcome run_teacher_job(RunContext& run) {
   TeacherRun job(run);
   announce(run, job.inputs(), job.memory_text());
+  tell_suspects(run, job.phase());
   if (!job.extract()) return job.outcome(ExitCode::stopped);
 
   seal_targets(run, job.inputs());
   JobOutcome outcome = job.outcome(ExitCode::done);
   show_targets(run, job.inputs(), job.work_of_groups(), outcome);
+  show_quarantined(run, job.phase(), outcome);
   return outcome;
 }
 

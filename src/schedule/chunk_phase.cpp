@@ -107,6 +107,10 @@ std::int64_t samples_of_part(const ChunkPhase& phase) {
   return std::min(end * phase.chunk_rows, phase.samples) - begin * phase.chunk_rows;
 }
 
+std::int64_t first_of_part(const ChunkPhase& phase) {
+  return range_of_part(phase).first * phase.chunk_rows;
+}
+
 std::int64_t samples_up_to(const ChunkPhase& phase, const Chunk& chunk) {
   return chunk.first + chunk.count - range_of_part(phase).first * phase.chunk_rows;
 }

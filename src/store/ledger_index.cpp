@@ -52,6 +52,20 @@ bool same_chunk(const ChunkEntry& a, const ChunkEntry& b) {
   return a.phase == b.phase && a.chunk == b.chunk;
 }
 
+/// Of sorted records: those that no empty one of their chunk stands behind.
+std::vector<ChunkEntry> without_voided(const std::vector<ChunkEntry>& sorted) {
+  std::vector<ChunkEntry> kept;
+  for (const ChunkEntry& entry : sorted) {
+    if (entry.length > 0) {
+      kept.push_back(entry);
+      continue;
+    }
+    while (!kept.empty() && same_chunk(kept.back(), entry))
+      kept.pop_back();
+  }
+  return kept;
+}
+
 void scan(const fs::path& path, std::size_t number, std::vector<ChunkEntry>& found,
           std::vector<DamageEntry>& damaged) {
   const LedgerScan scan = scan_ledger(path, attempt_of(path.filename().string()).value());
@@ -74,6 +88,7 @@ std::string ledger_name(std::uint32_t attempt, int rank) {
 void LedgerIndex::add(const std::vector<ChunkEntry>& found) {
   entries.insert(entries.end(), found.begin(), found.end());
   std::sort(entries.begin(), entries.end(), by_winner);
+  entries = without_voided(entries);
   entries.erase(std::unique(entries.begin(), entries.end(), same_chunk), entries.end());
 }
 

@@ -20,7 +20,7 @@ struct LedgerIndex {
   std::vector<ChunkEntry> entries;  // by (phase, chunk, file, offset)
   std::vector<LedgerDamage> damage;
 
-  /// Adds records, and leaves one of each chunk: that of the first file.
+  /// Adds records, and leaves one of each chunk: the first behind the last empty one, or none.
   void add(const std::vector<ChunkEntry>& found);
 };
 

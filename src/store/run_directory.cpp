@@ -67,7 +67,8 @@ std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::str
     if (entry.is_symlink() || !fs::exists(entry.path() / "run.json")) continue;
     try {
       const RunRecord record = RunRecord::read(entry.path());
-      if (!record.finished && record.identity == request.identity) found.push_back(entry.path());
+      const bool may_go_on = !record.finished || request.reopens;
+      if (may_go_on && record.identity == request.identity) found.push_back(entry.path());
     } catch (const Failure& failure) {
       notes.push_back("not resumed: " + entry.path().string() + ": " + failure.report().sentence);
     }
@@ -80,7 +81,7 @@ Opened resume_newest(const RunRequest& request, std::vector<std::string>& notes)
   for (const fs::path& folder : candidates(request, notes)) {
     RunLock lock(folder);
     // Its last holder may have finished while we waited for the lock.
-    if (!RunRecord::read(folder).finished) return {folder, std::move(lock)};
+    if (!RunRecord::read(folder).finished || request.reopens) return {folder, std::move(lock)};
   }
   return make_new(request);
 }
@@ -119,7 +120,7 @@ Opened resume_this(const RunRequest& request) {
       report.lines.push_back(std::move(line));
     throw Failure(std::move(report));
   }
-  if (record.finished) {
+  if (record.finished && !request.reopens) {
     report.sentence = "this run is finished: there is nothing to resume";
     throw Failure(std::move(report));
   }
@@ -145,6 +146,14 @@ std::uint64_t bytes_below(const fs::path& folder) {
     if (!gone) sum += bytes / names;
   }
   return sum;
+}
+
+/// A finished run that goes on is not finished.
+void reopen(const fs::path& folder) {
+  RunRecord record = RunRecord::read(folder);
+  if (!record.finished) return;
+  record.finished = false;
+  record.write(folder);
 }
 
 /// What an earlier attempt has written need not be free any more.
@@ -196,6 +205,7 @@ RunDirectory::RunDirectory(const cluster::Group& group, const RunRequest& reques
     Opened opened = open_or_make(request, notes_);
     const std::uint32_t attempt = last_attempt(opened.path) + 1;
     require_space_to_go_on(opened.path, request.needed_bytes);
+    reopen(opened.path);
     begin_attempt(opened.path, attempt, request, group.size());
     make_links(opened.path, request, notes_);
     lock_.emplace(std::move(opened.lock));

@@ -12,6 +12,9 @@
 
 #include <unistd.h>
 
+#include <mgpu/base/death_note.hpp>
+#include <mgpu/base/soft_stop.hpp>
+
 #include "process_sight.hpp"
 #include "report_signal.hpp"
 #include "watcher.hpp"
@@ -69,10 +72,19 @@ std::string stack_in(const fs::path& crash_file) {
 }  // namespace
 
 void Watchdog::Watcher::speak_of_death(int rank) {
+  // A launcher that ends all ranks has asked them to stop before; whoever kills several does not
+  // mean what one of them works on.
+  const auto is_dead = [&](int other) {
+    return slot_of(other).presence == Presence::here && is_gone(other);
+  };
+  const bool is_alone = std::ranges::count_if(local_ranks(), is_dead) == 1;
+  if (is_alone && !has_stop_signal()) write_death_note(rank, "watchdog", "unknown");
   speak(report_of_death(scene(), rank, last_words_of(rank)));
 }
 
 void Watchdog::Watcher::speak_of_hang(const Culprit& culprit) {
+  // Not a rank that somebody stopped, nor one that another may keep waiting.
+  if (culprit.sign == Sign::outside) write_death_note(culprit.rank, "watchdog", "hang");
   Scene scene = this->scene();
   const Slot& slot = slot_of(culprit.rank);
   const bool is_slow = scene.states[static_cast<std::size_t>(culprit.rank)].call() == nullptr &&

@@ -95,6 +95,7 @@ inline fs::path run_tiny(const cluster::Group& world, const SharedFolder& output
   store::RunDirectory directory(world, request);
   store::write_repro(world, directory.path(), {config.resolved_yaml(), {}, {}, {}}, {});
   store::ChunkJournal journal(directory.path(), world, directory.attempt());
+  store::Quarantine quarantine(directory.path(), world, directory.attempt());
   SoftStop stop{SoftStop::Options{}};
   if (stop_at == 0) std::raise(SIGUSR1);
   PhaseClock clock;
@@ -108,6 +109,7 @@ inline fs::path run_tiny(const cluster::Group& world, const SharedFolder& output
                            cluster::Backend::mpi,
                            directory,
                            journal,
+                           quarantine,
                            stop,
                            clock,
                            sink,

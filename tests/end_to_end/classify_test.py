@@ -136,6 +136,69 @@ class Labels(ClassifyCase):
         self.assertEqual(len(self.rows()), 30)
 
 
+class Parts(ClassifyCase):
+    """Runs that do a part each, and what --merge makes of them."""
+
+    def golden_of(self, *keys):
+        self.classify(0, 1, *keys)
+        golden = self.sha256()
+        self.start_over()
+        return golden
+
+    def make_parts(self, count, *keys, ranks=1):
+        folders = []
+        for part in range(count):
+            ended = self.classify(0, ranks, f"--only={part}/{count}", *keys)
+            self.assertIn(f"part {part} of {count}", ended.out)
+            folders.append(self.run_folder())
+        return folders
+
+    def merge(self, code, *folders):
+        return self.run_to(code, 2, "--merge", *map(str, folders), config=None)
+
+    def test_merged_parts_are_the_bytes_of_one_run(self):
+        for keys in ((), ("classify.score=generate", "classify.strategy=grouped")):
+            golden = self.golden_of(*keys)
+            folders = self.make_parts(3, *keys, ranks=2)
+            self.assertEqual(self.num_runs(), 3)
+            for folder in folders:
+                self.assertEqual((folder / "results.h5").read_bytes().count(b"macro_f1"), 0)
+                self.assertIn(b"partial", (folder / "results.h5").read_bytes())
+                self.assertFalse((folder / "rows.h5.part").exists())
+            merged = self.merge(0, *reversed(folders))
+            self.assertEqual(self.sha256(), golden, keys)
+            self.assertRegex(merged.out, r"labels +30 of 30 samples")
+            self.assertGreater(
+                (self.run_folder() / "results.h5").read_bytes().count(b"macro_f1"), 0)
+            self.start_over()
+
+    def test_more_parts_than_chunks(self):
+        golden = self.golden_of("run.chunk_size=20")
+        folders = self.make_parts(3, "run.chunk_size=20")  # of two chunks
+        self.merge(0, *folders)
+        self.assertEqual(self.sha256(), golden)
+
+    def test_what_is_missing_is_named_and_a_killed_part_goes_on(self):
+        golden = self.golden_of()
+        self.classify(137, 1, "--only=1/2", env=program.failpoint("ledger.write:3:kill"))
+        killed = self.run_folder()
+        self.classify(0, 1, "--only=0/2")
+        first = self.run_folder()
+        ended = self.merge(65, first, killed)
+        self.assertIn("not finished", ended.err)
+        self.classify(0, 2, "--only=1/2")
+        self.assertEqual(self.num_runs(), 2)
+        ended = self.merge(65, first, first)
+        self.assertIn("part 1 of 2", ended.err)
+        self.merge(0, first, killed)
+        self.assertEqual(self.sha256(), golden)
+
+    def test_the_plan_of_a_part(self):
+        part = json.loads(self.classify(0, 1, "--plan=json", "--only=1/2", "devices.world=2").out)
+        self.assertEqual([share["count"] for share in part["shares"]], [8, 6])
+        self.assertIn("this run does part 1 of 2: 14 of 30 samples", part["notes"])
+
+
 class Answers(ClassifyCase):
 
     def test_generated_answers_have_the_same_bytes_at_any_rank_count(self):

@@ -87,6 +87,9 @@ case_resume_is_said_once() {
   [[ ${#arguments[@]} == 6 ]] || broken 'an argument was divided'
   resume_in '' c.yaml --set=run.resume=never
   become c.yaml --resume=never
+  resume_in /a/run c.yaml run.retry_quarantined=true --set run.retry_quarantined=true a.b=1
+  [[ ${arguments[*]} == 'c.yaml a.b=1 --resume=/a/run' ]] ||
+    broken "quarantined rows are tried again once: ${arguments[*]}"
   resume_in '' c.yaml
   become c.yaml --resume=auto
 }
@@ -100,6 +103,28 @@ case_batch_job_resumes_unless_told_otherwise() {
   become c.yaml --resume=never
   SLURM_RESTART_COUNT=1 begin_job c.yaml --resume=never
   become c.yaml --resume=auto
+}
+
+# what the note of the last attempt says after note_death DIR ARGUMENT...
+note_after() {
+  note_death "$work/$1" "${@:2}"
+  cat "$work/$1/attempts/0012.died" 2>/dev/null
+}
+
+case_who_died_first_is_noted_once() {
+  mkdir -p "$work/notes/attempts"
+  touch "$work/notes/attempts/0002.json" "$work/notes/attempts/0012.json"
+  [[ -z $(note_after notes 2 15) ]] || broken 'TERM is nobody'\''s own death'
+  [[ $(note_after notes 2 9) == '2 launcher SIGKILL' ]] || broken 'the launcher says SIGKILL'
+  [[ $(note_after notes 3 11) == '2 launcher SIGKILL' ]] || broken 'the first note stays'
+  echo '5 watchdog unknown' >"$work/notes/attempts/0012.died"
+  [[ $(note_after notes 4 Killed) == '5 watchdog unknown' ]] || broken 'another rank'
+  [[ $(note_after notes 5 Killed) == '5 watchdog SIGKILL' ]] || broken 'the signal is added'
+  [[ $(progress "$work/notes") == '0 ' ]] || broken 'no progress without a death'
+  seq 2 >"$work/notes/quarantine.jsonl"
+  [[ $(progress "$work/notes") == '0  2' ]] || broken 'a death that was traced'
+  seq 99 >"$work/notes/quarantine.jsonl"
+  [[ $(progress "$work/notes") == "0  $max_traced" ]] || broken 'not for ever'
 }
 
 # shellcheck disable=SC2046

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# scenarios.sh [--program P] [--conf C] [--result FILE]... [--set KEY=VALUE]... [SCENARIO ...]
+# scenarios.sh [--program P] [--conf C] [--result FILE]... [--set KEY=VALUE]... [--golden SUMS]
+#              [SCENARIO ...]
 #
 # What the batch scripts promise, tried on the cluster of cluster.sh. P takes C and ends with
 # FILEs in its run directory, the same however often the run was cut. C must work for about
@@ -9,13 +10,15 @@
 #     --result results.h5 --result ckpt/last/model.safetensors --set comm.timeout_s=20
 # On an overloaded machine Open MPI 4.1.4 under srun crashes now and then in MPI_Init (its TCP
 # part calls a null pointer) or loses a message; the batch script must then start again, too.
-#   finish   16 ranks on 4 nodes finish (always runs: the others compare with its FILE)
+#   finish   16 ranks on 4 nodes finish (always runs where no SUMS, the output of sha256sum, are
+#            given: the others compare with its FILE)
 #   rank     after a killed rank the job is started again and finishes; the rank is named
 #   node     after a killed node the job finishes on what is left; the node is named
 #   limit    before the time limit it saves and is queued again, and the second run finishes
 #   cancel   scancel ends it for good
 #   single   single_node.sbatch: a killed rank, then finished
 #   preempt  (only when named) evicted by a job of a better partition, then finished
+#   half     (only when named) as node, once half of a job with samples is done
 #   net      (only when named) a node loses its network
 # The work folder is kept when a scenario fails. Exit 77 where no cluster can be made.
 set -uo pipefail
@@ -28,13 +31,14 @@ source "$top/launch/supervise.sh"
 program=${MGPU_STAND_IN:-$top/build/tests/slurm/stand_in}
 conf=$here/stand_in.yaml
 results=()
-keys=() scenarios=() original=("$@")
+keys=() scenarios=() golden='' original=("$@")
 while [[ $# -gt 0 ]]; do
   case $1 in
     --program) program=$(realpath "$2"); shift 2 ;;
     --conf) conf=$(realpath "$2"); shift 2 ;;
     --result) results+=("$2"); shift 2 ;;
     --set) keys+=("$2"); shift 2 ;;
+    --golden) golden=$(realpath "$2"); shift 2 ;;
     -*) tell "unknown option $1"; exit 64 ;;
     *) scenarios+=("$1"); shift ;;
   esac
@@ -48,6 +52,7 @@ done
 export MGPU_PROGRAM=$program
 work=$(mktemp -d "${TMPDIR:-/tmp}/mgpu-scenarios.XXXXXX")
 cd "$top" || exit 66
+[[ -z $golden ]] || cp "$golden" "$work/finish.log.sum"
 
 # --- a job -----------------------------------------------------------------------------------
 
@@ -152,6 +157,28 @@ scenario_node() {
   within 60 'the node is back' node_is_idle n3
 }
 
+# is_half_way: of its samples, as the job last told
+is_half_way() {
+  local directory told
+  state_is RUNNING && directory=$(run_directory "$log") && [[ -n $directory ]] || return 1
+  told=$(grep '"event":"gen"' "$directory/events.jsonl" | tail -n 1)
+  [[ $told =~ \"samples\":([0-9]+) ]] || return 1
+  local samples=${BASH_REMATCH[1]}
+  [[ $told =~ \"total\":([0-9]+) && $((2 * samples)) -ge ${BASH_REMATCH[1]} ]]
+}
+
+scenario_half() {
+  submit half multi_node.sbatch
+  within 120 'half of the samples are done' is_half_way
+  "$here/cluster.sh" kill-node n3
+  finishes_within 300
+  says 'mgpu: the node n3 is lost'
+  says 'mgpu: starting again on 12 ranks'
+  [[ ! -e $(run_directory "$log")/quarantine.jsonl ]] || broken 'rows of the lost node are suspect'
+  "$here/cluster.sh" start-node n3
+  within 60 'the node is back' node_is_idle n3
+}
+
 node_is_idle() { [[ $(sinfo -h -n "$1" -p batch -o %t) == idle ]]; }
 
 scenario_limit() {
@@ -221,7 +248,8 @@ clear_away() {
 all_idle() { [[ $(sinfo -h -N -p batch -o %t | grep -c '^idle$') == 4 ]]; }
 
 failed=0
-for scenario in finish "${scenarios[@]}"; do
+[[ -n $golden ]] || scenarios=(finish "${scenarios[@]}")
+for scenario in "${scenarios[@]}"; do
   declare -F "scenario_$scenario" >/dev/null || { tell "no scenario $scenario"; exit 64; }
   began=$SECONDS
   if ("scenario_$scenario"); then

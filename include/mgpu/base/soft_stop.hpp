@@ -60,4 +60,7 @@ private:
   std::array<struct sigaction, 4> before_{};
 };
 
+/// Whether a SoftStop of this process has received a signal. Any thread.
+bool has_stop_signal() noexcept;
+
 }  // namespace mgpu

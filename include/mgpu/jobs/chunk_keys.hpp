@@ -16,9 +16,6 @@ void check_chunk_keys(const Config& config);
 /// part. Errors: Failure E124 (exit 78) that names the key.
 void refuse_chunk_keys(const Config& config);
 
-/// For a job whose results are made of all rows. Errors: Failure E124 (exit 78).
-void refuse_parts(const Config& config);
-
 /// Chunks of this run; all of them unless --only says otherwise.
 schedule::ChunkPart read_chunk_part(const Config& config);
 bool is_part_of_run(const Config& config);

@@ -21,11 +21,20 @@ struct ClassifyWork {
 /// What results.h5 of a run begins with: /run, /classify and /samples.
 store::SealRequest classify_request(const SealPlace& place, const ClassifyInputs& inputs);
 
+/// What the rows in results.h5 say, and how many there are.
+struct SealedLabels {
+  report::ClassifyPictures pictures;
+  store::SealReport report;
+};
+
 /// Writes results.h5: the rows, and beside them tables `confusion`, `metrics`, `groups` and
-/// `calibration` that are computed of all of them. Returns what they say.
+/// `calibration` that are computed of all of them, which a file without all rows has not.
+/// `may_lack_rows`: that is no error; in a part of a run it never is.
 ///
 /// Ranks:  collective over the world. Errors: those of seal() and read_table().
-report::ClassifyPictures seal_labels(RunContext& run, const ClassifyInputs& inputs);
+SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal& journal,
+                         const SealPlace& place, const ClassifyInputs& inputs,
+                         bool may_lack_rows = false);
 
 /// Numbers and pictures for the end table, summary.json and report.html.
 void show_labels(RunContext& run, report::ClassifyPictures pictures,

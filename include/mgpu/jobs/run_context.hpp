@@ -18,9 +18,11 @@
 #include <mgpu/cluster/topology.hpp>
 #include <mgpu/report/banner.hpp>
 #include <mgpu/report/job_page.hpp>
+#include <mgpu/report/notes.hpp>
 #include <mgpu/report/step_pace.hpp>
 #include <mgpu/report/summary.hpp>
 #include <mgpu/store/chunk_journal.hpp>
+#include <mgpu/store/quarantine.hpp>
 #include <mgpu/store/run_directory.hpp>
 #include <mgpu/store/store_config.hpp>
 
@@ -37,6 +39,7 @@ struct RunContext {
   cluster::Backend backend;             // how tensors travel between ranks
   store::RunDirectory& directory;
   store::ChunkJournal& journal;
+  store::Quarantine& quarantine;
   SoftStop& stop;
   PhaseClock& clock;
   EventSink& log;       // rank 0: screen, run.log, events.jsonl; the others: their rank log
@@ -64,6 +67,7 @@ struct JobOutcome {
   std::string result;                                        // one line
   std::vector<report::Result> results;                       // numbers
   std::vector<std::pair<std::string, std::string>> remarks;  // phase, what it did
+  std::vector<report::Note> notes;                           // beside those of the program
   std::unique_ptr<const report::JobPage> page;               // none: a run without pictures
 };
 

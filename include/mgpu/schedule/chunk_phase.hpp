@@ -54,6 +54,9 @@ struct ChunkHooks {
 /// Samples in the chunks of the phase's part.
 std::int64_t samples_of_part(const ChunkPhase& phase);
 
+/// The global id of the part's first sample.
+std::int64_t first_of_part(const ChunkPhase& phase);
+
 /// Samples of the phase's part up to the end of the chunk: where chunks are claimed, about what all
 /// groups have done when one has finished it.
 std::int64_t samples_up_to(const ChunkPhase& phase, const Chunk& chunk);

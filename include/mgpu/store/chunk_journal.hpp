@@ -33,7 +33,8 @@ struct LedgerDamage {
 /// Each rank appends to a file of its own, parts/attempt_NNNN.rank_RRRR.ledger, in framed and
 /// checksummed records; nobody writes to another attempt's file. A chunk counts once it is
 /// synced, and of several records of one chunk the first (attempt, rank) wins, so the index is
-/// the same on all ranks and at any rank count.
+/// the same on all ranks and at any rank count. An empty payload voids what was recorded of its
+/// chunk before, which then is not finished.
 ///
 /// Memory: 32 bytes per chunk and rank.
 class ChunkJournal {

@@ -22,6 +22,7 @@ struct RunRequest {
   std::string identity;                      // Config::identity()
   std::map<std::string, std::string> keys;   // what the identity covers, for messages
   std::vector<std::string> command;          // argv
+  bool reopens = false;                      // a finished run goes on as well
   std::uint64_t needed_bytes = 0;            // free space without which work does not begin
 };
 

@@ -1,0 +1,101 @@
+#include <atomic>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <mgpu/base/death_note.hpp>
+
+namespace mgpu {
+namespace {
+
+// All that a signal handler needs, in static memory.
+constexpr std::size_t kMaxPath = 4096;
+char note_path[kMaxPath];
+std::atomic<bool> has_path{false};
+std::atomic<int> prepared_rank{0};
+
+const char* name_of(int signal) noexcept {
+  switch (signal) {
+    case SIGSEGV:
+      return "SIGSEGV";
+    case SIGABRT:
+      return "SIGABRT";
+    case SIGBUS:
+      return "SIGBUS";
+    case SIGFPE:
+      return "SIGFPE";
+    case SIGILL:
+      return "SIGILL";
+    default:
+      return "unknown";
+  }
+}
+
+/// "RANK WITNESS CAUSE\n", without an allocation.
+class Line {
+public:
+  void add(std::string_view text) noexcept {
+    const std::size_t n = std::min(text.size(), sizeof bytes_ - size_);
+    std::memcpy(bytes_ + size_, text.data(), n);
+    size_ += n;
+  }
+  void add(int number) noexcept {
+    char digits[16];
+    const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+    add({digits, static_cast<std::size_t>(end - digits)});
+  }
+  std::string_view text() const noexcept { return {bytes_, size_}; }
+
+private:
+  char bytes_[128] = {};
+  std::size_t size_ = 0;
+};
+
+}  // namespace
+
+void prepare_death_note(const fs::path& file, int own_rank) {
+  const std::string text = file.string();
+  has_path = false;
+  if (text.empty() || text.size() >= kMaxPath) return;
+  std::memcpy(note_path, text.c_str(), text.size() + 1);
+  prepared_rank = own_rank;
+  has_path = true;
+}
+
+void write_death_note(int rank, const char* witness, const char* cause) noexcept {
+  if (!has_path) return;
+  const int file = ::open(note_path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+  if (file < 0) return;
+  Line line;
+  line.add(rank);
+  line.add(" ");
+  line.add(witness);
+  line.add(" ");
+  line.add(cause);
+  line.add("\n");
+  static_cast<void>(!::write(file, line.text().data(), line.text().size()));
+  ::close(file);
+}
+
+void write_own_death_note(int signal) noexcept {
+  write_death_note(prepared_rank, "self", name_of(signal));
+}
+
+std::optional<DeathNote> read_death_note(const fs::path& file) {
+  std::ifstream stream(file);
+  std::string line;
+  if (!std::getline(stream, line) || stream.eof()) return std::nullopt;  // torn: no line end
+  std::istringstream words(line);
+  DeathNote note;
+  words >> note.rank >> note.witness >> note.cause;
+  if (!words || note.rank < 0) return std::nullopt;
+  return note;
+}
+
+}  // namespace mgpu

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/store/quarantine.hpp>
+
+namespace mgpu::store {
+
+/// Which samples a rank works on now, in a file of its own: a line that is written over in place,
+/// so that it is there whenever the process dies.
+class WorkMark {
+public:
+  /// Errors: Failure E601.
+  WorkMark(const fs::path& run_directory, std::uint32_t attempt, int rank);
+
+  /// Errors: Failure E602.
+  void begin(const WorkSpan& span);
+  void end();
+
+private:
+  void write(const std::string& words);
+
+  fs::path path_;
+  FdHandle fd_;
+};
+
+/// One of them, after the process.
+struct SeenMark {
+  std::uint32_t attempt = 0;
+  int rank = 0;
+  std::string host;
+  std::optional<WorkSpan> span;  // none: the rank was at nothing
+};
+
+/// Those that are whole, by (attempt, rank). Local.
+std::vector<SeenMark> seen_marks(const fs::path& run_directory);
+
+/// Removes those of attempts up to `last`. What cannot be removed is found again, and changes
+/// nothing. Local.
+void remove_marks(const fs::path& run_directory, std::uint32_t last);
+
+}  // namespace mgpu::store

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# teacher.sh [--program P]
+#
+# conf/teacher_logits.yaml as it is, a tiny model on every four of 16 ranks, one of the cluster's
+# four nodes killed half way: the file has the bytes of an unbroken run on one rank of this machine.
+# Exit 77 where no cluster can be made.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+program=$top/mgpu_spmd
+[[ ${1:-} != --program ]] || program=$(realpath "$2")
+[[ -x $program ]] || { echo "there is no program $program" >&2; exit 66; }
+
+made=$(mktemp -d "${TMPDIR:-/tmp}/mgpu-teacher.XXXXXX")
+trap 'rm -rf "$made"' EXIT
+python3 -B "$here/make_teacher.py" "$made"
+conf=$top/conf/teacher_logits.yaml
+keys=("model.path=$made/model" "data.path=$made/rows.jsonl" run.chunk_size=4)
+
+"$top/launch/mgpu-run" -np 1 "$program" "$conf" "${keys[@]}" devices.gpus_per_model=1 \
+  --name golden --output "$made" >"$made/golden.log" 2>&1 || { cat "$made/golden.log" >&2; exit 1; }
+(cd "$made/golden/latest" && sha256sum results.h5) >"$made/golden.sum"
+
+# The first chunks of every rank take a second more: at half way they are all at work.
+slow=$(for n in 1 2 3 4 5 6; do printf 'chunk.work:%s:sleep;' "$n"; done)
+set -- --program "$program" --conf "$conf" --golden "$made/golden.sum" --result results.h5
+for key in "${keys[@]}"; do set -- "$@" --set "$key"; done
+code=0
+MGPU_TESTING=1 MGPU_FAILPOINT=${slow%;} "$here/scenarios.sh" "$@" half || code=$?
+exit "$code"
