@@ -54,6 +54,8 @@ public:
     });
   }
 
+  std::int64_t batch_size() const { return labels_->batch_size(); }
+
   /// Returns whether all rows are done; false means that a stop was asked for.
   bool classify() {
     const auto waiting = run_.clock.enter("waiting for ranks");
@@ -163,7 +165,8 @@ JobOutcome run_classify_job(RunContext& run) {
 
   report::ClassifyPictures pictures = seal_labels(run, job.inputs());
   JobOutcome outcome = job.outcome(ExitCode::done);
-  show_labels(run, std::move(pictures), job.work_of_groups(), outcome);
+  show_labels(run, job.inputs(), std::move(pictures), job.work_of_groups(), job.batch_size(),
+              outcome);
   return outcome;
 }
 
