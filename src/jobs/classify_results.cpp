@@ -179,8 +179,8 @@ std::vector<std::size_t> worst_mistakes(const Judged& rows, std::span<const doub
     if (outcome == ClassifyOutcome::too_long || outcome == ClassifyOutcome::bad_row) continue;
     if (rows.truth[i] >= 0 && rows.truth[i] != rows.given[i]) wrong.push_back(i);
   }
-  std::ranges::stable_sort(
-      wrong, [&](std::size_t a, std::size_t b) { return sureness[a] > sureness[b]; });
+  std::ranges::stable_sort(wrong,
+                           [&](std::size_t a, std::size_t b) { return sureness[a] > sureness[b]; });
   wrong.resize(std::min(wrong.size(), kShownMistakes));
   return wrong;
 }
@@ -311,9 +311,9 @@ void show_speed(const std::vector<ClassifyWork>& groups, ClassifyPictures& pictu
 void show_runs(const RunContext& run, const ClassifyInputs& inputs, std::int64_t batch,
                ClassifyPictures& pictures) {
   pictures.run_key = crc32c(run.config.identity(), inputs.phase);
-  pictures.runs = speeds_beside(
-      run.directory.path(), {pictures.run_key, run.topology.place().host,
-                             run.device.kind == DeviceKind::cuda ? "cuda" : "cpu"});
+  pictures.runs =
+      speeds_beside(run.directory.path(), {pictures.run_key, run.topology.place().host,
+                                           run.device.kind == DeviceKind::cuda ? "cuda" : "cpu"});
   const ClassifyPictures::RunSpeed mine{run.topology.world().size(),
                                         run.topology.model_group().size(), batch,
                                         pictures.total_samples_per_second, true};
@@ -399,8 +399,7 @@ report::ClassifyPictures seal_labels(RunContext& run, const ClassifyInputs& inpu
 }
 
 void show_labels(RunContext& run, const ClassifyInputs& inputs, report::ClassifyPictures pictures,
-                 const std::vector<ClassifyWork>& groups, std::int64_t batch,
-                 JobOutcome& outcome) {
+                 const std::vector<ClassifyWork>& groups, std::int64_t batch, JobOutcome& outcome) {
   show_speed(groups, pictures);
   cluster::run_together(run.topology.world(), [&] {
     if (run.topology.world().rank() == 0) show_runs(run, inputs, batch, pictures);

@@ -40,7 +40,7 @@ public:
     std::vector<std::string> texts;
     if (!folder_) {
       for (const std::int32_t id : ids)
-        texts.push_back("#" + std::to_string(id) + ' ');
+        texts.push_back(report::text_of("#%d ", id));
       return texts;
     }
     text::StreamDecoder decoder(folder_->tokenizer, false);
@@ -52,7 +52,7 @@ public:
 
   /// A token as it would stand behind another one.
   std::string behind(std::int32_t before, std::int32_t id) const {
-    if (!folder_) return "#" + std::to_string(id);
+    if (!folder_) return report::text_of("#%d", id);
     const text::Tokenizer& tokenizer = folder_->tokenizer;
     const std::string shown = tokenizer.shown_token(id);
     const std::string alone = tokenizer.decode({&before, 1}, false);
@@ -187,8 +187,8 @@ public:
       const double sum = std::accumulate(values.begin(), values.end(), 0.0);
       const auto tenth = values.begin() + std::ssize(values) / 10;
       std::ranges::nth_element(values, tenth);
-      mass.points.push_back({ks_[i], sum / static_cast<double>(values.size()),
-                             static_cast<double>(*tenth), 0, 0});
+      mass.points.push_back(
+          {ks_[i], sum / static_cast<double>(values.size()), static_cast<double>(*tenth), 0, 0});
     }
     return mass;
   }
@@ -244,16 +244,17 @@ std::string drawn_text(const fs::path& results, const TeacherInputs& inputs,
   const std::int64_t tokens = drawn.offsets().back();
   const store::ReadColumn some = drawn.read_items(0, std::min(tokens, kSeenTokens));
   const auto numbers = some.values<std::uint8_t>();
-  const double mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) /
-                      static_cast<double>(numbers.size());
+  const double mean =
+      std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
   return report::text_of(
              "%lld draws behind each token are %.1f different tokens on average (of the first ",
              static_cast<long long>(inputs.config.num_draws), mean) +
          report::grouped(std::ssize(numbers)) +
-         report::text_of(" tokens); the file takes %.0f bytes per token, all its columns and "
-                         "indices included. Draws keep all of the distribution on average, so "
-                         "that there is no mass to choose k by.",
-                         pictures.bytes_per_token);
+         report::text_of(
+             " tokens); the file takes %.0f bytes per token, all its columns and "
+             "indices included. Draws keep all of the distribution on average, so "
+             "that there is no mass to choose k by.",
+             pictures.bytes_per_token);
 }
 
 }  // namespace
@@ -275,11 +276,13 @@ void add_targets(const fs::path& results, const TeacherInputs& inputs,
     pictures.entropy_of = "the draws, which is less than that of the distribution";
     pictures.drawn = drawn_text(results, inputs, pictures);
   } else {
-    pictures.entropy_of = k == inputs.model.vocab
-                              ? "all tokens"
-                              : "the " + report::grouped(k) +
-                                    " most probable tokens and all others as one, which is a "
-                                    "little less than that of the whole distribution";
+    pictures.entropy_of =
+        k == inputs.model.vocab
+            ? "all tokens"
+            : report::text_of(
+                  "the %s most probable tokens and all others as one, which is at "
+                  "most that of the whole distribution",
+                  report::grouped(k).c_str());
     pictures.mass = read_mass(results, inputs);
   }
   pictures.texts = read_texts_shown(results, inputs, num_tokens);

@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/cluster/agree.hpp>
+#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/model_keys.hpp>
 #include <mgpu/jobs/teacher_pictures.hpp>
 #include <mgpu/jobs/teacher_results.hpp>

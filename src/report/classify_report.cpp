@@ -84,9 +84,9 @@ Figure calibration_figure(const ClassifyPictures& pictures) {
   chart.low = pictures.calibration_low;
   chart.high = pictures.calibration_high;
   for (std::size_t i = 0; i < chart.curve.x.size(); ++i)
-    chart.hover.push_back(grouped(pictures.calibration_rows.at(i)) + " rows: " +
-                          text_of("probability %.3f, right %.3f", chart.curve.x[i],
-                                  chart.curve.y[i]));
+    chart.hover.push_back(
+        grouped(pictures.calibration_rows.at(i)) +
+        " rows: " + text_of("probability %.3f, right %.3f", chart.curve.x[i], chart.curve.y[i]));
   const ClassifyPictures::Metric* error = find_metric(pictures, "calibration_error");
   if (error != nullptr && error->is_defined)
     chart.note = text_of("expected error %.4f", error->value);
@@ -112,8 +112,9 @@ Figure no_scores_figure() {
 }
 
 Figure no_truth_figure() {
-  return {"No true labels", "<p class=\"words\">No row has a true label, so that nothing can be "
-                            "said of how many are right.</p>"};
+  return {"No true labels",
+          "<p class=\"words\">No row has a true label, so that nothing can be "
+          "said of how many are right.</p>"};
 }
 
 Figure group_figure(const ClassifyPictures& pictures) {
@@ -140,7 +141,8 @@ Figure speed_figure(const ClassifyPictures& pictures) {
 }
 
 Figure runs_figure(const ClassifyPictures& pictures) {
-  const auto others = std::ranges::count(pictures.runs, false, &ClassifyPictures::RunSpeed::is_this);
+  const auto others =
+      std::ranges::count(pictures.runs, false, &ClassifyPictures::RunSpeed::is_this);
   const std::string caption =
       others == 0
           ? "One run is one point: all copies together, in the time of the busiest. Further runs "

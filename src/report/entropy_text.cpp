@@ -21,7 +21,9 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
 /// Percent, with digits enough to tell it from none.
 std::string share_text(double share) {
   const double hundredths = 100.0 * share;
-  return text_of(hundredths >= 10.0 ? "%.0f %%" : hundredths >= 0.1 ? "%.1f %%" : "%.1e %%",
+  return text_of(hundredths >= 10.0  ? "%.0f %%"
+                 : hundredths >= 0.1 ? "%.1f %%"
+                                     : "%.1e %%",
                  hundredths);
 }
 

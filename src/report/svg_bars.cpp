@@ -8,7 +8,7 @@ namespace mgpu::report {
 namespace {
 
 constexpr double kLeft = 62;
-constexpr double kTop = 12;
+constexpr double kTop = 26;
 constexpr double kBelow = 46;  // room for labels
 
 void draw_axis(Svg& svg, const BarChart& chart, double highest) {
@@ -21,7 +21,7 @@ void draw_axis(Svg& svg, const BarChart& chart, double highest) {
     svg.text({kLeft - 8, y + 4}, tick_text(tick, step), "tick", Anchor::end);
   }
   svg.text({kLeft, chart.height - 6}, chart.x_label, "tick");
-  svg.text({0, kTop - 2}, chart.y_label, "tick");
+  svg.text({0, 10}, chart.y_label, "tick");
 }
 
 /// What the second color means, at the upper right.

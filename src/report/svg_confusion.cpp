@@ -35,8 +35,7 @@ void draw_cell(Svg& svg, Point corner, Point size, std::int64_t count, double sh
   const double x = corner.x + size.x / 2;
   const double y = corner.y + size.y / 2;
   svg.text({x, y + (size.y >= 40 ? -1 : 4)}, grouped(count), "count", Anchor::middle);
-  if (size.y >= 40 && count > 0)
-    svg.text({x, y + 16}, percent(share), "share", Anchor::middle);
+  if (size.y >= 40 && count > 0) svg.text({x, y + 16}, percent(share), "share", Anchor::middle);
 }
 
 }  // namespace
@@ -51,16 +50,14 @@ std::string svg_confusion(const ClassifyPictures& pictures) {
           "Rows by their true label and the one that was given");
   svg.text({kLeft, 13}, "given", "axis-name");
   svg.text({0, kTop - 10}, "true", "axis-name");
-  const std::size_t name_width =
-      std::min(kNameWidth, static_cast<std::size_t>(wide / 7.5));
+  const std::size_t name_width = std::min(kNameWidth, static_cast<std::size_t>(wide / 7.5));
   for (std::size_t column = 0; column < columns; ++column) {
     const std::string name = column < labels ? pictures.labels[column] : "unknown";
     svg.text({kLeft + wide * (static_cast<double>(column) + 0.5), kTop - 10},
              clip(name, name_width), "tick", Anchor::middle);
   }
   for (std::size_t row = 0; row < labels; ++row) {
-    const auto begin =
-        pictures.confusion.begin() + static_cast<std::ptrdiff_t>(row * (labels + 1));
+    const auto begin = pictures.confusion.begin() + static_cast<std::ptrdiff_t>(row * (labels + 1));
     const std::int64_t all =
         std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(labels + 1), std::int64_t{0});
     const double y = kTop + high * static_cast<double>(row);
@@ -68,10 +65,9 @@ std::string svg_confusion(const ClassifyPictures& pictures) {
              Anchor::end);
     for (std::size_t column = 0; column < columns; ++column) {
       const std::int64_t count = *(begin + static_cast<std::ptrdiff_t>(column));
-      const double share =
-          all > 0 ? static_cast<double>(count) / static_cast<double>(all) : 0.0;
-      draw_cell(svg, {kLeft + wide * static_cast<double>(column) + 2, y + 2},
-                {wide - 4, high - 4}, count, share, row == column);
+      const double share = all > 0 ? static_cast<double>(count) / static_cast<double>(all) : 0.0;
+      draw_cell(svg, {kLeft + wide * static_cast<double>(column) + 2, y + 2}, {wide - 4, high - 4},
+                count, share, row == column);
     }
   }
   return svg.str();

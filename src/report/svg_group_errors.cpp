@@ -11,8 +11,8 @@ namespace {
 
 constexpr double kWidth = 1040;
 constexpr double kLeft = 190;  // names
-constexpr double kPanel = 262;
-constexpr double kApart = 32;
+constexpr double kPanel = 242;
+constexpr double kApart = 52;
 constexpr double kTop = 34;
 constexpr double kRow = 26;
 constexpr double kFair = 0.2;
@@ -23,9 +23,8 @@ struct Panel {
   const char* css;
   bool has_limit;
 };
-constexpr std::array<Panel, 3> kPanels{{{"wrong", "c1", false},
-                                        {"false positives", "c2", true},
-                                        {"false negatives", "c4", true}}};
+constexpr std::array<Panel, 3> kPanels{
+    {{"wrong", "c1", false}, {"false positives", "c2", true}, {"false negatives", "c4", true}}};
 
 /// What the panels show of a group: of accuracy its opposite.
 std::array<ShownRate, 3> rates_of(const ClassifyPictures::GroupErrors& group) {

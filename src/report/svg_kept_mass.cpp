@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kWidth = 520;
 constexpr double kHeight = 330;
-constexpr double kLeft = 66;
+constexpr double kLeft = 86;
 constexpr double kRight = 18;
 constexpr double kTop = 34;
 constexpr double kBottom = 72;  // three rows of labels
@@ -20,9 +20,9 @@ constexpr std::size_t kLabels = 7;
 
 double x_of(std::int64_t k, std::int64_t last) {
   const double room = kWidth - kLeft - kRight;
-  return kLeft + room * (last > 1 ? std::log(static_cast<double>(k)) /
-                                        std::log(static_cast<double>(last))
-                                  : 0.5);
+  return kLeft +
+         room * (last > 1 ? std::log(static_cast<double>(k)) / std::log(static_cast<double>(last))
+                          : 0.5);
 }
 
 double y_of(double share) {

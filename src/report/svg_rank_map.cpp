@@ -9,7 +9,7 @@ namespace mgpu::report {
 namespace {
 
 constexpr double kWidth = 1040;
-constexpr double kLeft = 112;    // names of ranks
+constexpr double kLeft = 112;   // names of ranks
 constexpr double kMap = 320;    // layers or heads
 constexpr double kTimes = 572;  // where bars of time begin
 constexpr double kTime = 350;   // longest bar
@@ -35,7 +35,8 @@ Parts parts_of(const RankPart& rank, const RankMap& map, bool by_heads) {
 }
 
 std::string range_text(const Parts& parts) {
-  if (parts.last - parts.first == parts.all) return "all " + grouped(parts.all) + ' ' + parts.what + 's';
+  if (parts.last - parts.first == parts.all)
+    return "all " + grouped(parts.all) + ' ' + parts.what + 's';
   if (parts.last - parts.first == 1) return std::string(parts.what) + ' ' + grouped(parts.first);
   return std::string(parts.what) + "s " + grouped(parts.first) + " to " + grouped(parts.last - 1);
 }
@@ -70,12 +71,13 @@ void draw_times(Svg& svg, const RankPart& rank, double longest, double y) {
 }
 
 void draw_legend(Svg& svg, bool by_heads, bool has_times) {
-  svg.text({kLeft, kTop - 14}, by_heads ? "heads of each layer" : "layers, first to last", "axis-name");
+  svg.text({kLeft, kTop - 14}, by_heads ? "heads of each layer" : "layers, first to last",
+           "axis-name");
   if (!has_times) return;
   double x = kTimes;
-  for (const auto& [css, words] :
-       {std::pair{"ph-forward", "busy"}, {"ph-wait", "waiting for its copy"},
-        {"ph-other", "without samples"}}) {
+  for (const auto& [css, words] : {std::pair{"ph-forward", "busy"},
+                                   {"ph-wait", "waiting for its copy"},
+                                   {"ph-other", "without samples"}}) {
     svg.rect({x, kTop - 24}, {11, 11}, css, 2);
     svg.text({x + 16, kTop - 14}, words, "legend");
     x += 40.0 + 6.6 * static_cast<double>(width_of(words));

@@ -64,8 +64,7 @@ std::string svg_scores(const ClassifyPictures& pictures) {
   draw_panel(svg, pictures.other_scores, most, "not " + name, "c1", kHead + kPanel + 10);
   for (const double tick : {0.0, 0.2, 0.4, 0.6, 0.8, 1.0})
     svg.text({x_of(tick), bottom + 18}, tick_text(tick, 0.2), "tick", Anchor::middle);
-  if (pictures.labels.size() == 2)
-    svg.line({x_of(0.5), kHead}, {x_of(0.5), bottom}, "level");
+  if (pictures.labels.size() == 2) svg.line({x_of(0.5), kHead}, {x_of(0.5), bottom}, "level");
   svg.text({kWidth - kRight, bottom + kBelow - 6}, "probability of " + name, "axis-name",
            Anchor::end);
   return svg.str();

@@ -16,15 +16,15 @@ constexpr double kTop = 26;
 constexpr double kBottom = 46;
 
 Point at(double x, double y) {
-  return {kLeft + (kWidth - kLeft - kRight) * x, kHeight - kBottom - (kHeight - kBottom - kTop) * y};
+  return {kLeft + (kWidth - kLeft - kRight) * x,
+          kHeight - kBottom - (kHeight - kBottom - kTop) * y};
 }
 
 void draw_axes(Svg& svg, const UnitChart& chart) {
   for (const double tick : {0.0, 0.2, 0.4, 0.6, 0.8, 1.0}) {
     svg.line(at(0, tick), at(1, tick), tick == 0.0 ? "axis" : "grid");
     svg.text({kLeft - 8, at(0, tick).y + 4}, tick_text(tick, 0.2), "tick", Anchor::end);
-    svg.text({at(tick, 0).x, kHeight - kBottom + 18}, tick_text(tick, 0.2), "tick",
-             Anchor::middle);
+    svg.text({at(tick, 0).x, kHeight - kBottom + 18}, tick_text(tick, 0.2), "tick", Anchor::middle);
   }
   svg.text({kLeft, 13}, chart.y_label, "axis-name");
   svg.text({kWidth - kRight, kHeight - 6}, chart.x_label, "axis-name", Anchor::end);
@@ -34,10 +34,10 @@ void draw_axes(Svg& svg, const UnitChart& chart) {
 /// The meaning of the line, and the note, where curves rarely are.
 void draw_words(Svg& svg, const UnitChart& chart) {
   const Point corner = at(1, 0);
-  svg.line({corner.x - 178, corner.y - 18}, {corner.x - 156, corner.y - 18}, "level");
-  svg.text({corner.x - 150, corner.y - 14}, chart.diagonal, "legend");
+  svg.line({corner.x - 196, corner.y - 18}, {corner.x - 174, corner.y - 18}, "level");
+  svg.text({corner.x - 168, corner.y - 14}, chart.diagonal, "legend");
   if (!chart.note.empty())
-    svg.text({corner.x - 178, corner.y - 36}, chart.note, chart.css + " name strong");
+    svg.text({corner.x - 196, corner.y - 36}, chart.note, chart.css + " name strong");
 }
 
 }  // namespace

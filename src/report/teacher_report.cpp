@@ -16,7 +16,8 @@ Figure text_figure(const TeacherPictures& pictures) {
   std::string caption =
       "The color of a token is the entropy of what the teacher expected in its place, made of " +
       pictures.entropy_of +
-      ". Point at a token, or tap it, to read what was expected; \u25E6 is a token that is no whole character; the next one shows it.";
+      ". Point at a token, or tap it, to read what was expected; \u25E6 is a token that is no "
+      "whole character; the next one shows it.";
   const bool has_prompt = std::ranges::any_of(pictures.texts, [](const ShownText& text) {
     return std::ranges::any_of(text.shown, [](const ShownToken& t) { return !t.is_learned; });
   });
@@ -53,8 +54,7 @@ Table mass_table(const TeacherPictures& pictures) {
               {}};
   for (const KeptMass::Point& point : pictures.mass.points)
     table.rows.push_back({grouped(point.k), percent(point.mean, 2), percent(point.low, 2),
-                          grouped(point.bytes_fp16) + " B",
-                          total_text(point.bytes_fp16, pictures),
+                          grouped(point.bytes_fp16) + " B", total_text(point.bytes_fp16, pictures),
                           grouped(point.bytes_packed) + " B",
                           total_text(point.bytes_packed, pictures)});
   return table;
@@ -92,6 +92,8 @@ Figure speed_figure(const TeacherPictures& pictures) {
   chart.x_label = "copy";
   chart.y_label = "tokens/s";
   chart.css = "c3";
+  chart.width = 1040;
+  chart.height = 200;
   for (std::size_t g = 0; g < pictures.tokens_per_second.size(); ++g)
     chart.bars.push_back({std::to_string(g), pictures.tokens_per_second[g]});
   return {"Tokens per second of each copy of the model", svg_bars(chart),
@@ -131,6 +133,7 @@ void TeacherPage::record(RunSummary& summary) const {
   for (const KeptMass::Point& point : pictures_.mass.points) {
     series["kept_mass/k"].push_back(static_cast<double>(point.k));
     series["kept_mass/mean"].push_back(point.mean);
+    series["kept_mass/tenth"].push_back(point.low);
   }
   for (const RankPart& rank : pictures_.ranks.ranks) {
     series["ranks/busy_seconds"].push_back(rank.busy_s);
@@ -148,10 +151,9 @@ HtmlReport TeacherPage::page(const RunSummary& summary) const {
     if (!result.key.starts_with("samples_"))
       report.tiles.push_back({text_of("%.*f", result.decimals, result.value), result.label,
                               "/results/" + result.key + "/value"});
-  report.sections = {
-      {"What the teacher was unsure of", {text_figure(pictures_)}},
-      {"What was kept", {mass_figure(pictures_), length_figure(pictures_)}, true},
-      {"Who held what", {rank_figure(pictures_), speed_figure(pictures_)}}};
+  report.sections = {{"What the teacher was unsure of", {text_figure(pictures_)}},
+                     {"What was kept", {mass_figure(pictures_), length_figure(pictures_)}, true},
+                     {"Who held what", {rank_figure(pictures_), speed_figure(pictures_)}}};
   if (!pictures_.mass.points.empty()) report.tables.push_back(mass_table(pictures_));
   return report;
 }

@@ -32,7 +32,6 @@ report::ClassifyPictures seal_labels(RunContext& run, const ClassifyInputs& inpu
 ///
 /// Ranks:  collective over the world.
 void show_labels(RunContext& run, const ClassifyInputs& inputs, report::ClassifyPictures pictures,
-                 const std::vector<ClassifyWork>& groups, std::int64_t batch,
-                 JobOutcome& outcome);
+                 const std::vector<ClassifyWork>& groups, std::int64_t batch, JobOutcome& outcome);
 
 }  // namespace mgpu::jobs

@@ -71,8 +71,8 @@ struct ClassifyPictures {
   std::vector<Mistake> mistakes;                 // the most confident ones
   std::vector<double> samples_per_second;        // of each group of ranks
   double total_samples_per_second = 0.0;
-  std::vector<RunSpeed> runs;   // this one and earlier ones; none where nothing was measured
-  std::uint32_t run_key = 0;    // equal for runs whose speeds can be compared
+  std::vector<RunSpeed> runs;  // this one and earlier ones; none where nothing was measured
+  std::uint32_t run_key = 0;   // equal for runs whose speeds can be compared
 };
 
 /// The page of job classify.

@@ -18,9 +18,9 @@ struct Guess {
 
 /// A token of a text, and what the teacher said of it before it came.
 struct ShownToken {
-  std::string text;         // "": the next token completes it
-  bool is_learned = true;   // false: of a prompt
-  double entropy = -1.0;    // nats, all tokens that were not kept as one; below 0: nothing is known
+  std::string text;        // "": the next token completes it
+  bool is_learned = true;  // false: of a prompt
+  double entropy = -1.0;   // nats, all tokens that were not kept as one; below 0: nothing is known
   double probability = 0.0;  // of this token; 0: it was not kept
   int place = 0;             // among the kept tokens, from 1; 0: it was not kept
   std::vector<Guess> best;   // most probable first
