@@ -181,8 +181,8 @@ class Pictures(ClassifyCase):
         self.assertIn("log-probability of the answer", page.words)
 
     def test_rows_without_truth_single_rows_and_resumed_runs_have_a_page(self):
-        for rows, words in (([{"text": "a cat"}], "No row has a true label"),
-                            ([{"text": "a cat", "label": "hate"}], "Calibration")):
+        for rows, words in (([{"text": "a cat", "target_group": "g"}], "No row has a true label"),
+                            ([{"text": "a cat", "target_group": "g", "label": "hate"}], "Calibration")):
             path = tiny_lm.write_rows(self.folder / "few.jsonl", rows)
             self.classify(0, 2, f"data.path={path}")
             self.assertIn(words, self.page().text)

@@ -195,7 +195,8 @@ class Pictures(TeacherCase):
     def test_draws_have_a_page_in_both_stores(self):
         for store in ("fp16", "packed"):
             self.start_over()
-            self.teach(0, 1, "teacher.targets=random_sampling", f"teacher.store={store}")
+            self.teach(0, 1, "teacher.targets=random_sampling", "teacher.top_k=64",
+                       f"teacher.store={store}")
             page = self.page()
             self.assertIn("different tokens on average", page.text)
             self.assertNotIn("Probability that the k best tokens keep", page.headings)
