@@ -67,13 +67,21 @@ private:
   std::optional<text::TextFolder> folder_;
 };
 
-/// Rows at the beginning, in the middle and at the end that have something to show.
+/// Of each third of the rows the one with most to show, if any has two tokens.
 std::vector<std::int64_t> rows_to_show(std::span<const std::int32_t> num_tokens) {
   std::vector<std::int64_t> rows;
-  for (std::size_t i = 0; i < num_tokens.size(); ++i)
-    if (num_tokens[i] > 1) rows.push_back(static_cast<std::int64_t>(i));
-  if (rows.size() <= kShownTexts) return rows;
-  return {rows.front(), rows[rows.size() / 2], rows.back()};
+  for (std::size_t part = 0; part < kShownTexts; ++part) {
+    std::int64_t most = 1;
+    std::size_t best = 0;
+    const std::size_t end = (part + 1) * num_tokens.size() / kShownTexts;
+    for (std::size_t i = part * num_tokens.size() / kShownTexts; i < end; ++i) {
+      const std::int64_t shown = std::min<std::int64_t>(num_tokens[i], kShownTokens);
+      if (shown > most) best = i;
+      most = std::max(most, shown);
+    }
+    if (most > 1) rows.push_back(static_cast<std::int64_t>(best));
+  }
+  return rows;
 }
 
 /// The lists of one token, most probable first.

@@ -17,7 +17,8 @@ struct UnitChart {
   std::vector<double> low{};         // interval of each point, or none
   std::vector<double> high{};        //
   std::vector<std::string> hover{};  // of each point, with a dot; or none
-  std::string note{};                // at the lower right
+  std::string note{};                // beside the meaning of the diagonal
+  bool has_room_above = false;       // words stand at the upper left, else at the lower right
   std::string css = "c1";
 };
 std::string svg_unit_chart(const UnitChart& chart);

@@ -80,6 +80,7 @@ Figure calibration_figure(const ClassifyPictures& pictures) {
   UnitChart chart{"Calibration", "probability of the label that was found", "share that is right",
                   "calibrated"};
   chart.css = "c4";
+  chart.has_room_above = true;
   chart.curve = pictures.calibration;
   chart.low = pictures.calibration_low;
   chart.high = pictures.calibration_high;

@@ -31,13 +31,13 @@ void draw_axes(Svg& svg, const UnitChart& chart) {
   svg.line(at(0, 0), at(1, 1), "level");
 }
 
-/// The meaning of the line, and the note, where curves rarely are.
+/// The meaning of the line, and the note, where the curve is not.
 void draw_words(Svg& svg, const UnitChart& chart) {
-  const Point corner = at(1, 0);
-  svg.line({corner.x - 196, corner.y - 18}, {corner.x - 174, corner.y - 18}, "level");
-  svg.text({corner.x - 168, corner.y - 14}, chart.diagonal, "legend");
-  if (!chart.note.empty())
-    svg.text({corner.x - 196, corner.y - 36}, chart.note, chart.css + " name strong");
+  const Point room = chart.has_room_above ? Point{kLeft + 12, kTop + 38}
+                                          : Point{kWidth - kRight - 196, kHeight - kBottom - 18};
+  svg.line(room, {room.x + 22, room.y}, "level");
+  svg.text({room.x + 28, room.y + 4}, chart.diagonal, "legend");
+  if (!chart.note.empty()) svg.text({room.x, room.y - 18}, chart.note, chart.css + " name strong");
 }
 
 }  // namespace

@@ -161,9 +161,9 @@ class Pictures(TeacherCase):
             self.assertEqual(self.series()["kept_mass/k"][-1], k)
             self.assertAlmostEqual(self.series()["kept_mass/mean"][-1], sum(kept) / len(kept),
                                    delta=1e-4)
-            # Row 0: its second token was expected by the list behind its first.
-            tails = max(1.0 - kept[0], 0.0)
-            terms = [math.exp(p) for p in log_probs[0]] + [tails]
+            # The second token of the first row was expected by the list behind its first.
+            first = int(ends[self.rows_shown(ends)[0]])
+            terms = [math.exp(p) for p in log_probs[first]] + [max(1.0 - kept[first], 0.0)]
             entropy = -sum(p * math.log(p) for p in terms if p > 0.0)
             self.assertIn("nothing came before it", page.views[0])
             shown = re.search(r"Entropy ([0-9.]+) nats", page.views[1])
@@ -173,8 +173,10 @@ class Pictures(TeacherCase):
 
     @staticmethod
     def rows_shown(ends):
-        rows = [r for r in range(len(ends) - 1) if ends[r + 1] - ends[r] > 1]
-        return [rows[0], rows[len(rows) // 2], rows[-1]]
+        """Of each third of the rows the longest, the first of several."""
+        lengths = [int(ends[r + 1] - ends[r]) for r in range(len(ends) - 1)]
+        thirds = [range(p * len(lengths) // 3, (p + 1) * len(lengths) // 3) for p in range(3)]
+        return [max(third, key=lambda r: lengths[r]) for third in thirds]
 
     def test_ranks_of_a_copy_have_their_layers_or_heads_and_waiting(self):
         for keys, ranks, words in (
