@@ -41,7 +41,9 @@ std::string view_of(const ShownToken& token, int number) {
     replace_all(words, " ", kNoBreak);
     text += words + "   ";
   }
-  return text + "all others" + kNoBreak + share_text(token.rest);
+  std::string rest = "all others " + share_text(token.rest);
+  replace_all(rest, " ", kNoBreak);
+  return text + rest;
 }
 
 int shade_of(const ShownToken& token, double largest) {

@@ -75,7 +75,7 @@ p.row { color:var(--soft); font-size:13px; margin:14px 0 2px; } .words { margin:
 .t.prompt { font-style:italic; }
 .t:hover, .t:focus { outline:2px solid var(--ink); outline-offset:-1px; }
 .t:hover::after, .t:focus::after { content:attr(data-view); position:fixed; left:50%; bottom:10px;
-  transform:translateX(-50%); width:min(1070px,calc(100vw - 20px)); max-height:45vh; z-index:2;
+  transform:translateX(-50%); box-sizing:border-box; width:min(1070px,calc(100vw - 20px)); max-height:45vh; z-index:2;
   overflow:hidden; background:var(--card); color:var(--ink); border:1px solid var(--ref);
   border-radius:10px; padding:10px 16px; box-shadow:0 4px 20px rgba(0,0,0,.35); font-style:normal;
   font-size:13px; line-height:1.55; white-space:pre-wrap; unicode-bidi:isolate; }
