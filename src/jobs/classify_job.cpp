@@ -56,6 +56,8 @@ public:
     });
   }
 
+  std::int64_t batch_size() const { return labels_->batch_size(); }
+
   /// Returns whether all rows are done; false means that a stop was asked for.
   bool classify() {
     const auto waiting = run_.clock.enter("waiting for ranks");
@@ -194,7 +196,8 @@ JobOutcome run_classify_job(RunContext& run) {
   SealedLabels sealed = job.seal();
   tell_part(run);
   JobOutcome outcome = job.outcome(ExitCode::done);
-  show_labels(run, std::move(sealed.pictures), job.work_of_groups(), outcome);
+  show_labels(run, job.inputs(), std::move(sealed.pictures), job.work_of_groups(), job.batch_size(),
+              outcome);
   show_quarantined(run, job.phase(), outcome);
   return outcome;
 }

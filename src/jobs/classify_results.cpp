@@ -1,13 +1,20 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
 
+#include <mgpu/base/activity.hpp>
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/classify_metrics.hpp>
 #include <mgpu/jobs/classify_results.hpp>
 #include <mgpu/jobs/classify_table.hpp>
 #include <mgpu/jobs/model_keys.hpp>
+#include <mgpu/jobs/run_speeds.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/chunk_payload.hpp>
 #include <mgpu/store/read_table.hpp>
@@ -19,9 +26,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using report::ClassifyPictures;
+using report::Curve;
 using report::ShownRate;
 
 constexpr std::size_t kShownMistakes = 10;
+constexpr std::size_t kScoreBins = 20;
+constexpr double kRocStep = 1.0 / 400.0;       // points of the curve that a picture can tell apart
+constexpr std::int64_t kRowsAtOnce = 1 << 16;  // whose groups are read
 
 store::AttributeGroup facts_of(const ClassifyInputs& inputs) {
   const ClassifyConfig& config = inputs.config;
@@ -41,12 +52,13 @@ store::AttributeGroup facts_of(const ClassifyInputs& inputs) {
 struct Judged {
   std::span<const std::int32_t> truth, given;
   std::span<const std::uint8_t> outcome;
-  std::span<const double> positive, confidence;
+  std::span<const double> score, positive, confidence;
 
   explicit Judged(const store::ReadTable& samples)
       : truth(samples.column("true").values<std::int32_t>()),
         given(samples.column("pred").values<std::int32_t>()),
         outcome(samples.column("outcome").values<std::uint8_t>()),
+        score(samples.column("score").values<double>()),
         positive(samples.column("positive").values<double>()),
         confidence(samples.column("confidence").values<double>()) {}
 };
@@ -74,6 +86,32 @@ void add_metrics(const Confusion& confusion, std::size_t positive, ClassifyPictu
   add("false_negative_rate", "false negative rate", rates.false_negative);
 }
 
+/// A point for each score may be millions: those are kept that lie apart, and both ends.
+void add_roc(const Roc& roc, ClassifyPictures& pictures) {
+  Curve& curve = pictures.roc;
+  for (std::size_t i = 0; i < roc.points.size(); ++i) {
+    const RocPoint& point = roc.points[i];
+    const bool is_end = i == 0 || i + 1 == roc.points.size();
+    if (!is_end && point.false_positive - curve.x.back() < kRocStep &&
+        point.true_positive - curve.y.back() < kRocStep)
+      continue;
+    curve.x.push_back(point.false_positive);
+    curve.y.push_back(point.true_positive);
+  }
+}
+
+/// Shapes: scores [N] in [0, 1], is_positive [N]
+void add_score_bins(std::span<const double> scores, std::span<const std::uint8_t> is_positive,
+                    ClassifyPictures& pictures) {
+  pictures.positive_scores.assign(kScoreBins, 0);
+  pictures.other_scores.assign(kScoreBins, 0);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const auto bin = static_cast<std::size_t>(scores[i] * static_cast<double>(kScoreBins));
+    auto& counts = is_positive[i] != 0 ? pictures.positive_scores : pictures.other_scores;
+    ++counts[std::min(bin, kScoreBins - 1)];
+  }
+}
+
 /// ROC and calibration, where labels have probabilities.
 void add_curves(const Judged& rows, std::size_t positive, ClassifyPictures& pictures) {
   std::vector<double> scores;
@@ -88,16 +126,18 @@ void add_curves(const Judged& rows, std::size_t positive, ClassifyPictures& pict
     is_right.push_back(rows.truth[i] == rows.given[i] ? 1 : 0);
   }
   const Roc roc = roc_of(scores, is_positive);
-  for (const RocPoint& point : roc.points) {
-    pictures.roc.x.push_back(point.false_positive);
-    pictures.roc.y.push_back(point.true_positive);
-  }
+  add_roc(roc, pictures);
+  add_score_bins(scores, is_positive, pictures);
   const Calibration calibration = calibrate(confidence, is_right);
   for (const CalibrationBin& bin : calibration.bins) {
     if (bin.rows == 0) continue;
     pictures.calibration.x.push_back(bin.confidence);
     pictures.calibration.y.push_back(bin.accuracy);
     pictures.calibration_rows.push_back(bin.rows);
+    const auto right = std::llround(bin.accuracy * static_cast<double>(bin.rows));
+    const auto [low, high] = wilson_interval(right, bin.rows);
+    pictures.calibration_low.push_back(low);
+    pictures.calibration_high.push_back(high);
   }
   pictures.metrics.push_back(
       {"roc_auc", "area under the ROC curve", roc.area.value, roc.area.is_defined});
@@ -105,14 +145,21 @@ void add_curves(const Judged& rows, std::size_t positive, ClassifyPictures& pict
       {"calibration_error", "expected calibration error", calibration.error, !confidence.empty()});
 }
 
-/// On the rank that has the names.
-void add_groups(const Judged& rows, const std::vector<std::string>& names, std::size_t positive,
+/// For the rank that reads the names.
+void add_groups(const fs::path& path, const Judged& rows, std::size_t positive,
                 ClassifyPictures& pictures) {
   std::map<std::string, Confusion> confusions;
-  for (std::size_t i = 0; i < rows.truth.size(); ++i)
-    if (!names[i].empty() && rows.truth[i] >= 0)
-      confusions.try_emplace(names[i], pictures.labels.size())
-          .first->second.add(rows.truth[i], rows.given[i]);
+  for (std::int64_t first = 0; first < std::ssize(rows.truth); first += kRowsAtOnce) {
+    const std::vector<std::string> names =
+        store::read_texts(path, "samples", "target_group_norm", first, kRowsAtOnce);
+    mark_progress();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::size_t row = static_cast<std::size_t>(first) + i;
+      if (names[i].empty() || rows.truth[row] < 0) continue;
+      const auto [group, is_new] = confusions.try_emplace(names[i], pictures.labels.size());
+      group->second.add(rows.truth[row], rows.given[row]);
+    }
+  }
   for (const auto& [name, confusion] : confusions) {
     const ErrorRates rates = error_rates(confusion, positive);
     const std::int64_t positives = confusion.rows_of(positive);
@@ -123,13 +170,17 @@ void add_groups(const Judged& rows, const std::vector<std::string>& names, std::
   }
 }
 
-/// The wrong rows that the model was most sure of; equal ones in the order of the input.
-std::vector<std::size_t> worst_mistakes(const Judged& rows) {
+/// The wrong rows that the model was most sure of; equal ones in the order of the input. Rows that
+/// it did not see are none.
+std::vector<std::size_t> worst_mistakes(const Judged& rows, std::span<const double> sureness) {
   std::vector<std::size_t> wrong;
-  for (std::size_t i = 0; i < rows.truth.size(); ++i)
+  for (std::size_t i = 0; i < rows.truth.size(); ++i) {
+    const auto outcome = static_cast<ClassifyOutcome>(rows.outcome[i]);
+    if (outcome == ClassifyOutcome::too_long || outcome == ClassifyOutcome::bad_row) continue;
     if (rows.truth[i] >= 0 && rows.truth[i] != rows.given[i]) wrong.push_back(i);
-  std::ranges::stable_sort(
-      wrong, [&](std::size_t a, std::size_t b) { return rows.confidence[a] > rows.confidence[b]; });
+  }
+  std::ranges::stable_sort(wrong,
+                           [&](std::size_t a, std::size_t b) { return sureness[a] > sureness[b]; });
   wrong.resize(std::min(wrong.size(), kShownMistakes));
   return wrong;
 }
@@ -138,9 +189,12 @@ void add_mistakes(const fs::path& path, const Judged& rows, ClassifyPictures& pi
   const auto text = [&](const char* column, std::size_t row) {
     return store::read_texts(path, "samples", column, static_cast<std::int64_t>(row), 1).front();
   };
-  for (const std::size_t row : worst_mistakes(rows))
+  // A generated answer has no probability among the labels, but one of its own.
+  const std::span<const double> sureness =
+      pictures.has_probabilities ? rows.confidence : rows.score;
+  for (const std::size_t row : worst_mistakes(rows, sureness))
     pictures.mistakes.push_back({text("input_text", row), text("true_label", row),
-                                 text("predicted_label", row), rows.confidence[row]});
+                                 text("predicted_label", row), sureness[row]});
 }
 
 ClassifyPictures pictures_of(const cluster::Group& world, const fs::path& path,
@@ -149,6 +203,7 @@ ClassifyPictures pictures_of(const cluster::Group& world, const fs::path& path,
   const Judged rows(samples);
   ClassifyPictures pictures;
   pictures.labels = config.labels;
+  pictures.positive = config.labels[config.positive];
   pictures.rows = samples.rows;
   pictures.has_probabilities = !config.generates;
   Confusion confusion(config.labels.size());
@@ -162,8 +217,7 @@ ClassifyPictures pictures_of(const cluster::Group& world, const fs::path& path,
   if (pictures.has_probabilities) add_curves(rows, config.positive, pictures);
   cluster::run_together(world, [&] {
     if (world.rank() != 0) return;
-    add_groups(rows, store::read_texts(path, "samples", "target_group_norm", 0, samples.rows),
-               config.positive, pictures);
+    add_groups(path, rows, config.positive, pictures);
     add_mistakes(path, rows, pictures);
   });
   return pictures;
@@ -253,6 +307,29 @@ void show_speed(const std::vector<ClassifyWork>& groups, ClassifyPictures& pictu
   pictures.total_samples_per_second = seconds > 0.0 ? samples / seconds : 0.0;
 }
 
+/// This run among those beside it. On rank 0.
+void show_runs(const RunContext& run, const ClassifyInputs& inputs, std::int64_t batch,
+               ClassifyPictures& pictures) {
+  pictures.run_key = crc32c(run.config.identity(), inputs.phase);
+  pictures.runs =
+      speeds_beside(run.directory.path(), {pictures.run_key, run.topology.place().host,
+                                           run.device.kind == DeviceKind::cuda ? "cuda" : "cpu"});
+  const ClassifyPictures::RunSpeed mine{run.topology.world().size(),
+                                        run.topology.model_group().size(), batch,
+                                        pictures.total_samples_per_second, true};
+  const auto is_mine = [&](const auto& other) {
+    return other.ranks == mine.ranks && other.ranks_of_copy == mine.ranks_of_copy &&
+           other.batch == mine.batch;
+  };
+  if (mine.samples_per_second > 0.0) {
+    std::erase_if(pictures.runs, is_mine);
+    pictures.runs.push_back(mine);
+  }
+  std::ranges::sort(pictures.runs, {}, [](const ClassifyPictures::RunSpeed& speed) {
+    return std::tuple(speed.ranks, speed.ranks_of_copy, speed.batch);
+  });
+}
+
 void tell_result(const ClassifyPictures& pictures, JobOutcome& outcome) {
   std::string text = report::grouped(pictures.rows) + " texts";
   for (const ClassifyPictures::Metric& metric : pictures.metrics) {
@@ -321,9 +398,12 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
   return sealed;
 }
 
-void show_labels(RunContext& run, report::ClassifyPictures pictures,
-                 const std::vector<ClassifyWork>& groups, JobOutcome& outcome) {
+void show_labels(RunContext& run, const ClassifyInputs& inputs, report::ClassifyPictures pictures,
+                 const std::vector<ClassifyWork>& groups, std::int64_t batch, JobOutcome& outcome) {
   show_speed(groups, pictures);
+  cluster::run_together(run.topology.world(), [&] {
+    if (run.topology.world().rank() == 0) show_runs(run, inputs, batch, pictures);
+  });
   tell_result(pictures, outcome);
   judge_rows(run, pictures, outcome);
   outcome.page = std::make_unique<report::ClassifyPage>(std::move(pictures));

@@ -84,13 +84,14 @@ store::ListColumn StoredTargets::open(const char* name) const {
   return {settings_.targets, name};
 }
 
-StoredTargets::StoredTargets(const DistillSettings& settings)
+StoredTargets::StoredTargets(const DistillSettings& settings, bool may_be_part)
     : settings_(settings),
       facts_(facts_of(settings.targets)),
       tokens_(open("token_ids")),
       learned_(open("is_learned")) {
   const auto missing = store::read_numbers(settings_.targets, "/");
-  if (const auto rows = missing.find("missing_rows"); rows != missing.end() && rows->second > 0.0)
+  const auto rows = missing.find("missing_rows");
+  if (!may_be_part && rows != missing.end() && rows->second > 0.0)
     fail_file(settings_.targets, "the teacher's run is not finished");
   check_facts();
   const std::filesystem::path& path = settings_.targets;

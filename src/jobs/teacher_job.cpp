@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,11 +56,36 @@ public:
   /// Returns whether all rows are done; false means that a stop was asked for.
   bool extract() {
     const auto waiting = run_.clock.enter("waiting for ranks");
-    return schedule::run_chunks(phase_, run_.topology, run_.journal,
-                                {[&](const schedule::Chunk& chunk) { return extract(chunk); },
-                                 [&] { return run_.stop.poll() != StopReason::none; },
-                                 [&](std::int64_t samples) { tell(samples); }},
-                                read_chunk_sharing(run_));
+    const double begin_s = run_.clock.elapsed_s();
+    const bool is_whole =
+        schedule::run_chunks(phase_, run_.topology, run_.journal,
+                             {[&](const schedule::Chunk& chunk) { return extract(chunk); },
+                              [&] { return run_.stop.poll() != StopReason::none; },
+                              [&](std::int64_t samples) { tell(samples); }},
+                             read_chunk_sharing(run_));
+    phase_s_ = run_.clock.elapsed_s() - begin_s;
+    return is_whole;
+  }
+
+  /// What each rank holds, and how it spent its time. Ranks: collective.
+  report::RankMap rank_map() const {
+    const language::Shard& shard = group_->model().shard();
+    const report::RankPart mine{.group = run_.topology.group_index(),
+                                .first_layer = shard.layers.begin,
+                                .last_layer = shard.layers.end,
+                                .first_head = shard.heads.begin,
+                                .last_head = shard.heads.end,
+                                .busy_s = work_.seconds - waiting_s_,
+                                .waiting_s = waiting_s_,
+                                .idle_s = phase_s_ - work_.seconds};
+    report::RankMap map{std::ssize(inputs_.model.layers), inputs_.model.heads,
+                        run_.device.kind == DeviceKind::cuda,
+                        cluster::all_gather_records(run_.topology.world(), std::vector{mine})};
+    const auto has_worked = [](const report::RankPart& rank) { return rank.busy_s > 0.0; };
+    if (std::ranges::none_of(map.ranks, has_worked))  // all was done before
+      for (report::RankPart& rank : map.ranks)
+        rank.idle_s = 0.0;
+    return map;
   }
 
   std::vector<TeacherWork> work_of_groups() const {
@@ -127,10 +153,12 @@ private:
       work_.tokens += std::ssize(sample.text.ids);
     }
     std::vector<TokenTargets> targets;
+    group_->start_clock();
     run_within_memory(
         run_, *group_, demand_, kTeacherSamples,
         {[&] { targets = teacher_->run(texts, first); }, [&] { return teacher_->batch_size(); },
          [&](std::int64_t batch) { teacher_->set_batch_size(batch); }});
+    waiting_s_ += group_->times().waiting_s;
     return targets;
   }
 
@@ -156,6 +184,8 @@ private:
   std::optional<TeacherModel> teacher_;
   schedule::Chunk last_;
   TeacherWork work_;
+  double waiting_s_ = 0.0;  // of it: for other ranks of the group
+  double phase_s_ = 0.0;    // from the first chunk of any rank to the last
 };
 
 void announce(RunContext& run, const TeacherInputs& inputs, std::string memory) {
@@ -181,7 +211,7 @@ JobOutcome run_teacher_job(RunContext& run) {
 
   seal_targets(run, job.inputs());
   JobOutcome outcome = job.outcome(ExitCode::done);
-  show_targets(run, job.inputs(), job.work_of_groups(), outcome);
+  show_targets(run, job.inputs(), job.work_of_groups(), job.rank_map(), outcome);
   show_quarantined(run, job.phase(), outcome);
   return outcome;
 }

@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/model_keys.hpp>
+#include <mgpu/jobs/teacher_pictures.hpp>
 #include <mgpu/jobs/teacher_results.hpp>
 #include <mgpu/jobs/teacher_table.hpp>
 #include <mgpu/report/teacher_report.hpp>
@@ -40,11 +43,15 @@ report::TeacherPictures pictures_of(const store::ReadTable& samples) {
   const auto all_tokens = samples.column("all_tokens").values<std::int64_t>();
   const auto status = samples.column("status").values<std::uint8_t>();
   for (std::size_t i = 0; i < status.size(); ++i) {
-    ++pictures.statuses[name_of(static_cast<SampleStatus>(status[i]))];
+    const auto what = static_cast<SampleStatus>(status[i]);
+    ++pictures.statuses[name_of(what)];
     pictures.tokens += tokens[i];
     pictures.tokens_left_out += all_tokens[i] - tokens[i];
     pictures.longest = std::max<std::int64_t>(pictures.longest, tokens[i]);
-    if (tokens[i] > 0) pictures.lengths.push_back(tokens[i]);
+    if (tokens[i] > 0) ++pictures.samples;
+    if (all_tokens[i] == 0) continue;
+    pictures.lengths.push_back(all_tokens[i]);
+    pictures.is_cut.push_back(what == SampleStatus::whole ? 0 : 1);
   }
   return pictures;
 }
@@ -62,18 +69,12 @@ void show_speed(const std::vector<TeacherWork>& groups, report::TeacherPictures&
 }
 
 /// Bytes of the targets of a token, ids and all, as they lie in the file.
-double bytes_per_token(const store::TableSpec& spec, const report::TeacherPictures& pictures,
+double bytes_per_token(const TeacherInputs& inputs, const report::TeacherPictures& pictures,
                        std::uint64_t file_bytes) {
   if (pictures.tokens == 0) return 0.0;
-  const bool is_fixed = std::ranges::none_of(spec.columns, [](const store::ColumnSpec& column) {
-    return column.name.starts_with("drawn_");
-  });
-  if (!is_fixed) return static_cast<double>(file_bytes) / static_cast<double>(pictures.tokens);
-  std::size_t bytes = 0;
-  for (const store::ColumnSpec& column : spec.columns)
-    if (column.ragged && column.name != "token_ids" && column.name != "is_learned")
-      bytes += column.row_bytes();
-  return static_cast<double>(bytes);
+  const std::int64_t bytes = target_bytes(inputs.config, inputs.model.vocab);
+  return bytes > 0 ? static_cast<double>(bytes)
+                   : static_cast<double>(file_bytes) / static_cast<double>(pictures.tokens);
 }
 
 void tell_result(const report::TeacherPictures& pictures, JobOutcome& outcome) {
@@ -130,13 +131,19 @@ void seal_targets(RunContext& run, const TeacherInputs& inputs) {
 }
 
 void show_targets(RunContext& run, const TeacherInputs& inputs,
-                  const std::vector<TeacherWork>& groups, JobOutcome& outcome) {
+                  const std::vector<TeacherWork>& groups, report::RankMap ranks,
+                  JobOutcome& outcome) {
   const auto reading = run.clock.enter("results");
   const std::filesystem::path path = run.directory.path() / run.store.result_file;
-  report::TeacherPictures pictures =
-      pictures_of(store::read_table(run.topology.world(), path, "samples"));
-  pictures.bytes_per_token = bytes_per_token(teacher_table(1, inputs.config, inputs.model.vocab),
-                                             pictures, std::filesystem::file_size(path));
+  const store::ReadTable samples = store::read_table(run.topology.world(), path, "samples");
+  report::TeacherPictures pictures = pictures_of(samples);
+  pictures.max_length = inputs.max_length();
+  pictures.bytes_per_token = bytes_per_token(inputs, pictures, std::filesystem::file_size(path));
+  cluster::run_together(run.topology.world(), [&] {
+    if (run.topology.world().rank() == 0 && pictures.tokens > 0)
+      add_targets(path, inputs, samples.column("n_tokens").values<std::int32_t>(), pictures);
+  });
+  pictures.ranks = std::move(ranks);
   show_speed(groups, pictures);
   tell_result(pictures, outcome);
   judge_rows(run, pictures, outcome);

@@ -159,6 +159,16 @@ store::TableSpec teacher_table(std::int64_t rows, const TeacherConfig& config, s
   return spec;
 }
 
+std::int64_t target_bytes(const TeacherConfig& config, std::int64_t vocab) {
+  if (config.has_draws) return 0;
+  store::TableSpec spec;
+  add_target_columns(spec, config, vocab);
+  std::size_t bytes = 0;
+  for (const store::ColumnSpec& column : spec.columns)
+    bytes += column.row_bytes();
+  return static_cast<std::int64_t>(bytes);
+}
+
 std::vector<std::byte> teacher_rows(const store::TableSpec& spec, std::int64_t first,
                                     std::span<const TeacherSample> samples,
                                     std::span<const TokenTargets> targets,

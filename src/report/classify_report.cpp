@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <string_view>
 
 #include <mgpu/report/classify_report.hpp>
 #include <mgpu/report/svg_bars.hpp>
 #include <mgpu/report/text_format.hpp>
+
+#include "classify_charts.hpp"
 
 namespace mgpu::report {
 namespace {
@@ -41,42 +44,89 @@ Table group_table(const ClassifyPictures& pictures) {
 }
 
 Table mistake_table(const ClassifyPictures& pictures) {
-  Table table{"The most confident mistakes", {"text", "true", "given", "confidence"}, {}, {}, true};
+  Table table{"The most confident mistakes",
+              {"text", "true", "given",
+               pictures.has_probabilities ? "probability" : "log-probability of the answer"},
+              {},
+              {},
+              true};
   for (const ClassifyPictures::Mistake& mistake : pictures.mistakes)
     table.rows.push_back({clip(mistake.text, kShownCharacters), mistake.truth, mistake.given,
                           text_of("%.4f", mistake.confidence)});
   return table;
 }
 
-/// A chart in the unit square with a line from corner to corner.
-LineChart unit_chart(const char* title, const char* x, const char* y, const char* diagonal) {
-  LineChart chart;
-  chart.title = title;
-  chart.x_label = x;
-  chart.y_label = y;
-  chart.width = 520;
-  chart.height = 320;
-  chart.label_width = 90;
-  chart.from_zero = true;
-  chart.curves = {
-      {.label = diagonal, .curve = {{0.0, 1.0}, {0.0, 1.0}}, .css = "c6", .dashed = true}};
-  return chart;
+Figure confusion_figure(const ClassifyPictures& pictures) {
+  return {"Confusion", svg_confusion(pictures),
+          "Rows of each true label and the label they were given; shares are of the true label's."};
+}
+
+const ClassifyPictures::Metric* find_metric(const ClassifyPictures& pictures,
+                                            std::string_view key) {
+  const auto found = std::ranges::find(pictures.metrics, key, &ClassifyPictures::Metric::key);
+  return found == pictures.metrics.end() ? nullptr : &*found;
 }
 
 Figure roc_figure(const ClassifyPictures& pictures) {
-  LineChart chart = unit_chart("ROC curve", "false positive rate", "true positive rate", "chance");
-  chart.curves.push_back({.label = "model", .curve = pictures.roc, .css = "c1", .emphasis = true});
-  return {"ROC curve of the positive label", svg_line_chart(chart),
+  UnitChart chart{"ROC curve", "false positive rate", "true positive rate", "chance"};
+  chart.curve = pictures.roc;
+  const ClassifyPictures::Metric* area = find_metric(pictures, "roc_auc");
+  if (area != nullptr && area->is_defined) chart.note = text_of("area %.4f", area->value);
+  return {"ROC curve of " + clip(pictures.positive, 40), svg_unit_chart(chart),
           "Each point is a threshold on its probability; nearer to the upper left is better."};
 }
 
 Figure calibration_figure(const ClassifyPictures& pictures) {
-  LineChart chart = unit_chart("Calibration", "confidence", "share that is right", "calibrated");
-  chart.curves.push_back(
-      {.label = "model", .curve = pictures.calibration, .css = "c2", .dots = true});
-  return {"Calibration", svg_line_chart(chart),
-          "Rows in ten classes by the probability of their label; below the line the model is too "
-          "sure of itself."};
+  UnitChart chart{"Calibration", "probability of the label that was found", "share that is right",
+                  "calibrated"};
+  chart.css = "c4";
+  chart.has_room_above = true;
+  chart.curve = pictures.calibration;
+  chart.low = pictures.calibration_low;
+  chart.high = pictures.calibration_high;
+  for (std::size_t i = 0; i < chart.curve.x.size(); ++i)
+    chart.hover.push_back(
+        grouped(pictures.calibration_rows.at(i)) +
+        " rows: " + text_of("probability %.3f, right %.3f", chart.curve.x[i], chart.curve.y[i]));
+  const ClassifyPictures::Metric* error = find_metric(pictures, "calibration_error");
+  if (error != nullptr && error->is_defined)
+    chart.note = text_of("expected error %.4f", error->value);
+  return {"Calibration", svg_unit_chart(chart),
+          "Rows in ten classes by the probability of their label, with 95 % intervals (Wilson); "
+          "below the line the model is too sure of itself."};
+}
+
+Figure score_figure(const ClassifyPictures& pictures) {
+  std::string caption = "Rows in twenty classes; heights are logarithms.";
+  if (pictures.labels.size() == 2)
+    caption += " The dotted line is the threshold: right of it a text is called " +
+               clip(pictures.positive, 40) + '.';
+  return {"Distribution of scores", svg_scores(pictures), caption};
+}
+
+/// What takes the place of pictures that need probabilities.
+Figure no_scores_figure() {
+  return {"No scores",
+          "<p class=\"words\">The answers were generated (classify.score=generate), so that the "
+          "labels have no probabilities: there is no ROC curve, no calibration and no "
+          "distribution of scores.</p>"};
+}
+
+Figure no_truth_figure() {
+  return {"No true labels",
+          "<p class=\"words\">No row has a true label, so that nothing can be "
+          "said of how many are right.</p>"};
+}
+
+Figure group_figure(const ClassifyPictures& pictures) {
+  std::string caption =
+      "Shares with 95 % intervals (Wilson), rows in brackets. The dotted line is 0.2, below which "
+      "both rates of a fair group are.";
+  if (pictures.groups.size() > kShownGroups)
+    caption += " The first " + grouped(static_cast<std::int64_t>(kShownGroups)) + " of " +
+               grouped(static_cast<std::int64_t>(pictures.groups.size())) +
+               " groups are drawn; the table has all.";
+  return {"Errors of each group", svg_group_errors(pictures.groups), caption};
 }
 
 Figure speed_figure(const ClassifyPictures& pictures) {
@@ -91,16 +141,32 @@ Figure speed_figure(const ClassifyPictures& pictures) {
           "Of the time in which it worked on texts, in the attempt that finished the run."};
 }
 
-Figure error_figure(const ClassifyPictures& pictures) {
-  BarChart chart;
-  chart.title = "Share of each group that is wrong";
-  chart.x_label = "group";
-  chart.y_label = "wrong";
-  chart.css = "c4";
-  for (const ClassifyPictures::GroupErrors& group : pictures.groups)
-    chart.bars.push_back({group.name, 1.0 - group.accuracy.value});
-  return {"Share of each group that is wrong", svg_bars(chart),
-          "Intervals, and the two kinds of errors, are in the table below."};
+Figure runs_figure(const ClassifyPictures& pictures) {
+  const auto others =
+      std::ranges::count(pictures.runs, false, &ClassifyPictures::RunSpeed::is_this);
+  const std::string caption =
+      others == 0
+          ? "One run is one point: all copies together, in the time of the busiest. Further runs "
+            "of this configuration in the same output folder, with other ranks (-np) or another "
+            "classify.batch_size, will stand beside it."
+          : "This run in color; the others are the newest of their kind in the same output folder, "
+            "with the same keys, texts and model, on the same host. All copies together, in the "
+            "time of the busiest.";
+  return {"Samples per second, by ranks and batch", svg_run_speeds(pictures.runs), caption};
+}
+
+std::vector<Figure> figures_of(const ClassifyPictures& pictures) {
+  std::vector<Figure> figures;
+  if (pictures.judged == 0) figures.push_back(no_truth_figure());
+  figures.push_back(confusion_figure(pictures));
+  if (pictures.has_probabilities) {
+    figures.push_back(roc_figure(pictures));
+    figures.push_back(calibration_figure(pictures));
+    figures.push_back(score_figure(pictures));
+  } else {
+    figures.push_back(no_scores_figure());
+  }
+  return figures;
 }
 
 std::string headline(const ClassifyPictures& pictures, const RunSummary& summary) {
@@ -119,6 +185,22 @@ void ClassifyPage::record(RunSummary& summary) const {
   for (const auto& [outcome, count] : pictures_.outcomes)
     summary.results.push_back({"outcome_" + outcome.substr(0, outcome.find(' ')),
                                "rows: " + outcome, static_cast<double>(count), "", 0});
+  auto& series = summary.series;
+  if (pictures_.has_probabilities) {
+    series["roc/false_positive_rate"] = pictures_.roc.x;
+    series["roc/true_positive_rate"] = pictures_.roc.y;
+    series["calibration/confidence"] = pictures_.calibration.x;
+    series["calibration/accuracy"] = pictures_.calibration.y;
+  }
+  series["samples_per_second_of_copies"] = pictures_.samples_per_second;
+  for (const ClassifyPictures::RunSpeed& run : pictures_.runs) {
+    if (!run.is_this) continue;
+    series["speed/run_key"] = {static_cast<double>(pictures_.run_key)};
+    series["speed/ranks"] = {static_cast<double>(run.ranks)};
+    series["speed/ranks_of_copy"] = {static_cast<double>(run.ranks_of_copy)};
+    series["speed/batch"] = {static_cast<double>(run.batch)};
+    series["speed/samples_per_second"] = {run.samples_per_second};
+  }
 }
 
 HtmlReport ClassifyPage::page(const RunSummary& summary) const {
@@ -128,12 +210,9 @@ HtmlReport ClassifyPage::page(const RunSummary& summary) const {
     if (!result.key.starts_with("outcome_"))
       report.tiles.push_back({text_of("%.*f", result.decimals, result.value), result.label,
                               "/results/" + result.key + "/value"});
-  std::vector<Figure> figures;
-  if (!pictures_.roc.empty()) figures.push_back(roc_figure(pictures_));
-  if (!pictures_.calibration.empty()) figures.push_back(calibration_figure(pictures_));
-  if (!pictures_.groups.empty()) figures.push_back(error_figure(pictures_));
-  figures.push_back(speed_figure(pictures_));
-  report.sections = {{"What came out", std::move(figures), true}};
+  report.sections = {{"What came out", figures_of(pictures_), true},
+                     {"Groups", {group_figure(pictures_)}},
+                     {"How fast", {runs_figure(pictures_), speed_figure(pictures_)}, true}};
   if (pictures_.judged > 0) report.tables.push_back(confusion_table(pictures_));
   if (!pictures_.groups.empty()) report.tables.push_back(group_table(pictures_));
   if (!pictures_.mistakes.empty()) report.tables.push_back(mistake_table(pictures_));

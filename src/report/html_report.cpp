@@ -141,7 +141,8 @@ std::string html_report(const HtmlReport& report, const RunSummary& summary) {
   if (!tables.empty()) body += element("h2", "", "Tables") + tables;
   body += element("footer", "",
                   "mgpu_spmd " + escape_html(summary.version) +
-                      ". Every number here is in summary.json beside this file.");
+                      ". The numbers of this page are in summary.json and the result file beside "
+                      "it.");
   return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
          escape_html(summary.name) + " - mgpu_spmd</title>\n<style>" + kStyle +

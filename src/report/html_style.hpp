@@ -11,14 +11,14 @@ inline constexpr const char* kStyle = R"css(
   --ref:#767c87; --back:#eef0f4; --red:#d4202c; --amber:#ef8a4c;
   --p-forward:#3d8fcc; --p-backward:#0063a6; --p-optimizer:#56b6a8; --p-evaluation:#3fa66b;
   --p-checkpoints:#e3c443; --p-start-up:#a9a3d6; --p-histories:#b87fb0; --p-other:#c9ccd3;
-  --p-none:#eceef1; --goal:#f7d774; --room:#fbfbfa; }
+  --p-none:#eceef1; --goal:#f7d774; --room:#fbfbfa; --heat:208,112,0; --right:#00795a; --wrong:#c26e00; }
 @media screen and (prefers-color-scheme: dark) { :root {
   --page:#0f1216; --card:#171b21; --ink:#e9ebef; --soft:#9aa2b0; --rule:#2a303a; --grid:#262c35;
   --c1:#5cb8f2; --c2:#f2ab4c; --c3:#3fcf9f; --c4:#e390c2; --c5:#d9c84a; --c6:#9aa7ff;
   --ref:#8b93a1; --back:#1f252d; --red:#ff5a61; --amber:#ff9c63;
   --p-forward:#6fb4e6; --p-backward:#2f7fc0; --p-optimizer:#5cc7b8; --p-evaluation:#4fbf80;
   --p-checkpoints:#e6ca55; --p-start-up:#8f88cf; --p-histories:#b87fb0; --p-other:#59616d;
-  --p-none:#20262e; --goal:#8a6d1a; --room:#1b2027; } }
+  --p-none:#20262e; --goal:#8a6d1a; --room:#1b2027; --heat:205,122,20; --right:#178a66; --wrong:#b5731f; } }
 * { box-sizing: border-box; }
 body { margin:0; background:var(--page); color:var(--ink);
   font:15px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif; }
@@ -65,7 +65,29 @@ th { color:var(--soft); font-weight:500; } th, td { text-align:right; padding:4p
   padding-left:0; }
 tr:last-child td { border-bottom:0; }
 .texts th, .texts td { text-align:left; vertical-align:top; overflow-wrap:anywhere; }
-.texts td { white-space:pre-wrap; }
+.texts td { white-space:pre-wrap; } .texts th, .texts td { min-width:6em; }
+.texts th { overflow-wrap:normal; }
+.tokens { white-space:pre-wrap; overflow-wrap:anywhere; line-height:1.95; unicode-bidi:isolate;
+  font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
+  font-size:13.5px; }
+p.row { color:var(--soft); font-size:13px; margin:14px 0 2px; } .words { margin:2px 0 6px; }
+.t { padding:2px 0; border-radius:2px; box-shadow:inset -1px 0 var(--card); cursor:default; }
+.t.prompt { font-style:italic; }
+.t:hover, .t:focus { outline:2px solid var(--ink); outline-offset:-1px; }
+.t:hover::after, .t:focus::after { content:attr(data-view); position:fixed; left:50%; bottom:10px;
+  transform:translateX(-50%); box-sizing:border-box; width:min(1070px,calc(100vw - 20px)); max-height:45vh; z-index:2;
+  overflow:hidden; background:var(--card); color:var(--ink); border:1px solid var(--ref);
+  border-radius:10px; padding:10px 16px; box-shadow:0 4px 20px rgba(0,0,0,.35); font-style:normal;
+  font-size:13px; line-height:1.55; white-space:pre-wrap; unicode-bidi:isolate; }
+.t:hover::after { z-index:3; }
+.scale { display:flex; align-items:center; gap:6px; color:var(--soft); font-size:12.5px;
+  margin:2px 0 0; flex-wrap:wrap; }
+.scale span { color:var(--ink); padding:1px 7px; border-radius:3px; border:1px solid var(--rule);
+  font-variant-numeric:tabular-nums; }
+.e1 { background:rgba(var(--heat),.07); } .e2 { background:rgba(var(--heat),.15); }
+.e3 { background:rgba(var(--heat),.23); } .e4 { background:rgba(var(--heat),.31); }
+.e5 { background:rgba(var(--heat),.39); } .e6 { background:rgba(var(--heat),.47); }
+.e7 { background:rgba(var(--heat),.55); } .e8 { background:rgba(var(--heat),.63); }
 footer { color:var(--soft); font-size:12.5px; margin-top:34px; }
 svg text { fill:var(--soft); font-size:12.5px; }
 svg .tick, svg .legend { font-variant-numeric:tabular-nums; } svg .axis-name { font-size:12px; }
@@ -86,7 +108,12 @@ svg .c3 { stroke:var(--c3); } svg .c3.band, svg .c3.dot, svg .c3.name { fill:var
 svg .c4 { stroke:var(--c4); } svg .c4.band, svg .c4.dot, svg .c4.name { fill:var(--c4); }
 svg .c5 { stroke:var(--c5); } svg .c5.band, svg .c5.dot, svg .c5.name { fill:var(--c5); }
 svg .c6 { stroke:var(--c6); } svg .c6.band, svg .c6.dot, svg .c6.name { fill:var(--c6); }
-svg .bar { stroke:none; } svg .c1.bar { fill:var(--c1); } svg .c3.bar { fill:var(--c3); }
+svg .bar { stroke:none; } svg .c1.bar { fill:var(--c1); } svg .c2.bar { fill:var(--c2); }
+  svg .c3.bar { fill:var(--c3); } svg .c4.bar { fill:var(--c4); }
+svg .whisker { stroke-width:2.4; opacity:.6; }
+svg .cell.right { fill:var(--right); } svg .cell.wrong { fill:var(--wrong); }
+svg .count { fill:var(--ink); font-size:15px; font-weight:600; }
+  svg .share { fill:var(--ink); }
 svg .ref.name { fill:var(--ref); } svg .name, svg .dot { stroke:none; }
 svg .ph-wait { fill:var(--red); } svg .ph-exposed { fill:var(--amber); }
 svg .ph-forward, svg .ph-0 { fill:var(--p-forward); } svg .ph-backward { fill:var(--p-backward); }
@@ -104,7 +131,8 @@ svg .goal { fill:var(--goal); } svg .step { stroke:var(--c1); stroke-width:2.6;
 svg .start { fill:var(--card); stroke:var(--c1); stroke-width:1.6; } svg .stop { fill:var(--c1); }
 @media screen and (max-width:760px) { .side { grid-template-columns:1fr; }
   figure { overflow-x:auto; }
-  figure > svg { min-width:680px; } h1 { font-size:23px; } main { padding:20px 14px; } }
+  figure > svg { min-width:860px; } .side figure > svg { min-width:0; }
+  .side svg text { font-size:15px; } h1 { font-size:23px; } main { padding:20px 14px; } }
 @page { size:A4; margin:13mm; }
 @media print { :root { color-scheme:light; } body { background:#fff; font-size:12px; }
   main { max-width:none; padding:0; } h1 { font-size:22px; } h2 { break-after:avoid;

@@ -43,10 +43,12 @@ void Svg::line(Point from, Point to, std::string_view css) {
            attribute("x2", to.x) + attribute("y2", to.y) + "/>\n";
 }
 
-void Svg::rect(Point corner, Point size, std::string_view css, double radius) {
+void Svg::rect(Point corner, Point size, std::string_view css, double radius,
+               std::string_view hover) {
   body_ += "<rect" + css_class(css) + attribute("x", corner.x) + attribute("y", corner.y) +
            attribute("width", std::max(size.x, 0.0)) + attribute("height", std::max(size.y, 0.0)) +
-           (radius > 0 ? attribute("rx", radius) : "") + "/>\n";
+           (radius > 0 ? attribute("rx", radius) : "");
+  body_ += hover.empty() ? "/>\n" : "><title>" + escape_html(hover) + "</title></rect>\n";
 }
 
 void Svg::circle(Point center, double radius, std::string_view css, std::string_view hover) {

@@ -3,6 +3,8 @@
 #include <mgpu/base/utf8.hpp>
 #include <mgpu/text/tokenizer.hpp>
 
+#include "byte_alphabet.hpp"
+#include "code_points.hpp"
 #include "tokenizer_parts.hpp"
 
 namespace mgpu::text {
@@ -129,6 +131,24 @@ std::string Tokenizer::token_text(TokenId id) const {
   if (const AddedToken* token = parts_->added.find(id)) return token->content;
   const Vocabulary& vocabulary = parts_->model.vocabulary();
   return vocabulary.has(id) ? std::string(vocabulary.text(id)) : std::string();
+}
+
+std::string Tokenizer::shown_token(TokenId id) const {
+  constexpr std::string_view kNoCharacter = "\uFFFD";
+  const std::string text = decode({&id, 1}, false);
+  if (!text.empty() && text.find(kNoCharacter) == std::string::npos) return text;
+  const std::string name = token_text(id);
+  if (name.empty()) return "#" + std::to_string(id);
+  std::string bytes;
+  for (std::size_t at = 0; at < name.size(); at += character_bytes(name[at])) {
+    const auto byte = ByteAlphabet::get().byte(character_at(name, at));
+    if (!byte) return name;
+    constexpr std::string_view kDigits = "0123456789ABCDEF";
+    if (!bytes.empty()) bytes += ' ';
+    bytes += {kDigits[*byte / 16], kDigits[*byte % 16]};
+  }
+  // Byte fallback has names that say the byte.
+  return name.starts_with("<0x") ? name : '<' + bytes + '>';
 }
 
 std::size_t Tokenizer::vocab_size() const {

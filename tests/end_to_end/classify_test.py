@@ -6,6 +6,7 @@ import shutil
 import struct
 
 import program
+import report_page
 import tiny_lm
 
 CONFIG = program.HERE / "classify.yaml"
@@ -197,6 +198,61 @@ class Parts(ClassifyCase):
         part = json.loads(self.classify(0, 1, "--plan=json", "--only=1/2", "devices.world=2").out)
         self.assertEqual([share["count"] for share in part["shares"]], [8, 6])
         self.assertIn("this run does part 1 of 2: 14 of 30 samples", part["notes"])
+
+
+class Pictures(ClassifyCase):
+    PARTS = ["Confusion", "Calibration", "Distribution of scores", "Errors of each group",
+             "ROC curve of hate", "Samples per second, by ranks and batch",
+             "Samples per second of each copy of the model"]
+
+    def page(self):
+        return report_page.read(self, self.run_folder())
+
+    def test_the_page_has_each_part_and_earlier_runs_beside_this_one(self):
+        self.classify(0, 1, "classify.batch_size=4", "classify.positive=hate")
+        page = self.page()
+        for part in self.PARTS:
+            self.assertIn(part, page.headings)
+        self.assertIn("1 rank, batch 4", page.words)
+        self.assertIn("One run is one point", page.text)
+        self.assertIn("The most confident mistakes", page.captions)
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        self.assertEqual(summary["series"]["speed/batch"], [4.0])
+        self.assertEqual(sum(summary["series"]["roc/true_positive_rate"][-1:]), 1.0)
+        self.classify(0, 2, "classify.batch_size=3", "classify.positive=hate")
+        self.assertIn("1 rank, batch 4", self.page().words)
+        self.assertIn("2 ranks, batch 3", self.page().words)
+        # Other texts are another run, whose speed says nothing of these.
+        other = tiny_lm.write_rows(self.folder / "other.jsonl", texts(20))
+        self.classify(0, 1, f"data.path={other}", "classify.batch_size=2",
+                      "classify.positive=hate")
+        self.assertIn("1 rank, batch 2", self.page().words)
+        self.assertNotIn("1 rank, batch 4", self.page().words)
+
+    def test_a_damaged_summary_of_an_earlier_run_is_no_point(self):
+        self.classify(0, 1)
+        (self.run_folder() / "summary.json").write_text("{")
+        self.classify(0, 1)
+        self.assertIn("One run is one point", self.page().text)
+
+    def test_generated_answers_have_no_scores(self):
+        self.classify(0, 2, "classify.score=generate", "classify.strategy=grouped")
+        page = self.page()
+        self.assertIn("there is no ROC curve", page.text)
+        self.assertIn("Confusion", page.headings)
+        self.assertNotIn("Calibration", page.headings)
+        self.assertIn("log-probability of the answer", page.words)
+
+    def test_rows_without_truth_single_rows_and_resumed_runs_have_a_page(self):
+        for rows, words in (([{"text": "a cat", "target_group": "g"}], "No row has a true label"),
+                            ([{"text": "a cat", "target_group": "g", "label": "hate"}], "Calibration")):
+            path = tiny_lm.write_rows(self.folder / "few.jsonl", rows)
+            self.classify(0, 2, f"data.path={path}")
+            self.assertIn(words, self.page().text)
+        self.start_over()
+        self.classify(137, 2, env=program.failpoint("results.write:1:kill"))
+        self.classify(0, 1)
+        self.assertIn("Confusion", self.page().headings)
 
 
 class Answers(ClassifyCase):

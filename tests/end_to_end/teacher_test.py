@@ -1,11 +1,14 @@
 """Job teacher on any number of ranks and in any groups, shared out either way: one result."""
 import hashlib
 import json
+import math
+import re
 import shutil
 import signal
 import unittest
 
 import program
+import report_page
 import tiny_lm
 
 try:
@@ -128,6 +131,102 @@ class Groups(TeacherCase):
             self.start_over()
             self.teach(0, 4, *keys, schedule)
             self.assertEqual(self.sha256(), golden, schedule)
+
+
+class Pictures(TeacherCase):
+    PARTS = ["Texts, colored by how unsure the teacher was",
+             "Probability that the k best tokens keep", "Length of the samples",
+             "What each rank holds, and how busy it was",
+             "Tokens per second of each copy of the model"]
+
+    def page(self):
+        return report_page.read(self, self.run_folder())
+
+    def series(self):
+        return json.loads((self.run_folder() / "summary.json").read_text())["series"]
+
+    @unittest.skipIf(h5py is None, NO_H5PY if h5py is None else "")
+    def test_the_page_says_what_the_file_has(self):
+        for store in ("fp16", "packed"):
+            self.start_over()
+            self.teach(0, 2, f"teacher.store={store}")
+            page = self.page()
+            for part in self.PARTS:
+                self.assertIn(part, page.headings)
+            with h5py.File(self.run_folder() / "results.h5") as file:
+                log_probs = file["arrays/topk_logprobs/values"][:].astype(float)
+                ends = file["arrays/topk_logprobs/row_offsets"][:]
+            k = log_probs.shape[1]
+            kept = [min(1.0, sum(map(math.exp, row))) for row in log_probs]
+            self.assertEqual(self.series()["kept_mass/k"][-1], k)
+            self.assertAlmostEqual(self.series()["kept_mass/mean"][-1], sum(kept) / len(kept),
+                                   delta=1e-4)
+            # The second token of the first row was expected by the list behind its first.
+            first = int(ends[self.rows_shown(ends)[0]])
+            terms = [math.exp(p) for p in log_probs[first]] + [max(1.0 - kept[first], 0.0)]
+            entropy = -sum(p * math.log(p) for p in terms if p > 0.0)
+            self.assertIn("nothing came before it", page.views[0])
+            shown = re.search(r"Entropy ([0-9.]+) nats", page.views[1])
+            self.assertAlmostEqual(float(shown.group(1)), entropy, delta=0.02)
+            self.assertEqual(len(page.views), sum(min(160, int(ends[r + 1] - ends[r]))
+                                                  for r in self.rows_shown(ends)))
+
+    @staticmethod
+    def rows_shown(ends):
+        """Of each third of the rows the longest, the first of several."""
+        lengths = [int(ends[r + 1] - ends[r]) for r in range(len(ends) - 1)]
+        thirds = [range(p * len(lengths) // 3, (p + 1) * len(lengths) // 3) for p in range(3)]
+        return [max(third, key=lambda r: lengths[r]) for third in thirds]
+
+    def test_ranks_of_a_copy_have_their_layers_or_heads_and_waiting(self):
+        for keys, ranks, words in (
+                (("devices.groups=[1, 2]",), 3, ("all 2 layers", "layer 0", "layer 1")),
+                (("devices.gpus_per_model=2", "model.parallel=tensor"), 2,
+                 ("heads 0 to 1", "heads 2 to 3"))):
+            self.start_over()
+            self.teach(0, ranks, *keys)
+            page = self.page()
+            for word in words:
+                self.assertIn(word, page.words)
+            series = self.series()
+            self.assertEqual(len(series["ranks/busy_seconds"]), ranks)
+            self.assertGreater(sum(series["ranks/waiting_seconds"]), 0.0)
+            self.assertTrue(all(s >= 0 for name in ("busy", "waiting", "idle")
+                                for s in series[f"ranks/{name}_seconds"]))
+
+    def test_draws_have_a_page_in_both_stores(self):
+        for store in ("fp16", "packed"):
+            self.start_over()
+            self.teach(0, 1, "teacher.targets=random_sampling", "teacher.top_k=64",
+                       f"teacher.store={store}")
+            page = self.page()
+            self.assertIn("different tokens on average", page.text)
+            self.assertNotIn("Probability that the k best tokens keep", page.headings)
+            self.assertIn("Entropy", page.views[1])
+
+    def test_token_ids_without_a_tokenizer_are_shown_by_number(self):
+        shutil.rmtree(self.model)
+        self.model = tiny_lm.make_folder(self.model, tokenizer=False)
+        self.data = tiny_lm.write_rows(self.folder / "ids.jsonl",
+                                       [{"token_ids": [1, 7, 9]}, {"token_ids": [4]}])
+        self.teach(0, 2)
+        self.assertEqual(len(self.page().views), 3)
+        self.assertIn("#7", self.page().text)
+
+    def test_resumed_runs_parts_and_runs_of_one_row_have_a_page(self):
+        self.teach(137, 2, env=kill(0, "ledger.write:3", 2))
+        self.teach(0, 3)
+        self.assertIn(self.PARTS[0], self.page().headings)
+        self.start_over()
+        self.teach(137, 1, env=program.failpoint("results.rename:1:kill"))
+        self.teach(0, 1)
+        self.assertIn("found all samples done", self.page().text)
+        self.start_over()
+        self.teach(0, 1, "--only=1/3")
+        self.assertIn(self.PARTS[0], self.page().headings)
+        self.start_over()
+        self.teach(0, 2, "data.max_samples=1")
+        self.assertIn(self.PARTS[1], self.page().headings)
 
 
 class Interrupted(TeacherCase):

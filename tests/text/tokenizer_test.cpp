@@ -158,6 +158,30 @@ TEST(TokenizerTest, WhatIsMalformedIsRefusedWithThePlace) {
   expect(tokenizer_json(R"("decoder": {"type": 3})"), "decoder.type");
 }
 
+TEST(TokenizerTest, TokensThatAreNoCharacterAreShownAsBytes) {
+  const Tokenizer bytes = Tokenizer::parse(
+      R"({"model": {"vocab": {"Ã": 0, "©": 1, "x": 2, "Ġx": 3, "ÃĠ": 4, "Ã©": 5}, "merges": []},
+          "decoder": {"type": "ByteLevel"}})");
+
+  EXPECT_EQ(bytes.shown_token(0), "<C3>");
+  EXPECT_EQ(bytes.shown_token(1), "<A9>");
+  EXPECT_EQ(bytes.shown_token(2), "x");
+  EXPECT_EQ(bytes.shown_token(3), " x");
+  EXPECT_EQ(bytes.shown_token(4), "<C3 20>");
+  EXPECT_EQ(bytes.shown_token(5), "é");
+  EXPECT_EQ(bytes.shown_token(99), "#99");
+  EXPECT_EQ(bytes.shown_token(-1), "#-1");
+}
+
+TEST(TokenizerTest, BytesOfAFallbackAreShownByTheirName) {
+  const Tokenizer fallback = Tokenizer::parse(
+      R"({"model": {"vocab": {"<0xC3>": 0, "<0xA9>": 1, "x": 2}, "merges": []},
+          "decoder": {"type": "ByteFallback"}})");
+
+  EXPECT_EQ(fallback.shown_token(0), "<0xC3>");
+  EXPECT_EQ(fallback.shown_token(2), "x");
+}
+
 TEST(StreamDecoderTest, NeverSplitsACharacter) {
   const Tokenizer bytes = Tokenizer::parse(
       R"({"model": {"vocab": {"Ã": 0, "©": 1, "x": 2}, "merges": []},

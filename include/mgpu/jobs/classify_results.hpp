@@ -36,8 +36,11 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
                          const SealPlace& place, const ClassifyInputs& inputs,
                          bool may_lack_rows = false);
 
-/// Numbers and pictures for the end table, summary.json and report.html.
-void show_labels(RunContext& run, report::ClassifyPictures pictures,
-                 const std::vector<ClassifyWork>& groups, JobOutcome& outcome);
+/// Numbers and pictures for the end table, summary.json and report.html. `batch` is what rank 0
+/// had in its model at once.
+///
+/// Ranks:  collective over the world.
+void show_labels(RunContext& run, const ClassifyInputs& inputs, report::ClassifyPictures pictures,
+                 const std::vector<ClassifyWork>& groups, std::int64_t batch, JobOutcome& outcome);
 
 }  // namespace mgpu::jobs

@@ -42,7 +42,8 @@ class StoredTargets final : public algorithms::TargetSource {
 public:
   /// Errors: those of ListColumn; Failure E605 (exit 65) when the file is not whole or not one of
   ///         job teacher, E124 (exit 78) when its targets are not for this loss or temperature.
-  explicit StoredTargets(const DistillSettings& settings);
+  ///         With `may_be_part` rows may be missing.
+  explicit StoredTargets(const DistillSettings& settings, bool may_be_part = false);
 
   const TeacherFacts& facts() const { return facts_; }
 

@@ -6,6 +6,7 @@
 #include <mgpu/jobs/run_context.hpp>
 #include <mgpu/jobs/seal_place.hpp>
 #include <mgpu/jobs/teacher_inputs.hpp>
+#include <mgpu/report/teacher_report.hpp>
 #include <mgpu/store/seal.hpp>
 
 namespace mgpu::jobs {
@@ -29,6 +30,7 @@ void seal_targets(RunContext& run, const TeacherInputs& inputs);
 ///
 /// Ranks:  collective over the world. Errors: those of read_table().
 void show_targets(RunContext& run, const TeacherInputs& inputs,
-                  const std::vector<TeacherWork>& groups, JobOutcome& outcome);
+                  const std::vector<TeacherWork>& groups, report::RankMap ranks,
+                  JobOutcome& outcome);
 
 }  // namespace mgpu::jobs

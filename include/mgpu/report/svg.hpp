@@ -22,7 +22,8 @@ public:
   Svg(double width, double height, std::string_view title);
 
   void line(Point from, Point to, std::string_view css);
-  void rect(Point corner, Point size, std::string_view css, double radius = 0.0);
+  void rect(Point corner, Point size, std::string_view css, double radius = 0.0,
+            std::string_view hover = "");
   void circle(Point center, double radius, std::string_view css, std::string_view hover = "");
   void polyline(const std::vector<Point>& points, std::string_view css);
   /// Closed and filled.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@ struct BarChart {
   struct Bar {
     std::string label;  // below it; "" for none
     double value = 0.0;
+    double marked = 0.0;  // part of the value, on top
   };
 
   std::string title;  // for screen readers
@@ -19,10 +21,16 @@ struct BarChart {
   double height = 260;
   std::vector<Bar> bars;
   std::string css = "c1";  // palette entry
+  std::string marked_css = "c2";
+  std::string marked_label{};  // what is marked, above the bars; "" for nothing
 };
 std::string svg_bars(const BarChart& chart);
 
 /// Whole numbers in at most `count` classes of equal, round width.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values, int count);
+
+/// The same, with some of the values marked. Shapes: marked as values
+std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values,
+                                     const std::vector<std::uint8_t>& marked, int count);
 
 }  // namespace mgpu::report

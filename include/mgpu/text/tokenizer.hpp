@@ -43,6 +43,10 @@ public:
   /// What a token is called in the file; "" when there is no such id.
   std::string token_text(TokenId id) const;
 
+  /// A token by itself as a person can read it: its text; "<E2 80>" where it is bytes that form no
+  /// character; "#7" when there is no such id.
+  std::string shown_token(TokenId id) const;
+
   /// One more than the largest id.
   std::size_t vocab_size() const;
 
