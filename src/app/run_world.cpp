@@ -328,8 +328,8 @@ private:
     double training_s = 0.0;
     for (const report::PhaseRow& row : summary.phases) {
       static constexpr std::array kOfTraining{
-          "waiting for data", "waiting for ranks",  "forward",
-          "backward",         "allreduce, exposed", "optimizer"};
+          "waiting for data", "waiting for ranks", "sampling",           "teacher",
+          "forward",          "backward",          "allreduce, exposed", "optimizer"};
       if (std::find(kOfTraining.begin(), kOfTraining.end(), row.phase) != kOfTraining.end()) {
         training_s += row.mean_s;
       }

@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 
 #include <mgpu/base/check_together.hpp>
 #include <mgpu/jobs/distill_config.hpp>
@@ -7,6 +10,9 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr double kBeta = 0.5;
+constexpr std::array<std::string_view, 4> kDrawingKeys = {"distill.max_new_tokens",
+                                                          "distill.sampling_temperature",
+                                                          "distill.top_p", "distill.batch_size"};
 constexpr const char* kNoTeacher =
     "distill.targets=PATH of a run of job teacher, or distill.model=FOLDER of a language model";
 
@@ -49,6 +55,27 @@ void check_loss(const Config& config) {
            "distill.tail=bucket");
 }
 
+/// Texts that the student draws come from prompts, and only a teacher that is there judges them.
+void check_on_policy(const Config& config) {
+  constexpr const char* kKey = "distill.on_policy";
+  if (config.number(kKey) == 0.0) {
+    for (const std::string& name : config.not_default())
+      if (std::find(kDrawingKeys.begin(), kDrawingKeys.end(), name) != kDrawingKeys.end())
+        refuse(config, name.c_str(), "means something with distill.on_policy above 0 only",
+               "distill.on_policy=0.5");
+    return;
+  }
+  if (!config.is("distill.targets", "null"))
+    refuse(config, kKey, "makes texts that stored targets say nothing of",
+           "distill.model=FOLDER of the teacher instead of distill.targets");
+  if (config.integer("data.little_texts") > 0)
+    refuse(config, kKey, "completes prompts, and data.little_texts are texts without one",
+           "data.path=FILE.jsonl with `prompt` and `completion`, or `messages`");
+  if (config.number("distill.ce_weight") == 1.0)
+    refuse(config, kKey, "makes texts of which nothing is learned with distill.ce_weight=1",
+           "distill.ce_weight=0.5");
+}
+
 /// The examples of stored targets are the teacher's.
 void check_data(const Config& config) {
   if (config.is("distill.targets", "null")) return;
@@ -60,6 +87,56 @@ void check_data(const Config& config) {
     refuse(config, "data.little_texts",
            "has no meaning together with `distill.targets`, which has the tokens, too",
            "remove data.little_texts");
+}
+
+void add_on_policy_keys(KeyTable& table) {
+  table.add({.name = "distill.on_policy",
+             .type = KeyType::number,
+             .standard = "0.0",
+             .text = "share of the completions that the student draws itself, with its weights as "
+                     "they are, to learn what distill.model says of them",
+             .min = 0,
+             .max = 1});
+  table.add({.name = "distill.max_new_tokens",
+             .type = KeyType::integer,
+             .standard = "128",
+             .text = "length of a completion that the student draws, at most; with its prompt "
+                     "never more than train.seq_len",
+             .unit = "tokens",
+             .min = 1,
+             .max = 1 << 20});
+  table.add({.name = "distill.sampling_temperature",
+             .type = KeyType::number,
+             .standard = "1.0",
+             .text = "divides the student's logits where it draws",
+             .min = 1e-4,
+             .max = 1e4});
+  table.add({.name = "distill.top_p",
+             .type = KeyType::number,
+             .standard = "1.0",
+             .text = "the student draws from the fewest tokens that have this much probability",
+             .min = 1e-6,
+             .max = 1});
+  table.add({.name = "distill.batch_size",
+             .type = KeyType::integer,
+             .standard = "16",
+             .text = "completions of a rank's student that grow together; changes time and memory "
+                     "only",
+             .unit = "sequences",
+             .min = 1,
+             .max = 65536,
+             .identity = false});
+}
+
+language::GenerationConfig read_drawing(const Config& config) {
+  language::GenerationConfig drawing;
+  drawing.sampling.is_greedy = false;
+  drawing.sampling.temperature = config.number("distill.sampling_temperature");
+  drawing.sampling.top_p = config.number("distill.top_p");
+  drawing.sampling.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
+  drawing.max_new_tokens = config.integer("distill.max_new_tokens");
+  drawing.batch_size = config.integer("distill.batch_size");
+  return drawing;
 }
 
 }  // namespace
@@ -110,6 +187,7 @@ void add_distill_keys(KeyTable& table) {
              .text = "what a teacher's top k leave: one class more, or nothing, the top k being "
                      "scaled to 1 (guide 004)",
              .choices = {"bucket", "renormalize"}});
+  add_on_policy_keys(table);
 }
 
 std::optional<DistillSettings> read_distill_settings(const Config& config) {
@@ -117,8 +195,8 @@ std::optional<DistillSettings> read_distill_settings(const Config& config) {
     require_teacher(config);
     return std::nullopt;
   }
-  check_together(
-      {[&] { check_teacher(config); }, [&] { check_loss(config); }, [&] { check_data(config); }});
+  check_together({[&] { check_teacher(config); }, [&] { check_loss(config); },
+                  [&] { check_data(config); }, [&] { check_on_policy(config); }});
   DistillSettings settings;
   if (!config.is("distill.targets", "null")) {
     settings.targets = config.text("distill.targets");
@@ -132,6 +210,8 @@ std::optional<DistillSettings> read_distill_settings(const Config& config) {
   settings.how.beta = config.number("distill.beta");
   settings.how.ce_weight = config.number("distill.ce_weight");
   settings.how.temperature = config.number("distill.temperature");
+  settings.on_policy = config.number("distill.on_policy");
+  settings.drawing = read_drawing(config);
   return settings;
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -52,11 +53,21 @@ void take_targets(const LmTrainSettings& settings, LmData& data) {
   data.teacher_crc = targets.check_bytes();
 }
 
+/// What generation_config.json says, and what completions in the data end with.
+std::vector<std::int64_t> stops_of(const text::TextFolder& folder) {
+  std::vector<std::int64_t> stops(folder.stop_ids.begin(), folder.stop_ids.end());
+  if (folder.eos.id >= 0 && std::find(stops.begin(), stops.end(), folder.eos.id) == stops.end())
+    stops.push_back(folder.eos.id);
+  return stops;
+}
+
 void encode_training(const LmTrainSettings& settings, ExampleEncoder& encoder, LmData& data) {
   const bool makes = settings.data.empty();
   const std::string text =
       makes ? data::little_texts(settings.little_texts, settings.seed) : read_file(settings.data);
-  data.training = encode_examples(text, makes ? "data.little_texts" : settings.data, encoder);
+  const bool needs_prompts = settings.distill && settings.distill->on_policy > 0.0;
+  data.training = encode_examples(text, makes ? "data.little_texts" : settings.data, encoder,
+                                  needs_prompts ? ExampleKind::with_prompt : ExampleKind::any);
 }
 
 }  // namespace
@@ -70,7 +81,9 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
       data.teacher_crc = model_fingerprint(settings.distill->model);
     if (has_targets(settings)) take_targets(settings, data);
     if (has_targets(settings) && settings.eval_data.empty()) return;
-    ExampleEncoder encoder(text::open_text_folder(settings.folder), settings.seq_len, vocab);
+    text::TextFolder folder = text::open_text_folder(settings.folder);
+    data.stop_ids = stops_of(folder);
+    ExampleEncoder encoder(std::move(folder), settings.seq_len, vocab);
     if (!has_targets(settings)) encode_training(settings, encoder, data);
     if (!settings.eval_data.empty())
       data.evaluation = encode_examples(read_file(settings.eval_data), settings.eval_data, encoder);
@@ -78,6 +91,7 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
   share(world, data.training);
   share(world, data.evaluation);
   share(world, data.places);
+  share(world, data.stop_ids);
   world.broadcast(std::span(&data.teacher_crc, 1), 0);
   return data;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include <mgpu/base/error.hpp>
@@ -15,6 +16,17 @@ void check(const LearnedText& encoded) {
   const auto& learned = encoded.is_learned;
   if (learned.empty() || std::find(learned.begin() + 1, learned.end(), 1) == learned.end())
     throw JsonError("there is nothing to learn in it");
+}
+
+void require_prompt(const store::JsonValue& object, const LearnedText& encoded) {
+  constexpr const char* kWhy =
+      ", and distill.on_policy completes prompts: give it `prompt` and "
+      "`completion`, or `messages`";
+  for (const char* name : {"text", "token_ids"})
+    if (member_of(object, name) != nullptr)
+      throw JsonError(std::string("it has `") + name + "`" + kWhy);
+  if (encoded.is_learned.front() != 0)
+    throw JsonError("its prompt has no tokens that distill.on_policy could complete");
 }
 
 }  // namespace
@@ -38,21 +50,22 @@ void ExampleEncoder::append(const LearnedText& encoded, bool may_cut,
   }
 }
 
-void ExampleEncoder::add(const store::JsonLine& line, algorithms::LmExamples& examples,
-                         store::LineProblems& problems) {
+void ExampleEncoder::add(const store::JsonLine& line, ExampleKind kind,
+                         algorithms::LmExamples& examples, store::LineProblems& problems) {
   use_line(line.number, problems, [&] {
     const LearnedText encoded = rows_.encode(line.object);
     check(encoded);
+    if (kind == ExampleKind::with_prompt) require_prompt(line.object, encoded);
     append(encoded, line.object.find("text") != nullptr, examples);
   });
 }
 
 algorithms::LmExamples encode_examples(std::string_view text, const fs::path& name,
-                                       ExampleEncoder& encoder) {
+                                       ExampleEncoder& encoder, ExampleKind kind) {
   store::LineProblems problems(name);
   algorithms::LmExamples examples;
   for (const store::JsonLine& line : store::parse_json_lines(text, problems))
-    encoder.add(line, examples, problems);
+    encoder.add(line, kind, examples, problems);
   problems.throw_if_any();
   return examples;
 }

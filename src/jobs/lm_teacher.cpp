@@ -50,18 +50,20 @@ void check_teacher_files_of(const Config& config, const LmTrainSettings& setting
       "a teacher and a student with the same tokenizer");
 }
 
-LmTeacher::LmTeacher(const RunContext& run, const DistillSettings& settings,
-                     std::vector<StoredPlace> places) {
+LmTeacher::LmTeacher(const RunContext& run, const DistillSettings& settings, LmData& data) {
   distillation_.how = settings.how;
   if (settings.targets.empty()) {
     resident_ = std::make_unique<language::ModelGroup>(language::ModelGroup::open(
         settings.model, run.topology, {.backend = run.backend, .device = run.device}));
     distillation_.how.teacher = &resident_->model();
+    if (settings.on_policy == 0.0) return;
+    distillation_.on_policy = {settings.on_policy, settings.drawing};
+    distillation_.on_policy->generation.stop_ids = std::move(data.stop_ids);
     return;
   }
   cluster::run_together(run.topology.world(), [&] {
     stored_ = std::make_unique<StoredTargets>(settings);
-    stored_->set_places(std::move(places));
+    stored_->set_places(std::move(data.places));
     distillation_.how = stored_distillation(settings, stored_->facts());
     distillation_.stored = stored_.get();
   });

@@ -6,6 +6,7 @@
 
 #include <mgpu/algorithms/lm_objective.hpp>
 #include <mgpu/base/config.hpp>
+#include <mgpu/jobs/lm_data.hpp>
 #include <mgpu/jobs/lm_train_config.hpp>
 #include <mgpu/jobs/run_context.hpp>
 #include <mgpu/jobs/stored_targets.hpp>
@@ -23,12 +24,11 @@ void check_teacher_files_of(const Config& config, const LmTrainSettings& setting
 /// Who a student learns from, on each rank whole.
 class LmTeacher {
 public:
-  /// `places` of the examples of stored targets; empty for a teacher in a folder.
+  /// Takes from `data` where stored targets have their examples, and what ends a completion.
   ///
   /// Ranks:  collective over the world.
   /// Errors: those of StoredTargets and ModelGroup::open(), on all ranks.
-  LmTeacher(const RunContext& run, const DistillSettings& settings,
-            std::vector<StoredPlace> places);
+  LmTeacher(const RunContext& run, const DistillSettings& settings, LmData& data);
 
   const algorithms::LmDistillation& distillation() const { return distillation_; }
 

@@ -24,6 +24,11 @@
 namespace mgpu::jobs {
 namespace {
 
+algorithms::LmWindows windows_of(const LmTrainSettings& settings, algorithms::LmExamples examples) {
+  return {std::move(examples), settings.seq_len, settings.seed,
+          settings.distill ? settings.distill->completion_room() : 0};
+}
+
 /// Model, packed data and held-out loss, built in the order in which they depend on each other.
 class LmRecipe final : public TrainRecipe {
 public:
@@ -32,7 +37,7 @@ public:
            const LmTeacher* teacher)
       : run_(run),
         settings_(settings),
-        windows_(std::move(data.training), settings.seq_len, settings.seed),
+        windows_(windows_of(settings, std::move(data.training))),
         held_out_(std::move(data.evaluation), settings.seq_len, settings.seed),
         model_(std::move(config), run.device, settings.seed, settings.options),
         objective_(model_, windows_, run.clock,
@@ -133,6 +138,9 @@ void announce(RunContext& run, const LmTrainSettings& settings, const LmRecipe& 
                                static_cast<long long>(settings.seq_len), 100.0 * windows.fill()) +
                "; " + config.family + " of " + report::grouped(trainer.num_parameters()) +
                " parameters";
+  if (settings.distill && settings.distill->on_policy > 0.0)
+    facts.data += report::text_of("; draws %.3g %% of the completions itself",
+                                  100.0 * settings.distill->on_policy);
   run.announce(facts);
   tell_schedule(run, settings, trainer);
 }
@@ -233,7 +241,7 @@ std::vector<FileCheck> lm_file_checks(const Config& config) {
              cluster::run_together(
                  world, [&] { vocab = language::read_lm_config(settings.folder).vocab; });
              const LmData data = load_lm_data(world, settings, vocab);
-             const algorithms::LmWindows windows(data.training, settings.seq_len, settings.seed);
+             const algorithms::LmWindows windows = windows_of(settings, data.training);
              return report::grouped(static_cast<std::int64_t>(data.training.size())) +
                     " examples in " + report::grouped(static_cast<std::int64_t>(windows.size())) +
                     " sequences";
@@ -257,7 +265,7 @@ JobOutcome run_lm_training(RunContext& run) {
   std::optional<Trainer> trainer;
   {
     const auto building = run.clock.enter("start-up");
-    if (settings.distill) teacher.emplace(run, *settings.distill, std::move(data.places));
+    if (settings.distill) teacher.emplace(run, *settings.distill, data);
     cluster::run_together(world, [&] {
       recipe.emplace(run, settings, std::move(config), std::move(data),
                      teacher ? &*teacher : nullptr);

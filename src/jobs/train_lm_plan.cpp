@@ -68,6 +68,17 @@ struct LmSizes {
            static_cast<std::uint64_t>(models * logits + 2 * model.width * model.vocab) * 4;
   }
 
+  bool draws() const { return settings.distill && settings.distill->on_policy > 0.0; }
+
+  /// Where the student draws: on the CPU its matrices in panels, and keys and values of all
+  /// completions that grow together. It is over before a pass begins.
+  std::uint64_t drawing_bytes(bool on_gpu) const {
+    if (!draws()) return 0;
+    const std::int64_t cached = 2 * std::ssize(model.layers) * model.kv_heads * model.head_dim *
+                                settings.distill->drawing.batch_size * settings.seq_len;
+    return static_cast<std::uint64_t>(cached) * 4 + (on_gpu ? 0 : weight_bytes());
+  }
+
   LmTrainSettings settings;
   language::LmConfig model;
   std::int64_t parameters;
@@ -106,6 +117,9 @@ void add_memory(const LmSizes& sizes, const Config& config, const PlanMachine& m
       {on_gpu ? "CUDA context" : "program", on_gpu ? kCudaContext : program_bytes(machine)}};
   if (sizes.of_teacher > 0)
     plan.memory.push_back({"teacher", static_cast<std::uint64_t>(sizes.of_teacher) * 4});
+  const std::uint64_t drawing = sizes.drawing_bytes(on_gpu);
+  const std::uint64_t pass = activations(rows) + sizes.head_bytes(rows * sizes.settings.seq_len);
+  if (drawing > pass) plan.memory.push_back({"sampling, beyond a pass", drawing - pass});
   const SharedMemory memory = memory_of_ranks(config, machine, "train.micro_batch_size");
   const std::uint64_t need = planned_bytes(plan);
   add_memory_limit(plan, memory, need, [&] {
@@ -142,12 +156,14 @@ report::Plan plan_lm_training(const Config& config, const PlanMachine& machine) 
   const auto tokens = static_cast<double>(rows_of(sizes, 0, machine.ranks)) *
                       static_cast<double>(sizes.settings.seq_len) *
                       static_cast<double>(sizes.settings.optimizer.schedule.max_steps);
-  const double per_token =
-      6.0 * static_cast<double>(sizes.parameters) + 2.0 * static_cast<double>(sizes.of_teacher);
+  const double drawn = sizes.draws() ? sizes.settings.distill->on_policy : 0.0;
+  const double per_token = (6.0 + 2.0 * drawn) * static_cast<double>(sizes.parameters) +
+                           2.0 * static_cast<double>(sizes.of_teacher);
   const double flops = tokens * per_token;
   const bool on_gpu = machine.device == DeviceKind::cuda;
   plan.times.push_back({"training", flops / (on_gpu ? kGpuFlops : kCpuFlops), Plan::Source::guess,
-                        report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s", flops,
+                        report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s%s",
+                                        flops, drawn > 0.0 ? ", 2 where the student draws" : "",
                                         sizes.of_teacher > 0 ? ", 2 of the teacher's" : "")});
   add_gradient_traffic(plan, sizes.settings.train.batch, sizes.weight_bytes());
   add_limit(plan, "free disk", lm_disk_bytes(config), machine.disk_bytes, "run.output");

@@ -196,10 +196,31 @@ std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::
   return pieces;
 }
 
-LmSums resident_block(const Distillation& how, const at::Tensor& hidden, HeadBlock& block,
+/// 1 for each row whose target the data say, 0 where it was drawn, [n]; undefined: none was.
+at::Tensor weights_of_data(std::span<const std::uint8_t> is_drawn, const HeadBlock& block) {
+  if (is_drawn.empty()) return {};
+  const at::Tensor places = block.places.cpu();
+  const std::int64_t* place = places.const_data_ptr<std::int64_t>();
+  std::vector<float> weights;
+  for (std::int64_t n = 0; n < places.numel(); ++n)
+    weights.push_back(is_drawn[static_cast<std::size_t>(place[n])] != 0 ? 0.0F : 1.0F);
+  return at::tensor(weights, at::kFloat).to(block.pieces.front().logits.options());
+}
+
+/// Cross-entropy of the rows that have one; the other sums are of all.
+LmSums sums_of(const RowFacts& facts, const at::Tensor& targets, const at::Tensor& weights) {
+  LmSums sums = facts.sums(targets);
+  if (weights.defined())
+    sums.loss = ((facts.log_sums - facts.picked) * weights).sum(at::kDouble).item<double>();
+  return sums;
+}
+
+LmSums resident_block(const Distillation& how, const at::Tensor& hidden,
+                      std::span<const std::uint8_t> is_drawn, HeadBlock& block,
                       std::optional<double> scale) {
   const double t = how.temperature;
   const RowFacts facts = facts_of(block);
+  const at::Tensor of_data = weights_of_data(is_drawn, block);
   std::vector<LogitsPiece> slopes = teacher_pieces(*how.teacher, hidden, block);
   const at::Tensor sums_p = log_sums_of(slopes, t).unsqueeze(1);
   const at::Tensor sums_q = log_sums_of(block.pieces, t).unsqueeze(1);
@@ -217,13 +238,16 @@ LmSums resident_block(const Distillation& how, const at::Tensor& hidden, HeadBlo
       at::Tensor& logits = block.pieces[i].logits;
       at::Tensor grad = (slopes[i].logits - (logits / t).sub_(sums_q).exp_().mul_(total));
       grad.mul_(shares.teacher);
-      if (how.ce_weight > 0.0)
-        grad.add_(logits.sub(facts.log_sums.unsqueeze(1)).exp_(), shares.data);
+      if (how.ce_weight > 0.0) {
+        const at::Tensor probs = logits.sub(facts.log_sums.unsqueeze(1)).exp_();
+        if (of_data.defined()) probs.mul_(of_data.unsqueeze(1));
+        grad.add_(probs, shares.data);
+      }
       logits = std::move(grad);
     }
-    if (how.ce_weight > 0.0) add_at_targets(block, -shares.data);
+    if (how.ce_weight > 0.0) add_at_targets(block, -shares.data, of_data);
   }
-  return total_of(how, facts.sums(block.targets), divergences);
+  return total_of(how, sums_of(facts, block.targets, of_data), divergences);
 }
 
 }  // namespace
@@ -234,9 +258,10 @@ BlockLoss stored_loss(const Distillation& how, const TeacherTargets& targets) {
   };
 }
 
-BlockLoss resident_loss(const Distillation& how, const at::Tensor& hidden) {
-  return [&how, hidden](HeadBlock& block, std::optional<double> scale) {
-    return resident_block(how, hidden, block, scale);
+BlockLoss resident_loss(const Distillation& how, const at::Tensor& hidden,
+                        std::span<const std::uint8_t> is_drawn) {
+  return [&how, hidden, is_drawn](HeadBlock& block, std::optional<double> scale) {
+    return resident_block(how, hidden, is_drawn, block, scale);
   };
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include <ATen/core/Tensor.h>
 
 #include <mgpu/language/distillation.hpp>
@@ -16,8 +19,11 @@ namespace mgpu::language::grad {
 BlockLoss stored_loss(const Distillation& how, const TeacherTargets& targets);
 
 /// The loss of Distillation over the whole vocabulary; hidden [N, D] are the teacher's states.
+/// Tokens with is_drawn 1, [N] or empty, have no cross-entropy.
 ///
-/// Memory: as many logits of the teacher as the block has. `how` has to live as long as it.
-BlockLoss resident_loss(const Distillation& how, const at::Tensor& hidden);
+/// Memory: as many logits of the teacher as the block has. `how` and `is_drawn` have to live as
+///         long as it.
+BlockLoss resident_loss(const Distillation& how, const at::Tensor& hidden,
+                        std::span<const std::uint8_t> is_drawn = {});
 
 }  // namespace mgpu::language::grad

@@ -84,14 +84,16 @@ RowFacts facts_of(const HeadBlock& block) {
           logits.argmax(1)};
 }
 
-void add_at_targets(const HeadBlock& block, double value) {
+void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weights) {
   for (const LogitsPiece& piece : block.pieces) {
     at::Tensor logits = piece.logits;
     const at::Tensor columns = block.targets - piece.first_id;  // [n]
     const at::Tensor rows =
         (columns >= 0).logical_and(columns < logits.size(1)).nonzero().squeeze(1);
     const at::Tensor aims = columns.index_select(0, rows);
-    logits.index_put_({rows, aims}, at::full({rows.size(0)}, value, logits.options()), true);
+    at::Tensor values = at::full({rows.size(0)}, value, logits.options());
+    if (weights.defined()) values.mul_(weights.index_select(0, rows));
+    logits.index_put_({rows, aims}, values, true);
   }
 }
 

@@ -45,8 +45,8 @@ struct RowFacts {
 };
 RowFacts facts_of(const HeadBlock& block);
 
-/// Adds `value` to the row's target in the pieces.
-void add_at_targets(const HeadBlock& block, double value);
+/// Adds `value` to the row's target in the pieces; times `weights` [n], where they are defined.
+void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weights = {});
 
 /// The sums of a block. With a scale its logits become the gradient of scale * loss with respect to
 /// them.

@@ -102,6 +102,13 @@ void TrainableModel::load(const store::WeightFiles& files, const LoadOptions& op
     into[i]->copy_(*from[i]);
 }
 
+LanguageModel TrainableModel::decoder() const {
+  if (options_.dtype != DType::f32) throw Error("TrainableModel: float64 weights draw no tokens");
+  const at::NoGradGuard no_grad;
+  LmWeights weights = weights_;
+  return {config_, std::move(weights)};
+}
+
 TrainableModel::Call TrainableModel::begin(const LmBatch& batch) const {
   const at::Tensor& like = weights_.embedding;
   Call call;
@@ -168,6 +175,9 @@ at::Tensor TrainableModel::hidden(const Call& call) const {
 }
 
 void TrainableModel::require_targets(const LmBatch& batch, const Distillation& how) const {
+  if (!batch.is_drawn.empty() &&
+      (how.teacher == nullptr || batch.is_drawn.size() != batch.targets.size()))
+    throw ShapeError("TrainableModel: not one mark per token, or no teacher for drawn ones");
   if (how.teacher != nullptr) {
     if (how.teacher->config().vocab != config_.vocab)
       throw ShapeError("TrainableModel: the teacher has another vocabulary");
@@ -192,7 +202,7 @@ namespace {
 grad::BlockLoss head_loss_of(const LmBatch& batch, const Distillation* how) {
   if (how == nullptr) return grad::cross_entropy;
   if (how->teacher == nullptr) return grad::stored_loss(*how, batch.teacher);
-  return grad::resident_loss(*how, how->teacher->hidden(batch.runs));
+  return grad::resident_loss(*how, how->teacher->hidden(batch.runs), batch.is_drawn);
 }
 
 }  // namespace

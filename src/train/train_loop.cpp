@@ -42,17 +42,28 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
       [&reducer = parts_.reducer](std::size_t parameter) { reducer.mark_ready(parameter); });
 }
 
-double TrainLoop::predictions(std::int64_t step) const {
-  const std::int64_t items = config_.batch.global_batch;
-  return static_cast<double>(
-      parts_.objective.predictions(static_cast<std::uint64_t>(step * items), items));
+/// Of the global batch that begins with item `first`. Where items are made, each rank makes and
+/// counts its own.
+double TrainLoop::predictions(std::int64_t first) {
+  if (!parts_.objective.makes_items())
+    return static_cast<double>(parts_.objective.predictions(static_cast<std::uint64_t>(first),
+                                                            config_.batch.global_batch));
+  std::int64_t here = 0;
+  cluster::run_together(parts_.group, [&] { here = make_items(first); });
+  return static_cast<double>(parts_.group.all_reduce(here, cluster::ReduceOp::sum));
 }
 
-void TrainLoop::run_passes(std::int64_t step, std::vector<double>& sums, double& exposed_wait_s) {
+/// A rank's passes lie one behind the other. Returns their predictions.
+std::int64_t TrainLoop::make_items(std::int64_t first) {
+  const auto begin = static_cast<std::uint64_t>(first + passes_.front().offset);
+  const std::int64_t count = passes_.back().offset + passes_.back().count - passes_.front().offset;
+  parts_.objective.prepare(begin, count);
+  return parts_.objective.predictions(begin, count);
+}
+
+void TrainLoop::run_passes(const Batch& batch, std::vector<double>& sums, double& exposed_wait_s) {
   model::ParameterArena& parameters = parts_.objective.parameters();
   parameters.zero_gradients();
-  const std::int64_t first = step * config_.batch.global_batch;
-  const double grad_scale = parts_.scaler.scale() / predictions(step);
   const std::int64_t lane_size = config_.batch.global_batch / config_.batch.lanes;
   for (std::size_t p = 0; p < passes_.size(); ++p) {
     const Pass& pass = passes_[p];
@@ -60,7 +71,7 @@ void TrainLoop::run_passes(std::int64_t step, std::vector<double>& sums, double&
     parts_.reducer.begin_pass(is_last, producer_of(parameters.gradients()));
     void(failpoint("train.pass"));  // for tests of what the others say of a rank that hangs here
     const PassSums done = parts_.objective.add_gradients(
-        static_cast<std::uint64_t>(first + pass.offset), pass.count, grad_scale);
+        static_cast<std::uint64_t>(batch.first + pass.offset), pass.count, batch.grad_scale);
     const auto part = static_cast<std::size_t>(config_.batch.layout ? pass.offset / lane_size
                                                                     : parts_.group.rank());
     sums[part * kSlots] += done.loss;
@@ -72,13 +83,13 @@ void TrainLoop::run_passes(std::int64_t step, std::vector<double>& sums, double&
   maybe_poison(parameters.gradients());
 }
 
-TrainLoop::Sums TrainLoop::compute_gradients(std::int64_t step, bool stop_asked,
+TrainLoop::Sums TrainLoop::compute_gradients(const Batch& batch, bool stop_asked,
                                              double& exposed_wait_s) {
   const std::size_t parts = num_parts(config_.batch, parts_.group.size());
   std::vector<double> sums(parts * kSlots + 1, 0.0);
   cluster::run_together(parts_.group, [&] {
     try {
-      run_passes(step, sums, exposed_wait_s);
+      run_passes(batch, sums, exposed_wait_s);
     } catch (const cluster::LoneFailure&) {
       throw;
     } catch (const std::exception& error) {
@@ -99,12 +110,14 @@ TrainLoop::Sums TrainLoop::compute_gradients(std::int64_t step, bool stop_asked,
 }
 
 StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
-  const double predictions = this->predictions(step);
+  const std::int64_t first = step * config_.batch.global_batch;
+  const double predictions = this->predictions(first);
   const double scale = parts_.scaler.scale();
   StepOutcome outcome;
   outcome.row.learning_rate = schedule_.at(step);
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const Sums sums = compute_gradients(step, stop_asked, outcome.exposed_wait_s);
+    const Sums sums =
+        compute_gradients({first, scale / predictions}, stop_asked, outcome.exposed_wait_s);
     const auto updating = parts_.clock.enter("optimizer");
     outcome.row.loss = sums.loss / predictions;
     outcome.row.accuracy = sums.correct / predictions;

@@ -37,6 +37,8 @@ class Distillation(program.ProgramTest):
                  for n in range(40)]
         self.rows = self.folder / "rows.jsonl"
         self.rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        self.prompts = self.folder / "prompts.jsonl"
+        self.prompts.write_text("".join(json.dumps(row) + "\n" for row in rows[:120]))
 
     def train(self, ranks, *arguments, code=0):
         return self.run_to(code, ranks, *arguments, config=self.config)
@@ -109,9 +111,98 @@ class Distillation(program.ProgramTest):
                        "run.resume=never")
             self.assertAlmostEqual(self.losses()[0], 0.0, delta=1e-4)
 
+    def own(self, share, *arguments):
+        """Keys of a student that completes prompts itself."""
+        return (f"distill.model={self.model}", f"data.path={self.prompts}",
+                f"distill.on_policy={share}", "distill.max_new_tokens=12", *arguments)
+
+    def test_texts_of_its_own_give_the_same_bytes_at_1_2_and_4_ranks_and_after_a_stop(self):
+        arguments = self.own(0.5, "train.max_steps=30", "distill.sampling_temperature=0.9",
+                             "distill.top_p=0.95")
+        golden = self.expect_same_bytes(*arguments)
+        self.train(1, *arguments, "distill.batch_size=1", "run.resume=never",
+                   "train.gradient_checkpointing=true")
+        self.assertEqual(self.hashes(), golden)
+        mark = self.folder / "mark"
+        slow = program.failpoint("train.pass@0:20:sleep") | {"MGPU_FAILPOINT_MARK": str(mark)}
+        job = self.start(2, *arguments, "run.resume=never", config=self.config, env=slow)
+        self.assertTrue(job.wait_until(mark.exists))
+        program.send(job.process.pid, signal.SIGUSR1)
+        self.assertEqual(job.wait().code, 75)
+        self.train(1, *arguments)
+        self.assertEqual(self.hashes(), golden)
+        self.train(1, *arguments, "run.seed=5", "run.resume=never")
+        self.assertNotEqual(self.hashes(), golden)
+
+    def test_sixteen_bits_and_passes_of_a_batch_learn_from_texts_of_their_own(self):
+        arguments = self.own(1, "train.max_steps=60", "distill.ce_weight=0")
+        for more in (("train.mixed_precision=bf16",), ("train.mixed_precision=fp16",),
+                     ("run.deterministic=false", "train.lanes=1",
+                      "train.gradient_accumulation_steps=4")):
+            with self.subTest(more=more):
+                self.train(2, *arguments, *more, "run.resume=never")
+                losses = self.losses()
+                self.assertLess(losses[-1], 0.7 * losses[0])
+
+    def test_no_share_of_its_own_is_as_without_the_key(self):
+        plain = (f"distill.model={self.model}", f"data.path={self.prompts}")
+        self.train(1, *plain)
+        golden = self.hashes()
+        self.train(2, *plain, "distill.on_policy=0", "run.resume=never")
+        self.assertEqual(self.hashes(), golden)
+
+    def test_the_loss_is_that_of_transformers_on_what_job_generate_says(self):
+        try:
+            import h5py
+            import torch
+            from transformers import AutoModelForCausalLM
+        except ImportError as error:
+            self.skipTest(f"no transformers here: {error}")
+        self.train(1, "run.name=student", "data.little_texts=300", "run.seed=7",
+                   f"run.output={self.folder / 'made'}")
+        student = self.folder / "made" / "student" / "latest" / "ckpt" / "last"
+        generate = self.folder / "generate.yaml"
+        generate.write_text("schema: 1\njob: generate\nrun: {name: said}\n")
+        draws = ("run.seed=3", f"data.path={self.prompts}")
+        self.run_to(0, 1, f"model.path={student}", *draws, "generate.do_sample=true",
+                    "generate.temperature=0.8", "generate.top_k=0", "generate.top_p=0.9",
+                    "generate.max_new_tokens=12",
+                    f"run.output={self.folder / 'made'}", config=generate)
+        with h5py.File(self.folder / "made" / "said" / "latest" / "results.h5") as file:
+            prompts, said = ([file[f"arrays/{name}/values"][a:b].tolist() for a, b in
+                              zip(file[f"arrays/{name}/row_offsets"][:],
+                                  file[f"arrays/{name}/row_offsets"][1:])]
+                             for name in ("prompt_ids", "output_ids"))
+        # 20 tokens: each prompt with its completion is a sequence of its own.
+        self.config.write_text(TRAIN.replace(f"init: {MODEL}", f"path: {student}")
+                               .replace("seq_len: 64, global_batch_size: 8",
+                                        "seq_len: 20, global_batch_size: 120"))
+        self.train(1, *self.own(1, "run.seed=3", "train.max_steps=1", "distill.sampling_temperature=0.8",
+                                "distill.top_p=0.9", "distill.ce_weight=0"))
+        models = [AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64).eval()
+                  for folder in (self.model, student)]
+        total = tokens = 0
+        with torch.no_grad():
+            for prompt, completion in zip(prompts, said):
+                ids = torch.tensor([(prompt + completion)[:20]])
+                log_p, log_q = (model(ids).logits[0, len(prompt) - 1:-1].log_softmax(-1)
+                                for model in models)
+                total += float((log_p.exp() * (log_p - log_q)).sum())
+                tokens += log_p.shape[0]
+        self.assertLess(tokens, 120 * 12)  # some end before
+        self.assertAlmostEqual(self.losses()[0], total / tokens, delta=1e-5 * total / tokens)
+
+    def test_rows_without_a_prompt_have_nothing_to_complete(self):
+        keys = (f"distill.model={self.model}", "distill.on_policy=0.5")
+        err = self.train(2, *keys, f"data.path={self.rows}", code=65).err
+        self.assertIn("it has `text`, and distill.on_policy completes prompts", err)
+        self.assertIn("121", err)
+        self.train(1, *self.own(0.5, f"data.eval_path={self.rows}", "train.max_steps=2"))
+
     def test_what_cannot_be_learned_from_is_refused_by_name(self):
         topk = self.targets("topk", "teacher.top_k=4")
         draws = self.targets("draws", "teacher.targets=random_sampling")
+        here = f"distill.model={self.model}"
         for words, arguments in (
                 ("has no meaning without a teacher", ("data.little_texts=9", "distill.loss=jsd")),
                 ("both name a teacher", (topk, f"distill.model={self.model}")),
@@ -122,7 +213,19 @@ class Distillation(program.ProgramTest):
                 ("another temperature", (topk, "distill.temperature=2")),
                 ("unbiased for distill.loss=forward_kl only", (draws, "distill.loss=jsd")),
                 ("another temperature", (draws, "distill.temperature=2")),
-                ("unknown key", (topk, "distill.on_policy=0.5"))):
+                ("stored targets say nothing of", (topk, "distill.on_policy=0.5")),
+                ("has no meaning without a teacher",
+                 ("data.little_texts=9", "distill.on_policy=0.5")),
+                ("are texts without one", (here, "data.little_texts=9", "distill.on_policy=0.5")),
+                ("distill.on_policy above 0 only",
+                 (here, "data.little_texts=9", "distill.top_p=0.5")),
+                ("nothing is learned with distill.ce_weight=1",
+                 (here, f"data.path={self.prompts}", "distill.on_policy=1",
+                  "distill.ce_weight=1")),
+                ("here it is `distill.on_policy`",
+                 (here, "data.little_texts=9", "distill.lmbda=0.5")),
+                ("here a student draws with `distill.sampling_temperature`",
+                 (here, "data.little_texts=9", "temperature=0.9"))):
             with self.subTest(words=words):
                 self.assertIn(words, self.train(2, *arguments, code=78).err)
         no_file = self.train(1, f"distill.targets={self.rows.parent / 'no.h5'}", code=66)

@@ -7,6 +7,7 @@
 #   bundle/openmpi  Open MPI's plug-ins and texts
 #   bundle/tests    one line per GPU test: ranks, name
 #
+# Programs and libraries are packed with gzip.
 # tests/gpu/run.sh runs it there, from the project's folder with bundle/ in it. libtorch, CUDA
 # and NCCL come from that machine's PyTorch.
 set -euo pipefail
@@ -79,8 +80,8 @@ done
 carry_openmpi
 strip --strip-unneeded "$bundle"/lib/*.so* "$bundle"/openmpi/plugins/*.so
 
-# Tables of ICU: half of all libraries, and run.sh unpacks them.
-gzip -9 "$bundle"/lib/libicudata.so.*
+# run.sh unpacks them.
+find "$bundle/bin" "$bundle/lib" "$bundle/openmpi/plugins" -type f -exec gzip -9 {} +
 
 size_mib=$(du -sm --apparent-size "$bundle" | cut -f1)
 echo "bundle.sh: $bundle, $size_mib MiB, $(wc -l <"$bundle/tests") GPU tests"

@@ -37,8 +37,8 @@ def fields(message):
         at += size
 
 
-def losses(run):
-    """{step: loss} from the run's TensorBoard file, which has every step."""
+def scalars(run, tag):
+    """{step: (seconds of the clock, value)} from the run's TensorBoard file, which has all."""
     found = {}
     for path in sorted(pathlib.Path(run).glob("tb/**/events.out.tfevents.*")):
         data, at = path.read_bytes(), 0
@@ -47,9 +47,14 @@ def losses(run):
             event = dict(fields(data[at + 12:at + 12 + size]))  # a length and its checksum
             at += 12 + size + 4
             value = dict(fields(dict(fields(event.get(5, b""))).get(1, b"")))
-            if value.get(1) == b"train/loss":
-                (found[event[2]],) = struct.unpack("<f", value[2])
+            if value.get(1) == tag.encode():
+                found[event[2]] = struct.unpack("<d", event[1]) + struct.unpack("<f", value[2])
     return found
+
+
+def losses(run):
+    """{step: loss} of every step."""
+    return {step: loss for step, (_, loss) in scalars(run, "train/loss").items()}
 
 
 def compare(a, b, within):
@@ -115,4 +120,5 @@ def main():
         print(f"{rate(options.runs[0]):.2f}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,16 +1,25 @@
 #!/usr/bin/env bash
-# tests/gpu/run.sh [--no-gpu] [BUNDLE]: README.md beside this says when and where.
+# tests/gpu/run.sh [--no-gpu] [--lm-speed] [BUNDLE]: README.md beside this says when and where.
 #
 # Every GPU test of the bundle, NCCL with two ranks on the one card, training on both backends,
-# steps per second beside eager PyTorch. About 5 minutes. Logs and runs go to outputs/gpu; the
-# logs in one archive also to $OUT where that is set.
-# --no-gpu: what a machine without a GPU can tell: the bundle loads, trains on the CPU, and each
-# GPU test says that there is none.
+# steps per second beside eager PyTorch, a 1B language model beside plain PyTorch. Logs and runs go
+# to outputs/gpu; the logs and figures in one archive also to $OUT where that is set.
+# --no-gpu: what a machine without a GPU can tell: the bundle loads, trains on the CPU, each GPU
+# test says that there is none, and the language model's entries run with a tiny one.
+# --lm-speed: the entries of the language model only.
 # Exit 0: all right; 1: something failed; 66: no bundle; 69: no GPU or no PyTorch here.
 set -uo pipefail
 
 gpu=yes
-if [[ ${1:-} == --no-gpu ]]; then gpu=no; shift; fi
+only_lm_speed=no
+while [[ ${1:-} == --* ]]; do
+  case $1 in
+    --no-gpu) gpu=no ;;
+    --lm-speed) only_lm_speed=yes ;;
+    *) echo "run.sh: unknown option $1" >&2; exit 64 ;;
+  esac
+  shift
+done
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 bundle=$(realpath "${1:-$top/bundle}")
 out=$top/outputs/gpu
@@ -19,6 +28,7 @@ language_model=$top/conf/tiny_lm.yaml
 failed=()
 cd "$top" || exit 66
 
+[[ -d $bundle ]] && find "$bundle" -name '*.gz' -exec gunzip {} +
 [[ -x $bundle/bin/mpirun ]] ||
   { echo "run.sh: no bundle in $bundle: tests/gpu/bundle.sh makes it" >&2; exit 66; }
 site=$(python3 -c 'import importlib.util as u, os
@@ -27,10 +37,6 @@ print(os.path.dirname(os.path.dirname(u.find_spec("torch").origin)))') ||
 [[ $gpu == no ]] || nvidia-smi -L || { echo 'run.sh: no GPU here' >&2; exit 69; }
 rm -rf "$out"  # else a run of last time would be taken for this one's
 mkdir -p "$out"
-
-for packed in "$bundle"/lib/*.gz; do
-  [[ ! -e $packed ]] || gunzip "$packed" || exit 1
-done
 
 # Open MPI has moved house; one machine needs no remote shell.
 export OPAL_PREFIX=$bundle/openmpi OPAL_BINDIR=$bundle/bin OPAL_LIBDIR=$bundle/lib
@@ -75,7 +81,9 @@ train() {
 }
 
 verdict() {
-  [[ -z ${OUT:-} ]] || (cd "$out" && tar -czf "$OUT/gpu-logs.tgz" -- *.log)
+  [[ -z ${OUT:-} ]] ||
+    (cd "$out" && find . -maxdepth 1 \( -name '*.log' -o -name '*.jsonl' \) -print0 |
+      tar -czf "$OUT/gpu-logs.tgz" --null -T -)
   [[ ${#failed[@]} == 0 ]] || { printf 'failed: %s\n' "${failed[@]}"; exit 1; }
   echo 'all passed'
   exit 0
@@ -122,6 +130,35 @@ print(f"steps/s  ours {ours:.1f}  eager PyTorch {eager:.1f}  ratio {ours / eager
 PY
 }
 
+# lm_run NAME BACKEND: one of lm_speed.py's runs; $out/lm_speed/NAME/run is its directory
+lm_run() {
+  local name=$1
+  ours 1 mgpu_spmd "$out/lm/$name.yaml" devices.backend="$2" --output "$out/lm_speed/$name" \
+    --resume=never --progress=lines &&
+    ln -sfn "$(find "$out/lm_speed/$name" -name results.h5 -printf '%h\n' | head -n 1)" \
+      "$out/lm_speed/$name/run" &&
+    { [[ $name == teacher ]] || ours 1 mgpu_spmd --export jsonl "$out/lm_speed/$name/run"; }
+}
+
+# lm_speed SHAPE DEVICE BACKEND: jobs teacher and generate beside plain PyTorch
+lm_speed() {
+  local name
+  check lm.make 200 python3 tests/gpu/lm_speed.py make "$out/lm" --shape "$1"
+  check lm.peer 400 timeout 400 python3 tests/gpu/lm_speed.py peer "$out/lm" --device "$2"
+  for name in score teacher prefill decode_1_first decode_1 decode_16_first decode_16; do
+    check "lm.$name" 300 lm_run "$name" "$3"
+  done
+  check lm.speed 60 python3 tests/gpu/lm_speed.py compare "$out/lm" "$out/lm_speed" \
+    --to "$out/lm_speed.jsonl"
+  sed 's/^/  /' "$out/lm.speed.log"
+  rm -f "$out/lm/model.safetensors"
+}
+
+if [[ $only_lm_speed == yes ]]; then
+  if [[ $gpu == no ]]; then lm_speed tiny cpu mpi; else lm_speed 1b cuda nccl; fi
+  verdict
+fi
+
 if [[ $gpu == no ]]; then
   check stand_in 60 ours 2 stand_in steps=3 --output "$out/stand_in"
   gpu_tests
@@ -134,6 +171,7 @@ if [[ $gpu == no ]]; then
   check generate.cpu 60 complete said_cpu lm_cpu
   check generate.again 60 complete said_again lm_cpu run.chunk_size=3
   check completions.cpu_and_again 60 same_completions said_cpu said_again
+  lm_speed tiny cpu mpi
   verdict
 fi
 
@@ -163,4 +201,5 @@ check train.shape 200 train shape 1 devices.backend=nccl train.max_steps=1500 \
 check eager 200 timeout 200 python3 tests/bench/ad_step_torch.py --device cuda step 4 160 64 0.0 300
 check speed 60 speed
 cat "$out/speed.log"
+lm_speed 1b cuda nccl
 verdict

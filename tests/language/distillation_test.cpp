@@ -355,6 +355,36 @@ TEST_F(ResidentTeacherTest, HasTheGradientOfFiniteDifferences) {
   }
 }
 
+// Tokens of one batch with and without cross-entropy: as those with it all, less theirs.
+TEST_F(ResidentTeacherTest, DrawnTokensHaveNoCrossEntropy) {
+  const LanguageModel teacher = LanguageModel::open(folder_.path());
+  LmBatch mixed = batch();
+  mixed.is_drawn = {1, 0, 0, 1, 0, 0, 1, 0};
+  LmBatch drawn = batch();
+  for (std::size_t n = 0; n < drawn.targets.size(); ++n)
+    if (mixed.is_drawn[n] == 0) drawn.targets[n] = kIgnore;
+  for (Distillation how : ways()) {
+    how.teacher = &teacher;
+    TrainableModel a = student(DType::f64);
+    TrainableModel b = student(DType::f64);
+    const LmSums all = b.add_gradients(batch(), {1.0, nullptr, &how});
+    const LmSums data = b.add_gradients(drawn, {-how.ce_weight, nullptr, nullptr});
+
+    const LmSums sums = a.add_gradients(mixed, {1.0, nullptr, &how});
+
+    EXPECT_EQ(sums.predictions, 5);
+    EXPECT_NEAR(sums.loss, all.loss - how.ce_weight * data.loss, 1e-12 * all.loss);
+    expect_equal(a.parameters().gradients(), b.parameters().gradients());
+  }
+  Distillation nobody;
+  nobody.teacher = nullptr;
+  TrainableModel model = student();
+  EXPECT_THROW(model.add_gradients(mixed, {1.0, nullptr, &nobody}), ShapeError);
+  mixed.is_drawn.pop_back();
+  nobody.teacher = &teacher;
+  EXPECT_THROW(model.add_gradients(mixed, {1.0, nullptr, &nobody}), ShapeError);
+}
+
 TEST_F(ResidentTeacherTest, TargetsThatDoNotFitAreRefused) {
   TrainableModel model = student();
   const Distillation how;

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include <mgpu/algorithms/lm_windows.hpp>
+#include <mgpu/algorithms/on_policy_texts.hpp>
 #include <mgpu/base/phase_clock.hpp>
 #include <mgpu/train/objective.hpp>
 
@@ -29,10 +31,14 @@ public:
 struct LmDistillation {
   language::Distillation how;
   TargetSource* stored = nullptr;  // where how.teacher is nullptr
+
+  /// Completions that the student draws itself; with how.teacher only. Nothing: none.
+  std::optional<OnPolicyConfig> on_policy{};
 };
 
 /// Supervised training of a language model: cross-entropy of the learned tokens, or their distance
-/// from a teacher's, each with equal weight over the global batch. An item is a window.
+/// from a teacher's, each with equal weight over the global batch. An item is a window. Of texts
+/// that the student draws, the tokens it drew are learned.
 class LmObjective final : public train::Objective {
 public:
   /// All references have to outlive this. `distillation` nullptr: there is no teacher.
@@ -40,18 +46,22 @@ public:
               const LmDistillation* distillation = nullptr);
 
   model::ParameterArena& parameters() override { return model_->parameters(); }
+  bool makes_items() const override { return texts_.has_value(); }
+  void prepare(std::uint64_t first, std::int64_t count) override;
   std::int64_t predictions(std::uint64_t first, std::int64_t count) const override;
   std::uint64_t epoch_size() const override { return windows_->size(); }
   train::PassSums add_gradients(std::uint64_t first, std::int64_t count,
                                 double grad_scale) override;
 
 private:
-  void append(std::size_t window, language::LmBatch& batch) const;
+  const OnPolicyTexts::Text* drawn(std::uint64_t ordinal, std::size_t example) const;
+  void append(std::uint64_t ordinal, language::LmBatch& batch) const;
 
   language::TrainableModel* model_;
   const LmWindows* windows_;
   PhaseClock* clock_;
   const LmDistillation* distillation_;
+  std::optional<OnPolicyTexts> texts_;
 };
 
 }  // namespace mgpu::algorithms

@@ -17,6 +17,12 @@ struct LmExamples {
   std::size_t size() const { return ends.size(); }
   std::int64_t begin(std::size_t example) const { return example == 0 ? 0 : ends[example - 1]; }
   std::int64_t length(std::size_t example) const { return ends[example] - begin(example); }
+
+  /// Tokens that are predicted; the first never is.
+  std::int64_t predictions(std::size_t example) const;
+
+  /// Tokens before the last stretch of learned ones, which is what they were said to.
+  std::int64_t prompt_length(std::size_t example) const;
 };
 
 /// A number that differs for other examples.
@@ -29,8 +35,12 @@ std::uint32_t crc_of(const LmExamples& examples);
 /// Source: Ding et al., arXiv 2404.10830 (best-fit packing).
 class LmWindows {
 public:
+  /// `completion` > 0: each example has room for a completion of so many tokens behind its prompt
+  /// instead of its own, within seq_len.
+  ///
   /// Shapes: each example has at most seq_len tokens
-  LmWindows(LmExamples examples, std::int64_t seq_len, std::uint64_t seed);
+  LmWindows(LmExamples examples, std::int64_t seq_len, std::uint64_t seed,
+            std::int64_t completion = 0);
 
   /// Windows of an epoch.
   std::uint64_t size() const { return windows_.size(); }
@@ -41,6 +51,11 @@ public:
 
   /// Window number `ordinal` of the training: a permutation of all windows in each epoch.
   std::size_t window_at(std::uint64_t ordinal) const;
+
+  std::int64_t seq_len() const { return seq_len_; }
+
+  /// Number of the epoch of a window of the training.
+  std::uint64_t epoch_of(std::uint64_t ordinal) const { return ordinal / size(); }
 
   /// Targets of a window.
   std::int64_t predictions(std::size_t window) const { return windows_[window].predictions; }
@@ -53,6 +68,7 @@ public:
 
   /// Adds the window's examples to a batch, which looks into this.
   void append(std::size_t window, language::LmBatch& batch) const;
+  void append_example(std::size_t example, language::LmBatch& batch) const;
 
 private:
   struct Window {
@@ -61,11 +77,13 @@ private:
     std::int64_t predictions = 0;
   };
 
+  std::int64_t room_of(std::size_t example) const;
   void pack();
 
   LmExamples examples_;
   std::int64_t seq_len_;
   std::uint64_t seed_;
+  std::int64_t completion_;  // tokens that each example has room for
   std::vector<Window> windows_;
 };
 

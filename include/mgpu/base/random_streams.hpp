@@ -16,6 +16,7 @@ enum class Purpose : std::uint8_t {
   init = 5,        // initial weights, by parameter
   sampling = 6,    // sampled actions and tokens, by sample
   targets = 7,     // tokens that stand for a teacher's distribution, by sample
+  on_policy = 8,   // which completions a student draws itself, by sample
 };
 
 using Philox4 = std::array<std::uint32_t, 4>;

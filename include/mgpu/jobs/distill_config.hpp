@@ -5,6 +5,7 @@
 
 #include <mgpu/base/config.hpp>
 #include <mgpu/language/distillation.hpp>
+#include <mgpu/language/generator.hpp>
 
 namespace mgpu::jobs {
 
@@ -17,6 +18,11 @@ struct DistillSettings {
   std::filesystem::path model;    // folder of a teacher beside the student; empty: `targets`
   bool has_bucket = true;         // top k: all other tokens are one more class
   language::Distillation how;
+  double on_policy = 0.0;              // share of completions that the student draws itself
+  language::GenerationConfig drawing;  // of them; stop ids are the folder's
+
+  /// Tokens that each example has to have room for, beside its own; 0: none.
+  std::int64_t completion_room() const { return on_policy > 0.0 ? drawing.max_new_tokens : 0; }
 };
 
 /// Nothing where no teacher is named.

@@ -9,6 +9,12 @@
 
 namespace mgpu::jobs {
 
+/// Which lines can be used.
+enum class ExampleKind {
+  any,
+  with_prompt,  // `prompt` and `completion`, or `messages`, and tokens before what is learned
+};
+
 /// Turns lines of training data into examples, as RowEncoder does.
 class ExampleEncoder {
 public:
@@ -18,7 +24,7 @@ public:
 
   /// The examples of a line, or a problem.
   /// Errors: Failure E544, E546 of the folder's chat template.
-  void add(const store::JsonLine& line, algorithms::LmExamples& examples,
+  void add(const store::JsonLine& line, ExampleKind kind, algorithms::LmExamples& examples,
            store::LineProblems& problems);
 
 private:
@@ -30,6 +36,7 @@ private:
 
 /// All lines of a file. Errors: Failure E531 with the lines that cannot be used.
 algorithms::LmExamples encode_examples(std::string_view text, const fs::path& name,
-                                       ExampleEncoder& encoder);
+                                       ExampleEncoder& encoder,
+                                       ExampleKind kind = ExampleKind::any);
 
 }  // namespace mgpu::jobs

@@ -16,7 +16,7 @@ enum class Divergence {
 };
 
 /// What a student learns of its teacher: (1 - w) T^2 divergence(p, q) + w cross-entropy of the
-/// data, where p and q are softmax(logits / T).
+/// data, where p and q are softmax(logits / T). Tokens that the student drew have no data.
 ///
 /// Source: Hinton et al., arXiv 1503.02531; JSD: Agarwal et al., arXiv 2306.13649, eq. 1.
 struct Distillation {

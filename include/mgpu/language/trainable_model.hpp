@@ -29,6 +29,10 @@ struct LmBatch {
   std::vector<TokenRun> runs;
   std::vector<std::int64_t> targets;  // [N] the token that follows, or kernels::kIgnoreTarget
   TeacherTargets teacher{};           // of what follows; empty: there are none
+
+  /// [N] 1: the target was drawn by the student itself, beside a resident teacher. It has that
+  /// one's part of the loss only. Empty: none was.
+  std::vector<std::uint8_t> is_drawn{};
 };
 
 /// Sums over the targets that are not ignored; sums of batches add up.
@@ -56,6 +60,13 @@ public:
   void load(const store::WeightFiles& files, const LoadOptions& options = {});
 
   const LmConfig& config() const { return config_; }
+
+  /// The model as it is now, to draw tokens with: float32. It looks into this one's weights, and is
+  /// to go before they change.
+  ///
+  /// Memory: on the CPU matrices are packed, a copy; elsewhere none.
+  /// Errors: Error where the weights are float64.
+  LanguageModel decoder() const;
   model::ParameterArena& parameters() { return arena_; }
   const model::ParameterArena& parameters() const { return arena_; }
 
@@ -63,8 +74,8 @@ public:
   /// have a loss is said by the targets in both cases.
   ///
   /// Errors: ShapeError when an id, a target or a teacher's id is not in the vocabulary, there is
-  ///         not one target or list per token, or a sequence is longer than the learned positions,
-  ///         also the teacher's.
+  ///         not one target, list or mark per token, or a sequence is longer than the learned
+  ///         positions, also the teacher's.
   LmSums loss(const LmBatch& batch, const Distillation* how = nullptr) const;
 
   /// What add_gradients() does beside that.

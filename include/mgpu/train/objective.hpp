@@ -21,8 +21,16 @@ public:
 
   virtual model::ParameterArena& parameters() = 0;
 
+  /// Whether items are made anew for each step, by prepare().
+  virtual bool makes_items() const { return false; }
+
+  /// Makes items [first, first + count), all that this rank has of a step, with the weights as they
+  /// are; those of before go. Local.
+  virtual void prepare(std::uint64_t /*first*/, std::int64_t /*count*/) {}
+
   /// Predictions that items [first, first + count) add to the loss. Every rank can say it of all
-  /// items, so that a mean over the global batch needs no count of the other ranks.
+  /// items, so that a mean over the global batch needs no count of the other ranks; where items are
+  /// made, of those that it made.
   virtual std::int64_t predictions(std::uint64_t first, std::int64_t count) const = 0;
 
   /// Items of an epoch.

@@ -70,9 +70,16 @@ private:
     bool stop_asked = false;
   };
 
-  Sums compute_gradients(std::int64_t step, bool stop_asked, double& exposed_wait_s);
-  void run_passes(std::int64_t step, std::vector<double>& sums, double& exposed_wait_s);
-  double predictions(std::int64_t step) const;
+  /// Items of the global batch, and what each of their predictions adds to the gradient.
+  struct Batch {
+    std::int64_t first = 0;
+    double grad_scale = 1.0;
+  };
+
+  Sums compute_gradients(const Batch& batch, bool stop_asked, double& exposed_wait_s);
+  void run_passes(const Batch& batch, std::vector<double>& sums, double& exposed_wait_s);
+  double predictions(std::int64_t first);
+  std::int64_t make_items(std::int64_t first);
   bool is_so_everywhere(bool here) const;
   void count_repetition(std::int64_t step);
   [[noreturn]] void give_up(std::int64_t step) const;
