@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/completions.hpp>
@@ -14,7 +13,6 @@
 #include <mgpu/jobs/generate_results.hpp>
 #include <mgpu/jobs/model_folder.hpp>
 #include <mgpu/jobs/model_keys.hpp>
-#include <mgpu/jobs/model_text.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
 
@@ -54,16 +52,16 @@ public:
   void tokenize() {
     const auto tokenizing = run_.clock.enter("tokenize");
     const auto pending = schedule::pending_chunks(phase_, run_.journal.done(phase_.id));
-    store::LineProblems mine(inputs_.config.prompts);
+    store::LineProblems mine(inputs_.rows.path());
     std::int64_t longest = 0;
     cluster::run_together(world_, [&] {
       for (const schedule::Chunk& chunk :
            schedule::static_share(pending, world_.rank(), world_.size()))
-        for (const EncodedPrompt& prompt : encode(chunk, mine))
+        for (const EncodedPrompt& prompt : inputs_.encode(chunk, *encoder_, mine))
           longest = std::max<std::int64_t>(longest, std::ssize(prompt.ids));
     });
-    const store::LineProblems all = all_problems(world_, inputs_.config.prompts, mine);
-    cluster::run_together(world_, [&] { all.throw_if_any(); });
+    const store::LineProblems all = all_problems(world_, inputs_.rows.path(), mine);
+    cluster::run_together(world_, [&] { all.throw_if_any(input::kBadRowHelp); });
     find_batch(world_.all_reduce(longest, cluster::ReduceOp::max));
   }
 
@@ -126,21 +124,12 @@ private:
                           [&] { completer_.emplace(group_->model(), *encoder_, inputs_.config); });
   }
 
-  std::vector<EncodedPrompt> encode(const schedule::Chunk& chunk, store::LineProblems& problems) {
-    std::vector<EncodedPrompt> encoded;
-    for (std::int64_t id = chunk.first; id < chunk.first + chunk.count; ++id) {
-      auto prompt = encoder_->encode(inputs_.rows[static_cast<std::size_t>(id)], problems);
-      encoded.push_back(prompt ? std::move(*prompt) : EncodedPrompt{});
-    }
-    return encoded;
-  }
-
   /// The prompts of a chunk; tokenize() has seen that they can be used.
   std::vector<EncodedPrompt> encoded(const schedule::Chunk& chunk) {
     const auto tokenizing = run_.clock.enter("tokenize");
-    store::LineProblems problems(inputs_.config.prompts);
-    std::vector<EncodedPrompt> prompts = encode(chunk, problems);
-    problems.throw_if_any();
+    store::LineProblems problems(inputs_.rows.path());
+    std::vector<EncodedPrompt> prompts = inputs_.encode(chunk, *encoder_, problems);
+    problems.throw_if_any(input::kBadRowHelp);
     return prompts;
   }
 
@@ -219,56 +208,7 @@ void announce(RunContext& run, const GenerateInputs& inputs, std::string memory)
     run.log.event({"note", {{"text", note}}});
 }
 
-std::string tokenizer_text(const std::filesystem::path& folder) {
-  const auto files = read_model_text(folder);
-  if (!files) return "no tokenizer.json: token_ids only";
-  const text::TextFolder text = text::parse_text_folder(*files, folder);
-  return report::grouped(static_cast<std::int64_t>(text.tokenizer.vocab_size())) + " tokens" +
-         (text.chat_template.empty() ? ", no chat template" : ", with a chat template");
-}
-
-/// Tokenizes all prompts, on rank 0.
-std::string prompts_text(const Config& config) {
-  const GenerateInputs inputs = parse_generate_files(config, read_generate_files(config));
-  PromptEncoder encoder = inputs.encoder();
-  store::LineProblems problems(inputs.config.prompts);
-  std::int64_t tokens = 0;
-  std::int64_t longest = 0;
-  for (const PromptRow& row : inputs.rows) {
-    const auto encoded = encoder.encode(row, problems);
-    if (!encoded) continue;
-    tokens += std::ssize(encoded->ids);
-    longest = std::max<std::int64_t>(longest, std::ssize(encoded->ids));
-  }
-  problems.throw_if_any();
-  return report::grouped(inputs.prompts()) + " prompts, " + report::grouped(tokens) +
-         " tokens, the longest " + report::grouped(longest);
-}
-
 }  // namespace
-
-void check_generate_job(const Config& config, int /*ranks*/) {
-  check_generate_keys(config);
-}
-
-void check_generate_files(const Config& config) {
-  check_model_folder(config);
-  check_data_file(config, "data.path is a JSON Lines file with a `prompt` in each line");
-}
-
-std::vector<FileCheck> generate_file_checks(const Config& config) {
-  const std::filesystem::path folder = config.text("model.path");
-  return {{folder.string(),
-           [folder, &config](const cluster::Group& world) {
-             return cluster::on_rank_0(world, [&] {
-               check_model_folder(config);
-               return model_text(folder) + "; " + tokenizer_text(folder);
-             });
-           }},
-          {config.text("data.path"), [&config](const cluster::Group& world) {
-             return cluster::on_rank_0(world, [&] { return prompts_text(config); });
-           }}};
-}
 
 JobOutcome run_generate_job(RunContext& run) {
   GenerateRun job(run);
