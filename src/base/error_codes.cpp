@@ -197,7 +197,7 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E544", "chat template that is not understood",
      "The Jinja of the model's chat template has a mistake, or uses a statement that this program "
      "does not have.",
-     "Give prompts without a template, or a corrected chat_template.jinja in the model's folder."},
+     "data.chat_template=FILE.jinja with a corrected one, or prompts without a template."},
     {"E545", "conversation that the chat template refuses",
      "The template itself raises an error (roles that do not alternate, for example), or does "
      "something with the conversation that would not give Python's text; it is named.",

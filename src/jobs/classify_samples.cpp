@@ -64,8 +64,7 @@ const char* name_of(ClassifyOutcome outcome) {
 
 ClassifySampleMaker::ClassifySampleMaker(text::TextFolder folder, Options options)
     : folder_(std::move(folder)), options_(std::move(options)) {
-  if (options_.config.has_chat && !folder_.chat_template.empty())
-    chat_.emplace(folder_.chat_template);
+  if (!folder_.chat_template.empty()) chat_.emplace(folder_.chat_template);
 }
 
 ClassifySample ClassifySampleMaker::make(const input::Row& row, const fs::path& file) const {

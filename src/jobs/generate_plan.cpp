@@ -21,8 +21,8 @@ namespace {
 
 using report::Plan;
 
-std::string tokenizer_text(const std::filesystem::path& folder) {
-  const auto files = read_model_text(folder);
+std::string tokenizer_text(const Config& config, const std::filesystem::path& folder) {
+  const auto files = read_model_text(folder, read_chat_choice(config));
   if (!files) return "no tokenizer.json: token_ids only";
   const text::TextFolder text = text::parse_text_folder(*files, folder);
   return report::grouped(static_cast<std::int64_t>(text.tokenizer.vocab_size())) + " tokens" +
@@ -118,6 +118,7 @@ void check_generate_job(const Config& config, int /*ranks*/) {
 
 void check_generate_files(const Config& config) {
   check_model_folder(config);
+  check_chat_template(config, config.text("model.path"));
   check_data_file(config, "data.path is a file of rows: JSON Lines, CSV or Parquet");
 }
 
@@ -127,7 +128,7 @@ std::vector<FileCheck> generate_file_checks(const Config& config) {
            [folder, &config](const cluster::Group& world) {
              return cluster::on_rank_0(world, [&] {
                check_model_folder(config);
-               return model_text(folder) + "; " + tokenizer_text(folder);
+               return model_text(folder) + "; " + tokenizer_text(config, folder);
              });
            }},
           {config.text("data.path"), [&config](const cluster::Group& world) {

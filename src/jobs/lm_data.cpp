@@ -89,7 +89,10 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
       data.teacher_crc = model_fingerprint(settings.distill->model);
     if (has_targets(settings)) take_targets(settings, data);
     if (has_targets(settings) && !settings.eval_rows) return;
-    ExampleEncoder encoder(text::open_text_folder(settings.folder), settings.seq_len, vocab);
+    const text::TextFiles files = read_model_text(settings.folder, settings.chat).value();
+    if (!settings.chat.path.empty()) data.chat_template = files.chat_template.value();
+    ExampleEncoder encoder(text::parse_text_folder(files, settings.folder), settings.seq_len,
+                           vocab);
     if (settings.rows)
       data.training = encode_file(*settings.rows, encoder, data.left_out);
     else if (!has_targets(settings))

@@ -10,8 +10,9 @@ namespace {
 
 /// Keys that say which rows of a file are read, and how.
 bool is_of_rows(const std::string& name) {
-  constexpr std::array kNames = {"data.format", "data.on_bad_row", "data.header",
-                                 "data.quotes", "data.start",      "data.max_samples"};
+  constexpr std::array kNames = {"data.format",       "data.on_bad_row", "data.header",
+                                 "data.quotes",       "data.start",      "data.max_samples",
+                                 "data.chat_template"};
   return name.starts_with("data.columns.") ||
          std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
@@ -113,6 +114,7 @@ LmTrainSettings read_lm_train_settings(const Config& config) {
   if (!config.is("data.path", "null")) settings.rows = rows;
   if (!config.is("data.eval_path", "null"))
     settings.eval_rows = all_rows(rows, config.text("data.eval_path"));
+  settings.chat = read_chat_choice(config);
   settings.little_texts = config.integer("data.little_texts");
   settings.seq_len = config.integer("train.seq_len");
   settings.options.compute = settings.optimizer.mixed_precision;

@@ -37,7 +37,8 @@ public:
         model_(std::move(config), run.device, settings.seed, settings.options),
         objective_(model_, windows_, run.clock,
                    teacher == nullptr ? nullptr : &teacher->distillation()),
-        teacher_crc_(data.teacher_crc) {}
+        teacher_crc_(data.teacher_crc),
+        chat_template_(std::move(data.chat_template)) {}
 
   train::Objective& objective() override { return objective_; }
   std::uint32_t data_crc() const override {
@@ -56,7 +57,9 @@ public:
 
   std::map<std::string, std::string> model_files() const override {
     if (run_.topology.world().rank() != 0) return {};
-    return language::companion_files(settings_.folder);
+    std::map<std::string, std::string> files = language::companion_files(settings_.folder);
+    if (!chat_template_.empty()) files["chat_template.jinja"] = chat_template_;
+    return files;
   }
 
   Evaluation evaluate(std::int64_t step) override {
@@ -119,6 +122,7 @@ private:
   language::TrainableModel model_;
   algorithms::LmObjective objective_;
   std::uint32_t teacher_crc_;
+  std::string chat_template_;  // that the examples are written in, where it is not the folder's
 };
 
 /// "3 rows cannot be used and are left out, the first: data.jsonl:3: it is an empty line"
@@ -230,6 +234,7 @@ void check_lm_files(const Config& config) {
                settings.folder / "config.json");
   require_file(config, settings.is_fresh ? "model.init" : "model.path",
                settings.folder / "tokenizer.json");
+  check_chat_template(config, settings.folder);
   if (settings.rows) require_file(config, "data.path", settings.rows->path);
   if (settings.eval_rows) require_file(config, "data.eval_path", settings.eval_rows->path);
   check_teacher_files_of(config, settings);

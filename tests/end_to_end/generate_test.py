@@ -199,6 +199,64 @@ class Inputs(GenerateCase):
         self.assertIn("it has `question`", ended.err)
 
 
+class ChatTemplates(GenerateCase):
+    """data.chat_template beside the folder's own."""
+
+    OTHER = "{% for m in messages %}{{ m.content }}.{% endfor %}"
+
+    def setUp(self):
+        super().setUp()
+        self.prompts = tiny_lm.write_rows(self.folder / "chat.jsonl", [
+            {"messages": [{"role": "user", "content": "the cat"}]}, {"prompt": "a mat"}])
+        self.template = self.folder / "other.jinja"
+        self.template.write_text(self.OTHER)
+
+    def prompt_texts(self, *more):
+        self.generate(0, 2, *more)
+        return [row["prompt"] for row in self.rows()[::2]]
+
+    def list_templates(self):
+        path = self.model / "tokenizer_config.json"
+        settings = json.loads(path.read_text())
+        settings["chat_template"] = [{"name": "default", "template": tiny_lm.TEMPLATE},
+                                     {"name": "short", "template": self.OTHER}]
+        path.write_text(json.dumps(settings))
+
+    def test_a_file_and_a_name_outrank_the_folders_own(self):
+        self.assertEqual(self.prompt_texts()[0], "<s>user.the cat.assistant.")
+        self.start_over()
+        by_file = self.prompt_texts(f"data.chat_template={self.template}")
+        self.assertEqual(by_file, ["the cat.", "a mat"])
+        self.start_over()
+        self.list_templates()
+        self.assertEqual(self.prompt_texts("data.chat_template=short"), by_file)
+
+    def test_another_text_of_the_file_is_never_mixed(self):
+        tiny_lm.write_rows(self.prompts, [{"messages": [{"role": "user", "content": "the cat"}]}] * 30)
+        keys = (f"data.chat_template={self.template}", "generate.max_new_tokens=64",
+                "run.chunk_size=1")
+        self.generate(137, 2, *keys, env=program.failpoint("ledger.write:8:kill"))
+        self.template.write_text("{{ messages[0].content }}")
+        self.generate(0, 2, *keys)
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual({row["prompt"] for row in self.rows()}, {"the cat"})
+
+    def test_templates_that_cannot_be_used(self):
+        self.list_templates()
+        for value, code, words in (
+                ("shrot", 66, ("E603", "has `default`, `short`")),
+                (self.template, 65, ("E544", "other.jinja"))):
+            self.template.write_text("{% if %}")
+            ended = self.generate(code, 1, f"data.chat_template={value}")
+            for word in words:
+                self.assertIn(word, ended.err)
+        self.template.write_text("")
+        ended = self.generate(65, 1, f"data.chat_template={self.template}")
+        self.assertIn("the chat template is empty", ended.err)
+        ended = self.generate(65, 1, "data.chat_template=none")
+        self.assertIn("chat.jsonl:1: it has messages", ended.err)
+
+
 class Groups(GenerateCase):
     """One model on several ranks."""
 

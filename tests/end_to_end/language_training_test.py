@@ -143,6 +143,20 @@ class LanguageTraining(program.ProgramTest):
         self.assertIn("21 examples in ", ended.out)
         self.assertIn("2 rows cannot be used", ended.out)
 
+    def test_a_chosen_chat_template_goes_with_the_checkpoint(self):
+        path = self.folder / "data.jsonl"
+        path.write_text("".join(json.dumps({"messages": [
+            {"role": "user", "content": f"{n} + 1 ="},
+            {"role": "assistant", "content": f"{n + 1}"}]}) + "\n" for n in range(20)))
+        template = self.folder / "chat.jinja"
+        template.write_text("{% for m in messages %}{{ m.content }} {% endfor %}")
+        keys = (f"data.path={path}", "data.little_texts=0", "train.max_steps=4")
+        ended = self.train(1, *keys, code=65)
+        self.assertIn("no chat template", ended.err)
+        self.train(2, *keys, f"data.chat_template={template}")
+        written = self.run_folder() / "ckpt" / "last" / "chat_template.jinja"
+        self.assertEqual(written.read_text(), template.read_text())
+
     def test_keys_of_rows_need_a_file(self):
         ended = self.train(1, "data.start=3", "data.columns.text=body", code=78)
         self.assertIn("`data.columns.text` has no meaning without `data.path`", ended.err)

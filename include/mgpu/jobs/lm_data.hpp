@@ -24,6 +24,7 @@ struct LmData {
   std::vector<StoredPlace> places;    // of the training's, where distill.targets has them
   std::uint32_t teacher_crc = 0;      // of what it said of them, or of its folder
   std::int64_t rows_without = 0;      // of the teacher's rows, in which nothing is learned; rank 0
+  std::string chat_template;          // of data.chat_template, where it names one; rank 0
   std::vector<LeftOut> left_out;      // of each file that has such rows; rank 0
 };
 

@@ -7,6 +7,7 @@
 
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/jobs/distill_config.hpp>
+#include <mgpu/jobs/model_text.hpp>
 #include <mgpu/jobs/train_settings.hpp>
 #include <mgpu/language/trainable_model.hpp>
 
@@ -27,6 +28,7 @@ struct LmTrainSettings : LoopSettings {
   std::optional<input::RowOptions> rows;
   /// Of data.eval_path; nothing: the loss of other texts is not measured.
   std::optional<input::RowOptions> eval_rows;
+  ChatChoice chat;                // data.chat_template
   std::int64_t little_texts = 0;  // that are made where data.path and `distill` have none
   std::int64_t seq_len = 0;       // tokens of a window
   language::TrainingOptions options;
