@@ -80,7 +80,7 @@ public:
     return schedule::run_chunks(phase_, topology(), run_.journal,
                                 {[&](const schedule::Chunk& chunk) { return complete(chunk); },
                                  [&] { return run_.stop.poll() != StopReason::none; },
-                                 [&](std::int64_t prompts) { tell(prompts); }},
+                                 [&](std::int64_t prompts) { tell(prompts); }, &run_.clock},
                                 read_chunk_sharing(run_));
   }
 
@@ -145,6 +145,7 @@ private:
                        [&](std::int64_t batch) { completer_->set_batch_size(batch); }});
     if (!group_->is_leader()) return {};
     count(prompts, completed);
+    const auto recording = run_.clock.enter("journal");
     auto rows = completion_rows(table_, chunk.first, prompts, completed, inputs_.config.num_samples,
                                 *encoder_);
     work_.seconds += run_.clock.elapsed_s() - begin_s;

@@ -57,7 +57,7 @@ public:
     return schedule::run_chunks(phase_, run_.topology, run_.journal,
                                 {[&](const schedule::Chunk& chunk) { return extract(chunk); },
                                  [&] { return run_.stop.poll() != StopReason::none; },
-                                 [&](std::int64_t samples) { tell(samples); }},
+                                 [&](std::int64_t samples) { tell(samples); }, &run_.clock},
                                 read_chunk_sharing(run_));
   }
 
@@ -109,6 +109,7 @@ private:
       work_.tokens += std::ssize(text);
     work_.seconds += run_.clock.elapsed_s() - begin_s;
     if (!teacher_->speaks()) return {};
+    const auto recording = run_.clock.enter("journal");
     return teacher_rows(table_, chunk.first, samples, targets, inputs_.config, inputs_.model.vocab);
   }
 
