@@ -165,7 +165,8 @@ class Inputs(GenerateCase):
 
     def test_marked_rows_are_failed_samples_with_their_reason(self):
         path = self.folder / "bad.jsonl"
-        path.write_text('{"prompt": "a"}\n{"prompt": 3}\n{"token_ids": [67]}\n\n{"prompt": "b"}\n')
+        path.write_text('{"prompt": "a"}\n{"prompt": 3}\n{"token_ids": [67]}\n\n'
+                        '{"prompt": "b"}\n')
         ended = self.generate(1, 2, f"data.path={path}", "data.on_bad_row=mark",
                               "run.chunk_size=1")
         self.assertIn("6 samples failed", ended.out)
@@ -232,7 +233,8 @@ class ChatTemplates(GenerateCase):
         self.assertEqual(self.prompt_texts("data.chat_template=short"), by_file)
 
     def test_another_text_of_the_file_is_never_mixed(self):
-        tiny_lm.write_rows(self.prompts, [{"messages": [{"role": "user", "content": "the cat"}]}] * 30)
+        row = {"messages": [{"role": "user", "content": "the cat"}]}
+        tiny_lm.write_rows(self.prompts, [row] * 30)
         keys = (f"data.chat_template={self.template}", "generate.max_new_tokens=64",
                 "run.chunk_size=1")
         self.generate(137, 2, *keys, env=program.failpoint("ledger.write:8:kill"))
