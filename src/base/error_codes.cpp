@@ -155,8 +155,8 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "Rows are not what their format asks for (one JSON object per line, as many cells as "
      "columns), "
      "or lack what the job needs. The first five are shown; none is skipped.",
-     "Repair or remove those rows; or data.on_bad_row=mark, for jobs that have it. A row has at "
-     "most 16 MiB of UTF-8, JSON 32 levels."},
+     "Repair or remove those rows; or data.on_bad_row=mark. A row has at most 16 MiB of UTF-8, "
+     "JSON 32 levels."},
     {"E532", "data file that is not of its format",
      "The file as a whole cannot be read as its name or data.format says, or it has no such rows.",
      "data.format names the format: jsonl, csv, tsv or parquet. data.header=false and "
@@ -197,7 +197,7 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E544", "chat template that is not understood",
      "The Jinja of the model's chat template has a mistake, or uses a statement that this program "
      "does not have.",
-     "Give prompts without a template, or a corrected chat_template.jinja in the model's folder."},
+     "data.chat_template=FILE.jinja with a corrected one, or prompts without a template."},
     {"E545", "conversation that the chat template refuses",
      "The template itself raises an error (roles that do not alternate, for example), or does "
      "something with the conversation that would not give Python's text; it is named.",

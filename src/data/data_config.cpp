@@ -45,9 +45,8 @@ void add_data_keys(KeyTable& table) {
   table.add({.name = "data.path",
              .type = KeyType::path,
              .standard = "null",
-             .text =
-                 "job train: HDF5 file with histories to train on, null plays them first, or JSON "
-                 "Lines for a language model; job generate: JSON Lines file with prompts",
+             .text = "rows for a language model: JSON Lines, a list in JSON, CSV, TSV or Parquet; "
+                     "Algorithm Distillation: HDF5 file with histories, null plays them first",
              .choices = {"null"}});
   for (const char* name : {"num_workers", "data.num_workers"})
     table.accept({name, "each rank cuts its own batches, without loader processes"});

@@ -3,7 +3,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/input/row_file.hpp>
-#include <mgpu/store/json_lines.hpp>
+#include <mgpu/store/line_problems.hpp>
 
 #include "double_ids.hpp"
 #include "parquet_rows.hpp"
@@ -17,9 +17,6 @@ namespace mgpu::input {
 namespace {
 
 constexpr std::int64_t kRowsAtOnce = 64;
-constexpr const char* kHelp =
-    "repair or remove them, none is skipped; or data.on_bad_row=mark, which "
-    "writes them down with the reason and goes on";
 
 std::string why_double(const DoubleId& twice) {
   return "its `id` is that of line " + std::to_string(twice.first_line);
@@ -145,7 +142,7 @@ RowFile open(const Readers& readers, const RowOptions& options) {
       has_ids ? find_double_ids(readers, found.ids, file.rows()) : std::vector<DoubleId>();
   if (options.on_bad_row == BadRow::stop) {
     const store::LineProblems all = problems_of_all(readers, file.path(), found.problems, doubles);
-    readers.together([&] { all.throw_if_any(kHelp); });
+    readers.together([&] { all.throw_if_any(kBadRowHelp); });
   }
   inside.doubles = std::move(doubles);
   return file;

@@ -8,7 +8,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/utf8.hpp>
-#include <mgpu/store/json_lines.hpp>
+#include <mgpu/store/line_problems.hpp>
 
 #include "parquet_rows.hpp"
 #include "record_reader.hpp"

@@ -38,7 +38,7 @@ void add_input_keys(KeyTable& table) {
   table.add({.name = "data.format",
              .type = KeyType::choice,
              .standard = "auto",
-             .text = "format of data.path; auto: by its name. jsonl may also be one list of "
+             .text = "format of data files; auto: by their names. jsonl may also be one list of "
                      "objects",
              .choices = {"auto", "jsonl", "csv", "tsv", "parquet"}});
   for (const OurName& ours : kOurNames) {
@@ -68,7 +68,7 @@ void add_input_keys(KeyTable& table) {
              .type = KeyType::choice,
              .standard = "stop",
              .text = "rows that cannot be used: stop before any work, or mark them in the results "
-                     "and go on",
+                     "and go on; job train leaves them out and counts them",
              .choices = {"stop", "mark"}});
   table.add({.name = "data.header",
              .type = KeyType::flag,
@@ -84,7 +84,7 @@ void add_input_keys(KeyTable& table) {
 
 RowOptions read_row_options(const Config& config) {
   RowOptions options;
-  options.path = config.text("data.path");
+  if (!config.is("data.path", "null")) options.path = config.text("data.path");
   options.format = format_called(config.text("data.format"));
   for (const OurName& ours : kOurNames) {
     const std::string key = column_key(ours.name);

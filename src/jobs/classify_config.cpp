@@ -113,12 +113,6 @@ void add_classify_keys(KeyTable& table) {
              .max = 65536,
              .choices = {"auto"},
              .identity = false});
-  table.add({.name = "data.chat_template",
-             .type = KeyType::choice,
-             .standard = "auto",
-             .text = "job classify: prompts in the form of the folder's chat template where it has "
-                     "one; none: system prompt and template one after the other",
-             .choices = {"auto", "none"}});
 }
 
 void check_classify_keys(const Config& config) {
@@ -146,7 +140,6 @@ ClassifyConfig read_classify_config(const Config& config) {
   result.on_unparsed = config.is("classify.on_unparsed", "retry")   ? Unparsed::retry
                        : config.is("classify.on_unparsed", "error") ? Unparsed::error
                                                                     : Unparsed::count;
-  result.has_chat = config.is("data.chat_template", "auto");
   result.max_length = config.integer("data.max_length");
   result.too_long = read_too_long(config);
   result.seed = static_cast<std::uint64_t>(config.integer("run.seed"));

@@ -41,7 +41,7 @@ void finish_inputs(const Config& config, const std::string& strategies, std::uin
                         ? default_strategy(classify.labels)
                         : parse_strategy(classify.prompt_file, strategies, classify.strategy);
   const std::array crcs{inputs.rows.crc(), fingerprint,
-                        crc32c(std::as_bytes(std::span(strategies)))};
+                        crc32c(std::as_bytes(std::span(strategies))), chat_crc(inputs.text)};
   inputs.phase = scoring_phase(crc_with_groups(config, crc32c(std::as_bytes(std::span(crcs)))));
 }
 
@@ -92,7 +92,7 @@ ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& c
   cluster::run_together(world, [&] {
     inputs.emplace(begin_inputs(config, std::move(rows)));
     if (world.rank() != 0) return;
-    inputs->text = read_model_text(inputs->config.model);
+    inputs->text = read_model_text(inputs->config.model, read_chat_choice(config));
     fingerprint = model_fingerprint(inputs->config.model);
     strategies = strategy_file(inputs->config);
   });
@@ -105,7 +105,7 @@ ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& c
 
 ClassifyInputs read_classify_inputs(const Config& config) {
   ClassifyInputs inputs = begin_inputs(config, input::open_rows(row_options(config)));
-  inputs.text = read_model_text(inputs.config.model);
+  inputs.text = read_model_text(inputs.config.model, read_chat_choice(config));
   finish_inputs(config, strategy_file(inputs.config), model_fingerprint(inputs.config.model),
                 inputs);
   return inputs;

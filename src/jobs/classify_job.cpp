@@ -64,7 +64,7 @@ public:
     return schedule::run_chunks(phase_, run_.topology, run_.journal,
                                 {[&](const schedule::Chunk& chunk) { return classify(chunk); },
                                  [&] { return run_.stop.poll() != StopReason::none; },
-                                 [&](std::int64_t samples) { tell(samples); }},
+                                 [&](std::int64_t samples) { tell(samples); }, &run_.clock},
                                 read_chunk_sharing(run_));
   }
 
@@ -122,6 +122,7 @@ private:
     work_.seconds += seconds;
     if (!group_->is_leader()) return {};
     latency_->add(chunk.first, chunk.count, seconds);
+    const auto recording = run_.clock.enter("journal");
     return classify_rows(table_, chunk.first, samples, given, inputs_.config,
                          inputs_.strategy.name);
   }

@@ -10,6 +10,7 @@
 #include <mgpu/jobs/classify_table.hpp>
 #include <mgpu/jobs/model_folder.hpp>
 #include <mgpu/jobs/model_keys.hpp>
+#include <mgpu/jobs/model_text.hpp>
 #include <mgpu/report/text_format.hpp>
 
 #include "model_plan.hpp"
@@ -43,6 +44,7 @@ void check_classify_job(const Config& config, int /*ranks*/) {
 
 void check_classify_files(const Config& config) {
   check_model_folder(config);
+  check_chat_template(config, config.text("model.path"));
   check_data_file(config, "data.path is a file of texts: JSON Lines, CSV or Parquet");
   check_strategies(config);
 }

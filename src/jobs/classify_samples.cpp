@@ -3,11 +3,10 @@
 #include <cctype>
 #include <string_view>
 
-#include <mgpu/base/error.hpp>
 #include <mgpu/jobs/classify_samples.hpp>
-#include <mgpu/store/json_lines.hpp>
 
 #include "json_fields.hpp"
+#include "row_problems.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -18,13 +17,6 @@ using store::JsonValue;
 constexpr std::array kOutcomeNames = {"success", "cut", "unknown", "too long", "error"};
 constexpr std::string_view kHarmonyAnswer = "<|start|>assistant";
 constexpr std::string_view kFinalChannel = "<|channel|>final<|message|>";
-
-/// E531 for this row alone.
-void refuse(const fs::path& file, const input::Row& row, const std::string& why) {
-  store::LineProblems problems(file);
-  problems.add(row.line, why);
-  problems.throw_if_any();
-}
 
 /// Whether a word behind the text begins with a space.
 bool needs_space(const std::string& text) {
@@ -72,26 +64,21 @@ const char* name_of(ClassifyOutcome outcome) {
 
 ClassifySampleMaker::ClassifySampleMaker(text::TextFolder folder, Options options)
     : folder_(std::move(folder)), options_(std::move(options)) {
-  if (options_.config.has_chat && !folder_.chat_template.empty())
-    chat_.emplace(folder_.chat_template);
+  if (!folder_.chat_template.empty()) chat_.emplace(folder_.chat_template);
 }
 
 ClassifySample ClassifySampleMaker::make(const input::Row& row, const fs::path& file) const {
   ClassifySample sample;
   sample.reason = row.problem;
   if (sample.reason.empty()) {
-    try {
+    const std::string problem = problem_of([&] {
       fill(sample, row.object);
       fit(sample, row, file);
-      return sample;
-    } catch (const JsonError& error) {
-      sample.reason = error.why();
-    } catch (const Failure& failure) {
-      if (failure.report().code != "E545" && failure.report().code != "E543") throw;
-      sample.reason = failure.report().sentence;  // of this row's text
-    }
+    });
+    if (problem.empty()) return sample;
+    sample.reason = problem;
   }
-  if (!options_.may_be_bad) refuse(file, row, sample.reason);
+  if (!options_.may_be_bad) refuse_row(file, row, sample.reason, input::kBadRowHelp);
   sample.outcome = ClassifyOutcome::bad_row;
   sample.ids.clear();
   sample.continuations.clear();
@@ -163,7 +150,8 @@ void ClassifySampleMaker::fit(ClassifySample& sample, const input::Row& row,
   if (length <= options_.max_length) return;
   sample.reason = std::to_string(length) + " tokens, at most " +
                   std::to_string(options_.max_length) + " are allowed";
-  if (options_.config.too_long == TooLong::error) refuse(file, row, sample.reason);
+  if (options_.config.too_long == TooLong::error)
+    refuse_row(file, row, sample.reason, kTooLongHelp);
   std::size_t good = 0;
   std::size_t bad = sample.text.size();
   if (options_.config.too_long == TooLong::truncate) {

@@ -35,6 +35,7 @@ Completer::Completer(const language::LanguageModel& model, const PromptEncoder& 
       generator_(model, config.generation, stop_text(stops_)) {}
 
 std::string Completer::failure_of(const EncodedPrompt& prompt) const {
+  if (!prompt.problem.empty()) return prompt.problem;
   const language::LmConfig& config = model_.config();
   const auto tokens = static_cast<std::int64_t>(prompt.ids.size());
   if (config.rope.kind != language::RopeKind::none || tokens <= config.positions) return "";

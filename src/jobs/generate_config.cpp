@@ -128,17 +128,15 @@ void add_generate_keys(KeyTable& table) {
 }
 
 void check_generate_keys(const Config& config) {
-  check_together(
-      {[&] { check_model_keys(config, "data.path=FILE.jsonl with a `prompt` in each line"); },
-       [&] { check_stops(config); },
-       [&] { refuse_useless_keys(config, config.is("generate.do_sample", "false")); }});
+  check_together({[&] { check_model_keys(config, "data.path=FILE, with a `prompt` in each row"); },
+                  [&] { check_stops(config); },
+                  [&] { refuse_useless_keys(config, config.is("generate.do_sample", "false")); }});
 }
 
 GenerateConfig read_generate_config(const Config& config,
                                     const language::GenerationDefaults& defaults) {
   GenerateConfig result;
   result.model = config.text("model.path");
-  result.prompts = config.text("data.path");
   language::GenerationConfig& generation = result.generation;
   generation.sampling = read_sampling(config, defaults);
   generation.max_new_tokens = config.integer("generate.max_new_tokens");

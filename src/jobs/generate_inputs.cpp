@@ -1,23 +1,61 @@
 #include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/generate_inputs.hpp>
 #include <mgpu/jobs/model_folder.hpp>
 #include <mgpu/jobs/model_text.hpp>
 #include <mgpu/jobs/phases.hpp>
 
 namespace mgpu::jobs {
+namespace {
 
-GenerateFiles read_generate_files(const Config& config) {
-  const std::filesystem::path folder = config.text("model.path");
-  return {read_file(config.text("data.path")), read_model_text(folder), model_fingerprint(folder)};
+constexpr std::int64_t kRowsAtOnce = 64;
+
+input::RowOptions row_options(const Config& config) {
+  input::RowOptions options = input::read_row_options(config);
+  options.one_of = {"prompt", "messages", "token_ids"};
+  return options;
 }
+
+/// The parts that a rank reads for itself; the model's text and fingerprint come afterwards.
+GenerateInputs begin_inputs(const Config& config, input::RowFile rows) {
+  language::LmConfig model = language::read_lm_config(config.text("model.path"));
+  GenerateConfig generate = read_generate_config(config, model.generation);
+  return {.config = std::move(generate),
+          .model = std::move(model),
+          .row_options = row_options(config),
+          .text = {},
+          .rows = std::move(rows)};
+}
+
+void name_phase(const Config& config, std::uint32_t fingerprint, GenerateInputs& inputs) {
+  const std::array crcs{inputs.rows.crc(), fingerprint, chat_crc(inputs.text)};
+  inputs.phase = generation_phase(crc_with_groups(config, crc32c(std::as_bytes(std::span(crcs)))));
+}
+
+}  // namespace
 
 PromptEncoder GenerateInputs::encoder() const {
   PromptEncoder::Options options = config.prompt;
   options.vocab = model.vocab;
   return {text, config.model, options};
+}
+
+std::vector<EncodedPrompt> GenerateInputs::encode(std::int64_t first, std::int64_t count,
+                                                  PromptEncoder& encoder,
+                                                  store::LineProblems& problems) const {
+  std::vector<EncodedPrompt> encoded;
+  for (const input::Row& row : rows.read(first, count)) {
+    encoded.push_back(encoder.encode(row));
+    const bool is_bad = !encoded.back().problem.empty();
+    if (is_bad && row_options.on_bad_row == input::BadRow::stop)
+      problems.add(row.line, encoded.back().problem);
+  }
+  return encoded;
 }
 
 language::MemoryDemand GenerateInputs::demand(std::int64_t chunk_rows,
@@ -35,30 +73,50 @@ language::MemoryDemand GenerateInputs::demand(std::int64_t chunk_rows,
   return demand;
 }
 
-GenerateInputs parse_generate_files(const Config& config, GenerateFiles files) {
-  GenerateInputs inputs;
-  inputs.model = language::read_lm_config(config.text("model.path"));
-  inputs.config = read_generate_config(config, inputs.model.generation);
-  store::LineProblems problems(inputs.config.prompts);
-  inputs.rows = parse_prompt_rows(files.prompts, problems);
-  problems.throw_if_any();
-  inputs.text = std::move(files.text);
-  inputs.phase =
-      generation_phase(crc_with_groups(config, crc32c(files.prompts, files.fingerprint)));
+GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config) {
+  input::RowFile rows = input::open_rows(world, row_options(config));
+  std::optional<GenerateInputs> inputs;
+  std::uint32_t fingerprint = 0;
+  cluster::run_together(world, [&] {
+    inputs.emplace(begin_inputs(config, std::move(rows)));
+    if (world.rank() != 0) return;
+    inputs->text = read_model_text(inputs->config.model, read_chat_choice(config));
+    fingerprint = model_fingerprint(inputs->config.model);
+  });
+  share_model_text(world, inputs->text);
+  world.broadcast(std::span(&fingerprint, 1), 0);
+  name_phase(config, fingerprint, *inputs);
+  return std::move(*inputs);
+}
+
+GenerateInputs read_generate_inputs(const Config& config) {
+  GenerateInputs inputs = begin_inputs(config, input::open_rows(row_options(config)));
+  inputs.text = read_model_text(inputs.config.model, read_chat_choice(config));
+  name_phase(config, model_fingerprint(inputs.config.model), inputs);
   return inputs;
 }
 
-GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config) {
-  GenerateFiles files;
-  cluster::run_together(world, [&] {
-    if (world.rank() == 0) files = read_generate_files(config);
-  });
-  files.prompts = world.broadcast(std::move(files.prompts), 0);
-  share_model_text(world, files.text);
-  world.broadcast(std::span(&files.fingerprint, 1), 0);
-  GenerateInputs inputs;
-  cluster::run_together(world, [&] { inputs = parse_generate_files(config, std::move(files)); });
-  return inputs;
+std::int64_t count_prompts(const Config& config) {
+  input::RowOptions options = row_options(config);
+  options.on_bad_row = input::BadRow::mark;  // nobody looks at the rows
+  try {
+    return input::open_rows(options).rows();
+  } catch (const Failure&) {
+    return 0;
+  }
+}
+
+std::vector<std::int64_t> count_tokens(const GenerateInputs& inputs) {
+  PromptEncoder encoder = inputs.encoder();
+  store::LineProblems problems(inputs.rows.path());
+  std::vector<std::int64_t> counts;
+  for (std::int64_t first = 0; first < inputs.prompts(); first += kRowsAtOnce) {
+    const std::int64_t count = std::min(kRowsAtOnce, inputs.prompts() - first);
+    for (const EncodedPrompt& prompt : inputs.encode(first, count, encoder, problems))
+      counts.push_back(std::ssize(prompt.ids));
+  }
+  problems.throw_if_any(input::kBadRowHelp);
+  return counts;
 }
 
 }  // namespace mgpu::jobs

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/careful_rows.hpp>
 #include <mgpu/jobs/chunk_keys.hpp>
@@ -16,7 +15,6 @@
 #include <mgpu/jobs/generate_results.hpp>
 #include <mgpu/jobs/model_folder.hpp>
 #include <mgpu/jobs/model_keys.hpp>
-#include <mgpu/jobs/model_text.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/schedule/chunk_phase.hpp>
 
@@ -56,7 +54,7 @@ public:
   void tokenize() {
     const auto tokenizing = run_.clock.enter("tokenize");
     const auto pending = schedule::pending_chunks(phase_, run_.journal.done(phase_.id));
-    store::LineProblems mine(inputs_.config.prompts);
+    store::LineProblems mine(inputs_.rows.path());
     std::int64_t longest = 0;
     cluster::run_together(world_, [&] {
       for (const schedule::Chunk& chunk :
@@ -64,8 +62,8 @@ public:
         for (const EncodedPrompt& prompt : encode(chunk, mine))
           longest = std::max<std::int64_t>(longest, std::ssize(prompt.ids));
     });
-    const store::LineProblems all = all_problems(world_, inputs_.config.prompts, mine);
-    cluster::run_together(world_, [&] { all.throw_if_any(); });
+    const store::LineProblems all = all_problems(world_, inputs_.rows.path(), mine);
+    cluster::run_together(world_, [&] { all.throw_if_any(input::kBadRowHelp); });
     find_batch(world_.all_reduce(longest, cluster::ReduceOp::max));
   }
 
@@ -84,7 +82,7 @@ public:
     return schedule::run_chunks(phase_, topology(), run_.journal,
                                 {[&](const schedule::Chunk& chunk) { return complete(chunk); },
                                  [&] { return run_.stop.poll() != StopReason::none; },
-                                 [&](std::int64_t prompts) { tell(prompts); }},
+                                 [&](std::int64_t prompts) { tell(prompts); }, &run_.clock},
                                 read_chunk_sharing(run_));
   }
 
@@ -135,29 +133,19 @@ private:
     std::vector<EncodedPrompt> encoded;
     work_on_rows(run_, phase_, chunk,
                  {[&](std::int64_t first, std::int64_t count) {
-                    for (EncodedPrompt& prompt : encode(first, count, problems))
+                    for (EncodedPrompt& prompt : inputs_.encode(first, count, *encoder_, problems))
                       encoded.push_back(std::move(prompt));
                   },
                   [](std::int64_t, const std::string&) {}});
     return encoded;
   }
 
-  std::vector<EncodedPrompt> encode(std::int64_t first, std::int64_t count,
-                                    store::LineProblems& problems) {
-    std::vector<EncodedPrompt> encoded;
-    for (std::int64_t id = first; id < first + count; ++id) {
-      auto prompt = encoder_->encode(inputs_.rows[static_cast<std::size_t>(id)], problems);
-      encoded.push_back(prompt ? std::move(*prompt) : EncodedPrompt{});
-    }
-    return encoded;
-  }
-
   /// Some prompts; tokenize() has seen that they can be used.
   std::vector<EncodedPrompt> encoded(std::int64_t first, std::int64_t count) {
     const auto tokenizing = run_.clock.enter("tokenize");
-    store::LineProblems problems(inputs_.config.prompts);
-    std::vector<EncodedPrompt> prompts = encode(first, count, problems);
-    problems.throw_if_any();
+    store::LineProblems problems(inputs_.rows.path());
+    std::vector<EncodedPrompt> prompts = inputs_.encode(first, count, *encoder_, problems);
+    problems.throw_if_any(input::kBadRowHelp);
     return prompts;
   }
 
@@ -191,6 +179,7 @@ private:
     work_on_rows(run_, phase_, chunk, {complete, leave_out});
     if (!group_->is_leader()) return {};
     count(prompts, completed);
+    const auto recording = run_.clock.enter("journal");
     auto rows = completion_rows(table_, chunk.first, prompts, completed, inputs_.config.num_samples,
                                 *encoder_);
     work_.seconds += run_.clock.elapsed_s() - begin_s;
@@ -254,56 +243,7 @@ void announce(RunContext& run, const GenerateInputs& inputs, std::string memory)
     run.log.event({"note", {{"text", note}}});
 }
 
-std::string tokenizer_text(const std::filesystem::path& folder) {
-  const auto files = read_model_text(folder);
-  if (!files) return "no tokenizer.json: token_ids only";
-  const text::TextFolder text = text::parse_text_folder(*files, folder);
-  return report::grouped(static_cast<std::int64_t>(text.tokenizer.vocab_size())) + " tokens" +
-         (text.chat_template.empty() ? ", no chat template" : ", with a chat template");
-}
-
-/// Tokenizes all prompts, on rank 0.
-std::string prompts_text(const Config& config) {
-  const GenerateInputs inputs = parse_generate_files(config, read_generate_files(config));
-  PromptEncoder encoder = inputs.encoder();
-  store::LineProblems problems(inputs.config.prompts);
-  std::int64_t tokens = 0;
-  std::int64_t longest = 0;
-  for (const PromptRow& row : inputs.rows) {
-    const auto encoded = encoder.encode(row, problems);
-    if (!encoded) continue;
-    tokens += std::ssize(encoded->ids);
-    longest = std::max<std::int64_t>(longest, std::ssize(encoded->ids));
-  }
-  problems.throw_if_any();
-  return report::grouped(inputs.prompts()) + " prompts, " + report::grouped(tokens) +
-         " tokens, the longest " + report::grouped(longest);
-}
-
 }  // namespace
-
-void check_generate_job(const Config& config, int /*ranks*/) {
-  check_generate_keys(config);
-}
-
-void check_generate_files(const Config& config) {
-  check_model_folder(config);
-  check_data_file(config, "data.path is a JSON Lines file with a `prompt` in each line");
-}
-
-std::vector<FileCheck> generate_file_checks(const Config& config) {
-  const std::filesystem::path folder = config.text("model.path");
-  return {{folder.string(),
-           [folder, &config](const cluster::Group& world) {
-             return cluster::on_rank_0(world, [&] {
-               check_model_folder(config);
-               return model_text(folder) + "; " + tokenizer_text(folder);
-             });
-           }},
-          {config.text("data.path"), [&config](const cluster::Group& world) {
-             return cluster::on_rank_0(world, [&] { return prompts_text(config); });
-           }}};
-}
 
 JobOutcome run_generate_job(RunContext& run) {
   GenerateRun job(run);

@@ -1,13 +1,17 @@
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/generate_inputs.hpp>
 #include <mgpu/jobs/generate_job.hpp>
 #include <mgpu/jobs/generate_plan.hpp>
+#include <mgpu/jobs/model_folder.hpp>
+#include <mgpu/jobs/model_keys.hpp>
+#include <mgpu/jobs/model_text.hpp>
 #include <mgpu/report/text_format.hpp>
 
 #include "model_plan.hpp"
@@ -17,16 +21,23 @@ namespace {
 
 using report::Plan;
 
-/// Lengths of all prompts, in tokens.
-std::vector<std::int64_t> token_counts(const GenerateInputs& inputs) {
-  PromptEncoder encoder = inputs.encoder();
-  store::LineProblems problems(inputs.config.prompts);
-  std::vector<std::int64_t> counts;
-  for (const PromptRow& row : inputs.rows)
-    if (const auto encoded = encoder.encode(row, problems))
-      counts.push_back(std::ssize(encoded->ids));
-  problems.throw_if_any();
-  return counts;
+std::string tokenizer_text(const Config& config, const std::filesystem::path& folder) {
+  const auto files = read_model_text(folder, read_chat_choice(config));
+  if (!files) return "no tokenizer.json: token_ids only";
+  const text::TextFolder text = text::parse_text_folder(*files, folder);
+  return report::grouped(static_cast<std::int64_t>(text.tokenizer.vocab_size())) + " tokens" +
+         (text.chat_template.empty() ? ", no chat template" : ", with a chat template");
+}
+
+/// Tokenizes all prompts, on rank 0.
+std::string prompts_text(const Config& config) {
+  const GenerateInputs inputs = read_generate_inputs(config);
+  const std::vector<std::int64_t> counts = count_tokens(inputs);
+  const std::int64_t tokens = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  const std::int64_t bad = std::ranges::count(counts, 0);
+  return report::grouped(inputs.prompts()) + " prompts, " + report::grouped(tokens) +
+         " tokens, the longest " + report::grouped(*std::ranges::max_element(counts)) +
+         (bad > 0 ? "; " + report::grouped(bad) + " rows cannot be used" : "");
 }
 
 /// The plan of one run, part by part.
@@ -35,8 +46,8 @@ public:
   GeneratePlan(const Config& config, const PlanMachine& machine)
       : config_(config),
         machine_(machine),
-        inputs_(parse_generate_files(config, read_generate_files(config))),
-        counts_(token_counts(inputs_)),
+        inputs_(read_generate_inputs(config)),
+        counts_(count_tokens(inputs_)),
         plan_(config, machine, work()) {}
 
   Plan make() {
@@ -55,14 +66,17 @@ private:
   std::int64_t new_tokens() const { return inputs_.config.generation.max_new_tokens; }
 
   ModelPlan::Work work() const {
+    const std::int64_t chunk_rows = config_.integer("run.chunk_size");
+    const std::int64_t longest = *std::ranges::max_element(counts_);
+    // An id, a log-probability and a text of each token, prompts with and without completions.
+    const std::int64_t tokens = chunk_rows * inputs_.config.num_samples * (longest + new_tokens());
     return {.model = inputs_.model,
-            .demand = inputs_.demand(config_.integer("run.chunk_size"),
-                                     *std::ranges::max_element(counts_)),
+            .demand = inputs_.demand(chunk_rows, longest),
             .words = kCompletions,
             .unit = "prompts",
             .samples = inputs_.prompts(),
-            .beside = std::filesystem::file_size(inputs_.config.prompts) * 3,
-            .beside_name = "prompts",
+            .beside = static_cast<std::uint64_t>(tokens) * 16,
+            .beside_name = "results of a chunk",
             .disk = generate_disk_bytes(config_)};
   }
 
@@ -98,17 +112,40 @@ private:
 
 }  // namespace
 
+void check_generate_job(const Config& config, int /*ranks*/) {
+  check_generate_keys(config);
+}
+
+void check_generate_files(const Config& config) {
+  check_model_folder(config);
+  check_chat_template(config, config.text("model.path"));
+  check_data_file(config, "data.path is a file of rows: JSON Lines, CSV or Parquet");
+}
+
+std::vector<FileCheck> generate_file_checks(const Config& config) {
+  const std::filesystem::path folder = config.text("model.path");
+  return {{folder.string(),
+           [folder, &config](const cluster::Group& world) {
+             return cluster::on_rank_0(world, [&] {
+               check_model_folder(config);
+               return model_text(folder) + "; " + tokenizer_text(config, folder);
+             });
+           }},
+          {config.text("data.path"), [&config](const cluster::Group& world) {
+             return cluster::on_rank_0(world, [&] { return prompts_text(config); });
+           }}};
+}
+
 std::uint64_t generate_disk_bytes(const Config& config) {
-  const std::filesystem::path path = config.text("data.path");
-  if (!std::filesystem::exists(path)) return 0;  // --check says so in a line of its own
-  const std::string prompts = read_file(path);
-  const auto lines = static_cast<std::uint64_t>(std::count(prompts.begin(), prompts.end(), '\n'));
+  const auto prompts = static_cast<std::uint64_t>(count_prompts(config));
+  if (prompts == 0) return 0;  // --check says so in a line of its own
+  const std::uint64_t text = std::filesystem::file_size(config.text("data.path"));
   const auto new_tokens = static_cast<std::uint64_t>(config.integer("generate.max_new_tokens"));
   const auto samples = static_cast<std::uint64_t>(config.integer("generate.num_samples"));
   // A byte of text is at most a token: an id, a log-probability, and the byte itself. A completion
   // has its own, and some eight bytes of text a token.
   const std::uint64_t row = new_tokens * 16 + 256;
-  return 2 * samples * (prompts.size() * 9 + (lines + 1) * row);
+  return 2 * samples * (text * 9 + prompts * row);
 }
 
 report::Plan plan_generate(const Config& config, const PlanMachine& machine) {

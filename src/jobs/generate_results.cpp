@@ -55,7 +55,7 @@ report::GeneratePictures pictures_of(const store::ReadTable& samples) {
     pictures.output_tokens += output_tokens[i];
     pictures.output_log_prob += output_log_prob[i];
     if (sample[i] > 0) continue;  // the same prompt again
-    pictures.prompt_lengths.push_back(prompt_tokens[i]);
+    if (prompt_tokens[i] > 0) pictures.prompt_lengths.push_back(prompt_tokens[i]);
     pictures.prompt_tokens += prompt_tokens[i];
     pictures.prompt_log_prob += prompt_log_prob[i];
     if (finish[i] != static_cast<std::uint8_t>(Finish::failed))

@@ -16,6 +16,7 @@
 #include <mgpu/jobs/lm_train_config.hpp>
 #include <mgpu/jobs/merge_train.hpp>
 #include <mgpu/jobs/model_keys.hpp>
+#include <mgpu/jobs/model_text.hpp>
 #include <mgpu/jobs/teacher_config.hpp>
 #include <mgpu/jobs/teacher_job.hpp>
 #include <mgpu/jobs/train_job.hpp>
@@ -34,8 +35,9 @@ const std::array<Job, 4>& table() {
       Job{.name = "train",
           .text = "Algorithm Distillation, or a language model on texts",
           .keys = {model::add_model_keys, add_model_folder_keys, data::add_data_keys,
-                   add_lm_train_keys, add_distill_keys, train::add_train_keys,
-                   train::add_optimizer_keys, add_evaluate_keys, store::add_checkpoint_keys},
+                   input::add_input_keys, add_chat_template_key, add_lm_train_keys,
+                   add_distill_keys, train::add_train_keys, train::add_optimizer_keys,
+                   add_evaluate_keys, store::add_checkpoint_keys},
           .check = check_train_job,
           .check_files = check_train_files,
           .file_checks = train_file_checks,
@@ -46,7 +48,7 @@ const std::array<Job, 4>& table() {
       Job{.name = "generate",
           .text = "completions and log-probabilities of prompts by a language model",
           .keys = {add_model_folder_keys, language::add_model_group_keys, data::add_data_keys,
-                   add_generate_keys},
+                   input::add_input_keys, add_chat_template_key, add_generate_keys},
           .check = check_generate_job,
           .check_files = check_generate_files,
           .file_checks = generate_file_checks,
@@ -58,7 +60,7 @@ const std::array<Job, 4>& table() {
       Job{.name = "teacher",
           .text = "what a language model says behind each token of texts, for distillation",
           .keys = {add_model_folder_keys, language::add_model_group_keys, data::add_data_keys,
-                   input::add_input_keys, add_length_keys, add_teacher_keys},
+                   input::add_input_keys, add_chat_template_key, add_length_keys, add_teacher_keys},
           .check = check_teacher_job,
           .check_files = check_teacher_files,
           .file_checks = teacher_file_checks,
@@ -70,7 +72,8 @@ const std::array<Job, 4>& table() {
       Job{.name = "classify",
           .text = "labels of texts by a language model, and how good they are",
           .keys = {add_model_folder_keys, language::add_model_group_keys, data::add_data_keys,
-                   input::add_input_keys, add_length_keys, add_classify_keys},
+                   input::add_input_keys, add_chat_template_key, add_length_keys,
+                   add_classify_keys},
           .check = check_classify_job,
           .check_files = check_classify_files,
           .file_checks = classify_file_checks,

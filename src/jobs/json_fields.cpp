@@ -1,7 +1,5 @@
 #include "json_fields.hpp"
 
-#include <mgpu/base/error.hpp>
-
 namespace mgpu::jobs {
 
 using store::JsonError;
@@ -37,20 +35,6 @@ std::vector<text::ChatMessage> messages_of(const JsonValue& value) {
     messages.push_back(
         {text_of(item.find("role"), "role"), text_of(item.find("content"), "content")});
   return messages;
-}
-
-bool use_line(std::int64_t line, store::LineProblems& problems, const std::function<void()>& work) {
-  try {
-    work();
-    return true;
-  } catch (const JsonError& error) {
-    problems.add(line, error.why());
-  } catch (const Failure& failure) {
-    const Report& report = failure.report();
-    if (report.code == "E544" || report.code == "E546") throw;
-    problems.add(line, report.sentence);
-  }
-  return false;
 }
 
 }  // namespace mgpu::jobs

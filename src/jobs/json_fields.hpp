@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include <mgpu/store/json_lines.hpp>
 #include <mgpu/store/json_value.hpp>
 #include <mgpu/text/chat_template.hpp>
 
@@ -23,10 +21,5 @@ std::vector<std::int64_t> token_ids_of(const store::JsonValue& value);
 /// What stands in `messages` of a line. Errors: JsonError when it is no list of messages with a
 /// `role` and a `content`, or empty.
 std::vector<text::ChatMessage> messages_of(const store::JsonValue& value);
-
-/// Does `work` on what a line says. Returns whether that could be used; why not goes to `problems`.
-///
-/// Errors: Failure E544, E546: what is wrong with the chat template is wrong with every line.
-bool use_line(std::int64_t line, store::LineProblems& problems, const std::function<void()>& work);
 
 }  // namespace mgpu::jobs

@@ -1,14 +1,15 @@
 #include <algorithm>
 #include <span>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <mgpu/base/file_io.hpp>
 #include <mgpu/data/little_texts.hpp>
 #include <mgpu/jobs/lm_data.hpp>
 #include <mgpu/jobs/lm_examples.hpp>
 #include <mgpu/jobs/model_folder.hpp>
+#include <mgpu/store/line_problems.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -61,13 +62,34 @@ std::vector<std::int64_t> stops_of(const text::TextFolder& folder) {
   return stops;
 }
 
-void encode_training(const LmTrainSettings& settings, ExampleEncoder& encoder, LmData& data) {
-  const bool makes = settings.data.empty();
-  const std::string text =
-      makes ? data::little_texts(settings.little_texts, settings.seed) : read_file(settings.data);
-  const bool needs_prompts = settings.distill && settings.distill->on_policy > 0.0;
-  data.training = encode_examples(text, makes ? "data.little_texts" : settings.data, encoder,
-                                  needs_prompts ? ExampleKind::with_prompt : ExampleKind::any);
+ExampleKind training_kind(const LmTrainSettings& settings) {
+  const bool completes_prompts = settings.distill && settings.distill->on_policy > 0.0;
+  return completes_prompts ? ExampleKind::with_prompt : ExampleKind::any;
+}
+
+/// Texts that the program makes itself: a text that is too long for train.seq_len is an error.
+algorithms::LmExamples encode_little_texts(const LmTrainSettings& settings,
+                                           ExampleEncoder& encoder) {
+  store::LineProblems problems("data.little_texts");
+  algorithms::LmExamples examples;
+  std::istringstream lines(data::little_texts(settings.little_texts, settings.seed));
+  input::Row row;
+  for (std::string line; std::getline(lines, line);) {
+    ++row.line;
+    row.object = store::parse_json_object(line);
+    const std::string problem = encoder.add(row, ExampleKind::any, examples);
+    if (!problem.empty()) problems.add(row.line, problem);
+  }
+  problems.throw_if_any("a larger train.seq_len");
+  return examples;
+}
+
+/// What was left out goes to `left_out`.
+algorithms::LmExamples encode_file(const input::RowOptions& options, ExampleKind kind,
+                                   ExampleEncoder& encoder, std::vector<LeftOut>& left_out) {
+  EncodedExamples encoded = encode_examples(options, encoder, kind);
+  if (encoded.bad_rows > 0) left_out.push_back({encoded.bad_rows, std::move(encoded.first_bad)});
+  return std::move(encoded.examples);
 }
 
 }  // namespace
@@ -80,13 +102,18 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
     if (settings.distill && !settings.distill->model.empty())
       data.teacher_crc = model_fingerprint(settings.distill->model);
     if (has_targets(settings)) take_targets(settings, data);
-    if (has_targets(settings) && settings.eval_data.empty()) return;
-    text::TextFolder folder = text::open_text_folder(settings.folder);
+    if (has_targets(settings) && !settings.eval_rows) return;
+    const text::TextFiles files = read_model_text(settings.folder, settings.chat).value();
+    if (!settings.chat.path.empty()) data.chat_template = files.chat_template.value();
+    text::TextFolder folder = text::parse_text_folder(files, settings.folder);
     data.stop_ids = stops_of(folder);
     ExampleEncoder encoder(std::move(folder), settings.seq_len, vocab);
-    if (!has_targets(settings)) encode_training(settings, encoder, data);
-    if (!settings.eval_data.empty())
-      data.evaluation = encode_examples(read_file(settings.eval_data), settings.eval_data, encoder);
+    if (settings.rows)
+      data.training = encode_file(*settings.rows, training_kind(settings), encoder, data.left_out);
+    else if (!has_targets(settings))
+      data.training = encode_little_texts(settings, encoder);
+    if (settings.eval_rows)
+      data.evaluation = encode_file(*settings.eval_rows, ExampleKind::any, encoder, data.left_out);
   });
   share(world, data.training);
   share(world, data.evaluation);

@@ -2,15 +2,19 @@
 #include <string>
 #include <utility>
 
-#include <mgpu/base/error.hpp>
+#include <mgpu/base/activity.hpp>
 #include <mgpu/jobs/lm_examples.hpp>
+#include <mgpu/store/line_problems.hpp>
 
 #include "json_fields.hpp"
+#include "row_problems.hpp"
 
 namespace mgpu::jobs {
 namespace {
 
 using store::JsonError;
+
+constexpr std::int64_t kRowsAtOnce = 64;
 
 void check(const LearnedText& encoded) {
   const auto& learned = encoded.is_learned;
@@ -31,6 +35,12 @@ void require_prompt(const store::JsonValue& object, const LearnedText& encoded) 
 
 }  // namespace
 
+input::RowOptions example_row_options(input::RowOptions options) {
+  options.one_of = {"prompt", "messages", "text", "token_ids"};
+  options.may_have = {"completion"};
+  return options;
+}
+
 ExampleEncoder::ExampleEncoder(text::TextFolder folder, std::int64_t seq_len, std::int64_t vocab)
     : rows_(std::move(folder), {.vocab = vocab, .ends_texts = true}), seq_len_(seq_len) {}
 
@@ -50,24 +60,34 @@ void ExampleEncoder::append(const LearnedText& encoded, bool may_cut,
   }
 }
 
-void ExampleEncoder::add(const store::JsonLine& line, ExampleKind kind,
-                         algorithms::LmExamples& examples, store::LineProblems& problems) {
-  use_line(line.number, problems, [&] {
-    const LearnedText encoded = rows_.encode(line.object);
+std::string ExampleEncoder::add(const input::Row& row, ExampleKind kind,
+                                algorithms::LmExamples& examples) {
+  if (!row.problem.empty()) return row.problem;
+  return problem_of([&] {
+    const LearnedText encoded = rows_.encode(row.object);
     check(encoded);
-    if (kind == ExampleKind::with_prompt) require_prompt(line.object, encoded);
-    append(encoded, line.object.find("text") != nullptr, examples);
+    if (kind == ExampleKind::with_prompt) require_prompt(row.object, encoded);
+    append(encoded, member_of(row.object, "text") != nullptr, examples);
   });
 }
 
-algorithms::LmExamples encode_examples(std::string_view text, const fs::path& name,
-                                       ExampleEncoder& encoder, ExampleKind kind) {
-  store::LineProblems problems(name);
-  algorithms::LmExamples examples;
-  for (const store::JsonLine& line : store::parse_json_lines(text, problems))
-    encoder.add(line, kind, examples, problems);
-  problems.throw_if_any();
-  return examples;
+EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,
+                                ExampleKind kind) {
+  const input::RowFile rows = input::open_rows(example_row_options(options));
+  store::LineProblems problems(rows.path());
+  EncodedExamples encoded;
+  for (std::int64_t first = 0; first < rows.rows(); first += kRowsAtOnce) {
+    mark_progress();
+    for (const input::Row& row : rows.read(first, std::min(kRowsAtOnce, rows.rows() - first))) {
+      const std::string problem = encoder.add(row, kind, encoded.examples);
+      if (!problem.empty()) problems.add(row.line, problem);
+    }
+  }
+  const bool may_be_bad = options.on_bad_row == input::BadRow::mark;
+  if (!may_be_bad || encoded.examples.size() == 0) problems.throw_if_any(input::kBadRowHelp);
+  encoded.bad_rows = problems.count();
+  if (encoded.bad_rows > 0) encoded.first_bad = problems.first_text();
+  return encoded;
 }
 
 }  // namespace mgpu::jobs

@@ -1,25 +1,100 @@
 #include <array>
+#include <map>
 #include <string>
 #include <utility>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/base/utf8.hpp>
 #include <mgpu/jobs/model_text.hpp>
+#include <mgpu/text/chat_template.hpp>
 
 namespace mgpu::jobs {
 namespace {
 
 using text::TextFiles;
 
+constexpr std::uint64_t kMaxTemplateBytes = std::uint64_t{16} << 20;
+
 constexpr std::array kTextFiles = {
     &TextFiles::tokenizer,    &TextFiles::tokenizer_config, &TextFiles::special_tokens_map,
-    &TextFiles::added_tokens, &TextFiles::config,           &TextFiles::generation_config,
-    &TextFiles::chat_template};
+    &TextFiles::added_tokens, &TextFiles::config,           &TextFiles::generation_config};
+
+[[noreturn]] void refuse_absent(const std::filesystem::path& path,
+                                const std::filesystem::path& folder,
+                                const std::map<std::string, std::string>& templates) {
+  std::string names;
+  for (const auto& [name, jinja] : templates) {
+    if (!names.empty()) names += ", ";
+    names.append("`").append(printable(name)).append("`");
+  }
+  if (names.empty()) names = "none";
+  throw Failure({"E603",
+                 ExitCode::no_input,
+                 "`data.chat_template` is neither a file nor a chat template of the model's folder",
+                 {"  --> " + path.string(), "  " + folder.string() + " has " + names},
+                 "data.chat_template=FILE.jinja"});
+}
+
+/// The template of a file, or of that name in the folder.
+std::string chosen_template(const std::filesystem::path& path,
+                            const std::filesystem::path& folder) {
+  std::string jinja;
+  std::error_code missing;
+  if (std::filesystem::is_regular_file(path, missing)) {
+    jinja = read_file(path, kMaxTemplateBytes);
+  } else {
+    const auto templates = text::read_chat_templates(folder);
+    const auto found = templates.find(path.filename().string());
+    if (found == templates.end()) refuse_absent(path, folder, templates);
+    jinja = found->second;
+  }
+  if (!jinja.empty() && find_bad_utf8(jinja) == std::string::npos) return jinja;
+  throw Failure({"E544",
+                 ExitCode::data,
+                 jinja.empty() ? "the chat template is empty" : "the chat template is not UTF-8",
+                 {"  --> " + path.string()},
+                 "data.chat_template=none where messages need none"});
+}
 
 }  // namespace
 
-std::optional<TextFiles> read_model_text(const std::filesystem::path& folder) {
+void add_chat_template_key(KeyTable& table) {
+  table.add({.name = "data.chat_template",
+             .type = KeyType::path,
+             .standard = "auto",
+             .text = "what `messages` and prompts of job classify are written in: a file with a "
+                     "Jinja template, or the name of one of the folder's; auto: the folder's own; "
+                     "none: as if it had none",
+             .choices = {"auto", "none"}});
+}
+
+ChatChoice read_chat_choice(const Config& config) {
+  if (config.is("data.chat_template", "auto")) return {};
+  if (config.is("data.chat_template", "none")) return {.is_none = true};
+  return {.path = config.text("data.chat_template")};
+}
+
+std::optional<TextFiles> read_model_text(const std::filesystem::path& folder,
+                                         const ChatChoice& chat) {
   if (!std::filesystem::exists(folder / "tokenizer.json")) return std::nullopt;
-  return text::read_text_files(folder);
+  TextFiles files = text::read_text_files(folder);
+  if (chat.is_none) files.chat_template = "";
+  if (!chat.path.empty()) files.chat_template = chosen_template(chat.path, folder);
+  return files;
+}
+
+void check_chat_template(const Config& config, const std::filesystem::path& folder) {
+  const ChatChoice chat = read_chat_choice(config);
+  if (chat.path.empty()) return;
+  try {
+    text::ChatTemplate{chosen_template(chat.path, folder)};
+  } catch (const Failure& failure) {
+    Report report = failure.report();
+    if (report.code != "E544" || report.lines.front().starts_with("  -->")) throw;
+    report.lines.insert(report.lines.begin(), "  --> " + chat.path.string());
+    throw Failure(std::move(report));
+  }
 }
 
 void share_model_text(const cluster::Group& world, std::optional<TextFiles>& files) {
@@ -27,6 +102,14 @@ void share_model_text(const cluster::Group& world, std::optional<TextFiles>& fil
   if (!files) files.emplace();
   for (const auto member : kTextFiles)
     (*files).*member = world.broadcast(std::move((*files).*member), 0);
+  const bool has_template = world.broadcast(files->chat_template ? "yes" : "no", 0) == "yes";
+  if (!has_template) return;
+  files->chat_template = world.broadcast(files->chat_template.value_or(""), 0);
+}
+
+std::uint32_t chat_crc(const std::optional<TextFiles>& files) {
+  if (!files || !files->chat_template) return 0;
+  return crc32c(*files->chat_template, 1);
 }
 
 std::optional<text::TextFolder> parse_model_text(const std::optional<TextFiles>& files,

@@ -22,9 +22,11 @@ bool is_of_distillation(std::string_view name) {
 }
 
 bool is_of_language_models(std::string_view name) {
-  static const std::vector<std::string_view> kStarts = {"data.eval_path", "data.little_texts",
-                                                        "train.seq_len",
-                                                        "train.gradient_checkpointing", "distill."};
+  static const std::vector<std::string_view> kStarts = {
+      "data.eval_path",  "data.little_texts",  "data.format",   "data.columns.",
+      "data.start",      "data.max_samples",   "data.header",   "data.quotes",
+      "data.on_bad_row", "data.chat_template", "train.seq_len", "train.gradient_checkpointing",
+      "distill."};
   return starts_with_one_of(name, kStarts);
 }
 

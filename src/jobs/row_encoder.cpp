@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/jobs/row_encoder.hpp>
 
 #include "json_fields.hpp"
@@ -81,36 +81,23 @@ LearnedText RowEncoder::encode_messages(const std::vector<text::ChatMessage>& me
   return encoded;
 }
 
-/// The one of the row's members that is text or tokens. `completion` goes with `prompt`.
-std::pair<const char*, const JsonValue*> RowEncoder::content_of(const JsonValue& object) const {
-  std::pair<const char*, const JsonValue*> content{nullptr, nullptr};
-  for (const char* name : {"prompt", "messages", "text", "token_ids"}) {
-    const JsonValue* member = member_of(object, name);
-    if (member == nullptr) continue;
-    if (content.second != nullptr)
-      throw JsonError("it has more than one of `prompt`, `messages`, `text` and `token_ids`");
-    content = {name, member};
-  }
-  if (content.second == nullptr)
-    throw JsonError("it has none of `prompt`, `messages`, `text` and `token_ids`");
-  return content;
-}
-
-LearnedText RowEncoder::encode_content(const JsonValue& object) {
-  const auto& [name, content] = content_of(object);
-  if (name == std::string_view("messages")) return encode_messages(messages_of(*content));
-  if (name == std::string_view("text"))
-    return encode_text(text_of(content, name), options_.ends_texts);
-  if (name == std::string_view("prompt"))
-    return encode_completion(text_of(content, name),
-                             text_of(object.find("completion"), "completion"));
-  LearnedText encoded{token_ids_of(*content), {}};
+LearnedText RowEncoder::encode_content(const JsonValue& row) {
+  if (const JsonValue* prompt = member_of(row, "prompt"))
+    return encode_completion(text_of(prompt, "prompt"),
+                             text_of(row.find("completion"), "completion"));
+  if (const JsonValue* messages = member_of(row, "messages"))
+    return encode_messages(messages_of(*messages));
+  if (const JsonValue* text = member_of(row, "text"))
+    return encode_text(text_of(text, "text"), options_.ends_texts);
+  const JsonValue* token_ids = member_of(row, "token_ids");
+  if (token_ids == nullptr) throw Error("a row has nothing to make tokens of");
+  LearnedText encoded{token_ids_of(*token_ids), {}};
   encoded.is_learned.assign(encoded.ids.size(), 1);
   return encoded;
 }
 
-LearnedText RowEncoder::encode(const JsonValue& object) {
-  LearnedText encoded = encode_content(object);
+LearnedText RowEncoder::encode(const JsonValue& row) {
+  LearnedText encoded = encode_content(row);
   for (const std::int64_t id : encoded.ids)
     if (id < 0 || id >= options_.vocab)
       throw JsonError("token " + std::to_string(id) + " is not in the model's vocabulary of " +

@@ -32,7 +32,7 @@ TeacherInputs begin_inputs(const Config& config, input::RowFile rows) {
 }
 
 void name_phase(const Config& config, std::uint32_t fingerprint, TeacherInputs& inputs) {
-  const std::array crcs{inputs.rows.crc(), fingerprint};
+  const std::array crcs{inputs.rows.crc(), fingerprint, chat_crc(inputs.text)};
   inputs.phase = scoring_phase(crc_with_groups(config, crc32c(std::as_bytes(std::span(crcs)))));
 }
 
@@ -68,7 +68,7 @@ TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& con
   cluster::run_together(world, [&] {
     inputs.emplace(begin_inputs(config, std::move(rows)));
     if (world.rank() != 0) return;
-    inputs->text = read_model_text(inputs->config.model);
+    inputs->text = read_model_text(inputs->config.model, read_chat_choice(config));
     fingerprint = model_fingerprint(inputs->config.model);
   });
   share_model_text(world, inputs->text);
@@ -79,7 +79,7 @@ TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& con
 
 TeacherInputs read_teacher_inputs(const Config& config) {
   TeacherInputs inputs = begin_inputs(config, input::open_rows(row_options(config)));
-  inputs.text = read_model_text(inputs.config.model);
+  inputs.text = read_model_text(inputs.config.model, read_chat_choice(config));
   name_phase(config, model_fingerprint(inputs.config.model), inputs);
   return inputs;
 }

@@ -61,7 +61,7 @@ public:
         schedule::run_chunks(phase_, run_.topology, run_.journal,
                              {[&](const schedule::Chunk& chunk) { return extract(chunk); },
                               [&] { return run_.stop.poll() != StopReason::none; },
-                              [&](std::int64_t samples) { tell(samples); }},
+                              [&](std::int64_t samples) { tell(samples); }, &run_.clock},
                              read_chunk_sharing(run_));
     phase_s_ = run_.clock.elapsed_s() - begin_s;
     return is_whole;
@@ -132,6 +132,7 @@ private:
     work_on_rows(run_, phase_, chunk, {extract, leave_out});
     work_.seconds += run_.clock.elapsed_s() - begin_s;
     if (!teacher_->speaks()) return {};
+    const auto recording = run_.clock.enter("journal");
     return teacher_rows(table_, chunk.first, samples, targets, inputs_.config, inputs_.model.vocab);
   }
 

@@ -7,6 +7,7 @@
 #include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/model_folder.hpp>
 #include <mgpu/jobs/model_keys.hpp>
+#include <mgpu/jobs/model_text.hpp>
 #include <mgpu/jobs/teacher_inputs.hpp>
 #include <mgpu/jobs/teacher_job.hpp>
 #include <mgpu/jobs/teacher_table.hpp>
@@ -51,6 +52,7 @@ void check_teacher_job(const Config& config, int /*ranks*/) {
 
 void check_teacher_files(const Config& config) {
   check_model_folder(config);
+  check_chat_template(config, config.text("model.path"));
   check_data_file(config, "data.path is a file of rows: JSON Lines, CSV or Parquet");
 }
 

@@ -1,21 +1,14 @@
 #include <array>
 #include <utility>
 
-#include <mgpu/base/error.hpp>
 #include <mgpu/jobs/teacher_samples.hpp>
-#include <mgpu/store/json_lines.hpp>
+
+#include "row_problems.hpp"
 
 namespace mgpu::jobs {
 namespace {
 
 constexpr std::array kStatusNames = {"whole", "cut", "too long", "bad row"};
-
-/// E531 for this row alone.
-void refuse(const fs::path& file, const input::Row& row, const std::string& why) {
-  store::LineProblems problems(file);
-  problems.add(row.line, why);
-  problems.throw_if_any();
-}
 
 }  // namespace
 
@@ -30,18 +23,16 @@ TeacherSample SampleMaker::make(const input::Row& row, const fs::path& file) {
   TeacherSample sample;
   sample.reason = row.problem;
   if (sample.reason.empty()) {
-    try {
+    sample.reason = problem_of([&] {
       sample.text = encoder_.encode(row.object);
-      if (sample.text.ids.empty()) sample.reason = "its text has no tokens";
-    } catch (const store::JsonError& error) {
-      sample.reason = error.why();
-    }
+      if (sample.text.ids.empty()) throw store::JsonError("its text has no tokens");
+    });
   }
   if (sample.reason.empty()) {
     fit(sample, row, file);
     return sample;
   }
-  if (!options_.may_be_bad) refuse(file, row, sample.reason);
+  if (!options_.may_be_bad) refuse_row(file, row, sample.reason, input::kBadRowHelp);
   sample.text = {};
   sample.status = SampleStatus::bad_row;
   return sample;
@@ -52,7 +43,7 @@ void SampleMaker::fit(TeacherSample& sample, const input::Row& row, const fs::pa
   if (sample.all_tokens <= options_.max_length) return;
   sample.reason = std::to_string(sample.all_tokens) + " tokens, data.max_length is " +
                   std::to_string(options_.max_length);
-  if (options_.too_long == TooLong::error) refuse(file, row, sample.reason);
+  if (options_.too_long == TooLong::error) refuse_row(file, row, sample.reason, kTooLongHelp);
   if (options_.too_long == TooLong::drop) {
     sample.status = SampleStatus::too_long;
     sample.text = {};

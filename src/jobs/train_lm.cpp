@@ -42,7 +42,8 @@ public:
         model_(std::move(config), run.device, settings.seed, settings.options),
         objective_(model_, windows_, run.clock,
                    teacher == nullptr ? nullptr : &teacher->distillation()),
-        teacher_crc_(data.teacher_crc) {}
+        teacher_crc_(data.teacher_crc),
+        chat_template_(std::move(data.chat_template)) {}
 
   train::Objective& objective() override { return objective_; }
   std::uint32_t data_crc() const override {
@@ -55,13 +56,15 @@ public:
     if (settings_.distill)
       return {"`distill.model` or the data", "weights or examples",
               settings_.distill->model.string()};
-    if (settings_.data.empty()) return {"data.little_texts", "texts", settings_.folder.string()};
-    return {"the file of `data.path`", "examples", settings_.data.string()};
+    if (!settings_.rows) return {"data.little_texts", "texts", settings_.folder.string()};
+    return {"the file of `data.path`", "examples", settings_.rows->path.string()};
   }
 
   std::map<std::string, std::string> model_files() const override {
     if (run_.topology.world().rank() != 0) return {};
-    return language::companion_files(settings_.folder);
+    std::map<std::string, std::string> files = language::companion_files(settings_.folder);
+    if (!chat_template_.empty()) files["chat_template.jinja"] = chat_template_;
+    return files;
   }
 
   Evaluation evaluate(std::int64_t step) override {
@@ -124,7 +127,17 @@ private:
   language::TrainableModel model_;
   algorithms::LmObjective objective_;
   std::uint32_t teacher_crc_;
+  std::string chat_template_;  // that the examples are written in, where it is not the folder's
 };
+
+/// "3 rows cannot be used and are left out, the first: data.jsonl:3: it is an empty line"
+std::string left_out_text(const LeftOut& left_out) {
+  const bool is_one = left_out.rows == 1;
+  return report::grouped(left_out.rows) +
+         (is_one ? " row cannot be used and is left out: "
+                 : " rows cannot be used and are left out, the first: ") +
+         left_out.first;
+}
 
 void announce(RunContext& run, const LmTrainSettings& settings, const LmRecipe& recipe,
               const Trainer& trainer) {
@@ -145,12 +158,23 @@ void announce(RunContext& run, const LmTrainSettings& settings, const LmRecipe& 
   tell_schedule(run, settings, trainer);
 }
 
-/// Rows of a teacher's run that are left out are counted.
-void tell_rows_without(RunContext& run, const LmData& data) {
-  if (data.rows_without == 0) return;
-  run.log.event({"note",
-                 {{"text", report::grouped(data.rows_without) +
-                               " rows of `distill.targets` have nothing to learn"}}});
+/// Rows that are left out are counted.
+void tell_rows_left_out(RunContext& run, const LmData& data) {
+  if (data.rows_without > 0)
+    run.log.event({"note",
+                   {{"text", report::grouped(data.rows_without) +
+                                 " rows of `distill.targets` have nothing to learn"}}});
+  for (const LeftOut& left_out : data.left_out)
+    run.log.event({"warn", {{"text", left_out_text(left_out)}}});
+}
+
+void add_rows_left_out(const std::vector<LeftOut>& left_out, JobOutcome& outcome) {
+  std::int64_t rows = 0;
+  for (const LeftOut& of_file : left_out)
+    rows += of_file.rows;
+  if (rows == 0) return;
+  outcome.results.push_back(
+      {"bad_rows", "rows that could not be used", static_cast<double>(rows), "", 0});
 }
 
 store::SmallTable held_out_table(const TrainCurves& curves) {
@@ -199,7 +223,7 @@ void show(const TrainCurves& curves, JobOutcome& outcome) {
 
 void require_file(const Config& config, const char* name, const std::filesystem::path& path) {
   std::error_code missing;
-  if (path.empty() || std::filesystem::is_regular_file(path, missing)) return;
+  if (std::filesystem::is_regular_file(path, missing)) return;
   throw ConfigFailure(
       {{"E603", "there is no such file: " + path.string(), config.place(name), "", ""}},
       ExitCode::no_input);
@@ -218,8 +242,9 @@ void check_lm_files(const Config& config) {
                settings.folder / "config.json");
   require_file(config, settings.is_fresh ? "model.init" : "model.path",
                settings.folder / "tokenizer.json");
-  require_file(config, "data.path", settings.data);
-  require_file(config, "data.eval_path", settings.eval_data);
+  check_chat_template(config, settings.folder);
+  if (settings.rows) require_file(config, "data.path", settings.rows->path);
+  if (settings.eval_rows) require_file(config, "data.eval_path", settings.eval_rows->path);
   check_teacher_files_of(config, settings);
   const language::LmConfig model = language::read_lm_config(settings.folder);
   if (model.rope.kind == language::RopeKind::none && settings.seq_len > model.positions) {
@@ -232,7 +257,7 @@ void check_lm_files(const Config& config) {
 
 std::vector<FileCheck> lm_file_checks(const Config& config) {
   const LmTrainSettings settings = read_lm_train_settings(config);
-  const std::string what = !settings.data.empty() ? settings.data.string()
+  const std::string what = settings.rows ? settings.rows->path.string()
                            : settings.distill && !settings.distill->targets.empty()
                                ? settings.distill->targets.string()
                                : "data.little_texts";
@@ -242,9 +267,13 @@ std::vector<FileCheck> lm_file_checks(const Config& config) {
                  world, [&] { vocab = language::read_lm_config(settings.folder).vocab; });
              const LmData data = load_lm_data(world, settings, vocab);
              const algorithms::LmWindows windows = windows_of(settings, data.training);
-             return report::grouped(static_cast<std::int64_t>(data.training.size())) +
-                    " examples in " + report::grouped(static_cast<std::int64_t>(windows.size())) +
-                    " sequences";
+             std::string text = report::grouped(static_cast<std::int64_t>(data.training.size())) +
+                                " examples in " +
+                                report::grouped(static_cast<std::int64_t>(windows.size())) +
+                                " sequences";
+             for (const LeftOut& left_out : data.left_out)
+               text += "; " + left_out_text(left_out);
+             return text;
            }}};
 }
 
@@ -259,7 +288,8 @@ JobOutcome run_lm_training(RunContext& run) {
     data = load_lm_data(world, settings, config.vocab);
   }
   // Memory is taken here, and may be short on some ranks only.
-  tell_rows_without(run, data);
+  tell_rows_left_out(run, data);
+  const std::vector<LeftOut> left_out = data.left_out;
   std::optional<LmTeacher> teacher;
   std::optional<LmRecipe> recipe;
   std::optional<Trainer> trainer;
@@ -282,6 +312,7 @@ JobOutcome run_lm_training(RunContext& run) {
   JobOutcome outcome = trainer->outcome(ExitCode::done);
   outcome.remarks = {{"checkpoints", std::to_string(trainer->saves()) + " saved"}};
   show(trainer->curves(), outcome);
+  add_rows_left_out(left_out, outcome);
   return outcome;
 }
 

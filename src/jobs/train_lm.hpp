@@ -10,7 +10,7 @@
 #include <mgpu/jobs/seal_place.hpp>
 #include <mgpu/report/plan_text.hpp>
 
-// Job train with a language model: examples from JSON Lines, packed; training; checkpoints that
+// Job train with a language model: examples from rows of a file, packed; training; checkpoints that
 // are Hugging Face folders; results.h5 with the curves.
 namespace mgpu::jobs {
 

@@ -16,6 +16,10 @@
 // Shapes in this header: N rows of a pass, D width.
 namespace mgpu::language {
 
+inline std::int64_t size_of(const Prompt& prompt) {
+  return static_cast<std::int64_t>(prompt.ids.size());
+}
+
 /// How many tokens a completion may have: max_new_tokens, or what learned positions leave.
 std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& config,
                               const Prompt& prompt);

@@ -49,6 +49,12 @@ NextChunk one_by_one(std::int64_t first, std::int64_t end) {
   return [first, end]() mutable { return first < end ? first++ : kNoChunk; };
 }
 
+/// Recording what was done is a phase of its own.
+std::optional<PhaseClock::Scope> enter_journal(const ChunkHooks& hooks) {
+  if (hooks.clock == nullptr) return std::nullopt;
+  return hooks.clock->enter("journal");
+}
+
 /// The loop of a group. Its ranks leave it together, whoever of them has to.
 class GroupLoop {
 public:
@@ -88,7 +94,10 @@ private:
     show(phase_, chunk);
     static_cast<void>(failpoint("chunk.work"));
     const std::vector<std::byte> payload = hooks_.work(chunk);
-    if (!payload.empty()) journal_.append(phase_.id, chunk.index, payload);
+    if (!payload.empty()) {
+      const auto recording = enter_journal(hooks_);
+      journal_.append(phase_.id, chunk.index, payload);
+    }
     if (group_.rank() == 0) hooks_.finished(chunk.count);
   }
 
@@ -154,10 +163,15 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::Chu
   share_out(pending_chunks(phase, journal.done(phase.id)), group, [&](const Chunk& chunk) {
     if (hooks.stop_asked()) return false;
     show(phase, chunk);
-    journal.append(phase.id, chunk.index, hooks.work(chunk));
+    const std::vector<std::byte> payload = hooks.work(chunk);
+    {
+      const auto recording = enter_journal(hooks);
+      journal.append(phase.id, chunk.index, payload);
+    }
     hooks.finished(chunk.count);
     return true;
   });
+  const auto recording = enter_journal(hooks);
   journal.commit();
   return pending_chunks(phase, journal.done(phase.id)).empty();
 }
@@ -179,6 +193,7 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
   cluster::run_together(topology.world(), [&] {
     GroupLoop(phase, topology.model_group(), alarm, journal, hooks).run(pending, next);
   });
+  const auto recording = enter_journal(hooks);
   journal.commit();
   return pending_chunks(phase, journal.done(phase.id)).empty();
 }

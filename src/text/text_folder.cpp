@@ -7,9 +7,17 @@ namespace mgpu::text {
 namespace {
 
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 28;
+constexpr const char* kDefaultTemplate = "default";
 
 std::string read_if_there(const fs::path& file) {
   return fs::exists(file) ? read_file(file, kMaxFileBytes) : "";
+}
+
+/// An empty file is none.
+std::optional<std::string> read_own_template(const fs::path& folder) {
+  std::string jinja = read_if_there(folder / "chat_template.jinja");
+  if (jinja.empty()) return std::nullopt;
+  return jinja;
 }
 
 /// The document of a file, an empty object for an absent one.
@@ -67,7 +75,7 @@ std::string read_chat_template(const JsonNode& settings) {
   if (!node) return "";
   if (!node->is_list()) return std::string(node->text());
   for (const JsonNode& item : node->items())
-    if (item.at("name").text() == "default") return std::string(item.at("template").text());
+    if (item.at("name").text() == kDefaultTemplate) return std::string(item.at("template").text());
   node->not_supported("a list of chat templates without one that is called default");
 }
 
@@ -80,7 +88,25 @@ TextFiles read_text_files(const fs::path& folder) {
           .added_tokens = read_if_there(folder / "added_tokens.json"),
           .config = read_if_there(folder / "config.json"),
           .generation_config = read_if_there(folder / "generation_config.json"),
-          .chat_template = read_if_there(folder / "chat_template.jinja")};
+          .chat_template = read_own_template(folder)};
+}
+
+std::map<std::string, std::string> read_chat_templates(const fs::path& folder) {
+  std::map<std::string, std::string> templates;
+  const std::string settings = read_if_there(folder / "tokenizer_config.json");
+  const auto file = parse_file(folder, "tokenizer_config.json", settings);
+  if (const auto node = file.root().find("chat_template"); node && node->is_list()) {
+    for (const JsonNode& item : node->items())
+      templates[std::string(item.at("name").text())] = item.at("template").text();
+  } else if (node) {
+    templates[kDefaultTemplate] = node->text();
+  }
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder / "additional_chat_templates", missing))
+    if (entry.path().extension() == ".jinja")
+      templates[entry.path().stem().string()] = read_file(entry.path(), kMaxFileBytes);
+  if (const auto own = read_own_template(folder)) templates[kDefaultTemplate] = *own;
+  return templates;
 }
 
 TextFolder parse_text_folder(const TextFiles& files, const fs::path& folder) {
@@ -101,7 +127,7 @@ TextFolder parse_text_folder(const TextFiles& files, const fs::path& folder) {
                   {},
                   {},
                   {},
-                  files.chat_template,
+                  {},
                   special.by_role()};
   const auto token_for = [&](std::string_view role) {
     const std::string& name = special.text(role);
@@ -114,7 +140,8 @@ TextFolder parse_text_folder(const TextFiles& files, const fs::path& folder) {
   if (!read_stop_ids(generation.root(), text.stop_ids) &&
       !read_stop_ids(model.root(), text.stop_ids) && text.eos.id != kNoToken)
     text.stop_ids = {text.eos.id};
-  if (text.chat_template.empty()) text.chat_template = read_chat_template(settings.root());
+  text.chat_template =
+      files.chat_template ? *files.chat_template : read_chat_template(settings.root());
   return text;
 }
 

@@ -157,8 +157,9 @@ error[E125]: job train does not shard its model: one GPU holds it
 }
 
 TEST(PrintPlanTest, KeysOfLanguageModelsMeanNothingToAlgorithmDistillation) {
-  for (const char* key : {"data.eval_path=held_out.jsonl", "data.little_texts=100",
-                          "train.seq_len=256", "train.gradient_checkpointing=true"}) {
+  for (const char* key :
+       {"data.eval_path=held_out.jsonl", "data.little_texts=100", "data.columns.text=body",
+        "data.on_bad_row=mark", "train.seq_len=256", "train.gradient_checkpointing=true"}) {
     const std::string name = std::string(key).substr(0, std::string(key).find('='));
     EXPECT_THAT(refusal(typed({key}), ExitCode::config),
                 HasSubstr("error[E124]: `" + name + "` has no meaning for Algorithm Distillation"));

@@ -2,6 +2,7 @@
 
   teacher_bench.py ours PROGRAM MODEL    the program as users run it, journal and seal included
   teacher_bench.py hf MODEL              forward, log-softmax, top-k, HDF5, 8 texts at a time
+  teacher_bench.py share PROGRAM MODEL   what phases journal and seal take of the wall time
 
 MODEL is one of generate_peer.py's (make). One line of JSON: texts per CPU-second behind start-up
 and loading, which a run of 8 texts measures; "peak_mib" is of the whole process, "check" the mean
@@ -80,6 +81,20 @@ def ours(program, model):
         emit("job teacher", TEXTS / (all_s - few_s), peak, best.mean())
 
 
+def share(program, model):
+    """Of 2 * TEXTS texts; start-up and loading are a part of the wall time."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        model = without_tokenizer(model, folder / "model")
+        _, _, results = run_ours(program, model, folder, 2 * TEXTS)
+        summary = json.loads((results.parent / "summary.json").read_text())
+    seconds = {row["phase"]: row["seconds"] for row in summary["phases"]}
+    wall_s = sum(seconds.values())
+    print(json.dumps({"wall_s": round(wall_s, 2), "journal_s": round(seconds["journal"], 3),
+                      "seal_s": round(seconds["seal"], 3),
+                      "share": round((seconds["journal"] + seconds["seal"]) / wall_s, 4)}))
+
+
 def hf(model):
     import h5py
     import numpy
@@ -111,4 +126,4 @@ def hf(model):
 
 
 if __name__ == "__main__":
-    {"ours": ours, "hf": hf}[sys.argv[1]](*sys.argv[2:])
+    {"ours": ours, "hf": hf, "share": share}[sys.argv[1]](*sys.argv[2:])

@@ -58,6 +58,23 @@ class ClassifyCase(program.ProgramTest):
         shutil.rmtree(self.output)
 
 
+class ChatTemplates(ClassifyCase):
+
+    def test_a_template_of_a_file(self):
+        template = self.folder / "plain.jinja"
+        template.write_text("{{ messages[0].content }}\n\n{{ messages[1].content }}")
+        self.classify(0, 1, "data.chat_template=auto")
+        of_folder = [row["n_prompt_tokens"] for row in self.rows()]
+        self.start_over()
+        self.classify(0, 2, f"data.chat_template={template}")
+        of_file = [row["n_prompt_tokens"] for row in self.rows()]
+        self.start_over()
+        self.classify(0, 1)  # none: the same text with <s> before it
+        plain = [row["n_prompt_tokens"] for row in self.rows()]
+        self.assertEqual(of_file, [count - 1 for count in plain])
+        self.assertNotEqual(of_file, of_folder)
+
+
 class Labels(ClassifyCase):
 
     def test_the_same_bytes_at_1_2_and_3_ranks_and_after_kills(self):

@@ -115,6 +115,53 @@ class LanguageTraining(program.ProgramTest):
         ended = self.train(2, f"data.path={path}", "data.little_texts=0", code=65)
         self.assertIn("data.jsonl:2: `completion` is not a text", ended.err)
 
+    def test_a_table_gives_the_bytes_of_its_lines(self):
+        pairs = [(f"{n} + 1 =", f" {n + 1}") for n in range(20)]
+        lines = self.folder / "data.jsonl"
+        lines.write_text("".join(json.dumps({"prompt": prompt, "completion": completion}) + "\n"
+                                 for prompt, completion in pairs))
+        keys = ("data.little_texts=0", "train.max_steps=6")
+        golden = self.golden(f"data.path={lines}", *keys)
+        table = self.folder / "data.tsv"
+        table.write_text("ask\tsay\n" + "".join("\t".join(pair) + "\n" for pair in pairs))
+        self.train(2, f"data.path={table}", "data.columns.prompt=ask",
+                   "data.columns.completion=say", *keys)
+        weights = "ckpt/last/model.safetensors"
+        self.assertTrue(self.hashes()[weights] == golden[weights])
+
+    def test_marked_rows_are_left_out_and_counted(self):
+        path = self.folder / "data.jsonl"
+        path.write_text('{"text": "Mia was a small cat."}\n{"prompt": "3 + 4 ="}\nno JSON\n' +
+                        '{"text": "Tom was a brave dog."}\n' * 20)
+        keys = (f"data.path={path}", "data.little_texts=0", "train.max_steps=2",
+                "data.on_bad_row=mark")
+        ended = self.train(2, *keys)
+        self.assertIn("2 rows cannot be used and are left out, the first: ", ended.out)
+        self.assertIn("data.jsonl:2: `completion` is not a text", ended.out)
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        self.assertEqual(summary["results"]["bad_rows"]["value"], 2)
+        ended = self.train(1, "--check", *keys)
+        self.assertIn("21 examples in ", ended.out)
+        self.assertIn("2 rows cannot be used", ended.out)
+
+    def test_a_chosen_chat_template_goes_with_the_checkpoint(self):
+        path = self.folder / "data.jsonl"
+        path.write_text("".join(json.dumps({"messages": [
+            {"role": "user", "content": f"{n} + 1 ="},
+            {"role": "assistant", "content": f"{n + 1}"}]}) + "\n" for n in range(20)))
+        template = self.folder / "chat.jinja"
+        template.write_text("{% for m in messages %}{{ m.content }} {% endfor %}")
+        keys = (f"data.path={path}", "data.little_texts=0", "train.max_steps=4")
+        ended = self.train(1, *keys, code=65)
+        self.assertIn("no chat template", ended.err)
+        self.train(2, *keys, f"data.chat_template={template}")
+        written = self.run_folder() / "ckpt" / "last" / "chat_template.jinja"
+        self.assertEqual(written.read_text(), template.read_text())
+
+    def test_keys_of_rows_need_a_file(self):
+        ended = self.train(1, "data.start=3", "data.columns.text=body", code=78)
+        self.assertIn("`data.columns.text` has no meaning without `data.path`", ended.err)
+
     def test_keys_of_algorithm_distillation_are_refused(self):
         ended = self.train(1, "model.tf_n_layer=2", code=78)
         self.assertIn("`model.tf_n_layer` has no meaning for a language model", ended.err)

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include <mgpu/base/utf8.hpp>
 #include <mgpu/store/json_value.hpp>
+#include <mgpu/store/line_problems.hpp>
 
 #include "csv_record.hpp"
 #include "json_row.hpp"
@@ -73,12 +75,24 @@ void read_again(const std::string& record, const CsvRules& rules) {
   }
 }
 
+/// What is wrong with a row can be sent to another rank, and shown.
+void show_again(const std::string& why) {
+  require(!why.empty());
+  store::LineProblems problems("fuzz.jsonl");
+  problems.add(1, why);
+  store::LineProblems elsewhere("fuzz.jsonl");
+  elsewhere.unpack(problems.packed());
+  require(elsewhere.packed() == problems.packed());
+  const std::string shown = elsewhere.first_text();
+  require(find_bad_utf8(shown) == std::string::npos && shown.find('\x1b') == std::string::npos);
+}
+
 void read_object_again(std::string_view text) {
   try {
     const std::string json = store::to_json(parse_row_object(text));
     require(store::to_json(parse_row_object(json)) == json);
   } catch (const RowError& error) {
-    require(!error.why().empty());
+    show_again(error.why());
   }
 }
 

@@ -11,7 +11,6 @@ seconds=${1:-60}
 targets=(
   'config_fuzz 4096 tests/fuzz/corpus tests/base/config_errors'
   'json_fuzz 4096 tests/fuzz/json_corpus'
-  'json_lines_fuzz 4096 tests/fuzz/json_lines_corpus'
   'records_fuzz 4096 tests/fuzz/records_corpus'
   'safetensors_fuzz 4096 tests/fuzz/safetensors_corpus'
   'tokenizer_fuzz 8192 tests/fuzz/text_corpus'

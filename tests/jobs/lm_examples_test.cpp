@@ -5,6 +5,8 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/jobs/lm_examples.hpp>
 
+#include "input/made_file.hpp"
+
 namespace mgpu::jobs {
 namespace {
 
@@ -15,8 +17,9 @@ protected:
   text::TextFolder folder_ = text::open_text_folder(MGPU_TINY_LM);
 
   algorithms::LmExamples encode(const std::string& lines, std::int64_t seq_len = 64) {
+    const input::MadeFile file("data.jsonl", lines);
     ExampleEncoder encoder(folder_, seq_len, kVocab);
-    return encode_examples(lines, "data.jsonl", encoder);
+    return encode_examples(file.options, encoder).examples;
   }
 
   /// What is learned of an example, as text with the eos token.
@@ -116,6 +119,63 @@ TEST_F(ExampleEncoderTest, LinesThatTeachNothingAreRefused) {
   EXPECT_NE(refusal(R"({"text": ""})").find("nothing to learn"), std::string::npos);
   EXPECT_NE(refusal(R"({"messages": [{"role": "user", "content": "a"}]})").find("no chat template"),
             std::string::npos);
+}
+
+TEST_F(ExampleEncoderTest, ATableGivesTheExamplesOfItsLines) {
+  const input::MadeFile table("data.csv", "question,answer\n3 + 4 =, 7\n1 + 1 =, 2\n");
+  input::RowOptions options = table.options;
+  options.columns = {{"prompt", "question"}, {"completion", "answer"}};
+  ExampleEncoder encoder(folder_, 64, kVocab);
+
+  const EncodedExamples of_table = encode_examples(options, encoder);
+
+  const auto of_lines = encode(R"({"prompt": "3 + 4 =", "completion": " 7"})"
+                               "\n"
+                               R"({"prompt": "1 + 1 =", "completion": " 2"})");
+  EXPECT_EQ(of_table.examples.ids, of_lines.ids);
+  EXPECT_EQ(of_table.examples.is_learned, of_lines.is_learned);
+  EXPECT_EQ(of_table.bad_rows, 0);
+}
+
+TEST_F(ExampleEncoderTest, MarkedRowsAreLeftOutAndCounted) {
+  const input::MadeFile file("data.jsonl",
+                             "{\"text\": \"Mia was a cat.\"}\n\n{\"text\": \"\"}\n"
+                             "{\"text\": \"Tom was a dog.\"}\n{\"prompt\": \"a\"}\n");
+  input::RowOptions options = file.options;
+  options.on_bad_row = input::BadRow::mark;
+  ExampleEncoder encoder(folder_, 64, kVocab);
+
+  const EncodedExamples encoded = encode_examples(options, encoder);
+
+  ASSERT_EQ(encoded.examples.size(), 2U);
+  EXPECT_EQ(learned(encoded.examples, 1), "Tom was a dog.<|endoftext|>");
+  EXPECT_EQ(encoded.bad_rows, 3);
+  EXPECT_TRUE(encoded.first_bad.ends_with("data.jsonl:2: it is an empty line"))
+      << encoded.first_bad;
+}
+
+TEST_F(ExampleEncoderTest, AFileOfBadRowsAloneIsRefused) {
+  const input::MadeFile file("data.jsonl", "{\"text\": \"\"}\n");
+  input::RowOptions options = file.options;
+  options.on_bad_row = input::BadRow::mark;
+  ExampleEncoder encoder(folder_, 64, kVocab);
+
+  EXPECT_THROW(encode_examples(options, encoder), Failure);
+}
+
+TEST_F(ExampleEncoderTest, StartAndCountChooseRows) {
+  const input::MadeFile file("data.jsonl",
+                             "{\"text\": \"one\"}\n{\"text\": \"Mia was a cat.\"}\n"
+                             "{\"text\": \"two\"}\n");
+  input::RowOptions options = file.options;
+  options.start = 1;
+  options.max_samples = 1;
+  ExampleEncoder encoder(folder_, 64, kVocab);
+
+  const EncodedExamples encoded = encode_examples(options, encoder);
+
+  ASSERT_EQ(encoded.examples.size(), 1U);
+  EXPECT_EQ(learned(encoded.examples, 0), "Mia was a cat.<|endoftext|>");
 }
 
 }  // namespace

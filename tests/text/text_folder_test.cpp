@@ -1,5 +1,7 @@
 // Folders with other files beside tokenizer.json, against transformers:
 // tests/oracle/text_folder_goldens.py.
+#include <fstream>
+
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -8,6 +10,7 @@
 #include <mgpu/text/text_folder.hpp>
 
 #include "golden_hashes.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace mgpu::text {
 namespace {
@@ -15,6 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 
 constexpr std::size_t kNumTexts = 400;
 
@@ -33,7 +37,7 @@ TextFiles files_of(const nlohmann::ordered_json& one_case) {
           .added_tokens = content("added"),
           .config = content("config"),
           .generation_config = "",
-          .chat_template = ""};
+          .chat_template = {}};
 }
 
 nlohmann::ordered_json described(const SpecialToken& token) {
@@ -90,6 +94,24 @@ TEST(TextFolderTest, AChatTemplateFileOutranksTheSettings) {
   EXPECT_EQ(parse_text_folder(files, "folder").chat_template, "listed");
   files.chat_template = "of its own";
   EXPECT_EQ(parse_text_folder(files, "folder").chat_template, "of its own");
+  files.chat_template = "";
+  EXPECT_THAT(parse_text_folder(files, "folder").chat_template, IsEmpty());
+}
+
+TEST(TextFolderTest, ChatTemplatesAreFoundByName) {
+  const testing_support::TemporaryFolder folder;
+  EXPECT_THAT(read_chat_templates(folder.path()), IsEmpty());
+  std::ofstream(folder.path() / "tokenizer_config.json") << R"({"chat_template": "settings"})";
+  EXPECT_THAT(read_chat_templates(folder.path()), ElementsAre(Pair("default", "settings")));
+  std::ofstream(folder.path() / "tokenizer_config.json")
+      << R"({"chat_template": [{"name": "default", "template": "d"},
+                               {"name": "rag", "template": "r"}]})";
+  std::ofstream(folder.path() / "chat_template.jinja") << "own";
+  fs::create_directory(folder.path() / "additional_chat_templates");
+  std::ofstream(folder.path() / "additional_chat_templates" / "tool_use.jinja") << "t";
+
+  EXPECT_THAT(read_chat_templates(folder.path()),
+              ElementsAre(Pair("default", "own"), Pair("rag", "r"), Pair("tool_use", "t")));
 }
 
 std::string refusal(const std::string& settings, const std::string& config) {

@@ -12,6 +12,11 @@
 
 namespace mgpu::input {
 
+/// What can be done about rows that cannot be used.
+inline constexpr const char* kBadRowHelp =
+    "repair or remove them, none is skipped; or data.on_bad_row=mark, which writes them down with "
+    "the reason and goes on";
+
 /// A row of a data file.
 struct Row {
   std::int64_t id = 0;  // index in the data set, from 0: the global id of a sample

@@ -51,7 +51,7 @@ struct RowOptions {
 /// data.header and data.quotes.
 void add_input_keys(KeyTable& table);
 
-/// Those, and data.path, which has to be given. The caller says which fields it needs.
+/// Those, and data.path; no path where it is null. The caller says which fields it needs.
 RowOptions read_row_options(const Config& config);
 
 }  // namespace mgpu::input

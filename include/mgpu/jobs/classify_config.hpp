@@ -18,7 +18,7 @@ enum class Unparsed {
   error,  // it ends the run
 };
 
-/// The keys classify.* and data.chat_template.
+/// The keys classify.*.
 void add_classify_keys(KeyTable& table);
 
 /// What job classify does.
@@ -31,7 +31,6 @@ struct ClassifyConfig {
   bool generates = false;             // classify.score: generate instead of label_logprob
   bool is_mean = false;               // classify.normalize: log-probability per token
   Unparsed on_unparsed = Unparsed::count;
-  bool has_chat = true;         // data.chat_template: auto
   std::int64_t max_length = 0;  // data.max_length
   TooLong too_long = TooLong::truncate;
   std::uint64_t seed = 0;       // run.seed

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <mgpu/jobs/generate_config.hpp>
-#include <mgpu/jobs/prompt_rows.hpp>
+#include <mgpu/jobs/prompt_encoder.hpp>
 #include <mgpu/jobs/stop_strings.hpp>
 #include <mgpu/language/generator.hpp>
 #include <mgpu/store/table.hpp>

@@ -7,7 +7,7 @@
 
 #include <mgpu/base/buffer_view.hpp>
 #include <mgpu/base/config.hpp>
-#include <mgpu/jobs/prompt_rows.hpp>
+#include <mgpu/jobs/prompt_encoder.hpp>
 #include <mgpu/language/generator.hpp>
 #include <mgpu/language/lm_config.hpp>
 
@@ -18,8 +18,7 @@ void add_generate_keys(KeyTable& table);
 
 /// What job generate does, the folder's own defaults filled in.
 struct GenerateConfig {
-  std::filesystem::path model;    // model.path
-  std::filesystem::path prompts;  // data.path
+  std::filesystem::path model;  // model.path
   language::GenerationConfig generation;
   bool has_auto_batch = false;   // generate.batch_size: auto; generation.batch_size is to be found
   std::int64_t num_samples = 1;  // of each prompt

@@ -14,7 +14,7 @@ std::uint64_t generate_disk_bytes(const Config& config);
 /// What a run of job generate will take, by arithmetic on the folder's headers and the tokenized
 /// prompts; nothing is measured, so every time is a guess and says on what basis.
 ///
-/// Errors: those of read_generate_files(), and E531 for lines that cannot be used.
+/// Errors: those of read_generate_inputs(), and E531 for lines that cannot be used.
 report::Plan plan_generate(const Config& config, const PlanMachine& machine);
 
 }  // namespace mgpu::jobs

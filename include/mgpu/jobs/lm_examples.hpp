@@ -1,31 +1,34 @@
 #pragma once
 
-#include <string_view>
+#include <cstdint>
+#include <string>
 
 #include <mgpu/algorithms/lm_windows.hpp>
+#include <mgpu/input/row_file.hpp>
 #include <mgpu/jobs/row_encoder.hpp>
-#include <mgpu/store/json_lines.hpp>
 #include <mgpu/text/text_folder.hpp>
 
 namespace mgpu::jobs {
 
-/// Which lines can be used.
+/// Which rows can be used.
 enum class ExampleKind {
   any,
   with_prompt,  // `prompt` and `completion`, or `messages`, and tokens before what is learned
 };
 
-/// Turns lines of training data into examples, as RowEncoder does.
+/// What a row of training data is made of, and may have besides.
+input::RowOptions example_row_options(input::RowOptions options);
+
+/// Turns rows of training data into examples, as RowEncoder does.
 class ExampleEncoder {
 public:
   /// Shapes: examples have at most seq_len tokens; longer texts are cut, each piece begins with
-  ///         the last token of the one before; longer completions are problems
+  ///         the last token of the one before; longer completions cannot be used
   ExampleEncoder(text::TextFolder folder, std::int64_t seq_len, std::int64_t vocab);
 
-  /// The examples of a line, or a problem.
+  /// Adds the examples of a row. Returns why it cannot be used, "" where it can.
   /// Errors: Failure E544, E546 of the folder's chat template.
-  void add(const store::JsonLine& line, ExampleKind kind, algorithms::LmExamples& examples,
-           store::LineProblems& problems);
+  std::string add(const input::Row& row, ExampleKind kind, algorithms::LmExamples& examples);
 
 private:
   void append(const LearnedText& encoded, bool may_cut, algorithms::LmExamples& examples) const;
@@ -34,9 +37,17 @@ private:
   std::int64_t seq_len_;
 };
 
-/// All lines of a file. Errors: Failure E531 with the lines that cannot be used.
-algorithms::LmExamples encode_examples(std::string_view text, const fs::path& name,
-                                       ExampleEncoder& encoder,
-                                       ExampleKind kind = ExampleKind::any);
+/// The examples of some rows, and the rows that were left out.
+struct EncodedExamples {
+  algorithms::LmExamples examples;
+  std::int64_t bad_rows = 0;
+  std::string first_bad;  // "data.jsonl:3: it is an empty line"; "" where there is none
+};
+
+/// All rows of a file, in its order; those that cannot be used are left out with BadRow::mark.
+/// Errors: those of open_rows(); Failure E531 with the rows that cannot be used, with BadRow::mark
+///         where all are.
+EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,
+                                ExampleKind kind = ExampleKind::any);
 
 }  // namespace mgpu::jobs

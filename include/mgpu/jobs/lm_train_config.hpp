@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 
+#include <mgpu/input/row_options.hpp>
 #include <mgpu/jobs/distill_config.hpp>
+#include <mgpu/jobs/model_text.hpp>
 #include <mgpu/jobs/train_settings.hpp>
 #include <mgpu/language/trainable_model.hpp>
 
@@ -22,10 +24,13 @@ struct LmTrainSettings : LoopSettings {
   std::filesystem::path folder;            // config, tokenizer, and weights unless is_fresh
   bool is_fresh = false;                   // random weights
   std::optional<DistillSettings> distill;  // nothing: cross-entropy alone
-  std::filesystem::path data;              // JSON Lines; empty: little texts, or what `distill` has
-  std::filesystem::path eval_data;         // empty: the loss of other texts is not measured
-  std::int64_t little_texts = 0;           // that are made where `data` is empty
-  std::int64_t seq_len = 0;                // tokens of a window
+  /// Of data.path; nothing: little texts, or what `distill` has.
+  std::optional<input::RowOptions> rows;
+  /// Of data.eval_path; nothing: the loss of other texts is not measured.
+  std::optional<input::RowOptions> eval_rows;
+  ChatChoice chat;                // data.chat_template
+  std::int64_t little_texts = 0;  // that are made where data.path and `distill` have none
+  std::int64_t seq_len = 0;       // tokens of a window
   language::TrainingOptions options;
 };
 

@@ -3,20 +3,45 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
+#include <mgpu/base/config.hpp>
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/text/text_folder.hpp>
 
 namespace mgpu::jobs {
 
-/// The files of a folder that say how texts become tokens; nothing without tokenizer.json, which
-/// rows of token ids do not need. For one rank.
-std::optional<text::TextFiles> read_model_text(const std::filesystem::path& folder);
+/// The key data.chat_template.
+void add_chat_template_key(KeyTable& table);
+
+/// What conversations are written in.
+struct ChatChoice {
+  std::filesystem::path path{};  // a file, or its last part is a name; empty: the folder's own
+  bool is_none = false;          // as if the folder had none
+};
+
+ChatChoice read_chat_choice(const Config& config);
+
+/// The files of a folder that say how texts become tokens, with the chat template that was chosen;
+/// nothing without tokenizer.json, which rows of token ids do not need. For one rank.
+///
+/// Errors: those of text::read_text_files(); Failure E603 (exit 66) where there is neither a file
+///         nor a template of the folder's of that name, E544 where it is no text.
+std::optional<text::TextFiles> read_model_text(const std::filesystem::path& folder,
+                                               const ChatChoice& chat);
+
+/// Looks at a chosen template before any work.
+///
+/// Errors: those of read_model_text(); Failure E544, E546 with its place.
+void check_chat_template(const Config& config, const std::filesystem::path& folder);
 
 /// What rank 0 has, on every rank.
 ///
 /// Ranks:  collective.
 void share_model_text(const cluster::Group& world, std::optional<text::TextFiles>& files);
+
+/// A number that differs for other chat templates; 0 for that of tokenizer_config.json.
+std::uint32_t chat_crc(const std::optional<text::TextFiles>& files);
 
 /// What the files say, for a model that knows `vocab` tokens.
 ///

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <mgpu/store/json_value.hpp>
@@ -35,16 +34,16 @@ public:
   /// Without a folder only token_ids can be used.
   RowEncoder(std::optional<text::TextFolder> folder, const Options& options);
 
-  /// Errors: store::JsonError for a row that cannot be used; Failure E544, E546 of the folder's
-  ///         chat template.
-  LearnedText encode(const store::JsonValue& object);
+  /// `row` is one of input::RowFile without a problem, which has exactly one of them.
+  /// Errors: store::JsonError for a row that cannot be used; Failure E543 and E545 for its text,
+  ///         E544, E546 of the folder's chat template.
+  LearnedText encode(const store::JsonValue& row);
 
 private:
   LearnedText encode_text(const std::string& text, bool ends) const;
   LearnedText encode_completion(const std::string& prompt, const std::string& completion) const;
   LearnedText encode_messages(const std::vector<text::ChatMessage>& messages);
-  std::pair<const char*, const store::JsonValue*> content_of(const store::JsonValue& object) const;
-  LearnedText encode_content(const store::JsonValue& object);
+  LearnedText encode_content(const store::JsonValue& row);
   std::string render(const std::vector<text::ChatMessage>& messages, bool begins_answer);
   std::vector<std::int64_t> ids_of(const std::string& text, bool add_special_tokens) const;
   const text::TextFolder& folder() const;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <mgpu/base/phase_clock.hpp>
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/cluster/topology.hpp>
 #include <mgpu/store/chunk_journal.hpp>
@@ -49,6 +50,8 @@ struct ChunkHooks {
   std::function<bool()> stop_asked;
   /// Called after each chunk of this rank with its number of samples.
   std::function<void(std::int64_t samples)> finished;
+  /// Whose phase "journal" is what recording chunks takes.
+  PhaseClock* clock = nullptr;
 };
 
 /// Samples in the chunks of the phase's part.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,18 @@ struct TextFiles {
   std::string added_tokens;        // added_tokens.json
   std::string config;              // config.json
   std::string generation_config;   // generation_config.json
-  std::string chat_template;       // chat_template.jinja
+  /// chat_template.jinja, or one that is taken instead of it: "" is none. Nothing: what
+  /// tokenizer_config.json says.
+  std::optional<std::string> chat_template;
 };
 
 /// Errors: Failure E603, also where tokenizer.json is missing
 TextFiles read_text_files(const fs::path& folder);
+
+/// The folder's chat templates by name: `default`, and those of a list in tokenizer_config.json or
+/// of additional_chat_templates/NAME.jinja.
+/// Errors: Failure E541 (malformed)
+std::map<std::string, std::string> read_chat_templates(const fs::path& folder);
 
 /// "" and -1: there is none. A text without an id is not in the vocabulary.
 struct SpecialToken {

@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <charconv>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/base/utf8.hpp>
-#include <mgpu/store/json_lines.hpp>
+#include <mgpu/store/line_problems.hpp>
 
 namespace mgpu::store {
 namespace {
 
 constexpr std::size_t kShown = 5;
-constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20;
 
 /// The text up to the next `end`, which is taken away with it.
 std::string_view take_until(std::string_view& text, char end) {
@@ -22,6 +22,10 @@ std::int64_t number_of(std::string_view digits) {
   std::int64_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
   return number;
+}
+
+std::string place_text(const fs::path& path, const std::pair<std::int64_t, std::string>& problem) {
+  return path.string() + ":" + std::to_string(problem.first) + ": " + problem.second;
 }
 
 }  // namespace
@@ -51,34 +55,22 @@ void LineProblems::unpack(std::string_view packed) {
   count_ = others;
 }
 
+std::string LineProblems::first_text() const {
+  if (first_.empty()) throw Error("no line has a problem");
+  return place_text(path_, first_.front());
+}
+
 void LineProblems::throw_if_any(const std::string& help) const {
   if (count_ == 0) return;
   const std::string what = count_ == 1
                                ? "a line of a data file cannot be used"
                                : std::to_string(count_) + " lines of a data file cannot be used";
   Report report{"E531", ExitCode::data, what, {}, help};
-  for (const auto& [line, why] : first_)
-    report.lines.push_back("  --> " + path_.string() + ":" + std::to_string(line) + ": " + why);
+  for (const auto& problem : first_)
+    report.lines.push_back("  --> " + place_text(path_, problem));
   const std::int64_t more = count_ - static_cast<std::int64_t>(first_.size());
   if (more > 0) report.lines.push_back("  and " + std::to_string(more) + " more");
   throw Failure(std::move(report));
-}
-
-std::vector<JsonLine> parse_json_lines(std::string_view text, LineProblems& problems) {
-  std::vector<JsonLine> lines;
-  if (text.empty()) problems.add(1, "the file is empty");
-  for (std::int64_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = take_until(text, '\n');
-    try {
-      if (line.size() > kMaxLineBytes) throw JsonError("it is longer than 16 MiB");
-      if (line.find_first_not_of(" \t\r") == std::string_view::npos)
-        throw JsonError("it is an empty line");
-      lines.push_back({number, parse_json_object(line)});
-    } catch (const JsonError& error) {
-      problems.add(number, error.why());
-    }
-  }
-  return lines;
 }
 
 }  // namespace mgpu::store

@@ -2,38 +2,27 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <mgpu/store/json_lines.hpp>
+#include <mgpu/input/row_file.hpp>
 #include <mgpu/text/chat_template.hpp>
 #include <mgpu/text/text_folder.hpp>
 
 namespace mgpu::jobs {
 
-/// One line of a file of prompts; exactly one of the three is there.
-struct PromptRow {
-  std::int64_t line = 0;
-  std::optional<std::string> prompt;
-  std::vector<text::ChatMessage> messages;
-  std::vector<std::int64_t> token_ids;
-};
-
-/// The rows of a JSON Lines file; members with other names are for the user's own use. A line
-/// that has none of the three, or more than one, or in another shape, goes to `problems`.
-std::vector<PromptRow> parse_prompt_rows(std::string_view text, store::LineProblems& problems);
-
 /// A row as the model sees it.
 struct EncodedPrompt {
-  std::string text;               // "" for token ids without a tokenizer
-  std::vector<std::int64_t> ids;  // at least one
+  std::string text{};               // "" for token ids without a tokenizer
+  std::vector<std::int64_t> ids{};  // at least one, where there is no problem
+  std::string problem{};            // why the row cannot be completed; "" where it can
 };
 
-/// How rows become tokens, made from the files of a model's folder.
+/// How rows become tokens, made from the files of a model's folder: those of a `prompt`, of
+/// `messages` in the form of the folder's chat template, or `token_ids`.
 class PromptEncoder {
 public:
   struct Options {
@@ -46,9 +35,8 @@ public:
   PromptEncoder(const std::optional<text::TextFiles>& files, const std::filesystem::path& folder,
                 const Options& options);
 
-  /// Nothing for a row that cannot be encoded, which goes to `problems`.
   /// Errors: E544, E546 of the folder's chat template.
-  std::optional<EncodedPrompt> encode(const PromptRow& row, store::LineProblems& problems);
+  EncodedPrompt encode(const input::Row& row);
 
   /// The text of a completion, without special tokens; "" where there is no tokenizer.
   std::string decode(std::span<const std::int64_t> ids) const;
@@ -56,8 +44,10 @@ public:
   const text::Tokenizer* tokenizer() const;
 
 private:
+  EncodedPrompt encode_content(const store::JsonValue& row);
   EncodedPrompt encode_text(std::string_view text, bool add_special_tokens) const;
-  std::string render(const PromptRow& row);
+  EncodedPrompt encode_ids(std::vector<std::int64_t> ids) const;
+  std::string render(const std::vector<text::ChatMessage>& messages);
   void check_ids(const std::vector<std::int64_t>& ids) const;
 
   std::optional<text::TextFolder> folder_;

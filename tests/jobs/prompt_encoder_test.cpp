@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/jobs/prompt_rows.hpp>
+#include <mgpu/jobs/prompt_encoder.hpp>
 #include <mgpu/jobs/stop_strings.hpp>
+#include <mgpu/store/json_value.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -32,65 +33,55 @@ text::TextFiles files(const std::string& settings) {
   return files;
 }
 
-std::string problem_of(const std::string& line) {
-  store::LineProblems problems("p.jsonl");
-  parse_prompt_rows(line, problems);
-  try {
-    problems.throw_if_any();
-    return "";
-  } catch (const Failure& failure) {
-    return render(failure.report());
-  }
+/// A row as input::RowFile has it.
+input::Row row_of(std::string_view json) {
+  input::Row row;
+  row.object = store::parse_json_object(json);
+  return row;
 }
 
-TEST(PromptRowsTest, ReadsTheThreeKindsAndPassesOverOtherMembers) {
-  store::LineProblems problems("p.jsonl");
-  const auto rows = parse_prompt_rows(
-      R"({"prompt": "", "id": 7}
-{"messages": [{"role": "user", "content": "hi", "name": "x"}]}
-{"token_ids": [3, 1]})",
-      problems);
-
-  EXPECT_NO_THROW(problems.throw_if_any());
-  ASSERT_EQ(rows.size(), 3U);
-  EXPECT_EQ(rows[0].prompt, "");
-  ASSERT_EQ(rows[1].messages.size(), 1U);
-  EXPECT_EQ(rows[1].messages[0].content, "hi");
-  EXPECT_THAT(rows[2].token_ids, ElementsAre(3, 1));
-  EXPECT_EQ(rows[2].line, 3);
-}
-
-TEST(PromptRowsTest, SaysWhatIsWrongWithALine) {
-  EXPECT_THAT(problem_of(R"({"text": "a"})"), HasSubstr("none of `prompt`"));
-  EXPECT_THAT(problem_of(R"({"prompt": "a", "messages": []})"), HasSubstr("more than one of"));
-  EXPECT_THAT(problem_of(R"({"prompt": null})"), HasSubstr("`prompt` is not a text"));
-  EXPECT_THAT(problem_of(R"({"messages": [{"role": "user"}]})"), HasSubstr("`content` is not"));
-  EXPECT_THAT(problem_of(R"({"messages": []})"), HasSubstr("not a list of messages"));
-  EXPECT_THAT(problem_of(R"({"token_ids": [1.5]})"), HasSubstr("that is no id"));
-  EXPECT_THAT(problem_of(R"({"token_ids": [18446744073709551617]})"), HasSubstr("p.jsonl:1: "));
-}
-
-TEST(PromptEncoderTest, EncodesTextsAndRefusesWhatTheFolderCannot) {
+TEST(PromptEncoderTest, EncodesTextsAndIds) {
   PromptEncoder encoder(files("{}"), "folder", {.vocab = 6});
-  store::LineProblems problems("p.jsonl");
 
-  const auto encoded = encoder.encode({1, "ab c", {}, {}}, problems);
-  ASSERT_TRUE(encoded);
-  EXPECT_THAT(encoded->ids, ElementsAre(0, 1, 3, 2));
-  EXPECT_NO_THROW(problems.throw_if_any());
+  const EncodedPrompt text = encoder.encode(row_of(R"({"prompt": "ab c", "id": 7})"));
+  EXPECT_THAT(text.ids, ElementsAre(0, 1, 3, 2));
+  EXPECT_EQ(text.text, "ab c");
+  EXPECT_EQ(text.problem, "");
 
-  EXPECT_FALSE(encoder.encode({2, "", {}, {}}, problems));
-  EXPECT_FALSE(encoder.encode({3, std::nullopt, {{"user", "a"}}, {}}, problems));
-  EXPECT_FALSE(encoder.encode({4, std::nullopt, {}, {6}}, problems));
-  try {
-    problems.throw_if_any();
-    FAIL();
-  } catch (const Failure& failure) {
-    EXPECT_THAT(failure.report().lines,
-                ElementsAre(HasSubstr(":2: its text has no tokens"),
-                            HasSubstr(":3: it has messages, but the model's folder has no chat"),
-                            HasSubstr(":4: token 6 is not in the model's vocabulary of 6")));
-  }
+  const EncodedPrompt ids = encoder.encode(row_of(R"({"token_ids": [2, 0]})"));
+  EXPECT_THAT(ids.ids, ElementsAre(2, 0));
+  EXPECT_EQ(ids.text, "ca");
+}
+
+TEST(PromptEncoderTest, SaysWhyARowCannotBeCompleted) {
+  PromptEncoder encoder(files("{}"), "folder", {.vocab = 6});
+  const auto problem = [&](std::string_view json) {
+    const EncodedPrompt encoded = encoder.encode(row_of(json));
+    EXPECT_THAT(encoded.ids, IsEmpty());
+    return encoded.problem;
+  };
+
+  EXPECT_EQ(problem(R"({"prompt": ""})"), "its text has no tokens");
+  EXPECT_THAT(problem(R"({"prompt": "d"})"), HasSubstr("token"));  // E543
+  EXPECT_THAT(problem(R"({"messages": [{"role": "user", "content": "a"}]})"),
+              HasSubstr("it has messages, but the model's folder has no chat template"));
+  EXPECT_EQ(problem(R"({"token_ids": [6]})"), "token 6 is not in the model's vocabulary of 6");
+}
+
+TEST(PromptEncoderTest, WhatTheFileSaysOfARowStaysItsProblem) {
+  PromptEncoder encoder(files("{}"), "folder", {.vocab = 6});
+  input::Row row;
+  row.problem = "it is an empty line";
+
+  EXPECT_EQ(encoder.encode(row).problem, "it is an empty line");
+}
+
+TEST(PromptEncoderTest, WithoutATokenizerThereAreIdsOnly) {
+  PromptEncoder encoder(std::nullopt, "folder", {.vocab = 6});
+
+  EXPECT_THAT(encoder.encode(row_of(R"({"prompt": "a"})")).problem,
+              HasSubstr("it has a text, but the model's folder has no tokenizer.json"));
+  EXPECT_THAT(encoder.encode(row_of(R"({"token_ids": [5]})")).ids, ElementsAre(5));
 }
 
 TEST(PromptEncoderTest, ATokenizerLargerThanTheModelIsRefused) {
