@@ -1,9 +1,11 @@
-// Up to 8 consecutive queries of a sequence at a time: keys, and then values, are read 8 at a time
-// for all heads and queries that see them, while the next 8 are on their way from memory. Scores:
-// lanes are the head's columns, four are summed up together; softmax: lanes are keys; products with
-// values: lanes are columns, keys in their order.
+// Up to 8 consecutive queries of a sequence at a time: keys, and then values, are read 16 at a time
+// for all heads and queries that see them, by two queries together, while the next 16 are on their
+// way from memory. Scores: lanes are the head's columns, four are summed up together; softmax:
+// lanes are keys; products with values: lanes are columns, keys in their order.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <type_traits>
 
 #include <hwy/aligned_allocator.h>
 
@@ -31,8 +33,9 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
 }
 
 constexpr std::size_t kTileQueries = 8;
+constexpr std::size_t kTogether = 2;    // queries for which a line is read once
 constexpr std::size_t kCacheLine = 16;  // floats
-constexpr std::size_t kRunKeys = 8;
+constexpr std::size_t kRunKeys = 16;
 
 /// Keys key .. key + count - 1 of a sequence, in neighboring slots.
 struct Run {
@@ -83,13 +86,27 @@ public:
     return static_cast<std::size_t>(pages_[key / args_.page_tokens]) + key % args_.page_tokens;
   }
 
-  /// Calls visit(q, from, to) for the queries that see keys from .. to - 1 of the run.
+  /// Calls visit(q, n, from, to) for the queries that see keys from .. to - 1 of the run: n is 2
+  /// for keys that q and q + 1 both see, else 1. The keys of a query come in their order.
   template <class Visit>
   void for_each_query(const Run& run, Visit visit) const {
-    for (std::size_t q = 0; q < count; ++q) {
-      const std::size_t from = std::max(run.key, begin(q));
-      const std::size_t to = std::min(run.key + run.count, end(q));
-      if (from < to) visit(q, from, to);
+    for (std::size_t q = 0; q < count; q += kTogether) {
+      const Seen one = seen_by(q, run);
+      const Seen two = q + 1 < count ? seen_by(q + 1, run) : Seen{run.key, run.key};
+      const Seen both{std::max(one.from, two.from), std::min(one.to, two.to)};
+      const auto visit_alone = [&](std::size_t query, std::size_t from, std::size_t to) {
+        if (from < to) visit(query, std::size_t{1}, from, to);
+      };
+      if (both.from >= both.to) {
+        visit_alone(q, one.from, one.to);
+        visit_alone(q + 1, two.from, two.to);
+        continue;
+      }
+      visit_alone(q, one.from, both.from);
+      visit_alone(q + 1, two.from, both.from);
+      visit(q, kTogether, both.from, both.to);
+      visit_alone(q, both.to, one.to);
+      visit_alone(q + 1, both.to, two.to);
     }
   }
 
@@ -97,6 +114,15 @@ public:
   std::size_t count = 1;
 
 private:
+  struct Seen {
+    std::size_t from;
+    std::size_t to;
+  };
+
+  Seen seen_by(std::size_t q, const Run& run) const {
+    return {std::max(run.key, begin(q)), std::min(run.key + run.count, end(q))};
+  }
+
   const PagedAttentionArgs& args_;
   const std::int64_t* pages_;
 };
@@ -218,31 +244,60 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
 }
 #endif
 
-/// out[n] = scale * query . lines[n]; `columns` fill their vectors.
-HWY_INLINE void four_products(const float* query, const float* const (&lines)[4],
-                              std::size_t columns, float scale, float* out) {
-  const Floats d;
-  Vector sums[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
-  for (std::size_t c = 0; c < columns; c += hn::Lanes(d)) {
-    const Vector q = hn::Load(d, query + c);
-    for (std::size_t n = 0; n < 4; ++n)
-      sums[n] = hn::MulAdd(q, hn::LoadU(d, lines[n] + c), sums[n]);
-  }
-  store_sums(sums, scale, out);
+/// What belongs to each of the queries that are worked on together.
+template <class Value>
+using PerQuery = std::array<Value*, kTogether>;
+
+template <class Place>
+auto per_query(std::size_t queries, Place place) {
+  PerQuery<std::remove_pointer_t<decltype(place(0))>> places{};
+  for (std::size_t q = 0; q < queries; ++q)
+    places[q] = place(q);
+  return places;
 }
 
-/// scores[j] = scale * query . line j, each for itself.
-void score_lines(const float* query, const Lines& lines, std::size_t count, std::size_t columns,
-                 float scale, float* scores) {
+/// out[q][n] = scale * queries[q] . lines[n]; `columns` fill their vectors.
+template <std::size_t kQueries>
+HWY_INLINE void four_products(const PerQuery<float>& queries, const float* const (&lines)[4],
+                              std::size_t columns, float scale, float (&out)[kQueries][4]) {
+  const Floats d;
+  Vector sums[kQueries][4];
+  for (std::size_t q = 0; q < kQueries; ++q)
+    for (std::size_t n = 0; n < 4; ++n)
+      sums[q][n] = hn::Zero(d);
+  for (std::size_t c = 0; c < columns; c += hn::Lanes(d)) {
+    Vector query[kQueries];
+    for (std::size_t q = 0; q < kQueries; ++q)
+      query[q] = hn::Load(d, queries[q] + c);
+    for (std::size_t n = 0; n < 4; ++n) {
+      const Vector line = hn::LoadU(d, lines[n] + c);
+      for (std::size_t q = 0; q < kQueries; ++q)
+        sums[q][n] = hn::MulAdd(query[q], line, sums[q][n]);
+    }
+  }
+  for (std::size_t q = 0; q < kQueries; ++q)
+    store_sums(sums[q], scale, out[q]);
+}
+
+/// scores[q][j] = scale * queries[q] . line j, each for itself.
+template <std::size_t kQueries>
+void score_lines(const PerQuery<float>& queries, const Lines& lines, std::size_t count,
+                 std::size_t columns, float scale, const PerQuery<float>& scores) {
   for (std::size_t j = 0; j < count; j += 4) {
     const auto line = [&](std::size_t n) {  // the last again where there is none
       return lines.first + std::min(j + n, count - 1) * lines.pitch;
     };
-    float four[4];
-    four_products(query, {line(0), line(1), line(2), line(3)}, columns, scale, four);
-    for (std::size_t n = 0; n < 4 && j + n < count; ++n)
-      scores[j + n] = four[n];
+    float four[kQueries][4];
+    four_products<kQueries>(queries, {line(0), line(1), line(2), line(3)}, columns, scale, four);
+    for (std::size_t q = 0; q < kQueries; ++q)
+      std::copy_n(four[q], std::min<std::size_t>(4, count - j), scores[q] + j);
   }
+}
+
+/// Where the scores of `n` queries from q on begin, of keys from `from` on.
+PerQuery<float> scores_of(const Buffers& b, const Tile& tile, std::size_t q, std::size_t n,
+                          std::size_t h, std::size_t from) {
+  return per_query(n, [&](std::size_t i) { return b.scores(q + i, h) + from - tile.begin(q + i); });
 }
 
 void score_keys(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
@@ -250,11 +305,12 @@ void score_keys(const PagedAttentionArgs& args, const Buffers& b, const Tile& ti
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
       fetch_ahead(args, tile, run, group, args.keys, args.values);
       const Lines lines = lines_of(args, b, args.keys, run, group);
-      tile.for_each_query(run, [&](std::size_t q, std::size_t from, std::size_t to) {
+      tile.for_each_query(run, [&](std::size_t q, std::size_t n, std::size_t from, std::size_t to) {
         const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
+        const auto score = n == kTogether ? score_lines<kTogether> : score_lines<1>;
         for (std::size_t h = group * b.shared; h < (group + 1) * b.shared; ++h)
-          score_lines(b.query(q, h), seen, to - from, b.columns, args.scale,
-                      b.scores(q, h) + from - tile.begin(q));
+          score(per_query(n, [&](std::size_t i) { return b.query(q + i, h); }), seen, to - from,
+                b.columns, args.scale, scores_of(b, tile, q, n, h, from));
       });
     }
   });
@@ -282,32 +338,40 @@ float softmax(const Buffers& b, std::size_t count, float* scores, const float* s
   return sink == nullptr ? sum : sum + std::exp(*sink - hn::GetLane(top));
 }
 
-template <std::size_t kVectors>
-HWY_INLINE void add_columns(const float* first, std::size_t pitch, const float* weights,
-                            std::size_t count, float* sum) {
+template <std::size_t kQueries, std::size_t kVectors>
+HWY_INLINE void add_columns(const Lines& lines, const PerQuery<float>& weights, std::size_t count,
+                            std::size_t column, const PerQuery<float>& out) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
-  Vector sums[kVectors];
-  for (std::size_t v = 0; v < kVectors; ++v)
-    sums[v] = hn::Load(d, sum + v * lanes);
-  for (std::size_t j = 0; j < count; ++j) {
-    const Vector weight = hn::Set(d, weights[j]);
+  Vector sums[kQueries][kVectors];
+  for (std::size_t q = 0; q < kQueries; ++q)
     for (std::size_t v = 0; v < kVectors; ++v)
-      sums[v] = hn::MulAdd(weight, hn::LoadU(d, first + j * pitch + v * lanes), sums[v]);
+      sums[q][v] = hn::Load(d, out[q] + column + v * lanes);
+  for (std::size_t j = 0; j < count; ++j) {
+    Vector weight[kQueries];
+    for (std::size_t q = 0; q < kQueries; ++q)
+      weight[q] = hn::Set(d, weights[q][j]);
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const Vector line = hn::LoadU(d, lines.first + j * lines.pitch + column + v * lanes);
+      for (std::size_t q = 0; q < kQueries; ++q)
+        sums[q][v] = hn::MulAdd(weight[q], line, sums[q][v]);
+    }
   }
-  for (std::size_t v = 0; v < kVectors; ++v)
-    hn::Store(sums[v], d, sum + v * lanes);
+  for (std::size_t q = 0; q < kQueries; ++q)
+    for (std::size_t v = 0; v < kVectors; ++v)
+      hn::Store(sums[q][v], d, out[q] + column + v * lanes);
 }
 
-/// sum += weights[j] * line j, in the order of j.
-void add_lines(const Lines& lines, const float* weights, std::size_t count, std::size_t columns,
-               float* sum) {
+/// out[q] += weights[q][j] * line j, in the order of j.
+template <std::size_t kQueries>
+void add_lines(const PerQuery<float>& weights, const Lines& lines, std::size_t count,
+               std::size_t columns, const PerQuery<float>& out) {
   const std::size_t lanes = hn::Lanes(Floats());
   std::size_t c = 0;
   for (; c + 4 * lanes <= columns; c += 4 * lanes)
-    add_columns<4>(lines.first + c, lines.pitch, weights, count, sum + c);
+    add_columns<kQueries, 4>(lines, weights, count, c, out);
   for (; c < columns; c += lanes)
-    add_columns<1>(lines.first + c, lines.pitch, weights, count, sum + c);
+    add_columns<kQueries, 1>(lines, weights, count, c, out);
 }
 
 void add_values(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
@@ -316,10 +380,12 @@ void add_values(const PagedAttentionArgs& args, const Buffers& b, const Tile& ti
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
       fetch_ahead(args, tile, run, group, args.values, nullptr);
       const Lines lines = lines_of(args, b, args.values, run, group);
-      tile.for_each_query(run, [&](std::size_t q, std::size_t from, std::size_t to) {
+      tile.for_each_query(run, [&](std::size_t q, std::size_t n, std::size_t from, std::size_t to) {
         const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
+        const auto add = n == kTogether ? add_lines<kTogether> : add_lines<1>;
         for (std::size_t h = group * b.shared; h < (group + 1) * b.shared; ++h)
-          add_lines(seen, b.scores(q, h) + from - tile.begin(q), to - from, b.columns, b.sum(q, h));
+          add(scores_of(b, tile, q, n, h, from), seen, to - from, b.columns,
+              per_query(n, [&](std::size_t i) { return b.sum(q + i, h); }));
       });
     }
   });
