@@ -3,132 +3,20 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 
-#include <ATen/core/grad_mode.h>
-
-#include <mgpu/algorithms/lm_objective.hpp>
 #include <mgpu/base/check_together.hpp>
 #include <mgpu/base/config_problem.hpp>
 #include <mgpu/jobs/lm_data.hpp>
 #include <mgpu/jobs/train_results.hpp>
-#include <mgpu/language/model_folder.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/report/train_report.hpp>
 #include <mgpu/store/small_table.hpp>
 
-#include "lm_teacher.hpp"
-#include "trainer.hpp"
+#include "lm_recipe.hpp"
 
 namespace mgpu::jobs {
 namespace {
-
-algorithms::LmWindows windows_of(const LmTrainSettings& settings, algorithms::LmExamples examples) {
-  return {std::move(examples), settings.seq_len, settings.seed,
-          settings.distill ? settings.distill->completion_room() : 0};
-}
-
-/// Model, packed data and held-out loss, built in the order in which they depend on each other.
-class LmRecipe final : public TrainRecipe {
-public:
-  /// `teacher` nullptr: there is none.
-  LmRecipe(RunContext& run, const LmTrainSettings& settings, language::LmConfig config, LmData data,
-           const LmTeacher* teacher)
-      : run_(run),
-        settings_(settings),
-        windows_(windows_of(settings, std::move(data.training))),
-        held_out_(std::move(data.evaluation), settings.seq_len, settings.seed),
-        model_(std::move(config), run.device, settings.seed, settings.options),
-        objective_(model_, windows_, run.clock,
-                   teacher == nullptr ? nullptr : &teacher->distillation()),
-        teacher_crc_(data.teacher_crc),
-        chat_template_(std::move(data.chat_template)) {}
-
-  train::Objective& objective() override { return objective_; }
-  std::uint32_t data_crc() const override {
-    return algorithms::crc_of(windows_.examples()) ^ teacher_crc_;
-  }
-
-  DataPlace data_place() const override {
-    if (settings_.distill && !settings_.distill->targets.empty())
-      return {"the file of `distill.targets`", "targets", settings_.distill->targets.string()};
-    if (settings_.distill)
-      return {"`distill.model` or the data", "weights or examples",
-              settings_.distill->model.string()};
-    if (!settings_.rows) return {"data.little_texts", "texts", settings_.folder.string()};
-    return {"the file of `data.path`", "examples", settings_.rows->path.string()};
-  }
-
-  std::map<std::string, std::string> model_files() const override {
-    if (run_.topology.world().rank() != 0) return {};
-    std::map<std::string, std::string> files = language::companion_files(settings_.folder);
-    if (!chat_template_.empty()) files["chat_template.jinja"] = chat_template_;
-    return files;
-  }
-
-  Evaluation evaluate(std::int64_t step) override {
-    const double loss = held_out_loss();
-    run_.log.event({"eval", {{"step", step}, {"loss", loss}}});
-    run_.scalars.scalar("eval/loss", step, loss);
-    return {{loss}, std::nullopt};
-  }
-
-  /// Rank 0 reads the weights, the others receive them. Collective.
-  void load_weights() {
-    if (settings_.is_fresh) return;
-    const cluster::Group& world = run_.topology.world();
-    at::Tensor weights;  // on the host; on the CPU the model's own
-    cluster::run_together(world, [&] {
-      if (world.rank() == 0) model_.load(store::WeightFiles(settings_.folder));
-      weights = model_.parameters().weights().cpu();
-    });
-    world.broadcast(
-        std::span(weights.mutable_data_ptr<float>(), static_cast<std::size_t>(weights.numel())), 0);
-    if (weights.data_ptr() == model_.parameters().weights().data_ptr()) return;
-    cluster::run_together(world, [&] {
-      const at::NoGradGuard no_grad;
-      at::Tensor(model_.parameters().weights()).copy_(weights);
-    });
-  }
-
-  const algorithms::LmWindows& windows() const { return windows_; }
-  const language::TrainableModel& model() const { return model_; }
-
-private:
-  /// Mean over the learned tokens, nats. Every window is added up alone, in one order, so that the
-  /// number of ranks changes nothing. Collective.
-  double held_out_loss() const {
-    const auto evaluating = run_.clock.enter("evaluation");
-    const cluster::Group& world = run_.topology.world();
-    std::vector<double> losses(held_out_.size(), 0.0);
-    cluster::run_together(world, [&] {
-      for (std::size_t w = static_cast<std::size_t>(world.rank()); w < losses.size();
-           w += static_cast<std::size_t>(world.size())) {
-        language::LmBatch batch;
-        held_out_.append(w, batch);
-        losses[w] = model_.loss(batch).loss;
-      }
-    });
-    world.all_reduce(std::span(losses));
-    double sum = 0.0;
-    std::int64_t predictions = 0;
-    for (std::size_t w = 0; w < losses.size(); ++w) {
-      sum += losses[w];
-      predictions += held_out_.predictions(w);
-    }
-    return sum / static_cast<double>(predictions);
-  }
-
-  RunContext& run_;
-  const LmTrainSettings& settings_;
-  algorithms::LmWindows windows_;
-  algorithms::LmWindows held_out_;
-  language::TrainableModel model_;
-  algorithms::LmObjective objective_;
-  std::uint32_t teacher_crc_;
-  std::string chat_template_;  // that the examples are written in, where it is not the folder's
-};
 
 /// "3 rows cannot be used and are left out, the first: data.jsonl:3: it is an empty line"
 std::string left_out_text(const LeftOut& left_out) {
