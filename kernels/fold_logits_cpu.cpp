@@ -1,8 +1,11 @@
-// A row at a time: its largest logit, the sum of the exponentials, and an insertion into the
-// sorted best for the few logits that are larger than the last of them.
+// A row at a time: its largest logit, the sum of the exponentials, and the few logits that may be
+// among the best, of which the best are sorted.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <vector>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/fold_logits.hpp>
@@ -61,21 +64,15 @@ float exp_sum(const float* logits, std::size_t count, float top) {
   return hn::GetLane(hn::SumOfLanes(d, sums));
 }
 
-/// Puts a logit into the sorted best, if it is larger than the last. Tokens come in ascending
-/// order, so an equal one belongs behind those that are there.
-void insert(const FoldLogitsArgs& args, std::size_t n, float logit, std::int64_t id) {
-  float* logits = args.best_logits + n * args.best;
-  std::int64_t* ids = args.best_ids + n * args.best;
-  if (!(logit > logits[args.best - 1]) && ids[args.best - 1] >= 0) return;
-  if (std::isnan(logit)) return;
-  std::size_t place = args.best - 1;
-  for (; place > 0 && (ids[place - 1] < 0 || logits[place - 1] < logit); --place) {
-    logits[place] = logits[place - 1];
-    ids[place] = ids[place - 1];
+struct Candidate {
+  float logit;
+  std::int64_t id;
+
+  /// The better one comes first; of equal ones that of the lower id.
+  friend bool operator<(const Candidate& a, const Candidate& b) {
+    return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
   }
-  logits[place] = logit;
-  ids[place] = id;
-}
+};
 
 constexpr std::size_t kMaxSections = 16;
 
@@ -100,29 +97,55 @@ float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
   return hn::GetLane(hn::MinOfLanes(d, lowest));
 }
 
-/// Inserts what is better than the last of the best and may be among the best of the block: of
-/// most vectors nothing.
-void insert_better(const FoldLogitsArgs& args, std::size_t n, const float* logits) {
+/// Adds what is better than the last of the best and may be among the best of the block: of most
+/// vectors nothing. A NaN is no candidate.
+void add_candidates(const FoldLogitsArgs& args, std::size_t n, const float* logits,
+                    std::vector<Candidate>& candidates) {
   const Floats d;
-  const float* last_logit = args.best_logits + (n + 1) * args.best - 1;
-  const std::int64_t* last_id = args.best_ids + (n + 1) * args.best - 1;
-  const float floor = floor_of_best(logits, args.block, args.best);
+  const std::size_t last = (n + 1) * args.best - 1;
+  const bool is_full = args.best_ids[last] >= 0;
+  const Vector least = hn::Set(d, is_full ? args.best_logits[last] : -INFINITY);
+  const Vector floor = hn::Set(d, floor_of_best(logits, args.block, args.best));
   for (std::size_t i = 0; i < args.block; i += hn::Lanes(d)) {
-    const bool is_full = *last_id >= 0;
     const Vector next = load(logits, i, args.block);
-    const auto is_near = hn::Ge(next, hn::Set(d, floor));
-    const auto is_better = hn::Gt(next, hn::Set(d, *last_logit));
-    if (hn::AllFalse(d, is_full ? hn::And(is_near, is_better) : is_near)) continue;
-    const std::size_t end = std::min(i + hn::Lanes(d), args.block);
-    for (std::size_t j = i; j < end; ++j)
-      if (logits[j] >= floor)
-        insert(args, n, logits[j], args.first_id + static_cast<std::int64_t>(j));
+    auto is_near = hn::Ge(next, floor);
+    if (is_full) is_near = hn::And(is_near, hn::Gt(next, least));
+    if (hn::AllFalse(d, is_near)) continue;
+    std::uint8_t bits[8] = {};
+    hn::StoreMaskBits(d, is_near, bits);
+    for (unsigned left = bits[0] | (unsigned{bits[1]} << 8U); left != 0; left &= left - 1) {
+      const std::size_t place = i + static_cast<std::size_t>(std::countr_zero(left));
+      if (place < args.block)
+        candidates.push_back({logits[place], args.first_id + static_cast<std::int64_t>(place)});
+    }
+  }
+}
+
+/// The best of those of earlier blocks and of this one, sorted.
+void merge_best(const FoldLogitsArgs& args, std::size_t n, const float* logits,
+                std::vector<Candidate>& candidates) {
+  candidates.clear();
+  float* best_logits = args.best_logits + n * args.best;
+  std::int64_t* best_ids = args.best_ids + n * args.best;
+  for (std::size_t b = 0; b < args.best && best_ids[b] >= 0; ++b)
+    candidates.push_back({best_logits[b], best_ids[b]});
+  const std::size_t known = candidates.size();
+  add_candidates(args, n, logits, candidates);
+  if (candidates.size() == known) return;
+  const std::size_t kept = std::min(args.best, candidates.size());
+  const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(kept);
+  if (end != candidates.end()) std::nth_element(candidates.begin(), end, candidates.end());
+  std::sort(candidates.begin(), end);
+  for (std::size_t b = 0; b < kept; ++b) {
+    best_logits[b] = candidates[b].logit;
+    best_ids[b] = candidates[b].id;
   }
 }
 
 }  // namespace
 
 void fold_rows(const FoldLogitsArgs& args) {
+  std::vector<Candidate> candidates;
   for (std::size_t n = 0; n < args.rows; ++n) {
     const float* logits = args.logits + n * args.block;
     const float old = args.tops[n];
@@ -137,7 +160,7 @@ void fold_rows(const FoldLogitsArgs& args) {
       if (place >= 0 && static_cast<std::size_t>(place) < args.block)
         args.picked[n] = logits[place];
     }
-    if (args.best > 0) insert_better(args, n, logits);
+    if (args.best > 0) merge_best(args, n, logits, candidates);
   }
 }
 
