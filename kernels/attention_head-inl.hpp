@@ -46,7 +46,7 @@ public:
       : lanes(hn::Lanes(Floats())),
         tokens(sequence_tokens),
         head_dim(width),
-        keys_pitch(round_up(tokens, lanes * kTileVectors)),
+        keys_pitch(apart(round_up(tokens, lanes * kTileVectors), lanes * kTileVectors)),
         column_pitch(round_up(head_dim, lanes)),
         factor_pitch(round_up(tokens, kDropoutRun)),
         memory_(hwy::AllocateAligned<float>(total())) {
@@ -85,6 +85,11 @@ public:
   float* factors;    // [kRows, factor_pitch] dropout
 
 private:
+  /// Columns that lie a multiple of 256 bytes apart share too few sets of the first cache.
+  static std::size_t apart(std::size_t pitch, std::size_t tile) {
+    return pitch % 64 == 0 ? pitch + tile : pitch;
+  }
+
   std::size_t total() const {
     return 2 * head_dim * keys_pitch + 4 * keys_pitch * column_pitch +
            kRows * (2 * column_pitch + 2 * keys_pitch + factor_pitch);
