@@ -3,7 +3,8 @@
 # and what is said about its end. Both find the run directory in the program's own words.
 
 max_restarts=3  # in a row without progress
-max_traced=32   # deaths that are progress because they were traced to the samples of a rank
+max_traced=8    # deaths that are progress because they were traced to the samples of a rank: two rows
+                # of a chunk are four; more, and it is the machine that kills
 failures=0      # so far without progress
 last_progress=''
 
@@ -55,11 +56,11 @@ note_death() {
   note=$1/attempts/${last%.json}.died
   case $3 in
     [0-9]*) cause=SIG$(kill -l "$3" 2>/dev/null) || return 0 ;;
-    Killed) cause=SIGKILL ;;
+    Killed | 'Out Of Memory') cause=SIGKILL ;;
     *) cause=unknown ;;
   esac
   [[ $cause != SIGTERM && $cause != SIGINT ]] || return 0
-  if [[ ! -e $note ]]; then
+  if [[ ! -s $note ]]; then
     printf '%s launcher %s\n' "$2" "$cause" >"$note"
   elif grep -qx "$2 watchdog unknown" "$note"; then
     printf '%s watchdog %s\n' "$2" "$cause" >"$note"

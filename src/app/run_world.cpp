@@ -170,9 +170,11 @@ private:
   }
 
   /// A finished run cannot be resumed by its folder; whoever gave one goes on with it as `auto`.
+  /// Rows are tried again once.
   Config to_repeat() const {
     const bool is_folder = !config_.is("run.resume", "auto") && !config_.is("run.resume", "never");
-    return is_folder ? config_.with("run.resume", "auto") : config_;
+    const Config once = config_.with("run.retry_quarantined", "false");
+    return is_folder ? once.with("run.resume", "auto") : once;
   }
 
   store::RankFacts rank_facts() const {

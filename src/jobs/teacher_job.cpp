@@ -212,7 +212,8 @@ JobOutcome run_teacher_job(RunContext& run) {
 
   seal_targets(run, job.inputs());
   JobOutcome outcome = job.outcome(ExitCode::done);
-  show_targets(run, job.inputs(), job.work_of_groups(), job.rank_map(), outcome);
+  const std::vector<TeacherWork> work = job.work_of_groups();
+  show_targets(run, job.inputs(), work, job.rank_map(), outcome);
   show_quarantined(run, job.phase(), outcome);
   return outcome;
 }

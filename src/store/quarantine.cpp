@@ -62,6 +62,8 @@ Quarantine::Quarantine(std::filesystem::path run_directory, const cluster::Group
       world, [&] { return text_of(collect_deaths(directory_, file(), attempt_)); });
   deaths_ = deaths_in(text, file());
   rows_ = judge_deaths(deaths_);
+  cluster::run_together(world,
+                        [&] { mark_ = std::make_unique<Mark>(directory_, attempt_, rank_); });
   prepare_death_note(note_path(directory_, attempt_), rank_);
 }
 
@@ -70,7 +72,6 @@ Quarantine::~Quarantine() {
 }
 
 void Quarantine::begin(const WorkSpan& span) {
-  if (!mark_) mark_ = std::make_unique<Mark>(directory_, attempt_, rank_);
   mark_->begin(span);
   if (!has_failpoints()) return;
   for (std::int64_t sample = span.first; sample < span.first + span.count; ++sample)

@@ -57,25 +57,33 @@ WorkMark::WorkMark(const fs::path& run_directory, std::uint32_t attempt, int ran
   std::error_code error;
   fs::create_directories(path_.parent_path(), error);
   fd_ = FdHandle(::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644));
-  if (fd_) return;
-  throw Failure({"E601",
-                 ExitCode::cannot_create,
-                 std::string("cannot create the file that says what a rank works on: ") +
-                     std::strerror(errno),
+  if (!fd_) {
+    throw Failure({"E601",
+                   ExitCode::cannot_create,
+                   std::string("cannot create the file that says what a rank works on: ") +
+                       std::strerror(errno),
+                   {"  --> " + path_.string()},
+                   "choose another folder: --output DIR"});
+  }
+  errno = ENOSPC;  // of a short write
+  if (write("idle")) return;
+  throw Failure({"E602",
+                 ExitCode::io,
+                 std::string("cannot write what a rank works on: ") + std::strerror(errno),
                  {"  --> " + path_.string()},
-                 "choose another folder: --output DIR"});
+                 "free some space, or choose another folder: --output DIR"});
 }
 
 void WorkMark::begin(const WorkSpan& span) {
-  write("at " + std::to_string(span.phase) + " " + std::to_string(span.first) + " " +
-        std::to_string(span.count));
+  static_cast<void>(write("at " + std::to_string(span.phase) + " " + std::to_string(span.first) +
+                          " " + std::to_string(span.count)));
 }
 
 void WorkMark::end() {
-  write("idle");
+  static_cast<void>(write("idle"));
 }
 
-void WorkMark::write(const std::string& words) {
+bool WorkMark::write(const std::string& words) {
   std::string line = host_name() + " " + words;
   line.resize(kLineBytes - 1, ' ');
   line += '\n';
@@ -83,13 +91,7 @@ void WorkMark::write(const std::string& words) {
   do {
     written = ::pwrite(fd_.get(), line.data(), line.size(), 0);
   } while (written < 0 && errno == EINTR);
-  if (written == static_cast<ssize_t>(line.size())) return;
-  throw Failure({"E602",
-                 ExitCode::io,
-                 std::string("cannot write what a rank works on: ") +
-                     (written < 0 ? std::strerror(errno) : "the disk is full"),
-                 {"  --> " + path_.string()},
-                 "free some space, or choose another folder: --output DIR"});
+  return written == static_cast<ssize_t>(line.size());
 }
 
 std::vector<SeenMark> seen_marks(const fs::path& run_directory) {

@@ -13,15 +13,15 @@ namespace mgpu::store {
 /// so that it is there whenever the process dies.
 class WorkMark {
 public:
-  /// Errors: Failure E601.
+  /// At nothing yet; the file has its size from now on. Errors: Failure E601, E602.
   WorkMark(const fs::path& run_directory, std::uint32_t attempt, int rank);
 
-  /// Errors: Failure E602.
+  /// A rank does not fail for a mark that cannot be written.
   void begin(const WorkSpan& span);
   void end();
 
 private:
-  void write(const std::string& words);
+  bool write(const std::string& words);
 
   fs::path path_;
   FdHandle fd_;

@@ -30,6 +30,7 @@ def slow_rows(first, count):
 class PoisonCase(program.ProgramTest):
     job = "teacher"
     more = ()
+    chunk_rows = 3
 
     def setUp(self):
         super().setUp()
@@ -41,7 +42,8 @@ class PoisonCase(program.ProgramTest):
 
     def arguments(self, *more):
         return [program.HERE / f"{self.job}.yaml", f"model.path={self.model}",
-                f"data.path={self.data}", "run.chunk_size=3", f"run.output={self.output}",
+                f"data.path={self.data}", f"run.chunk_size={self.chunk_rows}",
+                f"run.output={self.output}",
                 *self.more, *more]
 
     def run_job(self, code, ranks, *more, env=None):
@@ -106,6 +108,14 @@ class Teacher(PoisonCase):
             poisoned.append(self.sha256())
             self.start_over()
         self.assertEqual(len(set(poisoned)), 1)
+
+    def test_a_chunk_of_which_nothing_is_left_ends_the_run_too(self):
+        self.chunk_rows = 1
+        for ranks in (1, 2):  # its last chunk, and all that is pending after the deaths
+            self.run_job(1, ranks, env=program.failpoint(f"sample.{ROWS - 1}:1:segv"))
+            self.assertIn("SIGSEGV in attempts 1 and 2", self.rows()[ROWS - 1]["reason"])
+            self.assertEqual([row["id"] for row in self.rows() if row["status"] == 3], [ROWS - 1])
+            self.start_over()
 
     def test_a_finished_run_keeps_it_and_tries_it_again_when_told(self):
         golden, _ = self.golden()

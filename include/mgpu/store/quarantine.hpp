@@ -52,17 +52,17 @@ std::vector<QuarantinedRow> judge_deaths(std::span<const Death> deaths);
 class Quarantine {
 public:
   /// Ranks:  collective.
-  /// Errors: Failure on all ranks: E602, E603; E604 (exit 80) for a damaged quarantine.jsonl.
+  /// Errors: Failure on all ranks: E601, E602, E603; E604 (exit 80) for a damaged quarantine.jsonl.
   Quarantine(std::filesystem::path run_directory, const cluster::Group& world,
              std::uint32_t attempt);
   ~Quarantine();
   Quarantine(const Quarantine&) = delete;
   Quarantine& operator=(const Quarantine&) = delete;
 
-  /// This rank works on these samples from now on. Local.
+  /// This rank works on these samples from now on. Local. Where that cannot be written down, nothing
+  /// but what the next attempt knows is lost.
   ///
   /// Failpoint: sample.N for each sample N.
-  /// Errors: Failure E601, E602.
   void begin(const WorkSpan& span);
   void end();
 
@@ -94,7 +94,7 @@ private:
   int rank_;
   std::vector<Death> deaths_;
   std::vector<QuarantinedRow> rows_;
-  std::unique_ptr<Mark> mark_;  // from the first begin() on
+  std::unique_ptr<Mark> mark_;
 };
 
 }  // namespace mgpu::store
