@@ -11,6 +11,8 @@ namespace {
 
 // Up to here the ring's 2 (ranks - 1) messages cost more than MPI's fewer, larger ones.
 constexpr std::size_t kSmallBytes = std::size_t{32} << 10;
+// What the ring receives before it is added: taken once, and small enough to stay in a cache.
+constexpr std::size_t kIncomingBytes = std::size_t{1} << 20;
 constexpr int kTag = 1;
 
 bool is_16_bit(DType dtype) {
@@ -36,6 +38,12 @@ Call call_of(CallKind kind, BufferView values, int detail) {
           detail};
 }
 
+/// At most `count` elements from `begin` on, none behind the end.
+BufferView part_of(BufferView values, std::size_t begin, std::size_t count) {
+  const std::size_t first = std::min(begin, values.count);
+  return slice(values, first, std::min(count, values.count - first));
+}
+
 template <class Step>
 void in_pieces(std::size_t total, std::size_t piece, Step step) {
   for (std::size_t done = 0; done < total; done += piece)
@@ -49,6 +57,7 @@ MpiCommunicator::MpiCommunicator(const Group& group, const CommunicatorOptions& 
       link_(new Link{group.duplicate(), {}, {}, {CallKind::barrier}, {CallKind::barrier}}),
       waiter_(link_->group, options.timeout_s) {
   options_.piece_bytes = std::clamp<std::size_t>(options.piece_bytes, 8, Group::kMaxCount);
+  link_->incoming.resize(kIncomingBytes);
 }
 
 MpiCommunicator::~MpiCommunicator() {
@@ -103,16 +112,14 @@ void MpiCommunicator::reduce_in_ring(BufferView piece, ReduceOp op) {
   };
   const int next = (rank() + 1) % size();
   const int previous = (rank() + size() - 1) % size();
-  std::vector<std::byte>& incoming = link_->incoming;
-  incoming.resize(std::max(incoming.size(), piece.bytes() / ranks + size_of(piece.dtype)));
 
   for (std::size_t step = 0; step + 1 < ranks; ++step) {
     const BufferView out = segment(own + ranks - step);
     const BufferView sum = segment(own + ranks - step - 1);
-    send_and_receive({static_cast<std::byte*>(out.data), out.bytes(), next, incoming.data(),
-                      sum.bytes(), previous});
-    mpi_check(MPI_Reduce_local(incoming.data(), sum.data, static_cast<int>(sum.count),
-                               mpi_type_of(sum.dtype), mpi_op(op)));
+    // Segments may differ by an element, and then in their number of messages.
+    const std::size_t at_once = kIncomingBytes / size_of(piece.dtype);
+    for (std::size_t begin = 0; begin < std::max(out.count, sum.count); begin += at_once)
+      add_incoming(part_of(out, begin, at_once), part_of(sum, begin, at_once), op);
   }
   for (std::size_t step = 0; step + 1 < ranks; ++step) {
     const BufferView out = segment(own + 1 + ranks - step);
@@ -120,6 +127,17 @@ void MpiCommunicator::reduce_in_ring(BufferView piece, ReduceOp op) {
     send_and_receive({static_cast<std::byte*>(out.data), out.bytes(), next,
                       static_cast<std::byte*>(in.data), in.bytes(), previous});
   }
+}
+
+/// Sends `out` on in the ring, and adds what comes to `sum`.
+void MpiCommunicator::add_incoming(BufferView out, BufferView sum, ReduceOp op) {
+  std::byte* incoming = link_->incoming.data();
+  send_and_receive({static_cast<std::byte*>(out.data), out.bytes(),
+                    out.count == 0 ? MPI_PROC_NULL : (rank() + 1) % size(), incoming, sum.bytes(),
+                    sum.count == 0 ? MPI_PROC_NULL : (rank() + size() - 1) % size()});
+  if (sum.count == 0) return;
+  mpi_check(MPI_Reduce_local(incoming, sum.data, static_cast<int>(sum.count),
+                             mpi_type_of(sum.dtype), mpi_op(op)));
 }
 
 void MpiCommunicator::send_and_receive(const Message& message) {

@@ -38,7 +38,7 @@ private:
   /// What MPI may still write to after a call was given up.
   struct Link {
     Group group;
-    std::vector<std::byte> incoming;  // a segment of the ring
+    std::vector<std::byte> incoming;  // a part of a segment of the ring
     std::vector<float> widened;       // a piece of 16-bit floats
     Call mine{CallKind::barrier};     // of a checked call between two ranks
     Call theirs{CallKind::barrier};
@@ -55,6 +55,7 @@ private:
   void all_reduce_widened(BufferView values, ReduceOp op);
   void reduce_piece(BufferView piece, ReduceOp op);
   void reduce_in_ring(BufferView piece, ReduceOp op);
+  void add_incoming(BufferView out, BufferView sum, ReduceOp op);
   void send_and_receive(const Message& message);
   void check_exchange(const Call& mine, int peer);
   void send_piece(const void* data, std::size_t bytes, int peer);

@@ -43,7 +43,10 @@ TEST_P(CommunicatorTest, KnowsItsRanksAndItsName) {
 
 template <class T>
 void expect_sums(Communicator& comm, DType dtype, int rank_sum) {
-  for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{5}, std::size_t{20011}}) {
+  // The last: 4-byte segments of 1 MiB, but for one that is an element longer.
+  const std::size_t uneven = (std::size_t{1} << 18) * static_cast<std::size_t>(comm.size()) + 1;
+  for (const std::size_t n :
+       {std::size_t{0}, std::size_t{1}, std::size_t{5}, std::size_t{20011}, uneven}) {
     std::vector<T> values(n);
     for (std::size_t i = 0; i < n; ++i)
       values[i] = static_cast<T>((i % 7) * static_cast<std::size_t>(comm.rank() + 1));

@@ -67,7 +67,7 @@ std::string_view name_of(Backend backend);
 
 struct CommunicatorOptions {
   double timeout_s = 300.0;                         // a call older than this fails
-  std::size_t piece_bytes = std::size_t{64} << 20;  // of one message; memory per communicator
+  std::size_t piece_bytes = std::size_t{64} << 20;  // of one message
 };
 
 /// A communicator over the ranks of `group`, for buffers on `device`.
