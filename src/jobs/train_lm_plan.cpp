@@ -57,15 +57,13 @@ struct LmSizes {
     return static_cast<std::uint64_t>(tokens * per_token) * 4;
   }
 
-  /// Logits of a block of rows, with a teacher beside the student of both, and two of the size of
-  /// the head: the gradients of head and embedding on their way.
+  /// Logits of a block of rows, with a teacher beside the student of both.
   std::uint64_t head_bytes(std::int64_t tokens) const {
-    constexpr std::int64_t kRows = 256;
+    constexpr std::int64_t kRows = 512;
     constexpr std::int64_t kMostLogits = 1 << 24;
     const std::int64_t logits = std::min(std::min(tokens, kRows) * model.vocab, kMostLogits);
     const std::int64_t models = of_teacher > 0 ? 2 : 1;
-    return kPanels +
-           static_cast<std::uint64_t>(models * logits + 2 * model.width * model.vocab) * 4;
+    return kPanels + static_cast<std::uint64_t>(models * logits) * 4;
   }
 
   bool draws() const { return settings.distill && settings.distill->on_policy > 0.0; }
