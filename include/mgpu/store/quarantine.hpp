@@ -59,8 +59,8 @@ public:
   Quarantine(const Quarantine&) = delete;
   Quarantine& operator=(const Quarantine&) = delete;
 
-  /// This rank works on these samples from now on. Local. Where that cannot be written down, nothing
-  /// but what the next attempt knows is lost.
+  /// This rank works on these samples from now on. Local. Where that cannot be written down,
+  /// nothing but what the next attempt knows is lost.
   ///
   /// Failpoint: sample.N for each sample N.
   void begin(const WorkSpan& span);
