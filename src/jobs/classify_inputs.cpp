@@ -34,13 +34,14 @@ std::string strategy_file(const ClassifyConfig& config) {
   return config.prompt_file.empty() ? "" : read_file(config.prompt_file);
 }
 
-void finish_inputs(const Config& config, const std::string& strategies, std::uint32_t fingerprint,
+void finish_inputs(const Config& config, const std::string& strategies, FolderText text,
                    ClassifyInputs& inputs) {
+  inputs.text = std::move(text.files);
   const ClassifyConfig& classify = inputs.config;
   inputs.strategy = classify.prompt_file.empty()
                         ? default_strategy(classify.labels)
                         : parse_strategy(classify.prompt_file, strategies, classify.strategy);
-  const std::array crcs{inputs.rows.crc(), fingerprint,
+  const std::array crcs{inputs.rows.crc(), text.fingerprint,
                         crc32c(std::as_bytes(std::span(strategies))), chat_crc(inputs.text)};
   inputs.phase = scoring_phase(crc_with_groups(config, crc32c(std::as_bytes(std::span(crcs)))));
 }
@@ -87,27 +88,19 @@ language::MemoryDemand ClassifyInputs::demand(std::int64_t chunk_rows) const {
 ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& config) {
   input::RowFile rows = input::open_rows(world, row_options(config));
   std::optional<ClassifyInputs> inputs;
-  std::string strategies;
-  std::uint32_t fingerprint = 0;
-  cluster::run_together(world, [&] {
-    inputs.emplace(begin_inputs(config, std::move(rows)));
-    if (world.rank() != 0) return;
-    inputs->text = read_model_text(inputs->config.model, read_chat_choice(config));
-    fingerprint = model_fingerprint(inputs->config.model);
-    strategies = strategy_file(inputs->config);
-  });
-  share_model_text(world, inputs->text);
-  strategies = world.broadcast(std::move(strategies), 0);
-  world.broadcast(std::span(&fingerprint, 1), 0);
-  cluster::run_together(world, [&] { finish_inputs(config, strategies, fingerprint, *inputs); });
+  cluster::run_together(world, [&] { inputs.emplace(begin_inputs(config, std::move(rows))); });
+  const std::string strategies =
+      cluster::on_rank_0(world, [&] { return strategy_file(inputs->config); });
+  FolderText text = read_folder_text(world, inputs->config.model, read_chat_choice(config));
+  cluster::run_together(world,
+                        [&] { finish_inputs(config, strategies, std::move(text), *inputs); });
   return std::move(*inputs);
 }
 
 ClassifyInputs read_classify_inputs(const Config& config) {
   ClassifyInputs inputs = begin_inputs(config, input::open_rows(row_options(config)));
-  inputs.text = read_model_text(inputs.config.model, read_chat_choice(config));
-  finish_inputs(config, strategy_file(inputs.config), model_fingerprint(inputs.config.model),
-                inputs);
+  finish_inputs(config, strategy_file(inputs.config),
+                read_folder_text(inputs.config.model, read_chat_choice(config)), inputs);
   return inputs;
 }
 

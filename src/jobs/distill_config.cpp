@@ -31,7 +31,10 @@ void refuse(const Config& config, const char* name, const std::string& why,
 void require_teacher(const Config& config) {
   for (const std::string& name : config.not_default()) {
     if (!name.starts_with("distill.")) continue;
-    refuse(config, name.c_str(), "has no meaning without a teacher", kNoTeacher);
+    const bool draws =
+        name == "distill.on_policy" || std::ranges::find(kDrawingKeys, name) != kDrawingKeys.end();
+    refuse(config, name.c_str(), "has no meaning without a teacher",
+           draws ? "distill.model=FOLDER of a language model" : kNoTeacher);
   }
 }
 

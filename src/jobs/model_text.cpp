@@ -1,11 +1,14 @@
 #include <array>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/utf8.hpp>
+#include <mgpu/cluster/agree.hpp>
+#include <mgpu/jobs/model_folder.hpp>
 #include <mgpu/jobs/model_text.hpp>
 #include <mgpu/text/chat_template.hpp>
 
@@ -57,6 +60,17 @@ std::string chosen_template(const std::filesystem::path& path,
                  "data.chat_template=none where messages need none"});
 }
 
+/// What rank 0 has, on every rank. Collective.
+void share(const cluster::Group& world, std::optional<TextFiles>& files) {
+  if (world.broadcast(files ? "yes" : "no", 0) != "yes") return;
+  if (!files) files.emplace();
+  for (const auto member : kTextFiles)
+    (*files).*member = world.broadcast(std::move((*files).*member), 0);
+  const bool has_template = world.broadcast(files->chat_template ? "yes" : "no", 0) == "yes";
+  if (!has_template) return;
+  files->chat_template = world.broadcast(files->chat_template.value_or(""), 0);
+}
+
 }  // namespace
 
 void add_chat_template_key(KeyTable& table) {
@@ -97,14 +111,19 @@ void check_chat_template(const Config& config, const std::filesystem::path& fold
   }
 }
 
-void share_model_text(const cluster::Group& world, std::optional<TextFiles>& files) {
-  if (world.broadcast(files ? "yes" : "no", 0) != "yes") return;
-  if (!files) files.emplace();
-  for (const auto member : kTextFiles)
-    (*files).*member = world.broadcast(std::move((*files).*member), 0);
-  const bool has_template = world.broadcast(files->chat_template ? "yes" : "no", 0) == "yes";
-  if (!has_template) return;
-  files->chat_template = world.broadcast(files->chat_template.value_or(""), 0);
+FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat) {
+  return {read_model_text(folder, chat), model_fingerprint(folder)};
+}
+
+FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
+                            const ChatChoice& chat) {
+  FolderText text;
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0) text = read_folder_text(folder, chat);
+  });
+  share(world, text.files);
+  world.broadcast(std::span(&text.fingerprint, 1), 0);
+  return text;
 }
 
 std::uint32_t chat_crc(const std::optional<TextFiles>& files) {

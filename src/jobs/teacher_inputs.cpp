@@ -31,8 +31,9 @@ TeacherInputs begin_inputs(const Config& config, input::RowFile rows) {
           .rows = std::move(rows)};
 }
 
-void name_phase(const Config& config, std::uint32_t fingerprint, TeacherInputs& inputs) {
-  const std::array crcs{inputs.rows.crc(), fingerprint, chat_crc(inputs.text)};
+void finish_inputs(const Config& config, FolderText text, TeacherInputs& inputs) {
+  inputs.text = std::move(text.files);
+  const std::array crcs{inputs.rows.crc(), text.fingerprint, chat_crc(inputs.text)};
   inputs.phase = scoring_phase(crc_with_groups(config, crc32c(std::as_bytes(std::span(crcs)))));
 }
 
@@ -64,23 +65,15 @@ language::MemoryDemand TeacherInputs::demand(std::int64_t chunk_rows) const {
 TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& config) {
   input::RowFile rows = input::open_rows(world, row_options(config));
   std::optional<TeacherInputs> inputs;
-  std::uint32_t fingerprint = 0;
-  cluster::run_together(world, [&] {
-    inputs.emplace(begin_inputs(config, std::move(rows)));
-    if (world.rank() != 0) return;
-    inputs->text = read_model_text(inputs->config.model, read_chat_choice(config));
-    fingerprint = model_fingerprint(inputs->config.model);
-  });
-  share_model_text(world, inputs->text);
-  world.broadcast(std::span(&fingerprint, 1), 0);
-  name_phase(config, fingerprint, *inputs);
+  cluster::run_together(world, [&] { inputs.emplace(begin_inputs(config, std::move(rows))); });
+  finish_inputs(config, read_folder_text(world, inputs->config.model, read_chat_choice(config)),
+                *inputs);
   return std::move(*inputs);
 }
 
 TeacherInputs read_teacher_inputs(const Config& config) {
   TeacherInputs inputs = begin_inputs(config, input::open_rows(row_options(config)));
-  inputs.text = read_model_text(inputs.config.model, read_chat_choice(config));
-  name_phase(config, model_fingerprint(inputs.config.model), inputs);
+  finish_inputs(config, read_folder_text(inputs.config.model, read_chat_choice(config)), inputs);
   return inputs;
 }
 

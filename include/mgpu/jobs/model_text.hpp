@@ -35,10 +35,20 @@ std::optional<text::TextFiles> read_model_text(const std::filesystem::path& fold
 /// Errors: those of read_model_text(); Failure E544, E546 with its place.
 void check_chat_template(const Config& config, const std::filesystem::path& folder);
 
-/// What rank 0 has, on every rank.
+/// What tells a model and its texts from others.
+struct FolderText {
+  std::optional<text::TextFiles> files;  // of read_model_text()
+  std::uint32_t fingerprint = 0;         // of model_fingerprint()
+};
+
+/// Errors: those of read_model_text() and model_fingerprint().
+FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat);
+
+/// The same on every rank; rank 0 reads.
 ///
-/// Ranks:  collective.
-void share_model_text(const cluster::Group& world, std::optional<text::TextFiles>& files);
+/// Ranks:  collective. Errors: on all ranks.
+FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
+                            const ChatChoice& chat);
 
 /// A number that differs for other chat templates; 0 for that of tokenizer_config.json.
 std::uint32_t chat_crc(const std::optional<text::TextFiles>& files);
