@@ -118,16 +118,27 @@ finishes_within() {
 
 says() { grep -q "$1" "$log" || broken "the log does not say '$1'"; }
 
-# process_of_rank RANK: of this job, in this machine's process table
-process_of_rank() {
-  local folder
+# processes_of_ranks [RANK]: of this job, in this machine's process table
+processes_of_ranks() {
+  local folder name rank='[0-9]*'
+  [[ -z ${1:-} ]] || rank=$1
   for folder in /proc/[0-9]*; do
-    [[ $(cat "$folder/comm" 2>/dev/null) == "$(basename "$program" | cut -c1-15)" ]] || continue
-    if [[ $(tr '\0' '\n' <"$folder/environ" 2>/dev/null |
-            grep -cx -e "SLURM_JOB_ID=$job" -e "PMIX_RANK=$1") == 2 ]]; then
+    read -r name 2>/dev/null <"$folder/comm" || continue
+    [[ $name == "$(basename "$program" | cut -c1-15)" ]] || continue
+    tr '\0' '\n' 2>/dev/null <"$folder/environ" >"$work/environment"
+    if grep -qx "SLURM_JOB_ID=$job" "$work/environment" &&
+       grep -qx "PMIX_RANK=$rank" "$work/environment"; then
       echo "${folder#/proc/}"
     fi
   done
+}
+
+# signal_ranks SIGNAL [RANK]: to one, or to all
+signal_ranks() {
+  local processes
+  mapfile -t processes < <(processes_of_ranks "${@:2}")
+  [[ ${#processes[@]} -gt 0 ]] || broken "no process of rank ${2:-*} is there"
+  kill "-$1" "${processes[@]}"
 }
 
 # --- the scenarios ---------------------------------------------------------------------------
@@ -140,7 +151,7 @@ scenario_finish() {
 scenario_rank() {
   submit rank multi_node.sbatch
   within 60 'the job works' is_working
-  kill -KILL "$(process_of_rank 9)"
+  signal_ranks KILL 9
   finishes_within 300
   says 'mgpu: the first to end was rank 9 on n3: Killed'
   says 'mgpu: starting again on 16 ranks'
@@ -182,17 +193,15 @@ scenario_half() {
 node_is_idle() { [[ $(sinfo -h -n "$1" -p batch -o %t) == idle ]]; }
 
 scenario_limit() {
-  keys=("${keys[@]/#comm.timeout_s=*/comm.timeout_s=300}")  # all wait for the held rank
+  keys=("${keys[@]/#comm.timeout_s=*/comm.timeout_s=300}")  # held ranks are no lost ones
   submit limit multi_node.sbatch --signal=B:USR1@90
   within 60 'the job works' is_working
-  # Slurm looks every 30 s only: hold one rank, and so all, until it has sent the signal. The limit
-  # comes down only now, since Slurm may be early with its signal.
-  local held
-  held=$(process_of_rank 5)
-  kill -STOP "$held"
-  scontrol update "JobId=$job" TimeLimit=2
-  within 75 'Slurm announces the limit' grep -q 'Slurm asks to stop' "$log"
-  kill -CONT "$held"
+  # Slurm looks every 30 s only: hold the ranks until it has sent the signal. The limit comes down
+  # only now, since Slurm may be early with its signal.
+  signal_ranks STOP
+  within 20 'Slurm takes the new limit' scontrol update "JobId=$job" TimeLimit=2
+  within 100 'Slurm announces the limit' grep -q 'Slurm asks to stop' "$log"
+  signal_ranks CONT
   start_again_within 30 TimeLimit=10  # a busy machine would reach 30 s once more
   says 'stopped'
   finishes_within 300
@@ -213,7 +222,7 @@ scenario_cancel() {
 scenario_single() {
   submit single single_node.sbatch
   within 60 'the job works' is_working
-  kill -KILL "$(process_of_rank 2)"
+  signal_ranks KILL 2
   finishes_within 300
   says 'mgpu: rank 2 on n[1-4] was killed by signal 9 (Killed)'
 }
