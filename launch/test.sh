@@ -28,7 +28,7 @@ limited() {
 check() {
   local name=$1
   shift
-  echo "== $name"
+  echo "== $name (after $((SECONDS / 60)) min)"
   "$@" || failures+=("$name")
 }
 

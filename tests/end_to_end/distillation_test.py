@@ -227,7 +227,7 @@ class Distillation(program.ProgramTest):
                 ("here a student draws with `distill.sampling_temperature`",
                  (here, "data.little_texts=9", "temperature=0.9"))):
             with self.subTest(words=words):
-                self.assertIn(words, self.train(2, *arguments, code=78).err)
+                self.assertIn(words, self.train(1, *arguments, code=78).err)
         no_file = self.train(1, f"distill.targets={self.rows.parent / 'no.h5'}", code=66)
         self.assertIn("there is no such file", no_file.err)
         self.assertIn("cannot be read",

@@ -316,12 +316,12 @@ class FullDisk(program.ProgramTest):
 class Stops(program.ProgramTest):
     """75 saves; the same command continues and ends where an unbroken run ends."""
     STEPS = ("train.max_steps=300", "train.eval_every=100", "checkpoint.every=0")
-    # About 10 s: the clock and the file are looked at once in a second.
-    MANY_STEPS = ("train.max_steps=3000", "train.eval_every=1000", "checkpoint.every=0")
+    # The clock and the file are looked at once in a second: 20 of the steps take one.
+    SLOW = program.failpoint(";".join(f"train.pass:{step}:sleep" for step in range(20, 40)))
 
-    def stop_by(self, stop, *arguments, steps=STEPS, at='"train"'):
+    def stop_by(self, stop, *arguments, steps=STEPS, at='"train"', env=None):
         golden = self.golden(*steps)
-        job = self.start(2, *steps, *arguments)
+        job = self.start(2, *steps, *arguments, env=env)
         if stop:
             self.assertTrue(job.wait_until(self.reached(at)))
             stop(job)
@@ -342,11 +342,11 @@ class Stops(program.ProgramTest):
         self.stop_by(lambda job: program.send(job.ranks()[-1], signal.SIGTERM))
 
     def test_75_stop_file(self):
-        self.stop_by(lambda job: (self.run_folder() / "STOP").touch(), steps=self.MANY_STEPS)
+        self.stop_by(lambda job: (self.run_folder() / "STOP").touch(), env=self.SLOW)
         self.assertFalse((self.run_folder() / "STOP").exists())
 
     def test_75_time_limit(self):
-        self.stop_by(None, "--time-limit=2s", steps=self.MANY_STEPS)
+        self.stop_by(None, "--time-limit=2s", env=self.SLOW)
 
 
 class LostRank(program.ProgramTest):
