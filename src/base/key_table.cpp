@@ -41,6 +41,10 @@ std::string type_in_words(KeyType type) {
   throw Error("unknown key type");
 }
 
+bool is_name(std::string_view value) {
+  return value.find_first_of("/.") == std::string_view::npos;
+}
+
 void KeyTable::add(KeySpec spec) {
   std::vector<std::string> names = spec.aliases;
   names.push_back(spec.name);

@@ -104,7 +104,7 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
     if (has_targets(settings)) take_targets(settings, data);
     if (has_targets(settings) && !settings.eval_rows) return;
     const text::TextFiles files = read_model_text(settings.folder, settings.chat).value();
-    if (!settings.chat.path.empty() && !has_targets(settings))
+    if (!settings.chat.chosen.empty() && !has_targets(settings))
       data.chat_template = files.chat_template.value();
     text::TextFolder folder = text::parse_text_folder(files, settings.folder);
     data.stop_ids = stops_of(folder);

@@ -23,40 +23,37 @@ constexpr std::array kTextFiles = {
     &TextFiles::tokenizer,    &TextFiles::tokenizer_config, &TextFiles::special_tokens_map,
     &TextFiles::added_tokens, &TextFiles::config,           &TextFiles::generation_config};
 
-[[noreturn]] void refuse_absent(const std::filesystem::path& path,
-                                const std::filesystem::path& folder,
+[[noreturn]] void refuse_absent(const std::string& name, const std::filesystem::path& folder,
                                 const std::map<std::string, std::string>& templates) {
   std::string names;
-  for (const auto& [name, jinja] : templates) {
+  for (const auto& [other, jinja] : templates) {
     if (!names.empty()) names += ", ";
-    names.append("`").append(printable(name)).append("`");
+    names.append("`").append(printable(other)).append("`");
   }
   if (names.empty()) names = "none";
   throw Failure({"E603",
                  ExitCode::no_input,
-                 "`data.chat_template` is neither a file nor a chat template of the model's folder",
-                 {"  --> " + path.string(), "  " + folder.string() + " has " + names},
-                 "data.chat_template=FILE.jinja"});
+                 "the model's folder has no chat template of the name of `data.chat_template`",
+                 {"  --> " + name, "  " + folder.string() + " has " + names},
+                 "data.chat_template=./" + name + " for a file"});
 }
 
 /// The template of a file, or of that name in the folder.
-std::string chosen_template(const std::filesystem::path& path,
-                            const std::filesystem::path& folder) {
+std::string chosen_template(const std::string& choice, const std::filesystem::path& folder) {
   std::string jinja;
-  std::error_code missing;
-  if (std::filesystem::is_regular_file(path, missing)) {
-    jinja = read_file(path, kMaxTemplateBytes);
-  } else {
+  if (is_name(choice)) {
     const auto templates = text::read_chat_templates(folder);
-    const auto found = templates.find(path.filename().string());
-    if (found == templates.end()) refuse_absent(path, folder, templates);
+    const auto found = templates.find(choice);
+    if (found == templates.end()) refuse_absent(choice, folder, templates);
     jinja = found->second;
+  } else {
+    jinja = read_file(choice, kMaxTemplateBytes);
   }
   if (!jinja.empty() && find_bad_utf8(jinja) == std::string::npos) return jinja;
   throw Failure({"E544",
                  ExitCode::data,
                  jinja.empty() ? "the chat template is empty" : "the chat template is not UTF-8",
-                 {"  --> " + path.string()},
+                 {"  --> " + choice},
                  "data.chat_template=none where messages need none"});
 }
 
@@ -78,15 +75,16 @@ void add_chat_template_key(KeyTable& table) {
              .type = KeyType::path,
              .standard = "auto",
              .text = "what `messages` and prompts of job classify are written in: a file with a "
-                     "Jinja template, or the name of one of the folder's; auto: the folder's own; "
-                     "none: as if it had none",
-             .choices = {"auto", "none"}});
+                     "Jinja template (./FILE where it has no extension), or the name of one of the "
+                     "folder's; auto: the folder's own; none: as if it had none",
+             .choices = {"auto", "none"},
+             .takes_names = true});
 }
 
 ChatChoice read_chat_choice(const Config& config) {
   if (config.is("data.chat_template", "auto")) return {};
   if (config.is("data.chat_template", "none")) return {.is_none = true};
-  return {.path = config.text("data.chat_template")};
+  return {.chosen = config.text("data.chat_template")};
 }
 
 std::optional<TextFiles> read_model_text(const std::filesystem::path& folder,
@@ -94,19 +92,19 @@ std::optional<TextFiles> read_model_text(const std::filesystem::path& folder,
   if (!std::filesystem::exists(folder / "tokenizer.json")) return std::nullopt;
   TextFiles files = text::read_text_files(folder);
   if (chat.is_none) files.chat_template = "";
-  if (!chat.path.empty()) files.chat_template = chosen_template(chat.path, folder);
+  if (!chat.chosen.empty()) files.chat_template = chosen_template(chat.chosen, folder);
   return files;
 }
 
 void check_chat_template(const Config& config, const std::filesystem::path& folder) {
   const ChatChoice chat = read_chat_choice(config);
-  if (chat.path.empty()) return;
+  if (chat.chosen.empty()) return;
   try {
-    text::ChatTemplate{chosen_template(chat.path, folder)};
+    text::ChatTemplate{chosen_template(chat.chosen, folder)};
   } catch (const Failure& failure) {
     Report report = failure.report();
     if (report.code != "E544" || report.lines.front().starts_with("  -->")) throw;
-    report.lines.insert(report.lines.begin(), "  --> " + chat.path.string());
+    report.lines.insert(report.lines.begin(), "  --> " + chat.chosen);
     throw Failure(std::move(report));
   }
 }

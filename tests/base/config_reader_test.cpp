@@ -111,6 +111,21 @@ TEST_F(ConfigReaderTest, PathsStartWhereTheyAreWritten) {
   EXPECT_EQ(read(files).text("run.output"), "/work/outputs");
 }
 
+TEST_F(ConfigReaderTest, NamesBesidePathsStayAsTheyAre) {
+  table_.add({.name = "data.template",
+              .type = KeyType::path,
+              .standard = "auto",
+              .text = "a file, or a name",
+              .choices = {"auto"},
+              .takes_names = true});
+  const std::map<std::string, std::string> files = {{"/conf/run.yaml", kEmptyRun}};
+
+  EXPECT_EQ(read(files, {}, {"data.template=short"}).text("data.template"), "short");
+  EXPECT_EQ(read(files, {}, {"data.template=./short"}).text("data.template"), "/work/short");
+  EXPECT_EQ(read(files, {}, {"data.template=a.jinja"}).text("data.template"), "/work/a.jinja");
+  EXPECT_TRUE(read(files, {}, {"data.template=auto"}).is("data.template", "auto"));
+}
+
 TEST_F(ConfigReaderTest, NamesWithoutEffectAreAcceptedAndNoted) {
   table_.accept({"data.num_workers", "there are none"});
 

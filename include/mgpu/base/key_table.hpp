@@ -43,7 +43,11 @@ struct KeySpec {
                                                                // (E107), or nullptr
   bool identity = true;   // false: does not change results.h5, so may differ when a run resumes
   bool required = false;  // true: a file or the command line has to give it
+  bool takes_names = false;  // of a path: what is_name() stays as it is
 };
+
+/// Whether the value of a key that takes names and paths is a name: it has neither `/` nor `.`.
+bool is_name(std::string_view value);
 
 /// A name of a guide that means nothing here: accepted in a file, and noted in the banner.
 struct AcceptedName {
