@@ -3,9 +3,7 @@
 // way from memory. Scores: lanes are the head's columns, four are summed up together; softmax:
 // lanes are keys; products with values: lanes are columns, keys in their order.
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <type_traits>
 
 #include <hwy/aligned_allocator.h>
 
@@ -20,112 +18,19 @@
 #include <hwy/contrib/math/math-inl.h>
 // clang-format on
 
+#include "line_products-inl.hpp"
+#include "query_tile-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using Floats = hn::CappedTag<float, 16>;
-using Vector = hn::Vec<Floats>;
 
 std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-constexpr std::size_t kTileQueries = 8;
-constexpr std::size_t kTogether = 2;    // queries for which a line is read once
 constexpr std::size_t kCacheLine = 16;  // floats
 constexpr std::size_t kRunKeys = 16;
-
-/// Keys key .. key + count - 1 of a sequence, in neighboring slots.
-struct Run {
-  std::size_t key;
-  std::size_t slot;  // of the first
-  std::size_t count;
-};
-
-/// Queries first .. first + count - 1 of one sequence at consecutive positions, and their keys.
-class Tile {
-public:
-  Tile(const PagedAttentionArgs& args, std::size_t first_query)
-      : first(first_query),
-        args_(args),
-        pages_(args.page_slots +
-               static_cast<std::size_t>(args.sequences[first]) * args.page_pitch) {
-    const auto follows = [&](std::size_t n) {
-      return n < args.num_queries && args.sequences[n] == args.sequences[first] &&
-             args.positions[n] == args.positions[n - 1] + 1;
-    };
-    while (count < kTileQueries && follows(first + count))
-      ++count;
-  }
-
-  /// Keys begin(q) .. end(q) - 1 are those that query first + q sees.
-  std::size_t end(std::size_t q) const {
-    return static_cast<std::size_t>(args_.positions[first + q]) + 1;
-  }
-  std::size_t begin(std::size_t q) const {
-    const auto window = static_cast<std::size_t>(args_.window);
-    return window == 0 || end(q) <= window ? 0 : end(q) - window;
-  }
-
-  /// Calls visit(run) for all keys of the tile in their order, at most `most` at once.
-  template <class Visit>
-  void for_each_run(std::size_t most, Visit visit) const {
-    const std::size_t last = end(count - 1);
-    for (std::size_t t = begin(0); t < last;) {
-      const std::size_t inside = t % args_.page_tokens;
-      const std::size_t keys = std::min({last - t, args_.page_tokens - inside, most});
-      visit(Run{t, slot(t), keys});
-      t += keys;
-    }
-  }
-
-  /// Of a key that one of the queries sees.
-  std::size_t slot(std::size_t key) const {
-    return static_cast<std::size_t>(pages_[key / args_.page_tokens]) + key % args_.page_tokens;
-  }
-
-  /// Calls visit(q, n, from, to) for the queries that see keys from .. to - 1 of the run: n is 2
-  /// for keys that q and q + 1 both see, else 1. The keys of a query come in their order.
-  template <class Visit>
-  void for_each_query(const Run& run, Visit visit) const {
-    for (std::size_t q = 0; q < count; q += kTogether) {
-      const Seen one = seen_by(q, run);
-      const Seen two = q + 1 < count ? seen_by(q + 1, run) : Seen{run.key, run.key};
-      const Seen both{std::max(one.from, two.from), std::min(one.to, two.to)};
-      const auto visit_alone = [&](std::size_t query, std::size_t from, std::size_t to) {
-        if (from < to) visit(query, std::size_t{1}, from, to);
-      };
-      if (both.from >= both.to) {
-        visit_alone(q, one.from, one.to);
-        visit_alone(q + 1, two.from, two.to);
-        continue;
-      }
-      visit_alone(q, one.from, both.from);
-      visit_alone(q + 1, two.from, both.from);
-      visit(q, kTogether, both.from, both.to);
-      visit_alone(q, both.to, one.to);
-      visit_alone(q + 1, both.to, two.to);
-    }
-  }
-
-  std::size_t first;
-  std::size_t count = 1;
-
-private:
-  struct Seen {
-    std::size_t from;
-    std::size_t to;
-  };
-
-  Seen seen_by(std::size_t q, const Run& run) const {
-    return {std::max(run.key, begin(q)), std::min(run.key + run.count, end(q))};
-  }
-
-  const PagedAttentionArgs& args_;
-  const std::int64_t* pages_;
-};
 
 /// Padded copies, so that no vector is partial.
 class Buffers {
@@ -172,15 +77,9 @@ private:
   float* scores_;   // [queries, H, score_pitch]
 };
 
-/// One head of the keys or values of a run.
-struct Lines {
-  const float* first;
-  std::size_t pitch;
-};
-
 /// The lines themselves where they fill their vectors, else padded copies.
-Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const float* from, const Run& run,
-               std::size_t group) {
+Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const float* from,
+               const KeyRun& run, std::size_t group) {
   const std::size_t width = args.kv_heads * args.head_dim;
   const float* first = from + run.slot * width + group * args.head_dim;
   if (args.head_dim == b.columns) return {first, width};
@@ -200,8 +99,9 @@ HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, s
 
 /// Sends for a part of the lines after the run: those of `from`, after its last run the first of
 /// `then`, if any.
-HWY_INLINE void fetch_ahead(const PagedAttentionArgs& args, const Tile& tile, const Run& run,
-                            std::size_t part, const float* from, const float* then) {
+HWY_INLINE void fetch_ahead(const PagedAttentionArgs& args, const QueryTile& tile,
+                            const KeyRun& run, std::size_t part, const float* from,
+                            const float* then) {
   const std::size_t width = args.kv_heads * args.head_dim;
   const std::size_t next = run.key + run.count;
   const bool has_next = next < tile.end(tile.count - 1);
@@ -210,98 +110,14 @@ HWY_INLINE void fetch_ahead(const PagedAttentionArgs& args, const Tile& tile, co
   fetch_part(args, from + tile.slot(has_next ? next : tile.begin(0)) * width, run.count, part);
 }
 
-#if HWY_TARGET == HWY_SCALAR
-HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
-  for (std::size_t n = 0; n < 4; ++n)
-    out[n] = hn::GetLane(sums[n]) * scale;
-}
-#else
-using Four = hn::CappedTag<float, 4>;
-
-template <class D>
-HWY_INLINE hn::Vec<Four> fold_halves(D d, hn::Vec<D> sums) {
-  if constexpr (hn::MaxLanes(D()) <= 4) {
-    return sums;
-  } else {
-    const hn::Half<D> half;
-    return fold_halves(half, hn::Add(hn::LowerHalf(half, sums), hn::UpperHalf(half, sums)));
-  }
-}
-
-/// out[n] = scale times the sum of the lanes of sums[n].
-HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
-  const Floats d;
-  const Four four;
-  const hn::Repartition<double, Floats> pairs;
-  const auto folded = [&](const Vector& a, const Vector& b) {
-    return hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
-  };
-  const auto first = folded(sums[0], sums[1]);
-  const auto second = folded(sums[2], sums[3]);
-  const Vector all = hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, first, second)),
-                             hn::BitCast(d, hn::InterleaveUpper(pairs, first, second)));
-  hn::StoreU(hn::Mul(fold_halves(d, all), hn::Set(four, scale)), four, out);
-}
-#endif
-
-/// What belongs to each of the queries that are worked on together.
-template <class Value>
-using PerQuery = std::array<Value*, kTogether>;
-
-template <class Place>
-auto per_query(std::size_t queries, Place place) {
-  PerQuery<std::remove_pointer_t<decltype(place(0))>> places{};
-  for (std::size_t q = 0; q < queries; ++q)
-    places[q] = place(q);
-  return places;
-}
-
-/// out[q][n] = scale * queries[q] . lines[n]; `columns` fill their vectors.
-template <std::size_t kQueries>
-HWY_INLINE void four_products(const PerQuery<float>& queries, const float* const (&lines)[4],
-                              std::size_t columns, float scale, float (&out)[kQueries][4]) {
-  const Floats d;
-  Vector sums[kQueries][4];
-  for (std::size_t q = 0; q < kQueries; ++q)
-    for (std::size_t n = 0; n < 4; ++n)
-      sums[q][n] = hn::Zero(d);
-  for (std::size_t c = 0; c < columns; c += hn::Lanes(d)) {
-    Vector query[kQueries];
-    for (std::size_t q = 0; q < kQueries; ++q)
-      query[q] = hn::Load(d, queries[q] + c);
-    for (std::size_t n = 0; n < 4; ++n) {
-      const Vector line = hn::LoadU(d, lines[n] + c);
-      for (std::size_t q = 0; q < kQueries; ++q)
-        sums[q][n] = hn::MulAdd(query[q], line, sums[q][n]);
-    }
-  }
-  for (std::size_t q = 0; q < kQueries; ++q)
-    store_sums(sums[q], scale, out[q]);
-}
-
-/// scores[q][j] = scale * queries[q] . line j, each for itself.
-template <std::size_t kQueries>
-void score_lines(const PerQuery<float>& queries, const Lines& lines, std::size_t count,
-                 std::size_t columns, float scale, const PerQuery<float>& scores) {
-  for (std::size_t j = 0; j < count; j += 4) {
-    const auto line = [&](std::size_t n) {  // the last again where there is none
-      return lines.first + std::min(j + n, count - 1) * lines.pitch;
-    };
-    float four[kQueries][4];
-    four_products<kQueries>(queries, {line(0), line(1), line(2), line(3)}, columns, scale, four);
-    for (std::size_t q = 0; q < kQueries; ++q)
-      std::copy_n(four[q], std::min<std::size_t>(4, count - j), scores[q] + j);
-  }
-}
-
 /// Where the scores of `n` queries from q on begin, of keys from `from` on.
-PerQuery<float> scores_of(const Buffers& b, const Tile& tile, std::size_t q, std::size_t n,
+PerQuery<float> scores_of(const Buffers& b, const QueryTile& tile, std::size_t q, std::size_t n,
                           std::size_t h, std::size_t from) {
   return per_query(n, [&](std::size_t i) { return b.scores(q + i, h) + from - tile.begin(q + i); });
 }
 
-void score_keys(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
-  tile.for_each_run(kRunKeys, [&](const Run& run) {
+void score_keys(const PagedAttentionArgs& args, const Buffers& b, const QueryTile& tile) {
+  tile.for_each_run(kRunKeys, [&](const KeyRun& run) {
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
       fetch_ahead(args, tile, run, group, args.keys, args.values);
       const Lines lines = lines_of(args, b, args.keys, run, group);
@@ -338,45 +154,9 @@ float softmax(const Buffers& b, std::size_t count, float* scores, const float* s
   return sink == nullptr ? sum : sum + std::exp(*sink - hn::GetLane(top));
 }
 
-template <std::size_t kQueries, std::size_t kVectors>
-HWY_INLINE void add_columns(const Lines& lines, const PerQuery<float>& weights, std::size_t count,
-                            std::size_t column, const PerQuery<float>& out) {
-  const Floats d;
-  const std::size_t lanes = hn::Lanes(d);
-  Vector sums[kQueries][kVectors];
-  for (std::size_t q = 0; q < kQueries; ++q)
-    for (std::size_t v = 0; v < kVectors; ++v)
-      sums[q][v] = hn::Load(d, out[q] + column + v * lanes);
-  for (std::size_t j = 0; j < count; ++j) {
-    Vector weight[kQueries];
-    for (std::size_t q = 0; q < kQueries; ++q)
-      weight[q] = hn::Set(d, weights[q][j]);
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      const Vector line = hn::LoadU(d, lines.first + j * lines.pitch + column + v * lanes);
-      for (std::size_t q = 0; q < kQueries; ++q)
-        sums[q][v] = hn::MulAdd(weight[q], line, sums[q][v]);
-    }
-  }
-  for (std::size_t q = 0; q < kQueries; ++q)
-    for (std::size_t v = 0; v < kVectors; ++v)
-      hn::Store(sums[q][v], d, out[q] + column + v * lanes);
-}
-
-/// out[q] += weights[q][j] * line j, in the order of j.
-template <std::size_t kQueries>
-void add_lines(const PerQuery<float>& weights, const Lines& lines, std::size_t count,
-               std::size_t columns, const PerQuery<float>& out) {
-  const std::size_t lanes = hn::Lanes(Floats());
-  std::size_t c = 0;
-  for (; c + 4 * lanes <= columns; c += 4 * lanes)
-    add_columns<kQueries, 4>(lines, weights, count, c, out);
-  for (; c < columns; c += lanes)
-    add_columns<kQueries, 1>(lines, weights, count, c, out);
-}
-
-void add_values(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
+void add_values(const PagedAttentionArgs& args, const Buffers& b, const QueryTile& tile) {
   std::fill_n(b.sum(0, 0), tile.count * b.heads * b.columns, 0.0F);
-  tile.for_each_run(kRunKeys, [&](const Run& run) {
+  tile.for_each_run(kRunKeys, [&](const KeyRun& run) {
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
       fetch_ahead(args, tile, run, group, args.values, nullptr);
       const Lines lines = lines_of(args, b, args.values, run, group);
@@ -393,13 +173,13 @@ void add_values(const PagedAttentionArgs& args, const Buffers& b, const Tile& ti
 
 /// Calls visit(q, h, place of the head in queries and out).
 template <class Visit>
-void for_each_head(const PagedAttentionArgs& args, const Tile& tile, Visit visit) {
+void for_each_head(const PagedAttentionArgs& args, const QueryTile& tile, Visit visit) {
   for (std::size_t q = 0; q < tile.count; ++q)
     for (std::size_t h = 0; h < args.heads; ++h)
       visit(q, h, ((tile.first + q) * args.heads + h) * args.head_dim);
 }
 
-void attend(const PagedAttentionArgs& args, const Buffers& b, const Tile& tile) {
+void attend(const PagedAttentionArgs& args, const Buffers& b, const QueryTile& tile) {
   for_each_head(args, tile, [&](std::size_t q, std::size_t h, std::size_t at) {
     std::copy_n(args.queries + at, args.head_dim, b.query(q, h));
   });
@@ -425,7 +205,7 @@ void attend_queries(const PagedAttentionArgs& args) {
   const std::size_t queries = std::min(kTileQueries, args.num_queries);
   const Buffers buffers(args, queries, static_cast<std::size_t>(longest));
   for (std::size_t n = 0; n < args.num_queries;) {
-    const Tile tile(args, n);
+    const QueryTile tile(args, n);
     attend(args, buffers, tile);
     n += tile.count;
   }

@@ -1,0 +1,154 @@
+// Products of one or two queries with lines of keys, and sums of lines of values, compiled once per
+// instruction set; see foreach_target.h of Highway.
+#if defined(MGPU_KERNELS_LINE_PRODUCTS_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef MGPU_KERNELS_LINE_PRODUCTS_INL
+#undef MGPU_KERNELS_LINE_PRODUCTS_INL
+#else
+#define MGPU_KERNELS_LINE_PRODUCTS_INL
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <type_traits>
+
+#include <hwy/highway.h>
+
+#include "query_tile-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace mgpu::kernels::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using Floats = hn::CappedTag<float, 16>;
+using Vector = hn::Vec<Floats>;
+
+/// One head of the keys or values of a run.
+struct Lines {
+  const float* first;
+  std::size_t pitch;
+};
+
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
+  for (std::size_t n = 0; n < 4; ++n)
+    out[n] = hn::GetLane(sums[n]) * scale;
+}
+#else
+using Four = hn::CappedTag<float, 4>;
+
+template <class D>
+HWY_INLINE hn::Vec<Four> fold_halves(D d, hn::Vec<D> sums) {
+  if constexpr (hn::MaxLanes(D()) <= 4) {
+    return sums;
+  } else {
+    const hn::Half<D> half;
+    return fold_halves(half, hn::Add(hn::LowerHalf(half, sums), hn::UpperHalf(half, sums)));
+  }
+}
+
+/// out[n] = scale times the sum of the lanes of sums[n].
+HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
+  const Floats d;
+  const Four four;
+  const hn::Repartition<double, Floats> pairs;
+  const auto folded = [&](const Vector& a, const Vector& b) {
+    return hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
+  };
+  const auto first = folded(sums[0], sums[1]);
+  const auto second = folded(sums[2], sums[3]);
+  const Vector all = hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, first, second)),
+                             hn::BitCast(d, hn::InterleaveUpper(pairs, first, second)));
+  hn::StoreU(hn::Mul(fold_halves(d, all), hn::Set(four, scale)), four, out);
+}
+#endif
+
+/// What belongs to each of the queries that are worked on together.
+template <class Value>
+using PerQuery = std::array<Value*, kTogether>;
+
+template <class Place>
+auto per_query(std::size_t queries, Place place) {
+  PerQuery<std::remove_pointer_t<decltype(place(0))>> places{};
+  for (std::size_t q = 0; q < queries; ++q)
+    places[q] = place(q);
+  return places;
+}
+
+/// out[q][n] = scale * queries[q] . lines[n]; `columns` fill their vectors.
+template <std::size_t kQueries>
+HWY_INLINE void four_products(const PerQuery<float>& queries, const float* const (&lines)[4],
+                              std::size_t columns, float scale, float (&out)[kQueries][4]) {
+  const Floats d;
+  Vector sums[kQueries][4];
+  for (std::size_t q = 0; q < kQueries; ++q)
+    for (std::size_t n = 0; n < 4; ++n)
+      sums[q][n] = hn::Zero(d);
+  for (std::size_t c = 0; c < columns; c += hn::Lanes(d)) {
+    Vector query[kQueries];
+    for (std::size_t q = 0; q < kQueries; ++q)
+      query[q] = hn::Load(d, queries[q] + c);
+    for (std::size_t n = 0; n < 4; ++n) {
+      const Vector line = hn::LoadU(d, lines[n] + c);
+      for (std::size_t q = 0; q < kQueries; ++q)
+        sums[q][n] = hn::MulAdd(query[q], line, sums[q][n]);
+    }
+  }
+  for (std::size_t q = 0; q < kQueries; ++q)
+    store_sums(sums[q], scale, out[q]);
+}
+
+/// scores[q][j] = scale * queries[q] . line j, each for itself.
+template <std::size_t kQueries>
+void score_lines(const PerQuery<float>& queries, const Lines& lines, std::size_t count,
+                 std::size_t columns, float scale, const PerQuery<float>& scores) {
+  for (std::size_t j = 0; j < count; j += 4) {
+    const auto line = [&](std::size_t n) {  // the last again where there is none
+      return lines.first + std::min(j + n, count - 1) * lines.pitch;
+    };
+    float four[kQueries][4];
+    four_products<kQueries>(queries, {line(0), line(1), line(2), line(3)}, columns, scale, four);
+    for (std::size_t q = 0; q < kQueries; ++q)
+      std::copy_n(four[q], std::min<std::size_t>(4, count - j), scores[q] + j);
+  }
+}
+
+template <std::size_t kQueries, std::size_t kVectors>
+HWY_INLINE void add_columns(const Lines& lines, const PerQuery<float>& weights, std::size_t count,
+                            std::size_t column, const PerQuery<float>& out) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  Vector sums[kQueries][kVectors];
+  for (std::size_t q = 0; q < kQueries; ++q)
+    for (std::size_t v = 0; v < kVectors; ++v)
+      sums[q][v] = hn::Load(d, out[q] + column + v * lanes);
+  for (std::size_t j = 0; j < count; ++j) {
+    Vector weight[kQueries];
+    for (std::size_t q = 0; q < kQueries; ++q)
+      weight[q] = hn::Set(d, weights[q][j]);
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const Vector line = hn::LoadU(d, lines.first + j * lines.pitch + column + v * lanes);
+      for (std::size_t q = 0; q < kQueries; ++q)
+        sums[q][v] = hn::MulAdd(weight[q], line, sums[q][v]);
+    }
+  }
+  for (std::size_t q = 0; q < kQueries; ++q)
+    for (std::size_t v = 0; v < kVectors; ++v)
+      hn::Store(sums[q][v], d, out[q] + column + v * lanes);
+}
+
+/// out[q] += weights[q][j] * line j, in the order of j.
+template <std::size_t kQueries>
+void add_lines(const PerQuery<float>& weights, const Lines& lines, std::size_t count,
+               std::size_t columns, const PerQuery<float>& out) {
+  const std::size_t lanes = hn::Lanes(Floats());
+  std::size_t c = 0;
+  for (; c + 4 * lanes <= columns; c += 4 * lanes)
+    add_columns<kQueries, 4>(lines, weights, count, c, out);
+  for (; c < columns; c += lanes)
+    add_columns<kQueries, 1>(lines, weights, count, c, out);
+}
+
+}  // namespace mgpu::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
