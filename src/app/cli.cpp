@@ -12,17 +12,12 @@
 #include <mgpu/base/nearest_name.hpp>
 #include <mgpu/base/utf8.hpp>
 
+#include "written_line.hpp"
+
 namespace mgpu::app {
 namespace {
 
 constexpr const char* kPositional = "arguments";
-
-const OptionRow* find_row(std::string_view name) {
-  const auto rows = option_rows();
-  const auto found = std::find_if(rows.begin(), rows.end(),
-                                  [&](const OptionRow& row) { return row.name == name; });
-  return found == rows.end() ? nullptr : &*found;
-}
 
 std::vector<std::string> split_choices(std::string_view text) {
   std::vector<std::string> choices;
@@ -32,14 +27,6 @@ std::vector<std::string> split_choices(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return choices;
-}
-
-/// "gpus-per-model" of "--gpus_per_model=2"; "" when the argument is no long option.
-std::string long_name(std::string_view argument) {
-  if (!argument.starts_with("--") || argument.size() == 2) return "";
-  std::string name(argument.substr(2, argument.find('=') - 2));
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
 }
 
 /// Whether the argument is KEY=VALUE: a dotted name in front of the equals sign.
@@ -66,15 +53,7 @@ std::string option_name_suggestion(const std::string& name) {
 
 class CommandLine {
 public:
-  CommandLine(int argc, const char* const* argv) : written_(argv, argv + argc) {
-    // In the names of options "_" is "-".
-    for (const std::string& argument : written_) {
-      const std::string name = long_name(argument);
-      const std::size_t equals = argument.find('=');
-      const std::string value = equals == std::string::npos ? "" : argument.substr(equals);
-      arguments_.push_back(name.empty() ? argument : "--" + name + value);
-    }
-  }
+  CommandLine(int argc, const char* const* argv) : line_(argc, argv) {}
 
   Options parse() {
     refuse_letters();
@@ -88,9 +67,9 @@ public:
 private:
   /// "-gpus", which would be four options of one letter.
   void refuse_letters() {
-    for (std::size_t i = 1; i < arguments_.size() && arguments_[i] != "--"; ++i) {
-      const std::string& text = arguments_[i];
-      const OptionRow* before = find_row(long_name(arguments_[i - 1]));
+    for (std::size_t i = 1; i < line_.size() && line_[i] != "--"; ++i) {
+      const std::string& text = line_[i];
+      const OptionRow* before = find_row(long_name(line_[i - 1]));
       const bool is_value = before != nullptr && before->kind == OptionKind::value;
       const bool has_letters = text.size() > 1 && text[0] == '-' && text[1] != '-' && !is_value;
       const auto is_known = [](char letter) {
@@ -105,12 +84,12 @@ private:
 
   /// A value option in front of another option would swallow it.
   void refuse_open_values() {
-    for (std::size_t i = 1; i < arguments_.size(); ++i) {
-      const OptionRow* row = find_row(long_name(arguments_[i]));
+    for (std::size_t i = 1; i < line_.size(); ++i) {
+      const OptionRow* row = find_row(long_name(line_[i]));
       const bool takes_next = row != nullptr && row->kind == OptionKind::value &&
-                              arguments_[i].find('=') == std::string::npos;
+                              line_[i].find('=') == std::string::npos;
       if (!takes_next) continue;
-      const bool is_open = i + 1 == arguments_.size() || arguments_[i + 1].starts_with("--");
+      const bool is_open = i + 1 == line_.size() || line_[i + 1].starts_with("--");
       if (is_open) {
         add("E143", "--" + std::string(row->name) + " needs a value", i,
             "--" + std::string(row->name) + " " + std::string(row->argument));
@@ -139,14 +118,14 @@ private:
 
   void parse_with_cxxopts() {
     std::vector<const char*> argv;
-    for (const std::string& argument : arguments_)
-      argv.push_back(argument.c_str());
+    for (std::size_t i = 0; i < line_.size(); ++i)
+      argv.push_back(line_[i].c_str());
     cxxopts::Options declared = declare();
     try {
       const cxxopts::ParseResult result =
           declared.parse(static_cast<int>(argv.size()), argv.data());
       for (const std::string& unknown : result.unmatched())
-        refuse_option(unknown, index_of(unknown));
+        refuse_option(unknown, line_.find(unknown));
       for (const cxxopts::KeyValue& argument : result.arguments())
         take(argument.key(), argument.value());
     } catch (const cxxopts::exceptions::exception& error) {
@@ -161,7 +140,7 @@ private:
       return;
     }
     const OptionRow& row = *find_row(name);
-    const std::size_t index = advance_to(row, value);
+    const std::size_t index = line_.take_option(row, value);
     const std::vector<std::string> choices = split_choices(row.choices);
     const bool known =
         choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end();
@@ -177,7 +156,7 @@ private:
 
   void apply(const OptionRow& row, const std::string& value, std::size_t index) {
     if (!row.key.empty()) {
-      add_override(std::string(row.key), value, index, shown_option(index, value));
+      add_override(std::string(row.key), value, index, line_.option_at(index, value));
     } else if (row.name == "set") {
       take_set(value, index);
     } else if (row.name == "only") {
@@ -246,7 +225,7 @@ private:
       add("E143", "--only needs I/N", index, "--only 0/4 is the first of four parts");
       return;
     }
-    const std::string shown = shown_option(index, text);
+    const std::string shown = line_.option_at(index, text);
     add_override("run.worker_id", part, index, shown);
     add_override("run.total_workers", parts, index, shown);
   }
@@ -261,14 +240,11 @@ private:
     const std::size_t at = printable(shown).rfind(printed);
     const auto column = static_cast<int>(utf8_length(printable(shown).substr(0, at))) + 1;
     options_.overrides.push_back(
-        {std::move(key), std::move(value), origin(index), std::move(shown), column});
+        {std::move(key), std::move(value), line_.origin(index), std::move(shown), column});
   }
 
   void take_positional(const std::string& text) {
-    const auto found = std::find(arguments_.begin() + static_cast<std::ptrdiff_t>(cursor_),
-                                 arguments_.end(), text);
-    const auto index = static_cast<std::size_t>(found - arguments_.begin());
-    cursor_ = index + 1;
+    const std::size_t index = line_.take_word(text);
     if (is_override(text)) {
       take_override(text, index);
       sets_keys_ = true;
@@ -281,16 +257,16 @@ private:
   void check_positionals() {
     if (options_.action == Action::merge) {
       for (const std::size_t index : positionals_)
-        options_.more_directories.push_back(written_[index]);
+        options_.more_directories.push_back(line_.written(index));
       return;
     }
     std::vector<std::size_t> files;
     for (const std::size_t index : positionals_) {
-      const std::string& text = arguments_[index];
-      const OptionRow* before = find_row(long_name(arguments_[index - 1]));
+      const std::string& text = line_[index];
+      const OptionRow* before = find_row(long_name(line_[index - 1]));
       const bool meant_for_option = before != nullptr && !is_yaml_name(text) &&
                                     before->kind == OptionKind::optional_value &&
-                                    arguments_[index - 1].find('=') == std::string::npos;
+                                    line_[index - 1].find('=') == std::string::npos;
       if (meant_for_option) {
         add("E144", "\"" + text + "\" is neither the configuration nor KEY=VALUE", index,
             "did you mean --" + std::string(before->name) + "=" + text + "?");
@@ -302,9 +278,9 @@ private:
     }
     if (files.size() > 1) {
       add("E141", "two configurations are given", files[1],
-          "--with " + arguments_[files[1]] + " lays it over " + arguments_[files[0]]);
+          "--with " + line_[files[1]] + " lays it over " + line_[files[0]]);
     }
-    if (!files.empty()) options_.config = written_[files[0]];
+    if (!files.empty()) options_.config = line_.written(files[0]);
     if (options_.action == Action::export_rows && files.empty() && problems_.empty()) {
       problems_.push_back({"E141", "no run directory is given", Place{"command line"}, "",
                            "--export jsonl outputs/NAME/latest"});
@@ -330,12 +306,6 @@ private:
         std::move(help));
   }
 
-  /// Where an option is that cxxopts did not know.
-  std::size_t index_of(const std::string& unknown) const {
-    const auto found = std::find(arguments_.begin(), arguments_.end(), unknown);
-    return static_cast<std::size_t>(found - arguments_.begin());
-  }
-
   void refuse_option(const std::string& unknown, std::size_t index) {
     // -gpus is one dash short.
     const std::string name = long_name(unknown.starts_with("--") ? unknown : "-" + unknown);
@@ -352,48 +322,12 @@ private:
     return "--help shows all options; a key is written without dashes: KEY=VALUE";
   }
 
-  /// Moves the cursor behind the option and its value; where the option is.
-  std::size_t advance_to(const OptionRow& row, const std::string& value) {
-    const std::string name = "--" + std::string(row.name);
-    const auto is_it = [&](const std::string& argument) {
-      const bool is_short = row.letter != 0 && argument.size() > 1 && argument[0] == '-' &&
-                            argument[1] != '-' && argument.find(row.letter) != std::string::npos;
-      return argument == name || argument.starts_with(name + "=") || is_short;
-    };
-    // Letters may share one argument (-qv), so the search may find the last one again.
-    const std::size_t from =
-        cursor_ > 1 && is_it(arguments_[cursor_ - 1]) && row.letter != 0 ? cursor_ - 1 : cursor_;
-    const auto found = std::find_if(arguments_.begin() + static_cast<std::ptrdiff_t>(from),
-                                    arguments_.end(), is_it);
-    const auto index = static_cast<std::size_t>(found - arguments_.begin());
-    const bool value_follows = row.kind == OptionKind::value && arguments_[index] == name &&
-                               index + 1 < arguments_.size() && arguments_[index + 1] == value;
-    cursor_ = index + (value_follows ? 2 : 1);
-    return index;
-  }
-
-  /// "--gpus 1,3", "--resume" as a place for a caret.
-  std::string shown_option(std::size_t index, const std::string& value) const {
-    const bool is_apart = written_[index].find('=') == std::string::npos &&
-                          index + 1 < written_.size() && written_[index + 1] == value;
-    return is_apart ? written_[index] + " " + value : written_[index];
-  }
-
-  static std::string origin(std::size_t index) {
-    return "command line, argument " + std::to_string(index);
-  }
-
   void add(std::string code, std::string sentence, std::size_t index, std::string help) {
-    const std::string shown = printable(written_[index]);
-    problems_.push_back({std::move(code), std::move(sentence),
-                         place_in_line(origin(index), 0, shown, 1,
-                                       std::max(1, static_cast<int>(utf8_length(shown)))),
-                         "", std::move(help)});
+    problems_.push_back(
+        {std::move(code), std::move(sentence), line_.place(index), "", std::move(help)});
   }
 
-  std::vector<std::string> written_;    // as typed
-  std::vector<std::string> arguments_;  // with "-" for "_" in names
-  std::size_t cursor_ = 1;              // first argument that was not taken yet
+  WrittenLine line_;
   std::vector<std::size_t> positionals_;
   bool sets_keys_ = false;  // by KEY=VALUE
   std::string action_name_;

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/app/cli.hpp>
+#include <mgpu/base/config_problem.hpp>
+
+namespace mgpu::app {
+
+/// nullptr where there is no option of that name.
+const OptionRow* find_row(std::string_view name);
+
+/// "gpus-per-model" of "--gpus_per_model=2"; "" when the argument is no long option.
+std::string long_name(std::string_view argument);
+
+/// A command line as it was typed, and where in it something is. What is taken is looked for behind
+/// what was taken before.
+class WrittenLine {
+public:
+  WrittenLine(int argc, const char* const* argv);
+
+  std::size_t size() const { return arguments_.size(); }
+
+  /// With "-" for "_" in the names of options.
+  const std::string& operator[](std::size_t index) const { return arguments_[index]; }
+  const std::string& written(std::size_t index) const { return written_[index]; }
+
+  /// The first argument that is `argument`; size() where none is.
+  std::size_t find(const std::string& argument) const;
+
+  /// Where they are.
+  std::size_t take_option(const OptionRow& row, const std::string& value);
+  std::size_t take_word(const std::string& text);
+
+  /// "--gpus 1,3", "--resume" as a place for a caret.
+  std::string option_at(std::size_t index, const std::string& value) const;
+
+  /// "command line, argument 2"
+  static std::string origin(std::size_t index);
+  Place place(std::size_t index) const;
+
+private:
+  std::vector<std::string> written_;
+  std::vector<std::string> arguments_;
+  std::size_t next_ = 1;  // first argument that was not taken yet
+};
+
+}  // namespace mgpu::app
