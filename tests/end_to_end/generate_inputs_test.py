@@ -1,0 +1,171 @@
+"""What job generate reads, and what it refuses."""
+import json
+
+from generate_case import CONFIG, GenerateCase
+import program
+import tiny_lm
+
+
+class Inputs(GenerateCase):
+    """Rows of other files than JSON lines, and rows that cannot be used."""
+
+    def test_a_table_gives_the_bytes_of_its_lines(self):
+        texts = ["the cat", "sat on", "a mat", "and saw the dog"]
+        lines = tiny_lm.write_rows(self.folder / "l.jsonl", [{"prompt": text} for text in texts])
+        self.generate(0, 1, f"data.path={lines}")
+        golden = self.rows()
+        self.start_over()
+        table = self.folder / "t.csv"
+        table.write_text("n,say\n" + "".join(f"{n},{text}\n" for n, text in enumerate(texts)))
+        self.generate(0, 2, f"data.path={table}", "data.columns.prompt=say")
+        self.assertEqual(self.rows(), golden)
+        self.start_over()
+        listed = self.folder / "l.json"
+        listed.write_text(json.dumps([{"prompt": text} for text in ["x"] + texts + ["y"]]))
+        self.generate(0, 2, f"data.path={listed}", "data.start=1", "data.max_samples=4")
+        self.assertEqual(self.rows(), golden)
+
+    def test_marked_rows_are_failed_samples_with_their_reason(self):
+        path = self.folder / "bad.jsonl"
+        path.write_text('{"prompt": "a"}\n{"prompt": 3}\n{"token_ids": [67]}\n\n'
+                        '{"prompt": "b"}\n')
+        ended = self.generate(1, 2, f"data.path={path}", "data.on_bad_row=mark",
+                              "run.chunk_size=1")
+        self.assertIn("6 samples failed", ended.out)
+        rows = self.rows()
+        self.assertEqual([row["reason"] for row in rows[2:8]], [
+            "failed: `prompt` is not a text"] * 2 + [
+            "failed: token 67 is not in the model's vocabulary of 67"] * 2 + [
+            "failed: it is an empty line"] * 2)
+        self.assertEqual([row["prompt_ids"] for row in rows[2:8]], [[]] * 6)
+        self.assertNotIn("failed", rows[0]["reason"] + rows[8]["reason"])
+        golden = self.sha256()
+        self.start_over()
+        self.generate(1, 1, f"data.path={path}", "data.on_bad_row=mark", "run.chunk_size=1")
+        self.assertEqual(self.sha256(), golden)
+        self.start_over()
+        ended = self.generate(0, 1, "--check", f"data.path={path}", "data.on_bad_row=mark")
+        self.assertIn("5 prompts, 4 tokens, the longest 2; 3 rows cannot be used", ended.out)
+
+    def test_a_file_of_bad_rows_alone_ends_with_failed_samples(self):
+        path = self.folder / "bad.jsonl"
+        path.write_text('{}\n{}\n')
+        self.generate(1, 1, f"data.path={path}", "data.on_bad_row=mark")
+        self.assertEqual({row["reason"] for row in self.rows()},
+                         {"failed: it has none of `prompt`, `messages` and `token_ids`"})
+
+    def test_a_column_that_is_not_there_is_named(self):
+        path = self.folder / "t.csv"
+        path.write_text("question\nthe cat\n")
+        ended = self.generate(65, 2, f"data.path={path}")
+        self.assertIn("error[E533]", ended.err)
+        self.assertIn("it has `question`", ended.err)
+
+
+class ChatTemplates(GenerateCase):
+    """data.chat_template beside the folder's own."""
+
+    OTHER = "{% for m in messages %}{{ m.content }}.{% endfor %}"
+
+    def setUp(self):
+        super().setUp()
+        self.prompts = tiny_lm.write_rows(self.folder / "chat.jsonl", [
+            {"messages": [{"role": "user", "content": "the cat"}]}, {"prompt": "a mat"}])
+        self.template = self.folder / "other.jinja"
+        self.template.write_text(self.OTHER)
+
+    def prompt_texts(self, *more):
+        self.generate(0, 2, *more)
+        return [row["prompt"] for row in self.rows()[::2]]
+
+    def list_templates(self):
+        path = self.model / "tokenizer_config.json"
+        settings = json.loads(path.read_text())
+        settings["chat_template"] = [{"name": "default", "template": tiny_lm.TEMPLATE},
+                                     {"name": "short", "template": self.OTHER}]
+        path.write_text(json.dumps(settings))
+
+    def test_a_file_and_a_name_outrank_the_folders_own(self):
+        self.assertEqual(self.prompt_texts()[0], "<s>user.the cat.assistant.")
+        self.start_over()
+        by_file = self.prompt_texts(f"data.chat_template={self.template}")
+        self.assertEqual(by_file, ["the cat.", "a mat"])
+        self.start_over()
+        self.list_templates()
+        self.assertEqual(self.prompt_texts("data.chat_template=short"), by_file)
+
+    def test_another_text_of_the_file_is_never_mixed(self):
+        row = {"messages": [{"role": "user", "content": "the cat"}]}
+        tiny_lm.write_rows(self.prompts, [row] * 30)
+        keys = (f"data.chat_template={self.template}", "generate.max_new_tokens=64",
+                "run.chunk_size=1")
+        self.generate(137, 2, *keys, env=program.failpoint("ledger.write:8:kill"))
+        self.template.write_text("{{ messages[0].content }}")
+        self.generate(0, 2, *keys)
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual({row["prompt"] for row in self.rows()}, {"the cat"})
+
+    def test_templates_that_cannot_be_used(self):
+        self.list_templates()
+        for value, code, words in (
+                ("shrot", 66, ("E603", "has `default`, `short`")),
+                ("nowhere/short", 66, ("E603", "nowhere/short")),
+                (self.template, 65, ("E544", "other.jinja"))):
+            self.template.write_text("{% if %}")
+            ended = self.generate(code, 1, f"data.chat_template={value}")
+            for word in words:
+                self.assertIn(word, ended.err)
+        self.template.write_text("")
+        ended = self.generate(65, 1, f"data.chat_template={self.template}")
+        self.assertIn("the chat template is empty", ended.err)
+        ended = self.generate(65, 1, "data.chat_template=none")
+        self.assertIn("chat.jsonl:1: it has messages", ended.err)
+
+
+class Refusals(GenerateCase):
+
+    def refuse(self, code, words, *more, ranks=2):
+        ended = self.generate(code, ranks, *more)
+        self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+        for word in words:
+            self.assertIn(word, ended.err)
+        return ended
+
+    def test_bad_rows_are_named_by_line(self):
+        path = self.folder / "bad.jsonl"
+        path.write_text('{"prompt": "a"}\n{"prompt": 3}\n{"text": "b"}\n{"prompt": "c"\n'
+                        '{"prompt": "d", "token_ids": [1]}\n{"token_ids": []}\n'
+                        '{"messages": []}\n')
+        self.refuse(65, ("E531", "6 lines", "bad.jsonl:2: ", "bad.jsonl:3: ", "bad.jsonl:4: ",
+                         "bad.jsonl:5: ", "bad.jsonl:6: ", "and 1 more"), f"data.path={path}")
+
+    def test_rows_that_do_not_fit_the_model_are_named_by_line(self):
+        rows = [{"token_ids": [1]}, {"token_ids": [67]}, {"prompt": ""}, {"prompt": "a"}]
+        path = tiny_lm.write_rows(self.folder / "bad.jsonl", rows)
+        self.refuse(65, ("bad.jsonl:2: token 67 is not in the model's vocabulary of 67",),
+                    f"data.path={path}", "run.chunk_size=1")
+
+    def test_an_empty_file(self):
+        path = self.folder / "empty.jsonl"
+        path.write_text("")
+        self.refuse(65, ("empty.jsonl:1: the file is empty",), f"data.path={path}")
+
+    def test_files_that_are_missing(self):
+        self.refuse(66, ("E603", "absent"), f"model.path={self.folder}/absent")
+        self.refuse(66, ("E603", "absent.jsonl"), f"data.path={self.folder}/absent.jsonl")
+        self.assertFalse(self.output.exists())
+
+    def test_keys_that_mean_nothing(self):
+        self.refuse(78, ("E124", "generate.temperature"), "generate.do_sample=false")
+        self.refuse(78, ("E124", "devices.groups=[1]"), "devices.groups=[1, 2]",
+                    "model.parallel=tensor")
+        self.refuse(78, ("E124", "model.device_map"), "model.device_map=auto",
+                    "model.parallel=tensor")
+        self.refuse(78, ("E126", "2 layers for 3 ranks"), "--gpus-per-model=3", ranks=3)
+        ended = self.run_program(1, config=CONFIG)
+        self.assertEqual(ended.code, 78)
+        self.assertEqual(ended.err.count("error[E114]"), 2, ended.err)
+
+
+if __name__ == "__main__":
+    program.main()
