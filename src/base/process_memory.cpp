@@ -24,6 +24,8 @@ std::optional<std::uint64_t> number_in(const char* path, const std::string& name
 }  // namespace
 
 std::uint64_t host_peak_bytes() {
+  if (const auto peak = number_in("/proc/self/status", "VmHWM:")) return *peak * 1024;
+  // Without /proc: at least that of the process that started this one by vfork.
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // ru_maxrss is in KiB

@@ -24,7 +24,6 @@ run: {name: bench, chunk_size: 256}
 model: {path: %s}
 data: {path: %s, max_length: 8}
 teacher: {top_k: 4, batch_size: 256}
-report: {html: false}
 log: {tensorboard: false}
 """
 
@@ -56,9 +55,10 @@ def run(program, model, folder, count):
     if status != 0:
         sys.exit(f"the program ended with status {status}")
     latest = folder / "out" / "bench" / "latest"
-    phases = json.loads((latest / "summary.json").read_text())["phases"]
+    summary = json.loads((latest / "summary.json").read_text())
     subprocess.run(["rm", "-rf", str(folder / "out")], check=True)
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, phases
+    # ru_maxrss would be at least this process's, whose memory the child has until it is PROGRAM.
+    return used.ru_utime + used.ru_stime, summary["host_peak_bytes"][0] / 2**20, summary["phases"]
 
 
 def main(program, many="1000000", rounds="4"):

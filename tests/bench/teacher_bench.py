@@ -65,8 +65,10 @@ def run_ours(program, model, folder, count):
     _, status, used = os.wait4(child.pid, 0)
     if status != 0:
         sys.exit(f"the program ended with status {status}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, \
-        folder / str(count) / "bench" / "latest" / "results.h5"
+    results = folder / str(count) / "bench" / "latest" / "results.h5"
+    summary = json.loads((results.parent / "summary.json").read_text())
+    # ru_maxrss would be at least this process's, whose memory the child has until it is PROGRAM.
+    return used.ru_utime + used.ru_stime, summary["host_peak_bytes"][0] / 2**20, results
 
 
 def ours(program, model):
