@@ -108,7 +108,7 @@ StoredTargets::StoredTargets(const DistillSettings& settings, bool may_be_part)
     if (!is_packed_) counts_.emplace(open("drawn_counts"));
   }
   for (const store::ListColumn* column : of_tokens)
-    if (!std::ranges::equal(column->offsets(), tokens_.offsets()))
+    if (!column->has_lengths_of(tokens_))
       fail_file(path, "its columns have other numbers of tokens");
   if (log_probs_ && log_probs_->spec().width != facts_.top_k)
     fail_file(path, "its lists are not of " + std::to_string(facts_.top_k) + " tokens");
@@ -180,8 +180,7 @@ std::uint32_t StoredTargets::check_bytes() const {
 void StoredTargets::append(std::size_t example, std::span<const std::int64_t> targets,
                            language::TeacherTargets& lists) {
   const StoredPlace place = places_.at(example);
-  const Slice slice{place.row, place.first,
-                    tokens_.offsets()[static_cast<std::size_t>(place.row)] + place.first,
+  const Slice slice{place.row, place.first, tokens_.begin_of(place.row) + place.first,
                     std::ssize(targets)};
   if (facts_.top_k > 0)
     append_best(slice, targets, lists);
@@ -227,7 +226,7 @@ void StoredTargets::append_best(const Slice& slice, std::span<const std::int64_t
 
 void StoredTargets::append_draws(const Slice& slice, std::span<const std::int64_t> targets,
                                  language::TeacherTargets& lists) const {
-  const std::int64_t begin = tokens_.offsets()[static_cast<std::size_t>(slice.row)];
+  const std::int64_t begin = tokens_.begin_of(slice.row);
   const store::ReadColumn num_drawn = num_drawn_->read_items(begin, slice.first + slice.count);
   const auto numbers = num_drawn.values<std::uint8_t>();
   const auto here = numbers.subspan(static_cast<std::size_t>(slice.first));
@@ -266,7 +265,7 @@ std::vector<StoredTargets::Drawn> StoredTargets::read_draws(std::int64_t row, st
     }
     return drawn;
   }
-  const std::int64_t item = ids_->offsets()[static_cast<std::size_t>(row)] + first;
+  const std::int64_t item = ids_->begin_of(row) + first;
   const store::ReadColumn ids = ids_->read_items(item, count);
   const store::ReadColumn counts = counts_->read_items(item, count);
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)

@@ -128,7 +128,7 @@ void add_view(const TokenList& list, std::int32_t before, std::int32_t id, const
 
 ShownText read_text(StoredTargets& targets, const store::ListColumn& tokens,
                     const store::ListColumn& learned, const TokenTexts& texts, std::int64_t row) {
-  const std::int64_t begin = tokens.offsets()[static_cast<std::size_t>(row)];
+  const std::int64_t begin = tokens.begin_of(row);
   ShownText text{row, 0, tokens.items_of(row), {}};
   const store::ReadColumn all_learned = learned.read_items(begin, text.tokens);
   const auto is_learned = all_learned.values<std::uint8_t>();
@@ -223,7 +223,7 @@ std::vector<std::int64_t> block_starts(std::int64_t tokens) {
 KeptMass read_mass(const fs::path& results, const TeacherInputs& inputs) {
   const store::ListColumn lists(results, "topk_logprobs");
   const auto k = static_cast<std::size_t>(lists.spec().width);
-  const std::int64_t tokens = lists.offsets().back();
+  const std::int64_t tokens = lists.items();
   MassAtK masses(shown_ks(lists.spec().width));
   for (const std::int64_t first : block_starts(tokens)) {
     const store::ReadColumn column =
@@ -249,7 +249,7 @@ KeptMass read_mass(const fs::path& results, const TeacherInputs& inputs) {
 std::string drawn_text(const fs::path& results, const TeacherInputs& inputs,
                        const report::TeacherPictures& pictures) {
   const store::ListColumn drawn(results, "num_drawn");
-  const std::int64_t tokens = drawn.offsets().back();
+  const std::int64_t tokens = drawn.items();
   const store::ReadColumn some = drawn.read_items(0, std::min(tokens, kSeenTokens));
   const auto numbers = some.values<std::uint8_t>();
   const double mean =

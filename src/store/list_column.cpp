@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,12 +19,29 @@ using hdf5::Hid;
 constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 constexpr hsize_t kMaxAttributes = 4096;
 
-ReadColumn read_all(const StoredColumn& stored) {
-  ReadColumn column{stored.spec(), {}};
-  column.bytes.resize(static_cast<std::size_t>(stored.rows()) * column.spec.row_bytes());
-  stored.read(0, stored.rows(), column.bytes);
-  stored.require_checksum(crc32c(column.bytes));
-  return column;
+/// Calls visit(piece) for all of a column; compares its checksum with the file's, and returns it.
+template <class Visit>
+std::uint32_t visit_pieces(const StoredColumn& stored, Visit visit) {
+  ReadColumn piece{stored.spec(), {}};
+  const std::size_t row_bytes = stored.spec().row_bytes();
+  const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(1, kPieceBytes / row_bytes));
+  std::uint32_t crc = 0;
+  for (std::int64_t first = 0; first < stored.rows(); first += at_once) {
+    const std::int64_t count = std::min(at_once, stored.rows() - first);
+    piece.bytes.resize(static_cast<std::size_t>(count) * row_bytes);
+    stored.read(first, count, piece.bytes);
+    crc = crc32c(piece.bytes, crc);
+    visit(piece);
+    mark_progress();
+  }
+  stored.require_checksum(crc);
+  return crc;
+}
+
+void check_offsets(const StoredColumn& offsets, std::int64_t items) {
+  OffsetsCheck check(offsets.spec(), offsets.rows());
+  visit_pieces(offsets, [&](const ReadColumn& piece) { check.add(piece.values<std::int64_t>()); });
+  check.finish(items);
 }
 
 /// One attribute as a number, where it is one.
@@ -47,6 +65,7 @@ void add_number(hid_t group, hsize_t index, std::map<std::string, double>& numbe
 
 struct ListColumn::Open {
   Hid file;
+  StoredColumn offsets;  // [rows + 1] i64
   StoredColumn values;
 };
 
@@ -56,12 +75,11 @@ ListColumn::ListColumn(const std::filesystem::path& path, const std::string& col
     Hid file = open_to_read(path_);
     const std::uint64_t max_bytes = most_bytes(std::filesystem::file_size(path_));
     const Hid group = hdf5::own(H5Gopen2(file.get(), table_.c_str(), H5P_DEFAULT));
-    const StoredColumn offsets = StoredColumn::open(group.get(), "row_offsets", max_bytes);
+    StoredColumn offsets = StoredColumn::open(group.get(), "row_offsets", max_bytes);
     StoredColumn values = StoredColumn::open(group.get(), "values", max_bytes);
     if (!offsets.is_number() || !values.is_number()) fail_table("its lists are not of numbers");
-    offsets_ = read_all(offsets);
-    check_offsets(offsets_, values.rows());
-    open_ = std::make_unique<Open>(Open{std::move(file), std::move(values)});
+    check_offsets(offsets, values.rows());
+    open_ = std::make_unique<Open>(Open{std::move(file), std::move(offsets), std::move(values)});
   });
 }
 
@@ -69,24 +87,54 @@ ListColumn::ListColumn(ListColumn&&) noexcept = default;
 ListColumn& ListColumn::operator=(ListColumn&&) noexcept = default;
 ListColumn::~ListColumn() = default;
 
+std::int64_t ListColumn::rows() const {
+  return open_->offsets.rows() - 1;
+}
+
+std::int64_t ListColumn::items() const {
+  return open_->values.rows();
+}
+
 const ColumnSpec& ListColumn::spec() const {
   return open_->values.spec();
 }
 
+std::vector<std::int64_t> ListColumn::offsets(std::int64_t first, std::int64_t count) const {
+  if (first < 0 || count < 0 || first > rows() - count)
+    throw ShapeError("ListColumn: rows that are not there");
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(count) + 1);
+  name_failures(path_, table_, [&] {
+    open_->offsets.read(first, count + 1, std::as_writable_bytes(std::span(offsets)));
+  });
+  return offsets;
+}
+
+std::int64_t ListColumn::begin_of(std::int64_t row) const {
+  return offsets(row, 0).front();
+}
+
 std::int64_t ListColumn::items_of(std::int64_t row) const {
-  const auto at = offsets().subspan(static_cast<std::size_t>(row), 2);
+  const std::vector<std::int64_t> at = offsets(row, 1);
   return at[1] - at[0];
 }
 
+bool ListColumn::has_lengths_of(const ListColumn& other) const {
+  if (rows() != other.rows()) return false;
+  constexpr auto kAtOnce = static_cast<std::int64_t>(kPieceBytes / sizeof(std::int64_t));
+  for (std::int64_t first = 0; first < rows(); first += kAtOnce) {
+    const std::int64_t count = std::min(kAtOnce, rows() - first);
+    if (offsets(first, count) != other.offsets(first, count)) return false;
+    mark_progress();
+  }
+  return true;
+}
+
 ReadLists ListColumn::read(std::int64_t first, std::int64_t count) const {
-  if (first < 0 || count < 0 || first > rows() - count)
-    throw ShapeError("ListColumn: rows that are not there");
-  const auto at =
-      offsets().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count) + 1);
-  std::vector<std::int64_t> rebased(at.begin(), at.end());
+  std::vector<std::int64_t> rebased = offsets(first, count);
+  const std::int64_t begin = rebased.front();
+  ReadLists lists{{open_->offsets.spec(), {}}, read_items(begin, rebased.back() - begin)};
   for (std::int64_t& offset : rebased)
-    offset -= at.front();
-  ReadLists lists{{offsets_.spec, {}}, read_items(at.front(), at.back() - at.front())};
+    offset -= begin;
   const auto bytes = std::as_bytes(std::span(rebased));
   lists.offsets.bytes.assign(bytes.begin(), bytes.end());
   return lists;
@@ -104,16 +152,8 @@ ReadColumn ListColumn::read_items(std::int64_t first, std::int64_t count) const 
 }
 
 std::uint32_t ListColumn::check_bytes() const {
-  const std::int64_t items = open_->values.rows();
-  const auto at_once =
-      static_cast<std::int64_t>(std::max<std::size_t>(1, kPieceBytes / spec().row_bytes()));
-  std::uint32_t crc = 0;
-  for (std::int64_t first = 0; first < items; first += at_once) {
-    crc = crc32c(read_items(first, std::min(at_once, items - first)).bytes, crc);
-    mark_progress();
-  }
-  name_failures(path_, table_, [&] { open_->values.require_checksum(crc); });
-  return crc;
+  return name_failures(path_, table_,
+                       [&] { return visit_pieces(open_->values, [](const ReadColumn&) {}); });
 }
 
 bool has_lists(const std::filesystem::path& path, const std::string& column) {

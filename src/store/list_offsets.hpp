@@ -11,13 +11,31 @@
 
 namespace mgpu::store {
 
-/// Refuses offsets that are not those of so many values. Errors: Failure E605.
-inline void check_offsets(const ReadColumn& offsets, std::int64_t items) {
-  if (offsets.spec.type != ColumnType::i64 || offsets.spec.width != 1 || offsets.bytes.empty())
-    fail_table("its row_offsets are not a row of i64");
-  const std::span<const std::int64_t> at = offsets.values<std::int64_t>();
-  if (at.front() != 0 || at.back() != items || !std::is_sorted(at.begin(), at.end()))
-    fail_table("its row_offsets do not fit its " + std::to_string(items) + " values");
-}
+/// Are offsets, which come piece by piece, those of so many values? Errors: Failure E605.
+class OffsetsCheck {
+public:
+  OffsetsCheck(const ColumnSpec& spec, std::int64_t rows) {
+    if (spec.type != ColumnType::i64 || spec.width != 1 || rows < 1)
+      fail_table("its row_offsets are not a row of i64");
+  }
+
+  /// Shapes: [> 0]
+  void add(std::span<const std::int64_t> offsets) {
+    const bool begins_right = is_first_ ? offsets.front() == 0 : offsets.front() >= last_;
+    fits_ = fits_ && begins_right && std::is_sorted(offsets.begin(), offsets.end());
+    is_first_ = false;
+    last_ = offsets.back();
+  }
+
+  void finish(std::int64_t items) const {
+    if (!fits_ || last_ != items)
+      fail_table("its row_offsets do not fit its " + std::to_string(items) + " values");
+  }
+
+private:
+  bool is_first_ = true;
+  bool fits_ = true;
+  std::int64_t last_ = 0;
+};
 
 }  // namespace mgpu::store

@@ -84,15 +84,20 @@ private:
   ReadTable table_;
 };
 
+void check_offsets(const ReadTable& lists) {
+  const ReadColumn& offsets = lists.column("row_offsets");
+  const ReadColumn& values = lists.column("values");
+  OffsetsCheck check(offsets.spec,
+                     static_cast<std::int64_t>(offsets.bytes.size() / sizeof(std::int64_t)));
+  check.add(offsets.values<std::int64_t>());
+  check.finish(static_cast<std::int64_t>(values.bytes.size() / values.spec.row_bytes()));
+}
+
 ReadTable read_here(const std::filesystem::path& path, const std::string& table, GroupKind kind) {
   return name_failures(path, table, [&] {
     const Hid file = open_to_read(path);
     ReadTable result = TableReader(file.get(), table, kind, fs::file_size(path)).run();
-    if (kind == GroupKind::lists) {
-      const ReadColumn& values = result.column("values");
-      check_offsets(result.column("row_offsets"),
-                    static_cast<std::int64_t>(values.bytes.size() / values.spec.row_bytes()));
-    }
+    if (kind == GroupKind::lists) check_offsets(result);
     const Hid root = hdf5::own(H5Gopen2(file.get(), "/", H5P_DEFAULT));
     if (hdf5::has_attribute(root.get(), "missing_rows"))
       result.missing_rows = hdf5::read_integer_attribute(root.get(), "missing_rows");

@@ -19,7 +19,7 @@ namespace {
 using hdf5::Hid;
 
 constexpr std::int64_t kBytesPerRank = 4 << 20;  // compressed by a rank before rank 0 gathers
-constexpr std::size_t kTextBlockBytes = 8 << 20;
+constexpr std::size_t kTextBlockBytes = 8 << 20;  // of texts in memory, written at once
 constexpr std::size_t kReferenceBytes = 16;  // in the data set, for each text
 constexpr std::size_t kTextBytes = 32;       // more than HDF5's heap adds to a text
 
@@ -128,6 +128,7 @@ void SerialFile::write_compressed(std::size_t index) {
 void SerialFile::store_texts(const ColumnPlan& column, hid_t dataset, std::size_t index) {
   std::vector<std::string> block;
   std::size_t block_bytes = 0;
+  const auto in_memory = [&] { return block_bytes + block.size() * sizeof(std::string); };
   std::int64_t row = 0;
   const auto table_rows = static_cast<std::size_t>(work_.plan.table_of(column).rows);
   const auto flush = [&] {
@@ -144,7 +145,7 @@ void SerialFile::store_texts(const ColumnPlan& column, hid_t dataset, std::size_
   };
   for (std::size_t entry = 0; entry < work_.plan.table_of(column).entries.size(); ++entry) {
     for (std::string& text : work_.reader.texts(column, entry)) {
-      if (block_bytes + text.size() > kTextBlockBytes) flush();
+      if (in_memory() + text.size() > kTextBlockBytes) flush();
       block_bytes += text.size();
       block.push_back(std::move(text));
     }

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
+#include <vector>
 
 #include <mgpu/store/read_table.hpp>
 
@@ -13,22 +13,25 @@ namespace mgpu::store {
 
 /// The ragged column arrays/<column> of an HDF5 file, read piece by piece; row r is that of row r
 /// of its table. Local.
-///
-/// Memory: the offsets, 8 bytes a row.
 class ListColumn {
 public:
-  /// Errors: those of read_lists(), but for the checksum of the values.
+  /// Looks at all offsets. Errors: those of read_lists(), but for the checksum of the values.
   ListColumn(const std::filesystem::path& path, const std::string& column);
   ListColumn(ListColumn&&) noexcept;
   ListColumn& operator=(ListColumn&&) noexcept;
   ~ListColumn();
 
-  std::int64_t rows() const { return std::ssize(offsets()) - 1; }
+  std::int64_t rows() const;
+  std::int64_t items() const;      // of all rows
   const ColumnSpec& spec() const;  // of the values
 
-  /// Shapes: [rows + 1], ascending from 0
-  std::span<const std::int64_t> offsets() const { return offsets_.values<std::int64_t>(); }
+  /// Where the values of a row begin among those of all rows, and how many they are. Errors: as
+  /// read().
+  std::int64_t begin_of(std::int64_t row) const;
   std::int64_t items_of(std::int64_t row) const;
+
+  /// Whether each row has as many values there as here. Errors: as read().
+  bool has_lengths_of(const ListColumn& other) const;
 
   /// The lists of rows [first, first + count); its row 0 is row `first`.
   /// Errors: ShapeError for rows that are not there; Failure E605 (exit 65) when the file cannot
@@ -45,10 +48,12 @@ public:
 private:
   struct Open;
 
+  /// Shapes: [count + 1], ascending
+  std::vector<std::int64_t> offsets(std::int64_t first, std::int64_t count) const;
+
   std::filesystem::path path_;
   std::string table_;
   std::unique_ptr<Open> open_;
-  ReadColumn offsets_;  // [rows + 1] i64
 };
 
 /// Whether the file has arrays/<column>. Local. Errors: Failure E603, E605 when it is not HDF5.
