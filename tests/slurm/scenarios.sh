@@ -17,6 +17,7 @@
 #   limit    before the time limit it saves and is queued again, and the second run finishes
 #   cancel   scancel ends it for good
 #   single   single_node.sbatch: a killed rank, then finished
+#   late     (only when named, of the stand-in) a start that hangs is ended, the next one finishes
 #   preempt  (only when named) evicted by a job of a better partition, then finished
 #   half     (only when named) as node, once half of a job with samples is done
 #   net      (only when named) a node loses its network
@@ -49,7 +50,7 @@ done
 [[ -n ${MGPU_IN_CLUSTER:-} ]] ||
   MGPU_IN_CLUSTER=1 exec "$here/cluster.sh" run "${BASH_SOURCE[0]}" "${original[@]}"
 
-export MGPU_PROGRAM=$program
+export MGPU_PROGRAM=$program MGPU_START_LIMIT_S=60
 work=$(mktemp -d "${TMPDIR:-/tmp}/mgpu-scenarios.XXXXXX")
 cd "$top" || exit 66
 [[ -z $golden ]] || cp "$golden" "$work/finish.log.sum"
@@ -125,7 +126,7 @@ processes_of_ranks() {
   for folder in /proc/[0-9]*; do
     read -r name 2>/dev/null <"$folder/comm" || continue
     [[ $name == "$(basename "$program" | cut -c1-15)" ]] || continue
-    tr '\0' '\n' 2>/dev/null <"$folder/environ" >"$work/environment"
+    tr '\0' '\n' >"$work/environment" 2>/dev/null <"$folder/environ" || continue
     if grep -qx "SLURM_JOB_ID=$job" "$work/environment" &&
        grep -qx "PMIX_RANK=$rank" "$work/environment"; then
       echo "${folder#/proc/}"
@@ -138,7 +139,7 @@ signal_ranks() {
   local processes
   mapfile -t processes < <(processes_of_ranks "${@:2}")
   [[ ${#processes[@]} -gt 0 ]] || broken "no process of rank ${2:-*} is there"
-  kill "-$1" "${processes[@]}"
+  kill "-$1" "${processes[@]}" || broken "rank ${2:-*} has ended"
 }
 
 # --- the scenarios ---------------------------------------------------------------------------
@@ -225,6 +226,15 @@ scenario_single() {
   signal_ranks KILL 2
   finishes_within 300
   says 'mgpu: rank 2 on n[1-4] was killed by signal 9 (Killed)'
+}
+
+scenario_late() {
+  keys+=(late_once=1)
+  export MGPU_START_LIMIT_S=10
+  submit late multi_node.sbatch
+  finishes_within 120
+  says 'mgpu: the ranks have not begun in 10 s'
+  says 'mgpu: starting again on 16 ranks'
 }
 
 scenario_preempt() {

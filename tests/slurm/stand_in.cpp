@@ -6,7 +6,8 @@
 //
 // Keys (`key: value` lines of CONF): steps, step_ms; divide=1 refuses rank counts that do not
 // divide the 16 lanes; die_rank, die_step, die_attempts kill a rank at a step of the first
-// attempts; exit_code ends the job at its first step.
+// attempts; exit_code ends the job at its first step; late_once=1 never begins when it is started
+// first.
 
 #include <algorithm>
 #include <array>
@@ -216,12 +217,24 @@ int begin(Job& job) {
   return run(job, state);
 }
 
+/// As where a message of the launcher is lost: one rank does not come.
+void be_late_once(const Job& job) {
+  const char* rank = std::getenv("PMIX_RANK");
+  const fs::path mark = job.run_directory / "was_late";
+  if (rank == nullptr || std::string(rank) != "1" || job.key("late_once", 0) == 0) return;
+  if (fs::exists(mark)) return;
+  fs::create_directories(job.run_directory);
+  std::ofstream(mark).close();
+  std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGUSR1, on_stop);
   std::signal(SIGTERM, on_stop);
   Job job = read_arguments(argc, argv);
+  be_late_once(job);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &job.num_ranks);
