@@ -44,6 +44,7 @@ class FailTogether(program.ProgramTest):
     def assert_names_hung_rank(self, action, *arguments):
         """The watchdog says who hangs, where, and what its process does; all end with 76."""
         mark = self.folder / "fault"
+        before = self.pages()
         job = self.start(4, *STEPS, "watchdog.limit_s=2", *arguments,
                          env=program.failpoint(f"train.pass@1:20:{action}") |
                          {"MGPU_FAILPOINT_MARK": str(mark)})
@@ -55,17 +56,19 @@ class FailTogether(program.ProgramTest):
         self.assertRegex(ended.err, r"(?m)^  rank 1: phase .*, train, step \d+, in no call")
         report = (self.run_folder() / "hang_report.txt").read_text()
         self.assertIn("--- process of rank 1", report)
-        self.assertEqual(self.left_in_shared_memory(), [])
+        self.assertEqual(self.left_in_shared_memory(before), [])
         return ended
 
-    def left_in_shared_memory(self):
-        """Pages of the watchdog that stay; another test's may be there for a moment."""
-        def pages():
-            return set(pathlib.Path("/dev/shm").glob("mgpu_watch.*"))
-        before = pages()
-        if before:
+    def pages(self):
+        """Of watchdogs, in shared memory."""
+        return set(pathlib.Path("/dev/shm").glob("mgpu_watch.*"))
+
+    def left_in_shared_memory(self, before):
+        """Pages that are new and stay; another run's are there for a moment."""
+        new = self.pages() - before
+        if new:
             time.sleep(3.0)
-        return sorted(before & pages())
+        return sorted(new & self.pages())
 
     def test_stopped_rank_is_named(self):
         ended = self.assert_names_hung_rank("stop")
