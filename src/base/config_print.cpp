@@ -193,6 +193,7 @@ std::string print_json(const Config& config) {
 std::string values_in_words(const KeySpec& spec) {
   if (spec.type == KeyType::choice) return list_in_words(spec.choices);
   std::string text = type_name(spec.type);
+  if (!spec.file_ending.empty()) text = "path with / or " + spec.file_ending + ", or name";
   if (const std::string range = range_in_words(spec); !range.empty()) text += ", " + range;
   if (!spec.unit.empty()) text += ", " + spec.unit;
   if (!spec.choices.empty()) text += "; or " + list_in_words(spec.choices);

@@ -167,7 +167,7 @@ private:
     for (const KeySpec& spec : table_.keys()) {
       if (spec.type != KeyType::path || values_.contains(spec.name)) continue;
       const KeyValue value = default_value(spec);
-      if (value.is_word || value.text.empty()) continue;
+      if (value.is_word || !is_path(spec, value.text)) continue;
       const fs::path path = (sources_.working_directory / value.text).lexically_normal();
       values_[spec.name] = {.text = path.string()};
     }

@@ -211,7 +211,8 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "The disk is full, a quota is reached, or the device reported an error. Nothing half-written "
      "was published.",
      "Make room and start the same command again: it continues."},
-    {"E603", "file cannot be read", "A file is missing, not readable, or too large.",
+    {"E603", "file cannot be read",
+     "A file is missing, not readable, or too large, or a name stands for none.",
      "Check the path that is shown. Paths in a file start at its folder, those of the command line "
      "at yours."},
     {"E604", "stored data is damaged", "A checksum of the journal or of a table does not fit.",

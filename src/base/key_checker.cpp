@@ -153,8 +153,7 @@ void KeyChecker::set(const KeySpec& spec, std::string_view called, const Place& 
 
 void KeyChecker::store(const KeySpec& spec, const KeyValue& value, const Place& place) {
   std::string text = value.text;
-  const bool is_path = spec.type == KeyType::path && !value.is_word && !text.empty();
-  if (is_path && !(spec.takes_names && is_name(text))) text = (folder_ / text).lexically_normal().string();
+  if (!value.is_word && is_path(spec, text)) text = (folder_ / text).lexically_normal().string();
   layer_.values.emplace(spec.name, Config::Value{std::move(text), {}, place});
 }
 

@@ -41,8 +41,9 @@ std::string type_in_words(KeyType type) {
   throw Error("unknown key type");
 }
 
-bool is_name(std::string_view value) {
-  return value.find_first_of("/.") == std::string_view::npos;
+bool is_path(const KeySpec& spec, std::string_view value) {
+  if (spec.type != KeyType::path || value.empty()) return false;
+  return value.find('/') != std::string_view::npos || value.ends_with(spec.file_ending);
 }
 
 void KeyTable::add(KeySpec spec) {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/generate_inputs.hpp>
 #include <mgpu/jobs/model_folder.hpp>
 #include <mgpu/jobs/model_text.hpp>

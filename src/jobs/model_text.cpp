@@ -7,7 +7,6 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/utf8.hpp>
-#include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/model_folder.hpp>
 #include <mgpu/jobs/model_text.hpp>
 #include <mgpu/text/chat_template.hpp>
@@ -18,6 +17,8 @@ namespace {
 using text::TextFiles;
 
 constexpr std::uint64_t kMaxTemplateBytes = std::uint64_t{16} << 20;
+
+constexpr std::string_view kFileEnding = ".jinja";
 
 constexpr std::array kTextFiles = {
     &TextFiles::tokenizer,    &TextFiles::tokenizer_config, &TextFiles::special_tokens_map,
@@ -41,7 +42,8 @@ constexpr std::array kTextFiles = {
 /// The template of a file, or of that name in the folder.
 std::string chosen_template(const std::string& choice, const std::filesystem::path& folder) {
   std::string jinja;
-  if (is_name(choice)) {
+  const bool is_file = choice.find('/') != std::string::npos || choice.ends_with(kFileEnding);
+  if (!is_file) {
     const auto templates = text::read_chat_templates(folder);
     const auto found = templates.find(choice);
     if (found == templates.end()) refuse_absent(choice, folder, templates);
@@ -74,11 +76,12 @@ void add_chat_template_key(KeyTable& table) {
   table.add({.name = "data.chat_template",
              .type = KeyType::path,
              .standard = "auto",
-             .text = "what `messages` and prompts of job classify are written in: a file with a "
-                     "Jinja template (./FILE where it has no extension), or the name of one of the "
-                     "folder's; auto: the folder's own; none: as if it had none",
+             .text =
+                 "what `messages` and prompts of job classify are written in: a Jinja template, "
+                 "as FILE.jinja or ./FILE, or the name of one of the folder's; auto: the "
+                 "folder's own; none: as if it had none",
              .choices = {"auto", "none"},
-             .takes_names = true});
+             .file_ending = std::string(kFileEnding)});
 }
 
 ChatChoice read_chat_choice(const Config& config) {

@@ -3,7 +3,6 @@
 #include <span>
 #include <utility>
 
-#include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/model_folder.hpp>
 #include <mgpu/jobs/model_text.hpp>
 #include <mgpu/jobs/phases.hpp>

@@ -117,13 +117,15 @@ TEST_F(ConfigReaderTest, NamesBesidePathsStayAsTheyAre) {
               .standard = "auto",
               .text = "a file, or a name",
               .choices = {"auto"},
-              .takes_names = true});
+              .file_ending = ".jinja"});
   const std::map<std::string, std::string> files = {{"/conf/run.yaml", kEmptyRun}};
 
   EXPECT_EQ(read(files, {}, {"data.template=short"}).text("data.template"), "short");
+  EXPECT_EQ(read(files, {}, {"data.template=v1.5"}).text("data.template"), "v1.5");
   EXPECT_EQ(read(files, {}, {"data.template=./short"}).text("data.template"), "/work/short");
   EXPECT_EQ(read(files, {}, {"data.template=a.jinja"}).text("data.template"), "/work/a.jinja");
   EXPECT_TRUE(read(files, {}, {"data.template=auto"}).is("data.template", "auto"));
+  EXPECT_EQ(read(files, {}, {"data.path=short"}).text("data.path"), "/work/short");
 }
 
 TEST_F(ConfigReaderTest, NamesWithoutEffectAreAcceptedAndNoted) {

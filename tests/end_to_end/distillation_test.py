@@ -214,7 +214,7 @@ class Distillation(program.ProgramTest):
                 ("unbiased for distill.loss=forward_kl only", (draws, "distill.loss=jsd")),
                 ("another temperature", (draws, "distill.temperature=2")),
                 ("stored targets say nothing of", (topk, "distill.on_policy=0.5")),
-                ("has no meaning without a teacher",
+                ("= help: distill.model=FOLDER of a language model",
                  ("data.little_texts=9", "distill.on_policy=0.5")),
                 ("are texts without one", (here, "data.little_texts=9", "distill.on_policy=0.5")),
                 ("distill.on_policy above 0 only",

@@ -319,16 +319,16 @@ class Stops(program.ProgramTest):
     # The clock and the file are looked at once in a second: 20 of the steps take one.
     SLOW = program.failpoint(";".join(f"train.pass:{step}:sleep" for step in range(20, 40)))
 
-    def stop_by(self, stop, *arguments, steps=STEPS, at='"train"', env=None):
-        golden = self.golden(*steps)
-        job = self.start(2, *steps, *arguments, env=env)
+    def stop_by(self, stop, *arguments, env=None):
+        golden = self.golden(*self.STEPS)
+        job = self.start(2, *self.STEPS, *arguments, env=env)
         if stop:
-            self.assertTrue(job.wait_until(self.reached(at)))
+            self.assertTrue(job.wait_until(self.reached('"train"')))
             stop(job)
         ended = job.wait()
         self.assertEqual(ended.code, 75, ended.out + ended.err)
         self.assertFalse((self.run_folder() / "results.h5").exists())
-        self.run_to(0, 4, *steps)
+        self.run_to(0, 4, *self.STEPS)
         self.assertEqual(self.num_runs(), 1)
         self.assertEqual(self.hashes(), golden)
 

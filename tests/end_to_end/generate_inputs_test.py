@@ -112,9 +112,10 @@ class ChatTemplates(GenerateCase):
                 ("nowhere/short", 66, ("E603", "nowhere/short")),
                 (self.template, 65, ("E544", "other.jinja"))):
             self.template.write_text("{% if %}")
-            ended = self.generate(code, 1, f"data.chat_template={value}")
+            ended = self.generate(code, 2, f"data.chat_template={value}")
             for word in words:
                 self.assertIn(word, ended.err)
+            self.assertEqual(ended.err.count("error[E"), 1, ended.err)
         self.template.write_text("")
         ended = self.generate(65, 1, f"data.chat_template={self.template}")
         self.assertIn("the chat template is empty", ended.err)

@@ -41,13 +41,14 @@ struct KeySpec {
   std::string alias_note{};            // how the key differs from what the guides mean by those
   const char* (*why_not)(const std::string& value) = nullptr;  // of a text: what is wrong with it
                                                                // (E107), or nullptr
-  bool identity = true;   // false: does not change results.h5, so may differ when a run resumes
-  bool required = false;  // true: a file or the command line has to give it
-  bool takes_names = false;  // of a path: what is_name() stays as it is
+  bool identity = true;       // false: does not change results.h5, so may differ when a run resumes
+  bool required = false;      // true: a file or the command line has to give it
+  std::string file_ending{};  // of a path: a value without it and without `/` is a name, which
+                              // stays as it is; "": all values are paths
 };
 
-/// Whether the value of a key that takes names and paths is a name: it has neither `/` nor `.`.
-bool is_name(std::string_view value);
+/// Whether a value of `spec` that is no word is the path of a file or folder.
+bool is_path(const KeySpec& spec, std::string_view value);
 
 /// A name of a guide that means nothing here: accepted in a file, and noted in the banner.
 struct AcceptedName {

@@ -16,7 +16,7 @@ void add_chat_template_key(KeyTable& table);
 
 /// What conversations are written in.
 struct ChatChoice {
-  std::string chosen{};  // a file, or a name (is_name()) of the folder's; empty: the folder's own
+  std::string chosen{};  // a file, or the name of one of the folder's; empty: the folder's own
   bool is_none = false;  // as if the folder had none
 };
 
@@ -25,7 +25,8 @@ ChatChoice read_chat_choice(const Config& config);
 /// The files of a folder that say how texts become tokens, with the chat template that was chosen;
 /// nothing without tokenizer.json, which rows of token ids do not need. For one rank.
 ///
-/// Errors: those of text::read_text_files() and read_file(); Failure E603 (exit 66) where the folder
+/// Errors: those of text::read_text_files() and read_file(); Failure E603 (exit 66) where the
+/// folder
 ///         has no template of that name, E544 where it is no text.
 std::optional<text::TextFiles> read_model_text(const std::filesystem::path& folder,
                                                const ChatChoice& chat);
