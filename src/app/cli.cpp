@@ -2,7 +2,7 @@
 #define CXXOPTS_VECTOR_DELIMITER '\x1f'
 #include <algorithm>
 #include <cctype>
-#include <optional>
+#include <memory>
 #include <utility>
 
 #include <cxxopts.hpp>

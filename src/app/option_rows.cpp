@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include <mgpu/app/cli.hpp>
@@ -197,6 +198,13 @@ std::string usage_of(const OptionRow& row) {
 
 std::span<const OptionRow> option_rows() {
   return kRows;
+}
+
+const OptionRow* find_row(std::string_view name) {
+  const auto rows = option_rows();
+  const auto found = std::find_if(rows.begin(), rows.end(),
+                                  [&](const OptionRow& row) { return row.name == name; });
+  return found == rows.end() ? nullptr : &*found;
 }
 
 std::string help_text() {

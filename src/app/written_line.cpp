@@ -6,13 +6,6 @@
 
 namespace mgpu::app {
 
-const OptionRow* find_row(std::string_view name) {
-  const auto rows = option_rows();
-  const auto found = std::find_if(rows.begin(), rows.end(),
-                                  [&](const OptionRow& row) { return row.name == name; });
-  return found == rows.end() ? nullptr : &*found;
-}
-
 std::string long_name(std::string_view argument) {
   if (!argument.starts_with("--") || argument.size() == 2) return "";
   std::string name(argument.substr(2, argument.find('=') - 2));

@@ -10,9 +10,6 @@
 
 namespace mgpu::app {
 
-/// nullptr where there is no option of that name.
-const OptionRow* find_row(std::string_view name);
-
 /// "gpus-per-model" of "--gpus_per_model=2"; "" when the argument is no long option.
 std::string long_name(std::string_view argument);
 
@@ -31,7 +28,7 @@ public:
   /// The first argument that is `argument`; size() where none is.
   std::size_t find(const std::string& argument) const;
 
-  /// Where they are.
+  /// Take the next such option, with its value, or word, which has to be there; where it is.
   std::size_t take_option(const OptionRow& row, const std::string& value);
   std::size_t take_word(const std::string& text);
 

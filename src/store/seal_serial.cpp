@@ -18,10 +18,11 @@ namespace {
 
 using hdf5::Hid;
 
-constexpr std::int64_t kBytesPerRank = 4 << 20;  // compressed by a rank before rank 0 gathers
-constexpr std::size_t kTextBlockBytes = 8 << 20;  // of texts in memory, written at once
-constexpr std::size_t kReferenceBytes = 16;  // in the data set, for each text
-constexpr std::size_t kTextBytes = 32;       // more than HDF5's heap adds to a text
+constexpr std::int64_t kBytesPerRank = 4 << 20;   // compressed by a rank before rank 0 gathers
+constexpr std::size_t kTextBlockBytes = 8 << 20;  // of texts, written at once
+constexpr std::size_t kHeldBytes = 32;            // in memory beside each text
+constexpr std::size_t kReferenceBytes = 16;       // in the data set, for each text
+constexpr std::size_t kTextBytes = 32;            // more than HDF5's heap adds to a text
 
 /// One HDF5 chunk as deflate's filter would store it.
 std::vector<std::byte> deflated(std::vector<std::byte> raw, std::size_t chunk_bytes, int level) {
@@ -128,7 +129,7 @@ void SerialFile::write_compressed(std::size_t index) {
 void SerialFile::store_texts(const ColumnPlan& column, hid_t dataset, std::size_t index) {
   std::vector<std::string> block;
   std::size_t block_bytes = 0;
-  const auto in_memory = [&] { return block_bytes + block.size() * sizeof(std::string); };
+  const auto in_memory = [&] { return block_bytes + block.size() * kHeldBytes; };
   std::int64_t row = 0;
   const auto table_rows = static_cast<std::size_t>(work_.plan.table_of(column).rows);
   const auto flush = [&] {

@@ -1,3 +1,4 @@
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -20,8 +21,8 @@ TEST(ProcessMemoryTest, DISABLED_PrintsThePeak) {
 TEST(ProcessMemoryTest, PeakIsNotThatOfTheProcessThatStartedThisOne) {
   const std::vector<char> large(256 * kMiB, 1);
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string command = "exec " + self +
-                              " --gtest_also_run_disabled_tests"
+  const std::string command = "exec '" + self +
+                              "' --gtest_also_run_disabled_tests"
                               " --gtest_filter=ProcessMemoryTest.DISABLED_PrintsThePeak";
   std::FILE* pipe = popen(command.c_str(), "r");
   ASSERT_NE(pipe, nullptr);

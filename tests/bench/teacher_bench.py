@@ -5,8 +5,9 @@
   teacher_bench.py share PROGRAM MODEL   what phases journal and seal take of the wall time
 
 MODEL is one of generate_peer.py's (make). One line of JSON: texts per CPU-second behind start-up
-and loading, which a run of 8 texts measures; "peak_mib" is of the whole process, "check" the mean
-of the largest log-probability. Needs numpy and h5py; hf also torch 2.11 and transformers 5.23.
+and loading, which a run of 8 texts measures; "peak_mib" is the most memory that the process had,
+ours until it writes its report; "check" the mean of the largest log-probability. Needs numpy and
+h5py; hf also torch 2.11 and transformers 5.23.
 """
 import json
 import os

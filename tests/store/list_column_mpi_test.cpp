@@ -53,6 +53,25 @@ TEST_F(ListColumnTest, GivesTheListsOfSomeRows) {
   }
 }
 
+TEST_F(ListColumnTest, RowsBeginWhereThoseBeforeThemEnd) {
+  const ListColumn column(path_, "tokens");
+  std::int64_t begin = 0;
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    EXPECT_EQ(column.begin_of(row), begin) << row;
+    begin += column.items_of(row);
+  }
+  EXPECT_EQ(column.items(), begin);
+  EXPECT_THROW(column.begin_of(kRows + 1), ShapeError);
+  EXPECT_THROW(column.items_of(kRows), ShapeError);
+}
+
+TEST_F(ListColumnTest, LengthsAreComparedRowByRow) {
+  const ListColumn tokens(path_, "tokens");
+
+  EXPECT_TRUE(ListColumn(path_, "top").has_lengths_of(tokens));
+  EXPECT_FALSE(ListColumn(path_, "places").has_lengths_of(tokens));  // some of its lists are empty
+}
+
 TEST_F(ListColumnTest, WhatIsNotThereIsRefused) {
   const ListColumn column(path_, "tokens");
 

@@ -9,6 +9,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/store/list_column.hpp>
 #include <mgpu/store/read_table.hpp>
 
 #include "sample_run.hpp"
@@ -179,6 +180,7 @@ TEST_F(ReadTableTest, ListsWhoseOffsetsLieAreRefused) {
       EXPECT_EQ(read_lists(path, "x").row<std::int32_t>(0).size(), 2U);
     } else {
       EXPECT_THROW(read_lists(path, "x"), Failure) << i;
+      EXPECT_THROW(ListColumn(path, "x"), Failure) << i;
     }
     world_.barrier();
   }

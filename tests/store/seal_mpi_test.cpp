@@ -10,6 +10,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/store/read_table.hpp>
+#include <mgpu/store/read_texts.hpp>
 #include <mgpu/store/seal.hpp>
 
 #include "sample_run.hpp"
@@ -168,6 +169,32 @@ TEST_F(SealTest, AnOlderAttemptIsStoppedBeforeTheFileGetsItsName) {
   EXPECT_EQ(seal(world_, request).rows, 0);
   EXPECT_EQ(read_table(world_, request.path, "metrics/train").column("loss").values<double>()[2],
             0.125);
+}
+
+// More than are written at once.
+TEST_F(SealTest, ManyTextsOfNoLength) {
+  constexpr std::int64_t kTexts = 600'000;
+  const TableSpec spec{
+      "samples", kTexts, {{"reason", ColumnType::text, 1, "why it failed", ""}}, "", ""};
+  ChunkJournal journal(folder_.path(), world_, 1);
+  if (world_.rank() == 0) {
+    std::vector<std::string> reasons(kTexts);
+    reasons[300'000] = "it is too long";
+    ChunkEncoder encoder(spec, 0, kTexts);
+    encoder.text("reason", reasons);
+    journal.append(kPhase, 0, encoder.finish());
+  }
+  journal.commit();
+  SealRequest request = test::sample_request(folder_.path() / "results.h5", spec, 0);
+  request.tables[0].chunk_rows = kTexts;
+  seal(world_, journal, request);
+
+  if (world_.rank() == 0) {
+    EXPECT_EQ(read_texts(request.path, "samples", "reason", 299'999, 3),
+              (std::vector<std::string>{"", "it is too long", ""}));
+    EXPECT_EQ(read_texts(request.path, "samples", "reason", kTexts - 1, 1).front(), "");
+  }
+  world_.barrier();
 }
 
 // Three lines of h5py and pandas, as the README shows them.

@@ -56,6 +56,9 @@ struct OptionRow {
 
 std::span<const OptionRow> option_rows();
 
+/// nullptr where there is no option of that name.
+const OptionRow* find_row(std::string_view name);
+
 /// Reads the arguments; `_` and `-` are the same in the name of an option.
 ///
 /// Errors: ConfigFailure (exit 64) with everything that is wrong with the command line itself:
