@@ -39,11 +39,14 @@ constexpr std::array kTextFiles = {
                  "data.chat_template=./" + name + " for a file"});
 }
 
+bool is_file(const std::string& choice) {
+  return choice.find('/') != std::string::npos || choice.ends_with(kFileEnding);
+}
+
 /// The template of a file, or of that name in the folder.
 std::string chosen_template(const std::string& choice, const std::filesystem::path& folder) {
   std::string jinja;
-  const bool is_file = choice.find('/') != std::string::npos || choice.ends_with(kFileEnding);
-  if (!is_file) {
+  if (!is_file(choice)) {
     const auto templates = text::read_chat_templates(folder);
     const auto found = templates.find(choice);
     if (found == templates.end()) refuse_absent(choice, folder, templates);
@@ -102,6 +105,12 @@ std::optional<TextFiles> read_model_text(const std::filesystem::path& folder,
 void check_chat_template(const Config& config, const std::filesystem::path& folder) {
   const ChatChoice chat = read_chat_choice(config);
   if (chat.chosen.empty()) return;
+  if (is_file(chat.chosen) && !std::filesystem::exists(chat.chosen)) {
+    throw ConfigFailure(
+        {{"E603", "there is no such file: " + chat.chosen, config.place("data.chat_template"), "",
+          "a template of the model's folder is chosen by its name alone"}},
+        ExitCode::no_input);
+  }
   try {
     text::ChatTemplate{chosen_template(chat.chosen, folder)};
   } catch (const Failure& failure) {
