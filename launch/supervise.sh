@@ -33,6 +33,15 @@ run_directory() {
   sed -n 's/   (also .*//; s/^run directory  *//p' "$@" 2>/dev/null | tail -n 1
 }
 
+# names_its_run ARGUMENT...: does the program say where its run is, as it does at its start but for
+# quiet runs and what is no run?
+names_its_run() {
+  local argument
+  for argument in "$@"; do
+    [[ ! $argument =~ ^(--quiet|--merge|--export|--check|--plan|-[a-z]*q) ]] || return 1
+  done
+}
+
 # progress DIR: changes when a chunk was journaled, a checkpoint published, or a death traced to
 # the samples that were worked on, which a few more lead to a quarantined one. A ledger of less than
 # 512 bytes holds no chunk: each attempt begins one.

@@ -36,6 +36,15 @@ case_exit_code_passes_unchanged() {
   done
 }
 
+case_quiet_runs_do_not_say_where_they_are() {
+  output=/dev/null
+  names_its_run conf/a.yaml run.name=quiet --resume=auto || broken 'a plain run is taken for quiet'
+  local option
+  for option in --quiet -q -vq --merge=a --plan; do
+    ! names_its_run conf/a.yaml "$option" || broken "$option is taken for a run with a banner"
+  done
+}
+
 # shellcheck disable=SC2046
 case_finished_job_ends_with_zero() {
   run "$mgpu_run" -np 2 $(job short steps=3)

@@ -25,9 +25,8 @@ ChatChoice read_chat_choice(const Config& config);
 /// The files of a folder that say how texts become tokens, with the chat template that was chosen;
 /// nothing without tokenizer.json, which rows of token ids do not need. For one rank.
 ///
-/// Errors: those of text::read_text_files() and read_file(); Failure E603 (exit 66) where the
-/// folder
-///         has no template of that name, E544 where it is no text.
+/// Errors: those of text::read_text_files() and read_file(); Failure E603 (exit 66) where there is
+///         no template of that name, E544 where it is no text.
 std::optional<text::TextFiles> read_model_text(const std::filesystem::path& folder,
                                                const ChatChoice& chat);
 
