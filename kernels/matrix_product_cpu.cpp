@@ -14,7 +14,6 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 
-#include "pack_panel-inl.hpp"
 #include "product_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -52,7 +51,7 @@ public:
         spreads_(in_order_ && args.row_stride % kSharedSets == 0 && args.rows >= kTileRows),
         rows_at_once_(std::min(args.rows, kRowsAtOnce)),
         inputs_at_once_(input_block(args.inputs)),
-        panels_(hwy::AllocateAligned<float>(panels_of(std::min(args.outputs, kOutputsAtOnce)) *
+        panels_(hwy::AllocateAligned<float>(whole_panels(std::min(args.outputs, kOutputsAtOnce)) *
                                             inputs_at_once_ * kPanelWidth)),
         last_(hwy::AllocateAligned<float>(rows_at_once_ * kPanelWidth)) {
     const std::size_t tiles = (rows_at_once_ + kTileRows - 1) / kTileRows;
@@ -111,9 +110,10 @@ private:
     }
     const std::size_t end = end_of_outputs(first);
     for (std::size_t output = first; output < end; output += kPanelWidth) {
+      block.next = block.panel + inputs * kPanelWidth;
       block.out = args_.out + row * args_.outputs + output;
       multiply_panel(block, rows, std::min(kPanelWidth, end - output));
-      block.panel += inputs * kPanelWidth;
+      block.panel = block.next;
     }
   }
 
@@ -146,8 +146,8 @@ private:
   bool spreads_;
   std::size_t rows_at_once_;
   std::size_t inputs_at_once_;
-  hwy::AlignedFreeUniquePtr<float[]> panels_;  // [outputs / 48, inputs, 48]
-  hwy::AlignedFreeUniquePtr<float[]> last_;    // [rows, 48] of a panel that is not whole
+  hwy::AlignedFreeUniquePtr<float[]> panels_;  // [panels, inputs, kPanelWidth]
+  hwy::AlignedFreeUniquePtr<float[]> last_;    // [rows, kPanelWidth] of a panel that is not whole
   // [rows / kTileRows, inputs, kTileRows], or rows that are spread
   hwy::AlignedFreeUniquePtr<float[]> tiles_;
 };

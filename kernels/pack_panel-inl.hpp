@@ -19,11 +19,23 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Some inputs of up to 48 outputs of a matrix, as PackPanelsArgs has it.
+// Of one tile of a product.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
+constexpr std::size_t kPanelWidth = 16;  // two vectors of AVX2
+#else
+constexpr std::size_t kPanelWidth = 48;  // three vectors of AVX-512
+#endif
+static_assert(kMostPanelWidth % kPanelWidth == 0);
+
+constexpr std::size_t whole_panels(std::size_t outputs) {
+  return (outputs + kPanelWidth - 1) / kPanelWidth;
+}
+
+/// Some inputs of up to kPanelWidth outputs of a matrix, as PackPanelsArgs has it.
 template <class Weight>
 struct PanelSource {
   const Weight* weight;  // of the first output and input
-  std::size_t outputs;   // <= 48
+  std::size_t outputs;   // <= kPanelWidth
   std::size_t inputs;
   std::size_t output_stride;
   std::size_t input_stride;
@@ -65,7 +77,7 @@ void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
 template <class Weight>
 void copy_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kAhead = 24;  // inputs: they lie too far apart to be seen coming
-  const hn::CappedTag<Weight, 64 / sizeof(Weight)> d;
+  const hn::CappedTag<Weight, 16> d;  // whole vectors in a panel
   for (std::size_t i = 0; i < source.inputs; ++i, panel += kPanelWidth) {
     const Weight* weights = source.at(0, i);
     if (source.outputs < kPanelWidth) {
@@ -79,7 +91,7 @@ void copy_into(const PanelSource<Weight>& source, Weight* panel) {
   }
 }
 
-/// panel [inputs, 48] written; missing outputs are zeros.
+/// panel [inputs, kPanelWidth] written; missing outputs are zeros.
 template <class Weight>
 void pack_panel(const PanelSource<Weight>& source, Weight* panel) {
   if (source.output_stride == 1)

@@ -1,6 +1,6 @@
-// A few hundred rows at a time, so that their inputs stay in the second cache for all panels.
+// A few hundred rows at a time, so that a block of their inputs stays in the second cache for all
+// panels.
 #include <algorithm>
-#include <vector>
 
 #include <hwy/aligned_allocator.h>
 
@@ -13,7 +13,6 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 
-#include "pack_panel-inl.hpp"
 #include "product_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,41 +21,75 @@ namespace {
 
 constexpr std::size_t kRowBlock = 256;
 
-/// Up to kRowBlock rows of x.
-struct FewRows {
-  const float* x;
-  std::size_t pitch;
-};
-
-/// All inputs of `columns` outputs of one panel; `out` has room for them in whole vectors.
+/// A block of inputs of all panels after the other, so that the rows' part of it stays in the
+/// second cache. The last outputs are computed elsewhere where a vector would reach past their row.
 template <class Weight>
-void multiply_panel(const PackedProductArgs& args, FewRows few, const Weight* panel,
-                    std::size_t columns, float* out, std::size_t out_pitch) {
-  const std::size_t at_once = input_block(args.inputs);
-  for (std::size_t i = 0; i < args.inputs; i += at_once) {
-    const std::size_t inputs = std::min(at_once, args.inputs - i);
-    const Block<Weight> block{few.x + i, few.pitch, panel + i * kPanelWidth,  inputs,
-                              out,       out_pitch, written_columns(columns), i == 0};
-    multiply_block<Rows::in_order, true>(block, args.rows);
+class FewRows {
+public:
+  explicit FewRows(const PackedProductArgs& args)
+      : args_(args),
+        spreads_(args.inputs % kSharedSets == 0 && args.rows >= kTileRows),
+        at_once_(input_block(args.inputs)),
+        panels_(static_cast<const Weight*>(args.panels)),
+        count_(whole_panels(args.outputs)) {
+    const std::size_t columns = columns_of(count_ - 1);
+    if (written_columns(columns) != columns)
+      last_ = hwy::AllocateAligned<float>(args.rows * kPanelWidth);
+    if (spreads_) copy_ = hwy::AllocateAligned<float>(args.rows * spread_pitch(at_once_));
   }
-}
 
-template <class Weight>
-void multiply_few_rows(const PackedProductArgs& args, FewRows few) {
-  const auto* panels = static_cast<const Weight*>(args.panels);
-  for (std::size_t first = 0; first < args.outputs; first += kPanelWidth) {
-    const std::size_t columns = std::min(kPanelWidth, args.outputs - first);
-    const Weight* panel = panels + first * args.inputs;
-    if (written_columns(columns) == columns) {
-      multiply_panel(args, few, panel, columns, args.out + first, args.outputs);
-      continue;
+  void run() const {
+    for (std::size_t input = 0; input < args_.inputs; input += at_once_) {
+      const std::size_t inputs = std::min(at_once_, args_.inputs - input);
+      if (spreads_) spread_rows(args_.x + input, args_.inputs, args_.rows, inputs, copy_.get());
+      for (std::size_t panel = 0; panel < count_; ++panel)
+        multiply_panel(panel, input, inputs);
     }
-    std::vector<float> last(args.rows * kPanelWidth);
-    multiply_panel(args, few, panel, columns, last.data(), kPanelWidth);
-    for (std::size_t n = 0; n < args.rows; ++n)
-      std::copy_n(last.data() + n * kPanelWidth, columns, args.out + n * args.outputs + first);
+    if (!last_) return;
+    const std::size_t columns = columns_of(count_ - 1);
+    for (std::size_t n = 0; n < args_.rows; ++n)
+      std::copy_n(last_.get() + n * kPanelWidth, columns,
+                  args_.out + (n + 1) * args_.outputs - columns);
   }
-}
+
+private:
+  std::size_t columns_of(std::size_t panel) const {
+    return std::min(kPanelWidth, args_.outputs - panel * kPanelWidth);
+  }
+
+  const Weight* weights(std::size_t panel, std::size_t input) const {
+    return panels_ + (panel * args_.inputs + input) * kPanelWidth;
+  }
+
+  const Weight* weights_after(std::size_t panel, std::size_t input, std::size_t inputs) const {
+    if (panel + 1 < count_) return weights(panel + 1, input);
+    if (input + inputs < args_.inputs) return weights(0, input + inputs);
+    return weights(count_, 0);  // of another matrix, where several lie one after the other
+  }
+
+  void multiply_panel(std::size_t panel, std::size_t input, std::size_t inputs) const {
+    const bool is_elsewhere = panel + 1 == count_ && last_ != nullptr;
+    Block<Weight> block{};
+    block.x = spreads_ ? copy_.get() : args_.x + input;
+    block.x_pitch = spreads_ ? spread_pitch(inputs) : args_.inputs;
+    block.panel = weights(panel, input);
+    block.inputs = inputs;
+    block.next = weights_after(panel, input, inputs);
+    block.out = is_elsewhere ? last_.get() : args_.out + panel * kPanelWidth;
+    block.out_pitch = is_elsewhere ? kPanelWidth : args_.outputs;
+    block.columns = written_columns(columns_of(panel));
+    block.is_first = input == 0;
+    multiply_block<Rows::in_order, true>(block, args_.rows);
+  }
+
+  const PackedProductArgs& args_;
+  bool spreads_;
+  std::size_t at_once_;  // inputs
+  const Weight* panels_;
+  std::size_t count_;
+  hwy::AlignedFreeUniquePtr<float[]> copy_;  // [rows, spread_pitch(at_once_)]
+  hwy::AlignedFreeUniquePtr<float[]> last_;  // [rows, kPanelWidth]
+};
 
 /// Weights are moved as they are: of their type only the size matters.
 template <class Weight>
@@ -74,25 +107,20 @@ void pack_all(const PackPanelsArgs& args) {
 }  // namespace
 
 void multiply(const PackedProductArgs& args) {
-  const bool spreads = args.inputs % kSharedSets == 0 && args.rows >= kTileRows;
-  hwy::AlignedFreeUniquePtr<float[]> copy;
-  if (spreads)
-    copy = hwy::AllocateAligned<float>(std::min(kRowBlock, args.rows) * spread_pitch(args.inputs));
   for (std::size_t row = 0; row < args.rows; row += kRowBlock) {
     PackedProductArgs some = args;
     some.x += row * args.inputs;
     some.out += row * args.outputs;
     some.rows = std::min(kRowBlock, args.rows - row);
-    FewRows few{some.x, args.inputs};
-    if (spreads) {
-      spread_rows(some.x, args.inputs, some.rows, args.inputs, copy.get());
-      few = {copy.get(), spread_pitch(args.inputs)};
-    }
     if (args.type == WeightType::bf16)
-      multiply_few_rows<hwy::bfloat16_t>(some, few);
+      FewRows<hwy::bfloat16_t>(some).run();
     else
-      multiply_few_rows<float>(some, few);
+      FewRows<float>(some).run();
   }
+}
+
+std::size_t width() {
+  return kPanelWidth;
 }
 
 void pack(const PackPanelsArgs& args) {
@@ -108,14 +136,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace mgpu::kernels::cpu {
 
+HWY_EXPORT(width);
 HWY_EXPORT(multiply);
 HWY_EXPORT(pack);
 
+std::size_t panel_width() {
+  return HWY_DYNAMIC_DISPATCH(width)();
+}
+
 void packed_product(const PackedProductArgs& args) {
-  if (args.inputs == 0) {
-    std::fill_n(args.out, args.rows * args.outputs, 0.0F);
-    return;
-  }
+  if (args.inputs == 0) std::fill_n(args.out, args.rows * args.outputs, 0.0F);
+  if (args.inputs == 0 || args.outputs == 0) return;
   HWY_DYNAMIC_DISPATCH(multiply)(args);
 }
 

@@ -15,7 +15,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
-#include <mgpu/kernels/packed_product.hpp>
+#include "pack_panel-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
@@ -82,7 +82,8 @@ template <class Weight>
 struct Block {
   const float* x;       // first row, first input of the block
   std::size_t x_pitch;  // between rows, also of the first rows of interleaved tiles
-  const Weight* panel;  // [inputs, 48]
+  const Weight* panel;  // [inputs, kPanelWidth]
+  const Weight* next;   // the block that comes after this one
   std::size_t inputs;   //
   float* out;           // first row, first output of the panel
   std::size_t out_pitch;
@@ -90,7 +91,7 @@ struct Block {
   bool is_first;        // sums start at 0, not at what `out` has
 };
 
-/// Bytes that a tile sends for with each input, behind the block; 0: none.
+/// Bytes of the next block that a tile sends for with each input; 0: none.
 template <class Weight>
 HWY_INLINE std::size_t fetch_step(std::size_t tiles) {
   const std::size_t row = kPanelWidth * sizeof(Weight);
@@ -148,30 +149,50 @@ HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::
       hn::StoreU(sums[r][v], d, out + r * block.out_pitch + v * lanes);
 }
 
+/// Tiles of `rows` rows, all about as high: few rows in one would wait for their own sums.
+/// Interleaved rows stay in their tiles.
+template <Rows kOrder>
+HWY_INLINE std::size_t next_height(std::size_t rows) {
+  if (kOrder == Rows::interleaved) return std::min(rows, kTileRows);
+  const std::size_t tiles = (rows + kTileRows - 1) / kTileRows;
+  return (rows + tiles - 1) / tiles;
+}
+
+/// A tile of `height` <= kRows rows.
+template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches, class Weight>
+HWY_INLINE void multiply_height(const Block<Weight>& block, std::size_t height, std::size_t row,
+                                std::size_t column, Fetch fetch) {
+  if (height == kRows)
+    multiply_tile<kOrder, kRows, kVectors, kFetches>(block, row, column, fetch);
+  else if constexpr (kRows > 1)
+    multiply_height<kOrder, kRows - 1, kVectors, kFetches>(block, height, row, column, fetch);
+}
+
 template <Rows kOrder, std::size_t kVectors, class Weight>
 HWY_INLINE void multiply_rows(const Block<Weight>& block, std::size_t rows, std::size_t column,
                               std::size_t step, std::size_t& fetching, const char*& next) {
-  const std::size_t share = step * block.inputs;
-  std::size_t row = 0;
-  for (; fetching > 0 && row + kTileRows <= rows; row += kTileRows, --fetching, next += share)
-    multiply_tile<kOrder, kTileRows, kVectors, true>(block, row, column, {next, step});
-  for (; row + kTileRows <= rows; row += kTileRows)
-    multiply_tile<kOrder, kTileRows, kVectors, false>(block, row, column, {});
-  for (; row + 4 <= rows; row += 4)
-    multiply_tile<kOrder, 4, kVectors, false>(block, row, column, {});
-  for (; row < rows; ++row)
-    multiply_tile<kOrder, 1, kVectors, false>(block, row, column, {});
+  for (std::size_t row = 0; row < rows;) {
+    const std::size_t height = next_height<kOrder>(rows - row);
+    if (fetching > 0) {
+      multiply_height<kOrder, kTileRows, kVectors, true>(block, height, row, column, {next, step});
+      next += step * block.inputs;
+      --fetching;
+    } else {
+      multiply_height<kOrder, kTileRows, kVectors, false>(block, height, row, column, {});
+    }
+    row += height;
+  }
 }
 
-/// `kFetches`: the weights come from memory, and those of the next block lie behind them.
+/// `kFetches`: the weights come from memory.
 template <Rows kOrder, bool kFetches, class Weight>
 HWY_NOINLINE void multiply_block(const Block<Weight>& block, std::size_t rows) {
   const std::size_t lanes = hn::Lanes(Floats());
   const std::size_t width = kTileVectors * lanes;
-  const std::size_t tiles = rows / kTileRows * (block.columns / width);
+  const std::size_t tiles = (rows + kTileRows - 1) / kTileRows * (block.columns / width);
   std::size_t fetching = kFetches ? std::min(tiles, kFetchingTiles) : 0;
   const std::size_t step = fetching > 0 ? fetch_step<Weight>(tiles) : 0;
-  const char* next = reinterpret_cast<const char*>(block.panel + block.inputs * kPanelWidth);
+  const char* next = reinterpret_cast<const char*>(block.next);
   std::size_t column = 0;
   for (; column + width <= block.columns; column += width)
     multiply_rows<kOrder, kTileVectors>(block, rows, column, step, fetching, next);

@@ -7,11 +7,14 @@
 #include <ATen/ATen.h>
 
 #include <mgpu/kernels/fold_logits.hpp>
+#include <mgpu/kernels/packed_product.hpp>
 #include <mgpu/model/device_stream.hpp>
 
 #include "row_ops.hpp"
 
 namespace mgpu::language {
+
+static_assert(kVocabularyBlock % kernels::kMostPanelWidth == 0);
 
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit) {

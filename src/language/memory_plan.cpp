@@ -24,7 +24,7 @@ std::int64_t up_to(std::int64_t value, std::int64_t multiple) {
 std::int64_t padding_of(const Linear& linear) {
   if (!linear.weight.defined()) return 0;
   const std::int64_t outputs = linear.weight.size(0);
-  const auto width = static_cast<std::int64_t>(kernels::kPanelWidth);
+  const auto width = static_cast<std::int64_t>(kernels::cpu::panel_width());
   return (up_to(outputs, width) - outputs) * linear.weight.size(1);
 }
 

@@ -48,13 +48,16 @@ at::Tensor activate(const at::Tensor& gate, const at::Tensor& up,
   return out;
 }
 
+std::int64_t panels_of(std::int64_t outputs, std::int64_t width) {
+  return (outputs + width - 1) / width;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> panel_shape(const Linear& linear) {
   if (!linear.weight.defined() || !linear.weight.is_cpu()) return {0};
-  const auto outputs = static_cast<std::size_t>(linear.weight.size(0));
-  return {static_cast<std::int64_t>(kernels::panels_of(outputs)), linear.weight.size(1),
-          static_cast<std::int64_t>(kernels::kPanelWidth)};
+  const auto width = static_cast<std::int64_t>(kernels::cpu::panel_width());
+  return {panels_of(linear.weight.size(0), width), linear.weight.size(1), width};
 }
 
 void pack(Linear& linear, const at::Tensor& panels) {
@@ -68,9 +71,8 @@ void pack(Linear& linear, const at::Tensor& panels) {
 
 Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count) {
   if (!linear.panels.defined()) return {linear.weight.narrow(0, first, count), {}, {}};
-  const auto width = static_cast<std::int64_t>(kernels::kPanelWidth);
-  const std::int64_t panels = (count + width - 1) / width;
-  return {{}, {}, linear.panels.narrow(0, first / width, panels), count};
+  const std::int64_t width = linear.panels.size(2);
+  return {{}, {}, linear.panels.narrow(0, first / width, panels_of(count, width)), count};
 }
 
 at::Tensor project(const at::Tensor& x, const Linear& linear) {

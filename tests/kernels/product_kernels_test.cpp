@@ -15,11 +15,17 @@
 namespace mgpu::kernels {
 namespace {
 
+/// Of all panels of a matrix.
+std::size_t panel_floats(std::size_t outputs, std::size_t inputs) {
+  const std::size_t width = cpu::panel_width();
+  return (outputs + width - 1) / width * inputs * width;
+}
+
 std::vector<float> packed_product(const std::vector<float>& x, const std::vector<float>& weight,
                                   std::size_t inputs, bool is_transposed = false) {
   const std::size_t outputs = weight.size() / inputs;
   const std::size_t rows = x.size() / inputs;
-  std::vector<float> panels(panels_of(outputs) * inputs * kPanelWidth);
+  std::vector<float> panels(panel_floats(outputs, inputs));
   cpu::pack_panels({weight.data(), panels.data(), outputs, inputs, is_transposed ? 1 : inputs,
                     is_transposed ? outputs : 1});
   std::vector<float> out(rows * outputs, 99.0F);
@@ -58,6 +64,34 @@ TEST(PackedProductTest, IsTheReferenceAndARowsBitsAreItsOwn) {
   }
 }
 
+template <class T>
+std::vector<T> transposed(const std::vector<T>& matrix, std::size_t columns) {
+  const std::size_t rows = matrix.size() / columns;
+  std::vector<T> result(matrix.size());
+  for (std::size_t i = 0; i < matrix.size(); ++i)
+    result[i % columns * rows + i / columns] = matrix[i];
+  return result;
+}
+
+struct Layout {
+  std::size_t outputs;
+  std::size_t inputs;
+  std::size_t output_stride;
+  std::size_t input_stride;
+};
+
+std::vector<float> product_of_halves(const std::vector<float>& x, const std::uint16_t* weight,
+                                     const Layout& layout) {
+  const std::size_t rows = x.size() / layout.inputs;
+  std::vector<std::uint16_t> panels(panel_floats(layout.outputs, layout.inputs), 0xFFFF);
+  std::vector<float> out(rows * layout.outputs, 99.0F);
+  cpu::pack_panels({weight, panels.data(), layout.outputs, layout.inputs, layout.output_stride,
+                    layout.input_stride, WeightType::bf16});
+  cpu::packed_product({x.data(), panels.data(), out.data(), rows, layout.inputs, layout.outputs,
+                       WeightType::bf16});
+  return out;
+}
+
 // A number of bfloat16 is one of float32 whose last 16 bits are zeros.
 TEST(PackedProductTest, WeightsOfHalfTheBytesGiveTheBitsOfTheSameWeights) {
   for (const std::size_t inputs : {1U, 31U, 257U}) {
@@ -69,15 +103,11 @@ TEST(PackedProductTest, WeightsOfHalfTheBytesGiveTheBitsOfTheSameWeights) {
         value = std::bit_cast<float>(std::uint32_t{halves.back()} << 16);
       }
       const std::vector<float> x = normals(13 * inputs, 1);
-      std::vector<std::uint16_t> panels(panels_of(outputs) * inputs * kPanelWidth, 0xFFFF);
-      std::vector<float> out(13 * outputs, 99.0F);
+      const std::vector<float> expected = packed_product(x, weight, inputs);
+      const std::vector<std::uint16_t> turned = transposed(halves, inputs);
 
-      cpu::pack_panels(
-          {halves.data(), panels.data(), outputs, inputs, inputs, 1, WeightType::bf16});
-      cpu::packed_product(
-          {x.data(), panels.data(), out.data(), 13, inputs, outputs, WeightType::bf16});
-
-      EXPECT_EQ(out, packed_product(x, weight, inputs)) << inputs << " " << outputs;
+      EXPECT_EQ(product_of_halves(x, halves.data(), {outputs, inputs, inputs, 1}), expected);
+      EXPECT_EQ(product_of_halves(x, turned.data(), {outputs, inputs, 1, outputs}), expected);
     }
   }
 }
@@ -98,14 +128,6 @@ TEST(PackedProductTest, ABlockOfRowsEndsNowhere) {
                            out.begin() + static_cast<std::ptrdiff_t>(row * kOutputs)))
         << row;
   }
-}
-
-std::vector<float> transposed(const std::vector<float>& matrix, std::size_t columns) {
-  const std::size_t rows = matrix.size() / columns;
-  std::vector<float> result(matrix.size());
-  for (std::size_t i = 0; i < matrix.size(); ++i)
-    result[i % columns * rows + i / columns] = matrix[i];
-  return result;
 }
 
 // x, then the weights, as they are or transposed in memory; 1030 rows are two blocks.

@@ -3,20 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 
-// Shapes in this header: N rows, I inputs, O outputs, P = panels, ceil(O / 48).
+// Shapes in this header: N rows, I inputs, O outputs, W = panel_width(), P = panels, ceil(O / W).
 namespace mgpu::kernels {
 
-inline constexpr std::size_t kPanelWidth = 48;  // three vectors of AVX-512, six of AVX2
-
-constexpr std::size_t panels_of(std::size_t outputs) {
-  return (outputs + kPanelWidth - 1) / kPanelWidth;
-}
+inline constexpr std::size_t kMostPanelWidth = 48;
 
 enum class WeightType : std::uint8_t { f32, bf16 };
 
 struct PackPanelsArgs {
   const void* weight;   // weight of output o and input i at o * output_stride + i * input_stride
-  void* panels;         // [P, I, 48] written; missing outputs are zeros
+  void* panels;         // [P, I, W] written; missing outputs are zeros
   std::size_t outputs;  // O
   std::size_t inputs;   // I
   std::size_t output_stride;
@@ -26,7 +22,7 @@ struct PackPanelsArgs {
 
 struct PackedProductArgs {
   const float* x;                     // [N, I]
-  const void* panels;                 // [P, I, 48]
+  const void* panels;                 // [P, I, W]
   float* out;                         // [N, O] written
   std::size_t rows;                   // N
   std::size_t inputs;                 // I
@@ -39,9 +35,12 @@ struct PackedProductArgs {
 /// There is no CUDA twin: the product of rows and a matrix is cuBLAS's there, with the weights as
 /// they are.
 ///
-/// Memory: pointers on the host. packed_product allocates up to 256 x (I + 64) floats.
+/// Memory: pointers on the host. packed_product allocates up to 256 x 576 floats.
 /// Source: Goto and van de Geijn, ACM TOMS 34 (2008): panels, blocks of the inner dimension.
 namespace cpu {
+/// Of this processor's instruction set: the outputs of a tile, which so reads its weights in the
+/// order in which they lie. A divisor of kMostPanelWidth.
+std::size_t panel_width();
 void pack_panels(const PackPanelsArgs& args);
 void packed_product(const PackedProductArgs& args);
 }  // namespace cpu

@@ -18,7 +18,7 @@ namespace mgpu::language {
 struct Linear {
   at::Tensor weight;         // [out, in], perhaps a view with other strides; undefined when packed
   at::Tensor bias;           // [out]; undefined: none
-  at::Tensor panels;         // [panels, in, 48], see kernels::packed_product; undefined: not packed
+  at::Tensor panels;         // [P, in, W], see kernels::packed_product; undefined: not packed
   std::int64_t outputs = 0;  // of the panels
 
   bool is_defined() const { return weight.defined() || panels.defined(); }
