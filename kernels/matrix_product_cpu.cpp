@@ -1,6 +1,7 @@
 // Blocks of inputs, of outputs and of rows; each is brought into the order in which the tile reads
 // it. The rows stay in the second cache for all panels of a block of outputs.
 #include <algorithm>
+#include <cstring>
 
 #include <hwy/aligned_allocator.h>
 
@@ -34,7 +35,7 @@ void interleave(const float* x, std::size_t input_stride, std::size_t count, std
       const float* column = x + i * input_stride;
       std::size_t row = first;
       for (; row + kTileRows <= end; row += kTileRows)
-        std::copy_n(column + row, kTileRows, tiles + row * inputs + i * kTileRows);
+        std::memcpy(tiles + row * inputs + i * kTileRows, column + row, kTileRows * sizeof(float));
       if (row == end) continue;
       float* last = tiles + row * inputs + i * kTileRows;
       std::fill(std::copy(column + row, column + end, last), last + kTileRows, 0.0F);

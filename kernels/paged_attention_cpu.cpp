@@ -1,5 +1,5 @@
-// Up to 8 consecutive queries of a sequence at a time: keys, and then values, are read 16 at a time
-// for all heads and queries that see them, by two queries together, while the next 16 are on their
+// Up to 8 consecutive queries of a sequence at a time: keys, and then values, are read 4 at a time
+// for all heads and queries that see them, by two of those together, while the next 4 are on their
 // way from memory. Scores: lanes are the head's columns, four are summed up together; softmax:
 // lanes are keys; products with values: lanes are columns, keys in their order.
 #include <algorithm>
@@ -30,7 +30,7 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
 }
 
 constexpr std::size_t kCacheLine = 16;  // floats
-constexpr std::size_t kRunKeys = 16;
+constexpr std::size_t kRunKeys = 4;     // sent for farther ahead, lines come later
 
 /// Padded copies, so that no vector is partial.
 class Buffers {
@@ -88,13 +88,12 @@ Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const float* fr
   return {b.lines, b.columns};
 }
 
-/// Sends for one of `args.kv_heads` parts of `count` lines. Into the second cache: the first one
-/// waits for too few lines at a time to hide the way from memory.
+/// Sends for one of `args.kv_heads` parts of `count` lines.
 HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, std::size_t count,
                            std::size_t part) {
   const std::size_t floats = count * args.head_dim;
   for (std::size_t i = 0; i < floats; i += kCacheLine)
-    __builtin_prefetch(lines + part * floats + i, 0, 1);
+    __builtin_prefetch(lines + part * floats + i, 0, 3);
 }
 
 /// Sends for a part of the lines after the run: those of `from`, after its last run the first of
@@ -110,10 +109,26 @@ HWY_INLINE void fetch_ahead(const PagedAttentionArgs& args, const QueryTile& til
   fetch_part(args, from + tile.slot(has_next ? next : tile.begin(0)) * width, run.count, part);
 }
 
-/// Where the scores of `n` queries from q on begin, of keys from `from` on.
-PerQuery<float> scores_of(const Buffers& b, const QueryTile& tile, std::size_t q, std::size_t n,
-                          std::size_t h, std::size_t from) {
-  return per_query(n, [&](std::size_t i) { return b.scores(q + i, h) + from - tile.begin(q + i); });
+/// A head of a query of the tile.
+struct Row {
+  std::size_t q;
+  std::size_t h;
+};
+
+/// Calls visit(count, row_of) for the heads that share the keys of a group, of queries
+/// q .. q + n - 1, as many of them together as see a line when it is read once.
+template <class Visit>
+void for_each_row(const Buffers& b, std::size_t group, std::size_t q, std::size_t n, Visit visit) {
+  const std::size_t rows = n * b.shared;
+  for (std::size_t first = 0; first < rows; first += kTogether)
+    visit(std::min(kTogether, rows - first), [&](std::size_t i) {
+      return Row{q + (first + i) % n, group * b.shared + (first + i) / n};
+    });
+}
+
+/// Where a row's scores of keys from `from` on are.
+float* scores_of(const Buffers& b, const QueryTile& tile, const Row& row, std::size_t from) {
+  return b.scores(row.q, row.h) + from - tile.begin(row.q);
 }
 
 void score_keys(const PagedAttentionArgs& args, const Buffers& b, const QueryTile& tile) {
@@ -123,10 +138,13 @@ void score_keys(const PagedAttentionArgs& args, const Buffers& b, const QueryTil
       const Lines lines = lines_of(args, b, args.keys, run, group);
       tile.for_each_query(run, [&](std::size_t q, std::size_t n, std::size_t from, std::size_t to) {
         const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
-        const auto score = n == kTogether ? score_lines<kTogether> : score_lines<1>;
-        for (std::size_t h = group * b.shared; h < (group + 1) * b.shared; ++h)
-          score(per_query(n, [&](std::size_t i) { return b.query(q + i, h); }), seen, to - from,
-                b.columns, args.scale, scores_of(b, tile, q, n, h, from));
+        for_each_row(b, group, q, n, [&](std::size_t count, auto row_of) {
+          const auto query = [&](std::size_t i) { return b.query(row_of(i).q, row_of(i).h); };
+          const auto out = [&](std::size_t i) { return scores_of(b, tile, row_of(i), from); };
+          const auto score = count == kTogether ? score_lines<kTogether> : score_lines<1>;
+          score(per_query(count, query), seen, to - from, b.columns, args.scale,
+                per_query(count, out));
+        });
       });
     }
   });
@@ -162,10 +180,12 @@ void add_values(const PagedAttentionArgs& args, const Buffers& b, const QueryTil
       const Lines lines = lines_of(args, b, args.values, run, group);
       tile.for_each_query(run, [&](std::size_t q, std::size_t n, std::size_t from, std::size_t to) {
         const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
-        const auto add = n == kTogether ? add_lines<kTogether> : add_lines<1>;
-        for (std::size_t h = group * b.shared; h < (group + 1) * b.shared; ++h)
-          add(scores_of(b, tile, q, n, h, from), seen, to - from, b.columns,
-              per_query(n, [&](std::size_t i) { return b.sum(q + i, h); }));
+        for_each_row(b, group, q, n, [&](std::size_t count, auto row_of) {
+          const auto weights = [&](std::size_t i) { return scores_of(b, tile, row_of(i), from); };
+          const auto out = [&](std::size_t i) { return b.sum(row_of(i).q, row_of(i).h); };
+          const auto add = count == kTogether ? add_lines<kTogether> : add_lines<1>;
+          add(per_query(count, weights), seen, to - from, b.columns, per_query(count, out));
+        });
       });
     }
   });

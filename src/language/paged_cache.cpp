@@ -20,7 +20,7 @@ at::Tensor zeros_of(const std::vector<std::int64_t>& shape, const at::TensorOpti
 }  // namespace
 
 PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options)
-    : page_tokens_(sizes.page_tokens), users_(static_cast<std::size_t>(sizes.pages), 0) {
+    : page_tokens_(sizes.page_tokens), pool_(sizes.pages) {
   if (sizes.page_tokens < 1) throw ShapeError("PagedCache: a page of no tokens");
   const std::vector<std::int64_t> shape{sizes.pages * sizes.page_tokens, config.kv_heads,
                                         config.head_dim};
@@ -28,8 +28,6 @@ PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::Ten
     keys_.push_back(zeros_of(shape, options));
     values_.push_back(zeros_of(shape, options));
   }
-  for (std::int64_t page = sizes.pages; page > 0; --page)
-    free_.push_back(page - 1);
 }
 
 const PagedCache::Sequence& PagedCache::get(std::int64_t sequence) const {
@@ -53,7 +51,7 @@ std::int64_t PagedCache::fork(std::int64_t sequence) {
   const std::int64_t copy = add();
   sequences_[static_cast<std::size_t>(copy)] = origin;
   for (const std::int64_t page : origin.pages)
-    ++users_[static_cast<std::size_t>(page)];
+    pool_.share(page);
   return copy;
 }
 
@@ -63,7 +61,7 @@ std::int64_t PagedCache::fork(std::int64_t sequence, std::int64_t pages) {
   const std::int64_t copy = fork(sequence);
   Sequence& it = sequences_[static_cast<std::size_t>(copy)];
   for (auto page = it.pages.begin() + pages; page != it.pages.end(); ++page)
-    --users_[static_cast<std::size_t>(*page)];  // the origin still has it
+    pool_.give_back(*page);  // the origin still has it
   it.pages.resize(static_cast<std::size_t>(pages));
   it.length = pages * page_tokens_;
   return copy;
@@ -71,13 +69,12 @@ std::int64_t PagedCache::fork(std::int64_t sequence, std::int64_t pages) {
 
 void PagedCache::remove(std::int64_t sequence) {
   for (const std::int64_t page : get(sequence).pages)
-    if (--users_[static_cast<std::size_t>(page)] == 0) free_.push_back(page);
+    pool_.give_back(page);
   sequences_[static_cast<std::size_t>(sequence)] = {};
 }
 
 bool PagedCache::shares_last_page(const Sequence& sequence) const {
-  return sequence.length % page_tokens_ != 0 &&
-         users_[static_cast<std::size_t>(sequence.pages.back())] > 1;
+  return sequence.length % page_tokens_ != 0 && pool_.users(sequence.pages.back()) > 1;
 }
 
 std::int64_t PagedCache::pages_for(std::int64_t sequence, std::int64_t tokens) const {
@@ -93,9 +90,8 @@ std::int64_t PagedCache::pages_left_over(std::span<const std::int64_t> sequences
     const Sequence& it = get(sequence);
     if (shares_last_page(it)) ++writers[it.pages.back()];
   }
-  return std::count_if(writers.begin(), writers.end(), [this](const auto& page) {
-    return page.second == users_[static_cast<std::size_t>(page.first)];
-  });
+  return std::count_if(writers.begin(), writers.end(),
+                       [this](const auto& page) { return page.second == pool_.users(page.first); });
 }
 
 void PagedCache::extend(std::int64_t sequence, std::int64_t tokens) {
@@ -106,21 +102,14 @@ void PagedCache::extend(std::int64_t sequence, std::int64_t tokens) {
   if (tokens == 0) return;
   Sequence& it = sequences_[static_cast<std::size_t>(sequence)];
   if (shares_last_page(it)) {
-    const std::int64_t own = take_page();
+    const std::int64_t own = pool_.take(it.pages.size() > 1 ? *(it.pages.end() - 2) : -1);
     copy_page(it.pages.back(), own);
-    --users_[static_cast<std::size_t>(it.pages.back())];
+    pool_.give_back(it.pages.back());
     it.pages.back() = own;
   }
   it.length += tokens;
   while (static_cast<std::int64_t>(it.pages.size()) * page_tokens_ < it.length)
-    it.pages.push_back(take_page());
-}
-
-std::int64_t PagedCache::take_page() {
-  const std::int64_t page = free_.back();
-  free_.pop_back();
-  users_[static_cast<std::size_t>(page)] = 1;
-  return page;
+    it.pages.push_back(pool_.take(it.pages.empty() ? -1 : it.pages.back()));
 }
 
 void PagedCache::copy_page(std::int64_t from, std::int64_t to) {

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <mgpu/language/lm_config.hpp>
+#include <mgpu/language/page_pool.hpp>
 
 // Shapes in this header: G key heads, C head width.
 namespace mgpu::language {
@@ -25,7 +26,7 @@ public:
   PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options);
 
   std::int64_t page_tokens() const { return page_tokens_; }
-  std::int64_t free_pages() const { return static_cast<std::int64_t>(free_.size()); }
+  std::int64_t free_pages() const { return pool_.free_pages(); }
 
   /// A sequence without tokens; its number may be that of a removed one.
   std::int64_t add();
@@ -70,14 +71,12 @@ private:
 
   const Sequence& get(std::int64_t sequence) const;
   bool shares_last_page(const Sequence& sequence) const;
-  std::int64_t take_page();
   void copy_page(std::int64_t from, std::int64_t to);
 
   std::int64_t page_tokens_;
-  std::vector<at::Tensor> keys_;     // layers x [slots, G, C]
-  std::vector<at::Tensor> values_;   // layers x [slots, G, C]
-  std::vector<std::int64_t> users_;  // [pages] sequences that have the page
-  std::vector<std::int64_t> free_;   // the next to be taken last
+  std::vector<at::Tensor> keys_;    // layers x [slots, G, C]
+  std::vector<at::Tensor> values_;  // layers x [slots, G, C]
+  PagePool pool_;
   std::vector<Sequence> sequences_;
 };
 
