@@ -1,6 +1,6 @@
-// Up to 8 consecutive queries of a sequence at a time: keys, and then values, are read 4 at a time
-// for all heads and queries that see them, by two of those together, while the next 4 are on their
-// way from memory. Scores: lanes are the head's columns, four are summed up together; softmax:
+// Up to 8 consecutive queries of a sequence at a time: keys, and then values, are read in short
+// runs for all heads and queries that see them, by two of those together, while the next run is on
+// its way from memory. Scores: lanes are the head's columns, four are summed up together; softmax:
 // lanes are keys; products with values: lanes are columns, keys in their order.
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,12 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
 }
 
 constexpr std::size_t kCacheLine = 16;  // floats
-constexpr std::size_t kRunKeys = 4;     // sent for farther ahead, lines come later
+constexpr std::size_t kRunKeys = 16;
+
+/// Keys of a run. For one query they come from memory: those sent for farther ahead come later.
+std::size_t run_keys(const QueryTile& tile) {
+  return tile.count == 1 ? 4 : kRunKeys;
+}
 
 /// Padded copies, so that no vector is partial.
 class Buffers {
@@ -118,11 +123,14 @@ struct Row {
 /// Calls visit(count, row_of) for the heads that share the keys of a group, of queries
 /// q .. q + n - 1, as many of them together as see a line when it is read once.
 template <class Visit>
-void for_each_row(const Buffers& b, std::size_t group, std::size_t q, std::size_t n, Visit visit) {
+HWY_INLINE void for_each_row(const Buffers& b, std::size_t group, std::size_t q, std::size_t n,
+                             Visit visit) {
+  static_assert(kTogether == 2);
+  const std::size_t shift = n - 1;  // rows are i % n and i / n, without dividing
   const std::size_t rows = n * b.shared;
   for (std::size_t first = 0; first < rows; first += kTogether)
     visit(std::min(kTogether, rows - first), [&](std::size_t i) {
-      return Row{q + (first + i) % n, group * b.shared + (first + i) / n};
+      return Row{q + ((first + i) & shift), group * b.shared + ((first + i) >> shift)};
     });
 }
 
@@ -132,7 +140,7 @@ float* scores_of(const Buffers& b, const QueryTile& tile, const Row& row, std::s
 }
 
 void score_keys(const PagedAttentionArgs& args, const Buffers& b, const QueryTile& tile) {
-  tile.for_each_run(kRunKeys, [&](const KeyRun& run) {
+  tile.for_each_run(run_keys(tile), [&](const KeyRun& run) {
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
       fetch_ahead(args, tile, run, group, args.keys, args.values);
       const Lines lines = lines_of(args, b, args.keys, run, group);
@@ -174,7 +182,7 @@ float softmax(const Buffers& b, std::size_t count, float* scores, const float* s
 
 void add_values(const PagedAttentionArgs& args, const Buffers& b, const QueryTile& tile) {
   std::fill_n(b.sum(0, 0), tile.count * b.heads * b.columns, 0.0F);
-  tile.for_each_run(kRunKeys, [&](const KeyRun& run) {
+  tile.for_each_run(run_keys(tile), [&](const KeyRun& run) {
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
       fetch_ahead(args, tile, run, group, args.values, nullptr);
       const Lines lines = lines_of(args, b, args.values, run, group);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <map>
 
 #include <ATen/ATen.h>
@@ -15,6 +17,21 @@ at::Tensor zeros_of(const std::vector<std::int64_t>& shape, const at::TensorOpti
   const bool is_plain = options.device().is_cpu() && options.dtype() == at::kFloat;
   if (!is_plain) return at::zeros(shape, options);
   return zeros_in_huge_pages(shape[0] * shape[1] * shape[2]).view(shape);
+}
+
+/// pool[slots[n]] = lines[n], of one type. On the CPU index_copy_ takes longer than the copies.
+void write_lines(const at::Tensor& pool, const at::Tensor& slots, const at::Tensor& lines) {
+  if (!pool.is_cpu()) {
+    pool.index_copy_(0, slots, lines);
+    return;
+  }
+  const at::Tensor whole = lines.contiguous();
+  const std::size_t bytes = pool[0].nbytes();
+  const auto* from = static_cast<const std::byte*>(whole.const_data_ptr());
+  auto* to = static_cast<std::byte*>(pool.mutable_data_ptr());
+  const auto* slot = slots.const_data_ptr<std::int64_t>();
+  for (std::int64_t n = 0; n < slots.numel(); ++n, from += bytes)
+    std::memcpy(to + static_cast<std::size_t>(slot[n]) * bytes, from, bytes);
 }
 
 }  // namespace
@@ -137,8 +154,8 @@ std::int64_t PagedCache::slot(std::int64_t sequence, std::int64_t token) const {
 
 void PagedCache::write(std::size_t layer, const at::Tensor& slots, const at::Tensor& keys,
                        const at::Tensor& values) {
-  keys_[layer].index_copy_(0, slots, keys);
-  values_[layer].index_copy_(0, slots, values);
+  write_lines(keys_[layer], slots, keys);
+  write_lines(values_[layer], slots, values);
 }
 
 }  // namespace mgpu::language
