@@ -13,10 +13,10 @@
 namespace mgpu::language {
 namespace {
 
-at::Tensor zeros_of(const std::vector<std::int64_t>& shape, const at::TensorOptions& options) {
+at::Tensor zeros_of(at::IntArrayRef shape, const at::TensorOptions& options) {
   const bool is_plain = options.device().is_cpu() && options.dtype() == at::kFloat;
   if (!is_plain) return at::zeros(shape, options);
-  return zeros_in_huge_pages(shape[0] * shape[1] * shape[2]).view(shape);
+  return zeros_in_huge_pages(c10::multiply_integers(shape)).view(shape);
 }
 
 /// pool[slots[n]] = lines[n], of one type. On the CPU index_copy_ takes longer than the copies.
@@ -39,11 +39,14 @@ void write_lines(const at::Tensor& pool, const at::Tensor& slots, const at::Tens
 PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options)
     : page_tokens_(sizes.page_tokens), pool_(sizes.pages) {
   if (sizes.page_tokens < 1) throw ShapeError("PagedCache: a page of no tokens");
-  const std::vector<std::int64_t> shape{sizes.pages * sizes.page_tokens, config.kv_heads,
-                                        config.head_dim};
-  for (std::size_t layer = 0; layer < config.layers.size(); ++layer) {
-    keys_.push_back(zeros_of(shape, options));
-    values_.push_back(zeros_of(shape, options));
+  // One piece: each for itself would fill its last huge page.
+  const at::Tensor all =
+      zeros_of({2 * std::ssize(config.layers), sizes.pages * sizes.page_tokens, config.kv_heads,
+                config.head_dim},
+               options);
+  for (std::int64_t layer = 0; layer < std::ssize(config.layers); ++layer) {
+    keys_.push_back(all[2 * layer]);
+    values_.push_back(all[2 * layer + 1]);
   }
 }
 

@@ -7,6 +7,10 @@
 
 #include <ATen/ATen.h>
 #include <support/temporary_folder.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
 
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/language/lm_weights.hpp>
@@ -41,6 +45,19 @@ inline void make_folder(const fs::path& folder, const MadeModel& model) {
     tensors.push_back({spec.name, spec.shape, model::view_of(kept.back())});
   }
   store::write_safetensors(folder / "model.safetensors", tensors, {});
+}
+
+/// make_folder() in another process: this one's heap stays as it is. Before anything here uses
+/// threads.
+inline void make_elsewhere(const fs::path& folder, const MadeModel& model) {
+  const pid_t child = fork();
+  if (child == 0) {
+    make_folder(folder, model);
+    _exit(0);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  ASSERT_EQ(status, 0);
 }
 
 /// A folder that rank 0 made and all ranks see, until rank 0 lets it go.

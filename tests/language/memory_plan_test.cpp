@@ -1,13 +1,5 @@
 // What the plan says against what a run takes.
-#include <atomic>
-#include <chrono>
-#include <fstream>
-#include <string>
-#include <thread>
-
 #include <malloc.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -15,56 +7,10 @@
 #include <mgpu/language/memory_plan.hpp>
 
 #include "made_folder.hpp"
+#include "peak_watch.hpp"
 
 namespace mgpu::language {
 namespace {
-
-/// Memory of this process that is not a file's.
-std::int64_t anonymous_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("RssAnon:")) return std::stoll(line.substr(8)) * 1024;
-  return 0;
-}
-
-/// The most anonymous memory while it lives.
-class PeakWatch {
-public:
-  PeakWatch() : thread_([this] { watch(); }) {}
-  PeakWatch(const PeakWatch&) = delete;
-  PeakWatch& operator=(const PeakWatch&) = delete;
-  ~PeakWatch() { end(); }
-
-  std::int64_t end() {
-    is_over_ = true;
-    if (thread_.joinable()) thread_.join();
-    return peak_;
-  }
-
-private:
-  void watch() {
-    while (!is_over_) {
-      peak_ = std::max(peak_, anonymous_bytes());
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
-    }
-  }
-
-  std::int64_t peak_ = 0;
-  std::atomic<bool> is_over_ = false;
-  std::thread thread_;
-};
-
-/// make_folder() in another process: this one's heap stays as it is.
-void make_elsewhere(const fs::path& folder, const MadeModel& model) {
-  const pid_t child = fork();
-  if (child == 0) {
-    make_folder(folder, model);
-    _exit(0);
-  }
-  int status = 1;
-  waitpid(child, &status, 0);
-  ASSERT_EQ(status, 0);
-}
 
 LmConfig config_of(const MadeModel& model) {
   const testing_support::TemporaryFolder folder;

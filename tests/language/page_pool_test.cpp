@@ -1,10 +1,9 @@
-#include <mgpu/language/page_pool.hpp>
-
 #include <set>
 
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/language/page_pool.hpp>
 
 namespace mgpu::language {
 namespace {
