@@ -77,6 +77,7 @@ struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
 
 /// A batch on its way through the model.
 struct TrainableModel::Call {
+  LmWeights weights;   // with the way of their gradients, for this batch only
   at::Tensor ids;      // [N]
   at::Tensor targets;  // [N]
   grad::Sequences sequences;
@@ -89,6 +90,7 @@ TrainableModel::TrainableModel(LmConfig config, Device device, std::uint64_t see
     : config_(std::move(config)),
       options_(options),
       arena_(initialized_specs(config_), device, seed, options.dtype) {
+  const at::NoGradGuard no_grad;
   ArenaSource source(arena_);
   weights_ = bind_weights(config_, source);
 }
@@ -112,6 +114,8 @@ LanguageModel TrainableModel::decoder() const {
 TrainableModel::Call TrainableModel::begin(const LmBatch& batch) const {
   const at::Tensor& like = weights_.embedding;
   Call call;
+  ArenaSource source(arena_);
+  call.weights = bind_weights(config_, source);
   call.ids = all_ids(config_, batch.runs);
   if (call.ids.numel() != static_cast<std::int64_t>(batch.targets.size()))
     throw ShapeError("TrainableModel: not one target per token");
@@ -136,7 +140,7 @@ TrainableModel::Call TrainableModel::begin(const LmBatch& batch) const {
 }
 
 at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::Tensor& x) const {
-  const LayerWeights& weights = weights_.layers[index];
+  const LayerWeights& weights = call.weights.layers[index];
   const auto project = [&](const at::Tensor& input, const Linear& linear) {
     return grad::project(input, linear, options_.compute);
   };
@@ -163,15 +167,16 @@ at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::
 }
 
 at::Tensor TrainableModel::hidden(const Call& call) const {
-  at::Tensor x = grad::embed(weights_.embedding, call.ids);  // [N, D]
-  if (weights_.positions.defined())
-    x = x + weights_.positions.index_select(0, call.sequences.places.positions);
-  for (std::size_t i = 0; i < weights_.layers.size(); ++i) {
+  const LmWeights& weights = call.weights;
+  at::Tensor x = grad::embed(weights.embedding, call.ids);  // [N, D]
+  if (weights.positions.defined())
+    x = x + weights.positions.index_select(0, call.sequences.places.positions);
+  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     x = call.checkpointed.empty() ? layer(call, i, x)
                                   : CheckpointFunction::apply(x, &call.checkpointed[i]);
     mark_progress();
   }
-  return grad::normalize(config_, x, weights_.norm);
+  return grad::normalize(config_, x, weights.norm);
 }
 
 void TrainableModel::require_targets(const LmBatch& batch, const Distillation& how) const {

@@ -103,7 +103,7 @@ private:
   LmConfig config_;
   TrainingOptions options_;
   model::ParameterArena arena_;
-  LmWeights weights_;  // views into the arena
+  LmWeights weights_;  // views into the arena, without gradients
 };
 
 }  // namespace mgpu::language

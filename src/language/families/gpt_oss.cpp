@@ -32,16 +32,26 @@ void read(const ConfigFields& fields, LmConfig& config) {
   read_windows(fields, config);
 }
 
-/// Gates and ups come in turns among the outputs; the matrices are stored as [in, out].
-Expert expert_of(const Linear& gate_up, const Linear& down, std::int64_t index) {
-  const at::Tensor matrix = gate_up.weight.select(0, index).t();
-  const at::Tensor bias = gate_up.bias.select(0, index);
-  const auto every_second = [](const at::Tensor& rows, std::int64_t first) {
-    return rows.slice(0, first, rows.size(0), 2);
+/// Gates and ups come in turns among the outputs; the matrices are stored as [in, out]. Unbound
+/// all at once, since a gradient of a part for itself is as large as all experts' together.
+std::vector<Expert> experts_of(const Linear& gate_up, const Linear& down) {
+  const auto in_turns = [&](const at::Tensor& all) {
+    return all.unflatten(-1, {-1, 2}).unbind(-1);  // gates, ups
   };
-  return {{every_second(matrix, 0), every_second(bias, 0), {}},
-          {every_second(matrix, 1), every_second(bias, 1), {}},
-          {down.weight.select(0, index).t(), down.bias.select(0, index), {}}};
+  const std::vector<at::Tensor> matrices = in_turns(gate_up.weight);
+  const std::vector<at::Tensor> biases = in_turns(gate_up.bias);
+  const std::vector<at::Tensor> gates = matrices[0].unbind(0);
+  const std::vector<at::Tensor> gate_biases = biases[0].unbind(0);
+  const std::vector<at::Tensor> ups = matrices[1].unbind(0);
+  const std::vector<at::Tensor> up_biases = biases[1].unbind(0);
+  const std::vector<at::Tensor> downs = down.weight.unbind(0);
+  const std::vector<at::Tensor> down_biases = down.bias.unbind(0);
+  std::vector<Expert> experts;
+  for (std::size_t e = 0; e < downs.size(); ++e)
+    experts.push_back({{gates[e].t(), gate_biases[e], {}},
+                       {ups[e].t(), up_biases[e], {}},
+                       {downs[e].t(), down_biases[e], {}}});
+  return experts;
 }
 
 LayerWeights bind_layer(const LmConfig& config, WeightSource& source, const std::string& layer) {
@@ -57,8 +67,7 @@ LayerWeights bind_layer(const LmConfig& config, WeightSource& source, const std:
   const Linear down{source.take(experts + "down_proj", {count, inner, width}),
                     source.take(experts + "down_proj_bias", {count, width}),
                     {}};
-  for (std::int64_t i = 0; i < count; ++i)
-    weights.experts.push_back(expert_of(gate_up, down, i));
+  weights.experts = experts_of(gate_up, down);
   return weights;
 }
 
