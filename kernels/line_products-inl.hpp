@@ -1,5 +1,5 @@
-// Products of one or two queries with lines of keys, and sums of lines of values, compiled once per
-// instruction set; see foreach_target.h of Highway.
+// Products of one or two queries, or heads of one, with lines of keys, and sums of lines of values,
+// compiled once per instruction set; see foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_LINE_PRODUCTS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_LINE_PRODUCTS_INL
 #undef MGPU_KERNELS_LINE_PRODUCTS_INL

@@ -15,15 +15,16 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 
+#include "pack_panel-inl.hpp"
 #include "product_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 256;                  // 512 KiB
-constexpr std::size_t kOutputsAtOnce = 21 * kPanelWidth;  // 2 MiB
-constexpr std::size_t kTilesAtOnce = 64 / kTileRows;      // four cache lines of a column
+constexpr std::size_t kRowsAtOnce = 256;                      // 512 KiB
+constexpr std::size_t kOutputsAtOnce = 21 * kMostPanelWidth;  // up to 2 MiB
+constexpr std::size_t kTilesAtOnce = 64 / kTileRows;          // four cache lines of a column
 
 /// `count` rows from `first` on of columns that lie one after the other -> tiles [inputs,
 /// kTileRows]; missing rows are zeros.
@@ -137,9 +138,9 @@ private:
 
   void multiply(const Block<float>& block, std::size_t rows) const {
     if (in_order_)
-      multiply_block<Rows::in_order, true>(block, rows);
+      multiply_block<Rows::in_order>(block, rows);
     else
-      multiply_block<Rows::interleaved, true>(block, rows);
+      multiply_block<Rows::interleaved>(block, rows);
   }
 
   const MatrixProductArgs& args_;

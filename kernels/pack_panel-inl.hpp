@@ -13,23 +13,12 @@
 
 #include <mgpu/kernels/packed_product.hpp>
 
+#include "tile_shape-inl.hpp"
 #include "transpose_four-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-// Of one tile of a product.
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
-constexpr std::size_t kPanelWidth = 16;  // two vectors of AVX2
-#else
-constexpr std::size_t kPanelWidth = 48;  // three vectors of AVX-512
-#endif
-static_assert(kMostPanelWidth % kPanelWidth == 0);
-
-constexpr std::size_t whole_panels(std::size_t outputs) {
-  return (outputs + kPanelWidth - 1) / kPanelWidth;
-}
 
 /// Some inputs of up to kPanelWidth outputs of a matrix, as PackPanelsArgs has it.
 template <class Weight>

@@ -13,6 +13,7 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 
+#include "pack_panel-inl.hpp"
 #include "product_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -79,7 +80,7 @@ private:
     block.out_pitch = is_elsewhere ? kPanelWidth : args_.outputs;
     block.columns = written_columns(columns_of(panel));
     block.is_first = input == 0;
-    multiply_block<Rows::in_order, true>(block, args_.rows);
+    multiply_block<Rows::in_order>(block, args_.rows);
   }
 
   const PackedProductArgs& args_;

@@ -93,12 +93,13 @@ Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const float* fr
   return {b.lines, b.columns};
 }
 
-/// Sends for one of `args.kv_heads` parts of `count` lines.
+/// Sends for one of `args.kv_heads` parts of `count` lines. Into the second cache: the first one
+/// waits for too few lines at a time to hide the way from memory.
 HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, std::size_t count,
                            std::size_t part) {
   const std::size_t floats = count * args.head_dim;
   for (std::size_t i = 0; i < floats; i += kCacheLine)
-    __builtin_prefetch(lines + part * floats + i, 0, 3);
+    __builtin_prefetch(lines + part * floats + i, 0, 2);
 }
 
 /// Sends for a part of the lines after the run: those of `from`, after its last run the first of

@@ -15,7 +15,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
-#include "pack_panel-inl.hpp"
+#include "tile_shape-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
@@ -26,15 +26,6 @@ using Vector = hn::Vec<Floats>;
 
 constexpr std::size_t kLineFloats = 16;  // of a cache line
 constexpr std::size_t kLineBytes = 64;
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
-constexpr std::size_t kTileRows = 6;  // 12 sums, 2 weights and an input in 16 registers
-constexpr std::size_t kTileVectors = 2;
-constexpr std::size_t kMostInputs = 384;  // a line of weights for each: 24 KiB
-#else
-constexpr std::size_t kTileRows = 8;
-constexpr std::size_t kTileVectors = 3;
-constexpr std::size_t kMostInputs = 512;  // 96 KiB of weights
-#endif
 // The block of weights that comes next is sent for by the first tiles, each a share, to the second
 // cache: the first one waits for too few lines at a time, and all of them at once take longer.
 constexpr std::size_t kFetchingTiles = 8;
@@ -112,8 +103,7 @@ HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
   constexpr bool kInOrder = kOrder == Rows::in_order;
-  const std::size_t inside = kInOrder ? 0 : row % kTileRows;
-  const float* x = block.x + (row - inside) * block.x_pitch + inside;
+  const float* x = block.x + row * block.x_pitch;
   const std::size_t row_step = kInOrder ? block.x_pitch : 1;
   const std::size_t input_step = kInOrder ? 1 : kTileRows;
   const Weight* weights = block.panel + column;
@@ -125,11 +115,11 @@ HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::
           block.is_first ? hn::Zero(d) : hn::LoadU(d, out + r * block.out_pitch + v * lanes);
   for (std::size_t r = 0; r < kRows; ++r)
     for (std::size_t v = 0; v < kVectors; ++v)
-      __builtin_prefetch(out + (r + kTileRows) * block.out_pitch + v * lanes, 1, 2);
+      __builtin_prefetch(out + (r + kRows) * block.out_pitch + v * lanes, 1, 2);
   for (std::size_t i = 0; i < block.inputs; ++i, weights += kPanelWidth, x += input_step) {
     if (kInOrder && i % kLineFloats == 0)
       for (std::size_t r = 0; r < kRows; ++r)
-        __builtin_prefetch(x + (r + kTileRows) * row_step, 0, 2);
+        __builtin_prefetch(x + (r + kRows) * row_step, 0, 2);
     if constexpr (kFetches) {
       for (std::size_t at = 0; at < fetch.step; at += kLineBytes)
         __builtin_prefetch(fetch.from + at, 0, 2);
@@ -173,7 +163,7 @@ HWY_INLINE void multiply_rows(const Block<Weight>& block, std::size_t rows, std:
                               std::size_t step, std::size_t& fetching, const char*& next) {
   for (std::size_t row = 0; row < rows;) {
     const std::size_t height = next_height<kOrder>(rows - row);
-    if (fetching > 0) {
+    if (kVectors == kTileVectors && fetching > 0) {
       multiply_height<kOrder, kTileRows, kVectors, true>(block, height, row, column, {next, step});
       next += step * block.inputs;
       --fetching;
@@ -184,13 +174,13 @@ HWY_INLINE void multiply_rows(const Block<Weight>& block, std::size_t rows, std:
   }
 }
 
-/// `kFetches`: the weights come from memory.
-template <Rows kOrder, bool kFetches, class Weight>
+/// The weights may come from memory.
+template <Rows kOrder, class Weight>
 HWY_NOINLINE void multiply_block(const Block<Weight>& block, std::size_t rows) {
   const std::size_t lanes = hn::Lanes(Floats());
   const std::size_t width = kTileVectors * lanes;
   const std::size_t tiles = (rows + kTileRows - 1) / kTileRows * (block.columns / width);
-  std::size_t fetching = kFetches ? std::min(tiles, kFetchingTiles) : 0;
+  std::size_t fetching = std::min(tiles, kFetchingTiles);
   const std::size_t step = fetching > 0 ? fetch_step<Weight>(tiles) : 0;
   const char* next = reinterpret_cast<const char*>(block.next);
   std::size_t column = 0;

@@ -18,7 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 constexpr std::size_t kTileQueries = 8;
-constexpr std::size_t kTogether = 2;  // queries for which a line is read once
+constexpr std::size_t kTogether = 2;  // queries, or heads of one, for which a line is read once
 
 /// Keys key .. key + count - 1 of a sequence, in neighboring slots.
 struct KeyRun {

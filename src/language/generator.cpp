@@ -80,7 +80,7 @@ void Generator::cache_for(std::span<const Prompt> prompts) {
   if (!cache_ || cache_->free_pages() < pages * sequences) {
     cache_.reset();  // the old one goes before the new one comes
     if (failpoint("generate.cache").error != 0) throw std::bad_alloc();
-    cache_.emplace(model_->make_cache({pages * sequences, config_.page_tokens}));
+    cache_.emplace(model_->make_cache({pages * sequences, config_.page_tokens, pages}));
   }
   spare_for(prompts, completions);
 }

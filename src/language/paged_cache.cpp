@@ -25,25 +25,29 @@ void write_lines(const at::Tensor& pool, const at::Tensor& slots, const at::Tens
     pool.index_copy_(0, slots, lines);
     return;
   }
+  if (lines.scalar_type() != pool.scalar_type() || lines.size(0) != slots.numel() ||
+      lines.sizes().slice(1) != pool.sizes().slice(1))
+    throw ShapeError("PagedCache: lines of another shape or type");
   const at::Tensor whole = lines.contiguous();
-  const std::size_t bytes = pool[0].nbytes();
+  const auto bytes = static_cast<std::size_t>(pool.stride(0) * pool.element_size());
   const auto* from = static_cast<const std::byte*>(whole.const_data_ptr());
   auto* to = static_cast<std::byte*>(pool.mutable_data_ptr());
   const auto* slot = slots.const_data_ptr<std::int64_t>();
-  for (std::int64_t n = 0; n < slots.numel(); ++n, from += bytes)
+  for (std::int64_t n = 0; n < slots.numel(); ++n, from += bytes) {
+    if (slot[n] < 0 || slot[n] >= pool.size(0)) throw ShapeError("PagedCache: no such slot");
     std::memcpy(to + static_cast<std::size_t>(slot[n]) * bytes, from, bytes);
+  }
 }
 
 }  // namespace
 
 PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options)
-    : page_tokens_(sizes.page_tokens), pool_(sizes.pages) {
+    : page_tokens_(sizes.page_tokens), pool_(sizes.pages, sizes.stretch) {
   if (sizes.page_tokens < 1) throw ShapeError("PagedCache: a page of no tokens");
   // One piece: each for itself would fill its last huge page.
-  const at::Tensor all =
-      zeros_of({2 * std::ssize(config.layers), sizes.pages * sizes.page_tokens, config.kv_heads,
-                config.head_dim},
-               options);
+  const at::Tensor all = zeros_of({2 * std::ssize(config.layers), sizes.pages * sizes.page_tokens,
+                                   config.kv_heads, config.head_dim},
+                                  options);
   for (std::int64_t layer = 0; layer < std::ssize(config.layers); ++layer) {
     keys_.push_back(all[2 * layer]);
     values_.push_back(all[2 * layer + 1]);

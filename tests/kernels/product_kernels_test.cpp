@@ -43,8 +43,8 @@ TEST(PackedProductTest, ByHand) {
 }
 
 TEST(PackedProductTest, IsTheReferenceAndARowsBitsAreItsOwn) {
-  for (const std::size_t inputs : {1U, 31U, 256U, 257U, 600U}) {
-    for (const std::size_t outputs : {1U, 47U, 48U, 49U, 130U}) {
+  for (const std::size_t inputs : {1U, 31U, 256U, 257U, 512U, 600U, 1024U}) {  // 512: copied rows
+    for (const std::size_t outputs : {1U, 8U, 16U, 24U, 47U, 48U, 49U, 130U}) {
       const std::vector<float> weight = normals(inputs * outputs, 2);
       const std::vector<float> x = normals(29 * inputs, 1);
       const std::vector<float> out = packed_product(x, weight, inputs);
@@ -54,7 +54,7 @@ TEST(PackedProductTest, IsTheReferenceAndARowsBitsAreItsOwn) {
       const double tolerance = 2e-7 * static_cast<double>(inputs) + 1e-6;
       for (std::size_t i = 0; i < out.size(); ++i)
         ASSERT_NEAR(out[i], expected[i], tolerance) << inputs << " " << outputs;
-      for (const std::size_t rows : {1U, 2U, 3U, 4U, 7U, 8U, 9U, 12U, 13U, 16U}) {
+      for (std::size_t rows = 1; rows < 29; ++rows) {
         const std::vector<float> few(x.begin(),
                                      x.begin() + static_cast<std::ptrdiff_t>(rows * inputs));
         const std::vector<float> same = packed_product(few, weight, inputs);
@@ -87,8 +87,8 @@ std::vector<float> product_of_halves(const std::vector<float>& x, const std::uin
   std::vector<float> out(rows * layout.outputs, 99.0F);
   cpu::pack_panels({weight, panels.data(), layout.outputs, layout.inputs, layout.output_stride,
                     layout.input_stride, WeightType::bf16});
-  cpu::packed_product({x.data(), panels.data(), out.data(), rows, layout.inputs, layout.outputs,
-                       WeightType::bf16});
+  cpu::packed_product(
+      {x.data(), panels.data(), out.data(), rows, layout.inputs, layout.outputs, WeightType::bf16});
   return out;
 }
 

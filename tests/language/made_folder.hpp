@@ -52,8 +52,12 @@ inline void make_folder(const fs::path& folder, const MadeModel& model) {
 inline void make_elsewhere(const fs::path& folder, const MadeModel& model) {
   const pid_t child = fork();
   if (child == 0) {
-    make_folder(folder, model);
-    _exit(0);
+    try {
+      make_folder(folder, model);
+      _exit(0);
+    } catch (...) {
+      _exit(1);
+    }
   }
   int status = 1;
   waitpid(child, &status, 0);

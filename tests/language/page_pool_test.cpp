@@ -9,7 +9,7 @@ namespace mgpu::language {
 namespace {
 
 TEST(PagePoolTest, PagesOfSequencesThatGrowInTurnLieOneAfterTheOther) {
-  PagePool pool(64);
+  PagePool pool(64, 16);
   std::int64_t first = pool.take(-1);
   std::int64_t second = pool.take(-1);
   for (int i = 1; i < 16; ++i) {
@@ -22,7 +22,7 @@ TEST(PagePoolTest, PagesOfSequencesThatGrowInTurnLieOneAfterTheOther) {
 
 // 20 pages: a stretch of 16 and one of 4. Every page is given out once, whatever is behind it.
 TEST(PagePoolTest, EveryPageIsOfUse) {
-  PagePool pool(20);
+  PagePool pool(20, 16);
   std::set<std::int64_t> taken;
   for (int i = 0; i < 20; ++i)
     taken.insert(pool.take(i % 3 == 0 ? -1 : 7));
@@ -35,7 +35,7 @@ TEST(PagePoolTest, EveryPageIsOfUse) {
 }
 
 TEST(PagePoolTest, APageIsFreeWhenItsLastUserGivesItBack) {
-  PagePool pool(2);
+  PagePool pool(2, 16);
   const std::int64_t page = pool.take(-1);
   pool.share(page);
   EXPECT_EQ(pool.users(page), 2);
@@ -48,9 +48,9 @@ TEST(PagePoolTest, APageIsFreeWhenItsLastUserGivesItBack) {
   EXPECT_EQ(pool.take(-1), page);
 }
 
-// A sequence that begins does not take the page behind another's last while there is other room.
+// A sequence that begins takes the page behind another's last only where no stretch is free.
 TEST(PagePoolTest, AStretchThatIsGivenBackIsOneAgain) {
-  PagePool pool(32);
+  PagePool pool(32, 16);
   const std::int64_t one = pool.take(-1);
   const std::int64_t two = pool.take(-1);
   EXPECT_EQ(pool.take(-1), 1);  // no stretch is left

@@ -38,8 +38,8 @@ struct PackedProductArgs {
 /// Memory: pointers on the host. packed_product allocates up to 256 x 576 floats.
 /// Source: Goto and van de Geijn, ACM TOMS 34 (2008): panels, blocks of the inner dimension.
 namespace cpu {
-/// Of this processor's instruction set: the outputs of a tile, which so reads its weights in the
-/// order in which they lie. A divisor of kMostPanelWidth.
+/// Of this processor's instruction set: with AVX2 and AVX-512 the outputs of a tile, which so reads
+/// its weights in the order in which they lie. A divisor of kMostPanelWidth.
 std::size_t panel_width();
 void pack_panels(const PackPanelsArgs& args);
 void packed_product(const PackedProductArgs& args);

@@ -6,11 +6,11 @@
 
 namespace mgpu::language {
 
-/// Pages of a fixed number, each with a count of its users. While there is room, a sequence's pages
-/// lie one after the other: memory is read faster that way.
+/// Pages of a fixed number, each with a count of its users. Sequences of up to `stretch` pages have
+/// theirs one after the other while a stretch is free for each: memory is read faster that way.
 class PagePool {
 public:
-  explicit PagePool(std::int64_t pages);
+  PagePool(std::int64_t pages, std::int64_t stretch);
 
   std::int64_t free_pages() const { return static_cast<std::int64_t>(free_.size()); }
   std::int64_t users(std::int64_t page) const { return users_[static_cast<std::size_t>(page)]; }
@@ -23,6 +23,12 @@ public:
   void give_back(std::int64_t page);
 
 private:
+  std::int64_t first_of(std::int64_t page) const { return page / stretch_ * stretch_; }
+  std::int64_t& used_around(std::int64_t page) {
+    return used_[static_cast<std::size_t>(page / stretch_)];
+  }
+
+  std::int64_t stretch_;
   std::vector<std::int64_t> users_;
   std::vector<std::int64_t> used_;    // pages of each stretch that somebody uses
   std::set<std::int64_t> free_;       // pages

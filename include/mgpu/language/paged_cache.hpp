@@ -20,6 +20,7 @@ public:
   struct Sizes {
     std::int64_t pages = 0;
     std::int64_t page_tokens = 16;
+    std::int64_t stretch = 16;  // see PagePool
   };
 
   /// Memory: 2 * layers * pages * page_tokens * G * C elements, allocated at once.

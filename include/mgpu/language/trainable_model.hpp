@@ -48,7 +48,8 @@ struct LmSums {
 ///
 /// Memory: weights and gradients; of a pass, about 20 vectors of the model's width for each token
 ///         and layer (with checkpoint_layers 1), scores of 128 queries, and at most 64 MiB of
-///         logits: [N, vocabulary] never exists.
+///         logits: [N, vocabulary] never exists. Where a family stacks matrices (GPT-2's attention,
+///         gpt_oss's experts), a second copy of their gradients until the end of the pass.
 class TrainableModel {
 public:
   /// Random weights: matrices with standard deviation 0.02, norms 1, biases 0.
@@ -103,7 +104,7 @@ private:
   LmConfig config_;
   TrainingOptions options_;
   model::ParameterArena arena_;
-  LmWeights weights_;  // views into the arena, without gradients
+  LmWeights weights_;  // views into the arena, made without autograd
 };
 
 }  // namespace mgpu::language

@@ -41,13 +41,12 @@ LayerWeights bind_layer(const LmConfig& config, WeightSource& source, const std:
   LayerWeights weights;
   weights.attention_norm = take_norm(source, layer + "ln_1", width);
   const Linear qkv = take_conv(source, layer + "attn.c_attn", 3 * width, width);
-  const auto part = [&](std::int64_t index) -> Linear {
-    return {
-        qkv.weight.narrow(0, index * width, width), qkv.bias.narrow(0, index * width, width), {}};
-  };
-  weights.q = part(0);
-  weights.k = part(1);
-  weights.v = part(2);
+  // All at once: the gradient of one part for itself is as large as that of all three.
+  const std::vector<at::Tensor> matrices = qkv.weight.split(width);
+  const std::vector<at::Tensor> biases = qkv.bias.split(width);
+  weights.q = {matrices[0], biases[0], {}};
+  weights.k = {matrices[1], biases[1], {}};
+  weights.v = {matrices[2], biases[2], {}};
   weights.out = take_conv(source, layer + "attn.c_proj", width, width);
   weights.mlp_norm = take_norm(source, layer + "ln_2", width);
   weights.up = take_conv(source, layer + "mlp.c_fc", config.inner, width);

@@ -65,14 +65,6 @@ std::int64_t measured_peak(const fs::path& path, Split split, const MemoryDemand
   return watch.end() - before;
 }
 
-/// What the libraries take at their first use is not the model's.
-void warm_up() {
-  const MadeFolder tiny(world(), {.layers = 8, .width = 64, .heads = 8, .kv_heads = 8});
-  for (const Split split : {Split::pipeline, Split::tensor})
-    for (const MatrixType matrices : {MatrixType::f32, MatrixType::bf16})
-      measured_peak(tiny.path(), split, {.longest = 20, .matrices = matrices});
-}
-
 void check(Split split, MatrixType matrices) {
   const MemoryDemand demand{
       .batch_size = 8, .longest = 302, .prefill_tokens = 512, .matrices = matrices};
@@ -80,10 +72,6 @@ void check(Split split, MatrixType matrices) {
   GroupPlan plan;
   plan.split = split;
   const std::vector<Shard> shards = shards_of(config, plan, world().size());
-  // Of freed memory glibc keeps up to 64 MiB, which is little beside a model, but not beside this.
-  ::mallopt(M_MMAP_THRESHOLD, 64 << 10);
-  static const bool is_warm = (warm_up(), true);
-  ASSERT_TRUE(is_warm);
 
   const auto measured = static_cast<double>(measured_peak(folder(), split, demand));
 
@@ -93,19 +81,33 @@ void check(Split split, MatrixType matrices) {
       << use.weights << " " << use.cache << " " << use.activations << " " << use.buffers;
 }
 
-TEST(PlanPeakTest, LayersByRanks) {
+class MemoryPlanOfRanksTest : public testing::Test {
+protected:
+  /// What the libraries take at their first use is not the model's; and of freed memory glibc
+  /// keeps up to 64 MiB, which is little beside a model, but not beside this.
+  static void SetUpTestSuite() {
+    folder();
+    ::mallopt(M_MMAP_THRESHOLD, 64 << 10);
+    const MadeFolder tiny(world(), {.layers = 8, .width = 64, .heads = 8, .kv_heads = 8});
+    for (const Split split : {Split::pipeline, Split::tensor})
+      for (const MatrixType matrices : {MatrixType::f32, MatrixType::bf16})
+        measured_peak(tiny.path(), split, {.longest = 20, .matrices = matrices});
+  }
+};
+
+TEST_F(MemoryPlanOfRanksTest, LayersByRanks) {
   check(Split::pipeline, MatrixType::f32);
 }
 
-TEST(PlanPeakTest, PartsOfLayersByRanks) {
+TEST_F(MemoryPlanOfRanksTest, PartsOfLayersByRanks) {
   check(Split::tensor, MatrixType::f32);
 }
 
-TEST(PlanPeakTest, LayersOf16BitsByRanks) {
+TEST_F(MemoryPlanOfRanksTest, LayersOf16BitsByRanks) {
   check(Split::pipeline, MatrixType::bf16);
 }
 
-TEST(PlanPeakTest, PartsOfLayersOf16BitsByRanks) {
+TEST_F(MemoryPlanOfRanksTest, PartsOfLayersOf16BitsByRanks) {
   check(Split::tensor, MatrixType::bf16);
 }
 
