@@ -1,19 +1,20 @@
 """Peer of lm_step_bench: the same training step of transformers' model in PyTorch.
 
-  python3 tests/bench/lm_step_peer.py FOLDER make
+  python3 tests/bench/lm_step_peer.py FOLDER make | make_gpt_oss
   python3 tests/bench/lm_step_peer.py FOLDER ROWS TOKENS [STEPS [no|fp16|bf16]] [--compile]
 
-`make` writes the folder: a Llama of 15 million parameters (384 x 6 layers, 8192 tokens), random.
+`make` writes the folder: a Llama of 15 million parameters (384 x 6 layers, 8192 tokens), random;
+`make_gpt_oss` one with 32 experts in each of 4 layers, 4 of them used.
 Otherwise prints one line of JSON: tokens per second of CPU time of one thread, and as "check" the
-loss after two steps. The peer has what PyTorch offers: its fused attention, fused AdamW, automatic
-mixed precision.
+loss after two steps. The peer has what PyTorch offers: its fused attention (gpt_oss has none), fused
+AdamW, automatic mixed precision.
 """
 import argparse
 import json
 import time
 
 import torch
-from transformers import AutoModelForCausalLM, LlamaConfig
+from transformers import AutoConfig, AutoModelForCausalLM, GptOssConfig, LlamaConfig
 
 TYPES = {"no": None, "fp16": torch.float16, "bf16": torch.bfloat16}
 CHECK_STEPS = 3
@@ -24,6 +25,15 @@ def make(folder):
     config = LlamaConfig(vocab_size=8192, hidden_size=384, intermediate_size=1024,
                          num_hidden_layers=6, num_attention_heads=6, num_key_value_heads=6,
                          max_position_embeddings=2048, tie_word_embeddings=False)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+
+
+def make_gpt_oss(folder):
+    torch.manual_seed(0)
+    config = GptOssConfig(vocab_size=8192, hidden_size=384, intermediate_size=384,
+                          num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=2,
+                          head_dim=64, num_local_experts=32, num_experts_per_tok=4,
+                          max_position_embeddings=2048, sliding_window=128)
     AutoModelForCausalLM.from_config(config).save_pretrained(folder)
 
 
@@ -41,13 +51,16 @@ def main():
     parser.add_argument("words", nargs="+")
     parser.add_argument("--compile", action="store_true")
     options = parser.parse_args()
-    if options.words == ["make"]:
-        return make(options.folder)
+    makers = {"make": make, "make_gpt_oss": make_gpt_oss}
+    if options.words[0] in makers:
+        return makers[options.words[0]](options.folder)
     rows, tokens = int(options.words[0]), int(options.words[1])
     steps = int(options.words[2]) if len(options.words) > 2 else 4
     dtype = TYPES[options.words[3]] if len(options.words) > 3 else None
     torch.set_num_threads(1)
-    model = AutoModelForCausalLM.from_pretrained(options.folder, attn_implementation="sdpa").train()
+    is_gpt_oss = AutoConfig.from_pretrained(options.folder).model_type == "gpt_oss"
+    model = AutoModelForCausalLM.from_pretrained(
+        options.folder, attn_implementation="eager" if is_gpt_oss else "sdpa").train()
     forward = torch.compile(model) if options.compile else model
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.999), eps=1e-8,
                                   weight_decay=0.0, fused=True)
