@@ -18,6 +18,7 @@
 #include <mgpu/kernels/causal_attention.hpp>
 
 #include "philox-inl.hpp"
+#include "small_product-inl.hpp"
 #include "transpose_four-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -27,13 +28,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-// Query rows of a block and key vectors of a tile: what fits in the registers.
-#if HWY_TARGET <= HWY_AVX3
-constexpr std::size_t kRows = 8;
-#else
-constexpr std::size_t kRows = 4;
-#endif
-constexpr std::size_t kTileVectors = 2;
+constexpr std::size_t kRows = 2 * kTileRows;  // queries of a block
+constexpr std::size_t kKeyVectors = 2;        // keys are looked at in multiples of them
 
 HWY_INLINE std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
@@ -46,7 +42,7 @@ public:
       : lanes(hn::Lanes(Floats())),
         tokens(sequence_tokens),
         head_dim(width),
-        keys_pitch(apart(round_up(tokens, lanes * kTileVectors), lanes * kTileVectors)),
+        keys_pitch(apart(round_up(tokens, lanes * kKeyVectors), lanes * kKeyVectors)),
         column_pitch(round_up(head_dim, lanes)),
         factor_pitch(round_up(tokens, kDropoutRun)),
         memory_(hwy::AllocateAligned<float>(total())) {
@@ -61,6 +57,7 @@ public:
     grad_v = take(keys_pitch * column_pitch);
     q = take(kRows * column_pitch);
     grad_out = take(kRows * column_pitch);
+    mixed = take(kRows * column_pitch);
     p = take(kRows * keys_pitch);
     s = take(kRows * keys_pitch);
     factors = take(kRows * factor_pitch);
@@ -80,6 +77,7 @@ public:
   float* grad_v;     // [keys_pitch, column_pitch]
   float* q;          // [kRows, column_pitch] of the block, times 1 / sqrt(C)
   float* grad_out;   // [kRows, column_pitch] of the block
+  float* mixed;      // [kRows, column_pitch] sums over keys
   float* p;          // [kRows, keys_pitch] probabilities of the block
   float* s;          // [kRows, keys_pitch] their gradients
   float* factors;    // [kRows, factor_pitch] dropout
@@ -92,7 +90,7 @@ private:
 
   std::size_t total() const {
     return 2 * head_dim * keys_pitch + 4 * keys_pitch * column_pitch +
-           kRows * (2 * column_pitch + 2 * keys_pitch + factor_pitch);
+           kRows * (3 * column_pitch + 2 * keys_pitch + factor_pitch);
   }
 
   hwy::AlignedFreeUniquePtr<float[]> memory_;
@@ -166,79 +164,43 @@ struct Keys {
 
 /// End of the keys that a block of queries looks at, in whole tiles.
 HWY_INLINE std::size_t keys_of(const HeadBuffers& b, std::size_t first) {
-  return std::min(round_up(first + kRows, b.lanes * kTileVectors), b.keys_pitch);
+  return std::min(round_up(first + kRows, b.lanes * kKeyVectors), b.keys_pitch);
 }
 
-/// out[r, j] = sum_c rows[r, c] * columns[c, j] for the keys, which are whole tiles.
-HWY_INLINE void multiply_columns(const HeadBuffers& b, const float* HWY_RESTRICT rows,
-                                 const float* HWY_RESTRICT columns, Keys keys,
-                                 float* HWY_RESTRICT out) {
-  const Floats d;
-  const std::size_t tile = b.lanes * kTileVectors;
-  for (std::size_t j = keys.begin; j < keys.end; j += tile) {
-    Vector sums[kRows][kTileVectors];
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < kRows; ++r)
-#pragma GCC unroll 2
-      for (std::size_t n = 0; n < kTileVectors; ++n)
-        sums[r][n] = hn::Zero(d);
-    for (std::size_t c = 0; c < b.head_dim; ++c) {
-      const float* column = columns + c * b.keys_pitch + j;
-      const Vector first = hn::Load(d, column);
-      const Vector second = hn::Load(d, column + b.lanes);
-#pragma GCC unroll 8
-      for (std::size_t r = 0; r < kRows; ++r) {
-        const Vector x = hn::Set(d, rows[r * b.column_pitch + c]);
-        sums[r][0] = hn::MulAdd(x, first, sums[r][0]);
-        sums[r][1] = hn::MulAdd(x, second, sums[r][1]);
-      }
-    }
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < kRows; ++r)
-#pragma GCC unroll 2
-      for (std::size_t n = 0; n < kTileVectors; ++n)
-        hn::Store(sums[r][n], d, out + r * b.keys_pitch + j + n * b.lanes);
-  }
+/// out[r, j] = sum_c of_rows[r, c] * columns[c, j] for the keys, which are whole tiles.
+HWY_INLINE void multiply_columns(const HeadBuffers& b, const float* of_rows, const float* columns,
+                                 Keys keys, std::size_t rows, float* out) {
+  small_product<Start::at_zero>({of_rows, b.column_pitch, 1}, {columns + keys.begin, b.keys_pitch},
+                                b.head_dim, rows, keys.end - keys.begin,
+                                {out + keys.begin, b.keys_pitch});
 }
 
-/// grad_k += s^T q, grad_v += p^T grad_out, and grad_q = s k for the rows that exist.
+/// b.mixed[r, :] = sum_j of_keys[r, j] * lines[j, :].
+HWY_INLINE void mix_lines(const HeadBuffers& b, const float* of_keys, const float* lines, Keys keys,
+                          std::size_t rows) {
+  small_product<Start::at_zero>({of_keys + keys.begin, b.keys_pitch, 1},
+                                {lines + keys.begin * b.column_pitch, b.column_pitch},
+                                keys.end - keys.begin, rows, b.column_pitch,
+                                {b.mixed, b.column_pitch});
+}
+
+/// grads[j, :] += sum_r of_keys[r, j] * of_rows[r, :].
+HWY_INLINE void add_to_keys(const HeadBuffers& b, const float* of_keys, const float* of_rows,
+                            Keys keys, std::size_t rows, float* grads) {
+  small_product<Start::at_sums>({of_keys + keys.begin, 1, b.keys_pitch}, {of_rows, b.column_pitch},
+                                rows, keys.end - keys.begin, b.column_pitch,
+                                {grads + keys.begin * b.column_pitch, b.column_pitch});
+}
+
+/// grad_k += s^T q, grad_v += p^T grad_out, and grad_q = scale * s k.
 HWY_INLINE void accumulate_grads(const HeadBuffers& b, Keys keys, std::size_t rows, float scale,
                                  float* grad_q, std::size_t stride) {
-  const Floats d;
-  HWY_ALIGN float lines[kRows * 16];
-  for (std::size_t c = 0; c < b.column_pitch; c += b.lanes) {
-    Vector q[kRows];
-    Vector grad_out[kRows];
-    Vector sums[kRows];
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < kRows; ++r) {
-      q[r] = hn::Load(d, b.q + r * b.column_pitch + c);
-      grad_out[r] = hn::Load(d, b.grad_out + r * b.column_pitch + c);
-      sums[r] = hn::Zero(d);
-    }
-    for (std::size_t j = keys.begin; j < keys.end; ++j) {
-      const std::size_t at = j * b.column_pitch + c;
-      const Vector k = hn::Load(d, b.k + at);
-      Vector grad_k = hn::Load(d, b.grad_k + at);
-      Vector grad_v = hn::Load(d, b.grad_v + at);
-#pragma GCC unroll 8
-      for (std::size_t r = 0; r < kRows; ++r) {
-        const Vector s = hn::Set(d, b.s[r * b.keys_pitch + j]);
-        sums[r] = hn::MulAdd(s, k, sums[r]);
-        grad_k = hn::MulAdd(s, q[r], grad_k);
-        grad_v = hn::MulAdd(hn::Set(d, b.p[r * b.keys_pitch + j]), grad_out[r], grad_v);
-      }
-      hn::Store(grad_k, d, b.grad_k + at);
-      hn::Store(grad_v, d, b.grad_v + at);
-    }
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < kRows; ++r)
-      hn::Store(sums[r], d, lines + r * b.lanes);
-    const std::size_t columns = std::min(b.lanes, b.head_dim - c);
-    for (std::size_t r = 0; r < rows; ++r)
-      for (std::size_t i = 0; i < columns; ++i)
-        grad_q[r * stride + c + i] = lines[r * b.lanes + i] * scale;
-  }
+  add_to_keys(b, b.s, b.q, keys, rows, b.grad_k);
+  add_to_keys(b, b.p, b.grad_out, keys, rows, b.grad_v);
+  mix_lines(b, b.s, b.k, keys, rows);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < b.head_dim; ++c)
+      grad_q[r * stride + c] = b.mixed[r * b.column_pitch + c] * scale;
 }
 
 }  // namespace mgpu::kernels::cpu::HWY_NAMESPACE

@@ -47,32 +47,6 @@ float softmax_row(const HeadBuffers& b, std::size_t query, std::size_t keys, con
   return hn::GetLane(hn::SumOfLanes(d, sums));
 }
 
-/// out[r, :] = scales[r] * sum_j p[r, j] * v[j, :], for the rows that exist.
-void multiply_values(const HeadBuffers& b, std::size_t keys, const float* scales, std::size_t rows,
-                     float* out, std::size_t stride) {
-  const Floats d;
-  HWY_ALIGN float lines[kRows * 16];
-  for (std::size_t c = 0; c < b.column_pitch; c += b.lanes) {
-    Vector sums[kRows];
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < kRows; ++r)
-      sums[r] = hn::Zero(d);
-    for (std::size_t j = 0; j < keys; ++j) {
-      const Vector v = hn::Load(d, b.v + j * b.column_pitch + c);
-#pragma GCC unroll 8
-      for (std::size_t r = 0; r < kRows; ++r)
-        sums[r] = hn::MulAdd(hn::Set(d, b.p[r * b.keys_pitch + j]), v, sums[r]);
-    }
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < kRows; ++r)
-      hn::Store(sums[r], d, lines + r * b.lanes);
-    const std::size_t columns = std::min(b.lanes, b.head_dim - c);
-    for (std::size_t r = 0; r < rows; ++r)
-      for (std::size_t i = 0; i < columns; ++i)
-        out[r * stride + c + i] = lines[r * b.lanes + i] * scales[r];
-  }
-}
-
 /// Dropout factors of the queries of a block in head `head`.
 void fill_factors(const CausalAttentionArgs& args, const HeadBuffers& b, std::size_t row,
                   std::size_t head, std::size_t first) {
@@ -99,7 +73,7 @@ void forward_head(const CausalAttentionArgs& args, HeadBuffers& b, std::size_t r
     const std::size_t rows = std::min(kRows, args.tokens - first);
     const std::size_t keys = keys_of(b, first);
     load_block(b, args.qkv + q.offset, q.stride, first, scale, b.q);
-    multiply_columns(b, b.q, b.k_columns, {0, keys}, b.p);
+    multiply_columns(b, b.q, b.k_columns, {0, keys}, rows, b.p);
     fill_factors(args, b, row, head, first);
     float scales[kRows];
     for (std::size_t r = 0; r < rows; ++r) {
@@ -109,8 +83,11 @@ void forward_head(const CausalAttentionArgs& args, HeadBuffers& b, std::size_t r
       scales[r] = 1.0F / sum;
       args.log_sums[(row * args.heads + head) * args.tokens + first + r] = top + std::log(sum);
     }
-    multiply_values(b, std::min(first + kRows, args.tokens), scales, rows,
-                    args.out + out.offset + first * out.stride, out.stride);
+    mix_lines(b, b.p, b.v, {0, std::min(first + kRows, args.tokens)}, rows);
+    float* line = args.out + out.offset + first * out.stride;
+    for (std::size_t r = 0; r < rows; ++r, line += out.stride)
+      for (std::size_t c = 0; c < b.head_dim; ++c)
+        line[c] = b.mixed[r * b.column_pitch + c] * scales[r];
   }
 }
 
@@ -144,18 +121,15 @@ void backward_block(const CausalAttentionGradArgs& grad, HeadBuffers& b, std::si
   const float scale = 1.0F / std::sqrt(static_cast<float>(args.head_dim));
   load_block(b, args.qkv + q.offset, q.stride, first, scale, b.q);
   load_block(b, grad.grad_out + out.offset, out.stride, first, 1.0F, b.grad_out);
-  multiply_columns(b, b.q, b.k_columns, {0, keys}, b.p);
-  multiply_columns(b, b.grad_out, b.v_columns, {0, keys}, b.s);
+  multiply_columns(b, b.q, b.k_columns, {0, keys}, rows, b.p);
+  multiply_columns(b, b.grad_out, b.v_columns, {0, keys}, rows, b.s);
   fill_factors(args, b, row, head, first);
-  for (std::size_t r = 0; r < kRows; ++r) {
-    float log_sum = 0.0F;  // rows past the end: q and grad_out are 0, and so is all they add
+  for (std::size_t r = 0; r < rows; ++r) {
+    const float* line = args.out + out.offset + (first + r) * out.stride;
+    const float log_sum = args.log_sums[(row * args.heads + head) * args.tokens + first + r];
     float delta = 0.0F;
-    if (r < rows) {
-      const float* line = args.out + out.offset + (first + r) * out.stride;
-      log_sum = args.log_sums[(row * args.heads + head) * args.tokens + first + r];
-      for (std::size_t c = 0; c < b.head_dim; ++c)
-        delta += line[c] * b.grad_out[r * b.column_pitch + c];
-    }
+    for (std::size_t c = 0; c < b.head_dim; ++c)
+      delta += line[c] * b.grad_out[r * b.column_pitch + c];
     grad_row(b, r, first + r, keys, args.dropout.threshold != 0, log_sum, delta);
   }
   accumulate_grads(b, {0, std::min(first + kRows, args.tokens)}, rows, scale,

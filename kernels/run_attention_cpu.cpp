@@ -85,20 +85,15 @@ float grad_scores(const HeadBuffers& b, Keys keys, const float* HWY_RESTRICT p,
 void backward_block(const RunHead& run, const HeadBuffers& b, std::size_t first) {
   const RunAttentionGradArgs& args = run.args;
   const std::size_t rows = std::min(kRows, run.tokens - first);
-  const std::size_t tile = b.lanes * kTileVectors;
+  const std::size_t tile = b.lanes * kKeyVectors;
   const Keys tiles{run.first_key(first) / tile * tile, keys_of(b, first)};
   load_block(b, args.queries + run.line(0), run.stride(), first, args.scale, b.q);
   load_block(b, args.grad_out + run.line(0), run.stride(), first, 1.0F, b.grad_out);
-  multiply_columns(b, b.q, b.k_columns, tiles, b.p);
-  multiply_columns(b, b.grad_out, b.v_columns, tiles, b.s);
-  for (std::size_t r = 0; r < kRows; ++r) {
+  multiply_columns(b, b.q, b.k_columns, tiles, rows, b.p);
+  multiply_columns(b, b.grad_out, b.v_columns, tiles, rows, b.s);
+  for (std::size_t r = 0; r < rows; ++r) {
     float* p = b.p + r * b.keys_pitch;
     float* s = b.s + r * b.keys_pitch;
-    if (r >= rows) {
-      std::fill(p + tiles.begin, p + tiles.end, 0.0F);
-      std::fill(s + tiles.begin, s + tiles.end, 0.0F);
-      continue;
-    }
     mask_unseen(run, first + r, tiles, p);
     const float* sink = args.sinks == nullptr ? nullptr : args.sinks + run.head;
     const float of_sink = softmax(b, tiles, sink, p);

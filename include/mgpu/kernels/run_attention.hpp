@@ -28,7 +28,7 @@ struct RunAttentionGradArgs {
 };
 
 /// Gradients of paged_attention() of runs whose tokens are their own keys. Makes the probabilities
-/// again, of 8 queries at a time. On the CPU only: on GPUs the products are cuBLAS's.
+/// again, of up to 16 queries at a time. On the CPU only: on GPUs the products are cuBLAS's.
 ///
 /// Memory: pointers on the host. Allocates about 6 * longest run * C floats.
 /// Errors: ShapeError when G does not divide H.
