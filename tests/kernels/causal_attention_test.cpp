@@ -95,7 +95,8 @@ TEST_P(CausalAttentionCpuTest, IsTheReferenceForwardAndBackward) {
 INSTANTIATE_TEST_SUITE_P(Shapes, CausalAttentionCpuTest,
                          testing::Values(Shape{1, 1, 1, 1, 0}, Shape{2, 7, 1, 8, 0},
                                          Shape{1, 8, 2, 16, 0}, Shape{2, 9, 3, 12, 6554},
-                                         Shape{1, 31, 2, 33, 0}, Shape{1, 33, 1, 64, 32768},
+                                         Shape{1, 31, 2, 33, 0}, Shape{1, 48, 2, 24, 6554},
+                                         Shape{1, 128, 1, 16, 6554}, Shape{1, 33, 1, 64, 32768},
                                          Shape{1, 129, 2, 16, 6554}, Shape{2, 241, 4, 16, 6554},
                                          Shape{0, 5, 1, 4, 0}));
 

@@ -179,6 +179,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, RunAttentionGradTest,
                          testing::Values(Sizes{{0, 1, 9}, 1, 1, 1, 0, false},
                                          Sizes{{0, 7, 70, 71}, 4, 2, 17, 0, true},
                                          Sizes{{0, 100}, 6, 6, 64, 33, false},
+                                         Sizes{{0, 11, 24, 72}, 4, 2, 24, 20, true},
                                          Sizes{{0, 90, 90, 128}, 8, 1, 80, 8, true},
                                          Sizes{{0, 65}, 2, 1, 256, 1, false}));
 
@@ -191,6 +192,16 @@ TEST(RunAttentionGradTest, NanReachesTheGradients) {
   EXPECT_FALSE(std::isnan(grads.queries[15 * 16]));  // of a block before
   EXPECT_TRUE(std::isnan(grads.queries[50 * 16]));
   EXPECT_TRUE(std::isnan(grads.values[0]));
+}
+
+TEST(RunAttentionGradTest, NanOfAValueReachesTheGradients) {
+  Case given({{0, 90}, 1, 1, 16, 0, false});
+  given.values[80 * 16] = std::nanf("");
+
+  const Grads<float> grads = given.grads();
+
+  EXPECT_FALSE(std::isnan(grads.queries[40 * 16]));  // of a block before
+  EXPECT_TRUE(std::isnan(grads.queries[80 * 16]));
 }
 
 TEST(RunAttentionGradTest, KeyHeadsHaveToDivideTheHeads) {
