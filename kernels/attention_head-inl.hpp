@@ -29,7 +29,7 @@ using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
 constexpr std::size_t kRows = 2 * kTileRows;  // queries of a block
-constexpr std::size_t kKeyVectors = 2;        // keys are looked at in multiples of them
+constexpr std::size_t kKeyVectors = 2;        // keys are looked at in whole pairs of vectors
 
 HWY_INLINE std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
@@ -44,7 +44,7 @@ public:
         head_dim(width),
         keys_pitch(apart(round_up(tokens, lanes * kKeyVectors), lanes * kKeyVectors)),
         column_pitch(round_up(head_dim, lanes)),
-        factor_pitch(round_up(tokens, kDropoutRun)),
+        factor_pitch(round_up(keys_pitch, kDropoutRun)),
         memory_(hwy::AllocateAligned<float>(total())) {
     std::memset(memory_.get(), 0, total() * sizeof(float));
     float* next = memory_.get();
@@ -75,7 +75,7 @@ public:
   float* v;          // [keys_pitch, column_pitch]
   float* grad_k;     // [keys_pitch, column_pitch]
   float* grad_v;     // [keys_pitch, column_pitch]
-  float* q;          // [kRows, column_pitch] of the block, times 1 / sqrt(C)
+  float* q;          // [kRows, column_pitch] of the block, times the scale of scores
   float* grad_out;   // [kRows, column_pitch] of the block
   float* mixed;      // [kRows, column_pitch] sums over keys
   float* p;          // [kRows, keys_pitch] probabilities of the block
@@ -147,13 +147,12 @@ HWY_INLINE void store_rows(const HeadBuffers& b, const float* from, std::size_t 
     std::copy_n(from + t * b.column_pitch, b.head_dim, to + t * stride);
 }
 
-/// Rows first .. first + kRows - 1 times a factor; rows past the end are 0.
+/// Rows first .. first + rows - 1 times a factor.
 HWY_INLINE void load_block(const HeadBuffers& b, const float* from, std::size_t stride,
-                           std::size_t first, float factor, float* to) {
-  for (std::size_t r = 0; r < kRows; ++r)
+                           std::size_t first, std::size_t rows, float factor, float* to) {
+  for (std::size_t r = 0; r < rows; ++r)
     for (std::size_t c = 0; c < b.head_dim; ++c)
-      to[r * b.column_pitch + c] =
-          first + r < b.tokens ? from[(first + r) * stride + c] * factor : 0.0F;
+      to[r * b.column_pitch + c] = from[(first + r) * stride + c] * factor;
 }
 
 /// Keys begin .. end - 1 of a sequence.
@@ -162,12 +161,13 @@ struct Keys {
   std::size_t end;
 };
 
-/// End of the keys that a block of queries looks at, in whole tiles.
+/// End of the keys that a block of queries looks at, in whole pairs of vectors. Those that a query
+/// does not see count 0 times what they have: NaN and infinity reach the whole block.
 HWY_INLINE std::size_t keys_of(const HeadBuffers& b, std::size_t first) {
   return std::min(round_up(first + kRows, b.lanes * kKeyVectors), b.keys_pitch);
 }
 
-/// out[r, j] = sum_c of_rows[r, c] * columns[c, j] for the keys, which are whole tiles.
+/// out[r, j] = sum_c of_rows[r, c] * columns[c, j] for the keys, whole pairs of vectors.
 HWY_INLINE void multiply_columns(const HeadBuffers& b, const float* of_rows, const float* columns,
                                  Keys keys, std::size_t rows, float* out) {
   small_product<Start::at_zero>({of_rows, b.column_pitch, 1}, {columns + keys.begin, b.keys_pitch},

@@ -1,6 +1,6 @@
-// One head of one sample at a time, so that its keys and values stay in L1 and L2: a few query
-// rows against all keys before them. Scores: lanes are keys, from transposed panels. Products
-// with values and gradients: lanes are the head's columns.
+// One head of one sample at a time, so that its keys and values stay in L1 and L2: up to
+// 16 query rows against all keys before them. Scores: lanes are keys, from transposed panels.
+// Products with values and gradients: lanes are the head's columns.
 #include <algorithm>
 #include <cmath>
 
@@ -72,7 +72,7 @@ void forward_head(const CausalAttentionArgs& args, HeadBuffers& b, std::size_t r
   for (std::size_t first = 0; first < args.tokens; first += kRows) {
     const std::size_t rows = std::min(kRows, args.tokens - first);
     const std::size_t keys = keys_of(b, first);
-    load_block(b, args.qkv + q.offset, q.stride, first, scale, b.q);
+    load_block(b, args.qkv + q.offset, q.stride, first, rows, scale, b.q);
     multiply_columns(b, b.q, b.k_columns, {0, keys}, rows, b.p);
     fill_factors(args, b, row, head, first);
     float scales[kRows];
@@ -119,8 +119,8 @@ void backward_block(const CausalAttentionGradArgs& grad, HeadBuffers& b, std::si
   const std::size_t rows = std::min(kRows, args.tokens - first);
   const std::size_t keys = keys_of(b, first);
   const float scale = 1.0F / std::sqrt(static_cast<float>(args.head_dim));
-  load_block(b, args.qkv + q.offset, q.stride, first, scale, b.q);
-  load_block(b, grad.grad_out + out.offset, out.stride, first, 1.0F, b.grad_out);
+  load_block(b, args.qkv + q.offset, q.stride, first, rows, scale, b.q);
+  load_block(b, grad.grad_out + out.offset, out.stride, first, rows, 1.0F, b.grad_out);
   multiply_columns(b, b.q, b.k_columns, {0, keys}, rows, b.p);
   multiply_columns(b, b.grad_out, b.v_columns, {0, keys}, rows, b.s);
   fill_factors(args, b, row, head, first);

@@ -1,5 +1,5 @@
-// One key head of one run at a time, as in causal_attention_cpu.cpp: a few query rows against the
-// keys that they see.
+// One key head of one run at a time, as in causal_attention_cpu.cpp: up to 16 query rows against
+// the keys that they see.
 #include <algorithm>
 #include <cmath>
 
@@ -87,8 +87,8 @@ void backward_block(const RunHead& run, const HeadBuffers& b, std::size_t first)
   const std::size_t rows = std::min(kRows, run.tokens - first);
   const std::size_t tile = b.lanes * kKeyVectors;
   const Keys tiles{run.first_key(first) / tile * tile, keys_of(b, first)};
-  load_block(b, args.queries + run.line(0), run.stride(), first, args.scale, b.q);
-  load_block(b, args.grad_out + run.line(0), run.stride(), first, 1.0F, b.grad_out);
+  load_block(b, args.queries + run.line(0), run.stride(), first, rows, args.scale, b.q);
+  load_block(b, args.grad_out + run.line(0), run.stride(), first, rows, 1.0F, b.grad_out);
   multiply_columns(b, b.q, b.k_columns, tiles, rows, b.p);
   multiply_columns(b, b.grad_out, b.v_columns, tiles, rows, b.s);
   for (std::size_t r = 0; r < rows; ++r) {

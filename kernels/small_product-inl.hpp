@@ -13,25 +13,24 @@
 
 #include "tile_shape-inl.hpp"
 
-// Shapes in this header: N rows, I summands, M columns, whole vectors.
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// [N, I]; number i of row r is at r * row_step + i * step.
+/// [rows, count]; number i of row r is at r * row_step + i * step.
 struct Factors {
   const float* first;
   std::size_t row_step;
   std::size_t step;
 };
 
-/// [I, M]
+/// [count, columns], columns in whole vectors.
 struct Summands {
   const float* first;
   std::size_t pitch;
 };
 
-/// [N, M]
+/// [rows, columns]
 struct Sums {
   float* first;
   std::size_t pitch;

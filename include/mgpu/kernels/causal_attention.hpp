@@ -35,11 +35,11 @@ struct CausalAttentionGradArgs {
   float* grad_qkv;              // [B, T, 3, H, C] written
 };
 
-/// out = dropout(softmax(Q K^T / sqrt(C), keys up to the query)) V, never more than a few rows
+/// out = dropout(softmax(Q K^T / sqrt(C), keys up to the query)) V, never more than 16 rows
 /// of probabilities in memory; backward makes them again from log_sums.
 ///
-/// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates a few
-///         hundred kB per call.
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates
+///         about T * (6 * C + 48) floats per call.
 /// Errors: ShapeError when T or C are too large; cuda also LibraryError, and NotBuiltError in a
 ///         build without CUDA. cuda returns before the work is done.
 /// Source: Dao et al., FlashAttention, NeurIPS 2022; one pass per row of keys in cache.

@@ -30,7 +30,7 @@ struct RunAttentionGradArgs {
 /// Gradients of paged_attention() of runs whose tokens are their own keys. Makes the probabilities
 /// again, of up to 16 queries at a time. On the CPU only: on GPUs the products are cuBLAS's.
 ///
-/// Memory: pointers on the host. Allocates about 6 * longest run * C floats.
+/// Memory: pointers on the host. Allocates about longest run * (6 * C + 48) floats.
 /// Errors: ShapeError when G does not divide H.
 /// Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B; Xiao et al., arXiv 2309.17453
 ///         (sinks).
