@@ -35,8 +35,8 @@ struct CausalAttentionGradArgs {
   float* grad_qkv;              // [B, T, 3, H, C] written
 };
 
-/// out = dropout(softmax(Q K^T / sqrt(C), keys up to the query)) V, never more than 16 rows
-/// of probabilities in memory; backward makes them again from log_sums.
+/// out = dropout(softmax(Q K^T / sqrt(C), keys up to the query)) V, never more than a few rows
+/// (16 on the CPU) of probabilities in memory; backward makes them again from log_sums.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates
 ///         about T * (6 * C + 48) floats per call.
