@@ -49,10 +49,17 @@ HWY_INLINE std::size_t spread_pitch(std::size_t inputs) {
   return inputs + kLineFloats;
 }
 
+/// Each row lies in pages of its own: a later one is sent for meanwhile.
 HWY_INLINE void spread_rows(const float* x, std::size_t pitch, std::size_t rows, std::size_t inputs,
                             float* copy) {
-  for (std::size_t row = 0; row < rows; ++row)
-    std::copy_n(x + row * pitch, inputs, copy + row * spread_pitch(inputs));
+  constexpr std::size_t kAhead = 3;  // rows
+  for (std::size_t row = 0; row < rows; ++row) {
+    const float* from = x + row * pitch;
+    const float* later = x + std::min(row + kAhead, rows - 1) * pitch;
+    for (std::size_t i = 0; i < inputs; i += kLineFloats)
+      __builtin_prefetch(later + i, 0, 2);
+    std::copy_n(from, inputs, copy + row * spread_pitch(inputs));
+  }
 }
 
 enum class Rows {
