@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <string>
 
+#include <malloc.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -20,6 +23,19 @@ std::optional<std::uint64_t> number_in(const char* path, const std::string& name
     if (word == name) return file >> number ? std::optional(number) : std::nullopt;
   return std::nullopt;
 }
+
+#ifdef __GLIBC__
+void grow_heap(std::size_t bytes) {
+  constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
+  void* room = std::malloc(bytes);
+  if (room == nullptr) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(room);
+  const std::uintptr_t first = (address + kHugePage - 1) / kHugePage * kHugePage;
+  const std::uintptr_t end = (address + bytes) / kHugePage * kHugePage;
+  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+  std::free(room);
+}
+#endif
 
 }  // namespace
 
@@ -42,6 +58,15 @@ std::uint64_t host_free_bytes() {
   const std::uint64_t files = number_in("/sys/fs/cgroup/memory.stat", "inactive_file").value_or(0);
   const std::uint64_t taken = *used - std::min(*used, files);
   return std::min(free, *limit - std::min(*limit, taken));
+}
+
+void keep_heap([[maybe_unused]] std::uint64_t bytes) {
+#ifdef __GLIBC__
+  ::mallopt(M_MMAP_MAX, 0);         // large blocks come from the heap too
+  ::mallopt(M_TRIM_THRESHOLD, -1);  // whose end does not go back to the system
+  constexpr std::uint64_t kNeverTooMuch = 2;
+  if (number_in("/proc/sys/vm/overcommit_memory", "") != kNeverTooMuch) grow_heap(bytes);
+#endif
 }
 
 }  // namespace mgpu

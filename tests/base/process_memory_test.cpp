@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/resource.h>
+
 #include <gtest/gtest.h>
 
 #include <mgpu/base/process_memory.hpp>
@@ -13,27 +15,73 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-/// For the test below, in a process of its own.
+/// What this test program prints in a process of its own that runs one disabled test.
+std::string output_of(const std::string& test) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  const std::string command = "exec '" + self +
+                              "' --gtest_also_run_disabled_tests"
+                              " --gtest_filter=ProcessMemoryTest.DISABLED_" +
+                              test;
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return "";
+  std::string output;
+  for (char line[256]; std::fgets(line, sizeof line, pipe) != nullptr;)
+    output += line;
+  pclose(pipe);
+  return output;
+}
+
+/// The number that follows `name` in the output, 0 without it.
+unsigned long long number_after(const std::string& output, const std::string& name) {
+  const std::size_t place = output.find(name);
+  return place == std::string::npos ? 0 : std::stoull(output.substr(place + name.size()));
+}
+
+long page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+/// Pages that the system brings while a block is taken, filled and let go of.
+long faults_of_a_block() {
+  const long before = page_faults();
+  const std::vector<char> block(64 * kMiB, 1);
+  EXPECT_EQ(block.back(), 1);
+  return page_faults() - before;
+}
+
 TEST(ProcessMemoryTest, DISABLED_PrintsThePeak) {
+  std::printf("peak %llu\n", static_cast<unsigned long long>(host_peak_bytes()));
+}
+
+TEST(ProcessMemoryTest, DISABLED_PrintsPageFaults) {
+  std::printf("before %ld\n", faults_of_a_block());
+  keep_heap(256 * kMiB);
+  std::printf("first %ld\n", faults_of_a_block());
+  std::printf("again %ld\n", faults_of_a_block());
   std::printf("peak %llu\n", static_cast<unsigned long long>(host_peak_bytes()));
 }
 
 TEST(ProcessMemoryTest, PeakIsNotThatOfTheProcessThatStartedThisOne) {
   const std::vector<char> large(256 * kMiB, 1);
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string command = "exec '" + self +
-                              "' --gtest_also_run_disabled_tests"
-                              " --gtest_filter=ProcessMemoryTest.DISABLED_PrintsThePeak";
-  std::FILE* pipe = popen(command.c_str(), "r");
-  ASSERT_NE(pipe, nullptr);
-  unsigned long long peak = 0;
-  for (char line[256]; std::fgets(line, sizeof line, pipe) != nullptr;)
-    if (std::sscanf(line, "peak %llu", &peak) == 1) break;
-  pclose(pipe);
+  const unsigned long long peak = number_after(output_of("PrintsThePeak"), "peak ");
 
   EXPECT_GT(peak, 0U);
   EXPECT_LT(peak, 128 * kMiB);
   EXPECT_GT(host_peak_bytes(), large.size());
+}
+
+TEST(ProcessMemoryTest, AHeapThatIsKeptBringsNoPageTwice) {
+#ifndef __GLIBC__
+  GTEST_SKIP() << "only glibc's heap is kept";
+#endif
+  const std::string output = output_of("PrintsPageFaults");
+  ASSERT_NE(output.find("again "), std::string::npos) << output;
+
+  EXPECT_GT(number_after(output, "before "), 16U) << output;
+  EXPECT_LT(number_after(output, "again "), 16U) << output;
+  EXPECT_LT(number_after(output, "peak "), 160 * kMiB) << output;  // room is not memory
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <mgpu/base/process_memory.hpp>
 #include <mgpu/language/trainable_model.hpp>
 #include <mgpu/train/adamw.hpp>
 
@@ -65,6 +66,7 @@ double cpu_seconds() {
 
 void run(const std::vector<std::string>& words) {
   at::set_num_threads(1);
+  keep_heap(host_free_bytes());  // as job train does
   const std::int64_t rows = std::stoll(words.at(1));
   const std::int64_t tokens = std::stoll(words.at(2));
   const int steps = words.size() > 3 ? std::stoi(words[3]) : 4;
