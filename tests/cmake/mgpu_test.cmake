@@ -4,6 +4,9 @@
 # RANKS it runs once per count under mpirun, named <name>.np<n> and labelled "mpi". GPU adds
 # the label "gpu" and a lock, so that two GPU tests never share the card.
 # SECONDS is the deadline (default 60): a rank that left a collective would hang forever.
+set(MGPU_TEST_ENVIRONMENT
+  OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none)
 function(mgpu_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "GPU" "SECONDS" "SOURCES;LIBRARIES;RANKS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
@@ -25,7 +28,9 @@ function(mgpu_test name)
       add_test(NAME ${name}.np${n}
                COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe ${MPIEXEC_NUMPROC_FLAG} ${n}
                        $<TARGET_FILE:${name}>)
-      set_tests_properties(${name}.np${n} PROPERTIES PROCESSORS ${n})
+      # Ranks mostly wait for each other, and yield meanwhile.
+      math(EXPR processors "(${n} + 1) / 2")
+      set_tests_properties(${name}.np${n} PROPERTIES PROCESSORS ${processors})
       list(APPEND names ${name}.np${n})
     endforeach()
   else()
@@ -41,5 +46,5 @@ function(mgpu_test name)
   endif()
   set_tests_properties(${names} PROPERTIES
     LABELS "${labels}" TIMEOUT ${arg_SECONDS}
-    ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+    ENVIRONMENT "${MGPU_TEST_ENVIRONMENT}")
 endfunction()
