@@ -24,7 +24,20 @@ std::optional<std::uint64_t> number_in(const char* path, const std::string& name
   return std::nullopt;
 }
 
-#ifdef __GLIBC__
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define MGPU_GLIBC_HEAP 1
+
+/// Room is address space, which then is missing elsewhere.
+bool address_space_is_free() {
+  constexpr std::uint64_t kNeverTooMuch = 2;
+  if (number_in("/proc/sys/vm/overcommit_memory", "") == kNeverTooMuch) return false;
+  const auto is_free = [](auto resource) {
+    rlimit limit{};
+    return getrlimit(resource, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
+  };
+  return is_free(RLIMIT_AS) && is_free(RLIMIT_DATA);
+}
+
 void grow_heap(std::size_t bytes) {
   constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
   void* room = std::malloc(bytes);
@@ -61,11 +74,10 @@ std::uint64_t host_free_bytes() {
 }
 
 void keep_heap([[maybe_unused]] std::uint64_t bytes) {
-#ifdef __GLIBC__
+#ifdef MGPU_GLIBC_HEAP
   ::mallopt(M_MMAP_MAX, 0);         // large blocks come from the heap too
   ::mallopt(M_TRIM_THRESHOLD, -1);  // whose end does not go back to the system
-  constexpr std::uint64_t kNeverTooMuch = 2;
-  if (number_in("/proc/sys/vm/overcommit_memory", "") != kNeverTooMuch) grow_heap(bytes);
+  if (address_space_is_free()) grow_heap(bytes);
 #endif
 }
 

@@ -160,6 +160,7 @@ JobOutcome run_ad_training(RunContext& run) {
   std::optional<Trainer> trainer_here;
   {
     const auto building = run.clock.enter("start-up");
+    keep_step_memory(run);
     cluster::run_together(run.topology.world(), [&] {
       recipe.emplace(run, settings, *environment, *histories);
       trainer_here.emplace(run, settings, *recipe);

@@ -1,5 +1,4 @@
 #include <mgpu/base/check_together.hpp>
-#include <mgpu/base/process_memory.hpp>
 #include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/train_job.hpp>
 #include <mgpu/report/banner.hpp>
@@ -48,9 +47,6 @@ JobOutcome run_train_job(RunContext& run) {
   const auto passes = train::plan_passes(train::read_train_config(run.config).batch, 0, ranks);
   run.say(report::training_block({ranks, run.device.kind, run.config.text("train.mixed_precision"),
                                   std::ssize(passes), run.device.index}));
-  // Every step takes and frees the same memory.
-  if (run.device.kind == DeviceKind::cpu)
-    keep_heap(host_free_bytes() / static_cast<std::uint64_t>(run.topology.node().size()));
   return trains_language_model(run.config) ? run_lm_training(run) : run_ad_training(run);
 }
 

@@ -4,6 +4,7 @@
 
 #include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/process_memory.hpp>
 #include <mgpu/jobs/rank_memory.hpp>
 #include <mgpu/kernels/add_into.hpp>
 #include <mgpu/model/device_memory.hpp>
@@ -39,6 +40,11 @@ train::ReducerOptions reducer_options(const RunContext& run, const LoopSettings&
 }
 
 }  // namespace
+
+void keep_step_memory(const RunContext& run) {
+  if (run.device.kind == DeviceKind::cpu)
+    keep_heap(host_free_bytes() / static_cast<std::uint64_t>(run.topology.node().size()));
+}
 
 Trainer::Trainer(RunContext& run, const LoopSettings& settings, TrainRecipe& recipe)
     : run_(run),

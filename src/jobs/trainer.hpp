@@ -48,6 +48,10 @@ public:
   virtual Evaluation evaluate(std::int64_t step) = 0;
 };
 
+/// On the CPU: what a step frees stays with the rank, for the next one. Called before the model is
+/// made; a LanguageModel that is packed later gives it back.
+void keep_step_memory(const RunContext& run);
+
 /// Optimizer, loop and checkpoints of one run of job train, whatever the recipe.
 class Trainer {
 public:

@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,28 @@ long faults_of_a_block() {
   return page_faults() - before;
 }
 
+bool address_space_is_free() {
+  rlimit space{};
+  rlimit data{};
+  getrlimit(RLIMIT_AS, &space);
+  getrlimit(RLIMIT_DATA, &data);
+  int overcommit = 0;
+  std::ifstream("/proc/sys/vm/overcommit_memory") >> overcommit;
+  return overcommit != 2 && space.rlim_cur == RLIM_INFINITY && data.rlim_cur == RLIM_INFINITY;
+}
+
+/// Whether the heap has a part that was asked for in huge pages (hg), given or not.
+bool heap_asks_for_huge_pages() {
+  std::ifstream maps("/proc/self/smaps");
+  bool in_heap = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) in_heap = line.find("[heap]") != std::string::npos;
+    if (in_heap && line.starts_with("VmFlags:") && line.find(" hg") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
 TEST(ProcessMemoryTest, DISABLED_PrintsThePeak) {
   std::printf("peak %llu\n", static_cast<unsigned long long>(host_peak_bytes()));
 }
@@ -60,6 +83,7 @@ TEST(ProcessMemoryTest, DISABLED_PrintsPageFaults) {
   keep_heap(256 * kMiB);
   std::printf("first %ld\n", faults_of_a_block());
   std::printf("again %ld\n", faults_of_a_block());
+  std::printf("huge %d\n", heap_asks_for_huge_pages() ? 1 : 0);
   std::printf("peak %llu\n", static_cast<unsigned long long>(host_peak_bytes()));
 }
 
@@ -73,7 +97,7 @@ TEST(ProcessMemoryTest, PeakIsNotThatOfTheProcessThatStartedThisOne) {
 }
 
 TEST(ProcessMemoryTest, AHeapThatIsKeptBringsNoPageTwice) {
-#ifndef __GLIBC__
+#if !defined(__GLIBC__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "only glibc's heap is kept";
 #endif
   const std::string output = output_of("PrintsPageFaults");
@@ -82,6 +106,9 @@ TEST(ProcessMemoryTest, AHeapThatIsKeptBringsNoPageTwice) {
   EXPECT_GT(number_after(output, "before "), 16U) << output;
   EXPECT_LT(number_after(output, "again "), 16U) << output;
   EXPECT_LT(number_after(output, "peak "), 160 * kMiB) << output;  // room is not memory
+  if (std::filesystem::exists("/sys/kernel/mm/transparent_hugepage") && address_space_is_free()) {
+    EXPECT_EQ(number_after(output, "huge "), 1U) << output;
+  }
 }
 
 }  // namespace

@@ -1,14 +1,16 @@
-# mgpu_test(<name> SOURCES <file>... LIBRARIES <target>... [RANKS <n>...] [GPU] [SECONDS <s>])
+# mgpu_test(<name> SOURCES <file>... LIBRARIES <target>... [RANKS <n>...] [GPU] [ALONE]
+#           [SECONDS <s>])
 #
 # One GoogleTest executable. Without RANKS it runs as a plain process, labelled "unit". With
 # RANKS it runs once per count under mpirun, named <name>.np<n> and labelled "mpi". GPU adds
 # the label "gpu" and a lock, so that two GPU tests never share the card.
+# ALONE: nothing else runs meanwhile, for a clock or the memory at a moment is judged.
 # SECONDS is the deadline (default 60): a rank that left a collective would hang forever.
 set(MGPU_TEST_ENVIRONMENT
   OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none)
 function(mgpu_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "GPU" "SECONDS" "SOURCES;LIBRARIES;RANKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "GPU;ALONE" "SECONDS" "SOURCES;LIBRARIES;RANKS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "mgpu_test(${name}): unknown ${arg_UNPARSED_ARGUMENTS} or no SOURCES")
   endif()
@@ -43,6 +45,9 @@ function(mgpu_test name)
     list(APPEND labels gpu)
     # ctest counts a GTEST_SKIP as a pass; say "Skipped" instead.
     set_tests_properties(${names} PROPERTIES RESOURCE_LOCK gpu SKIP_REGULAR_EXPRESSION "no GPU")
+  endif()
+  if(arg_ALONE)
+    set_tests_properties(${names} PROPERTIES RUN_SERIAL TRUE)
   endif()
   set_tests_properties(${names} PROPERTIES
     LABELS "${labels}" TIMEOUT ${arg_SECONDS}

@@ -11,14 +11,15 @@ std::uint64_t host_peak_bytes();
 /// the limit of the control group.
 std::uint64_t host_free_bytes();
 
-/// Grows the heap by room for `bytes` in huge pages, where the system lets a process ask for them,
-/// and keeps in the heap what is freed from now on. For work that takes and frees the same large
-/// blocks again and again: the system would hand them out cleared each time, in pages of 4 KiB
-/// that take as long to be looked up as the block does to be read.
+/// Grows the heap of the main thread by room for `bytes` in huge pages, where the system lets a
+/// process ask for them, and keeps there what this thread frees, until malloc_trim(). For work that
+/// takes and frees the same large blocks again and again: the system would hand them out cleared
+/// each time, in pages of 4 KiB of which each has to be looked up.
 ///
-/// Memory: none before it is used, then the most that was in use at once.
-/// Does nothing with another C library than glibc; keeps only, without huge pages, where the system
-/// promises no more memory than it has (vm.overcommit_memory=2) or refuses that much at once.
+/// Memory: none before it is used, then the most that was in use at once, and what lies between
+///         blocks that are in use.
+/// Does nothing with another allocator than glibc's; keeps only, without huge pages, where address
+/// space is counted: under a limit (ulimit -v, -d) or with vm.overcommit_memory=2.
 void keep_heap(std::uint64_t bytes);
 
 }  // namespace mgpu
