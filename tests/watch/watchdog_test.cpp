@@ -1,11 +1,9 @@
 // Starts hang_probe as a user would: one of four ranks misbehaves in step 40, with a limit of a
 // second, and the message has to name it.
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <iterator>
 #include <set>
 #include <string>
 #include <thread>
@@ -31,22 +29,25 @@ struct Outcome {
   std::string text;
 };
 
-/// Those that stay: a run that starts now has one for a moment.
+/// Of watchdogs, of whatever runs there are and were on this machine.
 std::set<std::string> pages_in_shared_memory() {
-  const auto now = [] {
-    std::set<std::string> names;
-    for (const fs::directory_entry& entry : fs::directory_iterator("/dev/shm")) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with("mgpu_watch.")) names.insert(name);
-    }
-    return names;
-  };
-  const std::set<std::string> before = now();
-  if (before.empty()) return {};
+  std::set<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/dev/shm")) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("mgpu_watch.")) names.insert(name);
+  }
+  return names;
+}
+
+/// Pages that were not there before and stay: another run that starts now has one for a moment.
+std::set<std::string> pages_left_since(const std::set<std::string>& before) {
+  std::set<std::string> left = pages_in_shared_memory();
+  std::erase_if(left, [&](const std::string& name) { return before.contains(name); });
+  if (left.empty()) return left;
   std::this_thread::sleep_for(std::chrono::seconds(3));
-  std::set<std::string> both;
-  std::ranges::set_intersection(before, now(), std::inserter(both, both.end()));
-  return both;
+  const std::set<std::string> now = pages_in_shared_memory();
+  std::erase_if(left, [&](const std::string& name) { return !now.contains(name); });
+  return left;
 }
 
 class WatchdogTest : public testing::Test {
@@ -134,6 +135,7 @@ TEST_F(WatchdogTest, ACollectiveThatDoesNotFitIsNamed) {
 }
 
 TEST_F(WatchdogTest, ADeadRankIsNamedBeforeTheLauncherKillsTheOthers) {
+  const std::set<std::string> before = pages_in_shared_memory();
   const Outcome outcome = run("kill", 1);
   EXPECT_EQ(outcome.exit_code, 137) << outcome.text;  // mpirun's own
   EXPECT_THAT(outcome.text, ContainsRegex("error.E401.: rank 1 .[^ ]+, pid [0-9]+. died"));
@@ -142,7 +144,7 @@ TEST_F(WatchdogTest, ADeadRankIsNamedBeforeTheLauncherKillsTheOthers) {
   EXPECT_EQ(outcome.text.find("error["), outcome.text.rfind("error[")) << outcome.text;
   for (const char* file : {"rank_00.txt", "rank_02.txt", "rank_03.txt"})
     EXPECT_THAT(mgpu::read_file(place_.path() / "crash" / file), HasSubstr("error[E401]: rank 1"));
-  EXPECT_THAT(pages_in_shared_memory(), testing::IsEmpty());
+  EXPECT_THAT(pages_left_since(before), testing::IsEmpty());
 }
 
 TEST_F(WatchdogTest, ADeathOfTheFirstRankIsNamedByAnother) {
