@@ -160,8 +160,8 @@ JobOutcome run_ad_training(RunContext& run) {
   std::optional<Trainer> trainer_here;
   {
     const auto building = run.clock.enter("start-up");
-    keep_step_memory(run);
     cluster::run_together(run.topology.world(), [&] {
+      keep_step_memory(run);
       recipe.emplace(run, settings, *environment, *histories);
       trainer_here.emplace(run, settings, *recipe);
     });

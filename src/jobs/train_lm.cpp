@@ -185,8 +185,8 @@ JobOutcome run_lm_training(RunContext& run) {
     const auto building = run.clock.enter("start-up");
     if (settings.distill) teacher.emplace(run, *settings.distill, data);
     const bool draws = settings.distill && settings.distill->on_policy > 0.0;
-    if (!draws) keep_step_memory(run);  // a student that draws is packed in each step
     cluster::run_together(world, [&] {
+      if (!draws) keep_step_memory(run);  // a student that draws is packed in each step
       recipe.emplace(run, settings, std::move(config), std::move(data),
                      teacher ? &*teacher : nullptr);
       trainer.emplace(run, settings, *recipe);
