@@ -289,8 +289,16 @@ private:
                               (options_.action == Action::check && sets_keys_);
     if (needs_config && files.empty() && problems_.empty()) {
       problems_.push_back({"E141", "no configuration is given", Place{"command line"}, "",
-                           "mpirun -np 2 ./mgpu_spmd conf/quickstart.yaml, or --help"});
+                           configuration_to_give()});
     }
+  }
+
+  /// A run that goes on has its own.
+  std::string configuration_to_give() const {
+    for (const Override& given : options_.overrides)
+      if (given.key == "run.resume" && given.value.find('/') != std::string::npos)
+        return "give that run's: " + given.value + "/repro/config.resolved.yaml";
+    return "mpirun -np 2 ./mgpu_spmd conf/quickstart.yaml, or --help";
   }
 
   void refuse_word(const std::string& text, std::size_t index) {

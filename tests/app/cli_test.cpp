@@ -131,6 +131,8 @@ TEST(CliTest, NoConfig) {  // catalogue 1
   EXPECT_THAT(refusal({}), HasSubstr("error[E141]: no configuration is given"));
   EXPECT_THAT(refusal({"a.b=1"}), HasSubstr("E141"));
   EXPECT_THAT(refusal({"--plan"}), HasSubstr("E141"));
+  EXPECT_THAT(refusal({"--resume=a/run"}),
+              HasSubstr("give that run's: a/run/repro/config.resolved.yaml"));
   EXPECT_THAT(refusal({""}), HasSubstr("E144"));
 }
 
