@@ -2,6 +2,7 @@
 #include <variant>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/jobs/train_state.hpp>

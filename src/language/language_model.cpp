@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <malloc.h>
 
 #include <mgpu/base/activity.hpp>

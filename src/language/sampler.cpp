@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/language/sampler.hpp>

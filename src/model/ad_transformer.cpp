@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <mgpu/kernels/cross_entropy.hpp>
 #include <mgpu/model/ad_transformer.hpp>
