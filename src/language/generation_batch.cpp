@@ -69,7 +69,7 @@ bool GenerationBatch::step() {
   admit();
   if (openings_.empty() && lines_.empty() && followings_.empty()) return false;
   const auto grown = static_cast<std::int64_t>(lines_.size());
-  const at::Tensor hidden = pass();  // [N, D]
+  const at::Tensor hidden = pass();  // [W, D]
   std::vector<at::Tensor> rows = begin_lines();
   if (has_head()) rows.insert(rows.begin(), hidden.narrow(0, 0, grown));
   conclude(hidden, rows);
@@ -109,10 +109,9 @@ PassOutcome GenerationBatch::judge(const at::Tensor& hidden, const std::vector<a
   outcome.failure = queue_.own_failure;
   if (outcome.failure) return outcome;
   if (failpoint("generate.head").error != 0) throw std::bad_alloc();
-  const at::Tensor rows = rows_of_pieces(hidden);
-  if (config_.scores_prompts) score(rows, outcome.scores);
+  if (config_.scores_prompts) score(rows_of_pieces(hidden), outcome.scores);
   score_forced(outcome.scores);
-  if (watch_.see_hidden && !pieces_.empty()) watch_.see_hidden(pieces_, rows);
+  if (watch_.see_hidden && !pieces_.empty()) watch_.see_hidden(pieces_, rows_of_pieces(hidden));
   outcome.tokens = draw(at::cat(grown));
   if (failpoint("generate.drawn").error != 0) throw std::bad_alloc();
   return outcome;
@@ -140,7 +139,8 @@ void GenerationBatch::admit() {
   }
 }
 
-/// The newest token of each line and then the next pieces of prompts, through the model.
+/// The newest token of each line and then the next pieces of prompts, through the model. Of prompts
+/// nobody looks at, only the last token's state is wanted.
 at::Tensor GenerationBatch::pass() {
   std::vector<TokenRun> runs;
   for (const Line& line : lines_)
@@ -148,25 +148,26 @@ at::Tensor GenerationBatch::pass() {
   std::int64_t budget = add_followings(runs, config_.prefill_tokens);
   const std::int64_t following_rows = config_.prefill_tokens - budget;
   pieces_.clear();
-  std::vector<std::pair<Opening*, std::int64_t>> pieces;
+  std::vector<std::pair<Opening*, const TokenRun>> pieces;
   for (Opening& opening : openings_) {
     const Prompt& prompt = queue_.prompts[opening.prompt];
     const std::int64_t count = std::min(budget, size_of(prompt) - opening.seen);
     if (count == 0) continue;
     const auto piece =
         prompt.ids.subspan(static_cast<std::size_t>(opening.seen), static_cast<std::size_t>(count));
-    runs.push_back({piece, opening.sequence, size_of(prompt)});
-    pieces.emplace_back(&opening, count);
+    const std::int64_t wanted = opening.seen + count == size_of(prompt) ? 1 : 0;
+    runs.push_back({piece, opening.sequence, size_of(prompt), looks_at_prompts() ? count : wanted});
+    pieces.emplace_back(&opening, runs.back());
     pieces_.push_back({opening.prompt, static_cast<std::size_t>(opening.seen), piece.size()});
     budget -= count;
   }
-  const at::Tensor hidden = hidden_of(runs);  // [N, D]
+  const at::Tensor hidden = hidden_of(runs);  // [W, D]
   auto row = static_cast<std::int64_t>(lines_.size());
   force(hidden, row);
   row += following_rows;
-  for (const auto& [opening, count] : pieces) {
-    opening->seen += count;
-    row += count;
+  for (const auto& [opening, run] : pieces) {
+    opening->seen += std::ssize(run.ids);
+    row += wanted_of(run);
     keep_beginning(*opening);
     opening->is_seen = opening->seen == size_of(queue_.prompts[opening->prompt]);
     if (!opening->is_seen || !has_head()) continue;
@@ -181,7 +182,7 @@ std::size_t GenerationBatch::scored_count(const PromptPiece& piece) const {
   return std::min(piece.count, queue_.prompts[piece.prompt].ids.size() - piece.first - 1);
 }
 
-/// Those behind the rows of lines, [n, D].
+/// Those behind the rows of lines, [n, D], where somebody looks at prompts.
 at::Tensor GenerationBatch::rows_of_pieces(const at::Tensor& hidden) const {
   std::int64_t count = 0;
   for (const PromptPiece& piece : pieces_)

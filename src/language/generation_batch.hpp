@@ -13,7 +13,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/language/generator.hpp>
 
-// Shapes in this header: N rows of a pass, D width.
+// Shapes in this header: N rows of a pass, W those whose states are wanted, D width.
 namespace mgpu::language {
 
 inline std::int64_t size_of(const Prompt& prompt) {
@@ -132,7 +132,7 @@ private:
   void admit();
   at::Tensor pass();
   at::Tensor hidden_of(std::span<const TokenRun> runs);
-  at::Tensor skip(std::int64_t rows);
+  at::Tensor skip(std::span<const TokenRun> runs);
   void attempt(const std::function<void()>& step);
   std::int64_t open_next();
   void keep_beginning(const Opening& opening);
@@ -148,6 +148,7 @@ private:
   PassOutcome judge_at_the_end(const at::Tensor& hidden, const std::vector<at::Tensor>& grown);
   PassOutcome judge_together(const at::Tensor& hidden, const std::vector<at::Tensor>& grown);
   PassOutcome judge(const at::Tensor& hidden, const std::vector<at::Tensor>& grown);
+  bool looks_at_prompts() const { return config_.scores_prompts || watch_.see_hidden; }
   std::size_t scored_count(const PromptPiece& piece) const;
   at::Tensor rows_of_pieces(const at::Tensor& hidden) const;
   void score(const at::Tensor& hidden, std::vector<float>& scores);

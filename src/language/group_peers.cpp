@@ -51,7 +51,7 @@ void GroupPeers::sum(const at::Tensor& values) {
   } catch (const std::exception& error) {
     throw cluster::LoneFailure(report_of(error));  // nobody knows how far the others are
   }
-  if (sums_left_ > 0) --sums_left_;
+  if (next_sum_ < sums_.size()) ++next_sum_;
 }
 
 void GroupPeers::agree(const std::exception_ptr& failure) {
@@ -78,16 +78,17 @@ void GroupPeers::pass_on(const at::Tensor& values) {
   has_passed_on_ = true;
 }
 
-void GroupPeers::begin_pass(std::int64_t num_sums) {
-  sums_left_ = num_sums;
+void GroupPeers::begin_pass(std::vector<std::int64_t> sums) {
+  sums_ = std::move(sums);
+  next_sum_ = 0;
   has_received_ = false;
   has_passed_on_ = false;
 }
 
 void GroupPeers::skip(const at::Tensor& values) {
-  while (sums_left_ > 0) {
-    values.zero_();
-    sum(values);
+  while (next_sum_ < sums_.size()) {
+    const at::Tensor zeros = values.narrow(0, 0, sums_[next_sum_]).zero_();
+    sum(zeros);
   }
   if (split_ != Split::pipeline) return;
   if (rank_ > 0 && !has_received_) receive(at::empty_like(values));

@@ -34,7 +34,7 @@ public:
   void agree(const std::exception_ptr& failure) override;
   void receive(const at::Tensor& values) override;
   void pass_on(const at::Tensor& values) override;
-  void begin_pass(std::int64_t num_sums) override;
+  void begin_pass(std::vector<std::int64_t> sums) override;
   void skip(const at::Tensor& values) override;
   int most(int mine) override { return group_.all_reduce(mine, cluster::ReduceOp::max); }
   bool is_speaker() const override { return words_.is_speaker(); }
@@ -56,10 +56,11 @@ private:
   std::vector<std::unique_ptr<cluster::Communicator>> wires_;
   std::unique_ptr<cluster::Communicator> agreements_;  // on host memory; where sums are shared
   std::int32_t has_failed_ = 0;                        // any rank, in the last agreement
-  std::int64_t sums_left_ = 0;                         // in this pass
-  bool has_received_ = false;                          // likewise
-  bool has_passed_on_ = false;                         // likewise
-  std::optional<Outbox> outbox_;                       // to the rank of the layers behind these
+  std::vector<std::int64_t> sums_;                     // rows of each, in this pass
+  std::size_t next_sum_ = 0;
+  bool has_received_ = false;     // likewise
+  bool has_passed_on_ = false;    // likewise
+  std::optional<Outbox> outbox_;  // to the rank of the layers behind these
   StageClock clock_;
 };
 

@@ -44,31 +44,34 @@ void GenerationBatch::attempt(const std::function<void()>& step) {
 
 /// What the layers here give.
 at::Tensor GenerationBatch::hidden_of(std::span<const TokenRun> runs) {
-  std::int64_t rows = 0;
-  for (const TokenRun& run : runs)
-    rows += static_cast<std::int64_t>(run.ids.size());
-  if (model_.peers() != nullptr) model_.peers()->begin_pass(model_.num_sums(rows));
-  at::Tensor hidden;  // [N, D]
+  if (model_.peers() != nullptr) model_.peers()->begin_pass(model_.sums_of(runs));
+  at::Tensor hidden;  // [W, D]
   attempt([&] {
     if (failpoint("generate.pass").error != 0) throw std::bad_alloc();
     hidden = model_.hidden(runs, cache_);
   });
-  return queue_.own_failure ? skip(rows) : hidden;
+  return queue_.own_failure ? skip(runs) : hidden;
 }
 
-/// Numbers that mean nothing, [N, D]. In a pipeline they are none, and the rank with the head finds
+/// Numbers that mean nothing, [W, D]. In a pipeline they are none, and the rank with the head finds
 /// nothing to draw from them.
-at::Tensor GenerationBatch::skip(std::int64_t rows) {
+at::Tensor GenerationBatch::skip(std::span<const TokenRun> runs) {
+  std::int64_t rows = 0;
+  std::int64_t wanted = 0;
+  for (const TokenRun& run : runs) {
+    rows += static_cast<std::int64_t>(run.ids.size());
+    wanted += wanted_of(run);
+  }
   if (model_.shard().is_summand) {
     const at::Tensor nothing = queue_.spare.narrow(0, 0, rows);
     model_.peers()->skip(nothing);
-    return nothing;
+    return nothing.narrow(0, 0, wanted);
   }
   const at::Tensor nothing =
       at::full({rows, model_.config().width}, std::numeric_limits<float>::quiet_NaN(),
                cache_.keys(0).options());
   model_.peers()->skip(nothing);
-  return has_head() ? nothing : nothing.narrow(0, 0, 0);
+  return nothing.narrow(0, 0, has_head() ? wanted : 0);
 }
 
 /// Draws where the head is, and lets all ranks know.

@@ -34,4 +34,16 @@ std::vector<RotatedRun> places_of(const LmConfig& config, std::span<const TokenR
   return result;
 }
 
+at::Tensor wanted_rows(std::span<const TokenRun> runs, const at::Tensor& ids) {
+  std::vector<std::int64_t> rows;
+  std::int64_t end = 0;
+  for (const TokenRun& run : runs) {
+    end += static_cast<std::int64_t>(run.ids.size());
+    for (std::int64_t row = end - wanted_of(run); row < end; ++row)
+      rows.push_back(row);
+  }
+  if (std::ssize(rows) == end) return {};
+  return at::tensor(rows, at::TensorOptions().dtype(at::kLong)).to(ids.device());
+}
+
 }  // namespace mgpu::language

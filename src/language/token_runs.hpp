@@ -23,4 +23,8 @@ at::Tensor all_ids(const LmConfig& config, std::span<const TokenRun> runs);
 std::vector<RotatedRun> places_of(const LmConfig& config, std::span<const TokenRun> runs,
                                   const PagedCache* cache);
 
+/// Rows of the tokens whose states are wanted, [W] int64 on the device of `ids`; undefined where
+/// all are.
+at::Tensor wanted_rows(std::span<const TokenRun> runs, const at::Tensor& ids);
+
 }  // namespace mgpu::language

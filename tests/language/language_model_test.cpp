@@ -89,6 +89,33 @@ TEST_P(InvarianceTest, ChunksAndSingleTokensGiveTheBitsOfTheWhole) {
   }
 }
 
+TEST_P(InvarianceTest, WantedRowsHaveTheBitsOfAll) {
+  const Ids ids = make_ids(21, 5);
+  const Ids others = make_ids(6, 6);
+  const at::Tensor whole = hidden_of(model_, ids);
+  const at::Tensor whole_others = hidden_of(model_, others);
+
+  for (const std::int64_t wanted : {0, 1, 5, 21, 99}) {
+    PagedCache cache = model_.make_cache({12, 4});
+    const std::int64_t sequence = cache.add();
+    const std::vector<TokenRun> first{{std::span(ids).first(8), sequence, 0, 0}};
+    EXPECT_EQ(model_.hidden(first, cache).size(0), 0);
+    const std::vector<TokenRun> rest{{std::span(ids).subspan(8, 8), sequence, 0, wanted},
+                                     {others, cache.add(), 0, 2}};
+    const at::Tensor some = model_.hidden(rest, cache);
+    const std::vector<TokenRun> end{{std::span(ids).subspan(16), sequence}};
+    const at::Tensor last = model_.hidden(end, cache);
+
+    const std::int64_t count = std::min<std::int64_t>(wanted, 8);
+    ASSERT_EQ(some.size(0), count + 2) << wanted;
+    EXPECT_TRUE(at::equal(some.narrow(0, 0, count), whole.narrow(0, 16 - count, count))) << wanted;
+    EXPECT_TRUE(at::equal(some.narrow(0, count, 2), whole_others.narrow(0, 4, 2))) << wanted;
+    EXPECT_TRUE(at::equal(last, whole.narrow(0, 16, 5))) << wanted;
+  }
+  const std::vector<TokenRun> uncached{{ids, 0, 0, 3}, {others, 0, 0, 0}};
+  EXPECT_TRUE(at::equal(model_.hidden(uncached), whole.narrow(0, 18, 3)));
+}
+
 TEST_P(InvarianceTest, ForksShareThePrefixAndGoTheirOwnWays) {
   Ids left = make_ids(9, 3);
   Ids right = left;

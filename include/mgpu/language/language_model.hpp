@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -11,7 +13,8 @@
 #include <mgpu/language/paged_cache.hpp>
 #include <mgpu/language/shard.hpp>
 
-// Shapes in this header: N = tokens of all runs, D = width, V = vocabulary.
+// Shapes in this header: N = tokens of all runs, W = those whose states are wanted, D = width,
+// V = vocabulary.
 namespace mgpu::language {
 
 /// New tokens of one sequence. Runs of any lengths go through the model together, without
@@ -23,7 +26,15 @@ struct TokenRun {
   /// Length of the sequence that the rotation is made for, 0: up to this run. Matters for
   /// RopeKind::dynamic only: a prompt in chunks gives its whole length with each.
   std::int64_t length = 0;
+
+  /// How many of the last tokens' hidden states the caller wants, at most all. The last layer
+  /// computes keys and values of the others, and nothing else.
+  std::int64_t wanted = std::numeric_limits<std::int64_t>::max();
 };
+
+inline std::int64_t wanted_of(const TokenRun& run) {
+  return std::min(run.wanted, static_cast<std::int64_t>(run.ids.size()));
+}
 
 /// A decoder from a Hugging Face folder. One implementation for prefill, chunks of it, decoding
 /// and scoring: on the CPU the bits of a token's output depend on its own sequence up to it, not
@@ -50,7 +61,7 @@ public:
   const Shard& shard() const { return shard_; }
   ShardPeers* peers() const { return peers_; }  // nullptr: the model is whole
 
-  /// Hidden states behind the last norm, [N, D] float32, of whole sequences; [0, D] on a rank
+  /// Hidden states behind the last norm, [W, D] float32, of whole sequences; [0, D] on a rank
   /// that does not have the head. Not differentiable.
   ///
   /// Errors: ShapeError when an id is not in the vocabulary, or a sequence is longer than the
@@ -63,9 +74,9 @@ public:
   /// Errors: also ShapeError when the cache has too few pages. It has not changed then.
   at::Tensor hidden(std::span<const TokenRun> runs, PagedCache& cache) const;
 
-  /// Sums over the ranks in a call of hidden(), [N, D] each: one for the embedding, two per layer.
-  /// 0 where nothing is shared out by sums, or N is 0.
-  std::int64_t num_sums(std::int64_t tokens) const;
+  /// Rows of each sum over the ranks in a call of hidden(): N for the embedding and twice for each
+  /// layer, W for the last one; sums of no rows are left out. None where nothing is shared by sums.
+  std::vector<std::int64_t> sums_of(std::span<const TokenRun> runs) const;
 
   /// A cache of this model's sizes and device.
   PagedCache make_cache(const PagedCache::Sizes& sizes) const;

@@ -78,12 +78,12 @@ public:
   /// Nobody may write to them any more.
   virtual void pass_on(const at::Tensor& values) = 0;
 
-  /// A pass begins, of so many sums; skip() ends it where this rank cannot go on, and the others
-  /// stay in step. Between layers on several ranks those behind get `values`, as many as it would
-  /// have passed on. Where sums are shared it adds zeros to those that are left, in `values`.
+  /// A pass begins, with sums of so many rows; skip() ends it where this rank cannot go on, and the
+  /// others stay in step. Between layers on several ranks those behind get `values`, as many as it
+  /// would have passed on. Where sums are shared it adds zeros to those that are left, in `values`.
   ///
-  /// Shapes: values [N, D] float32, as each sum of the pass
-  virtual void begin_pass(std::int64_t num_sums) = 0;
+  /// Shapes: values [N, D] float32, at least as many rows as each sum of the pass
+  virtual void begin_pass(std::vector<std::int64_t> sums) = 0;
   virtual void skip(const at::Tensor& values) = 0;
 
   /// The largest of what the ranks say, on all of them.
