@@ -148,7 +148,7 @@ at::Tensor GenerationBatch::pass() {
   std::int64_t budget = add_followings(runs, config_.prefill_tokens);
   const std::int64_t following_rows = config_.prefill_tokens - budget;
   pieces_.clear();
-  std::vector<std::pair<Opening*, const TokenRun>> pieces;
+  std::vector<std::pair<Opening*, TokenRun>> pieces;
   for (Opening& opening : openings_) {
     const Prompt& prompt = queue_.prompts[opening.prompt];
     const std::int64_t count = std::min(budget, size_of(prompt) - opening.seen);

@@ -57,10 +57,10 @@ private:
   std::unique_ptr<cluster::Communicator> agreements_;  // on host memory; where sums are shared
   std::int32_t has_failed_ = 0;                        // any rank, in the last agreement
   std::vector<std::int64_t> sums_;                     // rows of each, in this pass
-  std::size_t next_sum_ = 0;
-  bool has_received_ = false;     // likewise
-  bool has_passed_on_ = false;    // likewise
-  std::optional<Outbox> outbox_;  // to the rank of the layers behind these
+  std::size_t next_sum_ = 0;                           // of them
+  bool has_received_ = false;                          // in this pass
+  bool has_passed_on_ = false;                         // likewise
+  std::optional<Outbox> outbox_;                       // to the rank of the layers behind these
   StageClock clock_;
 };
 

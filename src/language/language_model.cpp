@@ -1,4 +1,4 @@
-#include <new>
+#include <algorithm>
 #include <set>
 #include <utility>
 

@@ -1,6 +1,7 @@
 #include "layer_pass.hpp"
 
 #include <new>
+#include <utility>
 
 #include <ATen/ATen.h>
 
@@ -86,9 +87,10 @@ at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::T
   const Memory memory = remember(weights, layer, x, call);
   const at::Tensor own = only_asking(x, call, asking);
   if (own.size(0) == 0) return own;
-  const at::Tensor q = project(own, weights.q).view({-1, config.heads, config.head_dim});
-  const at::Tensor mixed = attend(rotated(q, weights.q_norm, asking), memory.keys, memory.values,
-                                  asking.places, config.layers[layer], weights.sinks);
+  at::Tensor q = project(own, weights.q).view({-1, config.heads, config.head_dim});
+  q = rotated(q, weights.q_norm, asking);
+  const at::Tensor mixed =
+      attend(q, memory.keys, memory.values, asking.places, config.layers[layer], weights.sinks);
   return project(mixed, weights.out);
 }
 
@@ -109,18 +111,17 @@ void add_to(const at::Tensor& x, const at::Tensor& values, const Call& call) {
 }
 
 /// x [N, D] -> what the layer makes of those of `asking`.
-at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, const at::Tensor& x,
-                     const Call& call, const Call& asking) {
+at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor x, const Call& call,
+                     const Call& asking) {
   at::Tensor seen =
       attention(weights, layer, normalize(call.config, x, weights.attention_norm), call, asking);
-  at::Tensor out = only_asking(x, call, asking);
-  if (out.size(0) == 0) return out;
-  add_to(out, seen, call);
+  x = only_asking(x, call, asking);
+  if (x.size(0) == 0) return x;
+  add_to(x, seen, call);
   seen.reset();  // not kept beside the inner rows
   if (failpoint("generate.layer").error != 0) throw std::bad_alloc();
-  add_to(out, mlp(call.config, weights, normalize(call.config, out, weights.mlp_norm)), call);
-  mark_progress();
-  return out;
+  add_to(x, mlp(call.config, weights, normalize(call.config, x, weights.mlp_norm)), call);
+  return x;
 }
 
 }  // namespace
@@ -130,7 +131,8 @@ at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const Cal
   at::Tensor x = enter(weights, ids, call);  // [N, D]
   for (std::size_t layer = 0; layer < weights.layers.size(); ++layer) {
     const bool is_last = layer + 1 == weights.layers.size();
-    x = run_layer(weights.layers[layer], layer, x, call, is_last ? last : call);
+    x = run_layer(weights.layers[layer], layer, std::move(x), call, is_last ? last : call);
+    mark_progress();
   }
   if (call.shard.has_head) return x.size(0) == 0 ? x : normalize(call.config, x, weights.norm);
   call.peers->pass_on(x);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -21,7 +22,7 @@ struct Range {
 
 /// The part of a model that one rank holds.
 struct Shard {
-  Range layers;
+  Range layers;    // at least one
   Range heads;     // of queries
   Range kv_heads;  // that those heads look at
   Range inner;     // columns inside the MLPs
