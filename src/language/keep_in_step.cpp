@@ -9,6 +9,7 @@
 #include <mgpu/cluster/group.hpp>
 
 #include "generation_batch.hpp"
+#include "token_runs.hpp"
 
 // How a rank of a model that cannot go on with a pass, for want of memory, say, keeps the others in
 // step until all know.
@@ -56,12 +57,7 @@ at::Tensor GenerationBatch::hidden_of(std::span<const TokenRun> runs) {
 /// Numbers that mean nothing, [W, D]. In a pipeline they are none, and the rank with the head finds
 /// nothing to draw from them.
 at::Tensor GenerationBatch::skip(std::span<const TokenRun> runs) {
-  std::int64_t rows = 0;
-  std::int64_t wanted = 0;
-  for (const TokenRun& run : runs) {
-    rows += static_cast<std::int64_t>(run.ids.size());
-    wanted += wanted_of(run);
-  }
+  const auto [rows, wanted] = count_rows(runs);
   if (model_.shard().is_summand) {
     const at::Tensor nothing = queue_.spare.narrow(0, 0, rows);
     model_.peers()->skip(nothing);

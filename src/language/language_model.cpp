@@ -120,8 +120,9 @@ at::Tensor LanguageModel::run(std::span<const TokenRun> runs, PagedCache* cache)
       cache,
       shard_,
       peers_,
-      shard_.has_head ? wanted_rows(runs, ids) : at::Tensor()};
-  return run_layers(weights_, ids, call);
+      {}};
+  const at::Tensor wanted = shard_.has_head ? wanted_rows(runs, ids) : at::Tensor();
+  return run_layers(weights_, ids, wanted, call);
 }
 
 at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs) const {
@@ -134,12 +135,7 @@ at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs, PagedCache& cac
 
 std::vector<std::int64_t> LanguageModel::sums_of(std::span<const TokenRun> runs) const {
   if (!shard_.is_summand) return {};
-  std::int64_t tokens = 0;
-  std::int64_t wanted = 0;
-  for (const TokenRun& run : runs) {
-    tokens += static_cast<std::int64_t>(run.ids.size());
-    wanted += wanted_of(run);
-  }
+  const auto [tokens, wanted] = count_rows(runs);
   std::vector<std::int64_t> sums(1 + 2 * static_cast<std::size_t>(shard_.layers.size()), tokens);
   if (shard_.has_head) std::fill(sums.end() - 2, sums.end(), wanted);
   std::erase(sums, 0);

@@ -51,21 +51,21 @@ at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& 
 }
 
 /// The call as the wanted tokens alone see it, whose keys are there.
-Call only_wanted(const Call& call) {
-  if (!call.wanted.defined()) return call;
+Call only_wanted(const Call& call, const at::Tensor& wanted) {
+  if (!wanted.defined()) return call;
   const auto rows_of = [&](const at::Tensor& all) {
-    return all.defined() ? all.index_select(0, call.wanted) : all;
+    return all.defined() ? all.index_select(0, wanted) : all;
   };
   Call some = call;
   some.places.positions = rows_of(call.places.positions);
   some.places.sequences = rows_of(call.places.sequences);
   some.rotation = {rows_of(call.rotation.cosine), rows_of(call.rotation.sine)};
+  some.chosen = wanted;
   return some;
 }
 
-/// x [N, D] or, for the wanted tokens alone, [W, D].
-at::Tensor only_asking(const at::Tensor& x, const Call& call, const Call& asking) {
-  return &asking == &call || !call.wanted.defined() ? x : x.index_select(0, call.wanted);
+at::Tensor chosen_rows(const at::Tensor& x, const Call& asking) {
+  return asking.chosen.defined() ? x.index_select(0, asking.chosen) : x;
 }
 
 /// Keys and values of the call's tokens, and of those before them.
@@ -85,7 +85,7 @@ at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::T
                      const Call& call, const Call& asking) {
   const LmConfig& config = call.config;
   const Memory memory = remember(weights, layer, x, call);
-  const at::Tensor own = only_asking(x, call, asking);
+  const at::Tensor own = chosen_rows(x, asking);
   if (own.size(0) == 0) return own;
   at::Tensor q = project(own, weights.q).view({-1, config.heads, config.head_dim});
   q = rotated(q, weights.q_norm, asking);
@@ -115,7 +115,7 @@ at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor 
                      const Call& asking) {
   at::Tensor seen =
       attention(weights, layer, normalize(call.config, x, weights.attention_norm), call, asking);
-  x = only_asking(x, call, asking);
+  x = chosen_rows(x, asking);
   if (x.size(0) == 0) return x;
   add_to(x, seen, call);
   seen.reset();  // not kept beside the inner rows
@@ -126,8 +126,9 @@ at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor 
 
 }  // namespace
 
-at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const Call& call) {
-  const Call last = only_wanted(call);
+at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const at::Tensor& wanted,
+                      const Call& call) {
+  const Call last = only_wanted(call, wanted);
   at::Tensor x = enter(weights, ids, call);  // [N, D]
   for (std::size_t layer = 0; layer < weights.layers.size(); ++layer) {
     const bool is_last = layer + 1 == weights.layers.size();

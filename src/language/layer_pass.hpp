@@ -32,13 +32,15 @@ struct Call {
   PagedCache* cache;  // nullptr: keys live as long as their layer
   const Shard& shard;
   ShardPeers* peers;
-  at::Tensor wanted;  // [W] int64 rows whose states leave the last layer; undefined: all
+  at::Tensor chosen;  // [W] int64 rows of what goes into a layer that come out; undefined: all
 };
 
 /// Through all layers that are here, from the embedding or the rank before to the last norm or the
 /// rank behind. Returns [W, D] float32; [0, D] where the head is elsewhere.
 ///
-/// Shapes: ids [N] int64 on the weights' device
-at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const Call& call);
+/// Shapes: ids [N] int64 on the weights' device; wanted [W] int64 rows whose states leave the last
+///         layer, undefined: all
+at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const at::Tensor& wanted,
+                      const Call& call);
 
 }  // namespace mgpu::language

@@ -34,6 +34,15 @@ std::vector<RotatedRun> places_of(const LmConfig& config, std::span<const TokenR
   return result;
 }
 
+RowCounts count_rows(std::span<const TokenRun> runs) {
+  RowCounts counts;
+  for (const TokenRun& run : runs) {
+    counts.tokens += static_cast<std::int64_t>(run.ids.size());
+    counts.wanted += wanted_of(run);
+  }
+  return counts;
+}
+
 at::Tensor wanted_rows(std::span<const TokenRun> runs, const at::Tensor& ids) {
   std::vector<std::int64_t> rows;
   std::int64_t end = 0;

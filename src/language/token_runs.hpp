@@ -23,6 +23,13 @@ at::Tensor all_ids(const LmConfig& config, std::span<const TokenRun> runs);
 std::vector<RotatedRun> places_of(const LmConfig& config, std::span<const TokenRun> runs,
                                   const PagedCache* cache);
 
+/// What goes into the layers, and what comes out of the last one.
+struct RowCounts {
+  std::int64_t tokens = 0;
+  std::int64_t wanted = 0;
+};
+RowCounts count_rows(std::span<const TokenRun> runs);
+
 /// Rows of the tokens whose states are wanted, [W] int64 on the device of `ids`; undefined where
 /// all are.
 at::Tensor wanted_rows(std::span<const TokenRun> runs, const at::Tensor& ids);
