@@ -76,7 +76,8 @@ GenerationConfig penalized() {
   return config;
 }
 
-/// Of prompts only the last token's state is wanted: the last layer's sums have fewer rows, or none.
+/// Of prompts only the last token's state is wanted: the last layer's sums have fewer rows, or
+/// none.
 GenerationConfig uncut() {
   GenerationConfig config = greedy();
   config.sampling.is_greedy = false;
