@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include <mgpu/data/history.hpp>
 #include <mgpu/jobs/seal_place.hpp>
 #include <mgpu/jobs/train_evaluate.hpp>
