@@ -74,7 +74,8 @@ written_folders() {
 
 fuzz() { limited tests/fuzz/run.sh 60; }
 
-run_ctest() { limited ctest --test-dir build -j 2 --output-on-failure "$@"; }
+# One more than there are cores: tests of several ranks wait half of their time.
+run_ctest() { limited ctest --test-dir build -j "$(($(nproc) + 1))" --output-on-failure "$@"; }
 
 set_up_tests "$oracle"
 configure
