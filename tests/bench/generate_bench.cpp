@@ -1,6 +1,7 @@
 // Greedy generation with a Hugging Face folder: generate_bench FOLDER [BATCH PROMPT NEW PREFILL].
-// One line of JSON with tokens per CPU-second; "check" is the sum of the new tokens' ids, "prefill"
-// the CPU time of the same prompts with one new token each.
+// One line of JSON with tokens per CPU-second; "check" is the sum of the new tokens' ids,
+// "prefill_s" the CPU time of the same prompts with one new token each, "prefill_of_peak" the share
+// of what the core's multiply-adds reach.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -9,6 +10,8 @@
 #include <ATen/Parallel.h>
 
 #include <mgpu/language/generator.hpp>
+
+#include "peak_flops.hpp"
 
 namespace {
 
@@ -60,6 +63,23 @@ Timed generate(const LanguageModel& model, const std::vector<std::vector<std::in
   return timed;
 }
 
+/// Of the prefill of prompts of `tokens` of which the last state alone is wanted: two for each
+/// weight and row of a Llama's matrices, four for each query, key and unit of width. The last layer
+/// computes keys and values of all tokens, the rest of one.
+double prefill_flops(const LmConfig& config, std::int64_t batch, std::int64_t tokens) {
+  const auto number = [](std::int64_t x) { return static_cast<double>(x); };
+  const double queries = number(config.heads * config.head_dim);
+  const double kept = 4.0 * number(config.width * config.kv_heads * config.head_dim);
+  const double rest = number(config.width) * (4.0 * queries + 6.0 * number(config.inner));
+  const double layers = number(static_cast<std::int64_t>(config.layers.size()));
+  const double rows = number(tokens);
+  const double attention = 2.0 * queries * rows * (rows + 1.0);
+  const double whole = rows * (kept + rest) + attention;
+  const double last = rows * kept + rest + 4.0 * queries * rows;
+  const double head = 2.0 * number(config.width * config.vocab);
+  return number(batch) * ((layers - 1.0) * whole + last + head);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -72,16 +92,21 @@ int main(int argc, char** argv) {
   };
   at::set_num_threads(1);
   const LanguageModel model = LanguageModel::open(argv[1]);
-  const auto ids = make_prompts(number(2, 16), number(3, 128), model.config().vocab);
+  const std::int64_t batch = number(2, 16);
+  const std::int64_t tokens = number(3, 128);
+  const auto ids = make_prompts(batch, tokens, model.config().vocab);
   const std::int64_t prefill_tokens = number(5, GenerationConfig{}.prefill_tokens);
   const Timed all = generate(model, ids, number(4, 128), prefill_tokens);
   const Timed prefill = generate(model, ids, 1, prefill_tokens);
+  const double prefill_rate = prefill_flops(model.config(), batch, tokens) / prefill.seconds;
+  const double peak = mgpu::bench::peak_flops();
 
   std::printf(
       "{\"name\": \"generate/ours\", \"value\": %.1f, \"unit\": \"tokens/CPU-s\", "
-      "\"check\": %lld, \"decode\": %.1f, \"prefill_s\": %.3f}\n",
+      "\"check\": %lld, \"decode\": %.1f, \"prefill_s\": %.3f, \"prefill_gflops\": %.1f, "
+      "\"peak_gflops\": %.1f, \"prefill_of_peak\": %.2f}\n",
       static_cast<double>(all.tokens) / all.seconds, static_cast<long long>(all.id_sum),
       static_cast<double>(all.tokens - prefill.tokens) / (all.seconds - prefill.seconds),
-      prefill.seconds);
+      prefill.seconds, prefill_rate / 1e9, peak / 1e9, prefill_rate / peak);
   return 0;
 }
