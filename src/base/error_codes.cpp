@@ -249,9 +249,9 @@ constexpr auto kPages = std::to_array<ErrorPage>({
     {"E621", "malformed safetensors file",
      "The file breaks the format: cut off, overlapping, or with a wrong header.",
      "Fetch or write it again."},
-    {"E622", "not a safetensors file",
-     "The file is a Git LFS pointer, a pickle, or something else.",
-     "Fetch the weights (git lfs pull), or convert them to safetensors."},
+    {"E622", "a Git LFS pointer or a pickle",
+     "A file of a model is a Git LFS pointer, or its weights are a pickle.",
+     "Fetch the files (git lfs pull), or convert the weights to safetensors."},
     {"E623", "JSON file of a model that cannot be used",
      "config.json, generation_config.json or the index of the weights is not one JSON object in "
      "UTF-8, has a name twice, or is nested deeper than 32 levels.",

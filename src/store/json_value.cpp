@@ -4,6 +4,7 @@
 #include <simdjson.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/lfs_pointer.hpp>
 #include <mgpu/base/utf8.hpp>
 #include <mgpu/store/json_value.hpp>
 
@@ -84,13 +85,7 @@ JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes) {
 }
 
 JsonValue parse_json_object(const fs::path& path, std::string_view text) {
-  if (text.starts_with("version https://git-lfs")) {
-    throw Failure({"E622",
-                   ExitCode::data,
-                   "this is a Git LFS pointer, not the file",
-                   {"  --> " + path.string()},
-                   "git lfs pull, in the folder of the file"});
-  }
+  refuse_lfs_pointer(path, text);
   try {
     return parse_json_object(text);
   } catch (const JsonError& error) {

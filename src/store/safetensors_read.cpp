@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/base/lfs_pointer.hpp>
 #include <mgpu/store/safetensors.hpp>
 
 namespace mgpu::store {
@@ -107,12 +108,8 @@ private:
 
   /// Says what a file without a safetensors header is, where that can be told.
   void refuse_known_kinds() const {
+    refuse_lfs_pointer(path_, {reinterpret_cast<const char*>(file_.data()), file_.size()});
     Report report{"E622", ExitCode::data, "", {"  --> " + path_.string()}, ""};
-    if (starts_with("version https://git-lfs")) {
-      report.sentence = "this is a Git LFS pointer, not the weights";
-      report.help = "git lfs pull, in the folder of the file";
-      throw Failure(std::move(report));
-    }
     const bool pickle = starts_with("\x80\x02") || starts_with("\x80\x03") ||
                         starts_with("\x80\x04") || starts_with("\x80\x05");
     if (pickle || starts_with("PK\x03\x04")) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <mgpu/base/lfs_pointer.hpp>
 #include <mgpu/base/utf8.hpp>
 
 namespace mgpu::text {
@@ -137,6 +138,7 @@ JsonFile::JsonFile(fs::path name, std::string_view text) : path_(std::move(name)
 }
 
 void JsonFile::parse(std::string_view text) {
+  refuse_lfs_pointer(path_, text);
   simdjson::error_code error = parser_.allocate(text.size(), kMaxDepth);
   if (error == simdjson::SUCCESS) error = parser_.parse(text.data(), text.size()).get(root_);
   if (error == simdjson::NUMBER_ERROR) {

@@ -60,7 +60,7 @@ private:
   std::string place_;
 };
 
-/// A JSON file in memory. Errors: E603 (missing), E541 (malformed)
+/// A JSON file in memory. Errors: E603 (missing), E622 (a Git LFS pointer), E541 (malformed)
 class JsonFile {
 public:
   explicit JsonFile(fs::path path);

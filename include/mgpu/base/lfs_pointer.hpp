@@ -1,0 +1,14 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace mgpu {
+
+/// Refuses the pointer that Git LFS leaves in the place of a file it has not fetched. `text` is the
+/// file's beginning, or all of it.
+///
+/// Errors: Failure E622 (exit 65)
+void refuse_lfs_pointer(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace mgpu
