@@ -3,9 +3,9 @@
 #
 # From a bare Debian 12 machine to the tests' verdict: installs what is missing, builds, runs
 # ctest, clang-format and shellcheck. --oracle also brings PyTorch to machines without a CUDA
-# toolkit, for the tests that compare with it, makes the goldens of the tokenizers and chat
-# templates again with the libraries they are from, and feeds the readers mutated files for a
-# minute. Stops after 90 minutes.
+# toolkit, for the tests that compare with it, makes the goldens of tokenizers, chat templates and
+# language models again with the libraries they are from, and feeds the readers mutated files for
+# a minute. Stops after 90 minutes.
 set -euo pipefail
 
 # shellcheck source=launch/setup.sh
@@ -59,6 +59,8 @@ goldens() {
   local shipped=$deps/llama.cpp/models/templates
   limited python tests/oracle/tokenizer_goldens.py tests/text/goldens --check &&
     limited python tests/oracle/text_folder_goldens.py tests/text --check &&
+    limited python tests/oracle/language_models.py tests/language/goldens --check &&
+    limited python tests/oracle/generation.py tests/language/goldens --check &&
     limited python tests/oracle/language_training.py tests/language/goldens --check || return 1
   if [[ ! -d $shipped ]]; then
     echo "not compared: chat templates, which the set-up could not fetch"

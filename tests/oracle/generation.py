@@ -1,9 +1,9 @@
 """Goldens of generation, from transformers.
 
-  python3 tests/oracle/generation.py tests/language/goldens
+  python3 tests/oracle/generation.py tests/language/goldens [--check]
 
 Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. Writes
-  generation.safetensors: for each FOLDER that language_models.py made, and each PROMPT,
+  generation.safetensors: for each of FOLDERS, which language_models.py made, and each PROMPT,
     FOLDER.PROMPT.ids      [T] int64
     FOLDER.PROMPT.greedy   [G] int64, model.generate(do_sample=False) in float64, at most 16 new
                            tokens; cut before a step where the two best scores are closer than
@@ -12,27 +12,35 @@ Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. Write
   sampling.safetensors: logits processors in the order of generate()
     logits [R, V], context [R, C], settings [S, 4] (penalty, temperature, top_k, top_p),
     probabilities [S, R, V] float32
+With --check nothing is written: all is computed again from the weights, logits and context that
+are there; exit 1 where transformers says something else.
 """
 import pathlib
 import sys
 
 import torch
-from safetensors.torch import save_file
-from transformers import AutoModelForCausalLM
+from safetensors.torch import load_file, save_file
 from transformers.generation.logits_process import (LogitsProcessorList,
                                                     RepetitionPenaltyLogitsProcessor,
                                                     TemperatureLogitsWarper, TopKLogitsWarper,
                                                     TopPLogitsWarper)
+from transformers.utils import logging
 
-FOLDERS = ["gpt2", "gpt2_switches", "llama", "llama_biases", "llama_linear", "llama_llama3",
-           "llama_yarn", "mistral", "qwen2", "qwen2_window", "qwen3", "qwen3_switches"]
+from language_models import BEYOND, is_same, open_model
+
+FOLDERS = ["gpt2", "gpt2_switches", "gpt_oss", "gpt_oss_switches", "llama", "llama_biases",
+           "llama_dynamic", "llama_linear", "llama_llama3", "llama_yarn", "llama_yarn_switches",
+           "mistral", "mistral_no_window", "qwen2", "qwen2_window", "qwen3", "qwen3_switches"]
 PROMPTS = {"one": [1], "five": [1, 40, 3, 22, 9], "twenty": [(i * 17 + 4) % 67 for i in range(20)]}
+# across its context of 32 while decoding, and behind it from the first token
+FURTHER = {"llama_dynamic": {"across": [(i * 17 + 4) % 67 for i in range(29)], **BEYOND}}
 # penalty, temperature, top k, top p
 SETTINGS = [(1.0, 0.7, 0, 1.0), (1.0, 1.0, 5, 1.0), (1.0, 1.0, 0, 0.6), (1.0, 1.5, 0, 0.97),
             (1.0, 4.0, 0, 0.99), (1.3, 0.8, 40, 0.9), (0.8, 1.0, 0, 0.5), (1.2, 2.0, 1100, 0.999)]
 
 
-def greedy(model, ids, **options):
+def greedy(folder, ids, **options):
+    model = open_model(folder)  # its own: dynamic rotary positions remember longer sequences
     out = model.generate(torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)),
                          max_new_tokens=16, do_sample=False, return_dict_in_generate=True,
                          output_scores=True, pad_token_id=0, **options)
@@ -48,22 +56,22 @@ def greedy(model, ids, **options):
 def generation(target):
     golden = {}
     for name in FOLDERS:
-        model = AutoModelForCausalLM.from_pretrained(target / name, dtype=torch.float32,
-                                                     attn_implementation="eager").double().eval()
-        for prompt, ids in PROMPTS.items():
+        for prompt, ids in {**PROMPTS, **FURTHER.get(name, {})}.items():
             key = f"{name}.{prompt}."
             golden[key + "ids"] = torch.tensor(ids)
-            golden[key + "greedy"] = greedy(model, ids)
-            golden[key + "penalty"] = greedy(model, ids, repetition_penalty=1.3)
-            print(key, golden[key + "greedy"].tolist(), golden[key + "penalty"].tolist())
-    save_file(golden, target / "generation.safetensors")
+            golden[key + "greedy"] = greedy(target / name, ids)
+            golden[key + "penalty"] = greedy(target / name, ids, repetition_penalty=1.3)
+    return golden
 
 
-def sampling(target):
+def make_sampling_inputs():
     generator = torch.Generator().manual_seed(3)
     logits = 2.0 * torch.randn(2, 1300, generator=generator)
     logits[1] *= 0.1  # flat: its nucleus is most of the vocabulary
-    context = torch.randint(0, 1300, (2, 300), generator=generator)
+    return {"logits": logits, "context": torch.randint(0, 1300, (2, 300), generator=generator)}
+
+
+def sampling(logits, context):
     probabilities = []
     for penalty, temperature, top_k, top_p in SETTINGS:
         steps = LogitsProcessorList()
@@ -76,12 +84,33 @@ def sampling(target):
         if top_p < 1.0:
             steps.append(TopPLogitsWarper(top_p))
         probabilities.append(steps(context, logits).softmax(-1))
-        print(penalty, temperature, top_k, top_p, [int((p > 0).sum()) for p in probabilities[-1]])
-    save_file({"logits": logits, "context": context,
-               "settings": torch.tensor(SETTINGS, dtype=torch.float64),
-               "probabilities": torch.stack(probabilities)}, target / "sampling.safetensors")
+    return {"logits": logits, "context": context,
+            "settings": torch.tensor(SETTINGS, dtype=torch.float64),
+            "probabilities": torch.stack(probabilities)}
+
+
+def write(generated, sampled):
+    save_file(generation(generated.parent), generated)
+    save_file(sampling(**make_sampling_inputs()), sampled)
+
+
+def check(generated, sampled):
+    old = load_file(sampled)
+    pairs = {generated: (load_file(generated), generation(generated.parent)),
+             sampled: (old, sampling(old["logits"], old["context"]))}
+    different = [path.name for path, (ours, theirs) in pairs.items()
+                 if not is_same(ours, theirs, atol=1e-8)]
+    if different:
+        sys.exit(f"generation.py: other values now: {', '.join(different)}")
+
+
+def main():
+    logging.disable_progress_bar()
+    torch.set_num_threads(1)  # many small operations: threads only get in each other's way
+    target = pathlib.Path(sys.argv[1])
+    run = check if "--check" in sys.argv else write
+    run(target / "generation.safetensors", target / "sampling.safetensors")
 
 
 if __name__ == "__main__":
-    generation(pathlib.Path(sys.argv[1]))
-    sampling(pathlib.Path(sys.argv[1]))
+    main()

@@ -1,6 +1,6 @@
 """Goldens of the language-model forward pass, from transformers in float64.
 
-  python3 tests/oracle/language_models.py tests/language/goldens [NAME...]
+  python3 tests/oracle/language_models.py tests/language/goldens [--check] [NAME...]
 
 Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. Writes a folder per
 family and switch: config.json, generation_config.json and weights as save_pretrained makes them
@@ -13,6 +13,8 @@ golden.safetensors beside them with, for each prompt P,
             the two best logits are closer than 1e-3, so that rounding cannot decide
 gpt_oss_mxfp4 has random MXFP4 blocks; its goldens are those of the model whose experts have the
 values that transformers' own decoder makes of them.
+With --check nothing is written: golden.safetensors is computed again from the configurations and
+weights that are there; exit 1 where transformers says something else.
 """
 import json
 import pathlib
@@ -25,6 +27,7 @@ from safetensors.torch import load_file, save_file
 from transformers import (AutoModelForCausalLM, GPT2Config, GptOssConfig, LlamaConfig,
                           MistralConfig, Qwen2Config, Qwen3Config)
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+from transformers.utils import logging
 
 VOCAB = 67
 COMMON = dict(vocab_size=VOCAB, hidden_size=32, intermediate_size=40, num_hidden_layers=2,
@@ -97,6 +100,8 @@ CASES = {
 # config.json as transformers 4 wrote it, for the case whose weights it takes
 OLD_SPELLING = {"llama_llama3_v4": ("llama_llama3", LLAMA3)}
 SHARDED = {"qwen2": "20KB"}
+MXFP4 = "gpt_oss_mxfp4"
+NAMES = [MXFP4, *CASES, *OLD_SPELLING]
 
 
 def perturb(model):
@@ -108,11 +113,15 @@ def perturb(model):
                 parameter += 0.2 * torch.randn(parameter.shape, generator=generator)
 
 
+def open_model(folder):
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32,
+                                                attn_implementation="eager",
+                                                experts_implementation="eager").double().eval()
+
+
 def logits_of(folder, ids):
     # A model of its own for each length: dynamic rotary positions remember longer ones.
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32,
-                                                 attn_implementation="eager",
-                                                 experts_implementation="eager").double().eval()
+    model = open_model(folder)
     with torch.no_grad():
         return model(torch.tensor([ids]), use_cache=False).logits[0]
 
@@ -128,18 +137,39 @@ def greedy_of(folder, ids, count):
     return out
 
 
-def golden_of(folder, prompts, target):
+def golden_of(folder, prompts):
     golden = {}
     for name, ids in prompts.items():
         golden[f"{name}.ids"] = torch.tensor(ids)
         golden[f"{name}.logits"] = logits_of(folder, ids).contiguous()
         golden[f"{name}.greedy"] = torch.tensor(greedy_of(folder, ids, 6), dtype=torch.int64)
-    save_file(golden, target / "golden.safetensors")
+    return golden
+
+
+def decode_mxfp4(folder, plain):
+    """`plain` becomes the model of `folder` without MXFP4, which transformers opens on any CPU."""
+    config = json.loads((folder / "config.json").read_text())
+    del config["quantization_config"]
+    weights = load_file(folder / "model.safetensors")
+    for name in [name.removesuffix("_blocks") for name in weights if name.endswith("_blocks")]:
+        # three bits and a power of two: exact in bfloat16
+        weights[name] = convert_moe_packed_tensors(
+            weights.pop(name + "_blocks"), weights.pop(name + "_scales"), dtype=torch.bfloat16)
+    (plain / "config.json").write_text(json.dumps(config))
+    save_file(weights, plain / "model.safetensors", metadata={"format": "pt"})
+
+
+def golden_named(target, name):
+    if name == MXFP4:
+        with tempfile.TemporaryDirectory() as plain:
+            decode_mxfp4(target / name, pathlib.Path(plain))
+            return golden_of(plain, PROMPTS)
+    origin, _ = OLD_SPELLING.get(name, (name, None))
+    return golden_of(target / name, {**PROMPTS, **CASES[origin][2]})
 
 
 def make_mxfp4(folder):
     """A folder as OpenAI publishes them: the experts' matrices are [experts, out, in]."""
-    shutil.rmtree(folder, ignore_errors=True)
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(gpt_oss(hidden_size=64, intermediate_size=32))
     perturb(model)
@@ -151,51 +181,84 @@ def make_mxfp4(folder):
         blocks = torch.randint(256, (experts, outputs, inputs // 32, 16), dtype=torch.uint8)
         scales = torch.randint(118, 123, blocks.shape[:-1], dtype=torch.uint8)
         packed.update({name + "_blocks": blocks, name + "_scales": scales})
-        parameter.data = convert_moe_packed_tensors(blocks, scales, dtype=torch.float32)
     with tempfile.TemporaryDirectory() as plain:
-        model.to(torch.bfloat16).save_pretrained(plain)  # three bits and a power of two: exact
-        folder.mkdir()
-        golden_of(pathlib.Path(plain), PROMPTS, folder)
+        model.to(torch.bfloat16).save_pretrained(plain)
         weights = {name: tensor for name, tensor in load_file(plain + "/model.safetensors").items()
                    if name + "_blocks" not in packed}
         config = json.loads(pathlib.Path(plain, "config.json").read_text())
     config["quantization_config"] = dict(quant_method="mxfp4", modules_to_not_convert=[
         "model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"])
+    folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
     save_file({**weights, **packed}, folder / "model.safetensors", metadata={"format": "pt"})
 
 
+def make_case(folder):
+    config, dtype, _ = CASES[folder.name]
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config)
+    perturb(model)
+    model.to(dtype).save_pretrained(folder, max_shard_size=SHARDED.get(folder.name, "1GB"))
+
+
+def make_old_spelling(folder):
+    """Takes weights and goldens from the case that it spells differently."""
+    origin, scaling = OLD_SPELLING[folder.name]
+    config = json.loads((folder.parent / origin / "config.json").read_text())
+    del config["rope_parameters"]
+    config["torch_dtype"] = config.pop("dtype")
+    config["rope_theta"] = scaling["rope_theta"]
+    config["rope_scaling"] = {k: v for k, v in scaling.items() if k != "rope_theta"}
+    config["transformers_version"] = "4.57.0"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    for file in ("model.safetensors", "golden.safetensors"):
+        (folder / file).symlink_to(f"../{origin}/{file}")
+
+
+def make(target, name):
+    folder = target / name
+    shutil.rmtree(folder, ignore_errors=True)
+    if name in OLD_SPELLING:
+        make_old_spelling(folder)
+        return
+    if name == MXFP4:
+        make_mxfp4(folder)
+    else:
+        make_case(folder)
+    save_file(golden_named(target, name), folder / "golden.safetensors")
+    print(name, [f.name for f in sorted(folder.iterdir())])
+
+
+def is_same(ours, theirs, atol):
+    """Names, shapes and integers must be equal."""
+    def tolerance(tensor):
+        return dict(rtol=1e-5, atol=atol) if tensor.is_floating_point() else dict(rtol=0, atol=0)
+
+    return ours.keys() == theirs.keys() and all(
+        ours[name].shape == theirs[name].shape
+        and torch.allclose(ours[name], theirs[name], **tolerance(ours[name])) for name in ours)
+
+
+def check(target, chosen):
+    there = {path.parent.name for path in target.glob("*/golden.safetensors")}
+    # Rotary angles are float32: their last bit, which CPUs decide, moves logits by 2e-6.
+    different = [name for name in chosen or sorted(there.union(NAMES)) if not is_same(
+        load_file(target / name / "golden.safetensors"), golden_named(target, name), atol=1e-5)]
+    if different:
+        sys.exit(f"language_models.py: other values now: {', '.join(different)}")
+
+
 def main():
-    target = pathlib.Path(sys.argv[1])
-    chosen = set(sys.argv[2:])
-    if not chosen or "gpt_oss_mxfp4" in chosen:
-        make_mxfp4(target / "gpt_oss_mxfp4")
-    for name, (config, dtype, more) in CASES.items():
-        if chosen and name not in chosen:
-            continue
-        folder = target / name
-        shutil.rmtree(folder, ignore_errors=True)
-        torch.manual_seed(0)
-        model = AutoModelForCausalLM.from_config(config)
-        perturb(model)
-        model.to(dtype).save_pretrained(folder, max_shard_size=SHARDED.get(name, "1GB"))
-        golden_of(folder, {**PROMPTS, **more}, folder)
-        print(name, [f.name for f in sorted(folder.iterdir())])
-    for name, (origin, scaling) in OLD_SPELLING.items():
-        if chosen and name not in chosen:
-            continue
-        config = json.loads((target / origin / "config.json").read_text())
-        del config["rope_parameters"]
-        config["torch_dtype"] = config.pop("dtype")
-        config["rope_theta"] = scaling["rope_theta"]
-        config["rope_scaling"] = {k: v for k, v in scaling.items() if k != "rope_theta"}
-        config["transformers_version"] = "4.57.0"
-        folder = target / name
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
-        for file in ("model.safetensors", "golden.safetensors"):
-            (folder / file).symlink_to(f"../{origin}/{file}")
+    logging.disable_progress_bar()
+    torch.set_num_threads(1)  # many small operations: threads only get in each other's way
+    arguments = [argument for argument in sys.argv[1:] if argument != "--check"]
+    target, chosen = pathlib.Path(arguments[0]), arguments[1:]
+    if "--check" in sys.argv:
+        check(target, chosen)
+        return
+    for name in chosen or NAMES:
+        make(target, name)
 
 
 if __name__ == "__main__":

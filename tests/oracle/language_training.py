@@ -55,7 +55,7 @@ def golden_of(folder):
 
 def is_same(ours, theirs):
     return ours.keys() == theirs.keys() and all(
-        torch.allclose(ours[name].double(), theirs[name].double(), rtol=1e-5, atol=1e-7)
+        torch.allclose(ours[name].double(), theirs[name].double(), rtol=1e-5, atol=1e-6)
         for name in ours)
 
 
