@@ -39,28 +39,47 @@ double load_of(const Costs& costs, std::size_t rank, std::size_t layers) {
   return sum / costs.capacities[rank];
 }
 
-/// Layers per rank such that the fullest rank is as empty as possible.
-std::vector<std::size_t> share_out(const Costs& costs, std::size_t layers) {
+struct Sharing {
+  double cost = 0.0;
+  std::vector<std::size_t> layers;  // per rank
+};
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// The cheapest way to share out layers, where `join` adds a rank's load to the cost of those
+/// before it, and never makes it less.
+template <class Join>
+Sharing cheapest_sharing(const Costs& costs, std::size_t layers, const Join& join) {
   const std::size_t ranks = costs.capacities.size();
-  // best[r][n]: the fullest of the first r ranks when they have the first n layers.
-  constexpr double kNever = std::numeric_limits<double>::infinity();
+  // best[r][n]: of the first r ranks when they have the first n layers.
   std::vector best(ranks + 1, std::vector<double>(layers + 1, kNever));
   std::vector taken(ranks + 1, std::vector<std::size_t>(layers + 1, 0));
-  best[0][0] = -kNever;
+  best[0][0] = 0.0;
   for (std::size_t r = 1; r <= ranks; ++r) {
     for (std::size_t n = r; n <= layers; ++n) {
       for (std::size_t own = 1; own <= n; ++own) {
-        const double fullest = std::max(best[r - 1][n - own], load_of(costs, r - 1, own));
-        if (fullest >= best[r][n]) continue;
-        best[r][n] = fullest;
+        const double cost = join(best[r - 1][n - own], load_of(costs, r - 1, own));
+        if (cost >= best[r][n]) continue;
+        best[r][n] = cost;
         taken[r][n] = own;
       }
     }
   }
-  std::vector<std::size_t> counts(ranks);
+  Sharing sharing{best[ranks][layers], std::vector<std::size_t>(ranks)};
   for (std::size_t r = ranks, n = layers; r > 0; n -= taken[r][n], --r)
-    counts[r - 1] = taken[r][n];
-  return counts;
+    sharing.layers[r - 1] = taken[r][n];
+  return sharing;
+}
+
+/// Layers per rank such that the fullest rank is as empty as possible, and the others are about as
+/// full as each other: keys and values, of which nobody knows how many come, go by layers too.
+std::vector<std::size_t> share_out(const Costs& costs, std::size_t layers) {
+  const auto larger = [](double cost, double load) { return std::max(cost, load); };
+  const double fullest = cheapest_sharing(costs, layers, larger).cost;
+  const auto squares = [fullest](double cost, double load) {
+    return load > fullest ? kNever : cost + load * load;
+  };
+  return cheapest_sharing(costs, layers, squares).layers;
 }
 
 std::vector<int> checked_manual(const LmConfig& config, const LayerMap& map, std::size_t ranks) {
