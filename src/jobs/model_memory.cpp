@@ -19,22 +19,23 @@ std::int64_t usable_bytes(const RunContext& run) {
   return static_cast<std::int64_t>(free * (1.0 - run.config.number("devices.memory_margin")));
 }
 
-/// The command with groups that are larger than this one.
+/// The command with the smallest larger groups that have room, by the memory that this rank has
+/// and what it would give back of its weights.
 std::string larger_group(const RunContext& run, const language::ModelGroup& group,
                          const language::MemoryDemand& demand, const BatchWords& words) {
-  const language::LmConfig& model = group.model().config();
-  const language::GroupPlan plan = language::read_group_plan(run.config);
+  const language::LanguageModel& model = group.model();
   const int ranks = run.topology.world().size();
-  for (int size = group.size() + 1; size <= ranks; ++size) {
-    const bool can_be_split = ranks % size == 0 && language::can_be_split(model, plan, size);
-    if (!can_be_split) continue;
-    const fs::path config = run.directory.path() / "repro" / "config.resolved.yaml";
-    return "mpirun -np " + std::to_string(ranks) + " ./mgpu_spmd " +
-           store::shell_word(config.string()) + " " +
-           fit_text(run.config, language::MemoryFit{size, demand.batch_size, {}}, words);
-  }
-  return "more ranks and a larger devices.gpus_per_model, of which each has a smaller part of the "
-         "model; or a shorter generate.max_new_tokens";
+  const std::int64_t weights =
+      language::memory_of(model.config(), model.shard(), demand, group.size()).weights;
+  const auto fit =
+      language::fit_memory(model.config(), language::read_group_plan(run.config), demand,
+                           usable_bytes(run) + weights, ranks, group.size() + 1);
+  if (!fit)
+    return "more ranks and a larger devices.gpus_per_model, of which each has a smaller part of "
+           "the model; or a shorter generate.max_new_tokens";
+  const fs::path config = run.directory.path() / "repro" / "config.resolved.yaml";
+  return "mpirun -np " + std::to_string(ranks) + " ./mgpu_spmd " +
+         store::shell_word(config.string()) + " " + fit_text(run.config, fit, words);
 }
 
 }  // namespace

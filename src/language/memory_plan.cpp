@@ -157,8 +157,8 @@ bool can_be_split(const LmConfig& config, const GroupPlan& plan, int ranks) {
 
 std::optional<MemoryFit> fit_memory(const LmConfig& config, const GroupPlan& plan,
                                     const MemoryDemand& demand, std::int64_t bytes_per_rank,
-                                    int all_ranks) {
-  for (int ranks = 1; ranks <= all_ranks; ++ranks) {
+                                    int all_ranks, int fewest) {
+  for (int ranks = fewest; ranks <= all_ranks; ++ranks) {
     if (all_ranks % ranks != 0) continue;
     if (!can_be_split(config, plan, ranks)) continue;
     const std::vector<Shard> shards = shards_of(config, plan, ranks);

@@ -1,4 +1,7 @@
 """Job generate with models on several ranks, and with too little memory."""
+import pathlib
+import re
+
 from generate_case import GREEDY, GenerateCase
 import program
 import tiny_lm
@@ -126,6 +129,26 @@ class OutOfMemory(GenerateCase):
     def test_the_largest_batch_is_found_and_told(self):
         ended = self.generate(0, 2, "generate.batch_size=auto", "devices.groups=[2]")
         self.assertRegex(ended.out, r"memory +8 completions at once \(auto\): .* = weights ")
+
+    def test_ranks_with_unequal_room_agree_on_the_largest_batch(self):
+        # Two of three layers are rank 0's; 3 GiB of it hold some 12 of 32 completions of at most
+        # 2^20 tokens, of which few are used. Rank 1 has room for twice as many.
+        self.model = tiny_lm.make_folder(self.folder / "three_layers", family="gpt_oss")
+        keys = ("run.chunk_size=16", "devices.groups=[2]", "model.device_map=[0, 0, 1]")
+        long = "generate.max_new_tokens=1048576"
+        self.generate(0, 2, *keys, long, "generate.batch_size=4")
+        golden = self.sha256()
+        self.start_over()
+        ended = self.generate(0, 2, *keys, long, "generate.batch_size=auto",
+                              f"devices.memory_margin={1.0 - 6.0 / free_gib():.4f}")
+        found = re.search(r"memory +(\d+) completions at once \(auto\)", ended.out)
+        self.assertIn(int(found[1]), range(4, 24), ended.out)
+        self.assertEqual(self.sha256(), golden)
+
+
+def free_gib():
+    text = pathlib.Path("/proc/meminfo").read_text()
+    return int(re.search(r"MemAvailable: +(\d+) kB", text)[1]) / 2 ** 20
 
 
 if __name__ == "__main__":

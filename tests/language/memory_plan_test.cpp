@@ -90,5 +90,21 @@ TEST(MemoryPlanTest, TheSmallestGroupAndTheLargestBatchAreFound) {
   EXPECT_FALSE(fit_memory(config, plan, demand, 1000, 8).has_value());
 }
 
+TEST(MemoryPlanTest, AGroupHasAtLeastTheFewestRanks) {
+  const LmConfig config = config_of({.layers = 8, .width = 96, .inner = 192, .vocab = 480});
+  const MemoryDemand demand{.batch_size = 64, .longest = 256};
+  const std::int64_t enough = memory_of(config, whole_model(config), demand, 1).total();
+  const auto ranks_of = [&](int all_ranks, int fewest) {
+    const auto fit = fit_memory(config, {}, demand, enough, all_ranks, fewest);
+    return fit ? fit->ranks : 0;
+  };
+
+  EXPECT_EQ(ranks_of(8, 1), 1);
+  EXPECT_EQ(ranks_of(8, 2), 2);
+  EXPECT_EQ(ranks_of(8, 3), 4);
+  EXPECT_EQ(ranks_of(8, 9), 0);
+  EXPECT_EQ(ranks_of(9, 4), 0) << "9 ranks for 8 layers";
+}
+
 }  // namespace
 }  // namespace mgpu::language

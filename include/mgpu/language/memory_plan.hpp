@@ -52,10 +52,11 @@ struct MemoryFit {
   std::vector<MemoryUse> use;  // of each rank
 };
 
-/// The smallest group that divides `all_ranks` and has room for one sequence, and the largest
-/// batch for it, up to demand.batch_size. None when there is no such group.
+/// The smallest group that has `fewest` >= 1 ranks or more, divides `all_ranks` and has room for
+/// one sequence, and the largest batch for it, up to demand.batch_size. None when there is no such
+/// group.
 std::optional<MemoryFit> fit_memory(const LmConfig& config, const GroupPlan& plan,
                                     const MemoryDemand& demand, std::int64_t bytes_per_rank,
-                                    int all_ranks);
+                                    int all_ranks, int fewest = 1);
 
 }  // namespace mgpu::language
