@@ -171,6 +171,14 @@ std::string scoring_note(const Config& config) {
   return keys.empty() ? "" : "generate.max_new_tokens=0 only scores the prompts, without " + keys;
 }
 
+std::string unused_note(const Config& config, const language::GenerationDefaults& folder) {
+  if (config.integer("generate.max_new_tokens") == 0 || folder.unused.empty()) return "";
+  std::string keys;
+  for (const std::string& key : folder.unused)
+    keys += (keys.empty() ? "" : ", ") + key;
+  return "the folder's " + keys + " is not used: there is nothing like it here";
+}
+
 std::string sampling_text(const Config& config, const GenerateConfig& generate) {
   const language::SamplingConfig& sampling = generate.generation.sampling;
   if (generate.generation.max_new_tokens == 0) return "scoring only";

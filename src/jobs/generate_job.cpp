@@ -239,8 +239,9 @@ void announce(RunContext& run, const GenerateInputs& inputs, std::string memory)
       cluster::on_rank_0(run.topology.world(), [&] { return model_text(inputs.config.model); }) +
       groups_text(run) + "; " + sampling_text(run.config, inputs.config) + part_note(run.config);
   run.announce(facts);
-  if (const std::string note = scoring_note(run.config); !note.empty())
-    run.log.event({"note", {{"text", note}}});
+  for (const std::string& note :
+       {scoring_note(run.config), unused_note(run.config, inputs.model.generation)})
+    if (!note.empty()) run.log.event({"note", {{"text", note}}});
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
+#include <mgpu/kernels/paged_attention.hpp>
 #include <mgpu/language/lm_config.hpp>
 #include <mgpu/store/json_value.hpp>
 
 #include "draw_words.hpp"
 #include "family.hpp"
 #include "folded_logits.hpp"
+#include "generation_defaults.hpp"
 
 namespace mgpu::language {
 namespace {
@@ -11,41 +13,6 @@ namespace {
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kGenerationFile = "generation_config.json";
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;  // classifiers list labels
-
-/// One id or a list of ids; what is not there changes nothing.
-void read_eos(const ConfigFields& fields, std::vector<std::int64_t>& ids) {
-  const store::JsonValue* value = fields.find({"eos_token_id"});
-  if (value == nullptr) return;
-  ids.clear();
-  if (value->integer() != nullptr) ids.push_back(*value->integer());
-  if (value->list() != nullptr) {
-    for (const store::JsonValue& item : *value->list()) {
-      if (item.integer() == nullptr) fields.refuse_value("`eos_token_id` has no list of ids");
-      ids.push_back(*item.integer());
-    }
-  }
-  if (ids.empty()) fields.refuse_value("`eos_token_id` is neither an id nor a list of ids");
-}
-
-void read_id(const ConfigFields& fields, std::string_view name, std::optional<std::int64_t>& id) {
-  const store::JsonValue* value = fields.find({name});
-  if (value == nullptr) return;
-  if (value->integer() == nullptr)
-    fields.refuse_value(std::string(name).append(" is not a whole number"));
-  id = *value->integer();
-}
-
-void read_generation(const ConfigFields& fields, GenerationDefaults& generation) {
-  read_eos(fields, generation.eos_ids);
-  read_id(fields, "bos_token_id", generation.bos_id);
-  read_id(fields, "pad_token_id", generation.pad_id);
-  generation.do_sample = fields.flag_or({"do_sample"}, generation.do_sample);
-  generation.temperature = fields.number_or({"temperature"}, generation.temperature);
-  generation.top_k = fields.integer_or({"top_k"}, generation.top_k, 0);
-  generation.top_p = fields.number_or({"top_p"}, generation.top_p);
-  generation.repetition_penalty =
-      fields.number_or({"repetition_penalty"}, generation.repetition_penalty);
-}
 
 /// What a config may ask for in every family.
 void check_features(const ConfigFields& fields, const Family& family) {
@@ -69,6 +36,11 @@ void check_sizes(const ConfigFields& fields, const LmConfig& config) {
   }
   if (config.rope.kind != RopeKind::none && config.head_dim % 2 != 0)
     fields.refuse_value("a head of odd width cannot be rotated");
+  constexpr auto kMaxHead = static_cast<std::int64_t>(kernels::kMaxPagedHeadDim);
+  if (config.head_dim > kMaxHead) {
+    fields.refuse_feature("a head that is " + std::to_string(config.head_dim) + " wide",
+                          "heads of at most " + std::to_string(kMaxHead));
+  }
   if (config.experts.used > config.experts.count)
     fields.refuse_value("a token uses more experts than there are");
   constexpr std::int64_t kMaxTokens = kVocabularyBlock * kDrawBlocks;

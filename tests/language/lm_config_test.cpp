@@ -99,6 +99,17 @@ TEST_F(LmConfigTest, GenerationConfigGoesOverTheConfig) {
   EXPECT_EQ(config.generation.top_k, 50);
 }
 
+TEST_F(LmConfigTest, WhatTheFolderAsksForAndNobodyDoesIsNamed) {
+  put("generation_config.json",
+      R"({"num_beams": 4, "min_p": 0.0, "typical_p": 1.0, "suppress_tokens": [], "top_h": null,
+          "no_repeat_ngram_size": 3, "forced_bos_token_id": 0, "min_length": 0})");
+
+  const LmConfig config = read(kLlama);
+
+  EXPECT_EQ(config.generation.unused,
+            (std::vector<std::string>{"num_beams", "no_repeat_ngram_size", "forced_bos_token_id"}));
+}
+
 TEST_F(LmConfigTest, WhatIsNotSupportedIsRefusedWithTheListOfWhatIs) {
   const Report report = refusal([&] { read(R"("model_type": "mamba", "vocab_size": 7)"); });
   EXPECT_EQ(report.code, "E701");
@@ -114,6 +125,7 @@ TEST_F(LmConfigTest, WhatIsNotSupportedIsRefusedWithTheListOfWhatIs) {
   expect_refused(llama + R"("hidden_act": "relu6")", "E701", "`relu6`");
   expect_refused(llama + R"("quantization_config": {"quant_method": "gptq"})", "E701", "`gptq`");
   expect_refused(llama + R"("is_encoder_decoder": true)", "E701", "encoder");
+  expect_refused(llama + R"("head_dim": 258)", "E701", "258 wide");
 }
 
 TEST_F(LmConfigTest, NonsenseIsRefused) {

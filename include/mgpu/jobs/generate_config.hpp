@@ -38,6 +38,10 @@ GenerateConfig read_generate_config(const Config& config,
 /// is the folder's)".
 std::string sampling_text(const Config& config, const GenerateConfig& generate);
 
+/// What the model's folder asks for and this program does not have, such as num_beams; "" where
+/// there is nothing to say.
+std::string unused_note(const Config& config, const language::GenerationDefaults& folder);
+
 /// What was given and has no effect, since generate.max_new_tokens=0 only scores the prompts; ""
 /// where there is nothing to say.
 std::string scoring_note(const Config& config);
