@@ -9,6 +9,7 @@
 #include <mgpu/jobs/model_folder.hpp>
 #include <mgpu/jobs/model_text.hpp>
 #include <mgpu/jobs/phases.hpp>
+#include <mgpu/language/shared_config.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -20,10 +21,10 @@ input::RowOptions row_options(const Config& config) {
   return options;
 }
 
-/// The parts that a rank reads for itself; what rank 0 reads for all comes afterwards.
-ClassifyInputs begin_inputs(const Config& config, input::RowFile rows) {
+/// The parts that a rank has without the texts that rank 0 reads for all, which come afterwards.
+ClassifyInputs begin_inputs(const Config& config, language::LmConfig model, input::RowFile rows) {
   return {.config = read_classify_config(config),
-          .model = language::read_lm_config(config.text("model.path")),
+          .model = std::move(model),
           .row_options = row_options(config),
           .strategy = {},
           .text = {},
@@ -87,8 +88,10 @@ language::MemoryDemand ClassifyInputs::demand(std::int64_t chunk_rows) const {
 
 ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& config) {
   input::RowFile rows = input::open_rows(world, row_options(config));
+  language::LmConfig model = language::read_shared_lm_config(world, config.text("model.path"));
   std::optional<ClassifyInputs> inputs;
-  cluster::run_together(world, [&] { inputs.emplace(begin_inputs(config, std::move(rows))); });
+  cluster::run_together(
+      world, [&] { inputs.emplace(begin_inputs(config, std::move(model), std::move(rows))); });
   const std::string strategies =
       cluster::on_rank_0(world, [&] { return strategy_file(inputs->config); });
   FolderText text = read_folder_text(world, inputs->config.model, read_chat_choice(config));
@@ -98,7 +101,8 @@ ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& c
 }
 
 ClassifyInputs read_classify_inputs(const Config& config) {
-  ClassifyInputs inputs = begin_inputs(config, input::open_rows(row_options(config)));
+  ClassifyInputs inputs = begin_inputs(config, language::read_lm_config(config.text("model.path")),
+                                       input::open_rows(row_options(config)));
   finish_inputs(config, strategy_file(inputs.config),
                 read_folder_text(inputs.config.model, read_chat_choice(config)), inputs);
   return inputs;

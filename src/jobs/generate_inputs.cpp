@@ -8,6 +8,7 @@
 #include <mgpu/jobs/model_folder.hpp>
 #include <mgpu/jobs/model_text.hpp>
 #include <mgpu/jobs/phases.hpp>
+#include <mgpu/language/shared_config.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -20,9 +21,8 @@ input::RowOptions row_options(const Config& config) {
   return options;
 }
 
-/// The parts that a rank reads for itself; the model's text and fingerprint come afterwards.
-GenerateInputs begin_inputs(const Config& config, input::RowFile rows) {
-  language::LmConfig model = language::read_lm_config(config.text("model.path"));
+/// The parts that a rank has without the model's text and fingerprint, which come afterwards.
+GenerateInputs begin_inputs(const Config& config, language::LmConfig model, input::RowFile rows) {
   GenerateConfig generate = read_generate_config(config, model.generation);
   return {.config = std::move(generate),
           .model = std::move(model),
@@ -75,15 +75,18 @@ language::MemoryDemand GenerateInputs::demand(std::int64_t chunk_rows,
 
 GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config) {
   input::RowFile rows = input::open_rows(world, row_options(config));
+  language::LmConfig model = language::read_shared_lm_config(world, config.text("model.path"));
   std::optional<GenerateInputs> inputs;
-  cluster::run_together(world, [&] { inputs.emplace(begin_inputs(config, std::move(rows))); });
+  cluster::run_together(
+      world, [&] { inputs.emplace(begin_inputs(config, std::move(model), std::move(rows))); });
   finish_inputs(config, read_folder_text(world, inputs->config.model, read_chat_choice(config)),
                 *inputs);
   return std::move(*inputs);
 }
 
 GenerateInputs read_generate_inputs(const Config& config) {
-  GenerateInputs inputs = begin_inputs(config, input::open_rows(row_options(config)));
+  GenerateInputs inputs = begin_inputs(config, language::read_lm_config(config.text("model.path")),
+                                       input::open_rows(row_options(config)));
   finish_inputs(config, read_folder_text(inputs.config.model, read_chat_choice(config)), inputs);
   return inputs;
 }

@@ -7,6 +7,7 @@
 #include <mgpu/jobs/model_text.hpp>
 #include <mgpu/jobs/phases.hpp>
 #include <mgpu/jobs/teacher_inputs.hpp>
+#include <mgpu/language/shared_config.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -21,10 +22,10 @@ input::RowOptions row_options(const Config& config) {
   return options;
 }
 
-/// The parts that a rank reads for itself; the model's text and fingerprint come afterwards.
-TeacherInputs begin_inputs(const Config& config, input::RowFile rows) {
+/// The parts that a rank has without the model's text and fingerprint, which come afterwards.
+TeacherInputs begin_inputs(const Config& config, language::LmConfig model, input::RowFile rows) {
   return {.config = read_teacher_config(config),
-          .model = language::read_lm_config(config.text("model.path")),
+          .model = std::move(model),
           .row_options = row_options(config),
           .text = {},
           .rows = std::move(rows)};
@@ -63,15 +64,18 @@ language::MemoryDemand TeacherInputs::demand(std::int64_t chunk_rows) const {
 
 TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& config) {
   input::RowFile rows = input::open_rows(world, row_options(config));
+  language::LmConfig model = language::read_shared_lm_config(world, config.text("model.path"));
   std::optional<TeacherInputs> inputs;
-  cluster::run_together(world, [&] { inputs.emplace(begin_inputs(config, std::move(rows))); });
+  cluster::run_together(
+      world, [&] { inputs.emplace(begin_inputs(config, std::move(model), std::move(rows))); });
   finish_inputs(config, read_folder_text(world, inputs->config.model, read_chat_choice(config)),
                 *inputs);
   return std::move(*inputs);
 }
 
 TeacherInputs read_teacher_inputs(const Config& config) {
-  TeacherInputs inputs = begin_inputs(config, input::open_rows(row_options(config)));
+  TeacherInputs inputs = begin_inputs(config, language::read_lm_config(config.text("model.path")),
+                                      input::open_rows(row_options(config)));
   finish_inputs(config, read_folder_text(inputs.config.model, read_chat_choice(config)), inputs);
   return inputs;
 }

@@ -9,6 +9,7 @@
 #include <mgpu/base/config_problem.hpp>
 #include <mgpu/jobs/lm_data.hpp>
 #include <mgpu/jobs/train_results.hpp>
+#include <mgpu/language/shared_config.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/report/train_report.hpp>
 #include <mgpu/store/small_table.hpp>
@@ -150,10 +151,9 @@ std::vector<FileCheck> lm_file_checks(const Config& config) {
                                ? settings.distill->targets.string()
                                : "data.little_texts";
   return {{what, [settings](const cluster::Group& world) {
-             std::int64_t vocab = 0;
-             cluster::run_together(
-                 world, [&] { vocab = language::read_lm_config(settings.folder).vocab; });
-             const LmData data = load_lm_data(world, settings, vocab);
+             const language::LmConfig model =
+                 language::read_shared_lm_config(world, settings.folder);
+             const LmData data = load_lm_data(world, settings, model.vocab);
              const algorithms::LmWindows windows = windows_of(settings, data.training);
              std::string text = report::grouped(static_cast<std::int64_t>(data.training.size())) +
                                 " examples in " +
@@ -168,8 +168,7 @@ std::vector<FileCheck> lm_file_checks(const Config& config) {
 JobOutcome run_lm_training(RunContext& run) {
   const cluster::Group& world = run.topology.world();
   const LmTrainSettings settings = read_lm_train_settings(run.config);
-  language::LmConfig config;
-  cluster::run_together(world, [&] { config = language::read_lm_config(settings.folder); });
+  language::LmConfig config = language::read_shared_lm_config(world, settings.folder);
   LmData data;
   {
     const auto reading = run.clock.enter("tokenize");
@@ -209,10 +208,9 @@ JobOutcome run_lm_training(RunContext& run) {
 MergedRun merge_lm_training(const cluster::Group& world, const SealPlace& place) {
   LmTrainSettings settings;
   std::optional<language::TrainableModel> model;
-  cluster::run_together(world, [&] {
-    settings = read_lm_train_settings(place.config);
-    model.emplace(language::read_lm_config(settings.folder), Device{}, settings.seed);
-  });
+  cluster::run_together(world, [&] { settings = read_lm_train_settings(place.config); });
+  const language::LmConfig config = language::read_shared_lm_config(world, settings.folder);
+  cluster::run_together(world, [&] { model.emplace(config, Device{}, settings.seed); });
   train::Adamw optimizer(model->parameters(), settings.optimizer.adamw);
   train::LossScaler scaler(settings.optimizer.mixed_precision == model::ComputeKind::f16);
   TrainCurves curves(settings.optimizer.schedule.max_steps, settings.planned_evaluations(),

@@ -9,6 +9,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/language/shard_plan.hpp>
+#include <mgpu/language/shared_config.hpp>
 #include <mgpu/language/shared_folder.hpp>
 #include <mgpu/model/tensor_view.hpp>
 
@@ -89,9 +90,7 @@ SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const clu
     parse_lm_config(folder_, texts);  // a config that is refused stops before weights are opened
     files_ = std::make_unique<store::WeightFiles>(folder_);
   });
-  texts.config = node.broadcast(std::move(texts.config), 0);
-  const std::string generation = node.broadcast(texts.generation.value_or(""), 0);
-  if (!generation.empty()) texts.generation = generation;
+  texts = broadcast_texts(node, std::move(texts));
   cluster::run_together(all, [&] { config_ = parse_lm_config(folder_, texts); });
 }
 

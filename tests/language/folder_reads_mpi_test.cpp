@@ -14,6 +14,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/language/model_group.hpp>
+#include <mgpu/language/shared_config.hpp>
 
 #include "made_folder.hpp"
 
@@ -107,6 +108,18 @@ TEST(FolderReadsTest, EveryFileIsReadOncePerNode) {
                                             {"model-00001-of-00002.safetensors", 1},
                                             {"model-00002-of-00002.safetensors", 1}};
   EXPECT_EQ(counts, expected);
+}
+
+TEST(FolderReadsTest, AConfigIsReadByOneRankForAll) {
+  const fs::path folder = fs::path(MGPU_GOLDENS) / "qwen2";
+
+  open_calls().begin(folder.string());
+  const LmConfig config = read_shared_lm_config(world(), folder);
+  const std::string mine = open_calls().end();
+
+  EXPECT_EQ(mine, world().rank() == 0 ? "config.json\ngeneration_config.json\n" : "");
+  EXPECT_EQ(config, read_lm_config(folder));
+  EXPECT_THROW(read_shared_lm_config(world(), "no/such/folder"), Failure);
 }
 
 TEST(FolderReadsTest, AFolderThatCannotBeReadIsRefusedOnAllRanks) {
