@@ -38,6 +38,28 @@ at::Tensor hidden_of(const LanguageModel& model, const Ids& ids) {
   return model.hidden({&run, 1});
 }
 
+/// `rows` tokens in sequences of 1 to 9, the last of which may be cut; more rows begin with those
+/// of fewer.
+std::vector<Ids> make_sequences(std::int64_t rows) {
+  std::vector<Ids> sequences;
+  for (std::int64_t seed = 0; rows > 0; ++seed) {
+    const std::int64_t count = std::min(rows, 1 + seed % 9);
+    sequences.push_back(make_ids(static_cast<std::size_t>(count), seed));
+    rows -= count;
+  }
+  return sequences;
+}
+
+/// Hidden states and what the head says about them, side by side.
+at::Tensor outputs_of(const LanguageModel& model, const std::vector<Ids>& sequences) {
+  std::vector<TokenRun> runs;
+  for (const Ids& ids : sequences)
+    runs.push_back({ids});
+  const at::Tensor hidden = model.hidden(runs);
+  const HeadResult head = apply_head(model, hidden, at::zeros({hidden.size(0)}, at::kLong), 5);
+  return at::cat({hidden, head.log_probs.unsqueeze(1), head.best_logits, head.best_ids}, 1);
+}
+
 using NameAndType = std::tuple<const char*, MatrixType>;
 
 class InvarianceTest : public testing::TestWithParam<NameAndType> {
@@ -69,6 +91,45 @@ TEST_P(InvarianceTest, RowBitsDoNotDependOnTheirNeighbors) {
     EXPECT_TRUE(at::equal(together, alone)) << rows;
     EXPECT_TRUE(at::equal(head.log_probs.narrow(0, first, 17), head_alone.log_probs)) << rows;
     EXPECT_TRUE(at::equal(head.best_ids.narrow(0, first, 17), head_alone.best_ids)) << rows;
+  }
+}
+
+TEST_P(InvarianceTest, RowBitsDoNotDependOnTheNumberOfRows) {
+  std::vector<at::Tensor> alone;
+  for (const Ids& ids : make_sequences(256))
+    alone.push_back(outputs_of(model_, {ids}));
+  const at::Tensor expected = at::cat(alone);
+
+  for (std::int64_t rows = 1; rows <= 256; ++rows) {
+    const at::Tensor together = outputs_of(model_, make_sequences(rows));
+    EXPECT_TRUE(at::equal(together, expected.narrow(0, 0, rows))) << rows;
+  }
+}
+
+// Passes as those in which a Generator decodes: one token behind each sequence in the cache.
+TEST_P(InvarianceTest, SequencesGrowAlikeBesideAnyNumberOfOthers) {
+  PagedCache cache = model_.make_cache({3 * 256, 4});
+  std::vector<Ids> sequences;
+  std::vector<at::Tensor> alone;
+  for (std::int64_t s = 0; s < 256; ++s) {
+    const std::int64_t before = 4 + s % 3 * 4;  // whole pages: forks copy none
+    sequences.push_back(make_ids(static_cast<std::size_t>(before + 1), s));
+    alone.push_back(hidden_of(model_, sequences.back()).narrow(0, before, 1));
+  }
+  const at::Tensor expected = at::cat(alone);
+  std::vector<TokenRun> beginnings;
+  for (const Ids& ids : sequences)
+    beginnings.push_back({std::span(ids).first(ids.size() - 1), cache.add()});
+  model_.hidden(beginnings, cache);
+
+  for (std::int64_t rows = 1; rows <= 256; ++rows) {
+    std::vector<TokenRun> runs;
+    for (std::size_t s = 0; s < static_cast<std::size_t>(rows); ++s)
+      runs.push_back({std::span(sequences[s]).last(1), cache.fork(beginnings[s].sequence)});
+    const at::Tensor together = model_.hidden(runs, cache);
+    EXPECT_TRUE(at::equal(together, expected.narrow(0, 0, rows))) << rows;
+    for (const TokenRun& run : runs)
+      cache.remove(run.sequence);
   }
 }
 
