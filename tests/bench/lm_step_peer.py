@@ -67,7 +67,7 @@ def main():
     ids, targets = batch_of(rows, tokens, model.config.vocab_size)
 
     def step():
-        optimizer.zero_grad(set_to_none=False)
+        optimizer.zero_grad()
         with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):
             logits = forward(ids, use_cache=False).logits
         loss = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
