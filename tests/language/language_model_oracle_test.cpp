@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <string>
 
 #include <ATen/ATen.h>
 
@@ -11,6 +12,7 @@
 
 #include "golden_folder.hpp"
 #include "logits_of.hpp"
+#include "support/measured.hpp"
 
 namespace mgpu::language {
 namespace {
@@ -29,17 +31,18 @@ TEST_P(OracleTest, LogitsAreThoseOfTransformers) {
   const std::vector<Golden> goldens = read_goldens(folder());
   ASSERT_GE(goldens.size(), 3U);
 
+  double worst = 0.0;
   for (const Golden& golden : goldens) {
     const TokenRun run{golden.ids};
     const at::Tensor logits = logits_of(model, model.hidden({&run, 1}));
     ASSERT_EQ(logits.numel(), static_cast<std::int64_t>(golden.logits.size()));
-    double worst = 0.0;
     for (std::size_t i = 0; i < golden.logits.size(); ++i) {
       const double difference = logits.const_data_ptr<float>()[i] - golden.logits[i];
       worst = std::isnan(difference) ? INFINITY : std::max(worst, std::abs(difference));
     }
     EXPECT_LT(worst, kTolerance) << golden.name;
   }
+  testing_support::tell_measured("logits of " + std::string(GetParam()), worst, kTolerance);
 }
 
 TEST_P(OracleTest, GreedyContinuationsAreThoseOfTransformers) {
