@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include <ATen/ATen.h>
@@ -9,6 +8,7 @@
 
 #include "draw_words.hpp"
 #include "folded_logits.hpp"
+#include "layer_sharing.hpp"
 #include "shapes_only.hpp"
 
 namespace mgpu::language {
@@ -24,62 +24,13 @@ Range part_of_range(const Range& range, std::int64_t index, std::int64_t parts) 
           range.begin + range.size() * (index + 1) / parts};
 }
 
-/// What a rank is charged for layers and for the ends of the model, and how much it can take.
-struct Costs {
-  double layer;
-  double first;  // on the first rank
-  double last;   // on the last rank
+/// Who has next to nothing has one layer: a thousandth of the largest counts as nothing.
+std::vector<double> capacities_of(std::span<const std::int64_t> free_bytes) {
+  const auto most = static_cast<double>(*std::ranges::max_element(free_bytes));
   std::vector<double> capacities;
-};
-
-double load_of(const Costs& costs, std::size_t rank, std::size_t layers) {
-  double sum = costs.layer * static_cast<double>(layers);
-  if (rank == 0) sum += costs.first;
-  if (rank + 1 == costs.capacities.size()) sum += costs.last;
-  return sum / costs.capacities[rank];
-}
-
-struct Sharing {
-  double cost = 0.0;
-  std::vector<std::size_t> layers;  // per rank
-};
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-/// The cheapest way to share out layers, where `join` adds a rank's load to the cost of those
-/// before it, and never makes it less.
-template <class Join>
-Sharing cheapest_sharing(const Costs& costs, std::size_t layers, const Join& join) {
-  const std::size_t ranks = costs.capacities.size();
-  // best[r][n]: of the first r ranks when they have the first n layers.
-  std::vector best(ranks + 1, std::vector<double>(layers + 1, kNever));
-  std::vector taken(ranks + 1, std::vector<std::size_t>(layers + 1, 0));
-  best[0][0] = 0.0;
-  for (std::size_t r = 1; r <= ranks; ++r) {
-    for (std::size_t n = r; n <= layers; ++n) {
-      for (std::size_t own = 1; own <= n; ++own) {
-        const double cost = join(best[r - 1][n - own], load_of(costs, r - 1, own));
-        if (cost >= best[r][n]) continue;
-        best[r][n] = cost;
-        taken[r][n] = own;
-      }
-    }
-  }
-  Sharing sharing{best[ranks][layers], std::vector<std::size_t>(ranks)};
-  for (std::size_t r = ranks, n = layers; r > 0; n -= taken[r][n], --r)
-    sharing.layers[r - 1] = taken[r][n];
-  return sharing;
-}
-
-/// Layers per rank such that the fullest rank is as empty as possible, and the others are about as
-/// full as each other: keys and values, of which nobody knows how many come, go by layers too.
-std::vector<std::size_t> share_out(const Costs& costs, std::size_t layers) {
-  const auto larger = [](double cost, double load) { return std::max(cost, load); };
-  const double fullest = cheapest_sharing(costs, layers, larger).cost;
-  const auto squares = [fullest](double cost, double load) {
-    return load > fullest ? kNever : cost + load * load;
-  };
-  return cheapest_sharing(costs, layers, squares).layers;
+  for (const std::int64_t bytes : free_bytes)
+    capacities.push_back(std::max({static_cast<double>(bytes), most / 1000.0, 1.0}));
+  return capacities;
 }
 
 std::vector<int> checked_manual(const LmConfig& config, const LayerMap& map, std::size_t ranks) {
@@ -234,11 +185,10 @@ std::vector<int> place_layers(const LmConfig& config, const LayerMap& map,
   if (map.kind == LayerMap::Kind::manual) return checked_manual(config, map, ranks);
   const WeightBytes bytes = weight_bytes(config);
   const bool by_memory = map.kind == LayerMap::Kind::by_memory;
-  Costs costs{static_cast<double>(bytes.layer),
-              by_memory ? static_cast<double>(bytes.embedding) : 0.0,  // a look-up is no work
-              static_cast<double>(bytes.head), std::vector<double>(ranks, 1.0)};
-  for (std::size_t r = 0; by_memory && r < ranks; ++r)
-    costs.capacities[r] = std::max(1.0, static_cast<double>(free_bytes[r]));
+  LayerCosts costs{static_cast<double>(bytes.layer),
+                   by_memory ? static_cast<double>(bytes.embedding) : 0.0,  // a look-up is no work
+                   static_cast<double>(bytes.head), std::vector<double>(ranks, 1.0)};
+  if (by_memory) costs.capacities = capacities_of(free_bytes);
   std::vector<int> result;
   const std::vector<std::size_t> counts = share_out(costs, config.layers.size());
   for (std::size_t r = 0; r < ranks; ++r)

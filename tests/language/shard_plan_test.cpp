@@ -57,6 +57,8 @@ TEST(ShardPlanTest, ARankWithoutFreeMemoryHasOneLayer) {
 
   EXPECT_EQ(counts_by_memory(config, {0, kGiB, 0}), (Numbers{1, 8, 1}));
   EXPECT_EQ(counts_by_memory(config, {kGiB, 0, 0}), (Numbers{8, 1, 1}));
+  EXPECT_EQ(counts_by_memory(llama_of(21, 16), {0, kGiB, kGiB}), (Numbers{1, 10, 10}));
+  EXPECT_EQ(counts_by_memory(config, {kGiB, 1 << 20, kGiB, kGiB}), (Numbers{3, 1, 3, 3}));
 }
 
 TEST(ShardPlanTest, EqualMemoryGivesTheBalancedMap) {
