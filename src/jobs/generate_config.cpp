@@ -171,12 +171,16 @@ std::string scoring_note(const Config& config) {
   return keys.empty() ? "" : "generate.max_new_tokens=0 only scores the prompts, without " + keys;
 }
 
-std::string unused_note(const Config& config, const language::GenerationDefaults& folder) {
-  if (config.integer("generate.max_new_tokens") == 0 || folder.unused.empty()) return "";
-  std::string keys;
-  for (const std::string& key : folder.unused)
-    keys += (keys.empty() ? "" : ", ") + key;
-  return "the folder's " + keys + " is not used: there is nothing like it here";
+std::string unused_note(const GenerateConfig& config, const language::GenerationDefaults& folder) {
+  if (config.generation.max_new_tokens == 0) return "";
+  std::vector<std::string> keys = folder.unused;
+  if (!config.generation.sampling.is_greedy)
+    keys.insert(keys.end(), folder.unused_in_draws.begin(), folder.unused_in_draws.end());
+  std::string text;
+  for (const std::string& key : keys)
+    text +=
+        (text.empty() ? "left out, for there is nothing like it here: the folder's " : ", ") + key;
+  return text;
 }
 
 std::string sampling_text(const Config& config, const GenerateConfig& generate) {

@@ -240,7 +240,7 @@ void announce(RunContext& run, const GenerateInputs& inputs, std::string memory)
       groups_text(run) + "; " + sampling_text(run.config, inputs.config) + part_note(run.config);
   run.announce(facts);
   for (const std::string& note :
-       {scoring_note(run.config), unused_note(run.config, inputs.model.generation)})
+       {scoring_note(run.config), unused_note(inputs.config, inputs.model.generation)})
     if (!note.empty()) run.log.event({"note", {{"text", note}}});
 }
 

@@ -53,7 +53,8 @@ public:
   Plan make() {
     Plan& plan = plan_.plan();
     plan.notes = {sampling_text(config_, inputs_.config)};
-    for (std::string note : {scoring_note(config_), unused_note(config_, inputs_.model.generation)})
+    for (std::string note :
+         {scoring_note(config_), unused_note(inputs_.config, inputs_.model.generation)})
       if (!note.empty()) plan.notes.push_back(std::move(note));
     plan_.add_shares();
     plan_.find_batch(inputs_.config.has_auto_batch);

@@ -1,7 +1,6 @@
 #include "generation_defaults.hpp"
 
 #include <string_view>
-#include <utility>
 
 #include <mgpu/store/json_value.hpp>
 
@@ -31,19 +30,25 @@ void read_id(const ConfigFields& fields, std::string_view name, std::optional<st
   id = *value->integer();
 }
 
-/// Settings of transformers' generate() that there is nothing like here, and the values of theirs
-/// that change nothing.
-constexpr std::pair<std::string_view, double> kUnused[] = {
+struct Unused {
+  std::string_view name;
+  double neutral;            // changes nothing
+  bool is_of_draws = false;  // changes nothing where the best token is taken
+};
+
+/// Settings of transformers' generate() that there is nothing like here.
+constexpr Unused kUnused[] = {
     {"num_beams", 1.0},
     {"num_beam_groups", 1.0},
     {"penalty_alpha", 0.0},
-    {"min_p", 0.0},
-    {"top_h", 0.0},
-    {"typical_p", 1.0},
-    {"epsilon_cutoff", 0.0},
-    {"eta_cutoff", 0.0},
+    {"min_p", 0.0, true},
+    {"top_h", 0.0, true},
+    {"typical_p", 1.0, true},
+    {"epsilon_cutoff", 0.0, true},
+    {"eta_cutoff", 0.0, true},
     {"encoder_repetition_penalty", 1.0},
     {"no_repeat_ngram_size", 0.0},
+    {"encoder_no_repeat_ngram_size", 0.0},
     {"min_length", 0.0},
     {"min_new_tokens", 0.0},
     {"guidance_scale", 1.0},
@@ -56,21 +61,27 @@ constexpr std::pair<std::string_view, double> kUnused[] = {
     {"sequence_bias", 0.0},
     {"exponential_decay_length_penalty", 0.0},
     {"watermarking_config", 0.0},
+    {"stop_strings", 0.0},
+    {"token_healing", 0.0},
 };
 
 bool changes_nothing(const store::JsonValue& value, double neutral) {
+  if (value.flag() != nullptr) return !*value.flag();
   if (value.integer() != nullptr) return static_cast<double>(*value.integer()) == neutral;
   if (value.real() != nullptr) return *value.real() == neutral;
+  if (value.members() != nullptr) return value.members()->empty();
   return value.list() != nullptr && value.list()->empty();
 }
 
-std::vector<std::string> unused_settings(const ConfigFields& fields) {
-  std::vector<std::string> unused;
-  for (const auto& [name, neutral] : kUnused) {
-    const store::JsonValue* value = fields.find({name});
-    if (value != nullptr && !changes_nothing(*value, neutral)) unused.emplace_back(name);
+void find_unused(const ConfigFields& fields, GenerationDefaults& generation) {
+  generation.unused.clear();
+  generation.unused_in_draws.clear();
+  for (const Unused& setting : kUnused) {
+    const store::JsonValue* value = fields.find({setting.name});
+    if (value == nullptr || changes_nothing(*value, setting.neutral)) continue;
+    auto& keys = setting.is_of_draws ? generation.unused_in_draws : generation.unused;
+    keys.emplace_back(setting.name);
   }
-  return unused;
 }
 
 }  // namespace
@@ -85,7 +96,7 @@ void read_generation(const ConfigFields& fields, GenerationDefaults& generation)
   generation.top_p = fields.number_or({"top_p"}, generation.top_p);
   generation.repetition_penalty =
       fields.number_or({"repetition_penalty"}, generation.repetition_penalty);
-  generation.unused = unused_settings(fields);
+  find_unused(fields, generation);
 }
 
 }  // namespace mgpu::language

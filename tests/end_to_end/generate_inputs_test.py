@@ -1,7 +1,7 @@
 """What job generate reads, and what it refuses."""
 import json
 
-from generate_case import CONFIG, GenerateCase
+from generate_case import CONFIG, GREEDY, GenerateCase
 import program
 import tiny_lm
 
@@ -166,6 +166,15 @@ class Refusals(GenerateCase):
         ended = self.run_program(1, config=CONFIG)
         self.assertEqual(ended.code, 78)
         self.assertEqual(ended.err.count("error[E114]"), 2, ended.err)
+
+    def test_what_the_folder_asks_for_and_is_not_here_is_told(self):
+        path = self.model / "generation_config.json"
+        asked = json.loads(path.read_text()) | {"num_beams": 4, "min_p": 0.1, "typical_p": 1.0}
+        path.write_text(json.dumps(asked))
+        for keys, text in (((), "the folder's num_beams, min_p\n"),
+                           (GREEDY, "the folder's num_beams\n")):
+            self.assertIn(text, self.generate(0, 1, *keys).out)
+            self.start_over()
 
 
 if __name__ == "__main__":

@@ -101,13 +101,15 @@ TEST_F(LmConfigTest, GenerationConfigGoesOverTheConfig) {
 
 TEST_F(LmConfigTest, WhatTheFolderAsksForAndNobodyDoesIsNamed) {
   put("generation_config.json",
-      R"({"num_beams": 4, "min_p": 0.0, "typical_p": 1.0, "suppress_tokens": [], "top_h": null,
-          "no_repeat_ngram_size": 3, "forced_bos_token_id": 0, "min_length": 0})");
+      R"({"num_beams": 4, "min_p": 0.0, "typical_p": 0.9, "suppress_tokens": [], "top_h": null,
+          "no_repeat_ngram_size": 3, "forced_bos_token_id": 0, "min_length": 0,
+          "token_healing": false, "sequence_bias": {}, "stop_strings": ["x"]})");
 
-  const LmConfig config = read(kLlama);
+  const GenerationDefaults folder = read(kLlama).generation;
 
-  EXPECT_EQ(config.generation.unused,
-            (std::vector<std::string>{"num_beams", "no_repeat_ngram_size", "forced_bos_token_id"}));
+  EXPECT_EQ(folder.unused, (std::vector<std::string>{"num_beams", "no_repeat_ngram_size",
+                                                     "forced_bos_token_id", "stop_strings"}));
+  EXPECT_EQ(folder.unused_in_draws, std::vector<std::string>{"typical_p"});
 }
 
 TEST_F(LmConfigTest, WhatIsNotSupportedIsRefusedWithTheListOfWhatIs) {

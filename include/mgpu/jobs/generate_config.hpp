@@ -40,7 +40,7 @@ std::string sampling_text(const Config& config, const GenerateConfig& generate);
 
 /// What the model's folder asks for and this program does not have, such as num_beams; "" where
 /// there is nothing to say.
-std::string unused_note(const Config& config, const language::GenerationDefaults& folder);
+std::string unused_note(const GenerateConfig& config, const language::GenerationDefaults& folder);
 
 /// What was given and has no effect, since generate.max_new_tokens=0 only scores the prompts; ""
 /// where there is nothing to say.

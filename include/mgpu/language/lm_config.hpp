@@ -57,7 +57,8 @@ struct GenerationDefaults {
   std::int64_t top_k = 50;
   double top_p = 1.0;
   double repetition_penalty = 1.0;
-  std::vector<std::string> unused;  // keys that would change what transformers generates
+  std::vector<std::string> unused;           // keys that would change what transformers generates
+  std::vector<std::string> unused_in_draws;  // where it draws tokens
 
   friend bool operator==(const GenerationDefaults&, const GenerationDefaults&) = default;
 };
