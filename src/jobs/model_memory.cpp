@@ -19,17 +19,22 @@ std::int64_t usable_bytes(const RunContext& run) {
   return static_cast<std::int64_t>(free * (1.0 - run.config.number("devices.memory_margin")));
 }
 
-/// The command with the smallest larger groups that have room, by the memory that this rank has
-/// and what it would give back of its weights.
-std::string larger_group(const RunContext& run, const language::ModelGroup& group,
-                         const language::MemoryDemand& demand, const BatchWords& words) {
+/// What this rank may fill once its weights are gone, too.
+std::int64_t bytes_without_model(const RunContext& run, const language::ModelGroup& group,
+                                 const language::MemoryDemand& demand) {
   const language::LanguageModel& model = group.model();
+  return usable_bytes(run) +
+         language::memory_of(model.config(), model.shard(), demand, group.size()).weights;
+}
+
+/// The command with the smallest larger groups of which each rank needs at most `bytes`.
+std::string larger_group(const RunContext& run, const language::ModelGroup& group,
+                         const language::MemoryDemand& demand, const BatchWords& words,
+                         std::int64_t bytes) {
   const int ranks = run.topology.world().size();
-  const std::int64_t weights =
-      language::memory_of(model.config(), model.shard(), demand, group.size()).weights;
   const auto fit =
-      language::fit_memory(model.config(), language::read_group_plan(run.config), demand,
-                           usable_bytes(run) + weights, ranks, group.size() + 1);
+      language::fit_memory(group.model().config(), language::read_group_plan(run.config), demand,
+                           bytes, ranks, group.size() + 1);
   if (!fit)
     return "more ranks and a larger devices.gpus_per_model, of which each has a smaller part of "
            "the model; or a shorter generate.max_new_tokens";
@@ -110,7 +115,9 @@ Failure no_room(const RunContext& run, const language::ModelGroup& group,
       "E301", ExitCode::out_of_memory,
       std::string("out of memory with one ") + words.one + " at a time: " + words.key + " is 1",
       ranks.all_gather(std::string_view(mine)), ""};
-  report.help = larger_group(run, group, demand, words);
+  const std::int64_t least =
+      ranks.all_reduce(bytes_without_model(run, group, demand), cluster::ReduceOp::min);
+  report.help = larger_group(run, group, demand, words, least);
   return Failure(std::move(report));
 }
 

@@ -137,7 +137,7 @@ class RunErrors(OneMessage):
         self.assertIn("internal error, please report", ended.err)
 
     def test_71_out_of_memory(self):
-        limited = ("sh", "-c", 'ulimit -v 8000000; exec "$@"', "sh")
+        limited = ("sh", "-c", 'ulimit -v 12000000; exec "$@"', "sh")
         self.run_to(0, 2, through=limited)
         # 65,536 runs at once need 13 GiB of keys, and as much of values.
         cache = ["model.tf_n_embd=128", "model.n_transit=400", "evaluate.runs=8192",

@@ -1,5 +1,4 @@
 """Job generate with models on several ranks, and with too little memory."""
-import pathlib
 import re
 
 from generate_case import GREEDY, GenerateCase
@@ -131,24 +130,29 @@ class OutOfMemory(GenerateCase):
         self.assertRegex(ended.out, r"memory +8 completions at once \(auto\): .* = weights ")
 
     def test_ranks_with_unequal_room_agree_on_the_largest_batch(self):
-        # Two of three layers are rank 0's; 3 GiB of it hold some 12 of 32 completions of at most
-        # 2^20 tokens, of which few are used. Rank 1 has room for twice as many.
+        # Two of three layers are rank 0's: a completion of at most 2^20 tokens, of which few are
+        # used, takes 0.25 GiB of its memory and half of that of rank 1's.
         self.model = tiny_lm.make_folder(self.folder / "three_layers", family="gpt_oss")
-        keys = ("run.chunk_size=16", "devices.groups=[2]", "model.device_map=[0, 0, 1]")
-        long = "generate.max_new_tokens=1048576"
-        self.generate(0, 2, *keys, long, "generate.batch_size=4")
+        keys = ("run.chunk_size=30", "devices.groups=[2]", "model.device_map=[0, 0, 1]",
+                "generate.max_new_tokens=1048576")
+        free = free_gib(self.generate(0, 2, *keys, "generate.batch_size=4").out)
+        margin = min(0.9, max(0.0, 1.0 - 3.0 / free))
+        room = free * (1.0 - margin)
+        if room > 9.0:
+            self.skipTest(f"{free:.0f} GiB for each rank are too many")
         golden = self.sha256()
         self.start_over()
-        ended = self.generate(0, 2, *keys, long, "generate.batch_size=auto",
-                              f"devices.memory_margin={1.0 - 6.0 / free_gib():.4f}")
-        found = re.search(r"memory +(\d+) completions at once \(auto\)", ended.out)
-        self.assertIn(int(found[1]), range(4, 24), ended.out)
+        ended = self.generate(0, 2, *keys, "generate.batch_size=auto",
+                              f"devices.memory_margin={margin}")
+        found = re.search(r"memory +(\d+) completions? at once \(auto\)", ended.out)
+        self.assertIn(int(found[1]), range(1, int(6 * room)), ended.out)  # alone rank 1 takes 8
         self.assertEqual(self.sha256(), golden)
 
 
-def free_gib():
-    text = pathlib.Path("/proc/meminfo").read_text()
-    return int(re.search(r"MemAvailable: +(\d+) kB", text)[1]) / 2 ** 20
+def free_gib(out):
+    """What a rank of a run has beside its weights, as the run says."""
+    number, unit = re.search(r"([0-9.]+) ([MGT])iB free beside the weights", out).groups()
+    return float(number) * {"M": 2 ** -10, "G": 1.0, "T": 2 ** 10}[unit]
 
 
 if __name__ == "__main__":
