@@ -76,8 +76,11 @@ written_folders() {
 
 fuzz() { limited tests/fuzz/run.sh 60; }
 
-# One more than there are cores: tests of several ranks wait half of their time.
-run_ctest() { limited ctest --test-dir build -j "$(($(nproc) + 1))" --output-on-failure "$@"; }
+# One more than there are cores, up to 8: tests of several ranks wait half of their time.
+run_ctest() {
+  local jobs=$(($(nproc) + 1))
+  limited ctest --test-dir build -j "$((jobs < 8 ? jobs : 8))" --output-on-failure "$@"
+}
 
 set_up_tests "$oracle"
 configure

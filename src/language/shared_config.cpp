@@ -6,9 +6,9 @@ namespace mgpu::language {
 
 LmConfigTexts broadcast_texts(const cluster::Group& group, LmConfigTexts texts) {
   texts.config = group.broadcast(std::move(texts.config), 0);
-  std::string generation = group.broadcast(texts.generation.value_or(""), 0);
-  texts.generation.reset();
-  if (!generation.empty()) texts.generation = std::move(generation);
+  const bool is_there = group.broadcast(std::string(texts.generation ? "1" : ""), 0) == "1";
+  texts.generation = group.broadcast(texts.generation.value_or(""), 0);
+  if (!is_there) texts.generation.reset();
   return texts;
 }
 

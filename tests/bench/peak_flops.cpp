@@ -18,7 +18,7 @@ namespace mgpu::bench::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::size_t kChains = 12;  // at once: two units that take four or five cycles each
-constexpr std::size_t kRounds = 8'000'000;
+constexpr std::size_t kRounds = 32'000'000;
 
 /// FLOP; `out`, a vector, has a sum that needs them all.
 double multiply_add(float* out) {
