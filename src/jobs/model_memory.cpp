@@ -1,6 +1,7 @@
 #include "model_memory.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include <mgpu/report/text_format.hpp>
@@ -92,8 +93,13 @@ std::int64_t agreed_batch(const RunContext& run, const language::ModelGroup& gro
   });
   const std::int64_t batch = world.all_reduce(mine, cluster::ReduceOp::min);
   if (batch > 0) return batch;
-  const Failure failure = no_room(run, group, demand, words);
-  cluster::run_together(world, [&] { throw failure; });
+  std::exception_ptr failure;  // groups meet after it, whatever became of one
+  try {
+    throw no_room(run, group, demand, words);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  cluster::run_together(world, [&] { std::rethrow_exception(failure); });
   return 0;
 }
 
@@ -109,14 +115,18 @@ Failure no_room(const RunContext& run, const language::ModelGroup& group,
                 language::MemoryDemand demand, const BatchWords& words) {
   demand.batch_size = 1;
   const cluster::Group& ranks = run.topology.model_group();
-  const std::string mine = "  rank " + std::to_string(run.topology.world().rank()) + ": " +
-                           room_text(run, group, demand);
+  std::string mine;
+  std::int64_t bytes = 0;
+  cluster::run_together(ranks, [&] {  // memory is short: this may fail on one rank
+    mine = "  rank " + std::to_string(run.topology.world().rank()) + ": " +
+           room_text(run, group, demand);
+    bytes = bytes_without_model(run, group, demand);
+  });
   Report report{
       "E301", ExitCode::out_of_memory,
       std::string("out of memory with one ") + words.one + " at a time: " + words.key + " is 1",
       ranks.all_gather(std::string_view(mine)), ""};
-  const std::int64_t least =
-      ranks.all_reduce(bytes_without_model(run, group, demand), cluster::ReduceOp::min);
+  const std::int64_t least = ranks.all_reduce(bytes, cluster::ReduceOp::min);
   report.help = larger_group(run, group, demand, words, least);
   return Failure(std::move(report));
 }
