@@ -18,7 +18,8 @@ function(mgpu_module name)
   endif()
   add_library(mgpu_${name} STATIC ${arg_SOURCES})
   add_library(mgpu::${name} ALIAS mgpu_${name})
-  target_include_directories(mgpu_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include)
+  target_include_directories(mgpu_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
+                             PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(mgpu_${name} PRIVATE MGPU_CUDA=$<BOOL:${MGPU_CUDA}>
                              MGPU_CHECKED=$<BOOL:${MGPU_CHECKED}>)
   target_link_libraries(mgpu_${name} PUBLIC ${arg_USES} PRIVATE ${arg_OWN} mgpu_warnings)

@@ -31,7 +31,7 @@ mgpu_torch_import(c10)
 mgpu_torch_import(torch_cpu)
 target_link_libraries(mgpu_torch INTERFACE torch::torch_cpu torch::c10)
 if(MGPU_CUDA)
-  # torch_cuda registers its kernels by being loaded: src/model/cuda_half.cpp does that on GPUs.
+  # torch_cuda registers its kernels by being loaded: src/tensor/cuda_half.cpp does that on GPUs.
   find_library(MGPU_TORCH_torch_cuda torch_cuda REQUIRED NO_DEFAULT_PATH PATHS ${torch_root}/lib)
   mgpu_torch_import(c10_cuda)
   target_link_libraries(mgpu_torch INTERFACE torch::c10_cuda)

@@ -59,9 +59,9 @@ goldens() {
   local shipped=$deps/llama.cpp/models/templates
   limited python tests/oracle/tokenizer_goldens.py tests/text/goldens --check &&
     limited python tests/oracle/text_folder_goldens.py tests/text --check &&
-    limited python tests/oracle/language_models.py tests/language/goldens --check &&
-    limited python tests/oracle/generation.py tests/language/goldens --check &&
-    limited python tests/oracle/language_training.py tests/language/goldens --check || return 1
+    limited python tests/oracle/language_models.py tests/lm/goldens --check &&
+    limited python tests/oracle/generation.py tests/lm/goldens --check &&
+    limited python tests/oracle/language_training.py tests/lm/goldens --check || return 1
   if [[ ! -d $shipped ]]; then
     echo "not compared: chat templates, which the set-up could not fetch"
     return 1
@@ -71,7 +71,7 @@ goldens() {
 
 # Does transformers open the model folders that ctest left behind?
 written_folders() {
-  limited python tests/oracle/written_folders.py build/tests/jobs/written tests/language/goldens
+  limited python tests/oracle/written_folders.py build/tests/recipes/written tests/lm/goldens
 }
 
 fuzz() { limited tests/fuzz/run.sh 60; }
@@ -91,7 +91,7 @@ check 'configure with the CUDA toolkit hidden' toolkit_hidden
 check 'build' limited cmake --build --preset release
 [[ " ${failures[*]} " == *' build '* ]] || check 'ctest' run_ctest "$@"
 [[ $oracle == no ]] || check 'fuzz' fuzz
-[[ $oracle == no || ! -d build/tests/jobs/written ]] || check 'written folders' written_folders
+[[ $oracle == no || ! -d build/tests/recipes/written ]] || check 'written folders' written_folders
 
 if [[ ${#failures[@]} == 0 ]]; then echo "test.sh: all passed in $((SECONDS / 60)) min"; exit 0; fi
 printf 'test.sh: failed: %s\n' "${failures[@]}"

@@ -6,10 +6,10 @@
 
 #include <mgpu/cluster/device_work.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/store/checkpoint_store.hpp>
-#include <mgpu/store/chunk_payload.hpp>
-#include <mgpu/store/read_table.hpp>
-#include <mgpu/store/seal.hpp>
+#include <mgpu/store/checkpoint/checkpoint_store.hpp>
+#include <mgpu/store/journal/chunk_payload.hpp>
+#include <mgpu/store/results/read_table.hpp>
+#include <mgpu/store/results/seal.hpp>
 
 namespace mgpu::app {
 namespace {
@@ -121,7 +121,7 @@ Finding probe_restart(const cluster::Group& world, const fs::path& folder) {
   for (std::size_t i = 0; i < kValues; ++i)  // bits of all kinds
     written[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(i) * 2654435761U);
   std::vector<std::int32_t> values = written;
-  const std::vector<store::NamedTensor> model = {
+  const std::vector<formats::NamedTensor> model = {
       {"weights", {static_cast<std::int64_t>(kValues)}, view_of(values)}};
   const store::CheckpointStore checkpoints(world, folder, {/*attempt=*/1, /*keep=*/1});
   store::CheckpointState state;

@@ -8,9 +8,9 @@
 #include <cxxopts.hpp>
 
 #include <mgpu/app/cli.hpp>
-#include <mgpu/base/foreign_names.hpp>
-#include <mgpu/base/nearest_name.hpp>
 #include <mgpu/base/utf8.hpp>
+#include <mgpu/config/foreign_names.hpp>
+#include <mgpu/config/nearest_name.hpp>
 
 #include "written_line.hpp"
 

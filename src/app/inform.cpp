@@ -3,10 +3,10 @@
 
 #include <mgpu/app/environment_report.hpp>
 #include <mgpu/app/inform.hpp>
-#include <mgpu/base/config_print.hpp>
 #include <mgpu/base/error_codes.hpp>
-#include <mgpu/base/foreign_names.hpp>
-#include <mgpu/base/nearest_name.hpp>
+#include <mgpu/config/config_print.hpp>
+#include <mgpu/config/foreign_names.hpp>
+#include <mgpu/config/nearest_name.hpp>
 
 namespace mgpu::app {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/base/nearest_name.hpp>
-#include <mgpu/base/yaml_document.hpp>
 #include <mgpu/cluster/agree.hpp>
+#include <mgpu/config/nearest_name.hpp>
+#include <mgpu/config/yaml_document.hpp>
 
 namespace mgpu::app {
 namespace {

@@ -5,12 +5,13 @@
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/app/program_keys.hpp>
-#include <mgpu/jobs/export_labels.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/store/export_guide004.hpp>
-#include <mgpu/store/export_lines.hpp>
-#include <mgpu/store/run_directory.hpp>
-#include <mgpu/store/store_config.hpp>
+#include <mgpu/store/results/export_guide004.hpp>
+#include <mgpu/store/results/export_lines.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
+
+#include "jobs/classify/export.hpp"
 
 namespace mgpu::app {
 namespace {

@@ -8,7 +8,7 @@
 #include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/store/store_config.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
 
 #include "check_folder.hpp"
 #include "check_list.hpp"
@@ -77,7 +77,7 @@ private:
   }
 
   void check_files() {
-    for (const jobs::FileCheck& check : jobs::job_of(*config_).file_checks(*config_))
+    for (const run::FileCheck& check : jobs::job_of(*config_).file_checks(*config_))
       list_.run("files", check.what, [&] { return Finding{check.look(world_)}; });
   }
 
@@ -133,7 +133,7 @@ private:
 
   void check_memory() {
     list_.run("memory", "plan against the machine", [&] {
-      jobs::PlanMachine machine = look_at_host(keys_.store.output_folder);
+      run::PlanMachine machine = look_at_host(keys_.store.output_folder);
       machine.ranks = world_.size();
       machine.ranks_per_node = topology_ ? ranks_per_node() : world_.size();
       if (choice_ && choice_->device.kind == DeviceKind::cuda) {

@@ -7,7 +7,7 @@
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/store/store_config.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
 
 #include "merge_parts.hpp"
 #include "run_keys.hpp"
@@ -47,10 +47,10 @@ Config config_of_run(const cluster::Group& world, const fs::path& folder,
   return load_config(options, program_keys(), FileProvider::shared(world));
 }
 
-std::string merge_text(const jobs::MergedRun& merged, const fs::path& results, bool is_finished) {
+std::string merge_text(const run::MergedRun& merged, const fs::path& results, bool is_finished) {
   bool is_complete = true;
   std::string parts;
-  for (const jobs::MergedPart& part : merged.parts) {
+  for (const run::MergedPart& part : merged.parts) {
     is_complete = is_complete && part.present == part.planned;
     parts += "  " + report::pad_right(part.what, 12) + report::grouped(part.present) + " of " +
              report::grouped(part.planned) + " " + part.unit + "\n";
@@ -92,7 +92,7 @@ ExitCode merge_run(const cluster::Group& world, const Options& options) {
   cluster::run_together(world, [&] { store = store::read_store_config(config); });
   store::RunDirectory directory(world, request_of(config, folder));
   const store::ChunkJournal journal(directory.path(), world, directory.attempt(), store.sync_s);
-  const jobs::MergedRun merged =
+  const run::MergedRun merged =
       jobs::job_of(config).merge(world, {config, store, directory}, journal);
   tell_how_it_went(world, directory, config);
   directory.finish(world, ExitCode::stopped);  // this attempt is over, the run is not

@@ -25,7 +25,7 @@ ExitCode print_plan(const Options& options, const FileProvider& files, std::ostr
     keys = read_run_keys(read, planned_ranks);
   });
   if (is_later_rank()) return ExitCode::done;
-  const jobs::PlanMachine machine = look_at_machine(keys.cluster, keys.store.output_folder);
+  const run::PlanMachine machine = look_at_machine(keys.cluster, keys.store.output_folder);
   report::Plan plan = jobs::job_of(config).plan(config, machine);
   const std::vector<std::string> notes = jobs::notes_for_job(config);
   plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());

@@ -39,7 +39,7 @@ std::uint64_t host_memory() {
   return limit == 0 ? installed : std::min(installed, limit);
 }
 
-void use_gpus(const cluster::ClusterConfig& cluster, jobs::PlanMachine& machine) {
+void use_gpus(const cluster::ClusterConfig& cluster, run::PlanMachine& machine) {
   const std::vector<cluster::GpuInfo> gpus = cluster::visible_gpus().gpus;
   if (gpus.empty() && !cluster.gpus && cluster.backend != cluster::Backend::nccl) return;
   machine.device = DeviceKind::cuda;
@@ -51,8 +51,8 @@ void use_gpus(const cluster::ClusterConfig& cluster, jobs::PlanMachine& machine)
 
 }  // namespace
 
-jobs::PlanMachine look_at_host(const fs::path& output) {
-  jobs::PlanMachine machine;
+run::PlanMachine look_at_host(const fs::path& output) {
+  run::PlanMachine machine;
   machine.name = host_name();
   machine.cores = static_cast<int>(std::thread::hardware_concurrency());
   machine.host_bytes = host_memory();
@@ -67,8 +67,8 @@ int planned_ranks(const cluster::ClusterConfig& cluster) {
   return cluster.world.value_or(number_of("OMPI_COMM_WORLD_SIZE", one_of_each));
 }
 
-jobs::PlanMachine look_at_machine(const cluster::ClusterConfig& cluster, const fs::path& output) {
-  jobs::PlanMachine machine = look_at_host(output);
+run::PlanMachine look_at_machine(const cluster::ClusterConfig& cluster, const fs::path& output) {
+  run::PlanMachine machine = look_at_host(output);
   machine.ranks = planned_ranks(cluster);
   machine.ranks_per_node = machine.ranks;
   if (cluster.backend != cluster::Backend::mpi) use_gpus(cluster, machine);

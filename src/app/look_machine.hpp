@@ -7,13 +7,13 @@
 #include <mgpu/base/machine.hpp>
 #include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/cluster/device_choice.hpp>
-#include <mgpu/jobs/plan_machine.hpp>
+#include <mgpu/run/plan_machine.hpp>
 
 namespace mgpu::app {
 
 /// The machine as far as the host goes: name, cores, memory (a cgroup's limit where there is one),
 /// this process, and the disk of `output`. Ranks and device are left to the caller.
-jobs::PlanMachine look_at_host(const std::filesystem::path& output);
+run::PlanMachine look_at_host(const std::filesystem::path& output);
 
 /// Those of devices.world, else those that mpirun launched, else one.
 int planned_ranks(const cluster::ClusterConfig& cluster);
@@ -21,7 +21,7 @@ int planned_ranks(const cluster::ClusterConfig& cluster);
 /// This machine, or as many like it as the planned ranks need.
 ///
 /// Errors: Failure E206 when there are GPUs but CUDA does not work.
-jobs::PlanMachine look_at_machine(const cluster::ClusterConfig& cluster,
-                                  const std::filesystem::path& output);
+run::PlanMachine look_at_machine(const cluster::ClusterConfig& cluster,
+                                 const std::filesystem::path& output);
 
 }  // namespace mgpu::app

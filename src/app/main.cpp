@@ -14,8 +14,8 @@
 #include <mgpu/app/process_time.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/app/run_world.hpp>
-#include <mgpu/base/config_problem.hpp>
 #include <mgpu/cluster/mpi_session.hpp>
+#include <mgpu/config/config_problem.hpp>
 
 namespace {
 

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include <mgpu/app/build_info.hpp>
-#include <mgpu/jobs/chunk_keys.hpp>
 #include <mgpu/jobs/job.hpp>
-#include <mgpu/store/journal_copy.hpp>
-#include <mgpu/store/repro.hpp>
-#include <mgpu/store/store_config.hpp>
+#include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/store/journal/journal_copy.hpp>
+#include <mgpu/store/run_dir/repro.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
 
 namespace mgpu::app {
 namespace {
@@ -23,7 +23,7 @@ struct PartRun {
   Config config;
   bool is_finished = false;
 
-  schedule::ChunkPart part() const { return jobs::read_chunk_part(config); }
+  run::ChunkPart part() const { return run::read_chunk_part(config); }
 };
 
 std::string command_of(const PartRun& run) {
@@ -84,7 +84,7 @@ void check_finished(const std::vector<PartRun>& runs) {
   std::string help;
   for (const PartRun& run : runs) {
     if (run.is_finished) continue;
-    lines.push_back("  --> " + run.folder.string() + ": " + jobs::part_text(run.part()));
+    lines.push_back("  --> " + run.folder.string() + ": " + run::part_text(run.part()));
     if (help.empty())
       help = command_of(run) + " " + store::shell_word("--resume=" + run.folder.string());
   }
@@ -110,7 +110,7 @@ void check_parts(const std::vector<PartRun>& runs) {
   const int count = runs.front().part().count;
   for (int part = 0; part < count; ++part) {
     if (parts.contains(part)) continue;
-    missing.push_back("  " + jobs::part_text({part, count}));
+    missing.push_back("  " + run::part_text({part, count}));
     if (help.empty())
       help = command_of(runs.front()) + " --only " + std::to_string(part) + "/" +
              std::to_string(count);
@@ -124,7 +124,7 @@ std::vector<std::string> doubled_parts(const std::vector<PartRun>& runs) {
   std::vector<std::string> notes;
   for (const auto& [part, same] : by_part(runs)) {
     if (same.size() == 1) continue;
-    std::string note = jobs::part_text({part, runs.front().part().count}) + " is given " +
+    std::string note = run::part_text({part, runs.front().part().count}) + " is given " +
                        std::to_string(same.size()) + " times and taken once:";
     for (const PartRun* run : same)
       note += "\n  " + run->folder.string();
@@ -193,11 +193,11 @@ ExitCode merge_parts(const cluster::Group& world, const Options& options) {
   for (const PartRun& run : runs)
     folders.push_back(run.folder);
   store::copy_chunks(world, folders, journal);
-  jobs::MergedRun merged = jobs::job_of(config).merge(world, {config, store, directory}, journal);
+  run::MergedRun merged = jobs::job_of(config).merge(world, {config, store, directory}, journal);
   merged.warnings = doubled_parts(runs);
   tell_how_it_went(world, directory, config);
   const bool is_whole = std::ranges::all_of(
-      merged.parts, [](const jobs::MergedPart& part) { return part.present == part.planned; });
+      merged.parts, [](const run::MergedPart& part) { return part.present == part.planned; });
   directory.finish(world, is_whole ? ExitCode::done : ExitCode::stopped);
   if (world.rank() == 0)
     std::cout << merge_text(merged, directory.path() / store.result_file, is_whole) << std::flush;

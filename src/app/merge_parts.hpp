@@ -5,10 +5,10 @@
 #include <vector>
 
 #include <mgpu/app/cli.hpp>
-#include <mgpu/base/config.hpp>
 #include <mgpu/cluster/group.hpp>
-#include <mgpu/jobs/merged_run.hpp>
-#include <mgpu/store/run_directory.hpp>
+#include <mgpu/config/config.hpp>
+#include <mgpu/run/merged_run.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
 
 namespace mgpu::app {
 
@@ -17,7 +17,7 @@ Config config_of_run(const cluster::Group& world, const std::filesystem::path& f
                      const std::vector<Override>& overrides = {});
 
 /// What was merged, for a person.
-std::string merge_text(const jobs::MergedRun& merged, const std::filesystem::path& results,
+std::string merge_text(const run::MergedRun& merged, const std::filesystem::path& results,
                        bool is_finished);
 
 /// run.h5, where no attempt came to writing one. Ranks: collective.

@@ -1,8 +1,8 @@
 #include <mgpu/app/program_keys.hpp>
-#include <mgpu/base/common_keys.hpp>
 #include <mgpu/cluster/cluster_config.hpp>
+#include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
-#include <mgpu/store/store_config.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
 #include <mgpu/watch/watch_config.hpp>
 
 namespace mgpu::app {

@@ -1,8 +1,8 @@
 #include "run_keys.hpp"
 
-#include <mgpu/base/check_together.hpp>
-#include <mgpu/jobs/chunk_keys.hpp>
+#include <mgpu/config/check_together.hpp>
 #include <mgpu/jobs/job.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 
 namespace mgpu::app {
 
@@ -23,8 +23,8 @@ void check_run_files(const cluster::Group& world, const Config& config) {
 
 std::string run_identity(const Config& config) {
   const std::string whole = config.identity();
-  if (!jobs::is_part_of_run(config)) return whole;
-  return whole + ", " + jobs::part_text(jobs::read_chunk_part(config));
+  if (!run::is_part_of_run(config)) return whole;
+  return whole + ", " + run::part_text(run::read_chunk_part(config));
 }
 
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
@@ -37,8 +37,8 @@ store::RunRequest run_request(const cluster::Group& world, const Config& config,
   request.job = config.text("job");
   request.identity = run_identity(config);
   request.keys = store::identity_keys(config);
-  if (jobs::is_part_of_run(config))
-    request.keys["--only"] = jobs::part_text(jobs::read_chunk_part(config));
+  if (run::is_part_of_run(config))
+    request.keys["--only"] = run::part_text(run::read_chunk_part(config));
   request.reopens = config.flag("run.retry_quarantined");
   request.command = command;
   cluster::run_together(world, [&] {

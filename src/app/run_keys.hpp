@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include <mgpu/base/config.hpp>
 #include <mgpu/base/soft_stop.hpp>
 #include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/cluster/group.hpp>
-#include <mgpu/store/run_directory.hpp>
-#include <mgpu/store/store_config.hpp>
+#include <mgpu/config/config.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
 #include <mgpu/watch/watch_config.hpp>
 
 namespace mgpu::app {

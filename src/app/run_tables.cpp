@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <mgpu/store/attempt_record.hpp>
-#include <mgpu/store/small_table.hpp>
+#include <mgpu/store/results/small_table.hpp>
+#include <mgpu/store/run_dir/attempt_record.hpp>
 
 namespace mgpu::app {
 namespace {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include <mgpu/cluster/group.hpp>
-#include <mgpu/jobs/rank_memory.hpp>
 #include <mgpu/report/phases.hpp>
 #include <mgpu/report/step_pace.hpp>
-#include <mgpu/store/run_directory.hpp>
-#include <mgpu/store/seal.hpp>
+#include <mgpu/run/rank_memory.hpp>
+#include <mgpu/store/results/seal.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
 
 // run.h5: how a run went. What it found is in results.h5.
 namespace mgpu::app {
@@ -31,7 +31,7 @@ std::vector<RankStory> gather_stories(const cluster::Group& world, const RankSto
 struct RunTables {
   std::vector<store::Attribute> attributes;  // of the root
   std::vector<RankStory> ranks;
-  std::vector<jobs::RankMemory> memory;
+  std::vector<run::RankMemory> memory;
   report::PhaseTable phases;
   report::StepPace pace;
   std::int64_t samples_per_step = 0;

@@ -15,12 +15,12 @@
 #include <mgpu/app/run_world.hpp>
 #include <mgpu/cluster/device_choice.hpp>
 #include <mgpu/jobs/job.hpp>
-#include <mgpu/jobs/rank_memory.hpp>
 #include <mgpu/report/banner.hpp>
 #include <mgpu/report/end_table.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/store/quarantine.hpp>
-#include <mgpu/store/repro.hpp>
+#include <mgpu/run/rank_memory.hpp>
+#include <mgpu/store/journal/quarantine.hpp>
+#include <mgpu/store/run_dir/repro.hpp>
 
 #include "compute_threads.hpp"
 #include "run_keys.hpp"
@@ -89,24 +89,24 @@ private:
     store::Quarantine quarantine(directory_.path(), world_, directory_.attempt());
     if (config_.flag("run.retry_quarantined"))
       quarantine.forget(world_, journal, config_.integer("run.chunk_size"));
-    jobs::RunContext context{config_,
-                             keys_.cluster,
-                             keys_.store,
-                             topology_,
-                             *communicator,
-                             choice_.device,
-                             choice_.plan.backend,
-                             directory_,
-                             journal,
-                             quarantine,
-                             stop_,
-                             clock_,
-                             files_,
-                             files_,
-                             [&](const report::Facts& facts) { announce(facts); },
-                             [&](std::string_view lines) { files_.say(lines); },
-                             [&] { files_.meet(); }};
-    jobs::JobOutcome outcome;
+    run::RunContext context{config_,
+                            keys_.cluster,
+                            keys_.store,
+                            topology_,
+                            *communicator,
+                            choice_.device,
+                            choice_.plan.backend,
+                            directory_,
+                            journal,
+                            quarantine,
+                            stop_,
+                            clock_,
+                            files_,
+                            files_,
+                            [&](const report::Facts& facts) { announce(facts); },
+                            [&](std::string_view lines) { files_.say(lines); },
+                            [&] { files_.meet(); }};
+    run::JobOutcome outcome;
     {
       const auto other = clock_.enter("other");
       outcome = jobs::job_of(config_).run(context);
@@ -224,12 +224,12 @@ private:
     files_.event({"note", {{"text", "stops for " + std::string(name_of(reason))}}});
   }
 
-  ExitCode close(jobs::JobOutcome outcome) {
+  ExitCode close(run::JobOutcome outcome) {
     if (outcome.exit == ExitCode::stopped) tell_why_stopped();
     files_.end_session(outcome.exit == ExitCode::done);
     files_.meet();
     const report::PhaseTable phases = report::gather_phases(world_, clock_);
-    const auto memory = jobs::gather_memory(world_, choice_.device);
+    const auto memory = run::gather_memory(world_, choice_.device);
     const std::vector<RankStory> stories = gather_stories(
         world_, {topology_.place().host, choice_.gpu.uuid, choice_.gpu.name, outcome.samples_here});
     report::RunSummary summary;
@@ -248,10 +248,10 @@ private:
     return outcome.exit;
   }
 
-  report::RunSummary write_reports(jobs::JobOutcome& outcome, const report::PhaseTable& phases,
-                                   const std::vector<jobs::RankMemory>& memory) {
+  report::RunSummary write_reports(run::JobOutcome& outcome, const report::PhaseTable& phases,
+                                   const std::vector<run::RankMemory>& memory) {
     report::RunSummary summary = summarize(outcome, phases);
-    jobs::show_memory(memory, topology_, choice_.device, summary);
+    run::show_memory(memory, topology_, choice_.device, summary);
     if (outcome.page) outcome.page->record(summary);
     const fs::path& folder = directory_.path();
     if (config_.flag("report.html")) {
@@ -274,7 +274,7 @@ private:
             {"backend", choice_.plan.note}};
   }
 
-  report::RunSummary summarize(const jobs::JobOutcome& outcome, const report::PhaseTable& phases) {
+  report::RunSummary summarize(const run::JobOutcome& outcome, const report::PhaseTable& phases) {
     report::RunSummary summary;
     summary.name = keys_.store.run_name;
     summary.job = config_.text("job");
@@ -326,7 +326,7 @@ private:
     return below.empty() || *below.begin() == ".." ? fs::absolute(folder) : below;
   }
 
-  static void add_rates(const jobs::JobOutcome& outcome, report::RunSummary& summary) {
+  static void add_rates(const run::JobOutcome& outcome, report::RunSummary& summary) {
     double training_s = 0.0;
     for (const report::PhaseRow& row : summary.phases) {
       static constexpr std::array kOfTraining{

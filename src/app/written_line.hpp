@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <mgpu/app/cli.hpp>
-#include <mgpu/base/config_problem.hpp>
+#include <mgpu/config/config_problem.hpp>
 
 namespace mgpu::app {
 

@@ -8,7 +8,7 @@
 namespace mgpu::input {
 namespace {
 
-using store::JsonValue;
+using formats::JsonValue;
 
 constexpr std::size_t kSafeDigits = 18;  // any integer of so many fits
 
@@ -77,8 +77,8 @@ std::optional<std::string> quote_large_integers(std::string_view text) {
 JsonValue parse_row_object(std::string_view text) {
   const std::optional<std::string> quoted = quote_large_integers(text);
   try {
-    return store::parse_json_object(quoted ? std::string_view(*quoted) : text);
-  } catch (const store::JsonError& error) {
+    return formats::parse_json_object(quoted ? std::string_view(*quoted) : text);
+  } catch (const formats::JsonError& error) {
     throw RowError(error.why());
   }
 }

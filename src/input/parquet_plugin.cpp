@@ -19,7 +19,7 @@
 namespace mgpu::input {
 namespace {
 
-using store::JsonValue;
+using formats::JsonValue;
 
 constexpr std::int64_t kBatchRows = 1024;
 constexpr std::int64_t kBufferBytes = std::int64_t{1} << 20;

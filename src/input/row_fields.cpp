@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/base/nearest_name.hpp>
 #include <mgpu/base/utf8.hpp>
+#include <mgpu/config/nearest_name.hpp>
 
 #include "json_row.hpp"
 #include "row_error.hpp"
@@ -12,7 +12,7 @@
 namespace mgpu::input {
 namespace {
 
-using store::JsonValue;
+using formats::JsonValue;
 using Names = std::vector<std::string>;
 
 constexpr std::size_t kShownNames = 12;

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/input/row_options.hpp>
-#include <mgpu/store/json_value.hpp>
 
 namespace mgpu::input {
 
@@ -20,19 +20,19 @@ public:
 
   /// The row under our names. `has_cells`: lists are texts of JSON.
   /// Errors: RowError where something that is needed is missing or of another kind.
-  store::JsonValue apply(const store::JsonValue& row, bool has_cells) const;
+  formats::JsonValue apply(const formats::JsonValue& row, bool has_cells) const;
 
   /// Whether ids have to differ.
   bool has_ids() const;
 
 private:
-  using Members = store::JsonValue::Members;
+  using Members = formats::JsonValue::Members;
 
   bool is_mapped(const std::string& ours) const;
   std::vector<std::string> theirs(const std::vector<std::string>& ours) const;
   Members rename(const Members& members) const;
   void drop(Members& members) const;
-  void check(const store::JsonValue& row) const;
+  void check(const formats::JsonValue& row) const;
 
   std::vector<std::pair<std::string, std::string>> columns_;  // ours, theirs
   std::vector<std::string> one_of_;                           // those that count
@@ -42,6 +42,6 @@ private:
 };
 
 /// What tells apart rows: the text of `id`, or its digits.
-std::string id_of(const store::JsonValue& row);
+std::string id_of(const formats::JsonValue& row);
 
 }  // namespace mgpu::input

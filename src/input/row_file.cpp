@@ -2,8 +2,8 @@
 #include <utility>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/formats/line_problems.hpp>
 #include <mgpu/input/row_file.hpp>
-#include <mgpu/store/line_problems.hpp>
 
 #include "double_ids.hpp"
 #include "parquet_rows.hpp"
@@ -84,7 +84,7 @@ namespace {
 struct Findings {
   explicit Findings(const fs::path& path) : problems(path) {}
 
-  store::LineProblems problems;
+  formats::LineProblems problems;
   std::vector<IdDigest> ids;
 };
 
@@ -105,10 +105,10 @@ Findings look_at_share(const RowFile& file, const Readers& readers, bool has_ids
   return found;
 }
 
-store::LineProblems problems_of_all(const Readers& readers, const fs::path& path,
-                                    const store::LineProblems& mine,
-                                    const std::vector<DoubleId>& doubles) {
-  store::LineProblems all(path);
+formats::LineProblems problems_of_all(const Readers& readers, const fs::path& path,
+                                      const formats::LineProblems& mine,
+                                      const std::vector<DoubleId>& doubles) {
+  formats::LineProblems all(path);
   for (const std::string& packed : readers.all_gather(mine.packed()))
     all.unpack(packed);
   for (const DoubleId& twice : doubles)
@@ -141,7 +141,8 @@ RowFile open(const Readers& readers, const RowOptions& options) {
   std::vector<DoubleId> doubles =
       has_ids ? find_double_ids(readers, found.ids, file.rows()) : std::vector<DoubleId>();
   if (options.on_bad_row == BadRow::stop) {
-    const store::LineProblems all = problems_of_all(readers, file.path(), found.problems, doubles);
+    const formats::LineProblems all =
+        problems_of_all(readers, file.path(), found.problems, doubles);
     readers.together([&] { all.throw_if_any(kBadRowHelp); });
   }
   inside.doubles = std::move(doubles);

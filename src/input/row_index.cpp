@@ -8,7 +8,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/utf8.hpp>
-#include <mgpu/store/line_problems.hpp>
+#include <mgpu/formats/line_problems.hpp>
 
 #include "parquet_rows.hpp"
 #include "record_reader.hpp"
@@ -229,7 +229,7 @@ RowIndex make_row_index(const DataFile& file, const RowOptions& options) {
   index.stamp = file.stamp();
   index.format = format_of(options);
   if (index.stamp.size == 0) {
-    store::LineProblems problems(file.path());
+    formats::LineProblems problems(file.path());
     problems.add(1, "the file is empty");
     problems.throw_if_any();
   }

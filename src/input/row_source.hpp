@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <mgpu/store/json_value.hpp>
+#include <mgpu/formats/json_value.hpp>
 
 #include "data_file.hpp"
 #include "row_index.hpp"
@@ -15,7 +15,7 @@ namespace mgpu::input {
 /// A row as the file has it.
 struct RawRow {
   std::int64_t line = 0;
-  store::JsonValue object;
+  formats::JsonValue object;
   std::string problem;  // "" where `object` is one
 };
 

@@ -11,7 +11,7 @@
 namespace mgpu::input {
 namespace {
 
-using store::JsonValue;
+using formats::JsonValue;
 
 class TextRows : public RowSource {
 public:

@@ -1,9 +1,8 @@
 #include <algorithm>
 
 #include <mgpu/report/svg.hpp>
+#include <mgpu/report/svg_unit_chart.hpp>
 #include <mgpu/report/text_format.hpp>
-
-#include "classify_charts.hpp"
 
 namespace mgpu::report {
 namespace {

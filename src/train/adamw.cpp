@@ -5,12 +5,12 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/adamw_step.hpp>
 #include <mgpu/kernels/squared_norm.hpp>
-#include <mgpu/model/device_stream.hpp>
+#include <mgpu/tensor/device_stream.hpp>
 #include <mgpu/train/adamw.hpp>
 
 namespace mgpu::train {
 
-Adamw::Adamw(model::ParameterArena& parameters, const AdamwConfig& config)
+Adamw::Adamw(tensor::ParameterArena& parameters, const AdamwConfig& config)
     : parameters_(&parameters), config_(config) {
   const at::Tensor& weights = parameters.weights();
   if (weights.scalar_type() != at::kFloat) throw Error("AdamW keeps master weights in float32");
@@ -37,7 +37,7 @@ double Adamw::squared_gradient_norm() {
   const kernels::SquaredNormArgs args{gradients.const_data_ptr<float>(),
                                       static_cast<std::size_t>(gradients.numel()), scratch, total};
   if (gradients.is_cuda())
-    kernels::cuda::squared_norm(args, model::current_stream(gradients));
+    kernels::cuda::squared_norm(args, tensor::current_stream(gradients));
   else
     kernels::cpu::squared_norm(args);
   return norm_scratch_[norm_scratch_.numel() - 1].item<double>();
@@ -60,7 +60,7 @@ void Adamw::update(const Span& span, float learning_rate, float grad_scale) {
   args.correction1 = static_cast<float>(1.0 - std::pow(config_.beta1, t));
   args.correction2 = static_cast<float>(1.0 - std::pow(config_.beta2, t));
   if (m_.is_cuda())
-    kernels::cuda::adamw_step(args, model::current_stream(m_));
+    kernels::cuda::adamw_step(args, tensor::current_stream(m_));
   else
     kernels::cpu::adamw_step(args);
 }

@@ -68,10 +68,9 @@ LrShape shape_of(const Config& config) {
   return config.is("train.lr_schedule", "linear") ? LrShape::linear : LrShape::cosine;
 }
 
-model::ComputeKind compute_of(const Config& config) {
-  if (config.is("train.mixed_precision", "bf16")) return model::ComputeKind::bf16;
-  return config.is("train.mixed_precision", "fp16") ? model::ComputeKind::f16
-                                                    : model::ComputeKind::f32;
+tensor::ComputeKind compute_of(const Config& config) {
+  if (config.is("train.mixed_precision", "bf16")) return tensor::ComputeKind::bf16;
+  return config.is("train.mixed_precision", "fp16") ? tensor::ComputeKind::f16 : tensor::ComputeKind::f32;
 }
 
 }  // namespace

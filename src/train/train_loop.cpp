@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 
 #include <mgpu/base/failpoint.hpp>
-#include <mgpu/model/device_stream.hpp>
+#include <mgpu/tensor/device_stream.hpp>
 #include <mgpu/train/train_loop.hpp>
 
 namespace mgpu::train {
@@ -28,7 +28,7 @@ void maybe_poison(const at::Tensor& gradients) {
 }
 
 CUstream_st* producer_of(const at::Tensor& tensor) {
-  return tensor.is_cuda() ? model::current_stream(tensor) : nullptr;
+  return tensor.is_cuda() ? tensor::current_stream(tensor) : nullptr;
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ std::int64_t TrainLoop::make_items(std::int64_t first) {
 }
 
 void TrainLoop::run_passes(const Batch& batch, std::vector<double>& sums, double& exposed_wait_s) {
-  model::ParameterArena& parameters = parts_.objective.parameters();
+  tensor::ParameterArena& parameters = parts_.objective.parameters();
   parameters.zero_gradients();
   const std::int64_t lane_size = config_.batch.global_batch / config_.batch.lanes;
   for (std::size_t p = 0; p < passes_.size(); ++p) {
@@ -163,7 +163,7 @@ void TrainLoop::count_repetition(std::int64_t step) {
 }
 
 void TrainLoop::give_up(std::int64_t step) const {
-  const model::ParameterArena& parameters = parts_.objective.parameters();
+  const tensor::ParameterArena& parameters = parts_.objective.parameters();
   std::string name = "none of the sums, but their norm or the loss";
   for (std::size_t p = parameters.size(); p-- > 0;) {
     if (!parameters.gradient(p).isfinite().all().item<bool>()) name = parameters.spec(p).name;

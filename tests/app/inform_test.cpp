@@ -10,9 +10,9 @@
 
 #include <mgpu/app/environment_report.hpp>
 #include <mgpu/app/inform.hpp>
-#include <mgpu/base/common_keys.hpp>
 #include <mgpu/base/error_codes.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/config/common_keys.hpp>
 
 namespace mgpu::app {
 namespace {

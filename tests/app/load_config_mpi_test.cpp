@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/app/load_config.hpp>
-#include <mgpu/base/common_keys.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/config/common_keys.hpp>
 
 namespace mgpu::app {
 namespace {

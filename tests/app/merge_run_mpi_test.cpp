@@ -9,8 +9,8 @@
 
 #include <mgpu/app/look_first.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/store/read_table.hpp>
-#include <mgpu/store/run_lock.hpp>
+#include <mgpu/store/results/read_table.hpp>
+#include <mgpu/store/run_dir/run_lock.hpp>
 
 #include "tiny_run.hpp"
 

@@ -8,8 +8,8 @@
 
 #include <mgpu/app/inform.hpp>
 #include <mgpu/app/program_keys.hpp>
-#include <mgpu/base/config_reader.hpp>
-#include <mgpu/base/foreign_names.hpp>
+#include <mgpu/config/config_reader.hpp>
+#include <mgpu/config/foreign_names.hpp>
 
 namespace mgpu::app {
 namespace {

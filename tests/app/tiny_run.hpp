@@ -10,8 +10,9 @@
 
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/app/program_keys.hpp>
-#include <mgpu/jobs/train_job.hpp>
-#include <mgpu/store/repro.hpp>
+#include <mgpu/store/run_dir/repro.hpp>
+
+#include "jobs/train/job.hpp"
 
 namespace mgpu::app::test {
 
@@ -100,24 +101,24 @@ inline fs::path run_tiny(const cluster::Group& world, const SharedFolder& output
   if (stop_at == 0) std::raise(SIGUSR1);
   PhaseClock clock;
   StopAtStep sink(stop_at);
-  jobs::RunContext context{config,
-                           cluster,
-                           store,
-                           topology,
-                           *communicator,
-                           Device{},
-                           cluster::Backend::mpi,
-                           directory,
-                           journal,
-                           quarantine,
-                           stop,
-                           clock,
-                           sink,
-                           sink,
-                           [](const report::Facts&) {},
-                           [](std::string_view) {},
-                           [] {}};
-  const jobs::JobOutcome outcome = jobs::run_train_job(context);
+  run::RunContext context{config,
+                          cluster,
+                          store,
+                          topology,
+                          *communicator,
+                          Device{},
+                          cluster::Backend::mpi,
+                          directory,
+                          journal,
+                          quarantine,
+                          stop,
+                          clock,
+                          sink,
+                          sink,
+                          [](const report::Facts&) {},
+                          [](std::string_view) {},
+                          [] {}};
+  const run::JobOutcome outcome = jobs::run_train_job(context);
   directory.finish(world, outcome.exit);
   return directory.path();
 }

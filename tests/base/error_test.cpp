@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/base/check_together.hpp>
 #include <mgpu/base/error.hpp>
 
 namespace mgpu {
@@ -43,24 +42,6 @@ TEST(ErrorTest, OtherExceptionsAreReportedAsOurs) {
             ExitCode::internal);
   EXPECT_EQ(report_of(std::runtime_error("x")).exit, ExitCode::internal);
   EXPECT_EQ(report_of(NotBuiltError("NCCL")).exit, ExitCode::unavailable);
-}
-
-TEST(CheckTogetherTest, ShowsAllFailures) {
-  const auto fail = [](const char* code) {
-    throw Failure({code, ExitCode::config, std::string("sentence ") + code, {}, "help me"});
-  };
-  try {
-    check_together({[&] { fail("E107"); }, [] {}, [&] { fail("E121"); }});
-    ADD_FAILURE() << "did not throw";
-  } catch (const Failure& failure) {
-    EXPECT_EQ(render(failure.report()),
-              "error[E107]: sentence E107\n"
-              "  = help: help me\n"
-              "\n"
-              "error[E121]: sentence E121\n"
-              "  = help: help me");
-  }
-  EXPECT_NO_THROW(check_together({}));
 }
 
 }  // namespace

@@ -16,8 +16,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
-#include <mgpu/model/action_loss.hpp>
-#include <mgpu/model/ad_transformer.hpp>
+#include <mgpu/ad/action_loss.hpp>
+#include <mgpu/ad/ad_transformer.hpp>
 #include <mgpu/train/adamw.hpp>
 
 namespace {
@@ -27,7 +27,7 @@ using namespace mgpu;
 constexpr int kCheckSteps = 3;
 
 struct Work {
-  model::AdTransformerConfig config;
+  ad::AdTransformerConfig config;
   std::int64_t rows;
   int steps;
   std::int64_t pass_rows;  // of the batch that go through the model at once
@@ -36,7 +36,7 @@ struct Work {
 Work parse(const std::vector<std::string>& words) {
   Work work{};
   const bool is_step = words.at(0) == "step";
-  work.config.tokens = is_step ? model::TokenKind::step : model::TokenKind::transition;
+  work.config.tokens = is_step ? ad::TokenKind::step : ad::TokenKind::transition;
   work.config.n_layer = std::stoll(words.at(1));
   work.config.n_transit = std::stoll(words.at(2));
   work.config.dropout = std::stod(words.at(4));
@@ -44,17 +44,17 @@ Work parse(const std::vector<std::string>& words) {
   work.steps = words.size() > 5 ? std::stoi(words[5]) : 6;
   work.pass_rows = words.size() > 6 ? std::stoll(words[6]) : work.rows;
   const std::string compute = words.size() > 7 ? words[7] : "no";
-  if (compute == "fp16") work.config.compute = model::ComputeKind::f16;
-  if (compute == "bf16") work.config.compute = model::ComputeKind::bf16;
+  if (compute == "fp16") work.config.compute = tensor::ComputeKind::f16;
+  if (compute == "bf16") work.config.compute = tensor::ComputeKind::bf16;
   return work;
 }
 
 /// Weights in +-0.25 (1 +- 0.25 where a norm scales) by their place among all weights.
-void set_weights(model::ParameterArena& arena) {
+void set_weights(tensor::ParameterArena& arena) {
   const at::NoGradGuard no_grad;
   std::int64_t first = 0;
   for (std::size_t k = 0; k < arena.size(); ++k) {
-    const model::ParameterSpec& spec = arena.spec(k);
+    const tensor::ParameterSpec& spec = arena.spec(k);
     const std::int64_t count = arena.span(k).count;
     const at::Tensor i = at::arange(first, first + count, at::kLong);
     const at::Tensor value = ((i * 7919).remainder(2001) - 1000).to(at::kDouble) / 4000.0;
@@ -101,34 +101,33 @@ public:
   }
 
 private:
-  bool is_step() const { return work_.config.tokens == model::TokenKind::step; }
+  bool is_step() const { return work_.config.tokens == ad::TokenKind::step; }
 
   /// Of the loss, so that small gradients do not become 0 in 16 bits.
-  double scale() const { return work_.config.compute == model::ComputeKind::f16 ? 65536.0 : 1.0; }
+  double scale() const { return work_.config.compute == tensor::ComputeKind::f16 ? 65536.0 : 1.0; }
 
-  at::Tensor forward(std::int64_t row, std::int64_t rows,
-                     const model::DropoutSamples* dropout) const {
+  at::Tensor forward(std::int64_t row, std::int64_t rows, const ad::DropoutSamples* dropout) const {
     const auto part = [&](std::size_t k) { return inputs_[k].narrow(0, row, rows); };
     if (is_step())
-      return model_.forward(model::StepTokens{part(0), part(1), part(2), part(3), part(4), part(5)},
+      return model_.forward(ad::StepTokens{part(0), part(1), part(2), part(3), part(4), part(5)},
                             dropout);
     const std::vector<std::int64_t> lengths(static_cast<std::size_t>(rows), part(0).size(1));
-    return model_.forward(model::TransitionTokens{part(0), part(1), lengths}, dropout);
+    return model_.forward(ad::TransitionTokens{part(0), part(1), lengths}, dropout);
   }
 
   /// The sum of the losses of `rows` samples from `row` on.
   double add_gradients(std::int64_t row, std::int64_t rows, bool drops) {
     const std::int64_t first = first_sample_ + row;
-    const model::DropoutSamples dropout{1, at::arange(first, first + rows, at::kLong)};
+    const ad::DropoutSamples dropout{1, at::arange(first, first + rows, at::kLong)};
     const at::Tensor logits = forward(row, rows, drops ? &dropout : nullptr);
-    const model::ActionLoss loss = model::action_loss(
-        logits, targets_.narrow(0, row, rows), scale() / static_cast<double>(targets_.numel()));
+    const ad::ActionLoss loss = ad::action_loss(logits, targets_.narrow(0, row, rows),
+                                                scale() / static_cast<double>(targets_.numel()));
     logits.backward(loss.grad);
     return loss.sums().loss;
   }
 
   Work work_;
-  model::AdTransformer model_;
+  ad::AdTransformer model_;
   train::Adamw optimizer_;
   std::vector<at::Tensor> inputs_;  // fields of StepTokens or TransitionTokens, in their order
   at::Tensor targets_;              // [rows, tokens] or [rows]

@@ -9,13 +9,13 @@
 
 #include <ATen/Parallel.h>
 
-#include <mgpu/language/generator.hpp>
+#include <mgpu/lm/decode/generator.hpp>
 
 #include "peak_flops.hpp"
 
 namespace {
 
-using namespace mgpu::language;
+using namespace mgpu::lm;
 
 double cpu_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include <mgpu/data/source.hpp>
+#include <mgpu/ad/source.hpp>
 
 namespace {
 

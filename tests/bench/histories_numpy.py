@@ -1,4 +1,4 @@
-"""The explorer of src/data/explorer.cpp in vectorized numpy: all histories of a batch step
+"""The explorer of src/ad/explorer.cpp in vectorized numpy: all histories of a batch step
 together, and every step works on the histories that need it. Prints one line of JSON.
 
 Two ways to find a nearest unseen cell, `rings` being the faster one where it was measured:

@@ -14,7 +14,7 @@
 #include <ATen/Parallel.h>
 
 #include <mgpu/base/process_memory.hpp>
-#include <mgpu/language/trainable_model.hpp>
+#include <mgpu/lm/training/trainable_model.hpp>
 #include <mgpu/train/adamw.hpp>
 
 namespace {
@@ -25,10 +25,10 @@ constexpr int kCheckSteps = 3;
 
 class Bench {
 public:
-  Bench(const fs::path& folder, std::int64_t rows, std::int64_t tokens, model::ComputeKind compute)
-      : model_(language::read_lm_config(folder), Device{}, 0, {.compute = compute}),
+  Bench(const fs::path& folder, std::int64_t rows, std::int64_t tokens, tensor::ComputeKind compute)
+      : model_(lm::read_lm_config(folder), Device{}, 0, {.compute = compute}),
         optimizer_(model_.parameters(), {.beta2 = 0.999, .weight_decay = 0.0}) {
-    model_.load(store::WeightFiles(folder));
+    model_.load(formats::WeightFiles(folder));
     const std::int64_t vocab = model_.config().vocab;
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t i = 0; i <= tokens; ++i)
@@ -46,16 +46,16 @@ public:
   double step() {
     model_.parameters().zero_gradients();
     const auto count = static_cast<double>(batch_.targets.size());
-    const language::LmSums sums = model_.add_gradients(batch_, 1.0 / count);
+    const lm::LmSums sums = model_.add_gradients(batch_, 1.0 / count);
     optimizer_.step(3e-4);
     return sums.loss / count;
   }
 
 private:
-  language::TrainableModel model_;
+  lm::TrainableModel model_;
   train::Adamw optimizer_;
   std::vector<std::int64_t> ids_;  // [rows, tokens + 1]
-  language::LmBatch batch_;
+  lm::LmBatch batch_;
 };
 
 double cpu_seconds() {
@@ -71,9 +71,9 @@ void run(const std::vector<std::string>& words) {
   const std::int64_t tokens = std::stoll(words.at(2));
   const int steps = words.size() > 3 ? std::stoi(words[3]) : 4;
   const std::string type = words.size() > 4 ? words[4] : "no";
-  const model::ComputeKind compute = type == "bf16"   ? model::ComputeKind::bf16
-                                     : type == "fp16" ? model::ComputeKind::f16
-                                                      : model::ComputeKind::f32;
+  const tensor::ComputeKind compute = type == "bf16"   ? tensor::ComputeKind::bf16
+                                  : type == "fp16" ? tensor::ComputeKind::f16
+                                                   : tensor::ComputeKind::f32;
   Bench bench(words.at(0), rows, tokens, compute);
   double check = 0.0;
   for (int step = 0; step < kCheckSteps; ++step)

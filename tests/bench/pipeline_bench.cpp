@@ -14,15 +14,15 @@
 #include <language/made_folder.hpp>
 
 #include <mgpu/cluster/mpi_session.hpp>
-#include <mgpu/language/generator.hpp>
-#include <mgpu/language/model_group.hpp>
+#include <mgpu/lm/decode/generator.hpp>
+#include <mgpu/lm/parallel/model_group.hpp>
 
 #include "pipeline_replay.hpp"
 
 namespace {
 
 using namespace mgpu;
-using namespace mgpu::language;
+using namespace mgpu::lm;
 
 std::vector<std::vector<std::int64_t>> make_prompts(std::int64_t count, std::int64_t tokens,
                                                     std::int64_t vocab) {

@@ -33,7 +33,7 @@ def readme_code():
 def golden_logits(rows, tokens, actions):
     """The goldens begin with the loss; the logits follow."""
     count = rows * tokens * actions
-    data = (TOP / "tests/model/goldens/ad_step.bin").read_bytes()
+    data = (TOP / "tests/ad/goldens/ad_step.bin").read_bytes()
     return torch.tensor(struct.unpack(f"<{count}f", data[4:4 + 4 * count])).view(
         rows, tokens, actions)
 

@@ -10,9 +10,9 @@
 #include <ATen/core/grad_mode.h>
 #include <nlohmann/json.hpp>
 
+#include <mgpu/ad/ad_transformer.hpp>
 #include <mgpu/base/error.hpp>
-#include <mgpu/model/ad_transformer.hpp>
-#include <mgpu/store/safetensors.hpp>
+#include <mgpu/formats/safetensors.hpp>
 
 namespace {
 
@@ -20,19 +20,19 @@ using namespace mgpu;  // NOLINT(google-build-using-namespace): a program of its
 
 constexpr std::int64_t kRows = 3;
 
-std::int64_t dimension(const store::SafetensorsFile& file, const char* name, std::size_t axis) {
+std::int64_t dimension(const formats::SafetensorsFile& file, const char* name, std::size_t axis) {
   return file.find(name)->shape.at(axis);
 }
 
-std::int64_t count_blocks(const store::SafetensorsFile& file) {
+std::int64_t count_blocks(const formats::SafetensorsFile& file) {
   std::int64_t blocks = 0;
   while (file.find("blocks." + std::to_string(blocks) + ".norm1.weight") != nullptr)
     ++blocks;
   return blocks;
 }
 
-model::AdTransformerConfig config_of(const store::SafetensorsFile& file, std::int64_t heads) {
-  model::AdTransformerConfig config;
+ad::AdTransformerConfig config_of(const formats::SafetensorsFile& file, std::int64_t heads) {
+  ad::AdTransformerConfig config;
   config.n_embd = dimension(file, "norm.weight", 0);
   config.n_inner = dimension(file, "blocks.0.mlp.up.weight", 0);
   config.n_transit = dimension(file, "position.weight", 0);
@@ -41,10 +41,10 @@ model::AdTransformerConfig config_of(const store::SafetensorsFile& file, std::in
   return config;
 }
 
-void copy_weights(const store::SafetensorsFile& file, model::ParameterArena& arena) {
+void copy_weights(const formats::SafetensorsFile& file, tensor::ParameterArena& arena) {
   if (file.tensors().size() != arena.size()) throw Error("another number of tensors");
   for (std::size_t i = 0; i < arena.size(); ++i) {
-    const store::StoredTensor* stored = file.find(arena.spec(i).name);
+    const formats::StoredTensor* stored = file.find(arena.spec(i).name);
     if (stored == nullptr || stored->shape != arena.spec(i).shape) {
       throw Error("the tensor " + arena.spec(i).name + " is not as expected");
     }
@@ -76,11 +76,11 @@ nlohmann::json nested(const at::Tensor& values) {
 int main(int argc, char** argv) {
   if (argc != 3) return 64;
   const at::NoGradGuard no_grad;
-  const store::SafetensorsFile file(argv[1]);
-  model::AdTransformer model(config_of(file, std::atoll(argv[2])), Device{}, /*seed=*/1);
+  const formats::SafetensorsFile file(argv[1]);
+  ad::AdTransformer model(config_of(file, std::atoll(argv[2])), Device{}, /*seed=*/1);
   copy_weights(file, model.parameters());
   const at::Tensor tokens = make_tokens(model.config().n_transit);
-  const model::StepTokens steps{tokens[0], tokens[1], tokens[2], tokens[3], tokens[4], tokens[5]};
+  const ad::StepTokens steps{tokens[0], tokens[1], tokens[2], tokens[3], tokens[4], tokens[5]};
   const at::Tensor logits = model.forward(steps);
   std::cout << nlohmann::json{{"tokens", nested<std::int64_t>(tokens)},
                               {"logits", nested<float>(logits)}};

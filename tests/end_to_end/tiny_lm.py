@@ -1,4 +1,4 @@
-"""A model folder for tests of job generate: random weights of tests/language with a tokenizer of
+"""A model folder for tests of job generate: random weights of tests/lm with a tokenizer of
 67 characters, and files of prompts."""
 import json
 import pathlib

@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <string>
 
-#include <mgpu/base/config_print.hpp>
-#include <mgpu/base/config_reader.hpp>
 #include <mgpu/base/utf8.hpp>
+#include <mgpu/config/config_print.hpp>
+#include <mgpu/config/config_reader.hpp>
 
-#include "config_test_table.hpp"
+#include "config/config_test_table.hpp"
 
 namespace {
 

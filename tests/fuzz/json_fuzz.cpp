@@ -6,7 +6,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/utf8.hpp>
-#include <mgpu/store/json_value.hpp>
+#include <mgpu/formats/json_value.hpp>
 
 #include "memory_file.hpp"
 
@@ -22,10 +22,10 @@ constexpr std::uint64_t kLimit = 1 << 20;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const fuzz::MemoryFile file(data, size);
   try {
-    const std::string text = store::to_json(store::read_json_object(file.path(), kLimit));
+    const std::string text = formats::to_json(formats::read_json_object(file.path(), kLimit));
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
     const fuzz::MemoryFile again(bytes, text.size());
-    require(store::to_json(store::read_json_object(again.path(), 16 * kLimit)) == text);
+    require(formats::to_json(formats::read_json_object(again.path(), 16 * kLimit)) == text);
   } catch (const Failure& failure) {
     const std::string shown = render(failure.report());
     require(find_bad_utf8(shown) == std::string::npos && shown.find('\x1b') == std::string::npos);

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include <mgpu/base/utf8.hpp>
-#include <mgpu/store/json_value.hpp>
-#include <mgpu/store/line_problems.hpp>
+#include <mgpu/formats/json_value.hpp>
+#include <mgpu/formats/line_problems.hpp>
 
-#include "csv_record.hpp"
-#include "json_row.hpp"
+#include "input/csv_record.hpp"
+#include "input/json_row.hpp"
+#include "input/record_ends.hpp"
+#include "input/row_error.hpp"
 #include "memory_file.hpp"
-#include "record_ends.hpp"
-#include "row_error.hpp"
 
 namespace {
 
@@ -78,9 +78,9 @@ void read_again(const std::string& record, const CsvRules& rules) {
 /// What is wrong with a row can be sent to another rank, and shown.
 void show_again(const std::string& why) {
   require(!why.empty());
-  store::LineProblems problems("fuzz.jsonl");
+  formats::LineProblems problems("fuzz.jsonl");
   problems.add(1, why);
-  store::LineProblems elsewhere("fuzz.jsonl");
+  formats::LineProblems elsewhere("fuzz.jsonl");
   elsewhere.unpack(problems.packed());
   require(elsewhere.packed() == problems.packed());
   const std::string shown = elsewhere.first_text();
@@ -89,8 +89,8 @@ void show_again(const std::string& why) {
 
 void read_object_again(std::string_view text) {
   try {
-    const std::string json = store::to_json(parse_row_object(text));
-    require(store::to_json(parse_row_object(json)) == json);
+    const std::string json = formats::to_json(parse_row_object(text));
+    require(formats::to_json(parse_row_object(json)) == json);
   } catch (const RowError& error) {
     show_again(error.why());
   }

@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-60}
 # target, longest input, folders of its corpus
 targets=(
-  'config_fuzz 4096 tests/fuzz/corpus tests/base/config_errors'
+  'config_fuzz 4096 tests/fuzz/corpus tests/config/config_errors'
   'json_fuzz 4096 tests/fuzz/json_corpus'
   'records_fuzz 4096 tests/fuzz/records_corpus'
   'safetensors_fuzz 4096 tests/fuzz/safetensors_corpus'

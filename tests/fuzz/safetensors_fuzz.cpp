@@ -7,7 +7,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/utf8.hpp>
-#include <mgpu/store/safetensors.hpp>
+#include <mgpu/formats/safetensors.hpp>
 
 #include "memory_file.hpp"
 
@@ -16,14 +16,14 @@ namespace {
 using namespace mgpu;
 using fuzz::require;
 
-void use(const store::SafetensorsFile& file) {
+void use(const formats::SafetensorsFile& file) {
   std::set<std::string> names;
   std::uint64_t bytes = 0;
   unsigned sum = 0;
-  for (const store::StoredTensor& tensor : file.tensors()) {
+  for (const formats::StoredTensor& tensor : file.tensors()) {
     require(names.insert(tensor.name).second);
     require(file.find(tensor.name) == &tensor);
-    require(!store::to_text(tensor.shape).empty());
+    require(!formats::to_text(tensor.shape).empty());
     for (const std::byte byte : tensor.bytes)  // must be mapped
       sum += std::to_integer<unsigned>(byte);
     bytes += tensor.bytes.size();
@@ -37,7 +37,7 @@ void use(const store::SafetensorsFile& file) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const fuzz::MemoryFile file(data, size);
   try {
-    use(store::SafetensorsFile(file.path()));
+    use(formats::SafetensorsFile(file.path()));
   } catch (const Failure& failure) {
     const std::string shown = render(failure.report());
     require(find_bad_utf8(shown) == std::string::npos && shown.find('\x1b') == std::string::npos);

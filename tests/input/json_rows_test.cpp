@@ -85,7 +85,7 @@ TEST(JsonRowsTest, LargeIntegersAreKeptAsTheirDigits) {
                       "\"e\": [18446744073709551615], \"f\": 12345678901234567890.5, "
                       "\"g\": \"\\\"12345678901234567890\"}");
 
-  const store::JsonValue row = read_all(made.options).at(0).object;
+  const formats::JsonValue row = read_all(made.options).at(0).object;
 
   EXPECT_EQ(*row.find("a")->text(), "123456789012345678901234567890");
   EXPECT_EQ(*row.find("b")->text(), "-9223372036854775809");

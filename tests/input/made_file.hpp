@@ -51,7 +51,7 @@ inline std::string refusal(const RowOptions& options) {
 
 /// The text of a column; "(none)" where there is no text.
 inline std::string text_in(const Row& row, const std::string& name) {
-  const store::JsonValue* value = row.object.find(name);
+  const formats::JsonValue* value = row.object.find(name);
   return value == nullptr || value->text() == nullptr ? "(none)" : *value->text();
 }
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "parquet_rows.hpp"
+#include "input/parquet_rows.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace mgpu::input {

@@ -82,7 +82,7 @@ TEST(ParquetRowsTest, MessagesAndTokensAreLists) {
 
   const std::vector<Row> rows = read_all(options);
 
-  const store::JsonValue& first = rows[0].object.find("messages")->list()->at(0);
+  const formats::JsonValue& first = rows[0].object.find("messages")->list()->at(0);
   EXPECT_EQ(*first.find("role")->text(), "user");
   EXPECT_EQ(*first.find("content")->text(), "hi");
   EXPECT_EQ(*rows[0].object.find("token_ids")->list()->at(1).integer(), 2);

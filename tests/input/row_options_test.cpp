@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/base/config_reader.hpp>
+#include <mgpu/config/config_reader.hpp>
 #include <mgpu/input/row_options.hpp>
 
 namespace mgpu::input {

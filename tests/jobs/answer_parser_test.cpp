@@ -1,10 +1,10 @@
 // Labels in answers of language models.
+#include "jobs/classify/answer_parser.hpp"
+
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include <mgpu/jobs/answer_parser.hpp>
 
 namespace mgpu::jobs {
 namespace {

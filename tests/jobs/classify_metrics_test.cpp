@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/jobs/classify_metrics.hpp>
+#include "jobs/classify/metrics.hpp"
 
 namespace mgpu::jobs {
 namespace {

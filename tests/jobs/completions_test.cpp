@@ -1,37 +1,37 @@
 // Completions as job generate makes them, against transformers' generate() and float64 logits
 // (tests/oracle/generation.py, language_models.py).
+#include "jobs/generate/completions.hpp"
+
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include <mgpu/jobs/completions.hpp>
-
-#include "language/golden_completion.hpp"
-#include "language/golden_folder.hpp"
+#include "lm/golden_completion.hpp"
+#include "lm/golden_folder.hpp"
 
 namespace mgpu::jobs {
 namespace {
 
 namespace fs = std::filesystem;
-using language::values_of;
+using lm::values_of;
 
 const fs::path kGoldens = MGPU_GOLDENS;
 
-PromptEncoder without_tokenizer(const language::LanguageModel& model) {
-  PromptEncoder::Options options;
+rows::PromptEncoder without_tokenizer(const lm::LanguageModel& model) {
+  rows::PromptEncoder::Options options;
   options.vocab = model.config().vocab;
   return {std::nullopt, "", options};
 }
 
 class CompleterTest : public testing::TestWithParam<const char*> {
 protected:
-  language::LanguageModel model_ = language::LanguageModel::open(kGoldens / GetParam());
-  PromptEncoder encoder_ = without_tokenizer(model_);
+  lm::LanguageModel model_ = lm::LanguageModel::open(kGoldens / GetParam());
+  rows::PromptEncoder encoder_ = without_tokenizer(model_);
 };
 
 TEST_P(CompleterTest, GreedyContinuationsAreThoseOfTransformers) {
-  const store::SafetensorsFile file(kGoldens / "generation.safetensors");
-  std::vector<EncodedPrompt> prompts;
+  const formats::SafetensorsFile file(kGoldens / "generation.safetensors");
+  std::vector<rows::EncodedPrompt> prompts;
   std::vector<std::vector<std::int64_t>> expected;
   for (const char* name : {"one", "five", "twenty"}) {
     const std::string key = std::string(GetParam()) + "." + name + ".";
@@ -46,8 +46,7 @@ TEST_P(CompleterTest, GreedyContinuationsAreThoseOfTransformers) {
 
   for (std::size_t p = 0; p < prompts.size(); ++p) {
     SCOPED_TRACE(p);
-    language::expect_golden(completed[p].result.completions.front(), expected[p],
-                            config.generation);
+    lm::expect_golden(completed[p].result.completions.front(), expected[p], config.generation);
   }
 }
 
@@ -57,8 +56,8 @@ TEST_P(CompleterTest, ScoredPromptsHaveTheLogProbsOfTheLogits) {
   config.generation.scores_prompts = true;
   Completer completer(model_, encoder_, config);
   std::size_t compared = 0;
-  for (const language::Golden& golden : language::read_goldens(kGoldens / GetParam())) {
-    const EncodedPrompt prompt{"", golden.ids};
+  for (const lm::Golden& golden : lm::read_goldens(kGoldens / GetParam())) {
+    const rows::EncodedPrompt prompt{"", golden.ids};
     const auto completed = completer.run({&prompt, 1}, 0);
     if (!completed[0].failure.empty()) continue;  // longer than the learned positions
     const auto& log_probs = completed[0].result.prompt_log_probs;
@@ -80,13 +79,13 @@ INSTANTIATE_TEST_SUITE_P(Families, CompleterTest, testing::Values("gpt2", "llama
                          [](const auto& entry) { return std::string(entry.param); });
 
 TEST(CompleterTest, ResultsFollowFromTheGlobalIdAlone) {
-  const auto model = language::LanguageModel::open(kGoldens / "llama");
-  const PromptEncoder encoder = without_tokenizer(model);
+  const auto model = lm::LanguageModel::open(kGoldens / "llama");
+  const rows::PromptEncoder encoder = without_tokenizer(model);
   GenerateConfig config;
   config.num_samples = 2;
   config.generation.max_new_tokens = 8;
   config.generation.sampling.is_greedy = false;
-  const std::vector<EncodedPrompt> prompts(5, {"", {1, 40, 3}});
+  const std::vector<rows::EncodedPrompt> prompts(5, {"", {1, 40, 3}});
   Completer completer(model, encoder, config);
 
   const auto together = completer.run(prompts, 10);

@@ -10,9 +10,9 @@
 
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/app/program_keys.hpp>
-#include <mgpu/jobs/generate_plan.hpp>
-#include <mgpu/jobs/train_plan.hpp>
 
+#include "jobs/generate/plan.hpp"
+#include "recipes/ad/plan.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace mgpu::jobs {
@@ -37,8 +37,8 @@ Config config_of(Keys keys, const Keys& more) {
 }
 
 /// A machine whose ranks have so much for what is not the program.
-PlanMachine machine_of(int ranks, std::uint64_t bytes_of_a_rank) {
-  PlanMachine machine;
+run::PlanMachine machine_of(int ranks, std::uint64_t bytes_of_a_rank) {
+  run::PlanMachine machine;
   machine.ranks = ranks;
   machine.ranks_per_node = ranks;
   machine.host_bytes = static_cast<std::uint64_t>(ranks) * (bytes_of_a_rank + 40 * kMiB);
@@ -64,7 +64,7 @@ protected:
       file << R"({"token_ids": [1, 2, 3]})" << '\n';
   }
 
-  report::Plan plan(const Keys& more, const PlanMachine& machine) {
+  report::Plan plan(const Keys& more, const run::PlanMachine& machine) {
     const Keys keys = {{"job", "generate"},
                        {"model.path", kLlama},
                        {"data.path", prompts_.string()},
@@ -79,8 +79,8 @@ protected:
 };
 
 TEST_F(GeneratePlanTest, TheLargestBatchThatFitsIsWhatToType) {
-  const PlanMachine roomy = machine_of(1, 100 * kMiB);
-  const PlanMachine narrow = machine_of(1, 4 * kMiB);
+  const run::PlanMachine roomy = machine_of(1, 100 * kMiB);
+  const run::PlanMachine narrow = machine_of(1, 4 * kMiB);
   EXPECT_EQ(memory_limit(plan({}, roomy)).fits, "");
 
   const report::Plan tight = plan({}, narrow);
@@ -129,7 +129,7 @@ TEST(LmTrainPlanTest, LanesNeedTheBuffersOfTheirTree) {
                        {"train.global_batch_size", "8"},
                        {"train.seq_len", "16"},
                        {"train.max_steps", "2"}};
-    return plan_train(config_of(keys, more), machine_of(ranks, 100 * kMiB));
+    return recipes::plan_train(config_of(keys, more), machine_of(ranks, 100 * kMiB));
   };
   const report::Plan sums = planned({}, 2);
   const report::Plan lanes = planned({{"run.deterministic", "layout"}}, 2);

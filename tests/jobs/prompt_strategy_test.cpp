@@ -1,4 +1,6 @@
 // Files of prompt strategies, and their templates.
+#include "jobs/classify/prompt_strategy.hpp"
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -6,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/jobs/prompt_strategy.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -17,7 +18,7 @@ constexpr const char* kFile = R"({"strategies": {
   "grouped": {"user_template": "{target_group}: {text}", "answer_prefix": "Label:"}}})";
 
 std::string fill(const std::string& text, const char* row) {
-  return fill_template(text, store::parse_json_object(row), {{"group", "target_group"}});
+  return fill_template(text, formats::parse_json_object(row), {{"group", "target_group"}});
 }
 
 std::string refusal(const std::string& file, const std::string& name) {
@@ -70,8 +71,8 @@ TEST(PromptStrategyTest, TemplatesTakeColumnsUnderBothNames) {
 }
 
 TEST(PromptStrategyTest, AColumnThatTheRowLacksIsAnError) {
-  EXPECT_THROW(fill("{text} {persona_tag}", R"({"text": "x"})"), store::JsonError);
-  EXPECT_THROW(fill("{text}", R"({"text": null})"), store::JsonError);
+  EXPECT_THROW(fill("{text} {persona_tag}", R"({"text": "x"})"), formats::JsonError);
+  EXPECT_THROW(fill("{text}", R"({"text": null})"), formats::JsonError);
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include "jobs/classify/run_speeds.hpp"
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -7,8 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/jobs/run_speeds.hpp>
-#include <mgpu/jobs/teacher_pictures.hpp>
+#include "jobs/teacher/plots.hpp"
 
 namespace mgpu::jobs {
 namespace {

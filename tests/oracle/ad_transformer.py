@@ -1,6 +1,6 @@
 """Goldens of the Algorithm Distillation transformer, from plain PyTorch in float64.
 
-  python3 tests/oracle/ad_transformer.py tests/model/goldens
+  python3 tests/oracle/ad_transformer.py tests/ad/goldens
 
 Made with torch 2.11.0 on the CPU. Writes ad_step.bin and ad_transition.bin: little-endian
 float32 values one after the other: loss; logits; gradients of all parameters; all parameters

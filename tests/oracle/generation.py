@@ -1,6 +1,6 @@
 """Goldens of generation, from transformers.
 
-  python3 tests/oracle/generation.py tests/language/goldens [--check]
+  python3 tests/oracle/generation.py tests/lm/goldens [--check]
 
 Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. Writes
   generation.safetensors: for each of FOLDERS, which language_models.py made, and each PROMPT,

@@ -1,6 +1,6 @@
 """Goldens of the language-model forward pass, from transformers in float64.
 
-  python3 tests/oracle/language_models.py tests/language/goldens [--check] [NAME...]
+  python3 tests/oracle/language_models.py tests/lm/goldens [--check] [NAME...]
 
 Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. Writes a folder per
 family and switch: config.json, generation_config.json and weights as save_pretrained makes them

@@ -1,6 +1,6 @@
 """Goldens of the loss and its gradients, from transformers in float64.
 
-  python3 tests/oracle/language_training.py tests/language/goldens [--check]
+  python3 tests/oracle/language_training.py tests/lm/goldens [--check]
 
 Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. For some of the models
 that language_models.py wrote, TARGET/training/CASE.safetensors holds

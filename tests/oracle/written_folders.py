@@ -1,7 +1,7 @@
 """Do checkpoints that model_checkpoint_mpi_test wrote open in transformers, with the logits of the
 goldens?
 
-  python3 tests/oracle/written_folders.py build/tests/jobs/written tests/language/goldens
+  python3 tests/oracle/written_folders.py build/tests/recipes/written tests/lm/goldens
 
 Exit 1 when one does not, or there are none.
 """

@@ -123,21 +123,22 @@ TEST(HtmlReportTest, GpusGetAMemoryPicture) {
 }
 
 TEST(TrainHeadlineTest, SaysWhatHappened) {
-  TrainPictures pictures;
+  recipes::TrainPictures pictures;
   pictures.episodes.late = {3.0, 9.0, 14.66};
   pictures.episodes.optimum = 17.25;
-  EXPECT_EQ(train_headline(pictures, {}),
+  EXPECT_EQ(recipes::train_headline(pictures, {}),
             "On goals it never saw, the agent\u2019s return rises from 3.0 in its first episode to "
             "14.7 in its third, with frozen weights: 85 % of the best possible.");
 }
 
 TEST(TrainHeadlineTest, DoesNotPraiseAFlatCurve) {
-  TrainPictures pictures;
+  recipes::TrainPictures pictures;
   pictures.episodes.late = {1.2, 1.5};
   pictures.episodes.optimum = 17.25;
-  EXPECT_THAT(train_headline(pictures, {}), HasSubstr("does not yet learn inside its context"));
+  EXPECT_THAT(recipes::train_headline(pictures, {}),
+              HasSubstr("does not yet learn inside its context"));
   pictures.episodes.late = {16.0, 1.0};
-  EXPECT_THAT(train_headline(pictures, {}), HasSubstr("does not yet learn"));
+  EXPECT_THAT(recipes::train_headline(pictures, {}), HasSubstr("does not yet learn"));
 }
 
 }  // namespace

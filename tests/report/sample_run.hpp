@@ -6,14 +6,15 @@
 #include <vector>
 
 #include <mgpu/base/random_streams.hpp>
-#include <mgpu/report/train_report.hpp>
+
+#include "recipes/train_page.hpp"
 
 namespace mgpu::report {
 
 /// A made-up run of job train whose curves look like real ones.
 struct SampleRun {
   RunSummary summary;
-  TrainPictures pictures;
+  recipes::TrainPictures pictures;
   PhaseTable phases;
 };
 
@@ -36,8 +37,8 @@ inline std::vector<std::pair<int, int>> sample_walk(std::pair<int, int> goal, in
   return cells;
 }
 
-inline TrainPictures sample_pictures() {
-  TrainPictures pictures;
+inline recipes::TrainPictures sample_pictures() {
+  recipes::TrainPictures pictures;
   auto& e = pictures.episodes;
   e.late = {3.0, 7.2, 10.7, 13.3, 14.8, 15.3, 15.6, 16.0};
   for (std::size_t i = 0; i < e.late.size(); ++i) {
@@ -130,12 +131,12 @@ inline SampleRun sample_run(int ranks = 4) {
   s.phases = phase_rows(run.phases);
   s.steps_per_second = 21.4;
   s.notes = notes_of(facts_of(s.phases), {{"train.eval_every", "500"}});
-  TrainPage(run.pictures).record(s);
+  recipes::TrainPage(run.pictures).record(s);
   return run;
 }
 
 inline std::string sample_html(const SampleRun& run) {
-  HtmlReport page = TrainPage(run.pictures).page(run.summary);
+  HtmlReport page = recipes::TrainPage(run.pictures).page(run.summary);
   page.phases = run.phases;
   page.provenance = {{"command", "mpirun -np 4 ./mgpu_spmd conf/quickstart.yaml run.seed=7"},
                      {"program", "mgpu_spmd 0.1.0 (git 4f2c1e9, clean)"},

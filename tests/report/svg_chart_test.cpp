@@ -108,12 +108,5 @@ TEST(TimelineTest, ALongLegendHasSeveralRows) {
   EXPECT_GT(rows.size(), 1U);
 }
 
-TEST(GridPathTest, UpIsUp) {
-  GridPath path;
-  path.goal = {0, 8};  // upper left corner of a 9 x 9 room
-  path.cells = {{4, 4}};
-  EXPECT_THAT(svg_grid_path(path), HasSubstr("class=\"goal\" x=\"0\" y=\"0\""));
-}
-
 }  // namespace
 }  // namespace mgpu::report

@@ -11,9 +11,9 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/failpoint.hpp>
-#include <mgpu/store/checkpoint_store.hpp>
+#include <mgpu/store/checkpoint/checkpoint_store.hpp>
 
-#include "store/checkpoint_content.hpp"
+#include "checkpoint_content.hpp"
 
 namespace {
 

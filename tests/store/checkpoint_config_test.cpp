@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/base/config_reader.hpp>
-#include <mgpu/store/checkpoint_config.hpp>
+#include <mgpu/config/config_reader.hpp>
+#include <mgpu/store/checkpoint/checkpoint_config.hpp>
 
 namespace mgpu::store {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <mgpu/store/checkpoint_folder.hpp>
+#include <mgpu/store/checkpoint/checkpoint_folder.hpp>
 
 namespace mgpu::store {
 
@@ -21,11 +21,11 @@ public:
   TinyTraining(const TinyTraining&) = delete;
   TinyTraining& operator=(const TinyTraining&) = delete;
 
-  std::vector<NamedTensor> model() {
+  std::vector<formats::NamedTensor> model() {
     return {{"blocks.0.w", {2, 3}, {weights_.data(), 6, DType::f32, {}}},
             {"bias", {2}, {weights_.data() + 6, 2, DType::f32, {}}}};
   }
-  std::vector<NamedTensor> trainer() {
+  std::vector<formats::NamedTensor> trainer() {
     return {{"blocks.0.w.exp_avg", {2, 3}, {moments_.data(), 6, DType::f64, {}}},
             {"counter", {}, {&counter_, 1, DType::u64, {}}}};
   }

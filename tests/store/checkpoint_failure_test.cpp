@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/store/checkpoint_folder.hpp>
+#include <mgpu/store/checkpoint/checkpoint_folder.hpp>
 
 #include "support/temporary_folder.hpp"
 

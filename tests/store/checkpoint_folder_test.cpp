@@ -9,9 +9,9 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/process_memory.hpp>
-#include <mgpu/store/checkpoint_folder.hpp>
+#include <mgpu/store/checkpoint/checkpoint_folder.hpp>
 
-#include "store/checkpoint_content.hpp"
+#include "checkpoint_content.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace mgpu::store {
@@ -252,7 +252,7 @@ TEST_F(CheckpointFolderTest, StillWritesFormat1ByteForByte) {
 TEST_F(CheckpointFolderTest, WhatIsReadBackDoesNotStayInMemory) {
   constexpr std::size_t kCount = std::size_t{24} << 20;  // 96 MiB
   std::vector<float> weights(kCount, 1.0F);
-  const NamedTensor tensor{
+  const formats::NamedTensor tensor{
       "w", {static_cast<std::int64_t>(kCount)}, {weights.data(), kCount, DType::f32, {}}};
   const std::uint64_t before = host_peak_bytes();
 

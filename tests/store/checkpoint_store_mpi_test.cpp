@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/store/checkpoint_store.hpp>
+#include <mgpu/store/checkpoint/checkpoint_store.hpp>
 
-#include "store/checkpoint_content.hpp"
+#include "checkpoint_content.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace mgpu::store {
@@ -53,8 +53,8 @@ protected:
     std::ofstream(file, std::ios::binary) << bytes;
   }
 
-  Report failure_of_load(const std::vector<NamedTensor>& model,
-                         const std::vector<NamedTensor>& trainer) const {
+  Report failure_of_load(const std::vector<formats::NamedTensor>& model,
+                         const std::vector<formats::NamedTensor>& trainer) const {
     try {
       store().load_newest(model, trainer);
       return {};
@@ -127,10 +127,10 @@ TEST_F(CheckpointStoreTest, NoWholeOneLeftIsAnErrorOnEveryRankEveryTime) {
 TEST_F(CheckpointStoreTest, AnotherModelIsRefusedWithATable) {
   save(21000);
   TinyTraining training(7);
-  std::vector<NamedTensor> model = training.model();
+  std::vector<formats::NamedTensor> model = training.model();
   model[0].shape = {3, 2};
   model[1].name = "head.bias";
-  std::vector<NamedTensor> trainer = training.trainer();
+  std::vector<formats::NamedTensor> trainer = training.trainer();
   trainer[1].view.dtype = DType::i64;
 
   const Report report = failure_of_load(model, trainer);
@@ -149,7 +149,7 @@ TEST_F(CheckpointStoreTest, AnotherModelIsRefusedWithATable) {
 TEST_F(CheckpointStoreTest, OneRanksOtherModelStopsAll) {
   save(1);
   TinyTraining training(7);
-  std::vector<NamedTensor> model = training.model();
+  std::vector<formats::NamedTensor> model = training.model();
   if (world_.rank() == world_.size() - 1) model[0].shape = {6};
   EXPECT_EQ(failure_of_load(model, training.trainer()).code, "E612");
 }

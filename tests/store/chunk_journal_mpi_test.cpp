@@ -8,7 +8,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/store/chunk_journal.hpp>
+#include <mgpu/store/journal/chunk_journal.hpp>
 
 #include "sample_run.hpp"
 

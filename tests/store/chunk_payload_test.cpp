@@ -7,7 +7,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/store/chunk_payload.hpp>
+#include <mgpu/store/journal/chunk_payload.hpp>
 
 namespace mgpu::store {
 namespace {

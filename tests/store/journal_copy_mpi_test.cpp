@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/store/journal_copy.hpp>
+#include <mgpu/store/journal/journal_copy.hpp>
 
 #include "sample_run.hpp"
 

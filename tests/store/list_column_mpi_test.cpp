@@ -5,7 +5,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/store/list_column.hpp>
+#include <mgpu/store/results/list_column.hpp>
 
 #include "sample_run.hpp"
 

@@ -1,5 +1,5 @@
 // Offsets that come in several pieces, as those of many rows do.
-#include "list_offsets.hpp"
+#include "store/results/list_offsets.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -7,7 +7,7 @@
 #include <mgpu/base/death_note.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/store/quarantine.hpp>
+#include <mgpu/store/journal/quarantine.hpp>
 
 #include "sample_run.hpp"
 

@@ -9,8 +9,8 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/store/list_column.hpp>
-#include <mgpu/store/read_table.hpp>
+#include <mgpu/store/results/list_column.hpp>
+#include <mgpu/store/results/read_table.hpp>
 
 #include "sample_run.hpp"
 

@@ -10,8 +10,8 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/machine.hpp>
-#include <mgpu/store/repro.hpp>
-#include <mgpu/store/run_directory.hpp>
+#include <mgpu/store/run_dir/repro.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
 
 #include "sample_run.hpp"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include <mgpu/cluster/group.hpp>
-#include <mgpu/store/chunk_journal.hpp>
-#include <mgpu/store/chunk_payload.hpp>
-#include <mgpu/store/seal.hpp>
+#include <mgpu/store/journal/chunk_journal.hpp>
+#include <mgpu/store/journal/chunk_payload.hpp>
+#include <mgpu/store/results/seal.hpp>
 
 namespace mgpu::store::test {
 

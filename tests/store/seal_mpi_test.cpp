@@ -9,9 +9,9 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/store/read_table.hpp>
-#include <mgpu/store/read_texts.hpp>
-#include <mgpu/store/seal.hpp>
+#include <mgpu/store/results/read_table.hpp>
+#include <mgpu/store/results/read_texts.hpp>
+#include <mgpu/store/results/seal.hpp>
 
 #include "sample_run.hpp"
 

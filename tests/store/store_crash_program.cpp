@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include <mgpu/base/failpoint.hpp>
-#include <mgpu/store/read_table.hpp>
-#include <mgpu/store/run_directory.hpp>
-#include <mgpu/store/seal.hpp>
+#include <mgpu/store/results/read_table.hpp>
+#include <mgpu/store/results/seal.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
 
 #include "sample_run.hpp"
 

@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include "code_points.hpp"
-#include "lossy_utf8.hpp"
-#include "normalizer.hpp"
-#include "regex.hpp"
-#include "regex_classes.hpp"
+#include "text/code_points.hpp"
+#include "text/lossy_utf8.hpp"
+#include "text/normalizer.hpp"
+#include "text/regex.hpp"
+#include "text/regex_classes.hpp"
 
 namespace mgpu::text {
 namespace {

@@ -11,13 +11,13 @@
 namespace mgpu::train {
 namespace {
 
-model::ParameterArena two_parameters() {
+tensor::ParameterArena two_parameters() {
   return {{{"w", {2}, 0.0, 1.0, true}, {"b", {2}, 0.0, 1.0, false}}, Device{}, 1};
 }
 
 /// One update with all gradients g: the weight of w and of b after it.
 std::vector<float> after_one(double g, const AdamwConfig& config, double learning_rate) {
-  model::ParameterArena arena = two_parameters();
+  tensor::ParameterArena arena = two_parameters();
   Adamw optimizer(arena, config);
   arena.gradient(0).fill_(g);
   arena.gradient(1).fill_(g);
@@ -34,7 +34,7 @@ TEST(AdamwTest, DecayIsForParametersThatDecay) {
 }
 
 TEST(AdamwTest, ReportsTheNormAndClipsToTheLimit) {
-  model::ParameterArena arena = two_parameters();
+  tensor::ParameterArena arena = two_parameters();
   Adamw optimizer(arena, {0.0, 0.99, 1e-8, 0.0, 1.0});
   arena.gradient(0).fill_(3.0);
   arena.gradient(1).fill_(4.0);
@@ -47,7 +47,7 @@ TEST(AdamwTest, ReportsTheNormAndClipsToTheLimit) {
 }
 
 TEST(AdamwTest, TheScaleOfTheGradientsCancels) {
-  model::ParameterArena arena = two_parameters();
+  tensor::ParameterArena arena = two_parameters();
   Adamw optimizer(arena, {0.0, 0.99, 1e-8, 0.0, 0.0});
   arena.gradient(0).fill_(3.0 * 1024);
 
@@ -56,7 +56,7 @@ TEST(AdamwTest, TheScaleOfTheGradientsCancels) {
 }
 
 TEST(AdamwTest, AnInfiniteGradientChangesNothing) {
-  model::ParameterArena arena = two_parameters();
+  tensor::ParameterArena arena = two_parameters();
   Adamw optimizer(arena, {});
   arena.gradient(0)[0] = std::numeric_limits<float>::infinity();
 
@@ -71,16 +71,16 @@ TEST(AdamwTest, AnInfiniteGradientChangesNothing) {
 
 // What a checkpoint does: moments copied, the count of updates set.
 TEST(AdamwTest, ContinuesFromItsState) {
-  model::ParameterArena first = two_parameters();
+  tensor::ParameterArena first = two_parameters();
   Adamw a(first, {});
-  const auto update = [](Adamw& optimizer, model::ParameterArena& arena, double g) {
+  const auto update = [](Adamw& optimizer, tensor::ParameterArena& arena, double g) {
     arena.gradient(0).fill_(g);
     arena.gradient(1).fill_(-g);
     optimizer.step(1e-2);
   };
   update(a, first, 1.0);
   update(a, first, 0.3);
-  model::ParameterArena second = two_parameters();
+  tensor::ParameterArena second = two_parameters();
   second.weights().copy_(first.weights());
   Adamw b(second, {});
   b.first_moment().copy_(a.first_moment());

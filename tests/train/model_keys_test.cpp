@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/base/common_keys.hpp>
-#include <mgpu/base/config_reader.hpp>
-#include <mgpu/model/ad_transformer_config.hpp>
+#include <mgpu/ad/ad_transformer_config.hpp>
+#include <mgpu/config/common_keys.hpp>
+#include <mgpu/config/config_reader.hpp>
 #include <mgpu/train/optimizer_config.hpp>
 
 namespace mgpu {
@@ -17,7 +17,7 @@ class ModelKeysTest : public testing::Test {
 protected:
   ModelKeysTest() {
     add_common_keys(table_, {"train"});
-    model::add_model_keys(table_);
+    ad::add_model_keys(table_);
     train::add_optimizer_keys(table_);
   }
 
@@ -36,12 +36,12 @@ protected:
 
 TEST_F(ModelKeysTest, TheDefaultsAreThoseOfTheStructs) {
   const Config config = read("");
-  EXPECT_EQ(model::read_ad_transformer_config(config), model::AdTransformerConfig{});
+  EXPECT_EQ(ad::read_ad_transformer_config(config), ad::AdTransformerConfig{});
   const train::OptimizerConfig optimizer = train::read_optimizer_config(config);
   EXPECT_EQ(optimizer.adamw.beta2, train::AdamwConfig{}.beta2);
   EXPECT_EQ(optimizer.adamw.weight_decay, train::AdamwConfig{}.weight_decay);
   EXPECT_EQ(optimizer.schedule.peak, 3e-4);
-  EXPECT_EQ(optimizer.mixed_precision, model::ComputeKind::f32);
+  EXPECT_EQ(optimizer.mixed_precision, tensor::ComputeKind::f32);
 }
 
 TEST_F(ModelKeysTest, EveryKeyReachesItsField) {
@@ -52,9 +52,9 @@ TEST_F(ModelKeysTest, EveryKeyReachesItsField) {
       "weight_decay: 0.5, adam_beta1: 0.8, adam_beta2: 0.95, adam_epsilon: 1e-6, "
       "max_grad_norm: 0, label_smoothing: 0.1, mixed_precision: bf16}\n");
 
-  const model::AdTransformerConfig model = model::read_ad_transformer_config(config);
-  EXPECT_EQ(model.tokens, model::TokenKind::transition);
-  EXPECT_EQ(model.attention, model::AttentionKind::eager);
+  const ad::AdTransformerConfig model = ad::read_ad_transformer_config(config);
+  EXPECT_EQ(model.tokens, ad::TokenKind::transition);
+  EXPECT_EQ(model.attention, ad::AttentionKind::eager);
   EXPECT_EQ(model.n_inner, 64);  // auto: twice tf_n_embd
   EXPECT_EQ(model.n_layer, 2);
   EXPECT_EQ(model.n_head, 8);
@@ -68,14 +68,14 @@ TEST_F(ModelKeysTest, EveryKeyReachesItsField) {
   EXPECT_EQ(optimizer.adamw.epsilon, 1e-6);
   EXPECT_EQ(optimizer.adamw.max_grad_norm, 0.0);
   EXPECT_EQ(optimizer.label_smoothing, 0.1);
-  EXPECT_EQ(optimizer.mixed_precision, model::ComputeKind::bf16);
+  EXPECT_EQ(optimizer.mixed_precision, tensor::ComputeKind::bf16);
 }
 
 TEST_F(ModelKeysTest, HeadsThatDoNotFitAreRefused) {
-  EXPECT_THROW(model::read_ad_transformer_config(read("model: {tf_n_head: 5}\n")), Failure);
-  EXPECT_THROW(model::read_ad_transformer_config(read("model: {tf_n_embd: 512}\n")), Failure);
+  EXPECT_THROW(ad::read_ad_transformer_config(read("model: {tf_n_head: 5}\n")), Failure);
+  EXPECT_THROW(ad::read_ad_transformer_config(read("model: {tf_n_embd: 512}\n")), Failure);
   EXPECT_NO_THROW(
-      model::read_ad_transformer_config(read("model: {tf_n_embd: 512, attn_impl: eager}\n")));
+      ad::read_ad_transformer_config(read("model: {tf_n_embd: 512, attn_impl: eager}\n")));
 }
 
 TEST_F(ModelKeysTest, AShortTrialOfALongConfigIsAllowed) {

@@ -1,4 +1,4 @@
-#include "judge.hpp"
+#include "watch/judge.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "silence.hpp"
+#include "watch/silence.hpp"
 
 #include <vector>
 

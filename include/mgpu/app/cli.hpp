@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <mgpu/base/config_reader.hpp>
+#include <mgpu/config/config_reader.hpp>
 
 namespace mgpu::app {
 

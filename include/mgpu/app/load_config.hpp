@@ -5,8 +5,8 @@
 #include <string>
 
 #include <mgpu/app/cli.hpp>
-#include <mgpu/base/config.hpp>
 #include <mgpu/cluster/group.hpp>
+#include <mgpu/config/config.hpp>
 
 namespace mgpu::app {
 

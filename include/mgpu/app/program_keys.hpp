@@ -1,6 +1,6 @@
 #pragma once
 
-#include <mgpu/base/key_table.hpp>
+#include <mgpu/config/key_table.hpp>
 
 namespace mgpu::app {
 

@@ -5,15 +5,15 @@
 #include <string_view>
 
 #include <mgpu/app/cli.hpp>
-#include <mgpu/base/config.hpp>
 #include <mgpu/base/crash_file.hpp>
 #include <mgpu/base/sinks.hpp>
 #include <mgpu/cluster/device_choice.hpp>
 #include <mgpu/cluster/topology.hpp>
+#include <mgpu/config/config.hpp>
 #include <mgpu/report/event_log.hpp>
 #include <mgpu/report/rank_log.hpp>
 #include <mgpu/report/tensorboard.hpp>
-#include <mgpu/store/run_directory.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
 
 namespace mgpu::app {
 

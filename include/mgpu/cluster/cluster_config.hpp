@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include <mgpu/base/config.hpp>
 #include <mgpu/cluster/communicator.hpp>
+#include <mgpu/config/config.hpp>
 
 namespace mgpu::cluster {
 

@@ -7,8 +7,8 @@
 
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/group.hpp>
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/input/row_options.hpp>
-#include <mgpu/store/json_value.hpp>
 
 namespace mgpu::input {
 
@@ -22,8 +22,8 @@ struct Row {
   std::int64_t id = 0;  // index in the data set, from 0: the global id of a sample
   std::int64_t line =
       0;  // of the file, from 1, where the row begins; of Parquet: number of the row
-  store::JsonValue object;  // columns under our names, and the others of the file under theirs
-  std::string problem;      // "": the row can be used; otherwise why not, and `object` may be null
+  formats::JsonValue object;  // columns under our names, and the others of the file under theirs
+  std::string problem;  // "": the row can be used; otherwise why not, and `object` may be null
 };
 
 /// The rows of a file, read when they are asked for.

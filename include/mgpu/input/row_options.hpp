@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include <mgpu/base/config.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/base/key_table.hpp>
+#include <mgpu/config/config.hpp>
+#include <mgpu/config/key_table.hpp>
 
 namespace mgpu::input {
 

@@ -6,19 +6,19 @@
 #include <string_view>
 #include <vector>
 
-#include <mgpu/jobs/file_check.hpp>
-#include <mgpu/jobs/merged_run.hpp>
-#include <mgpu/jobs/plan_machine.hpp>
-#include <mgpu/jobs/run_context.hpp>
-#include <mgpu/jobs/seal_place.hpp>
 #include <mgpu/report/plan_text.hpp>
+#include <mgpu/run/file_check.hpp>
+#include <mgpu/run/merged_run.hpp>
+#include <mgpu/run/plan_machine.hpp>
+#include <mgpu/run/run_context.hpp>
+#include <mgpu/run/seal_place.hpp>
 
 namespace mgpu::jobs {
 
 using AddKeys = void (*)(KeyTable& table);
 
 /// Something that the program does as a whole, chosen by the key `job`. A job is its own files
-/// and one row in job.cpp.
+/// and one row in registry.cpp.
 struct Job {
   std::string_view name;  // as the key has it
   std::string_view text;  // one line
@@ -35,21 +35,21 @@ struct Job {
   void (*check_files)(const Config& config);
 
   /// What --check opens, in order. Local, after check(); the config has to outlive them.
-  std::vector<FileCheck> (*file_checks)(const Config& config);
+  std::vector<run::FileCheck> (*file_checks)(const Config& config);
 
   /// Bytes that a run of these keys writes at most. Local, after check_files().
   std::uint64_t (*disk_bytes)(const Config& config);
 
   /// What a run will take, by arithmetic; nothing is measured. Local, after check_files().
-  report::Plan (*plan)(const Config& config, const PlanMachine& machine);
+  report::Plan (*plan)(const Config& config, const run::PlanMachine& machine);
 
   /// Collective over the world.
   /// Errors: Failures of its phases, the same on all ranks wherever more than one could notice.
-  JobOutcome (*run)(RunContext& run);
+  run::JobOutcome (*run)(run::RunContext& run);
 
   /// The files of an unfinished run, of what its journal holds: see merge_train_job(). Collective.
-  MergedRun (*merge)(const cluster::Group& world, const SealPlace& place,
-                     const store::ChunkJournal& journal);
+  run::MergedRun (*merge)(const cluster::Group& world, const run::SealPlace& place,
+                          const store::ChunkJournal& journal);
 
   /// Whether runs may do a part each, which --merge joins: run.worker_id, run.total_workers.
   bool has_parts = false;

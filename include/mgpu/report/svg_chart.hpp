@@ -69,14 +69,4 @@ std::string phase_css(const std::string& phase, std::size_t index);
 /// Bars of allocated and reserved memory against each card.
 std::string svg_memory(const std::vector<RunSummary::GpuMemory>& gpus);
 
-/// One episode on the grid.
-struct GridPath {
-  std::vector<std::pair<int, int>> cells;  // visited, start first
-  std::pair<int, int> goal;
-  int grid = 9;
-  std::string title;
-};
-/// Small multiple: the path darkens with time; the goal is a ring, the start a hollow dot.
-std::string svg_grid_path(const GridPath& path);
-
 }  // namespace mgpu::report

@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <mgpu/model/parameter_arena.hpp>
+#include <mgpu/tensor/parameter_arena.hpp>
 
 namespace mgpu::train {
 
@@ -30,7 +30,7 @@ struct UpdateReport {
 class Adamw {
 public:
   /// Memory: `parameters` has to outlive this.
-  Adamw(model::ParameterArena& parameters, const AdamwConfig& config);
+  Adamw(tensor::ParameterArena& parameters, const AdamwConfig& config);
 
   /// Whether the gradient is finite for all who update together, given whether it is here.
   using Agree = std::function<bool(bool is_finite)>;
@@ -57,7 +57,7 @@ private:
   double squared_gradient_norm();
   void update(const Span& span, float learning_rate, float grad_scale);
 
-  model::ParameterArena* parameters_;
+  tensor::ParameterArena* parameters_;
   AdamwConfig config_;
   std::int64_t updates_ = 0;
   std::vector<Span> spans_;  // neighbors with equal decay are one span

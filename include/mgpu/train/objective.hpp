@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <mgpu/model/parameter_arena.hpp>
+#include <mgpu/tensor/parameter_arena.hpp>
 
 namespace mgpu::train {
 
@@ -19,7 +19,7 @@ class Objective {
 public:
   virtual ~Objective() = default;
 
-  virtual model::ParameterArena& parameters() = 0;
+  virtual tensor::ParameterArena& parameters() = 0;
 
   /// Whether items are made anew for each step, by prepare().
   virtual bool makes_items() const { return false; }

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <mgpu/base/config.hpp>
-#include <mgpu/model/ad_transformer_config.hpp>
+#include <mgpu/tensor/compute_kind.hpp>
+#include <mgpu/config/config.hpp>
 #include <mgpu/train/adamw.hpp>
 #include <mgpu/train/lr_schedule.hpp>
 
@@ -12,7 +12,7 @@ struct OptimizerConfig {
   AdamwConfig adamw;
   LrSchedule schedule;
   double label_smoothing = 0.0;
-  model::ComputeKind mixed_precision = model::ComputeKind::f32;
+  tensor::ComputeKind mixed_precision = tensor::ComputeKind::f32;
 };
 
 /// Adds train.max_steps, train.learning_rate, train.lr_schedule, ... to the program's table.

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include <mgpu/base/config.hpp>
+#include <mgpu/config/config.hpp>
 #include <mgpu/train/batch_plan.hpp>
 
 namespace mgpu::train {

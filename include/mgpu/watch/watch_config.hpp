@@ -1,6 +1,6 @@
 #pragma once
 
-#include <mgpu/base/config.hpp>
+#include <mgpu/config/config.hpp>
 
 namespace mgpu::watch {
 

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/ad/ad_transformer.hpp>
+#include <mgpu/ad/tokens.hpp>
+#include <mgpu/base/buffer_view.hpp>
+
+// Shapes in this header: B = rows, L = tokens of a window, F = features of a transition.
+namespace mgpu::ad {
+
+/// Host memory for the tokens of B windows of kind `step`, and their way to the model's device.
+class StepBuffers {
+public:
+  StepBuffers(std::int64_t rows, std::int64_t tokens);
+
+  StepBatch batch();
+
+  /// The first `tokens` of each row, [B, tokens].
+  StepTokens to_model(Device device, std::int64_t tokens) const;
+  at::Tensor targets(Device device) const;  // [B, L] int64
+
+private:
+  at::Tensor fields_;  // [7, B, L] int32
+};
+
+/// The same for kind `transition`.
+class TransitionBuffers {
+public:
+  TransitionBuffers(std::int64_t rows, std::int64_t tokens, std::int64_t features);
+
+  TransitionBatch batch();
+  TransitionTokens to_model(Device device) const;
+  at::Tensor targets(Device device) const;                  // [B] int64
+  const at::Tensor& features() const { return features_; }  // [B, L - 1, F] float32, host
+  const at::Tensor& queries() const { return query_; }      // [B] int32, host
+
+private:
+  at::Tensor features_;
+  at::Tensor length_;  // [B] int32
+  at::Tensor query_;
+  at::Tensor target_;
+};
+
+}  // namespace mgpu::ad

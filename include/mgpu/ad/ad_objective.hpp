@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <mgpu/ad/ad_transformer.hpp>
+#include <mgpu/ad/training_windows.hpp>
+#include <mgpu/base/phase_clock.hpp>
+#include <mgpu/train/objective.hpp>
+
+namespace mgpu::ad {
+
+struct AdObjectiveOptions {
+  double label_smoothing = 0.0;
+  std::uint64_t seed = 0;  // of dropout
+};
+
+/// Algorithm Distillation: cross-entropy of the source's actions given the history before them,
+/// at every step (tokens: step) or at the query (tokens: transition).
+///
+/// Source: Laskin et al. 2022, arXiv 2210.14215, equation 1.
+class AdObjective final : public train::Objective {
+public:
+  /// All references have to outlive this. The clock gets the phases data, forward, backward.
+  AdObjective(AdTransformer& model, const TrainingWindows& windows, AdObjectiveOptions options,
+              PhaseClock& clock);
+
+  tensor::ParameterArena& parameters() override { return model_->parameters(); }
+  std::int64_t predictions(std::uint64_t first, std::int64_t count) const override;
+  std::uint64_t epoch_size() const override { return windows_->size(); }
+  train::PassSums add_gradients(std::uint64_t first, std::int64_t count,
+                                double grad_scale) override;
+
+private:
+  template <class Buffers>
+  void fill(const std::vector<std::uint64_t>& ordinals, Buffers& buffers) const;
+
+  AdTransformer* model_;
+  const TrainingWindows* windows_;
+  AdObjectiveOptions options_;
+  PhaseClock* clock_;
+};
+
+}  // namespace mgpu::ad

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include <mgpu/ad/token_kind.hpp>
+#include <mgpu/config/config.hpp>
+#include <mgpu/tensor/compute_kind.hpp>
+
+namespace mgpu::ad {
+
+enum class AttentionKind : std::uint8_t {
+  eager,  // matrices of libtorch: [B, H, T, T] in memory
+  flash,  // our kernel: a few rows of it at a time
+};
+
+/// Keys model.*; the defaults are those of the Algorithm Distillation guide.
+struct AdTransformerConfig {
+  TokenKind tokens = TokenKind::step;
+  AttentionKind attention = AttentionKind::flash;
+  tensor::ComputeKind compute = tensor::ComputeKind::f32;  // of matrix products; norms, softmax and loss are f32
+  std::int64_t n_embd = 64;
+  std::int64_t n_layer = 4;
+  std::int64_t n_head = 4;
+  std::int64_t n_inner = 128;
+  std::int64_t n_transit = 240;  // longest sequence in tokens, the query included
+  double dropout = 0.1;          // of attention probabilities and of both residual branches
+  std::int64_t grid = 9;         // cells per side of the room
+  std::int64_t num_actions = 5;
+
+  friend bool operator==(const AdTransformerConfig&, const AdTransformerConfig&) = default;
+};
+
+/// Adds the keys model.arch, model.tokens, model.tf_n_embd, ... to the program's table.
+void add_model_keys(KeyTable& table);
+
+/// Errors: Failure (exit 78) when tf_n_embd is not a multiple of tf_n_head, or a head is wider
+///         than 64.
+AdTransformerConfig read_ad_transformer_config(const Config& config);
+
+}  // namespace mgpu::ad

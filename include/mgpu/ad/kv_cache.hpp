@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace mgpu::ad {
+
+// Shapes in this header: N = layers, B = rows, H = heads, C = head width, T = longest sequence.
+
+/// Keys and values of the tokens that each row has seen, for decoding. Rows are independent:
+/// each has its own length and may restart when it likes.
+class KvCache {
+public:
+  struct Sizes {
+    std::int64_t layers;
+    std::int64_t rows;
+    std::int64_t heads;
+    std::int64_t head_dim;
+    std::int64_t tokens;  // T
+  };
+
+  KvCache(const Sizes& sizes, const at::TensorOptions& options);
+
+  std::int64_t rows() const { return static_cast<std::int64_t>(lengths_.size()); }
+  std::int64_t capacity() const { return capacity_; }
+  std::int64_t length(std::int64_t row) const { return lengths_[static_cast<std::size_t>(row)]; }
+  const std::vector<std::int64_t>& lengths() const { return lengths_; }
+
+  /// The row forgets everything: its window restarts.
+  void restart(std::int64_t row) { lengths_[static_cast<std::size_t>(row)] = 0; }
+  void restart_all();
+
+  /// Errors: ShapeError when a row would grow beyond the capacity; nothing has changed then.
+  void grow(const std::vector<std::int64_t>& counts);
+
+  /// [B, H, T + 1, C]; the last slot takes what belongs nowhere.
+  const at::Tensor& keys(std::size_t layer) const { return keys_[layer]; }
+  const at::Tensor& values(std::size_t layer) const { return values_[layer]; }
+
+private:
+  std::int64_t capacity_;
+  std::vector<std::int64_t> lengths_;  // [B] tokens
+  std::vector<at::Tensor> keys_;       // N x [B, H, T + 1, C]
+  std::vector<at::Tensor> values_;     // N x [B, H, T + 1, C]
+};
+
+}  // namespace mgpu::ad

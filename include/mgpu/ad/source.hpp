@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/ad/environment.hpp>
+#include <mgpu/ad/history.hpp>
+#include <mgpu/base/random_streams.hpp>
+
+namespace mgpu::ad {
+
+struct SourceOptions {
+  double epsilon = 0.05;    // probability of a uniformly random action at any step, in [0, 1]
+  std::uint64_t seed = 0;   // of the run
+  std::uint32_t round = 0;  // of the experiment, < 2^24
+};
+
+/// A learning algorithm whose behavior is to be distilled: it plays a task from scratch.
+class Source {
+public:
+  virtual ~Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  Source(Source&&) = delete;
+  Source& operator=(Source&&) = delete;
+
+  /// The history `id` of task `out.task`, all of its episodes. A pure function of the options,
+  /// the id and the task: draw t of the id's stream decides step t, whoever plays it.
+  /// Errors: Error when `out` does not hold whole episodes.
+  virtual void play(std::uint64_t id, HistorySlot out) const = 0;
+
+protected:
+  Source() = default;
+};
+
+/// The names that make_source knows.
+std::vector<std::string> source_names();
+
+/// The environment may be gone afterwards. Errors: Error for an unknown name; Failure E132
+/// (exit 78) when the source does not work for this environment.
+std::unique_ptr<Source> make_source(std::string_view name, const Environment& environment,
+                                    const SourceOptions& options);
+
+/// Plays every history of the set.
+void play_all(const Source& source, HistorySet& histories);
+
+}  // namespace mgpu::ad

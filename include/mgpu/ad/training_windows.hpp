@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <mgpu/ad/environment.hpp>
+#include <mgpu/ad/history.hpp>
+#include <mgpu/ad/tokens.hpp>
+
+namespace mgpu::ad {
+
+/// Which part of which history a training item is.
+struct TrainingItem {
+  std::size_t history = 0;  // index in the set
+  std::size_t step = 0;     // kind step: first step of the window; transition: the one predicted
+
+  friend bool operator==(const TrainingItem&, const TrainingItem&) = default;
+};
+
+/// The training items of a set of histories in an endless order that needs no memory.
+///
+/// Item `ordinal` is the global number of a training sample: optimizer step * global batch +
+/// place in the batch. Every epoch shows each item once, in an order that is a function of seed
+/// and epoch, so ranks share the work, and a run resumes, by arithmetic.
+///
+/// Items of kind `step` are full windows, one for each episode that they can begin with; of kind
+/// `transition` all steps, the first of a history with a short past.
+class TrainingWindows {
+public:
+  /// The histories are shared with the caller and outlive this. Errors: Error without histories,
+  /// or where a window is longer than a history.
+  TrainingWindows(const Environment& environment, const HistorySet& histories, WindowRules rules,
+                  std::uint64_t seed);
+
+  /// Items of an epoch.
+  std::uint64_t size() const { return histories_->size() * items_per_history_; }
+  std::uint64_t epoch(std::uint64_t ordinal) const { return ordinal / size(); }
+  TrainingItem item(std::uint64_t ordinal) const;
+
+  const TokenWriter& writer() const { return writer_; }
+  const WindowRules& rules() const { return rules_; }
+
+  /// Row b becomes item ordinals[b]. Errors: Error for the other kind of tokens.
+  void fill(std::span<const std::uint64_t> ordinals, const StepBatch& out) const;
+  void fill(std::span<const std::uint64_t> ordinals, const TransitionBatch& out) const;
+
+private:
+  Transition transition(const History& history, std::size_t t) const;
+  void fill_row(const TrainingItem& item, std::size_t row, const StepBatch& out) const;
+  void fill_row(const TrainingItem& item, std::size_t row, const TransitionBatch& out) const;
+
+  const HistorySet* histories_;
+  WindowRules rules_;
+  std::uint64_t seed_;
+  TokenWriter writer_;
+  std::uint8_t start_;
+  std::uint64_t items_per_history_;
+};
+
+}  // namespace mgpu::ad

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <mgpu/config/key_table.hpp>
+
+namespace mgpu {
+
+/// The keys that belong to no module: schema, job, include, run.seed, run.deterministic,
+/// run.chunk_size, run.time_limit, log.*, report.*. Add them first: they are printed first.
+/// `jobs`: names, at least one.
+void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs);
+
+}  // namespace mgpu

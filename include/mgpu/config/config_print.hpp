@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include <mgpu/config/config.hpp>
+
+namespace mgpu {
+
+/// All keys with their values as canonical YAML; read back, it gives the same config.
+std::string print_resolved(const Config& config);
+
+/// The keys that were given, each with a comment that says where.
+std::string print_changed(const Config& config);
+
+/// Every key of the table with its default, explained: conf/full.yaml.
+std::string print_full(const KeyTable& table);
+
+/// Every key with its value and where it comes from, explained.
+std::string print_full(const Config& config);
+
+/// All keys as JSON, nested like the YAML, numbers as numbers.
+std::string print_json(const Config& config);
+
+/// The page of one key: what --explain KEY prints.
+std::string key_page(const KeySpec& spec);
+
+/// "integer, 1 or more, steps; or auto": the values that a key takes, in words.
+std::string values_in_words(const KeySpec& spec);
+
+/// The reference in conf/README.md: a Markdown table per section.
+std::string key_reference_markdown(const KeyTable& table);
+
+}  // namespace mgpu

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <mgpu/config/config.hpp>
+
+namespace mgpu {
+
+/// One change from the command line: KEY=VALUE, or an option such as --gpus that stands for one.
+struct Override {
+  std::string key;         // "train.max_steps"
+  std::string value;       // as the shell gave it
+  std::string origin{};    // "command line, argument 3"
+  std::string argument{};  // as typed: "train.max_steps=5", "--gpus 1,3"
+  int value_column = 1;    // of the value in `argument`, from 1
+};
+
+/// Everything that a configuration is made of, lowest first: built-in defaults, `include` files,
+/// the file, overlays, overrides.
+struct ConfigSources {
+  std::string file{};                   // "" for none: defaults and overrides only; "-" for stdin
+  std::vector<std::string> overlays{};  // --with
+  std::vector<Override> overrides{};
+  std::filesystem::path working_directory{};  // absolute; paths of the command line start here
+
+  /// The bytes of a file, the same on every rank. Called in the same order on every rank.
+  /// Errors: Failure E603 when it cannot be read.
+  std::function<std::string(const std::filesystem::path&)> read{};
+
+  /// Rules between keys: throws Failure. Asked where values are wrong, to tell what else is: of a
+  /// config that throws RefusedKey for those values.
+  std::function<void(const Config&)> rules{};
+};
+
+/// Reads all sources and checks every value, also those that a higher source replaces.
+///
+/// Paths come out absolute: those of a file from the folder of that file, those of the command
+/// line and of the defaults from the working directory.
+///
+/// Memory: `table` has to outlive the config.
+/// Errors: ConfigFailure with all mistakes of all sources, and what the rules say of the rest;
+///         Failure E603 (exit 66) when `file` or
+///         an overlay cannot be read.
+Config read_config(const KeyTable& table, const ConfigSources& sources);
+
+}  // namespace mgpu

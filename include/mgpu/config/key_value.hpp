@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <mgpu/config/key_table.hpp>
+#include <mgpu/config/yaml_document.hpp>
+
+namespace mgpu {
+
+/// A value of the right type, in the one way in which it is written back.
+struct KeyValue {
+  std::string text;          // "3e-04", "30min", "[1, 3]", "auto"
+  double number = 0.0;       // of number, duration (seconds)
+  std::int64_t integer = 0;  // of integer, bytes; 1 for a true flag
+  std::vector<std::int64_t> integers{};
+  std::vector<std::string> texts{};
+  bool is_word = false;  // one of the key's choices instead of a value of its type
+};
+
+/// Why a value cannot be one.
+struct ValueProblem {
+  std::string code;   // E104 type, E105 choice, E106 range
+  std::string under;  // "expected an integer"
+  std::string help{};
+  Place place{};  // of the element of a list that is wrong; no origin: the whole value
+};
+
+/// Reads `node` as a value of `spec`, strictly: `0x10`, `1e3` and `010` are no integers, `yes` is
+/// no flag, quoted digits are text. A node without a place is taken as from a shell, which has
+/// removed the quotes: there, text may look like anything.
+std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, const YamlNode& node);
+
+/// The same for a value that is given as one piece of text, as from a shell. Lists may be written
+/// [1, 3] or 1,3.
+std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, std::string_view text);
+
+/// The key's default. Errors: Error when it does not parse.
+KeyValue default_value(const KeySpec& spec);
+
+/// How --print-config writes the value: quoted where YAML 1.1 or 1.2 might read it as something
+/// else.
+std::string yaml_of(const KeySpec& spec, const KeyValue& value);
+
+}  // namespace mgpu

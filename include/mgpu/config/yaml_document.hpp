@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/config/config_problem.hpp>
+
+namespace mgpu {
+
+/// A value of a YAML file, and where it stands.
+struct YamlNode {
+  enum class Kind { null, scalar, sequence, mapping };
+
+  Kind kind = Kind::null;
+  std::string text{};  // of a scalar, unquoted
+  bool quoted = false;
+  Place place{};                  // of the value; of its key where the value is left out
+  std::vector<YamlNode> items{};  // in the order of the file; of a mapping: no key twice
+  std::string key{};              // of an item of a mapping
+  Place key_place{};
+};
+
+struct YamlDocument {
+  YamlNode root;
+  bool complete = true;  // false: reading stopped early, and the tree ends there
+  std::vector<Problem> problems{};
+};
+
+/// What a file may have, so that no file makes the reader slow or large.
+struct YamlLimits {
+  static constexpr std::size_t kBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kLineBytes = std::size_t{1} << 14;
+  static constexpr std::size_t kNodes = 100'000;
+  static constexpr std::size_t kDepth = 32;
+  static constexpr std::size_t kProblems = 1000;  // further ones are not recorded
+};
+
+/// Reads the part of YAML that a person writes by hand into a configuration, strictly.
+///
+/// Refused: doubled keys, anchors, aliases, tags, directives, several documents, keys that are
+/// no plain text, quoted text over several lines, tabs as indentation, "${", control characters,
+/// anything but UTF-8, and more than YamlLimits. Problems collect; after a tab or an unclosed
+/// quote reading goes on as if it had been right.
+///
+/// Errors: none; every mistake is a Problem of code E103, E108, E109 or E110 at its place in
+///         `origin`.
+YamlDocument read_yaml(std::string_view text, const std::string& origin);
+
+/// `text` as a double-quoted YAML scalar on one line.
+std::string yaml_quoted(std::string_view text);
+
+}  // namespace mgpu

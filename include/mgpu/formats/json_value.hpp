@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
+
+namespace mgpu::formats {
+
+/// A JSON document as a plain tree: what modules without a JSON library see of config.json and
+/// its kin.
+class JsonValue {
+public:
+  using List = std::vector<JsonValue>;
+  using Members = std::vector<std::pair<std::string, JsonValue>>;  // in the order of the file
+  using Held = std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, List, Members>;
+
+  JsonValue() = default;
+  explicit JsonValue(Held held) : held_(std::move(held)) {}
+
+  bool is_null() const { return std::holds_alternative<std::nullptr_t>(held_); }
+  const Held& held() const { return held_; }
+
+  /// nullptr where the value is of another type.
+  const bool* flag() const { return std::get_if<bool>(&held_); }
+  const std::int64_t* integer() const { return std::get_if<std::int64_t>(&held_); }
+  const double* real() const { return std::get_if<double>(&held_); }
+  const std::string* text() const { return std::get_if<std::string>(&held_); }
+  const List* list() const { return std::get_if<List>(&held_); }
+  const Members* members() const { return std::get_if<Members>(&held_); }
+
+  /// The member of an object; nullptr where there is none, or this is no object.
+  const JsonValue* find(std::string_view name) const;
+
+private:
+  Held held_ = nullptr;
+};
+
+/// What is wrong with a JSON text, in words that follow "it cannot be used: ".
+class JsonError : public Error {
+public:
+  explicit JsonError(std::string why, Where where = Where::here())
+      : Error(why, where), why_(std::move(why)) {}
+
+  const std::string& why() const noexcept { return why_; }
+
+private:
+  std::string why_;
+};
+
+/// The object that a text of somebody else is. Depth (32), UTF-8 and doubled names are checked.
+///
+/// Errors: JsonError; the caller knows whose text it is.
+JsonValue parse_json_object(std::string_view text);
+
+/// Parses the object of a file that somebody else wrote. Nothing in it is trusted: size, depth
+/// (32) and doubled names are checked before anything is made of it.
+///
+/// Errors: Failure E603 (missing, exit 66; larger than `limit_bytes`, exit 65), E622 (a Git LFS
+///         pointer, exit 65), E623 (not one JSON object, or a name twice, exit 65).
+JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes);
+
+/// The same of text that was read before; `path` is for messages.
+JsonValue parse_json_object(const fs::path& path, std::string_view text);
+
+/// The text of a value, indented by 2 as transformers does, members in their order.
+/// Errors: Error when a text is not UTF-8.
+std::string to_json(const JsonValue& value);
+
+}  // namespace mgpu::formats

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/lm/forward/language_model.hpp>
+
+// Shapes in this header: N rows of hidden states, D width.
+namespace mgpu::lm {
+
+/// How logits become a token, in this order: repetition penalty, temperature, top k, top p.
+struct SamplingConfig {
+  bool is_greedy = true;            // most probable token, of equal ones the lowest id
+  double temperature = 1.0;         // > 0; divides logits; unused when greedy
+  std::int64_t top_k = 0;           // 0: all; unused when greedy
+  double top_p = 1.0;               // in (0, 1]; unused when greedy
+  double repetition_penalty = 1.0;  // > 0; divides positive logits of tokens that were there
+  std::uint64_t seed = 0;
+  std::uint32_t round = 0;  // < 2^24
+};
+
+/// One token to be drawn. Its random numbers follow from seed, round, sample and position.
+struct DrawSite {
+  std::uint64_t sample = 0;
+  std::uint32_t position = 0;             // < 2^24: how many were drawn for the sample before
+  std::span<const std::int64_t> context;  // tokens that the repetition penalty looks at
+};
+
+struct DrawnToken {
+  std::int64_t id = 0;
+  float log_prob = 0.0F;  // nats, under the model itself: no penalty, temperature or cut
+};
+
+struct Candidate {
+  std::int64_t id = 0;
+  double probability = 0.0;
+};
+
+/// Draws tokens from the hidden states that predict them. A row's token depends on that row and
+/// its site only.
+class Sampler {
+public:
+  /// Errors: Error when a value is out of its range.
+  explicit Sampler(const SamplingConfig& config);
+
+  /// Goes over the vocabulary in blocks. Rows whose nucleus (top_p) has more than 1024 tokens, or
+  /// a top_k above that, come one by one: the logits of one token at a time.
+  ///
+  /// Shapes: hidden [N, D], one site per row
+  /// Errors: Failure E704 when logits are not finite; ShapeError when sites are not as many.
+  std::vector<DrawnToken> draw(const LanguageModel& model, const at::Tensor& hidden,
+                               std::span<const DrawSite> sites) const;
+
+  /// What draw() draws from: per row the tokens that are left, most probable first, equal ones by
+  /// ascending id. Errors: as draw().
+  std::vector<std::vector<Candidate>> distributions(const LanguageModel& model,
+                                                    const at::Tensor& hidden,
+                                                    std::span<const DrawSite> sites) const;
+
+private:
+  SamplingConfig config_;
+};
+
+}  // namespace mgpu::lm

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <mgpu/lm/training/trainable_model.hpp>
+
+namespace mgpu::lm {
+
+/// Token sequences to learn from, one after the other; flat, to be sent between ranks.
+struct LmExamples {
+  std::vector<std::int64_t> ids;         //
+  std::vector<std::uint8_t> is_learned;  // of ids: 1 where the token is predicted
+  std::vector<std::int64_t> ends;        // of each example, in ids
+
+  std::size_t size() const { return ends.size(); }
+  std::int64_t begin(std::size_t example) const { return example == 0 ? 0 : ends[example - 1]; }
+  std::int64_t length(std::size_t example) const { return ends[example] - begin(example); }
+
+  /// Tokens that are predicted; the first never is.
+  std::int64_t predictions(std::size_t example) const;
+
+  /// Tokens before the last stretch of learned ones, which is what they were said to.
+  std::int64_t prompt_length(std::size_t example) const;
+};
+
+/// A number that differs for other examples.
+std::uint32_t crc_of(const LmExamples& examples);
+
+/// Examples packed into windows of at most `seq_len` tokens. They stay whole and do not see each
+/// other. Which examples share a window depends on their lengths only: the longest first, each
+/// into the fullest window that has room.
+///
+/// Source: Ding et al., arXiv 2404.10830 (best-fit packing).
+class LmWindows {
+public:
+  /// `completion` > 0: each example has room for a completion of so many tokens behind its prompt
+  /// instead of its own, within seq_len.
+  ///
+  /// Shapes: each example has at most seq_len tokens
+  LmWindows(LmExamples examples, std::int64_t seq_len, std::uint64_t seed,
+            std::int64_t completion = 0);
+
+  /// Windows of an epoch.
+  std::uint64_t size() const { return windows_.size(); }
+  const LmExamples& examples() const { return examples_; }
+
+  /// Share of the windows' room that tokens fill.
+  double fill() const;
+
+  /// Window number `ordinal` of the training: a permutation of all windows in each epoch.
+  std::size_t window_at(std::uint64_t ordinal) const;
+
+  std::int64_t seq_len() const { return seq_len_; }
+
+  /// Number of the epoch of a window of the training.
+  std::uint64_t epoch_of(std::uint64_t ordinal) const { return ordinal / size(); }
+
+  /// Targets of a window.
+  std::int64_t predictions(std::size_t window) const { return windows_[window].predictions; }
+  std::int64_t tokens(std::size_t window) const { return windows_[window].tokens; }
+
+  /// Its examples, in the order in which append() adds them.
+  std::span<const std::size_t> examples_of(std::size_t window) const {
+    return windows_[window].examples;
+  }
+
+  /// Adds the window's examples to a batch, which looks into this.
+  void append(std::size_t window, LmBatch& batch) const;
+  void append_example(std::size_t example, LmBatch& batch) const;
+
+private:
+  struct Window {
+    std::vector<std::size_t> examples;  // ascending
+    std::int64_t tokens = 0;
+    std::int64_t predictions = 0;
+  };
+
+  std::int64_t room_of(std::size_t example) const;
+  void pack();
+
+  LmExamples examples_;
+  std::int64_t seq_len_;
+  std::uint64_t seed_;
+  std::int64_t completion_;  // tokens that each example has room for
+  std::vector<Window> windows_;
+};
+
+}  // namespace mgpu::lm

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <mgpu/tensor/compute_kind.hpp>
+#include <mgpu/base/buffer_view.hpp>
+#include <mgpu/base/phase_clock.hpp>
+#include <mgpu/lm/forward/language_model.hpp>
+#include <mgpu/lm/training/distillation.hpp>
+#include <mgpu/tensor/parameter_arena.hpp>
+
+// Shapes in this header: N = tokens of all runs.
+namespace mgpu::lm {
+
+struct TrainingOptions {
+  /// Of matrix products; weights, norms, softmax and loss stay float32.
+  tensor::ComputeKind compute = tensor::ComputeKind::f32;
+
+  /// Backward computes each layer again instead of keeping what it needs of it.
+  bool checkpoint_layers = false;
+
+  DType dtype = DType::f32;  // f64 for checks of gradients
+};
+
+/// Whole sequences, one after the other; none sees another, and nothing is padded.
+struct LmBatch {
+  std::vector<TokenRun> runs;
+  std::vector<std::int64_t> targets;  // [N] the token that follows, or kernels::kIgnoreTarget
+  TeacherTargets teacher{};           // of what follows; empty: there are none
+
+  /// [N] 1: the target was drawn by the student itself, beside a resident teacher. It has that
+  /// one's part of the loss only. Empty: none was.
+  std::vector<std::uint8_t> is_drawn{};
+};
+
+/// Sums over the targets that are not ignored; sums of batches add up.
+struct LmSums {
+  double loss = 0.0;             // nats
+  std::int64_t predictions = 0;  //
+  std::int64_t correct = 0;      // of those, the target has the largest logit
+};
+
+/// A language model whose weights are trained. Its forward pass is that of LanguageModel: in
+/// float32 on the CPU a token's log-probability has the same bits here and there. Dropout that
+/// config.json may ask for is left out.
+///
+/// Memory: weights and gradients; of a pass, about 20 vectors of the model's width for each token
+///         and layer (with checkpoint_layers 1), scores of 128 queries, and at most 64 MiB of
+///         logits: [N, vocabulary] never exists. Where a family stacks matrices (GPT-2's attention,
+///         gpt_oss's experts), a second copy of their gradients until the end of the pass.
+class TrainableModel {
+public:
+  /// Random weights: matrices with standard deviation 0.02, norms 1, biases 0.
+  /// Errors: Error when the family is unknown.
+  TrainableModel(LmConfig config, Device device, std::uint64_t seed,
+                 const TrainingOptions& options = {});
+
+  /// Takes the weights of a folder. Errors: as load_weights.
+  void load(const formats::WeightFiles& files, const LoadOptions& options = {});
+
+  const LmConfig& config() const { return config_; }
+
+  /// The model as it is now, to draw tokens with: float32. It looks into this one's weights, and is
+  /// to go before they change.
+  ///
+  /// Memory: on the CPU matrices are packed, a copy; elsewhere none.
+  /// Errors: Error where the weights are float64.
+  LanguageModel decoder() const;
+  tensor::ParameterArena& parameters() { return arena_; }
+  const tensor::ParameterArena& parameters() const { return arena_; }
+
+  /// The sum of losses: cross-entropy of the targets, or with `how` what that says. Which tokens
+  /// have a loss is said by the targets in both cases.
+  ///
+  /// Errors: ShapeError when an id, a target or a teacher's id is not in the vocabulary, there is
+  ///         not one target, list or mark per token, or a sequence is longer than the learned
+  ///         positions, also the teacher's.
+  LmSums loss(const LmBatch& batch, const Distillation* how = nullptr) const;
+
+  /// What add_gradients() does beside that.
+  struct PassOptions {
+    double grad_scale = 1.0;
+    PhaseClock* clock = nullptr;        // gets forward and backward; head and loss are backward's
+    const Distillation* how = nullptr;  // nullptr: cross-entropy
+  };
+
+  /// Adds the gradient of grad_scale * loss() to the gradient arena. A resident teacher's pass is
+  /// phase `teacher`. Errors: as loss().
+  LmSums add_gradients(const LmBatch& batch, const PassOptions& pass);
+  LmSums add_gradients(const LmBatch& batch, double grad_scale, PhaseClock* clock = nullptr) {
+    return add_gradients(batch, {grad_scale, clock, nullptr});
+  }
+
+private:
+  struct Call;
+
+  Call begin(const LmBatch& batch) const;
+  at::Tensor layer(const Call& call, std::size_t index, const at::Tensor& x) const;
+  at::Tensor hidden(const Call& call) const;
+  void require_targets(const LmBatch& batch, const Distillation& how) const;
+
+  LmConfig config_;
+  TrainingOptions options_;
+  tensor::ParameterArena arena_;
+  LmWeights weights_;  // views into the arena, made without autograd
+};
+
+}  // namespace mgpu::lm

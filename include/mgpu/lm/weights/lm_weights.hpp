@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/formats/weight_files.hpp>
+#include <mgpu/lm/config/lm_config.hpp>
+#include <mgpu/tensor/parameter_arena.hpp>
+
+// Shapes in this header: V vocabulary, D width, I inner width, P positions, C head width, H query
+// heads, Q = H * C, K = key heads * C.
+namespace mgpu::lm {
+
+/// x W^T + b.
+struct Linear {
+  at::Tensor weight;         // [out, in], perhaps a view with other strides; undefined when packed
+  at::Tensor bias;           // [out]; undefined: none
+  at::Tensor panels;         // [P, in, W], see kernels::packed_product; undefined: not packed
+  std::int64_t outputs = 0;  // of the panels
+
+  bool is_defined() const { return weight.defined() || panels.defined(); }
+};
+
+struct Norm {
+  at::Tensor weight;  // [D]
+  at::Tensor bias;    // [D]; undefined in RMS norms
+};
+
+struct Expert {
+  Linear gate;  // [I, D]
+  Linear up;    // [I, D]
+  Linear down;  // [D, I]
+};
+
+struct LayerWeights {
+  Norm attention_norm;
+  Linear q;           // [Q, D]
+  Linear k;           // [K, D]
+  Linear v;           // [K, D]
+  Linear out;         // [D, Q]
+  at::Tensor q_norm;  // [C]; undefined: heads are not normed
+  at::Tensor k_norm;  // [C]
+  at::Tensor sinks;   // [H], one per query head; undefined: none
+  Norm mlp_norm;
+  Linear gate;                  // [I, D]; without a weight the MLP has no gate
+  Linear up;                    // [I, D]
+  Linear down;                  // [D, I]
+  Linear router;                // [experts, D]; with experts there is no gate, up and down
+  std::vector<Expert> experts;  //
+};
+
+/// Matrices of the layer in the order in which a pass reads them; undefined ones, too.
+std::vector<Linear*> linears_of(LayerWeights& layer);
+
+struct LmWeights {
+  at::Tensor embedding;  // [V, D]
+  at::Tensor positions;  // [P, D]; undefined: rotary
+  std::vector<LayerWeights> layers;
+  Norm norm;
+  Linear head;  // [V, D] without a bias; the embedding itself where they are tied
+};
+
+/// Where the tensors of a model come from. Each is taken once, by its name in a Hugging Face
+/// folder.
+class WeightSource {
+public:
+  virtual ~WeightSource() = default;
+  virtual at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) = 0;
+};
+
+/// Asks `source` for all tensors of the model.
+LmWeights bind_weights(const LmConfig& config, WeightSource& source);
+
+/// Names and shapes of all tensors, for a plan or for an arena that trains them.
+std::vector<tensor::ParameterSpec> weight_specs(const LmConfig& config);
+
+/// What matrices and embedding are held in; norms, biases and sinks are float32.
+enum class MatrixType : std::uint8_t { f32, bf16 };
+
+struct LoadOptions {
+  bool allow_nonfinite = false;
+  MatrixType matrices = MatrixType::f32;
+};
+
+/// The tensors that LoadOptions::matrices is about.
+std::vector<at::Tensor*> matrices_of(LmWeights& weights);
+
+/// The weights of a folder on the CPU: float32, float16, bfloat16 and MXFP4 (blocks and scales
+/// beside each other) are read, each exactly into float32, and matrices rounded to their type.
+/// Names may lack the prefix of the base model
+/// ("transformer.", "model."). Buffers that older versions of transformers stored beside the
+/// weights are passed over.
+///
+/// Memory: a copy; the files are no longer needed afterwards.
+/// Errors: Failure E705 (tensors are missing, left over, or of other shapes or types; the first
+///         five are named), E706 (a value is not finite, unless allowed), exit 65.
+LmWeights load_weights(const LmConfig& config, const formats::WeightFiles& files,
+                       const LoadOptions& options = {});
+
+}  // namespace mgpu::lm

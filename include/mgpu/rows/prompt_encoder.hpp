@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/input/row_file.hpp>
+#include <mgpu/text/chat_template.hpp>
+#include <mgpu/text/text_folder.hpp>
+
+namespace mgpu::rows {
+
+/// A row as the model sees it.
+struct EncodedPrompt {
+  std::string text{};               // "" for token ids without a tokenizer
+  std::vector<std::int64_t> ids{};  // at least one, where there is no problem
+  std::string problem{};            // why the row cannot be completed; "" where it can
+};
+
+/// How rows become tokens, made from the files of a model's folder: those of a `prompt`, of
+/// `messages` in the form of the folder's chat template, or `token_ids`.
+class PromptEncoder {
+public:
+  struct Options {
+    bool add_special_tokens = true;     // of `prompt` rows; chat templates write their own
+    bool add_generation_prompt = true;  // of `messages` rows
+    std::int64_t vocab = 0;             // of the model
+  };
+
+  /// Errors: those of parse_model_text().
+  PromptEncoder(const std::optional<text::TextFiles>& files, const std::filesystem::path& folder,
+                const Options& options);
+
+  /// Errors: E544, E546 of the folder's chat template.
+  EncodedPrompt encode(const input::Row& row);
+
+  /// The text of a completion, without special tokens; "" where there is no tokenizer.
+  std::string decode(std::span<const std::int64_t> ids) const;
+
+  const text::Tokenizer* tokenizer() const;
+
+private:
+  EncodedPrompt encode_content(const formats::JsonValue& row);
+  EncodedPrompt encode_text(std::string_view text, bool add_special_tokens) const;
+  EncodedPrompt encode_ids(std::vector<std::int64_t> ids) const;
+  std::string render(const std::vector<text::ChatMessage>& messages);
+  void check_ids(const std::vector<std::int64_t>& ids) const;
+
+  std::optional<text::TextFolder> folder_;
+  std::optional<text::ChatTemplate> chat_;
+  Options options_;
+};
+
+}  // namespace mgpu::rows

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mgpu::run {
+
+/// One file or table of an unfinished run, as --merge found it.
+struct MergedPart {
+  std::string what;          // "histories", "training", "evaluation"
+  std::int64_t present = 0;  //
+  std::int64_t planned = 0;  //
+  std::string unit;          // "histories", "steps", "episodes"
+};
+
+struct MergedRun {
+  std::vector<MergedPart> parts;
+  std::vector<std::string> warnings;  // damaged checkpoints that were skipped
+};
+
+}  // namespace mgpu::run

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <mgpu/cluster/topology.hpp>
+#include <mgpu/report/summary.hpp>
+#include <mgpu/tensor/device_memory.hpp>
+
+namespace mgpu::run {
+
+/// The largest memory of one rank so far.
+struct RankMemory {
+  std::uint64_t host_bytes = 0;  // of its process
+  tensor::DeviceMemory device;
+};
+
+/// Of every rank, on every rank.
+///
+/// Ranks:  collective.
+std::vector<RankMemory> gather_memory(const cluster::Group& world, Device device);
+
+/// Puts it where report::memory_lines() looks.
+void show_memory(const std::vector<RankMemory>& ranks, const cluster::Topology& topology,
+                 Device device, report::RunSummary& summary);
+
+}  // namespace mgpu::run

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <mgpu/base/buffer_view.hpp>
+#include <mgpu/base/phase_clock.hpp>
+#include <mgpu/base/sinks.hpp>
+#include <mgpu/base/soft_stop.hpp>
+#include <mgpu/cluster/cluster_config.hpp>
+#include <mgpu/cluster/communicator.hpp>
+#include <mgpu/cluster/topology.hpp>
+#include <mgpu/config/config.hpp>
+#include <mgpu/report/banner.hpp>
+#include <mgpu/report/job_page.hpp>
+#include <mgpu/report/notes.hpp>
+#include <mgpu/report/step_pace.hpp>
+#include <mgpu/report/summary.hpp>
+#include <mgpu/store/journal/chunk_journal.hpp>
+#include <mgpu/store/journal/quarantine.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
+
+namespace mgpu::run {
+
+/// What a job works with; made by the program, alive until the job returns.
+struct RunContext {
+  const Config& config;
+  const cluster::ClusterConfig& cluster;
+  const store::StoreConfig& store;
+  const cluster::Topology& topology;
+  cluster::Communicator& communicator;  // over the ranks that hold the same part of a model
+  Device device;                        // of this rank
+  cluster::Backend backend;             // how tensors travel between ranks
+  store::RunDirectory& directory;
+  store::ChunkJournal& journal;
+  store::Quarantine& quarantine;
+  SoftStop& stop;
+  PhaseClock& clock;
+  EventSink& log;       // rank 0: screen, run.log, events.jsonl; the others: their rank log
+  ScalarSink& scalars;  // TensorBoard on rank 0, nothing elsewhere
+  std::function<void(const report::Facts&)> announce;  // banner block; rank 0 prints it
+  std::function<void(std::string_view)> say;           // lines for a person, as `announce`
+  std::function<void()> meet;  // collective: warnings of all ranks to the screen, files checked
+};
+
+/// For -v: a chunk of `phase` is done by this rank.
+void tell_chunk(RunContext& run, const char* phase, std::int64_t samples);
+
+/// How a job ended and what it has to show; the program makes the end table, summary.json and
+/// the report of it.
+struct JobOutcome {
+  ExitCode exit = ExitCode::done;
+  std::string unit = "steps";                                // of done and total
+  std::int64_t done = 0;                                     //
+  std::int64_t total = 0;                                    //
+  std::int64_t skipped = 0;                                  // of `done`, without an update
+  std::int64_t steps_here = 0;                               // of this attempt
+  std::int64_t samples_per_step = 0;                         //
+  std::int64_t samples_here = 0;                             // of this attempt and rank
+  report::StepPace pace;                                     // on the run's clock
+  std::string result;                                        // one line
+  std::vector<report::Result> results;                       // numbers
+  std::vector<std::pair<std::string, std::string>> remarks;  // phase, what it did
+  std::vector<report::Note> notes;                           // beside those of the program
+  std::unique_ptr<const report::JobPage> page;               // none: a run without pictures
+};
+
+}  // namespace mgpu::run

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+#include <mgpu/config/config.hpp>
+
+namespace mgpu::store {
+
+/// The keys checkpoint.*.
+struct CheckpointConfig {
+  std::int64_t every = 1000;    // checkpoint.every: optimizer steps; 0: not by steps
+  double every_minutes = 20.0;  // checkpoint.every_minutes; 0: not by time
+  int keep = 3;                 // checkpoint.keep: newest kept; the best is kept as well
+};
+
+/// Adds these rows to the program's table of keys.
+void add_checkpoint_keys(KeyTable& table);
+
+CheckpointConfig read_checkpoint_config(const Config& config);
+
+}  // namespace mgpu::store

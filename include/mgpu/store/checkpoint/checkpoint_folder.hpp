@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/formats/safetensors.hpp>
+#include <mgpu/store/checkpoint/checkpoint_state.hpp>
+
+namespace mgpu::store {
+
+/// What goes into one checkpoint.
+struct CheckpointContent {
+  std::span<const formats::NamedTensor> model;    // under the model's own names
+  std::span<const formats::NamedTensor> trainer;  // optimizer moments and the like
+  CheckpointState state;
+  std::map<std::string, std::string> files{};  // name, content: config.json and its like
+};
+
+/// A checkpoint that was read whole and is what was written.
+class StoredCheckpoint {
+public:
+  /// Errors: Failure E611 (damaged, exit 80) with the file or tensor, what was expected and what
+  ///         was found; E613 (newer format, exit 73); E603 with exit 74 (I/O error).
+  explicit StoredCheckpoint(fs::path directory);
+
+  const fs::path& directory() const { return directory_; }
+  const CheckpointState& state() const { return state_; }
+  const formats::SafetensorsFile& model() const { return *model_; }
+  const formats::SafetensorsFile& trainer() const { return *trainer_; }
+
+  /// CRC-32C of the tensors' data.
+  const formats::SafetensorsDigest& model_digest() const { return model_digest_; }
+  const formats::SafetensorsDigest& trainer_digest() const { return trainer_digest_; }
+
+private:
+  fs::path directory_;
+  CheckpointState state_;
+  std::unique_ptr<formats::SafetensorsFile> model_;
+  std::unique_ptr<formats::SafetensorsFile> trainer_;
+  formats::SafetensorsDigest model_digest_;
+  formats::SafetensorsDigest trainer_digest_;
+};
+
+/// `ckpt/` of a run directory, as one process sees it. Used by the rank that writes.
+///
+///   step_00021000/{model.safetensors, trainer.safetensors, state.json, MANIFEST.json, ...}
+///   last -> step_00021000      best -> step_00018000
+///   step_00022000.tmp.a0002    being written, or left behind by attempt 2
+///   step_00021000.old.a0002    being replaced
+///   step_00019000.bad          damaged; kept for a look, never read again
+///
+/// A process that dies at any instant leaves the old set or the new one, each whole.
+class CheckpointFolder {
+public:
+  /// `attempt` counts the starts of the run. Nothing is touched yet.
+  CheckpointFolder(const fs::path& run_directory, int attempt);
+
+  /// Finished checkpoints, newest first.
+  std::vector<fs::path> finished() const;
+
+  /// Damaged ones that were set aside.
+  std::vector<fs::path> bad() const;
+
+  /// Removes what dead attempts left behind, and takes back a checkpoint whose replacement
+  /// never came. Errors: E602.
+  void tidy() const;
+
+  /// Writes, syncs and reads back. Returns the directory, which has its temporary name still.
+  /// Errors: E601, E602; E611 when the bytes read back are others. Nothing stays behind then.
+  fs::path write(const CheckpointContent& content) const;
+
+  /// Gives what write() returned its name, and `last` (and `best`) with it. A checkpoint of the
+  /// same step is replaced. Returns the final directory. Errors: E602.
+  fs::path publish(const fs::path& written, bool is_best) const;
+
+  /// Removes all but the newest `keep` and the best. Errors: E602.
+  void prune(int keep) const;
+
+  /// Renames a damaged checkpoint to .bad and returns the new name; links that led to it are
+  /// removed, `last` then names the newest that is left. Errors: E602.
+  fs::path set_aside(const fs::path& damaged) const;
+
+private:
+  std::string suffix(const char* kind) const;
+  void point(const char* link, const fs::path& target) const;
+
+  fs::path folder_;
+  int attempt_;
+};
+
+}  // namespace mgpu::store

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/store/results/table.hpp>
+
+namespace mgpu::store {
+
+/// Collects the rows of one chunk, column by column, as the bytes that the journal keeps.
+class ChunkEncoder {
+public:
+  /// Rows [first_row, first_row + rows) of the table.
+  ChunkEncoder(const TableSpec& spec, std::int64_t first_row, std::int64_t rows);
+
+  /// Shapes: values [rows, width], row by row.
+  /// Errors: Error when the column is text, ragged, of another type, or given twice; ShapeError.
+  template <class T>
+  void column(std::string_view name, std::span<const T> values) {
+    add_numbers(name, column_type<T>(), std::as_bytes(values));
+  }
+
+  /// The lists of a ragged column.
+  ///
+  /// Shapes: lists [rows], each of length * width values.
+  /// Errors: Error when the column is not ragged, of another type, or given twice; ShapeError.
+  template <class T>
+  void lists(std::string_view name, std::span<const std::vector<T>> lists) {
+    std::vector<std::span<const std::byte>> bytes;
+    for (const std::vector<T>& list : lists)
+      bytes.push_back(std::as_bytes(std::span(list)));
+    add_lists(name, column_type<T>(), bytes);
+  }
+
+  /// Stored text is valid UTF-8 without NUL, because HDF5 and its readers take nothing else:
+  /// each byte that breaks this becomes U+FFFD.
+  ///
+  /// Shapes: values [rows].
+  void text(std::string_view name, std::span<const std::string> values);
+
+  /// The payload. Errors: Error when a column is missing.
+  std::vector<std::byte> finish();
+
+private:
+  void add_numbers(std::string_view name, ColumnType type, std::span<const std::byte> bytes);
+  void add_lists(std::string_view name, ColumnType type,
+                 std::span<const std::span<const std::byte>> lists);
+  std::size_t column_of(std::string_view name, ColumnType type, bool ragged) const;
+  void keep(std::size_t column, std::vector<std::byte> bytes);
+
+  const TableSpec* spec_;
+  std::int64_t first_row_;
+  std::int64_t rows_;
+  std::vector<std::vector<std::byte>> columns_;
+  std::vector<bool> given_;
+};
+
+/// Where a column lies in a payload.
+struct ColumnPlace {
+  std::uint64_t offset = 0;  // bytes from the start of the payload
+  std::uint64_t bytes = 0;
+  std::uint32_t crc = 0;  // CRC-32C of those bytes
+};
+
+/// The head of a payload: enough to read one column without the others.
+struct ChunkHead {
+  std::int64_t first_row = 0;
+  std::int64_t rows = 0;
+  std::vector<ColumnPlace> columns;
+
+  /// Bytes that the head takes at the front of a payload of `spec`.
+  static std::size_t size(const TableSpec& spec);
+
+  /// Errors: Failure E604 (exit 80) when the bytes are not the head of a payload of `spec`
+  ///         that is `payload_bytes` long.
+  static ChunkHead read(const TableSpec& spec, std::span<const std::byte> bytes,
+                        std::uint64_t payload_bytes);
+};
+
+/// The texts of a text column's bytes.
+///
+/// Errors: Failure E604 when the lengths do not fit the bytes.
+std::vector<std::string> decode_texts(std::span<const std::byte> bytes, std::int64_t rows);
+
+/// A ragged column's bytes, taken apart.
+struct ListBytes {
+  std::vector<std::int64_t> lengths;  // [rows], items
+  std::span<const std::byte> values;  // of all rows, in order
+};
+
+/// Errors: Failure E604 when the lengths do not fit the bytes.
+ListBytes decode_lists(std::span<const std::byte> bytes, std::int64_t rows,
+                       const ColumnSpec& column);
+
+}  // namespace mgpu::store

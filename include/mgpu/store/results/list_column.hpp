@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <mgpu/store/results/read_table.hpp>
+
+namespace mgpu::store {
+
+/// The ragged column arrays/<column> of an HDF5 file, read piece by piece; row r is that of row r
+/// of its table. Local.
+class ListColumn {
+public:
+  /// Looks at all offsets. Errors: those of read_lists(), but for the checksum of the values.
+  ListColumn(const std::filesystem::path& path, const std::string& column);
+  ListColumn(ListColumn&&) noexcept;
+  ListColumn& operator=(ListColumn&&) noexcept;
+  ~ListColumn();
+
+  std::int64_t rows() const;
+  std::int64_t items() const;      // of all rows
+  const ColumnSpec& spec() const;  // of the values
+
+  /// Where the values of a row begin among those of all rows, and how many they are. Errors: as
+  /// read().
+  std::int64_t begin_of(std::int64_t row) const;
+  std::int64_t items_of(std::int64_t row) const;
+
+  /// Whether each row has as many values there as here. Errors: as read().
+  bool has_lengths_of(const ListColumn& other) const;
+
+  /// The lists of rows [first, first + count); its row 0 is row `first`.
+  /// Errors: ShapeError for rows that are not there; Failure E605 (exit 65) when the file cannot
+  ///         be read.
+  ReadLists read(std::int64_t first, std::int64_t count) const;
+
+  /// Values [first, first + count) of all lists, one after the other. Errors: as read().
+  ReadColumn read_items(std::int64_t first, std::int64_t count) const;
+
+  /// Reads all values, a few MiB at a time, and compares them with the checksum of the file, where
+  /// it has one; returns what they have. Errors: Failure E604 (exit 80); as read().
+  std::uint32_t check_bytes() const;
+
+private:
+  struct Open;
+
+  /// Shapes: [count + 1], ascending
+  std::vector<std::int64_t> offsets(std::int64_t first, std::int64_t count) const;
+
+  std::filesystem::path path_;
+  std::string table_;
+  std::unique_ptr<Open> open_;
+};
+
+/// Whether the file has arrays/<column>. Local. Errors: Failure E603, E605 when it is not HDF5.
+bool has_lists(const std::filesystem::path& path, const std::string& column);
+
+/// The number attributes of a group of an HDF5 file: whole numbers to 2^53 exactly. Local.
+///
+/// Errors: Failure E603 (exit 66, missing), E605 (exit 65, there is no such group).
+std::map<std::string, double> read_numbers(const std::filesystem::path& path,
+                                           const std::string& group);
+
+}  // namespace mgpu::store

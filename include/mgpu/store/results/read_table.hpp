@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/store/results/table.hpp>
+
+namespace mgpu::store {
+
+/// One number column in host memory.
+struct ReadColumn {
+  ColumnSpec spec;
+  std::vector<std::byte> bytes;  // [rows, width], little-endian
+
+  /// The values. Errors: Error when the column has another type.
+  template <class T>
+  std::span<const T> values() const {
+    if (column_type<T>() != spec.type) {
+      throw Error("column '" + spec.name + "' is " + std::string(name_of(spec.type)));
+    }
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+};
+
+struct ReadTable {
+  std::int64_t rows = 0;
+  std::int64_t missing_rows = 0;  // of all tables of a partial file
+  std::vector<ReadColumn> columns;
+
+  /// Errors: Failure E605 (exit 65) when the file has no such column.
+  const ReadColumn& column(std::string_view name) const;
+};
+
+/// The number columns of one table of an HDF5 file, on every rank; texts are left out.
+///
+/// Rank 0 reads, the others get it by broadcast. Nothing in the file is trusted: types, shapes,
+/// lengths, links and sizes are checked, and the CRC-32C where the file carries it.
+///
+/// Memory: the columns, on every rank.
+/// Ranks:  collective.
+/// Errors: the same Failure on all ranks: E603 (exit 66, missing), E605 (exit 65, not a table
+///         that this program reads), E604 (exit 80, the bytes are not what was written).
+ReadTable read_table(const cluster::Group& group, const std::filesystem::path& path,
+                     const std::string& table);
+
+/// The same for one process alone. Local.
+ReadTable read_table(const std::filesystem::path& path, const std::string& table);
+
+/// Whether the file begins as those do that HDF5 writes. Local.
+bool looks_like_hdf5(const std::filesystem::path& path);
+
+/// A ragged column in host memory.
+struct ReadLists {
+  ReadColumn offsets;  // [rows + 1] i64, ascending, from 0 to the number of items
+  ReadColumn values;   // [items] or [items, width]
+
+  std::int64_t rows() const { return std::ssize(offsets.values<std::int64_t>()) - 1; }
+
+  /// The row's list, item by item. Errors: Error when the values have another type.
+  template <class T>
+  std::span<const T> row(std::int64_t row) const {
+    const std::span<const std::int64_t> at =
+        offsets.values<std::int64_t>().subspan(static_cast<std::size_t>(row), 2);
+    const auto width = static_cast<std::size_t>(values.spec.width);
+    return values.values<T>().subspan(static_cast<std::size_t>(at[0]) * width,
+                                      static_cast<std::size_t>(at[1] - at[0]) * width);
+  }
+};
+
+/// The ragged column arrays/<column> of an HDF5 file; row r is that of row r of its table. Checks,
+/// memory and errors are read_table()'s; offsets that do not ascend from 0 to the number of values
+/// are E605. Local.
+ReadLists read_lists(const std::filesystem::path& path, const std::string& column);
+
+}  // namespace mgpu::store

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <mgpu/store/results/seal.hpp>
+
+namespace mgpu::store {
+
+/// A column of a table that fits into memory.
+struct SmallColumn {
+  std::string name;
+  std::variant<std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>> values;
+  std::string description;
+  std::string units{};  // "nats", "steps"; "" where it has none
+};
+
+/// What a plot of the table shows, for NeXus.
+struct SmallPlot {
+  std::string signal;
+  std::string axis;
+};
+
+/// The columns as a table for SealRequest::small_tables.
+///
+/// Errors: ShapeError when their lengths differ; Error as TableSpec::validate().
+SmallTable make_small_table(const std::string& path, const std::vector<SmallColumn>& columns,
+                            const SmallPlot& plot = {});
+
+}  // namespace mgpu::store

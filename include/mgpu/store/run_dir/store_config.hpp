@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include <mgpu/config/config.hpp>
+
+namespace mgpu::store {
+
+/// The keys run.name, run.output, run.resume, output.* and ledger.*.
+struct StoreConfig {
+  std::string run_name;                    // run.name
+  std::filesystem::path output_folder;     // run.output
+  std::string resume = "auto";             // run.resume: auto, never, or a run directory
+  std::string result_file = "results.h5";  // output.file
+  int gzip = 4;                            // output.compression; 0 off, 1..9
+  bool text = true;                        // output.text
+  double max_failed = 0.0;                 // output.max_failed: share of samples
+  double sync_s = 1.0;                     // ledger.sync_s
+};
+
+/// Adds this module's rows to the program's table of keys.
+void add_store_keys(KeyTable& table);
+
+/// Errors: Failure exit 78 where a value breaks a rule that the table does not know.
+StoreConfig read_store_config(const Config& config);
+
+/// The keys that make two starts the same run, with their values as text: RunRequest::keys.
+std::map<std::string, std::string> identity_keys(const Config& config);
+
+}  // namespace mgpu::store

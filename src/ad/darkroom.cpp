@@ -1,0 +1,61 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+
+#include <mgpu/ad/environment.hpp>
+#include <mgpu/ad/python_shuffle.hpp>
+
+namespace mgpu::ad {
+namespace {
+
+constexpr int kSide = 9;
+constexpr EnvironmentShape kShape{
+    .width = kSide, .height = kSide, .num_actions = 5, .horizon = 20, .start = {4, 4}};
+
+/// All goals, row by row, in the order of random.seed(seed); random.shuffle(goals).
+std::vector<int> shuffled_goals(std::uint64_t split_seed) {
+  std::vector<int> goals(std::size_t{kSide} * kSide);
+  std::iota(goals.begin(), goals.end(), 0);
+  PythonRandom(split_seed).shuffle(goals);
+  return goals;
+}
+
+/// Find a cell in the dark: 1 for every step that ends on the goal, 0 elsewhere.
+///
+/// A task is the state that is its goal. Actions: 0 to +x, 1 to -x, 2 to +y, 3 to -y, 4 stays;
+/// walls hold. Source: Laskin et al., arXiv 2210.14215, with horizon and split of the public
+/// implementations (9 of 10 goals, rounded, are for training).
+class Darkroom final : public Environment {
+public:
+  explicit Darkroom(const std::vector<int>& goals)
+      : Environment("darkroom", kShape, {goals.begin(), goals.begin() + kTrain},
+                    {goals.begin() + kTrain, goals.end()}) {}
+
+  Step step(int task, int state, int action) const override {
+    static constexpr int kDx[] = {1, -1, 0, 0, 0};
+    static constexpr int kDy[] = {0, 0, 1, -1, 0};
+    const Point p = point(state);
+    const int next = state_at(
+        {std::clamp(p.x + kDx[action], 0, kSide - 1), std::clamp(p.y + kDy[action], 0, kSide - 1)});
+    return {next, next == task ? 1 : 0};
+  }
+
+  /// The way to the goal earns its last step; the start itself is earned by staying.
+  int optimal_return(int task) const override {
+    const Point goal = point(task);
+    const int distance = std::abs(goal.x - kShape.start.x) + std::abs(goal.y - kShape.start.y);
+    return std::min(kShape.horizon, kShape.horizon + 1 - distance);
+  }
+
+private:
+  static constexpr int kTrain = 73;  // of 81
+};
+
+}  // namespace
+
+std::unique_ptr<Environment> make_darkroom(std::uint64_t split_seed) {
+  return std::make_unique<Darkroom>(shuffled_goals(split_seed));
+}
+
+}  // namespace mgpu::ad

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <mgpu/ad/environment.hpp>
+
+namespace mgpu::ad {
+
+/// What an action does, in two bytes.
+struct Move {
+  std::uint8_t action = 0;
+  std::uint8_t next_state = 0;
+};
+
+/// Tables of an environment whose tasks differ only in which states are rewarded: where each
+/// action leads, how far states are apart, and the first move of a shortest way.
+class StateGraph {
+public:
+  /// Errors: Failure E132 (exit 78) when moves depend on the task, when a reward depends on more
+  /// than the state reached, or when a state cannot be reached from another.
+  explicit StateGraph(const Environment& environment);
+
+  std::size_t num_states() const { return num_states_; }
+  std::uint32_t num_actions() const { return num_actions_; }
+  std::size_t horizon() const { return horizon_; }
+  std::uint8_t start() const { return start_; }
+
+  int distance(std::size_t from, std::size_t to) const {
+    return distance_[to * num_states_ + from];
+  }
+
+  /// Shapes: [A], the move of each action in `state`
+  const Move* moves(std::size_t state) const { return &moves_[state * num_actions_]; }
+
+  /// Shapes: [S], from each state the first move of a shortest way to `target`: the
+  /// lowest-numbered of its first actions; at the target the highest-numbered action that
+  /// stays, or action 0 where none does.
+  const Move* way_to(std::size_t target) const { return &ways_[target * num_states_]; }
+
+  /// Shapes: [S], the reward of reaching each state
+  const std::uint8_t* rewards(int task) const {
+    return &rewards_[static_cast<std::size_t>(task) * num_states_];
+  }
+
+private:
+  void read_moves(const Environment& environment);
+  void read_rewards(const Environment& environment);
+  void measure(std::size_t target, const Environment& environment);
+  void find_ways(std::size_t target);
+
+  std::size_t num_states_;
+  std::uint32_t num_actions_;
+  std::size_t horizon_;
+  std::uint8_t start_;
+  std::vector<Move> moves_;             // [S, A]
+  std::vector<std::uint8_t> distance_;  // [S, S] to, from
+  std::vector<Move> ways_;              // [S, S] to, from
+  std::vector<std::uint8_t> rewards_;   // [tasks, S]
+};
+
+}  // namespace mgpu::ad

@@ -1,0 +1,111 @@
+#include <cstdint>
+
+#include <mgpu/config/common_keys.hpp>
+
+namespace mgpu {
+
+void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
+  table.add_section_alias("training", "train");  // guide 000
+
+  table.add({.name = "schema",
+             .type = KeyType::integer,
+             .standard = "1",
+             .text = "version of the format of this file",
+             .identity = false});
+  table.add({.name = "job",
+             .type = KeyType::choice,
+             .standard = jobs.front(),
+             .text = "what to do",
+             .choices = jobs,
+             .required = true});
+  table.add({.name = "include",
+             .type = KeyType::texts,
+             .standard = "[]",
+             .text = "files laid under this one, relative to its folder",
+             .identity = false});
+  table.add({.name = "run.seed",
+             .type = KeyType::integer,
+             .standard = "0",
+             .text = "seed of every random number of the run",
+             .min = 0});
+  table.add({.name = "run.deterministic",
+             .type = KeyType::choice,
+             .standard = "false",
+             .text = "layout: training gives the same bits at any rank count that divides "
+                     "train.lanes",
+             .choices = {"false", "layout"}});
+  table.add({.name = "run.chunk_size",
+             .type = KeyType::integer,
+             .standard = "32",
+             .text = "samples that are worked on, written and resumed as one piece",
+             .unit = "samples",
+             .min = 1,
+             .max = 65536});
+  table.add({.name = "run.schedule",
+             .type = KeyType::choice,
+             .standard = "auto",
+             .text = "static: equal shares of all chunks beforehand; dynamic: who is free claims "
+                     "the next one; auto: dynamic where a language model works",
+             .choices = {"auto", "static", "dynamic"},
+             .identity = false});
+  table.add({.name = "run.worker_id",
+             .type = KeyType::integer,
+             .standard = "0",
+             .text = "which of run.total_workers parts this run does; --only sets both",
+             .min = 0,
+             .max = 65535,
+             .aliases = {"worker_id"},
+             .identity = false});
+  table.add({.name = "run.total_workers",
+             .type = KeyType::integer,
+             .standard = "1",
+             .text = "parts of all chunks that are done by runs of their own; --merge joins them",
+             .min = 1,
+             .max = 65536,
+             .aliases = {"total_workers"},
+             .identity = false});
+  table.add({.name = "run.retry_quarantined",
+             .type = KeyType::flag,
+             .standard = "false",
+             .text = "with --resume: work again on rows that were left out because they killed "
+                     "their rank twice, also of a finished run",
+             .identity = false});
+  table.add({.name = "run.time_limit",
+             .type = KeyType::duration,
+             .standard = "none",
+             .text = "stop softly in time before this much has passed; the limit of Slurm is read "
+                     "by itself",
+             .min = 1,
+             .choices = {"none"},
+             .identity = false});
+  table.add({.name = "log.level",
+             .type = KeyType::choice,
+             .standard = "info",
+             .text = "debug tells of chunks, shares and checkpoints of each rank, as -v does",
+             .choices = {"debug", "info"},
+             .identity = false});
+  table.add({.name = "log.tensorboard",
+             .type = KeyType::flag,
+             .standard = "true",
+             .text = "write TensorBoard files",
+             .identity = false});
+  table.add({.name = "log.memory_every",
+             .type = KeyType::integer,
+             .standard = "500",
+             .text = "how often \"GPU Memory Summary:\" is printed; 0 = never",
+             .unit = "steps",
+             .min = 0,
+             .identity = false});
+  table.add({.name = "log.rank_files",
+             .type = KeyType::flag,
+             .standard = "true",
+             .text = "write a log file per rank",
+             .identity = false});
+  table.add({.name = "report.html",
+             .type = KeyType::flag,
+             .standard = "true",
+             .text = "write report.html at the end",
+             .identity = false});
+}
+
+}  // namespace mgpu

@@ -1,0 +1,233 @@
+#include "key_checker.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <mgpu/base/utf8.hpp>
+#include <mgpu/config/foreign_names.hpp>
+
+#include "scalar_text.hpp"
+
+namespace mgpu {
+namespace {
+
+constexpr std::int64_t kSchema = 1;
+
+std::string ticked(std::string_view name) {
+  return "`" + std::string(name) + "`";
+}
+
+std::string last_part(std::string_view name) {
+  return std::string(name.substr(name.rfind('.') + 1));
+}
+
+/// "`train.max_steps` is "eight"", "`train` is a list"
+std::string is_what(std::string_view name, const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::null:
+      return ticked(name) + " has no value";
+    case YamlNode::Kind::sequence:
+      return ticked(name) + " is a list";
+    case YamlNode::Kind::mapping:
+      return ticked(name) + " is a section";
+    case YamlNode::Kind::scalar:
+      break;
+  }
+  const bool bare = !node.quoted && parse_number(node.text).has_value();
+  const std::string shown =
+      node.text.size() > 60 ? node.text.substr(0, utf8_offset(node.text, 57)) + "..." : node.text;
+  return ticked(name) + " is " + (bare ? shown : "\"" + shown + "\"");
+}
+
+Place place_in_argument(const Override& change, int column, std::string_view what) {
+  const int length = std::max(1, static_cast<int>(utf8_length(printable(what))));
+  Place place = place_in_line(change.origin, 0, printable(change.argument), column, length);
+  return place;
+}
+
+}  // namespace
+
+void KeyChecker::check_file(const YamlNode& root) {
+  root_ = &root;
+  if (root.kind != YamlNode::Kind::mapping) {
+    add({"E108", "the top of the file is not `key: value` lines", root.place});
+    return;
+  }
+  check_section(root, "");
+}
+
+void KeyChecker::check_section(const YamlNode& section, const std::string& name) {
+  for (const YamlNode& entry : section.items) {
+    if (layer_.problems.size() >= kMaxProblems) return;
+    check_entry(entry, name.empty() ? entry.key : name + "." + entry.key);
+  }
+}
+
+void KeyChecker::check_entry(const YamlNode& entry, const std::string& called) {
+  if (entry.key.find('.') != std::string::npos) {
+    add({"E102", ticked(entry.key) + " is written with a dot", entry.key_place, "",
+         "a file nests sections: `" + entry.key.substr(0, entry.key.find('.')) +
+             ":` with the rest indented below"});
+    return;
+  }
+  if (const KeySpec* spec = table_.find_called(called)) {
+    set(*spec, called, entry.key_place, entry);
+    return;
+  }
+  if (note_accepted(called, entry.key_place)) return;
+  const bool is_section = table_.has_section(called);
+  if (!is_section) refuse_unknown(called, entry.key_place);
+  if (entry.kind == YamlNode::Kind::mapping) {
+    const std::string meant = is_section ? called : suggest_key(table_, called);
+    if (is_section || table_.has_section(meant)) check_section(entry, meant);
+  } else if (is_section && entry.kind != YamlNode::Kind::null) {
+    const bool glued = entry.text.find(':') != std::string::npos;
+    add({"E104", is_what(called, entry), entry.place, "expected a section of keys",
+         glued ? "write a space behind the `:`" : ""});
+  }
+}
+
+void KeyChecker::check_override(const Override& change) {
+  const std::string_view argument = change.argument;
+  const Place key_place =
+      place_in_argument(change, 1, argument.substr(0, argument.find_first_of(" =")));
+  const KeySpec* spec = table_.find_called(change.key);
+  if (spec == nullptr) {
+    if (note_accepted(change.key, key_place)) return;
+    if (table_.has_section(change.key)) {
+      add({"E104", ticked(change.key) + " is a section", key_place, "expected one of its keys"});
+    } else {
+      refuse_unknown(change.key, key_place);
+    }
+    return;
+  }
+  YamlNode node;
+  node.kind = YamlNode::Kind::scalar;
+  node.text = unquoted(change.value);
+  node.place = place_in_argument(change, change.value_column, change.value);
+  if (find_bad_utf8(node.text) != std::string::npos) {
+    add({"E110", "a byte is not UTF-8", node.place}, {spec->name});
+    return;
+  }
+  if (const auto earlier = layer_.values.find(spec->name); earlier != layer_.values.end()) {
+    add({"E103", ticked(spec->name) + " is given twice", key_place, "second value", "",
+         earlier->second.place},
+        {spec->name});
+    return;
+  }
+  set(*spec, change.key, key_place, node);
+}
+
+void KeyChecker::set(const KeySpec& spec, std::string_view called, const Place& key_place,
+                     const YamlNode& node) {
+  layer_.meant.insert(spec.name);
+  if (called != spec.name) {
+    layer_.notes.push_back(source_of(key_place) + ": " + ticked(called) + " is read as " +
+                           ticked(spec.name) +
+                           (spec.alias_note.empty() ? "" : ": " + spec.alias_note));
+  }
+  const auto read = read_key_value(spec, node);
+  if (const auto* problem = std::get_if<ValueProblem>(&read)) {
+    Place place = problem->place.origin.empty() ? node.place : problem->place;
+    // A block of lines is pointed at by its key.
+    if (node.place.line != key_place.line) place = key_place;
+    add({problem->code, is_what(spec.name, node), std::move(place), problem->under, problem->help},
+        {spec.name});
+    return;
+  }
+  const KeyValue& value = std::get<KeyValue>(read);
+  if (spec.name == "schema" && value.integer != kSchema) {
+    add({"E112", "schema " + value.text + " is not known to this program", node.place,
+         "this program reads schema " + std::to_string(kSchema)});
+    return;
+  }
+  if (const auto earlier = layer_.values.find(spec.name); earlier != layer_.values.end()) {
+    add({"E103", ticked(spec.name) + " is given twice", key_place, "second value", "",
+         earlier->second.place},
+        {spec.name});
+    return;
+  }
+  store(spec, value, node.place.origin.empty() ? key_place : node.place);
+}
+
+void KeyChecker::store(const KeySpec& spec, const KeyValue& value, const Place& place) {
+  std::string text = value.text;
+  if (!value.is_word && is_path(spec, text)) text = (folder_ / text).lexically_normal().string();
+  layer_.values.emplace(spec.name, Config::Value{std::move(text), {}, place});
+}
+
+void KeyChecker::refuse_unknown(std::string_view called, const Place& key_place) {
+  if (refuse_foreign(called, key_place) || refuse_misplaced(called, key_place)) return;
+  Problem problem{"E101", "unknown key " + ticked(called), key_place};
+  const std::string nearest = suggest_key(table_, called);
+  layer_.meant.insert(nearest);
+  const bool in_file = key_place.line > 0;
+  const std::string mine = table_.canonical(called);
+  const bool same_section =
+      mine.substr(0, mine.rfind('.') + 1) == nearest.substr(0, nearest.rfind('.') + 1);
+  if (!nearest.empty()) {
+    problem.under =
+        "did you mean " + ticked(in_file && same_section ? last_part(nearest) : nearest) + "?";
+  } else {
+    problem.help = "--print-config=full shows all keys";
+  }
+  add(std::move(problem), nearest.empty() ? std::vector<std::string>{} : std::vector{nearest});
+}
+
+bool KeyChecker::note_accepted(std::string_view called, const Place& key_place) {
+  const AcceptedName* name = table_.find_accepted(called);
+  if (name == nullptr) return false;
+  layer_.notes.push_back(source_of(key_place) + ": " + ticked(called) +
+                         " has no effect: " + name->why);
+  return true;
+}
+
+bool KeyChecker::refuse_misplaced(std::string_view called, const Place& key_place) {
+  const std::string last = last_part(called);
+  std::vector<std::string> homes;
+  for (const KeySpec& spec : table_.keys())
+    if (last_part(spec.name) == last && spec.name != called) homes.push_back(spec.name);
+  if (homes.empty() || last.empty()) return false;
+
+  const bool at_top = last.size() == called.size();
+  const std::string section(at_top ? "" : called.substr(0, called.size() - last.size() - 1));
+  Problem problem{"E102", "", key_place};
+  problem.sentence = at_top ? ticked(last) + " does not belong to the top level"
+                            : ticked(last) + " does not belong to " + ticked(section);
+  for (const std::string& home : homes)
+    problem.help += (problem.help.empty() ? "it is read at " : " and at ") + ticked(home);
+  const std::string home_section = homes[0].substr(0, homes[0].rfind('.') + 1);
+  if (homes.size() == 1 && !home_section.empty()) {
+    const std::string name = home_section.substr(0, home_section.size() - 1);
+    if (const Place place = place_of_section(name); place.line > 0) {
+      problem.help += " (line " + std::to_string(place.line) + " sets " + ticked(name) + ")";
+    }
+  }
+  add(std::move(problem), homes);
+  return true;
+}
+
+bool KeyChecker::refuse_foreign(std::string_view called, const Place& key_place) {
+  const ForeignName* foreign = find_foreign_name(called);
+  if (foreign == nullptr) return false;
+  add({"E111", ticked(last_part(called)) + " is the " + std::string(foreign->program) + " name",
+       key_place, "", std::string(foreign->help)});
+  return true;
+}
+
+Place KeyChecker::place_of_section(std::string_view name) const {
+  if (root_ == nullptr) return {};
+  for (const YamlNode& entry : root_->items)
+    if (entry.key == name) return entry.key_place;
+  return {};
+}
+
+/// `wrong`: the keys whose value is not known for it.
+void KeyChecker::add(Problem problem, const std::vector<std::string>& wrong) {
+  layer_.problems.push_back(std::move(problem));
+  layer_.wrong.insert(wrong.begin(), wrong.end());
+  if (wrong.empty()) layer_.has_strangers = true;
+}
+
+}  // namespace mgpu

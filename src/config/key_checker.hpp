@@ -1,0 +1,61 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/config/config_reader.hpp>
+
+namespace mgpu {
+
+/// What one source gives: values by the key's own name, what was wrong, what to note. `meant`:
+/// keys that stand there, even if their value or spelling is wrong. `wrong`: those of them whose
+/// value is not known. `has_strangers`: something is wrong that belongs to no key for sure.
+struct ConfigLayer {
+  std::map<std::string, Config::Value, std::less<>> values;
+  std::vector<Problem> problems;
+  std::vector<std::string> notes;
+  std::set<std::string, std::less<>> meant;
+  std::set<std::string, std::less<>> wrong;
+  bool has_strangers = false;
+};
+
+/// Checks one source against the table of keys: names, levels, types, ranges.
+class KeyChecker {
+public:
+  /// Paths in this source start at `folder`. Stops looking after kMaxProblems.
+  KeyChecker(const KeyTable& table, std::filesystem::path folder, ConfigLayer& layer)
+      : table_(table), folder_(std::move(folder)), layer_(layer) {}
+
+  void check_file(const YamlNode& root);
+  void check_override(const Override& change);
+
+private:
+  static constexpr std::size_t kMaxProblems = 200;
+
+  void check_section(const YamlNode& section, const std::string& name);
+  void check_entry(const YamlNode& entry, const std::string& called);
+  void set(const KeySpec& spec, std::string_view called, const Place& key_place,
+           const YamlNode& node);
+  void store(const KeySpec& spec, const KeyValue& value, const Place& place);
+  bool note_accepted(std::string_view called, const Place& key_place);
+  void refuse_unknown(std::string_view called, const Place& key_place);
+  bool refuse_misplaced(std::string_view called, const Place& key_place);
+  bool refuse_foreign(std::string_view called, const Place& key_place);
+  Place place_of_section(std::string_view name) const;
+  void add(Problem problem, const std::vector<std::string>& wrong = {});
+
+  const KeyTable& table_;
+  std::filesystem::path folder_;
+  ConfigLayer& layer_;
+  const YamlNode* root_ = nullptr;  // of the file being checked
+};
+
+/// The name that an unknown one was meant to be: a key, or a section where the name may be one.
+/// "" when nothing is near.
+std::string suggest_key(const KeyTable& table, std::string_view called);
+
+}  // namespace mgpu

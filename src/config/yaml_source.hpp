@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <yaml-cpp/mark.h>
+
+#include <mgpu/config/config_problem.hpp>
+
+namespace mgpu {
+
+/// The lines of a file behind yaml-cpp's marks, which count from 0 and in bytes.
+///
+/// Memory: views of the lines as yaml-cpp reads them and as a person wrote them; both have to
+///         outlive the source.
+class YamlSource {
+public:
+  YamlSource(const std::vector<std::string>& repaired, std::vector<std::string_view> as_written,
+             std::string origin);
+
+  /// From the mark to the end of its line.
+  std::string_view rest_of_line(const YAML::Mark& mark) const;
+
+  /// The plain scalar at the mark, as far as it is on that line.
+  std::string_view plain_text(const YAML::Mark& mark) const;
+
+  /// The place of `length` characters at the mark.
+  Place at(const YAML::Mark& mark, int length = 1) const;
+
+  /// The place of a scalar that reads as `value`: with its quotes, as far as it is on its line.
+  Place at_scalar(const YAML::Mark& mark, std::string_view value) const;
+
+private:
+  const std::vector<std::string>& lines_;
+  std::vector<std::string_view> as_written_;
+  std::string origin_;
+};
+
+}  // namespace mgpu

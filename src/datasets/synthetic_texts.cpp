@@ -1,0 +1,119 @@
+#include <array>
+#include <string_view>
+
+#include <mgpu/base/random_streams.hpp>
+#include <mgpu/datasets/synthetic_texts.hpp>
+
+namespace mgpu::datasets {
+namespace {
+
+constexpr std::array<std::string_view, 10> kNames = {"Mia",  "Tom", "Ada", "Ben", "Zoe",
+                                                     "Finn", "Lea", "Max", "Eva", "Jon"};
+constexpr std::array<std::string_view, 8> kAnimals = {"cat",  "dog",  "fox", "bear",
+                                                      "bird", "frog", "hen", "mouse"};
+constexpr std::array<std::string_view, 8> kMoods = {"small", "brave", "happy", "sleepy",
+                                                    "young", "old",   "quick", "shy"};
+constexpr std::array<std::string_view, 6> kDeeds = {"found", "lost", "wanted",
+                                                    "saw",   "hid",  "carried"};
+constexpr std::array<std::string_view, 8> kThings = {"lamp", "ball", "key",  "book",
+                                                     "hat",  "cake", "boat", "drum"};
+constexpr std::array<std::string_view, 6> kColors = {"red",   "blue",  "green",
+                                                     "white", "black", "golden"};
+constexpr std::array<std::string_view, 6> kPlaces = {"in the garden", "near the river",
+                                                     "on the hill",   "under the tree",
+                                                     "at the market", "behind the house"};
+
+/// Draws of one line, in order.
+class Dice {
+public:
+  /// Such texts are played by no source of histories, so the streams are free for them.
+  Dice(std::uint64_t seed, std::uint64_t line) : stream_(seed, Purpose::source, 0, line) {}
+
+  std::uint32_t below(std::uint32_t n) { return stream_.below(n, next_++); }
+
+  template <std::size_t kSize>
+  std::string one_of(const std::array<std::string_view, kSize>& words) {
+    return std::string(words[below(kSize)]);
+  }
+
+private:
+  RandomStream stream_;
+  std::uint64_t next_ = 0;
+};
+
+std::string exchange(const std::string& prompt, const std::string& completion) {
+  return R"({"prompt": ")" + prompt + R"(", "completion": " )" + completion + "\"}\n";
+}
+
+std::string sum(Dice& dice) {
+  const std::uint32_t a = dice.below(21);
+  const std::uint32_t b = dice.below(21);
+  return exchange(std::to_string(a) + " + " + std::to_string(b) + " =", std::to_string(a + b));
+}
+
+std::string counting(Dice& dice) {
+  const std::uint32_t first = dice.below(30);
+  const std::uint32_t last = first + 1 + dice.below(6);
+  std::string numbers = std::to_string(first);
+  for (std::uint32_t n = first + 1; n <= last; ++n)
+    numbers += " " + std::to_string(n);
+  return exchange("Count from " + std::to_string(first) + " to " + std::to_string(last) + ":",
+                  numbers);
+}
+
+std::string backwards(Dice& dice) {
+  const std::string word = dice.below(2) == 0 ? dice.one_of(kThings) : dice.one_of(kAnimals);
+  return exchange("Write " + word + " backwards:", {word.rbegin(), word.rend()});
+}
+
+std::string story(Dice& dice) {
+  const std::string name = dice.one_of(kNames);
+  const std::string animal = dice.one_of(kAnimals);
+  const std::string mood = dice.one_of(kMoods);
+  const std::string deed = dice.one_of(kDeeds);
+  const std::string color = dice.one_of(kColors);
+  const std::string thing = dice.one_of(kThings);
+  const std::string place = dice.one_of(kPlaces);
+  std::string text = name + " was a " + mood + " " + animal + ". One day " + name + " " + deed +
+                     " a " + color + " " + thing + " " + place + ".";
+  switch (dice.below(3)) {
+    case 0:
+      text += " What did " + name + " have to do with? A " + color + " " + thing + ".";
+      break;
+    case 1:
+      text += " Where was it? It was " + place + ".";
+      break;
+    default:
+      text += " Who was " + name + "? A " + mood + " " + animal + ".";
+      break;
+  }
+  return R"({"text": ")" + text + "\"}\n";
+}
+
+}  // namespace
+
+std::string little_texts(std::int64_t count, std::uint64_t seed) {
+  std::string lines;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Dice dice(seed, static_cast<std::uint64_t>(i));
+    switch (dice.below(8)) {
+      case 0:
+      case 1:
+      case 2:
+        lines += sum(dice);
+        break;
+      case 3:
+        lines += counting(dice);
+        break;
+      case 4:
+        lines += backwards(dice);
+        break;
+      default:
+        lines += story(dice);
+        break;
+    }
+  }
+  return lines;
+}
+
+}  // namespace mgpu::datasets

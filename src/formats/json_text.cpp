@@ -1,0 +1,41 @@
+#include <nlohmann/json.hpp>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/formats/json_value.hpp>
+
+namespace mgpu::formats {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Recursion is as deep as the value: 32 for what read_json_object() made.
+struct ToJson {
+  Json operator()(const JsonValue::List& list) const {
+    Json json = Json::array();
+    for (const JsonValue& item : list)
+      json.push_back(std::visit(*this, item.held()));
+    return json;
+  }
+  Json operator()(const JsonValue::Members& members) const {
+    Json json = Json::object();
+    for (const auto& [name, value] : members)
+      json[name] = std::visit(*this, value.held());
+    return json;
+  }
+  template <class T>
+  Json operator()(const T& value) const {
+    return value;
+  }
+};
+
+}  // namespace
+
+std::string to_json(const JsonValue& value) {
+  try {
+    return std::visit(ToJson{}, value.held()).dump(2) + "\n";
+  } catch (const Json::exception& error) {
+    throw Error(std::string("a text of a JSON value must be UTF-8: ") + error.what());
+  }
+}
+
+}  // namespace mgpu::formats

@@ -1,0 +1,162 @@
+#include "keys.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include <mgpu/config/check_together.hpp>
+#include <mgpu/rows/model_keys.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+void check_labels(const Config& config) {
+  const std::vector<std::string> labels = config.texts("classify.labels");
+  const auto refuse = [&](const std::string& sentence) {
+    throw config.problem("E107", "classify.labels", sentence, "classify.labels=[normal, hate]");
+  };
+  if (labels.size() < 2) refuse("a classification needs two labels");
+  for (const std::string& label : labels)
+    if (label.empty()) refuse("a label is empty");
+  if (std::set<std::string>(labels.begin(), labels.end()).size() < labels.size())
+    refuse("a label comes twice");
+}
+
+void check_positive(const Config& config) {
+  if (config.is("classify.positive", "null")) return;
+  const std::vector<std::string> labels = config.texts("classify.labels");
+  const std::string positive = config.text("classify.positive");
+  if (std::ranges::find(labels, positive) != labels.end()) return;
+  throw config.problem("E107", "classify.positive",
+                       "`classify.positive` is none of classify.labels",
+                       "classify.positive=" + labels.back());
+}
+
+/// A label that begins like another one has never less log-probability than that.
+void check_prefixes(const Config& config) {
+  if (config.is("classify.score", "generate") || config.is("classify.normalize", "mean")) return;
+  const std::vector<std::string> labels = config.texts("classify.labels");
+  for (const std::string& label : labels)
+    for (const std::string& other : labels)
+      if (label != other && other.starts_with(label))
+        throw config.problem("E124", "classify.labels",
+                             "label `" + other + "` begins with label `" + label +
+                                 "`, which then has always the larger sum of log-probabilities",
+                             "classify.normalize=mean, or other words");
+}
+
+/// A key that changes nothing is refused instead of ignored.
+void refuse_useless_keys(const Config& config) {
+  const auto refuse = [&](const char* name, const char* standard, const char* other) {
+    if (config.is(name, standard)) return;
+    throw config.problem(
+        "E124", name,
+        std::string(name) + " means nothing with classify.score=" + config.text("classify.score"),
+        std::string("classify.score=") + other);
+  };
+  if (config.is("classify.score", "generate"))
+    refuse("classify.normalize", "sum", "label_logprob");
+  else
+    refuse("classify.on_unparsed", "count", "generate");
+  if (!config.is("classify.strategy", "null") && config.is("classify.prompt", "null"))
+    throw config.problem("E124", "classify.strategy",
+                         "classify.strategy means nothing without a file of strategies",
+                         "classify.prompt=FILE.json");
+}
+
+}  // namespace
+
+void add_classify_keys(KeyTable& table) {
+  table.add({.name = "classify.labels",
+             .type = KeyType::texts,
+             .standard = "[normal, hate]",
+             .text = "what a text may be"});
+  table.add({.name = "classify.positive",
+             .type = KeyType::text,
+             .standard = "null",
+             .text = "the label that precision, recall, F1 and error rates are of; null: the last",
+             .choices = {"null"}});
+  table.add({.name = "classify.prompt",
+             .type = KeyType::path,
+             .standard = "null",
+             .text = "file of prompt strategies (JSON), or one template with {text}; null: a short "
+                     "prompt of the program's own",
+             .choices = {"null"}});
+  table.add({.name = "classify.strategy",
+             .type = KeyType::text,
+             .standard = "null",
+             .text = "which strategy of the file; null: the only one",
+             .choices = {"null"}});
+  table.add({.name = "classify.score",
+             .type = KeyType::choice,
+             .standard = "label_logprob",
+             .text = "compare the log-probabilities of the labels behind the prompt, or generate "
+                     "an answer and read the label in it",
+             .choices = {"label_logprob", "generate"}});
+  table.add({.name = "classify.normalize",
+             .type = KeyType::choice,
+             .standard = "sum",
+             .text = "log-probability of a label: of all its tokens, or the mean of them",
+             .choices = {"sum", "mean"}});
+  table.add({.name = "classify.on_unparsed",
+             .type = KeyType::choice,
+             .standard = "count",
+             .text = "an answer without a label is unknown and counts as wrong, is drawn again up "
+                     "to twice, or ends the run",
+             .choices = {"count", "retry", "error"}});
+  table.add({.name = "classify.batch_size",
+             .type = KeyType::integer,
+             .standard = "16",
+             .text = "texts that a model has in memory at once; changes time and memory only; "
+                     "auto: as many as all ranks have memory for",
+             .unit = "texts",
+             .min = 1,
+             .max = 65536,
+             .choices = {"auto"},
+             .identity = false});
+}
+
+void check_classify_keys(const Config& config) {
+  check_together({[&] {
+                    rows::check_model_keys(config,
+                                           "data.path=FILE, with a `text` and a `label` in each "
+                                           "row; data.columns.text=COLUMN for other names");
+                  },
+                  [&] { check_labels(config); }, [&] { check_positive(config); },
+                  [&] { check_prefixes(config); }, [&] { refuse_useless_keys(config); }});
+}
+
+ClassifyConfig read_classify_config(const Config& config) {
+  ClassifyConfig result;
+  result.model = config.text("model.path");
+  result.labels = config.texts("classify.labels");
+  result.positive = result.labels.size() - 1;
+  if (!config.is("classify.positive", "null"))
+    result.positive = static_cast<std::size_t>(
+        std::ranges::find(result.labels, config.text("classify.positive")) - result.labels.begin());
+  if (!config.is("classify.prompt", "null")) result.prompt_file = config.text("classify.prompt");
+  if (!config.is("classify.strategy", "null")) result.strategy = config.text("classify.strategy");
+  result.generates = config.is("classify.score", "generate");
+  result.is_mean = config.is("classify.normalize", "mean");
+  result.on_unparsed = config.is("classify.on_unparsed", "retry")   ? Unparsed::retry
+                       : config.is("classify.on_unparsed", "error") ? Unparsed::error
+                                                                    : Unparsed::count;
+  result.max_length = config.integer("data.max_length");
+  result.too_long = rows::read_too_long(config);
+  result.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
+  if (!config.is("classify.batch_size", "auto"))
+    result.batch_size = config.integer("classify.batch_size");
+  return result;
+}
+
+std::string classify_text(const ClassifyConfig& config) {
+  std::string text = "labels ";
+  for (std::size_t i = 0; i < config.labels.size(); ++i) {
+    if (i > 0) text += i + 1 == config.labels.size() ? " and " : ", ";
+    text += config.labels[i];
+  }
+  if (config.generates) return text + ", read in generated answers";
+  return text + ", by log-probability" + (config.is_mean ? " per token" : "");
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/rows/length_keys.hpp>
+
+namespace mgpu::jobs {
+
+/// What becomes of an answer that names no label.
+enum class Unparsed {
+  count,  // it is unknown, and counts as wrong
+  retry,  // it is drawn again, up to twice
+  error,  // it ends the run
+};
+
+/// The keys classify.*.
+void add_classify_keys(KeyTable& table);
+
+/// What job classify does.
+struct ClassifyConfig {
+  std::filesystem::path model;        // model.path
+  std::vector<std::string> labels;    // classify.labels
+  std::size_t positive = 0;           // classify.positive, among the labels
+  std::filesystem::path prompt_file;  // classify.prompt; empty: the program's own
+  std::string strategy;               // classify.strategy; "": the only one of the file
+  bool generates = false;             // classify.score: generate instead of label_logprob
+  bool is_mean = false;               // classify.normalize: log-probability per token
+  Unparsed on_unparsed = Unparsed::count;
+  std::int64_t max_length = 0;  // data.max_length
+  rows::TooLong too_long = rows::TooLong::truncate;
+  std::uint64_t seed = 0;       // run.seed
+  std::int64_t batch_size = 0;  // texts in a model at once; 0: auto
+};
+
+/// Rules between the keys of job classify that need no file. Errors: Failure (exit 78).
+void check_classify_keys(const Config& config);
+
+ClassifyConfig read_classify_config(const Config& config);
+
+/// "labels normal and hate, log-probability of each".
+std::string classify_text(const ClassifyConfig& config);
+
+}  // namespace mgpu::jobs

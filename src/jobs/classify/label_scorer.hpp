@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/lm/decode/generator.hpp>
+
+#include "answer_parser.hpp"
+#include "keys.hpp"
+#include "samples.hpp"
+
+namespace mgpu::jobs {
+
+/// What the model says of a row.
+struct GivenLabel {
+  std::int32_t label = -1;           // index; -1: unknown
+  double score = 0.0;                // log-probability of the label, or of the answer; nats
+  double margin = 0.0;               // to the second best label
+  double positive = 0.0;             // probability of the positive label among the labels
+  double confidence = 0.0;           // of the one that was found
+  std::vector<double> label_scores;  // of each; none where answers are generated
+  std::int32_t output_tokens = 0;    // generated
+  std::string output;                // the answer, or the label
+  std::string rationale;
+};
+
+/// The best label of a row.
+///
+/// `log_probs`: of each token of each label.
+GivenLabel best_label(std::span<const std::vector<float>> log_probs, const ClassifyConfig& config);
+
+/// Finds labels with one model. On the CPU what it says of a row depends on that row and its id
+/// alone.
+class LabelModel {
+public:
+  /// Model and maker outlive it. Errors: Failure E124 (exit 78) when the strategy draws greedily
+  /// and classify.on_unparsed is retry.
+  LabelModel(const lm::LanguageModel& model, const ClassifySampleMaker& maker,
+             const ClassifyConfig& config, const PromptStrategy& strategy, std::int64_t batch_size);
+
+  /// Row i has the global id `first` + i. Rows without tokens are unknown.
+  /// Errors: those of Generator::run(); Failure E537 (exit 65) for an answer without a label where
+  ///         classify.on_unparsed is error.
+  std::vector<GivenLabel> run(std::span<const ClassifySample> samples, std::int64_t first);
+
+  std::int64_t batch_size() const { return generators_.front().batch_size(); }
+  void set_batch_size(std::int64_t batch_size);
+
+private:
+  void score(std::span<const ClassifySample> samples, std::vector<GivenLabel>& given);
+  std::vector<std::size_t> generate(std::span<const ClassifySample> samples, std::int64_t first,
+                                    std::span<const std::size_t> places, std::size_t round,
+                                    std::vector<GivenLabel>& given);
+  GivenLabel read(const lm::Completion& completion) const;
+
+  const ClassifySampleMaker& maker_;
+  ClassifyConfig config_;
+  AnswerParser parser_;
+  std::vector<lm::Generator> generators_;  // one for each time that a row is drawn
+};
+
+}  // namespace mgpu::jobs

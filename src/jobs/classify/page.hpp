@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/report/job_page.hpp>
+#include <mgpu/report/svg_chart.hpp>
+
+namespace mgpu::jobs {
+
+/// A share with its interval; not defined where it is a share of nothing.
+struct ShownRate {
+  double value = 0.0;
+  double low = 0.0;
+  double high = 1.0;
+  bool is_defined = false;
+};
+
+/// What job classify shows.
+struct ClassifyPictures {
+  struct GroupErrors {
+    std::string name;
+    std::int64_t rows = 0;
+    ShownRate accuracy;
+    ShownRate false_positive;
+    ShownRate false_negative;
+    bool is_fair = false;
+  };
+  struct Mistake {
+    std::string text;
+    std::string truth;
+    std::string given;
+    double confidence = 0.0;  // probability, or log-probability of a generated answer
+  };
+  /// How fast a run of these texts, this model and this strategy was.
+  struct RunSpeed {
+    std::int64_t ranks = 0;
+    std::int64_t ranks_of_copy = 1;  // of the model
+    std::int64_t batch = 0;          // texts in a model at once
+    double samples_per_second = 0.0;
+    bool is_this = false;
+  };
+  /// A number of table `metrics`.
+  struct Metric {
+    std::string key;
+    std::string label;
+    double value = 0.0;
+    bool is_defined = true;
+  };
+
+  std::vector<std::string> labels;
+  std::string positive;                          // one of them
+  std::vector<std::int64_t> confusion;           // [labels, labels + 1], the last: unknown
+  std::map<std::string, std::int64_t> outcomes;  // "success" -> rows
+  std::int64_t rows = 0;                         // all
+  std::int64_t judged = 0;                       // with a true label
+  std::vector<Metric> metrics;                   //
+  bool has_probabilities = false;                // scored labels
+  report::Curve roc;                             // false positives, true positives
+  report::Curve calibration;                     // mean confidence, accuracy of each bin
+  std::vector<std::int64_t> calibration_rows{};  // of each bin
+  std::vector<double> calibration_low{};         // interval of its accuracy
+  std::vector<double> calibration_high{};        //
+  std::vector<std::int64_t> positive_scores{};   // rows of the positive label by its probability
+  std::vector<std::int64_t> other_scores{};      // all other rows by that probability
+  std::vector<GroupErrors> groups;               // by name
+  std::vector<Mistake> mistakes;                 // the most confident ones
+  std::vector<double> samples_per_second;        // of each group of ranks
+  double total_samples_per_second = 0.0;
+  std::vector<RunSpeed> runs;  // this one and earlier ones; none where nothing was measured
+  std::uint32_t run_key = 0;   // equal for runs whose speeds can be compared
+};
+
+/// The page of job classify.
+class ClassifyPage : public report::JobPage {
+public:
+  explicit ClassifyPage(ClassifyPictures pictures) : pictures_(std::move(pictures)) {}
+
+  void record(report::RunSummary& summary) const override;
+  report::HtmlReport page(const report::RunSummary& summary) const override;
+
+private:
+  ClassifyPictures pictures_;
+};
+
+}  // namespace mgpu::jobs

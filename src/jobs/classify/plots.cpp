@@ -1,0 +1,208 @@
+#include "plots.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/base/activity.hpp>
+#include <mgpu/cluster/agree.hpp>
+#include <mgpu/store/results/read_table.hpp>
+#include <mgpu/store/results/read_texts.hpp>
+
+#include "metrics.hpp"
+#include "table.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+namespace fs = std::filesystem;
+using report::Curve;
+
+constexpr std::size_t kShownMistakes = 10;
+constexpr std::size_t kScoreBins = 20;
+constexpr double kRocStep = 1.0 / 400.0;       // points of the curve that a picture can tell apart
+constexpr std::int64_t kRowsAtOnce = 1 << 16;  // whose groups are read
+
+/// Columns of all rows, on every rank.
+struct Judged {
+  std::span<const std::int32_t> truth, given;
+  std::span<const std::uint8_t> outcome;
+  std::span<const double> score, positive, confidence;
+
+  explicit Judged(const store::ReadTable& samples)
+      : truth(samples.column("true").values<std::int32_t>()),
+        given(samples.column("pred").values<std::int32_t>()),
+        outcome(samples.column("outcome").values<std::uint8_t>()),
+        score(samples.column("score").values<double>()),
+        positive(samples.column("positive").values<double>()),
+        confidence(samples.column("confidence").values<double>()) {}
+};
+
+ShownRate shown(const Ratio& rate, std::int64_t whole) {
+  const auto part =
+      static_cast<std::int64_t>(rate.value * static_cast<double>(whole) + 0.5);  // a count again
+  const auto [low, high] = wilson_interval(part, whole);
+  return {rate.value, low, high, rate.is_defined};
+}
+
+void add_metrics(const Confusion& confusion, std::size_t positive, ClassifyPictures& pictures) {
+  const auto add = [&](std::string key, std::string label, const Ratio& ratio) {
+    pictures.metrics.push_back({std::move(key), std::move(label), ratio.value, ratio.is_defined});
+  };
+  const std::string& name = pictures.labels[positive];
+  const LabelScores scores = scores_of(confusion, positive);
+  const ErrorRates rates = error_rates(confusion, positive);
+  add("accuracy", "accuracy", accuracy_of(confusion));
+  add("precision", "precision of " + name, scores.precision);
+  add("recall", "recall of " + name, scores.recall);
+  add("f1", "F1 of " + name, scores.f1);
+  add("macro_f1", "mean F1 over the labels", macro_f1(confusion));
+  add("false_positive_rate", "false positive rate", rates.false_positive);
+  add("false_negative_rate", "false negative rate", rates.false_negative);
+}
+
+/// A point for each score may be millions: those are kept that lie apart, and both ends.
+void add_roc(const Roc& roc, ClassifyPictures& pictures) {
+  Curve& curve = pictures.roc;
+  for (std::size_t i = 0; i < roc.points.size(); ++i) {
+    const RocPoint& point = roc.points[i];
+    const bool is_end = i == 0 || i + 1 == roc.points.size();
+    if (!is_end && point.false_positive - curve.x.back() < kRocStep &&
+        point.true_positive - curve.y.back() < kRocStep)
+      continue;
+    curve.x.push_back(point.false_positive);
+    curve.y.push_back(point.true_positive);
+  }
+}
+
+/// Shapes: scores [N] in [0, 1], is_positive [N]
+void add_score_bins(std::span<const double> scores, std::span<const std::uint8_t> is_positive,
+                    ClassifyPictures& pictures) {
+  pictures.positive_scores.assign(kScoreBins, 0);
+  pictures.other_scores.assign(kScoreBins, 0);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const auto bin = static_cast<std::size_t>(scores[i] * static_cast<double>(kScoreBins));
+    auto& counts = is_positive[i] != 0 ? pictures.positive_scores : pictures.other_scores;
+    ++counts[std::min(bin, kScoreBins - 1)];
+  }
+}
+
+/// ROC and calibration, where labels have probabilities.
+void add_curves(const Judged& rows, std::size_t positive, ClassifyPictures& pictures) {
+  std::vector<double> scores;
+  std::vector<double> confidence;
+  std::vector<std::uint8_t> is_positive;
+  std::vector<std::uint8_t> is_right;
+  for (std::size_t i = 0; i < rows.truth.size(); ++i) {
+    if (rows.truth[i] < 0 || rows.given[i] < 0) continue;
+    scores.push_back(rows.positive[i]);
+    confidence.push_back(rows.confidence[i]);
+    is_positive.push_back(std::cmp_equal(rows.truth[i], positive) ? 1 : 0);
+    is_right.push_back(rows.truth[i] == rows.given[i] ? 1 : 0);
+  }
+  const Roc roc = roc_of(scores, is_positive);
+  add_roc(roc, pictures);
+  add_score_bins(scores, is_positive, pictures);
+  const Calibration calibration = calibrate(confidence, is_right);
+  for (const CalibrationBin& bin : calibration.bins) {
+    if (bin.rows == 0) continue;
+    pictures.calibration.x.push_back(bin.confidence);
+    pictures.calibration.y.push_back(bin.accuracy);
+    pictures.calibration_rows.push_back(bin.rows);
+    const auto right = std::llround(bin.accuracy * static_cast<double>(bin.rows));
+    const auto [low, high] = wilson_interval(right, bin.rows);
+    pictures.calibration_low.push_back(low);
+    pictures.calibration_high.push_back(high);
+  }
+  pictures.metrics.push_back(
+      {"roc_auc", "area under the ROC curve", roc.area.value, roc.area.is_defined});
+  pictures.metrics.push_back(
+      {"calibration_error", "expected calibration error", calibration.error, !confidence.empty()});
+}
+
+/// For the rank that reads the names.
+void add_groups(const fs::path& path, const Judged& rows, std::size_t positive,
+                ClassifyPictures& pictures) {
+  std::map<std::string, Confusion> confusions;
+  for (std::int64_t first = 0; first < std::ssize(rows.truth); first += kRowsAtOnce) {
+    const std::vector<std::string> names =
+        store::read_texts(path, "samples", "target_group_norm", first, kRowsAtOnce);
+    mark_progress();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::size_t row = static_cast<std::size_t>(first) + i;
+      if (names[i].empty() || rows.truth[row] < 0) continue;
+      const auto [group, is_new] = confusions.try_emplace(names[i], pictures.labels.size());
+      group->second.add(rows.truth[row], rows.given[row]);
+    }
+  }
+  for (const auto& [name, confusion] : confusions) {
+    const ErrorRates rates = error_rates(confusion, positive);
+    const std::int64_t positives = confusion.rows_of(positive);
+    pictures.groups.push_back({name, confusion.rows(),
+                               shown(accuracy_of(confusion), confusion.rows()),
+                               shown(rates.false_positive, confusion.rows() - positives),
+                               shown(rates.false_negative, positives), rates.is_fair()});
+  }
+}
+
+/// The wrong rows that the model was most sure of; equal ones in the order of the input. Rows that
+/// it did not see are none.
+std::vector<std::size_t> worst_mistakes(const Judged& rows, std::span<const double> sureness) {
+  std::vector<std::size_t> wrong;
+  for (std::size_t i = 0; i < rows.truth.size(); ++i) {
+    const auto outcome = static_cast<ClassifyOutcome>(rows.outcome[i]);
+    if (outcome == ClassifyOutcome::too_long || outcome == ClassifyOutcome::bad_row) continue;
+    if (rows.truth[i] >= 0 && rows.truth[i] != rows.given[i]) wrong.push_back(i);
+  }
+  std::ranges::stable_sort(wrong,
+                           [&](std::size_t a, std::size_t b) { return sureness[a] > sureness[b]; });
+  wrong.resize(std::min(wrong.size(), kShownMistakes));
+  return wrong;
+}
+
+void add_mistakes(const fs::path& path, const Judged& rows, ClassifyPictures& pictures) {
+  const auto text = [&](const char* column, std::size_t row) {
+    return store::read_texts(path, "samples", column, static_cast<std::int64_t>(row), 1).front();
+  };
+  // A generated answer has no probability among the labels, but one of its own.
+  const std::span<const double> sureness =
+      pictures.has_probabilities ? rows.confidence : rows.score;
+  for (const std::size_t row : worst_mistakes(rows, sureness))
+    pictures.mistakes.push_back({text("input_text", row), text("true_label", row),
+                                 text("predicted_label", row), sureness[row]});
+}
+
+}  // namespace
+
+ClassifyPictures pictures_of(const cluster::Group& world, const fs::path& path,
+                             const ClassifyConfig& config) {
+  const store::ReadTable samples = store::read_table(world, path, "samples");
+  const Judged rows(samples);
+  ClassifyPictures pictures;
+  pictures.labels = config.labels;
+  pictures.positive = config.labels[config.positive];
+  pictures.rows = samples.rows;
+  pictures.has_probabilities = !config.generates;
+  Confusion confusion(config.labels.size());
+  for (std::size_t i = 0; i < rows.truth.size(); ++i) {
+    ++pictures.outcomes[name_of(static_cast<ClassifyOutcome>(rows.outcome[i]))];
+    confusion.add(rows.truth[i], rows.given[i]);
+  }
+  pictures.judged = confusion.rows();
+  pictures.confusion = confusion.counts();
+  add_metrics(confusion, config.positive, pictures);
+  if (pictures.has_probabilities) add_curves(rows, config.positive, pictures);
+  cluster::run_together(world, [&] {
+    if (world.rank() != 0) return;
+    add_groups(path, rows, config.positive, pictures);
+    add_mistakes(path, rows, pictures);
+  });
+  return pictures;
+}
+
+}  // namespace mgpu::jobs

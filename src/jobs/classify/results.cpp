@@ -1,0 +1,155 @@
+#include "results.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/cluster/agree.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/model_keys.hpp>
+
+#include "plots.hpp"
+#include "run_speeds.hpp"
+#include "small_tables.hpp"
+#include "table.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+namespace fs = std::filesystem;
+
+store::AttributeGroup facts_of(const ClassifyInputs& inputs) {
+  const ClassifyConfig& config = inputs.config;
+  std::string labels;
+  for (const std::string& label : config.labels)
+    labels += (labels.empty() ? "" : "\n") + label;
+  return {"classify",
+          {{"labels", labels},
+           {"positive", static_cast<std::int64_t>(config.positive)},
+           {"strategy", inputs.strategy.name},
+           {"score", config.generates ? "generate" : "label_logprob"},
+           {"normalize", config.is_mean ? "mean" : "sum"},
+           {"max_length", inputs.max_length()}}};
+}
+
+void show_speed(const std::vector<ClassifyWork>& groups, ClassifyPictures& pictures) {
+  double samples = 0.0;
+  double seconds = 0.0;
+  for (const ClassifyWork& group : groups) {
+    const auto mine = static_cast<double>(group.samples);
+    pictures.samples_per_second.push_back(group.seconds > 0.0 ? mine / group.seconds : 0.0);
+    samples += mine;
+    seconds = std::max(seconds, group.seconds);
+  }
+  pictures.total_samples_per_second = seconds > 0.0 ? samples / seconds : 0.0;
+}
+
+/// This run among those beside it. On rank 0.
+void show_runs(const run::RunContext& run, const ClassifyInputs& inputs, std::int64_t batch,
+               ClassifyPictures& pictures) {
+  pictures.run_key = crc32c(run.config.identity(), inputs.phase);
+  pictures.runs =
+      speeds_beside(run.directory.path(), {pictures.run_key, run.topology.place().host,
+                                           run.device.kind == DeviceKind::cuda ? "cuda" : "cpu"});
+  const ClassifyPictures::RunSpeed mine{run.topology.world().size(),
+                                        run.topology.model_group().size(), batch,
+                                        pictures.total_samples_per_second, true};
+  const auto is_mine = [&](const auto& other) {
+    return other.ranks == mine.ranks && other.ranks_of_copy == mine.ranks_of_copy &&
+           other.batch == mine.batch;
+  };
+  if (mine.samples_per_second > 0.0) {
+    std::erase_if(pictures.runs, is_mine);
+    pictures.runs.push_back(mine);
+  }
+  std::ranges::sort(pictures.runs, {}, [](const ClassifyPictures::RunSpeed& speed) {
+    return std::tuple(speed.ranks, speed.ranks_of_copy, speed.batch);
+  });
+}
+
+void tell_result(const ClassifyPictures& pictures, run::JobOutcome& outcome) {
+  std::string text = report::grouped(pictures.rows) + " texts";
+  for (const ClassifyPictures::Metric& metric : pictures.metrics) {
+    if (pictures.judged == 0) break;
+    outcome.results.push_back({metric.key,
+                               metric.label + (metric.is_defined ? "" : " (of no rows)"),
+                               metric.value, "", 4});
+    if (metric.key == "accuracy" || metric.key == "f1" || metric.key == "macro_f1")
+      text += "; " + metric.label + report::text_of(" %.4f", metric.value);
+  }
+  if (pictures.total_samples_per_second > 0.0) {
+    outcome.results.push_back({"samples_per_second", "samples per second, all ranks",
+                               pictures.total_samples_per_second, "samples/s", 2});
+    text += "; " + report::rate_text(pictures.total_samples_per_second) + " samples/s";
+  }
+  outcome.result = text;
+}
+
+/// Rows without an answer are counted; rows that could not be used may be too many.
+void judge_rows(run::RunContext& run, const ClassifyPictures& pictures, run::JobOutcome& outcome) {
+  std::int64_t failed = 0;
+  for (const auto& [name, count] : pictures.outcomes) {
+    if (name == name_of(ClassifyOutcome::success)) continue;
+    run.log.event(
+        {"warn",
+         {{"text", report::grouped(count) + " of " + report::grouped(pictures.rows) + " texts: " +
+                       name + "; column `outcome` of " + run.store.result_file + " says which"}}});
+    if (name == name_of(ClassifyOutcome::bad_row)) failed = count;
+  }
+  if (failed == 0) return;
+  outcome.results.push_back(
+      {"bad_rows", "rows that could not be used", static_cast<double>(failed), "", 0});
+  const double share = static_cast<double>(failed) / static_cast<double>(pictures.rows);
+  if (share > run.store.max_failed) outcome.exit = ExitCode::incomplete;
+}
+
+}  // namespace
+
+store::SealRequest classify_request(const run::SealPlace& place, const ClassifyInputs& inputs) {
+  store::SealRequest request = run::seal_request(place, "classify");
+  if (const int ranks = rows::summing_ranks(place.config); ranks > 1)
+    request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
+  request.groups.push_back(facts_of(inputs));
+  request.tables = {{classify_table(inputs.rows.rows(), inputs.config), inputs.phase,
+                     place.config.integer("run.chunk_size")}};
+  return request;
+}
+
+SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal& journal,
+                         const run::SealPlace& place, const ClassifyInputs& inputs,
+                         bool may_lack_rows) {
+  store::SealRequest request = classify_request(place, inputs);
+  request.partial = request.partial || may_lack_rows;
+  // The tables beside the rows are made of all rows, which no rank has: a first file has them.
+  store::SealRequest rows = request;
+  rows.path = place.directory.path() / "rows.h5.part";
+  rows.what = "rows";
+  rows.text = true;
+  const bool is_whole = store::seal(world, journal, rows).missing_rows == 0;
+  SealedLabels sealed{pictures_of(world, rows.path, inputs.config), {}};
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0) fs::remove(rows.path);
+  });
+  // Groups and texts are known to rank 0 alone, which writes these tables.
+  if (world.rank() == 0 && is_whole) request.small_tables = small_tables(sealed.pictures);
+  sealed.report = store::seal(world, journal, request);
+  return sealed;
+}
+
+void show_labels(run::RunContext& run, const ClassifyInputs& inputs, ClassifyPictures pictures,
+                 const std::vector<ClassifyWork>& groups, std::int64_t batch,
+                 run::JobOutcome& outcome) {
+  show_speed(groups, pictures);
+  cluster::run_together(run.topology.world(), [&] {
+    if (run.topology.world().rank() == 0) show_runs(run, inputs, batch, pictures);
+  });
+  tell_result(pictures, outcome);
+  judge_rows(run, pictures, outcome);
+  outcome.page = std::make_unique<ClassifyPage>(std::move(pictures));
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,88 @@
+#include "small_tables.hpp"
+
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <string>
+
+#include <mgpu/store/journal/chunk_payload.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+
+store::SmallTable confusion_table(const ClassifyPictures& pictures) {
+  const auto labels = std::ssize(pictures.labels);
+  const store::TableSpec spec{
+      .path = "confusion",
+      .rows = labels,
+      .columns = {{"label", store::ColumnType::text, 1, "true label", ""},
+                  {"given", store::ColumnType::i64, labels + 1,
+                   "rows that were given each label, in the order of the rows; the last: unknown",
+                   ""}},
+      .signal = "",
+      .axis = ""};
+  store::ChunkEncoder rows(spec, 0, spec.rows);
+  rows.text("label", pictures.labels);
+  rows.column("given", std::span<const std::int64_t>(pictures.confusion));
+  return {spec, rows.finish()};
+}
+
+store::SmallTable metric_table(const ClassifyPictures& pictures) {
+  std::vector<std::string> names;
+  std::vector<double> values;
+  std::vector<std::int64_t> is_defined;
+  for (const ClassifyPictures::Metric& metric : pictures.metrics) {
+    names.push_back(metric.key);
+    values.push_back(metric.value);
+    is_defined.push_back(metric.is_defined ? 1 : 0);
+  }
+  return store::make_small_table(
+      "metrics", {{"name", names, "what it is; rows without an answer count as wrong"},
+                  {"value", values, "0 where there is nothing to divide by"},
+                  {"is_defined", is_defined, "0: there was nothing to divide by"}});
+}
+
+store::SmallTable group_table(const ClassifyPictures& pictures) {
+  std::vector<std::string> names;
+  std::vector<std::int64_t> rows;
+  std::vector<std::int64_t> is_fair;
+  std::vector<double> accuracy;
+  std::vector<double> positive;
+  std::vector<double> negative;
+  for (const ClassifyPictures::GroupErrors& group : pictures.groups) {
+    names.push_back(group.name);
+    rows.push_back(group.rows);
+    is_fair.push_back(group.is_fair ? 1 : 0);
+    accuracy.push_back(group.accuracy.value);
+    positive.push_back(group.false_positive.value);
+    negative.push_back(group.false_negative.value);
+  }
+  return store::make_small_table(
+      "groups", {{"group", names, "target_group_norm of the rows"},
+                 {"rows", rows, "of the group with a true label"},
+                 {"accuracy", accuracy, "share that is right"},
+                 {"false_positive_rate", positive, "of rows without the positive label"},
+                 {"false_negative_rate", negative, "of rows with the positive label"},
+                 {"is_fair", is_fair, "both rates are below 0.2"}});
+}
+
+store::SmallTable calibration_table(const ClassifyPictures& pictures) {
+  return store::make_small_table(
+      "calibration",
+      {{"confidence", pictures.calibration.x, "mean probability of the label that was found"},
+       {"accuracy", pictures.calibration.y, "share that is right"},
+       {"rows", pictures.calibration_rows, "in a tenth of [0, 1]"}},
+      {"accuracy", "confidence"});
+}
+
+}  // namespace
+
+std::vector<store::SmallTable> small_tables(const ClassifyPictures& pictures) {
+  std::vector<store::SmallTable> tables{confusion_table(pictures), metric_table(pictures),
+                                        group_table(pictures)};
+  if (pictures.has_probabilities) tables.push_back(calibration_table(pictures));
+  return tables;
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include <mgpu/store/results/small_table.hpp>
+
+#include "page.hpp"
+
+namespace mgpu::jobs {
+
+/// Tables `confusion`, `metrics`, `groups` and, where labels have probabilities, `calibration`.
+std::vector<store::SmallTable> small_tables(const ClassifyPictures& pictures);
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,78 @@
+#include <algorithm>
+#include <numeric>
+
+#include <mgpu/report/svg.hpp>
+#include <mgpu/report/text_format.hpp>
+
+#include "charts.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+constexpr std::size_t kMostLabels = 10;
+constexpr std::size_t kNameWidth = 14;
+constexpr double kWidth = 500;
+constexpr double kLeft = 112;
+constexpr double kTop = 50;
+
+/// Labels, and "unknown" where a row was given it.
+std::size_t columns_of(const ClassifyPictures& pictures) {
+  const std::size_t labels = pictures.labels.size();
+  for (std::size_t row = 0; row < labels; ++row)
+    if (pictures.confusion[row * (labels + 1) + labels] > 0) return labels + 1;
+  return labels;
+}
+
+/// Right ones in one hue, wrong ones in another; deeper with a larger share.
+void draw_cell(report::Svg& svg, report::Point corner, report::Point size, std::int64_t count,
+               double share, bool is_right) {
+  svg.rect(corner, size, "ph-none", 4);
+  if (count > 0) {
+    svg.open("", 0.15 + 0.55 * share);
+    svg.rect(corner, size, is_right ? "cell right" : "cell wrong", 4);
+    svg.close();
+  }
+  const double x = corner.x + size.x / 2;
+  const double y = corner.y + size.y / 2;
+  svg.text({x, y + (size.y >= 40 ? -1 : 4)}, report::grouped(count), "count",
+           report::Anchor::middle);
+  if (size.y >= 40 && count > 0)
+    svg.text({x, y + 16}, report::percent(share), "share", report::Anchor::middle);
+}
+
+}  // namespace
+
+std::string svg_confusion(const ClassifyPictures& pictures) {
+  const std::size_t labels = pictures.labels.size();
+  if (labels == 0 || labels > kMostLabels || pictures.judged == 0) return "";
+  const std::size_t columns = columns_of(pictures);
+  const double wide = (kWidth - kLeft) / static_cast<double>(columns);
+  const double high = std::clamp(330.0 / static_cast<double>(labels), 30.0, 110.0);
+  report::Svg svg(kWidth, kTop + high * static_cast<double>(labels) + 4,
+                  "Rows by their true label and the one that was given");
+  svg.text({kLeft, 13}, "given", "axis-name");
+  svg.text({0, kTop - 10}, "true", "axis-name");
+  const std::size_t name_width = std::min(kNameWidth, static_cast<std::size_t>(wide / 7.5));
+  for (std::size_t column = 0; column < columns; ++column) {
+    const std::string name = column < labels ? pictures.labels[column] : "unknown";
+    svg.text({kLeft + wide * (static_cast<double>(column) + 0.5), kTop - 10},
+             report::clip(name, name_width), "tick", report::Anchor::middle);
+  }
+  for (std::size_t row = 0; row < labels; ++row) {
+    const auto begin = pictures.confusion.begin() + static_cast<std::ptrdiff_t>(row * (labels + 1));
+    const std::int64_t all =
+        std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(labels + 1), std::int64_t{0});
+    const double y = kTop + high * static_cast<double>(row);
+    svg.text({kLeft - 10, y + high / 2 + 4}, report::clip(pictures.labels[row], kNameWidth), "tick",
+             report::Anchor::end);
+    for (std::size_t column = 0; column < columns; ++column) {
+      const std::int64_t count = *(begin + static_cast<std::ptrdiff_t>(column));
+      const double share = all > 0 ? static_cast<double>(count) / static_cast<double>(all) : 0.0;
+      draw_cell(svg, {kLeft + wide * static_cast<double>(column) + 2, y + 2}, {wide - 4, high - 4},
+                count, share, row == column);
+    }
+  }
+  return svg.str();
+}
+
+}  // namespace mgpu::jobs

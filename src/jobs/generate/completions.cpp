@@ -1,0 +1,66 @@
+#include "completions.hpp"
+
+#include <utility>
+
+namespace mgpu::jobs {
+namespace {
+
+lm::StopText stop_text(std::optional<rows::StopStrings>& stops) {
+  if (!stops) return {};
+  return [&stops](std::uint64_t sample, std::span<const std::int64_t> ids) {
+    return stops->is_reached(sample, ids);
+  };
+}
+
+std::optional<rows::StopStrings> stop_strings(const rows::PromptEncoder& encoder,
+                                              const GenerateConfig& config) {
+  if (config.stops.empty()) return std::nullopt;
+  if (encoder.tokenizer() == nullptr) {
+    throw Failure({"E603",
+                   ExitCode::no_input,
+                   "generate.stop needs the texts of tokens, and the model has no tokenizer.json",
+                   {"  --> " + config.model.string()},
+                   ""});
+  }
+  return rows::StopStrings(*encoder.tokenizer(), config.stops);
+}
+
+}  // namespace
+
+Completer::Completer(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
+                     const GenerateConfig& config)
+    : model_(model),
+      num_samples_(config.num_samples),
+      stops_(stop_strings(encoder, config)),
+      generator_(model, config.generation, stop_text(stops_)) {}
+
+std::string Completer::failure_of(const rows::EncodedPrompt& prompt) const {
+  if (!prompt.problem.empty()) return prompt.problem;
+  const lm::LmConfig& config = model_.config();
+  const auto tokens = static_cast<std::int64_t>(prompt.ids.size());
+  if (config.rope.kind != lm::RopeKind::none || tokens <= config.positions) return "";
+  return std::to_string(tokens) + " tokens in a model of " + std::to_string(config.positions) +
+         " positions";
+}
+
+std::vector<CompletedPrompt> Completer::run(std::span<const rows::EncodedPrompt> prompts,
+                                            std::int64_t first) {
+  std::vector<CompletedPrompt> completed(prompts.size());
+  std::vector<lm::Prompt> work;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    completed[i].failure = failure_of(prompts[i]);
+    if (!completed[i].failure.empty()) continue;
+    const auto sample =
+        static_cast<std::uint64_t>((first + static_cast<std::int64_t>(i)) * num_samples_);
+    work.push_back({sample, prompts[i].ids, num_samples_});
+    places.push_back(i);
+  }
+  if (stops_) stops_->clear();
+  std::vector<lm::PromptResult> results = generator_.run(work);
+  for (std::size_t w = 0; w < work.size(); ++w)
+    completed[places[w]].result = std::move(results[w]);
+  return completed;
+}
+
+}  // namespace mgpu::jobs

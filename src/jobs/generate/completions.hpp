@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/lm/decode/generator.hpp>
+#include <mgpu/rows/prompt_encoder.hpp>
+#include <mgpu/rows/stop_strings.hpp>
+#include <mgpu/store/results/table.hpp>
+
+#include "keys.hpp"
+
+namespace mgpu::jobs {
+
+/// What became of a prompt.
+struct CompletedPrompt {
+  lm::PromptResult result;  // empty where the prompt failed
+  std::string failure;      // why; "" where it did not
+};
+
+/// Completes encoded prompts with one model: the part of job generate that other jobs call.
+class Completer {
+public:
+  /// Model and encoder outlive it.
+  Completer(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
+            const GenerateConfig& config);
+
+  /// Prompt i has the global id `first` + i, which keys its random numbers. On the CPU its result
+  /// depends on nothing else.
+  std::vector<CompletedPrompt> run(std::span<const rows::EncodedPrompt> prompts,
+                                   std::int64_t first);
+
+  std::int64_t batch_size() const { return generator_.batch_size(); }
+  void set_batch_size(std::int64_t batch_size) { generator_.set_batch_size(batch_size); }
+
+private:
+  std::string failure_of(const rows::EncodedPrompt& prompt) const;
+
+  const lm::LanguageModel& model_;
+  std::int64_t num_samples_;
+  std::optional<rows::StopStrings> stops_;
+  lm::Generator generator_;
+};
+
+/// How a completion ended, as column `finish` has it.
+enum class Finish : std::uint8_t { stop_token, stop_string, length, context, scored, failed };
+const char* name_of(Finish finish);
+
+/// Table `samples` of results.h5: a row per prompt and completion, in the order of the input.
+store::TableSpec completion_table(std::int64_t prompts, const GenerateConfig& config);
+
+/// The journal payload of the prompts from `first` on.
+std::vector<std::byte> completion_rows(const store::TableSpec& spec, std::int64_t first,
+                                       std::span<const rows::EncodedPrompt> prompts,
+                                       std::span<const CompletedPrompt> completed,
+                                       std::int64_t num_samples,
+                                       const rows::PromptEncoder& encoder);
+
+}  // namespace mgpu::jobs

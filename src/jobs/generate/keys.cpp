@@ -1,0 +1,202 @@
+#include "keys.hpp"
+
+#include <array>
+#include <string_view>
+
+#include <mgpu/config/check_together.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/model_keys.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+constexpr std::array kSamplingKeys = {"generate.temperature", "generate.top_k", "generate.top_p"};
+
+KeySpec sampling_key(const char* name, KeyType type, const char* text, double min, double max) {
+  KeySpec spec;
+  spec.name = name;
+  spec.type = type;
+  spec.standard = "auto";
+  spec.text = text;
+  spec.min = min;
+  spec.max = max;
+  spec.choices = {"auto"};
+  return spec;
+}
+
+double number_or(const Config& config, const char* name, double otherwise) {
+  return config.is(name, "auto") ? otherwise : config.number(name);
+}
+
+lm::SamplingConfig read_sampling(const Config& config, const lm::GenerationDefaults& defaults) {
+  lm::SamplingConfig sampling;
+  sampling.is_greedy = config.is("generate.do_sample", "auto")
+                           ? !defaults.do_sample
+                           : config.is("generate.do_sample", "false");
+  sampling.temperature = number_or(config, "generate.temperature", defaults.temperature);
+  sampling.top_k =
+      config.is("generate.top_k", "auto") ? defaults.top_k : config.integer("generate.top_k");
+  sampling.top_p = number_or(config, "generate.top_p", defaults.top_p);
+  sampling.repetition_penalty =
+      number_or(config, "generate.repetition_penalty", defaults.repetition_penalty);
+  sampling.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
+  return sampling;
+}
+
+/// A key that changes nothing is refused instead of ignored.
+void refuse_useless_keys(const Config& config, bool is_greedy) {
+  if (!is_greedy) return;
+  for (const char* name : kSamplingKeys) {
+    if (config.is(name, "auto")) continue;
+    throw config.problem("E124", name, std::string(name) + " means nothing in greedy decoding",
+                         "generate.do_sample=true");
+  }
+  if (config.integer("generate.num_samples") == 1) return;
+  throw config.problem("E124", "generate.num_samples",
+                       "greedy decoding gives the same completion each time",
+                       "generate.do_sample=true");
+}
+
+void check_stops(const Config& config) {
+  for (const std::string& stop : config.texts("generate.stop"))
+    if (stop.empty())
+      throw config.problem("E107", "generate.stop", "a stop string is empty", "remove it");
+}
+
+}  // namespace
+
+void add_generate_keys(KeyTable& table) {
+  table.add_section_alias("generation", "generate");  // guides 000 and 002
+  table.add({.name = "generate.max_new_tokens",
+             .type = KeyType::integer,
+             .standard = "256",
+             .text = "length of a completion at most; 0 only scores the prompts",
+             .unit = "tokens",
+             .min = 0,
+             .max = 1 << 20});
+  table.add({.name = "generate.num_samples",
+             .type = KeyType::integer,
+             .standard = "1",
+             .text = "completions of each prompt, a row each",
+             .min = 1,
+             .max = 65536,
+             .aliases = {"generate.num_return_sequences"}});
+  table.add({.name = "generate.do_sample",
+             .type = KeyType::choice,
+             .standard = "auto",
+             .text = "draw tokens, or take the most probable ones; auto: as the folder's "
+                     "generation_config.json says, like every auto below",
+             .choices = {"auto", "true", "false"}});
+  table.add(sampling_key("generate.temperature", KeyType::number, "divides logits", 1e-4, 1e4));
+  table.add(sampling_key("generate.top_k", KeyType::integer,
+                         "draw from so many most probable tokens; 0: from all", 0, 1 << 24));
+  table.add(sampling_key("generate.top_p", KeyType::number,
+                         "draw from the fewest tokens that have this much probability", 1e-6, 1));
+  table.add(sampling_key("generate.repetition_penalty", KeyType::number,
+                         "divides positive logits of tokens that were there, multiplies negative",
+                         1e-2, 1e2));
+  table.add({.name = "generate.stop",
+             .type = KeyType::texts,
+             .standard = "[]",
+             .text = "texts that end a completion, which keeps them",
+             .aliases = {"generate.stop_strings"}});
+  table.add({.name = "generate.prompt_log_probs",
+             .type = KeyType::flag,
+             .standard = "true",
+             .text = "record the log-probabilities of the prompt's tokens as well"});
+  table.add({.name = "generate.add_special_tokens",
+             .type = KeyType::flag,
+             .standard = "true",
+             .text = "put the tokenizer's own tokens around a `prompt`, such as <s>; chat "
+                     "templates write them themselves"});
+  table.add({.name = "generate.add_generation_prompt",
+             .type = KeyType::choice,
+             .standard = "auto",
+             .text = "end `messages` with the words that begin an answer; auto: unless they are "
+                     "only scored",
+             .choices = {"auto", "true", "false"}});
+  table.add({.name = "generate.batch_size",
+             .type = KeyType::integer,
+             .standard = "16",
+             .text = "completions of a model that grow together; changes time and memory only; "
+                     "auto: as many as all ranks have memory for",
+             .unit = "sequences",
+             .min = 1,
+             .max = 65536,
+             .choices = {"auto"},
+             .identity = false});
+}
+
+void check_generate_keys(const Config& config) {
+  check_together(
+      {[&] { rows::check_model_keys(config, "data.path=FILE, with a `prompt` in each row"); },
+       [&] { check_stops(config); },
+       [&] { refuse_useless_keys(config, config.is("generate.do_sample", "false")); }});
+}
+
+GenerateConfig read_generate_config(const Config& config, const lm::GenerationDefaults& defaults) {
+  GenerateConfig result;
+  result.model = config.text("model.path");
+  lm::GenerationConfig& generation = result.generation;
+  generation.sampling = read_sampling(config, defaults);
+  generation.max_new_tokens = config.integer("generate.max_new_tokens");
+  generation.stop_ids = defaults.eos_ids;
+  result.has_auto_batch = config.is("generate.batch_size", "auto");
+  if (!result.has_auto_batch) generation.batch_size = config.integer("generate.batch_size");
+  generation.scores_prompts =
+      config.flag("generate.prompt_log_probs") || generation.max_new_tokens == 0;
+  if (generation.max_new_tokens > 0) refuse_useless_keys(config, generation.sampling.is_greedy);
+  result.num_samples = generation.max_new_tokens == 0 ? 1 : config.integer("generate.num_samples");
+  result.stops = config.texts("generate.stop");
+  result.prompt.add_special_tokens = config.flag("generate.add_special_tokens");
+  result.prompt.add_generation_prompt = config.is("generate.add_generation_prompt", "auto")
+                                            ? generation.max_new_tokens > 0
+                                            : config.is("generate.add_generation_prompt", "true");
+  return result;
+}
+
+std::string scoring_note(const Config& config) {
+  if (config.integer("generate.max_new_tokens") > 0) return "";
+  std::string keys;
+  const auto check = [&](const char* name, bool has_meaning) {
+    if (has_meaning) return;
+    keys += (keys.empty() ? "" : ", ") + std::string(name) + "=" + config.shown(name);
+  };
+  for (const char* name : {"generate.do_sample", "generate.temperature", "generate.top_k",
+                           "generate.top_p", "generate.repetition_penalty"})
+    check(name, config.is(name, "auto"));
+  check("generate.num_samples", config.integer("generate.num_samples") == 1);
+  check("generate.prompt_log_probs", config.flag("generate.prompt_log_probs"));
+  check("generate.stop", config.texts("generate.stop").empty());
+  return keys.empty() ? "" : "generate.max_new_tokens=0 only scores the prompts, without " + keys;
+}
+
+std::string unused_note(const GenerateConfig& config, const lm::GenerationDefaults& folder) {
+  if (config.generation.max_new_tokens == 0) return "";
+  std::vector<std::string> keys = folder.unused;
+  if (!config.generation.sampling.is_greedy)
+    keys.insert(keys.end(), folder.unused_in_draws.begin(), folder.unused_in_draws.end());
+  std::string text;
+  for (const std::string& key : keys)
+    text +=
+        (text.empty() ? "left out, for there is nothing like it here: the folder's " : ", ") + key;
+  return text;
+}
+
+std::string sampling_text(const Config& config, const GenerateConfig& generate) {
+  const lm::SamplingConfig& sampling = generate.generation.sampling;
+  if (generate.generation.max_new_tokens == 0) return "scoring only";
+  std::string text = "greedy";
+  if (!sampling.is_greedy) {
+    text = report::text_of("sampling, temperature %g, top k %lld, top p %g", sampling.temperature,
+                           static_cast<long long>(sampling.top_k), sampling.top_p);
+  }
+  if (sampling.repetition_penalty != 1.0)
+    text += report::text_of(", repetition penalty %g", sampling.repetition_penalty);
+  for (const char* name : {"generate.do_sample", "generate.temperature", "generate.top_k",
+                           "generate.top_p", "generate.repetition_penalty"})
+    if (config.is(name, "auto")) return text + " (what is not given is the folder's)";
+  return text;
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,159 @@
+#include "plan.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/cluster/agree.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/model_folder.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/model_text.hpp>
+#include <mgpu/run/model_plan.hpp>
+
+#include "inputs.hpp"
+#include "job.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+using report::Plan;
+
+std::string tokenizer_text(const Config& config, const std::filesystem::path& folder) {
+  const auto files = rows::read_model_text(folder, rows::read_chat_choice(config));
+  if (!files) return "no tokenizer.json: token_ids only";
+  const text::TextFolder text = text::parse_text_folder(*files, folder);
+  return report::grouped(static_cast<std::int64_t>(text.tokenizer.vocab_size())) + " tokens" +
+         (text.chat_template.empty() ? ", no chat template" : ", with a chat template");
+}
+
+/// Tokenizes all prompts, on rank 0.
+std::string prompts_text(const Config& config) {
+  const GenerateInputs inputs = read_generate_inputs(config);
+  const std::vector<std::int64_t> counts = count_tokens(inputs);
+  const std::int64_t tokens = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  const std::int64_t bad = std::ranges::count(counts, 0);
+  return report::grouped(inputs.prompts()) + " prompts, " + report::grouped(tokens) +
+         " tokens, the longest " + report::grouped(*std::ranges::max_element(counts)) +
+         (bad > 0 ? "; " + report::grouped(bad) + " rows cannot be used" : "");
+}
+
+/// The plan of one run, part by part.
+class GeneratePlan {
+public:
+  GeneratePlan(const Config& config, const run::PlanMachine& machine)
+      : config_(config),
+        machine_(machine),
+        inputs_(read_generate_inputs(config)),
+        counts_(count_tokens(inputs_)),
+        plan_(config, machine, work()) {}
+
+  Plan make() {
+    Plan& plan = plan_.plan();
+    plan.notes = {sampling_text(config_, inputs_.config)};
+    for (std::string note :
+         {scoring_note(config_), unused_note(inputs_.config, inputs_.model.generation)})
+      if (!note.empty()) plan.notes.push_back(std::move(note));
+    plan_.add_shares();
+    plan_.find_batch(inputs_.config.has_auto_batch);
+    plan_.add_memory();
+    add_times();
+    plan_.add_limits();
+    return std::move(plan);
+  }
+
+private:
+  std::int64_t new_tokens() const { return inputs_.config.generation.max_new_tokens; }
+
+  run::ModelPlan::Work work() const {
+    const std::int64_t chunk_rows = config_.integer("run.chunk_size");
+    const std::int64_t longest = *std::ranges::max_element(counts_);
+    // An id, a log-probability and a text of each token, prompts with and without completions.
+    const std::int64_t tokens = chunk_rows * inputs_.config.num_samples * (longest + new_tokens());
+    return {.model = inputs_.model,
+            .demand = inputs_.demand(chunk_rows, longest),
+            .words = run::kCompletions,
+            .unit = "prompts",
+            .samples = inputs_.prompts(),
+            .beside = static_cast<std::uint64_t>(tokens) * 16,
+            .beside_name = "results of a chunk",
+            .disk = generate_disk_bytes(config_)};
+  }
+
+  void add_times() {
+    double prompt_tokens = 0.0;
+    for (const std::int64_t count : counts_)
+      prompt_tokens += static_cast<double>(count);
+    const auto parameters = static_cast<double>(run::num_parameters(inputs_.model));
+    const run::ModelPlan::Rates& rates = plan_.rates();
+    plan_.add_time("prompts",
+                   2.0 * parameters * prompt_tokens / machine_.ranks / rates.prompt_flops,
+                   report::text_of("%.3g tokens, %.0e FLOP/s on %s", prompt_tokens,
+                                   rates.prompt_flops, rates.on));
+    if (new_tokens() > 0) {
+      const lm::MemoryDemand& demand = plan_.demand();
+      const double passes = static_cast<double>(inputs_.samples() * new_tokens()) /
+                            static_cast<double>(demand.batch_size) / machine_.ranks;
+      const double bytes = demand.matrices == lm::MatrixType::bf16 ? 2.0 : 4.0;
+      plan_.add_time(
+          "completions", passes * parameters * bytes / rates.decode_bytes,
+          report::text_of("%.3g passes of a rank at most, which read all weights at %.0f GB/s",
+                          passes, 1e-9 * rates.decode_bytes));
+    }
+    plan_.add_seal_time();
+  }
+
+  const Config& config_;
+  const run::PlanMachine& machine_;
+  GenerateInputs inputs_;
+  std::vector<std::int64_t> counts_;  // tokens of each prompt
+  run::ModelPlan plan_;
+};
+
+}  // namespace
+
+void check_generate_job(const Config& config, int /*ranks*/) {
+  check_generate_keys(config);
+}
+
+void check_generate_files(const Config& config) {
+  rows::check_model_folder(config);
+  rows::check_chat_template(config, config.text("model.path"));
+  rows::check_data_file(config, "data.path is a file of rows: JSON Lines, CSV or Parquet");
+}
+
+std::vector<run::FileCheck> generate_file_checks(const Config& config) {
+  const std::filesystem::path folder = config.text("model.path");
+  return {{folder.string(),
+           [folder, &config](const cluster::Group& world) {
+             return cluster::on_rank_0(world, [&] {
+               rows::check_model_folder(config);
+               return rows::model_text(folder) + "; " + tokenizer_text(config, folder);
+             });
+           }},
+          {config.text("data.path"), [&config](const cluster::Group& world) {
+             return cluster::on_rank_0(world, [&] { return prompts_text(config); });
+           }}};
+}
+
+std::uint64_t generate_disk_bytes(const Config& config) {
+  const auto prompts = static_cast<std::uint64_t>(count_prompts(config));
+  if (prompts == 0) return 0;  // --check says so in a line of its own
+  const std::uint64_t text = std::filesystem::file_size(config.text("data.path"));
+  const auto new_tokens = static_cast<std::uint64_t>(config.integer("generate.max_new_tokens"));
+  const auto samples = static_cast<std::uint64_t>(config.integer("generate.num_samples"));
+  // A byte of text is at most a token: an id, a log-probability, and the byte itself. A completion
+  // has its own, and some eight bytes of text a token.
+  const std::uint64_t row = new_tokens * 16 + 256;
+  return 2 * samples * (text * 9 + prompts * row);
+}
+
+report::Plan plan_generate(const Config& config, const run::PlanMachine& machine) {
+  check_generate_files(config);
+  return GeneratePlan(config, machine).make();
+}
+
+}  // namespace mgpu::jobs

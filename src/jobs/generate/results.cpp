@@ -1,0 +1,152 @@
+#include "results.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/store/results/read_table.hpp>
+#include <mgpu/store/results/read_texts.hpp>
+
+#include "completions.hpp"
+#include "page.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+constexpr std::int64_t kShownSamples = 8;
+
+std::vector<GeneratePictures::Sample> first_samples(const std::filesystem::path& path) {
+  const auto prompts = store::read_texts(path, "samples", "prompt", 0, kShownSamples);
+  const auto outputs = store::read_texts(path, "samples", "output", 0, kShownSamples);
+  const auto reasons = store::read_texts(path, "samples", "reason", 0, kShownSamples);
+  std::vector<GeneratePictures::Sample> samples;
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    samples.push_back({prompts[i], outputs[i], reasons[i]});
+  return samples;
+}
+
+/// Speed of each group, and of all: how long the busiest one took for what all did.
+void show_speed(const std::vector<GroupWork>& groups, GeneratePictures& pictures) {
+  double tokens = 0.0;
+  double seconds = 0.0;
+  for (const GroupWork& group : groups) {
+    const auto mine =
+        static_cast<double>(pictures.is_scoring_only ? group.prompt_tokens : group.output_tokens);
+    pictures.tokens_per_second.push_back(group.seconds > 0.0 ? mine / group.seconds : 0.0);
+    tokens += mine;
+    seconds = std::max(seconds, group.seconds);
+  }
+  pictures.total_tokens_per_second = seconds > 0.0 ? tokens / seconds : 0.0;
+}
+
+/// What table `samples` says, as the pictures have it.
+GeneratePictures pictures_of(const store::ReadTable& samples) {
+  GeneratePictures pictures;
+  const auto prompt_tokens = samples.column("n_prompt_tokens").values<std::int32_t>();
+  const auto output_tokens = samples.column("n_output_tokens").values<std::int32_t>();
+  const auto finish = samples.column("finish").values<std::uint8_t>();
+  const auto prompt_log_prob = samples.column("prompt_log_prob").values<double>();
+  const auto output_log_prob = samples.column("output_log_prob").values<double>();
+  const auto sample = samples.column("sample").values<std::int32_t>();
+  for (std::size_t i = 0; i < finish.size(); ++i) {
+    ++pictures.finishes[name_of(static_cast<Finish>(finish[i]))];
+    pictures.output_lengths.push_back(output_tokens[i]);
+    pictures.output_tokens += output_tokens[i];
+    pictures.output_log_prob += output_log_prob[i];
+    if (sample[i] > 0) continue;  // the same prompt again
+    if (prompt_tokens[i] > 0) pictures.prompt_lengths.push_back(prompt_tokens[i]);
+    pictures.prompt_tokens += prompt_tokens[i];
+    pictures.prompt_log_prob += prompt_log_prob[i];
+    if (finish[i] != static_cast<std::uint8_t>(Finish::failed))
+      pictures.scored_prompt_tokens += prompt_tokens[i] - 1;
+  }
+  return pictures;
+}
+
+void add_result(run::JobOutcome& outcome, const char* key, const char* label, double value,
+                const char* unit, int decimals) {
+  outcome.results.push_back({key, label, value, unit, decimals});
+}
+
+void tell_result(const GeneratePictures& pictures, run::JobOutcome& outcome) {
+  const double rate = pictures.total_tokens_per_second;
+  const auto outputs = static_cast<double>(pictures.output_tokens);
+  const auto prompts = static_cast<double>(pictures.scored_prompt_tokens);
+  std::string text = report::grouped(pictures.output_tokens) + " tokens generated after " +
+                     report::grouped(pictures.prompt_tokens) + " of prompts";
+  if (outputs > 0) {
+    add_result(outcome, "output_tokens", "tokens generated", outputs, "tokens", 0);
+    add_result(outcome, "output_log_prob", "mean log-probability of a generated token",
+               pictures.output_log_prob / outputs, "nats", 4);
+    text += report::text_of("; %.4f nats per generated token", pictures.output_log_prob / outputs);
+  }
+  if (pictures.is_scored && prompts > 0) {
+    const double mean = pictures.prompt_log_prob / prompts;
+    add_result(outcome, "prompt_log_prob", "mean log-probability of a prompt token", mean, "nats",
+               4);
+    add_result(outcome, "prompt_perplexity", "perplexity of the prompts", std::exp(-mean), "", 3);
+    text +=
+        report::text_of("; prompts %.4f nats per token (perplexity %.3f)", mean, std::exp(-mean));
+  }
+  if (rate > 0.0) {
+    add_result(outcome, "tokens_per_second", "tokens per second, all ranks", rate, "tokens/s", 1);
+    text += "; " + report::rate_text(rate) + " tokens/s";
+  }
+  outcome.result = text;
+}
+
+/// Prompts that could not be completed are counted, and may be too many.
+void judge_failures(run::RunContext& run, const GeneratePictures& pictures,
+                    run::JobOutcome& outcome) {
+  const auto found = pictures.finishes.find(name_of(Finish::failed));
+  if (found == pictures.finishes.end()) return;
+  add_result(outcome, "failed_samples", "samples that failed", static_cast<double>(found->second),
+             "", 0);
+  const std::string where = run.store.text
+                                ? "column `reason` of " + run.store.result_file + " says why"
+                                : "column `finish` of " + run.store.result_file +
+                                      " marks them; output.text=true says why";
+  run.log.event({"warn", {{"text", report::grouped(found->second) + " samples failed: " + where}}});
+  const double share = static_cast<double>(found->second) / static_cast<double>(outcome.total);
+  if (share > run.store.max_failed) outcome.exit = ExitCode::incomplete;
+}
+
+}  // namespace
+
+store::SealRequest generate_request(const run::SealPlace& place, const GenerateInputs& inputs) {
+  store::SealRequest request = run::seal_request(place, "generate");
+  if (const int ranks = rows::summing_ranks(place.config); ranks > 1)
+    request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
+  request.tables = {{completion_table(inputs.prompts(), inputs.config), inputs.phase,
+                     place.config.integer("run.chunk_size") * inputs.config.num_samples}};
+  return request;
+}
+
+void seal_completions(run::RunContext& run, const GenerateInputs& inputs) {
+  const auto sealing = run.clock.enter("seal");
+  store::seal(run.topology.world(), run.journal,
+              generate_request({run.config, run.store, run.directory}, inputs));
+  run::tell_part(run);
+}
+
+void show_completions(run::RunContext& run, const GenerateInputs& inputs,
+                      const std::vector<GroupWork>& groups, run::JobOutcome& outcome) {
+  const auto reading = run.clock.enter("results");
+  const cluster::Group& world = run.topology.world();
+  const std::filesystem::path path = run.directory.path() / run.store.result_file;
+  GeneratePictures pictures = pictures_of(store::read_table(world, path, "samples"));
+  pictures.is_scored = inputs.config.generation.scores_prompts;
+  pictures.is_scoring_only = inputs.config.generation.max_new_tokens == 0;
+  show_speed(groups, pictures);
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0 && run.store.text) pictures.samples = first_samples(path);
+  });
+  tell_result(pictures, outcome);
+  judge_failures(run, pictures, outcome);
+  outcome.page = std::make_unique<GeneratePage>(std::move(pictures));
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <mgpu/ad/ad_transformer_config.hpp>
+#include <mgpu/ad/data_config.hpp>
+#include <mgpu/base/error.hpp>
+#include <mgpu/input/row_options.hpp>
+#include <mgpu/jobs/job.hpp>
+#include <mgpu/lm/parallel/model_group.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/model_text.hpp>
+#include <mgpu/store/checkpoint/checkpoint_config.hpp>
+#include <mgpu/train/optimizer_config.hpp>
+#include <mgpu/train/train_config.hpp>
+
+#include "jobs/classify/job.hpp"
+#include "jobs/classify/keys.hpp"
+#include "jobs/generate/job.hpp"
+#include "jobs/generate/keys.hpp"
+#include "jobs/generate/plan.hpp"
+#include "jobs/teacher/job.hpp"
+#include "jobs/teacher/keys.hpp"
+#include "jobs/train/job.hpp"
+#include "jobs/train/merge.hpp"
+#include "recipes/ad/evaluate_keys.hpp"
+#include "recipes/distill/keys.hpp"
+#include "recipes/lm/keys.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+const std::array<Job, 4>& table() {
+  static const std::array kTable = {
+      Job{.name = "train",
+          .text = "Algorithm Distillation, or a language model on texts",
+          .keys = {ad::add_model_keys, rows::add_model_folder_keys, ad::add_data_keys,
+                   input::add_input_keys, rows::add_chat_template_key, recipes::add_lm_train_keys,
+                   recipes::add_distill_keys, train::add_train_keys, train::add_optimizer_keys,
+                   recipes::add_evaluate_keys, store::add_checkpoint_keys},
+          .check = check_train_job,
+          .check_files = check_train_files,
+          .file_checks = train_file_checks,
+          .disk_bytes = train_disk_bytes,
+          .plan = plan_train,
+          .run = run_train_job,
+          .merge = merge_train_job},
+      Job{.name = "generate",
+          .text = "completions and log-probabilities of prompts by a language model",
+          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, ad::add_data_keys,
+                   input::add_input_keys, rows::add_chat_template_key, add_generate_keys},
+          .check = check_generate_job,
+          .check_files = check_generate_files,
+          .file_checks = generate_file_checks,
+          .disk_bytes = generate_disk_bytes,
+          .plan = plan_generate,
+          .run = run_generate_job,
+          .merge = merge_generate_job,
+          .has_parts = true},
+      Job{.name = "teacher",
+          .text = "what a language model says behind each token of texts, for distillation",
+          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, ad::add_data_keys,
+                   input::add_input_keys, rows::add_chat_template_key, rows::add_length_keys,
+                   add_teacher_keys},
+          .check = check_teacher_job,
+          .check_files = check_teacher_files,
+          .file_checks = teacher_file_checks,
+          .disk_bytes = teacher_disk_bytes,
+          .plan = plan_teacher,
+          .run = run_teacher_job,
+          .merge = merge_teacher_job,
+          .has_parts = true},
+      Job{.name = "classify",
+          .text = "labels of texts by a language model, and how good they are",
+          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, ad::add_data_keys,
+                   input::add_input_keys, rows::add_chat_template_key, rows::add_length_keys,
+                   add_classify_keys},
+          .check = check_classify_job,
+          .check_files = check_classify_files,
+          .file_checks = classify_file_checks,
+          .disk_bytes = classify_disk_bytes,
+          .plan = plan_classify,
+          .run = run_classify_job,
+          .merge = merge_classify_job,
+          .has_parts = true}};
+  return kTable;
+}
+
+bool has_key(AddKeys add_keys, std::string_view name) {
+  KeyTable keys;
+  add_keys(keys);
+  return keys.find(name) != nullptr;
+}
+
+/// Whether a job reads the key, or none does: then it is common to all.
+bool reads(const Job& job, std::string_view name) {
+  const auto has_name = [&](AddKeys add_keys) { return has_key(add_keys, name); };
+  const auto has_it = [&](const Job& any) {
+    return std::any_of(any.keys.begin(), any.keys.end(), has_name);
+  };
+  return has_it(job) || std::none_of(table().begin(), table().end(), has_it);
+}
+
+}  // namespace
+
+std::span<const Job> jobs() {
+  return table();
+}
+
+const Job& job_of(const Config& config) {
+  const auto* found = std::find_if(table().begin(), table().end(),
+                                   [&](const Job& job) { return config.is("job", job.name); });
+  if (found == table().end()) throw Error("a job of the key table is not in the table of jobs");
+  return *found;
+}
+
+void add_job_keys(KeyTable& table_of_keys) {
+  std::vector<AddKeys> added;
+  for (const Job& job : table()) {
+    for (const AddKeys add_keys : job.keys) {
+      if (std::find(added.begin(), added.end(), add_keys) != added.end()) continue;
+      add_keys(table_of_keys);
+      added.push_back(add_keys);
+    }
+  }
+}
+
+std::vector<std::string> notes_for_job(const Config& config) {
+  const Job& job = job_of(config);
+  std::vector<std::string> notes = config.notes();
+  for (const std::string& name : config.not_default())
+    if (!reads(job, name))
+      notes.push_back("job " + std::string(job.name) + " does not read " + name);
+  return notes;
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <mgpu/input/row_file.hpp>
+#include <mgpu/lm/config/lm_config.hpp>
+#include <mgpu/lm/parallel/memory_plan.hpp>
+#include <mgpu/run/run_context.hpp>
+#include <mgpu/text/text_folder.hpp>
+
+#include "keys.hpp"
+#include "samples.hpp"
+
+namespace mgpu::jobs {
+
+/// What job teacher works on, but for the weights.
+struct TeacherInputs {
+  TeacherConfig config;
+  lm::LmConfig model;
+  input::RowOptions row_options;
+  std::optional<text::TextFiles> text;  // of model.path
+  input::RowFile rows;
+  std::uint32_t phase = 0;  // in the journal: of these rows and this model
+
+  /// Tokens of a sample at most: data.max_length, or the learned positions.
+  std::int64_t max_length() const;
+
+  SampleMaker sample_maker() const;
+
+  /// The demand of chunks of so many samples of that length.
+  lm::MemoryDemand demand(std::int64_t chunk_rows) const;
+};
+
+/// Errors: those of open_rows() and of the model's folder; the same on all ranks.
+///
+/// Ranks:  collective.
+TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& config);
+
+/// The same for one rank, for --check and --plan.
+TeacherInputs read_teacher_inputs(const Config& config);
+
+}  // namespace mgpu::jobs

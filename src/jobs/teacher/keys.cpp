@@ -1,0 +1,109 @@
+#include "keys.hpp"
+
+#include <string>
+
+#include <mgpu/config/check_together.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/model_keys.hpp>
+
+namespace mgpu::jobs {
+namespace {
+
+constexpr std::int64_t kTopK = 64;
+constexpr std::int64_t kDraws = 50;
+
+/// A key that changes nothing is refused instead of ignored.
+void refuse_useless_keys(const Config& config) {
+  const bool has_draws = config.is("teacher.targets", "random_sampling");
+  const auto refuse = [&](const char* name, std::int64_t standard, const char* other) {
+    if (config.integer(name) == standard) return;
+    throw config.problem(
+        "E124", name,
+        std::string(name) + " means nothing with teacher.targets=" + config.text("teacher.targets"),
+        std::string("teacher.targets=") + other);
+  };
+  if (has_draws)
+    refuse("teacher.top_k", kTopK, "topk");
+  else
+    refuse("teacher.num_draws", kDraws, "random_sampling");
+}
+
+}  // namespace
+
+void add_teacher_keys(KeyTable& table) {
+  table.add({.name = "teacher.targets",
+             .type = KeyType::choice,
+             .standard = "topk",
+             .text = "what is kept of each token's distribution: the most probable tokens, or "
+                     "tokens drawn from it, which are unbiased (RS-KD)",
+             .choices = {"topk", "random_sampling"}});
+  table.add({.name = "teacher.top_k",
+             .type = KeyType::integer,
+             .standard = std::to_string(kTopK),
+             .text = "most probable tokens that are kept of each distribution",
+             .min = 1,
+             .max = 1024});
+  table.add({.name = "teacher.num_draws",
+             .type = KeyType::integer,
+             .standard = std::to_string(kDraws),
+             .text = "tokens that are drawn from each distribution, with replacement",
+             .min = 1,
+             .max = 255});
+  table.add({.name = "teacher.temperature",
+             .type = KeyType::number,
+             .standard = "1.0",
+             .text = "divides logits before anything is kept of them",
+             .min = 1e-2,
+             .max = 1e2});
+  table.add({.name = "teacher.store",
+             .type = KeyType::choice,
+             .standard = "fp16",
+             .text = "how targets are stored: ids of 4 bytes, or of as many bits as the vocabulary "
+                     "needs; log-probabilities as float16 in both",
+             .choices = {"fp16", "packed"}});
+  table.add({.name = "teacher.batch_size",
+             .type = KeyType::integer,
+             .standard = "16",
+             .text = "samples that a model has in memory at once; changes time and memory only; "
+                     "auto: as many as all ranks have memory for",
+             .unit = "samples",
+             .min = 1,
+             .max = 65536,
+             .choices = {"auto"},
+             .identity = false});
+}
+
+void check_teacher_keys(const Config& config) {
+  check_together(
+      {[&] {
+         rows::check_model_keys(
+             config,
+             "data.path=FILE, with a `text`, `prompt` and `completion`, or `messages` in each row");
+       },
+       [&] { refuse_useless_keys(config); }});
+}
+
+TeacherConfig read_teacher_config(const Config& config) {
+  TeacherConfig result;
+  result.model = config.text("model.path");
+  result.max_length = config.integer("data.max_length");
+  result.too_long = rows::read_too_long(config);
+  result.has_draws = config.is("teacher.targets", "random_sampling");
+  result.top_k = config.integer("teacher.top_k");
+  result.num_draws = config.integer("teacher.num_draws");
+  result.temperature = config.number("teacher.temperature");
+  result.is_packed = config.is("teacher.store", "packed");
+  result.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
+  if (!config.is("teacher.batch_size", "auto"))
+    result.batch_size = config.integer("teacher.batch_size");
+  return result;
+}
+
+std::string targets_text(const TeacherConfig& config) {
+  std::string text = config.has_draws ? std::to_string(config.num_draws) + " draws"
+                                      : "top " + std::to_string(config.top_k);
+  if (config.temperature != 1.0) text += report::text_of(", temperature %g", config.temperature);
+  return text + (config.is_packed ? ", packed" : ", float16");
+}
+
+}  // namespace mgpu::jobs

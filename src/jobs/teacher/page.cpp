@@ -1,0 +1,162 @@
+#include "page.hpp"
+
+#include <algorithm>
+
+#include <mgpu/report/svg_bars.hpp>
+#include <mgpu/report/text_format.hpp>
+
+#include "charts.hpp"
+#include "entropy_text.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+constexpr std::int64_t kLongestBar = 4;  // times the length that is allowed
+
+report::Figure text_figure(const TeacherPictures& pictures) {
+  std::string caption =
+      "The color of a token is the entropy of what the teacher expected in its place, made of " +
+      pictures.entropy_of +
+      ". Point at a token, or tap it, to read what was expected; \u25E6 is a token that is no "
+      "whole character; the next one shows it.";
+  const bool has_prompt = std::ranges::any_of(pictures.texts, [](const ShownText& text) {
+    return std::ranges::any_of(text.shown, [](const ShownToken& t) { return !t.is_learned; });
+  });
+  if (has_prompt) caption += " Tokens of a prompt are in italics.";
+  return {"Texts, colored by how unsure the teacher was", entropy_html(pictures.texts), caption};
+}
+
+std::string total_text(std::int64_t bytes_per_token, const TeacherPictures& pictures) {
+  return report::bytes_text(static_cast<std::uint64_t>(bytes_per_token) *
+                            static_cast<std::uint64_t>(pictures.tokens));
+}
+
+report::Figure mass_figure(const TeacherPictures& pictures) {
+  if (pictures.mass.points.empty()) {
+    const std::string words =
+        pictures.drawn.empty() ? "" : "<p class=\"words\">" + pictures.drawn + "</p>";
+    return {"What the draws cost", words};
+  }
+  const KeptMass::Point& last = pictures.mass.points.back();
+  std::string seen = pictures.mass.tokens_seen < pictures.tokens ? " tokens spread over the file"
+                                                                 : " tokens, all there are";
+  return {"Probability that the k best tokens keep", svg_kept_mass(pictures.mass),
+          "Of " + report::grouped(pictures.mass.tokens_seen) + std::move(seen) +
+              ". Below: bytes of a token's targets. This run keeps k = " + report::grouped(last.k) +
+              ", " + report::percent(last.mean) + " on average; its tokens take " +
+              total_text(last.bytes_fp16, pictures) + " as fp16, " +
+              total_text(last.bytes_packed, pictures) + " packed."};
+}
+
+report::Table mass_table(const TeacherPictures& pictures) {
+  report::Table table{"What k tokens of each list keep, and what they take in the file",
+                      {"k", "kept on average", "a tenth keeps less than", "fp16, a token",
+                       "fp16, all", "packed, a token", "packed, all"},
+                      {}};
+  for (const KeptMass::Point& point : pictures.mass.points)
+    table.rows.push_back(
+        {report::grouped(point.k), report::percent(point.mean, 2), report::percent(point.low, 2),
+         report::grouped(point.bytes_fp16) + " B", total_text(point.bytes_fp16, pictures),
+         report::grouped(point.bytes_packed) + " B", total_text(point.bytes_packed, pictures)});
+  return table;
+}
+
+report::Figure length_figure(const TeacherPictures& pictures) {
+  report::BarChart chart;
+  chart.title = "How long the samples are";
+  chart.x_label = "tokens before anything was cut";
+  chart.y_label = "samples";
+  chart.height = 330;
+  const std::int64_t most = kLongestBar * std::max<std::int64_t>(pictures.max_length, 1);
+  std::vector<std::int64_t> lengths = pictures.lengths;
+  bool has_longer = false;
+  for (std::int64_t& length : lengths) {
+    has_longer = has_longer || length > most;
+    length = std::min(length, most);
+  }
+  chart.bars = report::histogram(lengths, pictures.is_cut, 30);
+  if (std::ranges::find(pictures.is_cut, 1) != pictures.is_cut.end())
+    chart.marked_label = "cut or left out";
+  std::string caption;
+  for (const auto& [status, count] : pictures.statuses)
+    caption += (caption.empty() ? "" : ", ") + status + " " + report::grouped(count);
+  caption += "; " + report::grouped(pictures.tokens_left_out) + " tokens were left out (at most " +
+             report::grouped(pictures.max_length) + " in a sample).";
+  if (has_longer) caption += " The last bar has all samples that are longer.";
+  return {"Length of the samples", report::svg_bars(chart),
+          caption + " A bar is labeled with the shortest length in it."};
+}
+
+report::Figure speed_figure(const TeacherPictures& pictures) {
+  report::BarChart chart;
+  chart.title = "Tokens per second of each copy of the model";
+  chart.x_label = "copy";
+  chart.y_label = "tokens/s";
+  chart.css = "c3";
+  chart.width = 1040;
+  chart.height = 200;
+  for (std::size_t g = 0; g < pictures.tokens_per_second.size(); ++g)
+    chart.bars.push_back({std::to_string(g), pictures.tokens_per_second[g]});
+  return {"Tokens per second of each copy of the model", report::svg_bars(chart),
+          "Of the time in which it worked on samples, in the attempt that finished the run."};
+}
+
+report::Figure rank_figure(const TeacherPictures& pictures) {
+  const RankMap& map = pictures.ranks;
+  const bool has_times = std::ranges::any_of(map.ranks, [](const RankPart& rank) {
+    return rank.busy_s + rank.waiting_s + rank.idle_s > 0.0;
+  });
+  std::string caption =
+      has_times ? "Times are of the attempt that finished the run, from its first sample to its "
+                  "last. Waiting for its copy includes passing numbers on; without samples a rank "
+                  "waits for other copies or writes down what it has."
+                : "The attempt that finished the run found all samples done, so it has no times.";
+  if (has_times && map.on_gpu) caption += " They are what the rank's CPU sees of its GPU.";
+  if (map.ranks.size() > kShownRanks)
+    caption += " The first " + report::grouped(static_cast<std::int64_t>(kShownRanks)) + " of " +
+               report::grouped(static_cast<std::int64_t>(map.ranks.size())) + " ranks are shown.";
+  return {"What each rank holds, and how busy it was", svg_rank_map(map), caption};
+}
+
+}  // namespace
+
+double TeacherPictures::padding_share() const {
+  const double rectangle = static_cast<double>(longest) * static_cast<double>(samples);
+  return rectangle > 0.0 ? 1.0 - static_cast<double>(tokens) / rectangle : 0.0;
+}
+
+void TeacherPage::record(report::RunSummary& summary) const {
+  for (const auto& [status, count] : pictures_.statuses)
+    summary.results.push_back({"samples_" + status.substr(0, status.find(' ')),
+                               "samples: " + status, static_cast<double>(count), "", 0});
+  auto& series = summary.series;
+  series["tokens_per_second_of_copies"] = pictures_.tokens_per_second;
+  for (const KeptMass::Point& point : pictures_.mass.points) {
+    series["kept_mass/k"].push_back(static_cast<double>(point.k));
+    series["kept_mass/mean"].push_back(point.mean);
+    series["kept_mass/tenth"].push_back(point.low);
+  }
+  for (const RankPart& rank : pictures_.ranks.ranks) {
+    series["ranks/busy_seconds"].push_back(rank.busy_s);
+    series["ranks/waiting_seconds"].push_back(rank.waiting_s);
+    series["ranks/idle_seconds"].push_back(rank.idle_s);
+  }
+}
+
+report::HtmlReport TeacherPage::page(const report::RunSummary& summary) const {
+  report::HtmlReport report;
+  report.headline = pictures_.tokens == 0
+                        ? report::plain_headline(summary)
+                        : "A teacher's view of " + report::grouped(pictures_.tokens) + " tokens.";
+  for (const report::Result& result : summary.results)
+    if (!result.key.starts_with("samples_"))
+      report.tiles.push_back({report::text_of("%.*f", result.decimals, result.value), result.label,
+                              "/results/" + result.key + "/value"});
+  report.sections = {{"What the teacher was unsure of", {text_figure(pictures_)}},
+                     {"What was kept", {mass_figure(pictures_), length_figure(pictures_)}, true},
+                     {"Who held what", {rank_figure(pictures_), speed_figure(pictures_)}}};
+  if (!pictures_.mass.points.empty()) report.tables.push_back(mass_table(pictures_));
+  return report;
+}
+
+}  // namespace mgpu::jobs

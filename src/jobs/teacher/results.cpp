@@ -1,0 +1,154 @@
+#include "results.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <mgpu/cluster/agree.hpp>
+#include <mgpu/formats/bit_pack.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/store/results/read_table.hpp>
+
+#include "page.hpp"
+#include "plots.hpp"
+#include "table.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+/// What a reader needs to make sense of the columns.
+store::AttributeGroup facts_of(const TeacherInputs& inputs) {
+  const TeacherConfig& config = inputs.config;
+  const std::int64_t vocab = inputs.model.vocab;
+  return {"teacher",
+          {{"vocab_size", vocab},
+           {"targets", config.has_draws ? "random_sampling" : "topk"},
+           {"top_k", config.has_draws ? 0 : std::min(config.top_k, vocab)},
+           {"num_draws", config.has_draws ? config.num_draws : 0},
+           {"id_bits", std::int64_t{formats::bits_for(static_cast<std::uint64_t>(vocab))}},
+           {"temperature", config.temperature},
+           {"max_length", inputs.max_length()}}};
+}
+
+void add_result(run::JobOutcome& outcome, const char* key, const char* label, double value,
+                const char* unit, int decimals) {
+  outcome.results.push_back({key, label, value, unit, decimals});
+}
+
+/// What table `samples` says, as the pictures have it.
+TeacherPictures pictures_of(const store::ReadTable& samples) {
+  TeacherPictures pictures;
+  const auto tokens = samples.column("n_tokens").values<std::int32_t>();
+  const auto all_tokens = samples.column("all_tokens").values<std::int64_t>();
+  const auto status = samples.column("status").values<std::uint8_t>();
+  for (std::size_t i = 0; i < status.size(); ++i) {
+    const auto what = static_cast<SampleStatus>(status[i]);
+    ++pictures.statuses[name_of(what)];
+    pictures.tokens += tokens[i];
+    pictures.tokens_left_out += all_tokens[i] - tokens[i];
+    pictures.longest = std::max<std::int64_t>(pictures.longest, tokens[i]);
+    if (tokens[i] > 0) ++pictures.samples;
+    if (all_tokens[i] == 0) continue;
+    pictures.lengths.push_back(all_tokens[i]);
+    pictures.is_cut.push_back(what == SampleStatus::whole ? 0 : 1);
+  }
+  return pictures;
+}
+
+void show_speed(const std::vector<TeacherWork>& groups, TeacherPictures& pictures) {
+  double tokens = 0.0;
+  double seconds = 0.0;
+  for (const TeacherWork& group : groups) {
+    const auto mine = static_cast<double>(group.tokens);
+    pictures.tokens_per_second.push_back(group.seconds > 0.0 ? mine / group.seconds : 0.0);
+    tokens += mine;
+    seconds = std::max(seconds, group.seconds);
+  }
+  pictures.total_tokens_per_second = seconds > 0.0 ? tokens / seconds : 0.0;
+}
+
+/// Bytes of the targets of a token, ids and all, as they lie in the file.
+double bytes_per_token(const TeacherInputs& inputs, const TeacherPictures& pictures,
+                       std::uint64_t file_bytes) {
+  if (pictures.tokens == 0) return 0.0;
+  const std::int64_t bytes = target_bytes(inputs.config, inputs.model.vocab);
+  return bytes > 0 ? static_cast<double>(bytes)
+                   : static_cast<double>(file_bytes) / static_cast<double>(pictures.tokens);
+}
+
+void tell_result(const TeacherPictures& pictures, run::JobOutcome& outcome) {
+  add_result(outcome, "tokens", "tokens", static_cast<double>(pictures.tokens), "tokens", 0);
+  add_result(outcome, "bytes_per_token", "targets of a token", pictures.bytes_per_token, "bytes",
+             0);
+  add_result(outcome, "padding_share", "tokens that padding would have added",
+             100.0 * pictures.padding_share(), "%", 1);
+  std::string text = report::grouped(pictures.tokens) + " tokens of " +
+                     report::grouped(outcome.total) + " samples; " +
+                     report::text_of("%.0f bytes per token", pictures.bytes_per_token);
+  if (pictures.total_tokens_per_second > 0.0) {
+    add_result(outcome, "tokens_per_second", "tokens per second, all ranks",
+               pictures.total_tokens_per_second, "tokens/s", 1);
+    text += "; " + report::rate_text(pictures.total_tokens_per_second) + " tokens/s";
+  }
+  outcome.result = text;
+}
+
+/// Samples that are not whole are counted; rows that could not be used may be too many.
+void judge_rows(run::RunContext& run, const TeacherPictures& pictures, run::JobOutcome& outcome) {
+  for (const auto& [status, count] : pictures.statuses) {
+    if (status == name_of(SampleStatus::whole)) continue;
+    run.log.event(
+        {"warn",
+         {{"text", report::grouped(count) + " of " + report::grouped(outcome.total) + " samples: " +
+                       status + "; column `reason` of " + run.store.result_file + " says why"}}});
+  }
+  const auto bad = pictures.statuses.find(name_of(SampleStatus::bad_row));
+  if (bad == pictures.statuses.end()) return;
+  add_result(outcome, "bad_rows", "rows that could not be used", static_cast<double>(bad->second),
+             "", 0);
+  const double share = static_cast<double>(bad->second) / static_cast<double>(outcome.total);
+  if (share > run.store.max_failed) outcome.exit = ExitCode::incomplete;
+}
+
+}  // namespace
+
+store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInputs& inputs) {
+  store::SealRequest request = run::seal_request(place, "teacher");
+  if (const int ranks = rows::summing_ranks(place.config); ranks > 1)
+    request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
+  request.groups.push_back(facts_of(inputs));
+  request.tables = {{teacher_table(inputs.rows.rows(), inputs.config, inputs.model.vocab),
+                     inputs.phase, place.config.integer("run.chunk_size")}};
+  return request;
+}
+
+void seal_targets(run::RunContext& run, const TeacherInputs& inputs) {
+  const auto sealing = run.clock.enter("seal");
+  store::seal(run.topology.world(), run.journal,
+              teacher_request({run.config, run.store, run.directory}, inputs));
+  run::tell_part(run);
+}
+
+void show_targets(run::RunContext& run, const TeacherInputs& inputs,
+                  const std::vector<TeacherWork>& groups, RankMap ranks, run::JobOutcome& outcome) {
+  const auto reading = run.clock.enter("results");
+  const std::filesystem::path path = run.directory.path() / run.store.result_file;
+  const store::ReadTable samples = store::read_table(run.topology.world(), path, "samples");
+  TeacherPictures pictures = pictures_of(samples);
+  pictures.max_length = inputs.max_length();
+  pictures.bytes_per_token = bytes_per_token(inputs, pictures, std::filesystem::file_size(path));
+  cluster::run_together(run.topology.world(), [&] {
+    if (run.topology.world().rank() == 0 && pictures.tokens > 0)
+      add_targets(path, inputs, samples.column("n_tokens").values<std::int32_t>(), pictures);
+  });
+  pictures.ranks = std::move(ranks);
+  show_speed(groups, pictures);
+  tell_result(pictures, outcome);
+  judge_rows(run, pictures, outcome);
+  outcome.page = std::make_unique<TeacherPage>(std::move(pictures));
+}
+
+}  // namespace mgpu::jobs

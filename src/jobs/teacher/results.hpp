@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <mgpu/run/run_context.hpp>
+#include <mgpu/run/seal_place.hpp>
+#include <mgpu/store/results/seal.hpp>
+
+#include "inputs.hpp"
+#include "page.hpp"
+
+namespace mgpu::jobs {
+
+/// What a group of ranks did in this attempt.
+struct TeacherWork {
+  std::int64_t samples = 0;
+  std::int64_t tokens = 0;
+  double seconds = 0.0;  // in which it worked on chunks
+};
+
+/// What results.h5 of a run is made of: /run, /teacher and /samples.
+store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInputs& inputs);
+
+/// Writes results.h5.
+///
+/// Ranks:  collective over the world. Errors: those of seal().
+void seal_targets(run::RunContext& run, const TeacherInputs& inputs);
+
+/// Numbers and pictures of the sealed file, for the end table, summary.json and report.html.
+///
+/// Ranks:  collective over the world. Errors: those of read_table().
+void show_targets(run::RunContext& run, const TeacherInputs& inputs,
+                  const std::vector<TeacherWork>& groups, RankMap ranks, run::JobOutcome& outcome);
+
+}  // namespace mgpu::jobs

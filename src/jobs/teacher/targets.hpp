@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <mgpu/base/half_float.hpp>
+#include <mgpu/lm/decode/generator.hpp>
+
+#include "keys.hpp"
+
+// Shapes in this header: T = tokens of a sample, K = teacher.top_k.
+namespace mgpu::jobs {
+
+/// What the teacher says behind each token of one sample.
+struct TokenTargets {
+  std::vector<float> log_sums;  // [T] log of the sum of exp over all logits, nats
+
+  // teacher.targets: topk
+  std::vector<std::uint32_t> ids;  // [T, K] most probable first, equal ones by ascending id
+  std::vector<Half> log_probs;     // [T, K] nats
+  std::vector<float> tail_mass;    // [T] probability of all other tokens
+
+  // teacher.targets: random_sampling; ids and counts of one token after the other
+  std::vector<std::uint8_t> num_drawn;     // [T] different tokens
+  std::vector<std::uint32_t> drawn_ids;    // ascending for each token
+  std::vector<std::uint8_t> drawn_counts;  // how often, teacher.num_draws in all for each token
+};
+
+/// Runs texts through a model and keeps what teacher.* asks for.
+class TeacherModel {
+public:
+  /// The model outlives it.
+  TeacherModel(const lm::LanguageModel& model, const TeacherConfig& config,
+               std::int64_t batch_size);
+  TeacherModel(const TeacherModel&) = delete;
+  TeacherModel& operator=(const TeacherModel&) = delete;
+
+  /// The targets of each text, the first of which is sample `first` of the data set. On the CPU
+  /// they depend on the text and its number only. Texts without tokens have no targets.
+  ///
+  /// Ranks:  collective over the model's group; only on the rank for which speaks() is true there
+  ///         are targets.
+  /// Errors: those of Generator::run(); Failure E704 when logits are not finite.
+  std::vector<TokenTargets> run(std::span<const std::vector<std::int64_t>> texts,
+                                std::int64_t first);
+
+  bool speaks() const;
+
+  std::int64_t batch_size() const { return generator_.batch_size(); }
+  void set_batch_size(std::int64_t batch_size) { generator_.set_batch_size(batch_size); }
+
+private:
+  void see(std::span<const lm::PromptPiece> pieces, const at::Tensor& hidden);
+  void keep_best(std::span<const lm::PromptPiece> pieces, const at::Tensor& hidden);
+  void keep_draws(std::span<const lm::PromptPiece> pieces, const at::Tensor& hidden);
+  at::Tensor uniforms_for(std::span<const lm::PromptPiece> pieces) const;
+
+  const lm::LanguageModel& model_;
+  TeacherConfig config_;
+  lm::Generator generator_;
+  std::vector<std::uint64_t> samples_;  // ids of the texts that are run
+  std::vector<TokenTargets> targets_;   // of those
+};
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,96 @@
+#include "merge.hpp"
+
+#include <filesystem>
+#include <optional>
+
+#include <mgpu/ad/ad_transformer.hpp>
+#include <mgpu/run/phases.hpp>
+#include <mgpu/store/results/seal.hpp>
+
+#include "recipes/ad/histories.hpp"
+#include "recipes/ad/results.hpp"
+#include "recipes/lm/train.hpp"
+#include "recipes/train_settings.hpp"
+#include "recipes/train_state.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+/// The training as its newest checkpoint has it, on the CPU.
+class StoredTraining {
+public:
+  explicit StoredTraining(const recipes::TrainSettings& settings)
+      : model_(settings.model, Device{}, settings.seed),
+        optimizer_(model_.parameters(), settings.optimizer.adamw),
+        scaler_(settings.optimizer.mixed_precision == tensor::ComputeKind::f16),
+        curves_(settings.optimizer.schedule.max_steps, settings.planned_evaluations(),
+                settings.evaluate.episodes),
+        state_(model_.parameters(), optimizer_, scaler_, curves_) {}
+
+  std::vector<std::string> load(const store::CheckpointStore& checkpoints) {
+    return state_.load(checkpoints);
+  }
+  const ad::AdTransformer& model() const { return model_; }
+  const recipes::TrainCurves& curves() const { return curves_; }
+  std::int64_t steps_done() const { return state_.steps_done; }
+
+private:
+  ad::AdTransformer model_;
+  train::Adamw optimizer_;
+  train::LossScaler scaler_;
+  recipes::TrainCurves curves_;
+  recipes::TrainState state_;
+};
+
+run::MergedPart seal_partly(const cluster::Group& world, const store::ChunkJournal& journal,
+                            store::SealRequest request, run::MergedPart part) {
+  request.partial = true;
+  const store::SealReport report = store::seal(world, journal, request);
+  part.present = report.rows;
+  part.planned = report.rows + report.missing_rows;
+  return part;
+}
+
+/// Nothing where the histories come from a file, or are sealed already.
+std::optional<run::MergedPart> merge_histories(const cluster::Group& world,
+                                               const run::SealPlace& place,
+                                               const store::ChunkJournal& journal,
+                                               const recipes::TrainSettings& settings,
+                                               const ad::Environment& environment) {
+  if (!settings.data.path.empty()) return std::nullopt;
+  const ad::HistoryShape shape{settings.data.streams, settings.data.episodes,
+                               environment.horizon()};
+  const store::SealRequest request = recipes::histories_request(place, environment, shape);
+  if (recipes::is_sealed(world, request.path)) return std::nullopt;
+  return seal_partly(world, journal, request, {"histories", 0, 0, "histories"});
+}
+
+}  // namespace
+
+run::MergedRun merge_train_job(const cluster::Group& world, const run::SealPlace& place,
+                               const store::ChunkJournal& journal) {
+  if (recipes::trains_language_model(place.config)) return recipes::merge_lm_training(world, place);
+  recipes::TrainSettings settings;
+  cluster::run_together(world, [&] { settings = recipes::read_train_settings(place.config); });
+  const auto environment = ad::make_environment(settings.data.env, settings.data.env_split_seed);
+  StoredTraining training(settings);
+  run::MergedRun merged;
+  merged.warnings =
+      training.load({world,
+                     place.directory.path(),
+                     {static_cast<int>(place.directory.attempt()), settings.checkpoint.keep}});
+  if (const auto part = merge_histories(world, place, journal, settings, *environment)) {
+    merged.parts.push_back(*part);
+  }
+  merged.parts.push_back(
+      {"training", training.steps_done(), settings.optimizer.schedule.max_steps, "steps"});
+  const recipes::FinalEvaluation evaluation =
+      recipes::final_evaluation(training.model(), *environment, settings.evaluate);
+  merged.parts.push_back(seal_partly(
+      world, journal,
+      recipes::results_request(place, evaluation, training.curves(), training.steps_done()),
+      {"evaluation", 0, 0, "episodes"}));
+  return merged;
+}
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <mgpu/lm/config/lm_config.hpp>
+
+#include "config_fields.hpp"
+
+namespace mgpu::lm {
+
+/// Takes over what the fields of config.json or generation_config.json say of generating.
+/// Errors: Failure E702
+void read_generation(const ConfigFields& fields, GenerationDefaults& generation);
+
+}  // namespace mgpu::lm

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <mgpu/lm/config/lm_config.hpp>
+
+#include "config_fields.hpp"
+
+namespace mgpu::lm {
+
+/// `rope_parameters` of transformers 5, or `rope_theta` and `rope_scaling` of transformers 4.
+///
+/// Errors: Failure E701 for a kind of scaling that is not supported, E702.
+/// Source: transformers 5.23, modeling_rope_utils.py.
+RopeConfig read_rope_config(const ConfigFields& fields, std::int64_t positions);
+
+}  // namespace mgpu::lm

@@ -1,0 +1,189 @@
+#include "cut_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/kernels/fold_logits.hpp>
+
+#include "cut_tail.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+constexpr std::int64_t kFirstBest = 64;  // what a nucleus most often fits in
+constexpr auto kMostBest = static_cast<std::int64_t>(kernels::kMaxBest);
+
+bool has_penalty(const SamplingConfig& config) {
+  return config.repetition_penalty != 1.0;
+}
+
+/// Applies the repetition penalty to a row of a piece, once per token of the context.
+void penalize(float* logits, std::int64_t count, std::int64_t first_id, const DrawSite& site,
+              double penalty) {
+  const std::set<std::int64_t> tokens(site.context.begin(), site.context.end());
+  for (const std::int64_t id : tokens)
+    if (id >= first_id && id < first_id + count)
+      logits[id - first_id] = penalized(logits[id - first_id], penalty);
+}
+
+[[noreturn]] void refuse_row(const SampledRows& rows, std::int64_t n) {
+  const DrawSite& site = rows.sites[static_cast<std::size_t>(n)];
+  throw Failure(
+      {"E704",
+       ExitCode::numeric,
+       "the logits of the model are not finite",
+       {"  sample " + std::to_string(site.sample) + ", token " + std::to_string(site.position)},
+       ""});
+}
+
+std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits, std::int64_t n) {
+  const std::int64_t best = ids.size(1);
+  const std::int64_t* id = ids.const_data_ptr<std::int64_t>() + n * best;
+  const float* logit = logits.const_data_ptr<float>() + n * best;
+  std::vector<ScoredToken> result;
+  for (std::int64_t k = 0; k < best && id[k] >= 0; ++k)
+    result.push_back({id[k], logit[k]});
+  return result;
+}
+
+/// Log-probabilities of the first `count` of a row's best.
+std::vector<float> log_probs_of(const std::vector<ScoredToken>& best, std::size_t count,
+                                float log_sum) {
+  std::vector<float> result;
+  for (std::size_t k = 0; k < count; ++k)
+    result.push_back(best[k].logit - log_sum);
+  return result;
+}
+
+/// Cuts all rows given their `best`; a row whose nucleus has more has no value.
+std::vector<std::optional<CutRow>> cut_with_best(const SampledRows& rows,
+                                                 const SamplingConfig& config, std::int64_t best) {
+  const std::int64_t count = rows.hidden.size(0);
+  const bool needs_total = config.top_p < 1.0 && config.top_k == 0;
+  FoldedLogits folded(count, best, rows.hidden.options());
+  FoldedLogits heated(needs_total ? count : 0, 0, rows.hidden.options());
+  for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
+    const LogitsPiece piece = with_penalty(raw, rows, config);
+    folded.fold(piece, {});
+    if (needs_total)
+      heated.fold({piece.logits / config.temperature, piece.row, piece.first_id}, {});
+  });
+  folded.combine(rows.model, {});
+  heated.combine(rows.model, {});
+  const at::Tensor log_sums = folded.log_sums().cpu();
+  const at::Tensor log_totals = heated.log_sums().cpu();
+  const at::Tensor ids = folded.best_ids.cpu();
+  const at::Tensor logits = folded.best_logits.cpu();
+  check_sums(rows, log_sums);
+  std::vector<std::optional<CutRow>> result;
+  for (std::int64_t n = 0; n < count; ++n) {
+    const std::vector<ScoredToken> tokens = scored(ids, logits, n);
+    std::optional<double> total;
+    if (needs_total) total = log_totals.const_data_ptr<float>()[n];
+    auto candidates = cut_tail(tokens, config, total);
+    if (!candidates) {
+      result.push_back(std::nullopt);
+      continue;
+    }
+    CutRow row{std::move(*candidates), {}};
+    if (!has_penalty(config)) {
+      const float log_sum = log_sums.const_data_ptr<float>()[n];
+      row.log_probs = log_probs_of(tokens, row.candidates.size(), log_sum);
+    }
+    result.push_back(std::move(row));
+  }
+  return result;
+}
+
+/// All logits of the one row of `rows`, [V] on the CPU.
+at::Tensor whole_row(const SampledRows& rows, const SamplingConfig& config) {
+  const at::Tensor row = at::zeros({rows.model.config().vocab}, rows.hidden.options());
+  for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
+    const at::Tensor logits = with_penalty(raw, rows, config).logits[0];
+    row.narrow(0, raw.first_id, logits.size(0)).copy_(logits);
+  });
+  if (rows.model.shard().is_summand) rows.model.peers()->sum_if_all_can(row.view(at::kInt));
+  return row.cpu();
+}
+
+/// Cuts the one row of `rows` given all its logits.
+CutRow cut_whole(const SampledRows& rows, const SamplingConfig& config) {
+  const at::Tensor row = whole_row(rows, config);
+  std::vector<ScoredToken> tokens;
+  for (std::int64_t id = 0; id < row.size(0); ++id) {
+    const float logit = row.const_data_ptr<float>()[id];
+    if (std::isnan(logit) || logit == INFINITY) refuse_row(rows, 0);
+    tokens.push_back({id, logit});
+  }
+  std::sort(tokens.begin(), tokens.end(), is_better);
+  return {*cut_tail(tokens, config, std::nullopt), {}};
+}
+
+/// How many best to look at first, and then; 0: at all tokens.
+std::vector<std::int64_t> best_to_try(const SamplingConfig& config, std::int64_t vocab) {
+  if (config.top_k > kMostBest || (config.top_k == 0 && config.top_p == 1.0)) return {};
+  if (config.top_k > 0) return {std::min(config.top_k, vocab)};
+  if (vocab <= kFirstBest) return {vocab};
+  return {kFirstBest, std::min(kMostBest, vocab)};
+}
+
+}  // namespace
+
+LogitsPiece with_penalty(const LogitsPiece& piece, const SampledRows& rows,
+                         const SamplingConfig& config) {
+  if (!has_penalty(config)) return piece;
+  const at::Tensor copy = piece.logits.to(at::kCPU, at::kFloat, false, true).contiguous();
+  const std::int64_t count = copy.size(1);
+  for (std::int64_t n = 0; n < copy.size(0); ++n) {
+    const DrawSite& site = rows.sites[static_cast<std::size_t>(piece.row + n)];
+    penalize(copy.mutable_data_ptr<float>() + n * count, count, piece.first_id, site,
+             config.repetition_penalty);
+  }
+  return {copy.to(piece.logits.device()), piece.row, piece.first_id};
+}
+
+void check_sums(const SampledRows& rows, const at::Tensor& log_sums) {
+  for (std::int64_t n = 0; n < log_sums.numel(); ++n)
+    if (!std::isfinite(log_sums.const_data_ptr<float>()[n])) refuse_row(rows, n);
+}
+
+std::vector<CutRow> cut_rows(const SampledRows& rows, const SamplingConfig& config) {
+  const auto count = static_cast<std::size_t>(rows.hidden.size(0));
+  std::vector<CutRow> result(count);
+  std::vector<std::int64_t> open(count);
+  for (std::size_t n = 0; n < count; ++n)
+    open[n] = static_cast<std::int64_t>(n);
+  const auto part = [&](const std::vector<std::int64_t>& wanted, std::vector<DrawSite>& sites) {
+    for (const std::int64_t n : wanted)
+      sites.push_back(rows.sites[static_cast<std::size_t>(n)]);
+    const at::Tensor index = at::tensor(wanted, at::TensorOptions().dtype(at::kLong));
+    return rows.hidden.index_select(0, index.to(rows.hidden.device()));
+  };
+  for (const std::int64_t best : best_to_try(config, rows.model.config().vocab)) {
+    if (open.empty()) break;
+    std::vector<DrawSite> sites;
+    const at::Tensor hidden = part(open, sites);
+    auto cut = cut_with_best({rows.model, hidden, sites}, config, best);
+    std::vector<std::int64_t> left;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      if (cut[i])
+        result[static_cast<std::size_t>(open[i])] = std::move(*cut[i]);
+      else
+        left.push_back(open[i]);
+    }
+    open = std::move(left);
+  }
+  for (const std::int64_t n : open) {
+    std::vector<DrawSite> sites;
+    const at::Tensor hidden = part({n}, sites);
+    result[static_cast<std::size_t>(n)] = cut_whole({rows.model, hidden, sites}, config);
+  }
+  return result;
+}
+
+}  // namespace mgpu::lm

@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <deque>
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/failpoint.hpp>
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/lm/decode/generator.hpp>
+
+#include "generation_batch.hpp"
+#include "lm/forward/pass_sizes.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+void check_prompt(const LmConfig& model, const Prompt& prompt) {
+  const std::string name = "sample " + std::to_string(prompt.sample) + ": ";
+  if (prompt.ids.empty()) throw ShapeError(name + "a prompt without tokens");
+  if (prompt.num_samples < 1) throw ShapeError(name + "less than one completion");
+  const auto count = static_cast<std::int64_t>(prompt.ids.size());
+  if (model.rope.kind == RopeKind::none && count > model.positions)
+    throw ShapeError(name + std::to_string(count) + " tokens in a model of " +
+                     std::to_string(model.positions) + " positions");
+  const auto check_ids = [&](std::span<const std::int64_t> ids) {
+    for (const std::int64_t id : ids)
+      if (id < 0 || id >= model.vocab)
+        throw ShapeError(name + "token " + std::to_string(id) + " in a vocabulary of " +
+                         std::to_string(model.vocab));
+  };
+  check_ids(prompt.ids);
+  for (const std::vector<std::int64_t>& continuation : prompt.continuations) {
+    if (continuation.empty()) throw ShapeError(name + "a continuation without tokens");
+    check_ids(continuation);
+    // The last token needs no position: nothing follows it.
+    if (model.rope.kind == RopeKind::none && count + std::ssize(continuation) - 1 > model.positions)
+      throw ShapeError(name + "a continuation longer than the positions");
+  }
+}
+
+}  // namespace
+
+Generator::Generator(const LanguageModel& model, GenerationConfig config, StopText stop_text,
+                     SeeHidden see_hidden)
+    : model_(&model),
+      config_(std::move(config)),
+      stop_text_(std::move(stop_text)),
+      see_hidden_(std::move(see_hidden)) {
+  if (config_.max_new_tokens < 0) throw Error("Generator: max_new_tokens is negative");
+  set_batch_size(config_.batch_size);
+  if (config_.prefill_tokens < 1) throw Error("Generator: prefill_tokens is not at least 1");
+}
+
+void Generator::set_batch_size(std::int64_t batch_size) {
+  if (batch_size < 1) throw Error("Generator: batch_size is not at least 1");
+  config_.batch_size = batch_size;
+  cache_.reset();
+  spare_.reset();
+}
+
+void Generator::cache_for(std::span<const Prompt> prompts) {
+  std::int64_t pages = 0;
+  std::int64_t longest = 0;
+  std::int64_t completions = 0;
+  for (const Prompt& prompt : prompts) {
+    longest = std::max(longest, cached_tokens(model_->config(), config_, prompt));
+    pages = std::max(pages, pages_needed(model_->config(), config_, prompt));
+    completions += prompt.num_samples;
+  }
+  const bool has_forks = completions > static_cast<std::int64_t>(prompts.size());
+  std::int64_t share = std::min(share_of_batch(config_.batch_size, batches()), completions);
+  if (config_.max_new_tokens == 0)
+    share = scored_sequences(share, share_of_prefill(config_.prefill_tokens, batches()),
+                             pages * config_.page_tokens);
+  const std::int64_t sequences = cached_sequences(share, batches(), has_forks);
+  if (!cache_ || cache_->free_pages() < pages * sequences) {
+    cache_.reset();  // the old one goes before the new one comes
+    if (failpoint("generate.cache").error != 0) throw std::bad_alloc();
+    cache_.emplace(model_->make_cache({pages * sequences, config_.page_tokens, pages}));
+  }
+  spare_for(prompts, completions);
+}
+
+/// Room for the rows of any pass, for a rank that has no more when it fails in one.
+void Generator::spare_for(std::span<const Prompt> prompts, std::int64_t completions) {
+  if (!model_->shard().is_summand) return;
+  std::int64_t tokens = 0;
+  for (const Prompt& prompt : prompts)
+    tokens += static_cast<std::int64_t>(prompt.ids.size());
+  for (const Prompt& prompt : prompts)
+    for (const std::vector<std::int64_t>& continuation : prompt.continuations)
+      tokens += std::ssize(continuation);
+  const std::int64_t rows =
+      std::min(config_.batch_size, completions) + std::min(config_.prefill_tokens, tokens);
+  if (spare_.defined() && spare_.size(0) >= rows) return;
+  spare_ = at::zeros({rows, model_->config().width}, cache_->keys(0).options());
+}
+
+std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
+  for (const Prompt& prompt : prompts)
+    check_prompt(model_->config(), prompt);
+  for (const Prompt& prompt : prompts)
+    if (!prompt.continuations.empty() && config_.max_new_tokens > 0)
+      throw Error("Generator: continuations where tokens are drawn");
+  settle([&] { cache_for(prompts); });
+  std::vector<PromptResult> results;
+  settle([&] { results = run_batches(prompts, *cache_); });
+  return results;
+}
+
+/// Where a rank of the model cannot do a step, no rank has done it; all report the same kind of
+/// failure. Want of memory goes before what came of it elsewhere.
+void Generator::settle(const std::function<void()>& step) {
+  enum Outcome { done, failed, out_of_memory };
+  int mine = done;
+  std::exception_ptr failure;
+  try {
+    step();
+  } catch (const cluster::LoneFailure&) {
+    throw;
+  } catch (const std::exception& error) {
+    failure = std::current_exception();
+    mine = report_of(error).exit == ExitCode::out_of_memory ? out_of_memory : failed;
+  }
+  const int worst = model_->peers() == nullptr ? mine : model_->peers()->most(mine);
+  if (worst == done) return;
+  cache_.reset();  // its sequences have no owner any more
+  if (mine == worst) std::rethrow_exception(failure);
+  if (worst == failed) throw Error("another rank of the model failed");
+  throw Failure(report_of(std::bad_alloc()));
+}
+
+std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts,
+                                                 PagedCache& cache) {
+  GenerationConfig config = config_;
+  config.batch_size = share_of_batch(config_.batch_size, batches());
+  config.prefill_tokens = share_of_prefill(config_.prefill_tokens, batches());
+  GenerationQueue queue(prompts, config);
+  queue.spare = spare_;
+  queue.beginning.pages = shared_tokens(prompts) / config.page_tokens;
+  const std::int64_t pages = (cache.free_pages() - queue.beginning.pages) / batches();
+  std::deque<GenerationBatch> all;
+  for (std::int64_t i = 0; i < batches(); ++i)
+    all.emplace_back(*model_, config, GenerationWatch{stop_text_, see_hidden_}, queue, cache,
+                     pages);
+  const auto turn = [&] {
+    bool works = false;
+    for (GenerationBatch& batch : all)
+      if (!queue.failure) works = batch.step() || works;
+    return works;
+  };
+  try {
+    for (bool works = true; works && !queue.failure;)
+      works = turn();
+  } catch (const cluster::LoneFailure&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (model_->peers() == nullptr) throw;
+    throw cluster::LoneFailure(report_of(error));  // peers wait in the middle of a pass
+  }
+  const std::optional<Report>& why = queue.own_failure ? queue.own_failure : queue.failure;
+  if (!why) {
+    if (queue.beginning.sequence >= 0) cache.remove(queue.beginning.sequence);
+    return std::move(queue.results);
+  }
+  for (GenerationBatch& batch : all)
+    batch.forget();
+  throw Failure(*why);
+}
+
+/// Tokens that all prompts begin with, and that one pass can do for all. Each keeps at least one
+/// of its own, which says what comes behind it.
+std::int64_t Generator::shared_tokens(std::span<const Prompt> prompts) const {
+  const bool is_looked_at = config_.scores_prompts || see_hidden_;
+  // Where the rotation depends on the length of the prompt, equal tokens have different keys.
+  const bool depends_on_length = model_->config().rope.kind == RopeKind::dynamic;
+  if (prompts.size() < 2 || is_looked_at || depends_on_length) return 0;
+  std::span<const std::int64_t> shared = prompts.front().ids;
+  for (const Prompt& prompt : prompts) {
+    shared = shared.first(std::min(shared.size(), prompt.ids.size() - 1));
+    const auto differs = std::mismatch(shared.begin(), shared.end(), prompt.ids.begin()).first;
+    shared = shared.first(static_cast<std::size_t>(differs - shared.begin()));
+  }
+  return std::ssize(shared);
+}
+
+std::int64_t Generator::batches() const {
+  return model_->peers() == nullptr ? 1 : model_->peers()->passes_in_flight();
+}
+
+}  // namespace mgpu::lm

@@ -1,0 +1,142 @@
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/lm/decode/sampler.hpp>
+
+#include "cut_rows.hpp"
+#include "cut_tail.hpp"
+#include "draw_words.hpp"
+#include "folded_draw.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+/// Fills in the log-probabilities of tokens under the model.
+void score(const SampledRows& rows, std::vector<DrawnToken>& tokens) {
+  std::vector<std::int64_t> ids;
+  for (const DrawnToken& token : tokens)
+    ids.push_back(token.id);
+  const at::Tensor targets =
+      at::tensor(ids, at::TensorOptions().dtype(at::kLong)).to(rows.hidden.device());
+  const at::Tensor log_probs = apply_head(rows.model, rows.hidden, targets, 0).log_probs.cpu();
+  for (std::size_t n = 0; n < tokens.size(); ++n)
+    tokens[n].log_prob = log_probs.const_data_ptr<float>()[n];
+}
+
+RandomStream stream_of(const SamplingConfig& config, const DrawSite& site) {
+  return {config.seed, Purpose::sampling, config.round, site.sample};
+}
+
+std::vector<DrawnToken> draw_from_cut(const SampledRows& rows, const SamplingConfig& config) {
+  const std::vector<CutRow> cut = cut_rows(rows, config);
+  std::vector<DrawnToken> tokens;
+  bool is_scored = true;
+  for (std::size_t n = 0; n < cut.size(); ++n) {
+    const Philox4 words = draw_words(stream_of(config, rows.sites[n]), rows.sites[n].position, 0);
+    const std::size_t index = pick(cut[n].candidates, uniform53(words[0], words[1]));
+    const bool is_known = !cut[n].log_probs.empty();
+    tokens.push_back({cut[n].candidates[index].id, is_known ? cut[n].log_probs[index] : 0.0F});
+    is_scored = is_scored && is_known;
+  }
+  if (!is_scored) score(rows, tokens);
+  return tokens;
+}
+
+/// Number of the first block of the vocabulary that is here; no two ranks have one in common.
+std::uint32_t first_block(const LanguageModel& model) {
+  if (!model.shard().is_summand) return 0;
+  return static_cast<std::uint32_t>(model.shard().vocab.begin / kVocabularyBlock +
+                                    model.peers()->rank());
+}
+
+/// What decides the draws of a piece, [n, 2]: whether it takes them over, and where in it.
+at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config,
+                       const LogitsPiece& piece) {
+  const std::int64_t first = rows.model.shard().vocab.begin;
+  const auto block = first_block(rows.model) +
+                     static_cast<std::uint32_t>((piece.first_id - first) / kVocabularyBlock);
+  at::Tensor uniforms = at::empty({piece.logits.size(0), 2}, at::kDouble);
+  double* next = uniforms.mutable_data_ptr<double>();
+  for (std::int64_t n = piece.row; n < piece.row + piece.logits.size(0); ++n) {
+    const DrawSite& site = rows.sites[static_cast<std::size_t>(n)];
+    const Philox4 words = draw_words(stream_of(config, site), site.position, block);
+    *next++ = uniform53(words[0], words[1]);
+    *next++ = uniform53(words[2], words[3]);
+  }
+  return uniforms;
+}
+
+/// What decides between the draws of all ranks, [N].
+at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) {
+  std::vector<double> uniforms;
+  for (const DrawSite& site : rows.sites) {
+    const Philox4 words = draw_words(stream_of(config, site), site.position, kDrawBlocks);
+    uniforms.push_back(uniform53(words[0], words[1]));
+  }
+  return at::tensor(uniforms, at::kDouble);
+}
+
+/// Without cuts: one pass, nothing kept.
+std::vector<DrawnToken> draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
+  FoldedDraw drawn(rows.hidden.size(0), rows.hidden.device());
+  FoldedLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
+  for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
+    folded.fold(raw, {});
+    const at::Tensor scores = with_penalty(raw, rows, config).logits / config.temperature;
+    drawn.fold(raw, scores, uniforms_of(rows, config, raw));
+  });
+  folded.combine(rows.model, {});
+  if (rows.model.shard().is_summand) drawn.combine(rows.model, last_uniforms(rows, config));
+  const at::Tensor log_sums = folded.log_sums().cpu();
+  check_sums(rows, log_sums);
+  const at::Tensor ids = drawn.ids.cpu();
+  const at::Tensor logits = drawn.picked.cpu();
+  std::vector<DrawnToken> tokens;
+  for (std::int64_t n = 0; n < ids.numel(); ++n) {
+    const float log_prob = logits.const_data_ptr<float>()[n] - log_sums.const_data_ptr<float>()[n];
+    tokens.push_back({ids.const_data_ptr<std::int64_t>()[n], log_prob});
+  }
+  return tokens;
+}
+
+void check_rows(const SampledRows& rows) {
+  if (static_cast<std::size_t>(rows.hidden.size(0)) != rows.sites.size())
+    throw ShapeError("Sampler: not one site per hidden state");
+}
+
+}  // namespace
+
+Sampler::Sampler(const SamplingConfig& config) : config_(config) {
+  if (!(config.temperature > 0.0)) throw Error("Sampler: temperature is not above 0");
+  if (!(config.top_p > 0.0 && config.top_p <= 1.0)) throw Error("Sampler: top_p is not in (0, 1]");
+  if (config.top_k < 0) throw Error("Sampler: top_k is negative");
+  if (!(config.repetition_penalty > 0.0)) throw Error("Sampler: repetition_penalty is not above 0");
+  if (!config_.is_greedy) return;
+  config_.temperature = 1.0;
+  config_.top_k = 1;
+  config_.top_p = 1.0;
+}
+
+std::vector<DrawnToken> Sampler::draw(const LanguageModel& model, const at::Tensor& hidden,
+                                      std::span<const DrawSite> sites) const {
+  const at::NoGradGuard no_grad;
+  const SampledRows rows{model, hidden, sites};
+  check_rows(rows);
+  const bool cuts = config_.top_k > 0 || config_.top_p < 1.0;
+  return cuts ? draw_from_cut(rows, config_) : draw_from_all(rows, config_);
+}
+
+std::vector<std::vector<Candidate>> Sampler::distributions(const LanguageModel& model,
+                                                           const at::Tensor& hidden,
+                                                           std::span<const DrawSite> sites) const {
+  const at::NoGradGuard no_grad;
+  const SampledRows rows{model, hidden, sites};
+  check_rows(rows);
+  std::vector<std::vector<Candidate>> result;
+  for (CutRow& row : cut_rows(rows, config_))
+    result.push_back(std::move(row.candidates));
+  return result;
+}
+
+}  // namespace mgpu::lm

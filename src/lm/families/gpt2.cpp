@@ -1,0 +1,78 @@
+#include <cmath>
+
+#include "decoder.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+void read(const ConfigFields& fields, LmConfig& config) {
+  config.width = fields.integer({"n_embd", "hidden_size"});
+  config.heads = fields.integer({"n_head", "num_attention_heads"});
+  config.kv_heads = config.heads;
+  if (config.width % config.heads != 0) fields.refuse_value("`n_embd` is no multiple of `n_head`");
+  config.head_dim = config.width / config.heads;
+  config.inner = fields.integer_or({"n_inner"}, 4 * config.width);
+  config.positions = fields.integer({"n_positions", "max_position_embeddings"});
+  config.norm = NormKind::layer;
+  config.norm_epsilon = fields.number_or({"layer_norm_epsilon"}, 1e-5);
+  config.activation = activation_of(fields, fields.text_or({"activation_function"}, "gelu_new"));
+  config.qkv_bias = config.out_bias = config.mlp_bias = true;
+  config.tied_head = fields.flag_or({"tie_word_embeddings"}, true);
+  const double scale = fields.flag_or({"scale_attn_weights"}, true)
+                           ? 1.0 / std::sqrt(static_cast<double>(config.head_dim))
+                           : 1.0;
+  const bool by_layer = fields.flag_or({"scale_attn_by_inverse_layer_idx"}, false);
+  const std::int64_t layers = fields.integer({"n_layer", "num_hidden_layers"});
+  for (std::int64_t i = 0; i < layers; ++i)
+    config.layers.push_back({0, by_layer ? scale / static_cast<double>(i + 1) : scale});
+}
+
+/// A Conv1D of GPT-2 keeps [in, out]; the view is [out, in] as everywhere else.
+Linear take_conv(WeightSource& source, const std::string& name, std::int64_t out, std::int64_t in) {
+  return {source.take(name + ".weight", {in, out}).t(), source.take(name + ".bias", {out}), {}};
+}
+
+Norm take_norm(WeightSource& source, const std::string& name, std::int64_t width) {
+  return {source.take(name + ".weight", {width}), source.take(name + ".bias", {width})};
+}
+
+LayerWeights bind_layer(const LmConfig& config, WeightSource& source, const std::string& layer) {
+  const std::int64_t width = config.width;
+  LayerWeights weights;
+  weights.attention_norm = take_norm(source, layer + "ln_1", width);
+  const Linear qkv = take_conv(source, layer + "attn.c_attn", 3 * width, width);
+  // All at once: the gradient of one part for itself is as large as that of all three.
+  const std::vector<at::Tensor> matrices = qkv.weight.split(width);
+  const std::vector<at::Tensor> biases = qkv.bias.split(width);
+  weights.q = {matrices[0], biases[0], {}};
+  weights.k = {matrices[1], biases[1], {}};
+  weights.v = {matrices[2], biases[2], {}};
+  weights.out = take_conv(source, layer + "attn.c_proj", width, width);
+  weights.mlp_norm = take_norm(source, layer + "ln_2", width);
+  weights.up = take_conv(source, layer + "mlp.c_fc", config.inner, width);
+  weights.down = take_conv(source, layer + "mlp.c_proj", width, config.inner);
+  return weights;
+}
+
+LmWeights bind(const LmConfig& config, WeightSource& source) {
+  LmWeights weights;
+  weights.embedding = source.take("transformer.wte.weight", {config.vocab, config.width});
+  weights.positions = source.take("transformer.wpe.weight", {config.positions, config.width});
+  for (std::size_t i = 0; i < config.layers.size(); ++i)
+    weights.layers.push_back(
+        bind_layer(config, source, "transformer.h." + std::to_string(i) + "."));
+  weights.norm = take_norm(source, "transformer.ln_f", config.width);
+  weights.head.weight = config.tied_head
+                            ? weights.embedding
+                            : source.take("lm_head.weight", {config.vocab, config.width});
+  return weights;
+}
+
+}  // namespace
+
+const Family& gpt2_family() {
+  static constexpr Family kFamily{"gpt2", read, bind};
+  return kFamily;
+}
+
+}  // namespace mgpu::lm

@@ -1,0 +1,30 @@
+#include <cmath>
+
+#include "decoder.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+constexpr std::int64_t kHeadDim = 128;  // where config.json does not say
+
+void read(const ConfigFields& fields, LmConfig& config) {
+  read_decoder(fields, config);
+  if (!fields.has({"head_dim"})) {
+    config.head_dim = kHeadDim;
+    for (LayerConfig& layer : config.layers)
+      layer.score_scale = 1.0 / std::sqrt(static_cast<double>(kHeadDim));
+  }
+  config.qkv_bias = fields.flag_or({"attention_bias"}, false);
+  config.out_bias = config.qkv_bias;
+  config.head_norm = true;
+  read_qwen_windows(fields, config);
+}
+
+}  // namespace
+
+const Family& qwen3_family() {
+  static constexpr Family kFamily{"qwen3", read, bind_decoder};
+  return kFamily;
+}
+
+}  // namespace mgpu::lm

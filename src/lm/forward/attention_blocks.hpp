@@ -1,0 +1,31 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "lm/training/grad_ops.hpp"
+
+// Attention of runs by libtorch's products, 128 queries at a time: of any type, on any device.
+// Shapes in this header: N tokens, H query heads, G key heads, C head width.
+namespace mgpu::lm::grad {
+
+/// What goes into a backward pass, and what comes out.
+struct AttentionGrads {
+  at::Tensor q;      // [N, H, C]
+  at::Tensor k;      // [N, G, C]
+  at::Tensor v;      // [N, G, C]
+  at::Tensor sinks;  // [H] or [0]
+};
+
+/// Returns [N, H * C].
+///
+/// Shapes: q [N, H, C]; k, v [N, G, C]; sinks [H] or [0]
+at::Tensor attend_in_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            const at::Tensor& sinks, const AttendedSequences& attended);
+
+/// Makes the probabilities again. grad_out [N, H, C].
+///
+/// Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.
+AttentionGrads grads_in_blocks(const AttentionGrads& in, const at::Tensor& grad_out,
+                               const AttendedSequences& attended);
+
+}  // namespace mgpu::lm::grad

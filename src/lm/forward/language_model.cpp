@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <malloc.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/lm/forward/language_model.hpp>
+
+#include "layer_pass.hpp"
+#include "lm/weights/huge_pages.hpp"
+#include "row_ops.hpp"
+#include "token_runs.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {
+  std::set<std::int64_t> sequences;
+  std::vector<std::int64_t> extended;
+  std::int64_t needed = 0;
+  for (const TokenRun& run : runs) {
+    if (!sequences.insert(run.sequence).second)
+      throw ShapeError("sequence " + std::to_string(run.sequence) + " comes twice in a call");
+    needed += cache.pages_for(run.sequence, static_cast<std::int64_t>(run.ids.size()));
+    if (!run.ids.empty()) extended.push_back(run.sequence);
+  }
+  needed -= cache.pages_left_over(extended);
+  if (needed > cache.free_pages())
+    throw ShapeError("PagedCache: " + std::to_string(needed) + " pages are needed, " +
+                     std::to_string(cache.free_pages()) + " are free");
+  for (const TokenRun& run : runs)
+    cache.extend(run.sequence, static_cast<std::int64_t>(run.ids.size()));
+}
+
+/// Matrices in the order in which a pass reads them.
+std::vector<Linear*> linears_of(LmWeights& weights) {
+  std::vector<Linear*> linears;
+  for (LayerWeights& layer : weights.layers) {
+    const std::vector<Linear*> own = linears_of(layer);
+    linears.insert(linears.end(), own.begin(), own.end());
+  }
+  linears.push_back(&weights.head);  // undefined where another rank has it
+  return linears;
+}
+
+std::int64_t panel_bytes(const Linear& linear) {
+  if (!linear.weight.defined() || !linear.weight.is_cpu()) return 0;
+  return c10::multiply_integers(panel_shape(linear)) *
+         static_cast<std::int64_t>(linear.weight.element_size());
+}
+
+/// glibc keeps what is freed in the middle of its heap; here it would be a second copy of all
+/// weights.
+void give_back_free_memory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+}
+
+void pack_all(LmWeights& weights) {
+  constexpr std::int64_t kTrimmed = std::int64_t{8} << 20;  // bytes that wait for it
+  const std::vector<Linear*> linears = linears_of(weights);
+  std::int64_t bytes = 0;
+  for (const Linear* linear : linears)
+    bytes += HugePageArena::rounded_up(panel_bytes(*linear));
+  HugePageArena arena(bytes);
+  std::int64_t let_go = 0;
+  for (Linear* linear : linears) {
+    if (panel_bytes(*linear) == 0) continue;
+    const at::Tensor panels = arena.take(panel_shape(*linear), linear->weight.scalar_type());
+    pack(*linear, panels);
+    let_go += static_cast<std::int64_t>(panels.nbytes());
+    if (let_go < kTrimmed) continue;
+    give_back_free_memory();
+    let_go = 0;
+  }
+  give_back_free_memory();
+}
+
+}  // namespace
+
+LanguageModel::LanguageModel(LmConfig config, LmWeights weights)
+    : config_(std::move(config)),
+      weights_(std::move(weights)),
+      shard_(whole_model(config_)),
+      held_(config_) {
+  pack_all(weights_);
+}
+
+LanguageModel::LanguageModel(LmConfig config, LmWeights weights, const Shard& shard,
+                             ShardPeers& peers)
+    : config_(std::move(config)),
+      weights_(std::move(weights)),
+      shard_(shard),
+      held_(held_by(shard, config_)),
+      peers_(&peers) {
+  pack_all(weights_);
+}
+
+LanguageModel LanguageModel::open(const fs::path& folder, const LoadOptions& options) {
+  LmConfig config = read_lm_config(folder);
+  LmWeights weights = load_weights(config, formats::WeightFiles(folder), options);
+  return {std::move(config), std::move(weights)};
+}
+
+at::Tensor LanguageModel::run(std::span<const TokenRun> runs, PagedCache* cache) const {
+  const at::NoGradGuard no_grad;
+  const at::Tensor& like = any_of(weights_);
+  const at::Tensor ids = all_ids(held_, runs).to(like.device());
+  if (ids.numel() == 0) return at::empty({0, held_.width}, options_of(weights_));
+  const std::vector<RotatedRun> rotated = places_of(held_, runs, cache);
+  if (cache != nullptr) extend_cache(runs, *cache);
+  const Call call{
+      held_,
+      cache == nullptr ? places_without_cache(runs, like) : places_in_cache(runs, *cache, like),
+      held_.rope.kind == RopeKind::none ? Rotation{} : make_rotation(held_, rotated, like),
+      cache,
+      shard_,
+      peers_,
+      {}};
+  const at::Tensor wanted = shard_.has_head ? wanted_rows(runs, ids) : at::Tensor();
+  return run_layers(weights_, ids, wanted, call);
+}
+
+at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs) const {
+  return run(runs, nullptr);
+}
+
+at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs, PagedCache& cache) const {
+  return run(runs, &cache);
+}
+
+std::vector<std::int64_t> LanguageModel::sums_of(std::span<const TokenRun> runs) const {
+  if (!shard_.is_summand) return {};
+  const auto [tokens, wanted] = count_rows(runs);
+  std::vector<std::int64_t> sums(1 + 2 * static_cast<std::size_t>(shard_.layers.size()), tokens);
+  if (shard_.has_head) std::fill(sums.end() - 2, sums.end(), wanted);
+  std::erase(sums, 0);
+  return sums;
+}
+
+PagedCache LanguageModel::make_cache(const PagedCache::Sizes& sizes) const {
+  return {held_, sizes, options_of(weights_)};
+}
+
+}  // namespace mgpu::lm

@@ -1,0 +1,143 @@
+#include "layer_pass.hpp"
+
+#include <new>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/activity.hpp>
+#include <mgpu/base/failpoint.hpp>
+
+#include "experts.hpp"
+#include "row_ops.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+/// Keys and values that a layer's queries look at.
+struct Memory {
+  at::Tensor keys;    // [slots, G, C]
+  at::Tensor values;  // [slots, G, C]
+};
+
+/// Rows of tokens that other ranks have are zero.
+at::Tensor rows_here(const at::Tensor& embedding, const at::Tensor& ids, const Range& vocab) {
+  const at::Tensor elsewhere = (ids < vocab.begin).logical_or(ids >= vocab.end);
+  const at::Tensor places = (ids - vocab.begin).masked_fill(elsewhere, 0);
+  return embedding.index_select(0, places).to(at::kFloat).masked_fill_(elsewhere.unsqueeze(1), 0.0);
+}
+
+/// What goes into the first layer that is here, [N, D].
+at::Tensor enter(const LmWeights& weights, const at::Tensor& ids, const Call& call) {
+  at::Tensor x;
+  if (!call.shard.has_embedding) {
+    x = at::empty({ids.size(0), call.config.width}, options_of(weights));
+    call.peers->receive(x);
+    return x;
+  }
+  if (call.shard.is_summand) {
+    x = rows_here(weights.embedding, ids, call.shard.vocab);
+    call.peers->sum(x);
+  } else {
+    x = weights.embedding.index_select(0, ids).to(at::kFloat);
+  }
+  if (!weights.positions.defined()) return x;
+  return x + weights.positions.index_select(0, call.places.positions);
+}
+
+at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& call) {
+  if (!call.rotation.cosine.defined()) return heads;
+  return rotate(heads, call.rotation, norm, call.config.norm_epsilon);
+}
+
+/// The call as the wanted tokens alone see it, whose keys are there.
+Call only_wanted(const Call& call, const at::Tensor& wanted) {
+  if (!wanted.defined()) return call;
+  const auto rows_of = [&](const at::Tensor& all) {
+    return all.defined() ? all.index_select(0, wanted) : all;
+  };
+  Call some = call;
+  some.places.positions = rows_of(call.places.positions);
+  some.places.sequences = rows_of(call.places.sequences);
+  some.rotation = {rows_of(call.rotation.cosine), rows_of(call.rotation.sine)};
+  some.chosen = wanted;
+  return some;
+}
+
+at::Tensor chosen_rows(const at::Tensor& x, const Call& asking) {
+  return asking.chosen.defined() ? x.index_select(0, asking.chosen) : x;
+}
+
+/// Keys and values of the call's tokens, and of those before them.
+Memory remember(const LayerWeights& weights, std::size_t layer, const at::Tensor& x,
+                const Call& call) {
+  const LmConfig& config = call.config;
+  const at::Tensor k = project(x, weights.k).view({-1, config.kv_heads, config.head_dim});
+  const at::Tensor v = project(x, weights.v).view({-1, config.kv_heads, config.head_dim});
+  const at::Tensor keys = rotated(k, weights.k_norm, call);
+  if (call.cache == nullptr) return {keys, v};
+  call.cache->write(layer, call.places.slots, keys, v);
+  return {call.cache->keys(layer), call.cache->values(layer)};
+}
+
+/// What `asking`, the call or its wanted tokens alone, takes from what the layer remembers.
+at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::Tensor& x,
+                     const Call& call, const Call& asking) {
+  const LmConfig& config = call.config;
+  const Memory memory = remember(weights, layer, x, call);
+  const at::Tensor own = chosen_rows(x, asking);
+  if (own.size(0) == 0) return own;
+  at::Tensor q = project(own, weights.q).view({-1, config.heads, config.head_dim});
+  q = rotated(q, weights.q_norm, asking);
+  const at::Tensor mixed =
+      attend(q, memory.keys, memory.values, asking.places, config.layers[layer], weights.sinks);
+  return project(mixed, weights.out);
+}
+
+at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Tensor& x) {
+  if (!weights.experts.empty()) return mix_experts(config, weights, x);
+  const at::Tensor up = project(x, weights.up);
+  const bool has_gate = weights.gate.is_defined();
+  const at::Tensor inner = has_gate
+                               ? gated_activation(config.activation, project(x, weights.gate), up)
+                               : gated_activation(config.activation, up, {});
+  return project(inner, weights.down);
+}
+
+/// Adds to the residual stream what a part of a layer gave.
+void add_to(const at::Tensor& x, const at::Tensor& values, const Call& call) {
+  if (call.shard.is_summand) call.peers->sum(values);
+  x.add_(values);
+}
+
+/// x [N, D] -> what the layer makes of those of `asking`.
+at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor x, const Call& call,
+                     const Call& asking) {
+  at::Tensor seen =
+      attention(weights, layer, normalize(call.config, x, weights.attention_norm), call, asking);
+  x = chosen_rows(x, asking);
+  if (x.size(0) == 0) return x;
+  add_to(x, seen, call);
+  seen.reset();  // not kept beside the inner rows
+  if (failpoint("generate.layer").error != 0) throw std::bad_alloc();
+  add_to(x, mlp(call.config, weights, normalize(call.config, x, weights.mlp_norm)), call);
+  return x;
+}
+
+}  // namespace
+
+at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const at::Tensor& wanted,
+                      const Call& call) {
+  const Call last = only_wanted(call, wanted);
+  at::Tensor x = enter(weights, ids, call);  // [N, D]
+  for (std::size_t layer = 0; layer < weights.layers.size(); ++layer) {
+    const bool is_last = layer + 1 == weights.layers.size();
+    x = run_layer(weights.layers[layer], layer, std::move(x), call, is_last ? last : call);
+    mark_progress();
+  }
+  if (call.shard.has_head) return x.size(0) == 0 ? x : normalize(call.config, x, weights.norm);
+  call.peers->pass_on(x);
+  return at::empty({0, call.config.width}, x.options());
+}
+
+}  // namespace mgpu::lm

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/lm/cache/paged_cache.hpp>
+#include <mgpu/lm/forward/language_model.hpp>
+
+#include "rope.hpp"
+
+// What a call says about its runs, for inference and for training.
+namespace mgpu::lm {
+
+/// The ids of all runs one after the other, [N] int64 on the CPU.
+/// Errors: ShapeError when one is not in the vocabulary.
+at::Tensor all_ids(const LmConfig& config, std::span<const TokenRun> runs);
+
+/// Position of each run's first token; checks that learned positions suffice.
+/// Errors: ShapeError.
+std::vector<RotatedRun> places_of(const LmConfig& config, std::span<const TokenRun> runs,
+                                  const PagedCache* cache);
+
+/// What goes into the layers, and what comes out of the last one.
+struct RowCounts {
+  std::int64_t tokens = 0;
+  std::int64_t wanted = 0;
+};
+RowCounts count_rows(std::span<const TokenRun> runs);
+
+/// Rows of the tokens whose states are wanted, [W] int64 on the device of `ids`; undefined where
+/// all are.
+at::Tensor wanted_rows(std::span<const TokenRun> runs, const at::Tensor& ids);
+
+}  // namespace mgpu::lm

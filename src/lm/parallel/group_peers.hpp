@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/announcements.hpp>
+#include <mgpu/cluster/communicator.hpp>
+#include <mgpu/lm/parallel/shard.hpp>
+#include <mgpu/lm/parallel/shard_plan.hpp>
+
+#include "outbox.hpp"
+#include "stage_clock.hpp"
+
+namespace mgpu::lm {
+
+/// The ranks of a group that hold one model.
+///
+/// Ranks:  made and destroyed collectively over the group.
+class GroupPeers final : public ShardPeers {
+public:
+  struct Wires {
+    cluster::Backend backend = cluster::Backend::mpi;
+    Device device{};
+    cluster::CommunicatorOptions options{};
+  };
+
+  GroupPeers(const cluster::Group& group, Split split, const Wires& wires);
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void sum(const at::Tensor& values) override;
+  void agree(const std::exception_ptr& failure) override;
+  void receive(const at::Tensor& values) override;
+  void pass_on(const at::Tensor& values) override;
+  void begin_pass(std::vector<std::int64_t> sums) override;
+  void skip(const at::Tensor& values) override;
+  int most(int mine) override { return group_.all_reduce(mine, cluster::ReduceOp::max); }
+  bool is_speaker() const override { return words_.is_speaker(); }
+  void announce(std::string words) override;
+  std::string hear() override;
+  int passes_in_flight() const override;
+
+  StageClock& clock() { return clock_; }
+
+private:
+  void wait_for_writers(cluster::Communicator& communicator, const at::Tensor& values);
+
+  cluster::Group group_;
+  Split split_;
+  int rank_;
+  int size_;
+  cluster::Event written_;  // behind earlier work on a buffer
+  cluster::Announcements words_;
+  std::vector<std::unique_ptr<cluster::Communicator>> wires_;
+  std::unique_ptr<cluster::Communicator> agreements_;  // on host memory; where sums are shared
+  std::int32_t has_failed_ = 0;                        // any rank, in the last agreement
+  std::vector<std::int64_t> sums_;                     // rows of each, in this pass
+  std::size_t next_sum_ = 0;                           // of them
+  bool has_received_ = false;                          // in this pass
+  bool has_passed_on_ = false;                         // likewise
+  std::optional<Outbox> outbox_;                       // to the rank of the layers behind these
+  StageClock clock_;
+};
+
+}  // namespace mgpu::lm

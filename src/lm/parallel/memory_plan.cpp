@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <span>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/kernels/packed_product.hpp>
+#include <mgpu/lm/parallel/memory_plan.hpp>
+
+#include "lm/decode/folded_logits.hpp"
+#include "lm/forward/pass_sizes.hpp"
+#include "lm/weights/shapes_only.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+constexpr std::int64_t kFloat = 4;
+
+std::int64_t up_to(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// What packing adds to the matrices of linears on the CPU: whole panels.
+std::int64_t padding_of(const Linear& linear) {
+  if (!linear.weight.defined()) return 0;
+  const std::int64_t outputs = linear.weight.size(0);
+  const auto width = static_cast<std::int64_t>(kernels::cpu::panel_width());
+  return (up_to(outputs, width) - outputs) * linear.weight.size(1);
+}
+
+std::int64_t weights_of(const LmConfig& config, const Shard& shard, const MemoryDemand& demand) {
+  ShapesOnly shapes;
+  LmWeights weights = shard_weights(config, bind_weights(config, shapes), shard);
+  const auto count_of = [](const std::vector<at::Tensor*>& tensors) {
+    std::int64_t count = 0;
+    for (const at::Tensor* tensor : tensors)
+      count += tensor->numel();
+    return count;
+  };
+  std::int64_t matrices = count_of(matrices_of(weights));
+  const std::int64_t others = count_of(tensors_of(weights)) - matrices;
+  const bool shares_head = config.tied_head && shard.has_embedding && shard.has_head;
+  if (demand.device == DeviceKind::cuda) {
+    // The head is the embedding itself.
+    if (shares_head) matrices -= weights.head.weight.numel();
+  } else {
+    matrices += padding_of(weights.head);
+    for (LayerWeights& layer : weights.layers)
+      for (const Linear* linear : linears_of(layer))
+        matrices += padding_of(*linear);
+  }
+  return others * kFloat + matrices * (demand.matrices == MatrixType::bf16 ? 2 : kFloat);
+}
+
+bool is_pipeline(const LmConfig& config, const Shard& shard) {
+  return shard.layers.size() < static_cast<std::int64_t>(config.layers.size());
+}
+
+std::int64_t batches_of(const LmConfig& config, const Shard& shard, int ranks) {
+  return batches_in_turn(is_pipeline(config, shard) ? Split::pipeline : Split::tensor, ranks);
+}
+
+/// Tokens of one pass, at most.
+std::int64_t rows_of(const MemoryDemand& demand, std::int64_t batches) {
+  return share_of_batch(demand.batch_size, batches) +
+         share_of_prefill(demand.prefill_tokens, batches);
+}
+
+std::int64_t cache_of(const LmConfig& held, const MemoryDemand& demand, std::int64_t batches) {
+  std::int64_t share = share_of_batch(demand.batch_size, batches);
+  if (demand.is_scoring)
+    share =
+        scored_sequences(share, share_of_prefill(demand.prefill_tokens, batches), demand.longest);
+  const std::int64_t sequences = cached_sequences(share, batches, demand.has_samples);
+  return 2 * static_cast<std::int64_t>(held.layers.size()) * sequences *
+         up_to(demand.longest, demand.page_tokens) * held.kv_heads * held.head_dim * kFloat;
+}
+
+/// The residual stream, its norm, and the widest of attention, MLP and head.
+std::int64_t activations_of(const LmConfig& held, const Shard& shard, std::int64_t rows) {
+  const std::int64_t queries = held.heads * held.head_dim;
+  const std::int64_t keys = held.kv_heads * held.head_dim;
+  const std::int64_t attention = rows * (2 * held.width + 2 * queries + 3 * keys);
+  // An expert has its tokens' rows, and what it makes of them, for itself.
+  const std::int64_t streams = held.experts.count > 0 ? 4 : 2;
+  const std::int64_t mlp = rows * (streams * held.width + 3 * held.inner);
+  const std::int64_t piece =
+      std::min(rows, kHeadRows) * std::min(shard.vocab.size(), kVocabularyBlock);
+  // Logits, and the scores that are made of them.
+  const std::int64_t head = shard.has_head ? 2 * rows * held.width + 2 * piece : 0;
+  return kFloat * std::max({attention, mlp, head});
+}
+
+std::int64_t buffers_of(const LmConfig& config, const Shard& shard, std::int64_t rows) {
+  const std::int64_t stream = rows * config.width * kFloat;
+  // What comes in while sums go around, and what a rank that fails takes part in them with.
+  if (shard.is_summand) return 2 * stream;
+  if (!is_pipeline(config, shard) || shard.has_head) return 0;
+  return static_cast<std::int64_t>(kPassesInOutbox) * stream;
+}
+
+/// All but the weights.
+MemoryUse use_beside_weights(const LmConfig& config, const Shard& shard, const MemoryDemand& demand,
+                             int ranks) {
+  const LmConfig held = held_by(shard, config);
+  const std::int64_t batches = batches_of(config, shard, ranks);
+  const std::int64_t rows = rows_of(demand, batches);
+  return {.cache = cache_of(held, demand, batches),
+          .activations = activations_of(held, shard, rows),
+          .buffers = buffers_of(config, shard, rows)};
+}
+
+std::vector<MemoryUse> use_of(const LmConfig& config, std::span<const Shard> shards,
+                              const MemoryDemand& demand) {
+  std::vector<MemoryUse> use;
+  for (const Shard& shard : shards)
+    use.push_back(memory_of(config, shard, demand, static_cast<int>(shards.size())));
+  return use;
+}
+
+}  // namespace
+
+MemoryUse memory_of(const LmConfig& config, const Shard& shard, const MemoryDemand& demand,
+                    int ranks) {
+  MemoryUse use = use_beside_weights(config, shard, demand, ranks);
+  use.weights = weights_of(config, shard, demand);
+  return use;
+}
+
+std::int64_t largest_batch(const LmConfig& config, const Shard& shard, MemoryDemand demand,
+                           int ranks, std::int64_t bytes) {
+  std::int64_t good = 0;
+  std::int64_t bad = demand.batch_size + 1;
+  while (bad - good > 1) {
+    demand.batch_size = (good + bad) / 2;
+    const bool fits = use_beside_weights(config, shard, demand, ranks).total() <= bytes;
+    (fits ? good : bad) = demand.batch_size;
+  }
+  return good;
+}
+
+std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int ranks) {
+  if (ranks == 1) return {whole_model(config)};
+  if (plan.split == Split::tensor) return tensor_shards(config, ranks);
+  const std::vector<std::int64_t> equal(static_cast<std::size_t>(ranks), 1);
+  return pipeline_shards(config, place_layers(config, plan.layers, equal));
+}
+
+bool can_be_split(const LmConfig& config, const GroupPlan& plan, int ranks) {
+  try {
+    shards_of(config, plan, ranks);
+    return true;
+  } catch (const Failure&) {
+    return false;
+  }
+}
+
+std::optional<MemoryFit> fit_memory(const LmConfig& config, const GroupPlan& plan,
+                                    const MemoryDemand& demand, std::int64_t bytes_per_rank,
+                                    int all_ranks, int fewest) {
+  for (int ranks = fewest; ranks <= all_ranks; ++ranks) {
+    if (all_ranks % ranks != 0) continue;
+    if (!can_be_split(config, plan, ranks)) continue;
+    const std::vector<Shard> shards = shards_of(config, plan, ranks);
+    MemoryDemand fitting = demand;
+    for (const Shard& shard : shards) {
+      const std::int64_t bytes = bytes_per_rank - weights_of(config, shard, demand);
+      fitting.batch_size = largest_batch(config, shard, fitting, ranks, bytes);
+    }
+    if (fitting.batch_size == 0) continue;
+    return MemoryFit{ranks, fitting.batch_size, use_of(config, shards, fitting)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace mgpu::lm

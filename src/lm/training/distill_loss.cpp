@@ -1,0 +1,268 @@
+#include "distill_loss.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/lm/forward/language_model.hpp>
+
+#include "lm/forward/row_ops.hpp"
+
+// A divergence is a sum of f(p_c, q_c) over classes c. With s_c = q_c df/dq_c and S = sum s_c, its
+// gradient with respect to the logit of token v is s_v - q_v S where v is a class of its own; where
+// it belongs to the class r of all other tokens, it is q_v / q_r (s_r - q_r S).
+//
+// Shapes: n rows of a block, K ids of the longest list, B tokens of a piece.
+namespace mgpu::lm::grad {
+namespace {
+
+constexpr double kNothing = -std::numeric_limits<double>::infinity();  // log of no mass
+
+/// f(p, q) and q df/dq, one by one.
+struct Terms {
+  at::Tensor losses;
+  at::Tensor slopes;
+};
+
+/// mass * log_ratio; 0 where there is no mass.
+at::Tensor weighed(const at::Tensor& mass, const at::Tensor& log_ratio) {
+  return (mass * log_ratio).masked_fill_(mass == 0, 0.0);
+}
+
+Terms terms_of(const Distillation& how, const at::Tensor& log_p, const at::Tensor& log_q) {
+  const at::Tensor p = log_p.exp();
+  const at::Tensor q = log_q.exp();
+  switch (how.divergence) {
+    case Divergence::forward_kl:
+      return {weighed(p, log_p - log_q), -p};
+    case Divergence::cross_entropy:
+      return {weighed(p, -log_q), -p};
+    case Divergence::reverse_kl: {
+      at::Tensor losses = weighed(q, log_q - log_p);
+      at::Tensor slopes = losses + q;
+      return {std::move(losses), std::move(slopes)};
+    }
+    case Divergence::jsd:
+      break;
+  }
+  const double b = how.beta;
+  const at::Tensor log_m = at::logaddexp(log_p + std::log(b), log_q + std::log1p(-b));
+  at::Tensor slopes = weighed(q, log_q - log_m).mul_(1.0 - b);
+  at::Tensor losses = weighed(p, log_p - log_m).mul_(b).add_(slopes);
+  return {std::move(losses), std::move(slopes)};
+}
+
+at::Tensor log_sums_of(const std::vector<LogitsPiece>& pieces, double temperature) {
+  at::Tensor sums;  // [n]
+  for (const LogitsPiece& piece : pieces) {
+    const at::Tensor here = (piece.logits / temperature).logsumexp(1);
+    sums = sums.defined() ? at::logaddexp(sums, here) : here;
+  }
+  return sums;
+}
+
+/// What the loss says of a block, from what its parts say.
+LmSums total_of(const Distillation& how, const LmSums& data, const at::Tensor& divergences) {
+  const double t = how.temperature;
+  LmSums sums = data;
+  sums.loss = how.ce_weight * data.loss +
+              (1.0 - how.ce_weight) * t * t * divergences.sum(at::kDouble).item<double>();
+  return sums;
+}
+
+/// Factors of the parts in the gradient with respect to a logit.
+struct Shares {
+  Shares(const Distillation& how, double scale)
+      : teacher(scale * (1.0 - how.ce_weight) * how.temperature), data(scale * how.ce_weight) {}
+
+  double teacher;  // T^2 d/dz of what sees z / T
+  double data;
+};
+
+/// Lists of a block's rows, padded: ids -1, log-probabilities of no mass.
+struct PaddedLists {
+  PaddedLists(const TeacherTargets& targets, const HeadBlock& block) {
+    const at::Tensor places = block.places.cpu();
+    const std::int64_t* place = places.const_data_ptr<std::int64_t>();
+    const std::int64_t rows = places.numel();
+    std::int64_t longest = 0;
+    for (std::int64_t n = 0; n < rows; ++n)
+      longest = std::max(longest, end(targets, place[n]) - end(targets, place[n] - 1));
+    ids = at::full({rows, longest}, -1, at::kLong);
+    at::Tensor logs = at::full({rows, longest + 1}, kNothing, at::kFloat);
+    for (std::int64_t n = 0; n < rows; ++n) {
+      const std::int64_t begin = end(targets, place[n] - 1);
+      const std::int64_t stop = end(targets, place[n]);
+      std::copy(targets.ids.begin() + begin, targets.ids.begin() + stop,
+                ids.mutable_data_ptr<std::int64_t>() + n * longest);
+      float* log = logs.mutable_data_ptr<float>() + n * (longest + 1);
+      std::copy(targets.log_probs.begin() + begin, targets.log_probs.begin() + stop, log);
+      log[longest] = std::log(targets.tail_mass[static_cast<std::size_t>(place[n])]);
+    }
+    const at::Tensor& like = block.pieces.front().logits;
+    ids = ids.to(like.device());
+    log_probs = logs.to(like.options());
+  }
+
+  static std::int64_t end(const TeacherTargets& targets, std::int64_t token) {
+    return token < 0 ? 0 : targets.ends[static_cast<std::size_t>(token)];
+  }
+
+  at::Tensor ids;        // [n, K]
+  at::Tensor log_probs;  // [n, K + 1], the last of all other ids
+};
+
+/// Where the listed ids lie in a piece.
+struct Listed {
+  Listed(const LogitsPiece& piece, const at::Tensor& ids) {
+    const at::Tensor at = ids - piece.first_id;
+    const at::Tensor is_here =
+        (at >= 0).logical_and(at < piece.logits.size(1)).logical_and(ids >= 0);
+    const at::Tensor where = is_here.nonzero();  // [m, 2]
+    rows = where.select(1, 0);
+    entries = where.select(1, 1);
+    columns = at.index({rows, entries});
+  }
+
+  at::Tensor rows;     // [m] of the block
+  at::Tensor entries;  // [m] of the list
+  at::Tensor columns;  // [m] of the piece
+};
+
+/// Takes the logits of the listed ids out of the pieces, which hold -infinity there afterwards.
+at::Tensor take_listed(const HeadBlock& block, const at::Tensor& ids) {
+  const at::Tensor& like = block.pieces.front().logits;
+  at::Tensor taken = at::full(ids.sizes(), kNothing, like.options());  // [n, K]
+  for (const LogitsPiece& piece : block.pieces) {
+    const Listed listed(piece, ids);
+    taken.index_put_({listed.rows, listed.entries},
+                     piece.logits.index({listed.rows, listed.columns}));
+    at::Tensor(piece.logits)
+        .index_put_({listed.rows, listed.columns}, at::full({}, kNothing, like.options()));
+  }
+  return taken;
+}
+
+void put_listed(const HeadBlock& block, const at::Tensor& ids, const at::Tensor& values) {
+  for (const LogitsPiece& piece : block.pieces) {
+    const Listed listed(piece, ids);
+    at::Tensor(piece.logits)
+        .index_put_({listed.rows, listed.columns}, values.index({listed.rows, listed.entries}));
+  }
+}
+
+LmSums stored_block(const Distillation& how, const TeacherTargets& targets, HeadBlock& block,
+                    std::optional<double> scale) {
+  const double t = how.temperature;
+  const RowFacts facts = facts_of(block);
+  const PaddedLists lists(targets, block);
+  const at::Tensor listed = take_listed(block, lists.ids);  // [n, K]
+  const at::Tensor rest = log_sums_of(block.pieces, t);     // [n] of all other tokens
+  const at::Tensor classes = at::cat({listed / t, rest.unsqueeze(1)}, 1);
+  const at::Tensor log_q = classes - classes.logsumexp(1, true);  // [n, K + 1]
+  const Terms terms = terms_of(how, lists.log_probs, log_q);
+  if (scale) {
+    const Shares shares(how, *scale);
+    const std::int64_t k = listed.size(1);
+    const at::Tensor grads =
+        (terms.slopes - log_q.exp() * terms.slopes.sum(1, true)).mul_(shares.teacher);
+    const at::Tensor of_rest = grads.narrow(1, k, 1);
+    const at::Tensor shift = rest.masked_fill(rest == kNothing, 0.0).unsqueeze(1);
+    const at::Tensor log_sums = facts.log_sums.unsqueeze(1);
+    for (LogitsPiece& piece : block.pieces) {
+      at::Tensor grad = (piece.logits / t).sub_(shift).exp_().mul_(of_rest);
+      if (how.ce_weight > 0.0) grad.add_(piece.logits.sub(log_sums).exp_(), shares.data);
+      piece.logits = grad;
+    }
+    put_listed(block, lists.ids, grads.narrow(1, 0, k) + (listed - log_sums).exp() * shares.data);
+    if (how.ce_weight > 0.0) add_at_targets(block, -shares.data);
+  }
+  return total_of(how, facts.sums(block.targets), terms.losses);
+}
+
+/// The teacher's logits of the block's rows, by the student's pieces and of their type.
+std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::Tensor& hidden,
+                                        const HeadBlock& block) {
+  const at::Tensor rows = hidden.index_select(0, block.places);
+  std::vector<LogitsPiece> pieces;
+  for (const LogitsPiece& piece : block.pieces) {
+    const Linear part = part_of(teacher.weights().head, piece.first_id, piece.logits.size(1));
+    pieces.push_back({project(rows, part).to(piece.logits.scalar_type()), 0, piece.first_id});
+  }
+  return pieces;
+}
+
+/// 1 for each row whose target the data say, 0 where it was drawn, [n]; undefined: none was.
+at::Tensor weights_of_data(std::span<const std::uint8_t> is_drawn, const HeadBlock& block) {
+  if (is_drawn.empty()) return {};
+  const at::Tensor places = block.places.cpu();
+  const std::int64_t* place = places.const_data_ptr<std::int64_t>();
+  std::vector<float> weights;
+  for (std::int64_t n = 0; n < places.numel(); ++n)
+    weights.push_back(is_drawn[static_cast<std::size_t>(place[n])] != 0 ? 0.0F : 1.0F);
+  return at::tensor(weights, at::kFloat).to(block.pieces.front().logits.options());
+}
+
+/// Cross-entropy of the rows that have one; the other sums are of all.
+LmSums sums_of(const RowFacts& facts, const at::Tensor& targets, const at::Tensor& weights) {
+  LmSums sums = facts.sums(targets);
+  if (weights.defined())
+    sums.loss = ((facts.log_sums - facts.picked) * weights).sum(at::kDouble).item<double>();
+  return sums;
+}
+
+LmSums resident_block(const Distillation& how, const at::Tensor& hidden,
+                      std::span<const std::uint8_t> is_drawn, HeadBlock& block,
+                      std::optional<double> scale) {
+  const double t = how.temperature;
+  const RowFacts facts = facts_of(block);
+  const at::Tensor of_data = weights_of_data(is_drawn, block);
+  std::vector<LogitsPiece> slopes = teacher_pieces(*how.teacher, hidden, block);
+  const at::Tensor sums_p = log_sums_of(slopes, t).unsqueeze(1);
+  const at::Tensor sums_q = log_sums_of(block.pieces, t).unsqueeze(1);
+  at::Tensor divergences = at::zeros_like(facts.log_sums);  // [n]
+  at::Tensor total = at::zeros_like(sums_q);                // [n, 1] of slopes
+  for (std::size_t i = 0; i < slopes.size(); ++i) {
+    Terms terms = terms_of(how, slopes[i].logits / t - sums_p, block.pieces[i].logits / t - sums_q);
+    divergences.add_(terms.losses.sum(1));
+    total.add_(terms.slopes.sum(1, true));
+    slopes[i].logits = std::move(terms.slopes);  // in the place of the teacher's logits
+  }
+  if (scale) {
+    const Shares shares(how, *scale);
+    for (std::size_t i = 0; i < slopes.size(); ++i) {
+      at::Tensor& logits = block.pieces[i].logits;
+      at::Tensor grad = (slopes[i].logits - (logits / t).sub_(sums_q).exp_().mul_(total));
+      grad.mul_(shares.teacher);
+      if (how.ce_weight > 0.0) {
+        const at::Tensor probs = logits.sub(facts.log_sums.unsqueeze(1)).exp_();
+        if (of_data.defined()) probs.mul_(of_data.unsqueeze(1));
+        grad.add_(probs, shares.data);
+      }
+      logits = std::move(grad);
+    }
+    if (how.ce_weight > 0.0) add_at_targets(block, -shares.data, of_data);
+  }
+  return total_of(how, sums_of(facts, block.targets, of_data), divergences);
+}
+
+}  // namespace
+
+BlockLoss stored_loss(const Distillation& how, const TeacherTargets& targets) {
+  return [&how, &targets](HeadBlock& block, std::optional<double> scale) {
+    return stored_block(how, targets, block, scale);
+  };
+}
+
+BlockLoss resident_loss(const Distillation& how, const at::Tensor& hidden,
+                        std::span<const std::uint8_t> is_drawn) {
+  return [&how, hidden, is_drawn](HeadBlock& block, std::optional<double> scale) {
+    return resident_block(how, hidden, is_drawn, block, scale);
+  };
+}
+
+}  // namespace mgpu::lm::grad

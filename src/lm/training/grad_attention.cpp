@@ -1,0 +1,104 @@
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <mgpu/kernels/run_attention.hpp>
+
+#include "grad_ops.hpp"
+#include "lm/forward/attention_blocks.hpp"
+
+namespace mgpu::lm::grad {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+Sequences with_spans(const std::vector<std::int64_t>& begins,
+                     const std::vector<std::int64_t>& counts) {
+  Sequences sequences;
+  for (std::size_t i = 0; i < begins.size(); ++i)
+    sequences.spans.push_back({begins[i], counts[i]});
+  return sequences;
+}
+
+void save_spans(AutogradContext& ctx, const Sequences& sequences) {
+  std::vector<std::int64_t> begins;
+  std::vector<std::int64_t> counts;
+  for (const RunSpan& run : sequences.spans) {
+    begins.push_back(run.begin);
+    counts.push_back(run.count);
+  }
+  ctx.saved_data["begins"] = begins;
+  ctx.saved_data["counts"] = counts;
+}
+
+AttentionGrads grads_by_kernel(const AttentionGrads& in, const at::Tensor& grad_out,
+                               const Sequences& sequences, const LayerConfig& layer) {
+  AttentionGrads grads{at::empty_like(in.q), at::empty_like(in.k), at::empty_like(in.v),
+                       at::zeros_like(in.sinks)};
+  std::vector<std::int64_t> begins;
+  for (const RunSpan& run : sequences.spans)
+    begins.push_back(run.begin);
+  begins.push_back(in.q.size(0));
+  kernels::RunAttentionGradArgs args{};
+  args.queries = in.q.const_data_ptr<float>();
+  args.keys = in.k.const_data_ptr<float>();
+  args.values = in.v.const_data_ptr<float>();
+  args.grad_out = grad_out.const_data_ptr<float>();
+  args.grad_queries = grads.q.mutable_data_ptr<float>();
+  args.grad_keys = grads.k.mutable_data_ptr<float>();
+  args.grad_values = grads.v.mutable_data_ptr<float>();
+  args.run_begins = begins.data();
+  args.runs = sequences.spans.size();
+  args.heads = static_cast<std::size_t>(in.q.size(1));
+  args.kv_heads = static_cast<std::size_t>(in.k.size(1));
+  args.head_dim = static_cast<std::size_t>(in.q.size(2));
+  args.window = layer.window;
+  args.scale = static_cast<float>(layer.score_scale);
+  if (in.sinks.numel() > 0) {
+    args.sinks = in.sinks.const_data_ptr<float>();
+    args.grad_sinks = grads.sinks.mutable_data_ptr<float>();
+  }
+  kernels::cpu::run_attention_grad(args);
+  return grads;
+}
+
+struct AttendFunction : torch::autograd::Function<AttendFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k,
+                            const at::Tensor& v, const at::Tensor& sinks,
+                            const AttendedSequences* attended) {
+    const LayerConfig& layer = attended->layer;
+    ctx->save_for_backward({q, k, v, sinks});
+    save_spans(*ctx, attended->sequences);
+    ctx->saved_data["window"] = layer.window;
+    ctx->saved_data["scale"] = layer.score_scale;
+    if (q.scalar_type() == at::kFloat)
+      return lm::attend(q, k, v, attended->sequences.places, layer,
+                        sinks.numel() > 0 ? sinks : at::Tensor());
+    return attend_in_blocks(q, k, v, sinks, *attended);
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const AttentionGrads in{saved[0], saved[1], saved[2], saved[3]};
+    const Sequences sequences = with_spans(ctx->saved_data["begins"].toIntVector(),
+                                           ctx->saved_data["counts"].toIntVector());
+    const LayerConfig layer{ctx->saved_data["window"].toInt(), ctx->saved_data["scale"].toDouble()};
+    const at::Tensor grad_out = grads[0].reshape(in.q.sizes()).contiguous();
+    const bool has_kernel = in.q.is_cpu() && in.q.scalar_type() == at::kFloat;
+    const AttentionGrads out = has_kernel ? grads_by_kernel(in, grad_out, sequences, layer)
+                                          : grads_in_blocks(in, grad_out, {sequences, layer});
+    return {out.q, out.k, out.v, out.sinks, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                  const at::Tensor& sinks, const AttendedSequences& attended) {
+  // What a function is applied to has to be there.
+  const at::Tensor some_sinks = sinks.defined() ? sinks : at::empty({0}, q.options());
+  return AttendFunction::apply(q.contiguous(), k.contiguous(), v.contiguous(), some_sinks,
+                               &attended);
+}
+
+}  // namespace mgpu::lm::grad

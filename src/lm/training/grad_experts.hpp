@@ -1,0 +1,19 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/tensor/compute_kind.hpp>
+#include <mgpu/lm/config/lm_config.hpp>
+#include <mgpu/lm/weights/lm_weights.hpp>
+
+namespace mgpu::lm::grad {
+
+/// mix_experts() with gradients; in float32 on the CPU the same bits. Which experts a token goes to
+/// is decided in float32, and has no gradient.
+///
+/// Shapes: x [N, D]; returns [N, D]
+/// Memory: rows, gates and ups of all experts that are used, until backward.
+at::Tensor mix_experts(const LmConfig& config, const LayerWeights& weights, const at::Tensor& x,
+                       tensor::ComputeKind compute);
+
+}  // namespace mgpu::lm::grad

@@ -1,0 +1,134 @@
+#include "grad_head.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <mgpu/kernels/cross_entropy.hpp>
+#include <mgpu/kernels/decoder_grads.hpp>
+
+#include "grad_ops.hpp"
+
+namespace mgpu::lm::grad {
+namespace {
+
+constexpr std::int64_t kMostTokens = 512;
+constexpr std::int64_t kMostLogits = std::int64_t{1} << 24;
+
+/// The head's weights for the tokens of a piece.
+at::Tensor part(const HeadArgs& args, std::int64_t first_id) {
+  const std::int64_t count = std::min(kVocabularyBlock, args.weight.size(0) - first_id);
+  return args.weight.narrow(0, first_id, count);
+}
+
+HeadBlock make_block(const HeadArgs& args, const at::Tensor& hidden, const at::Tensor& places) {
+  HeadBlock block{{}, args.targets.index_select(0, places), places};
+  for (std::int64_t id = 0; id < args.weight.size(0); id += kVocabularyBlock)
+    block.pieces.push_back({product(hidden, part(args, id), args.compute), 0, id});
+  return block;
+}
+
+/// Adds to `weight`; returns the gradient of the rows.
+at::Tensor apply_gradients(const HeadArgs& args, const HeadBlock& block, const at::Tensor& hidden,
+                           const at::Tensor& weight) {
+  at::Tensor rows = at::zeros_like(hidden);
+  for (const LogitsPiece& piece : block.pieces) {
+    const at::Tensor& grad = piece.logits;
+    add_product(rows, grad, part(args, piece.first_id).t(), args.compute);
+    add_product(weight.narrow(0, piece.first_id, grad.size(1)), grad.t(), hidden.t(), args.compute);
+  }
+  return rows;
+}
+
+/// Logits become the gradient of scale * cross-entropy with respect to them.
+void to_gradient(const HeadBlock& block, const RowFacts& facts, double scale) {
+  const at::Tensor& first = block.pieces.front().logits;
+  const bool has_kernel = first.is_cpu() && first.scalar_type() == at::kFloat;
+  for (const LogitsPiece& piece : block.pieces) {
+    at::Tensor logits = piece.logits;
+    if (!has_kernel) {
+      logits.sub_(facts.log_sums.unsqueeze(1)).exp_().mul_(scale);
+      continue;
+    }
+    kernels::cpu::logits_grad(
+        {logits.mutable_data_ptr<float>(), facts.log_sums.const_data_ptr<float>(),
+         block.targets.const_data_ptr<std::int64_t>(), piece.first_id,
+         static_cast<std::size_t>(logits.size(0)), static_cast<std::size_t>(logits.size(1)),
+         static_cast<float>(scale)});
+  }
+  if (!has_kernel) add_at_targets(block, -scale);
+}
+
+}  // namespace
+
+LmSums RowFacts::sums(const at::Tensor& targets) const {
+  return {(log_sums - picked).sum(at::kDouble).item<double>(), targets.size(0),
+          (best == targets).sum().item<std::int64_t>()};
+}
+
+RowFacts facts_of(const HeadBlock& block) {
+  const at::Tensor& first = block.pieces.front().logits;
+  if (first.scalar_type() == at::kFloat) {
+    FoldedLogits folded(first.size(0), 1, first.options());
+    for (const LogitsPiece& piece : block.pieces)
+      folded.fold(piece, block.targets);
+    return {folded.log_sums(), folded.picked, folded.best_ids.squeeze(1)};
+  }
+  std::vector<at::Tensor> parts;
+  for (const LogitsPiece& piece : block.pieces)
+    parts.push_back(piece.logits);
+  const at::Tensor logits = at::cat(parts, 1);
+  return {logits.logsumexp(1), logits.gather(1, block.targets.unsqueeze(1)).squeeze(1),
+          logits.argmax(1)};
+}
+
+void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weights) {
+  for (const LogitsPiece& piece : block.pieces) {
+    at::Tensor logits = piece.logits;
+    const at::Tensor columns = block.targets - piece.first_id;  // [n]
+    const at::Tensor rows =
+        (columns >= 0).logical_and(columns < logits.size(1)).nonzero().squeeze(1);
+    const at::Tensor aims = columns.index_select(0, rows);
+    at::Tensor values = at::full({rows.size(0)}, value, logits.options());
+    if (weights.defined()) values.mul_(weights.index_select(0, rows));
+    logits.index_put_({rows, aims}, values, true);
+  }
+}
+
+LmSums cross_entropy(HeadBlock& block, std::optional<double> scale) {
+  const RowFacts facts = facts_of(block);
+  if (scale) to_gradient(block, facts, *scale);
+  return facts.sums(block.targets);
+}
+
+LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
+                 HeadGradients* gradients) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor places = (args.targets != kernels::kIgnoreTarget).nonzero().squeeze(1);
+  const std::optional<double> scale =
+      gradients == nullptr ? std::nullopt : std::optional(grad_scale);
+  if (gradients != nullptr) {
+    gradients->hidden = at::zeros_like(args.hidden);
+    if (!gradients->weight.defined()) gradients->weight = at::zeros_like(args.weight);
+  }
+  LmSums total;
+  const std::int64_t at_once =
+      std::clamp<std::int64_t>(kMostLogits / args.weight.size(0), 1, kMostTokens);
+  for (std::int64_t row = 0; row < places.size(0); row += at_once) {
+    const at::Tensor here = places.narrow(0, row, std::min(at_once, places.size(0) - row));
+    const at::Tensor hidden = args.hidden.index_select(0, here);  // [n, D]
+    HeadBlock block = make_block(args, hidden, here);
+    const LmSums sums = loss(block, scale);
+    total.loss += sums.loss;
+    total.predictions += sums.predictions;
+    total.correct += sums.correct;
+    if (gradients != nullptr)
+      gradients->hidden.index_copy_(0, here,
+                                    apply_gradients(args, block, hidden, gradients->weight));
+  }
+  return total;
+}
+
+}  // namespace mgpu::lm::grad

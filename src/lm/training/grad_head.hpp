@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/lm/training/trainable_model.hpp>
+
+#include "lm/decode/folded_logits.hpp"
+
+// Shapes in this header: N tokens, D width, V vocabulary, n rows of a block.
+namespace mgpu::lm::grad {
+
+/// Head and loss of a pass.
+struct HeadArgs {
+  const at::Tensor& hidden;   // [N, D]
+  const at::Tensor& weight;   // [V, D]
+  const at::Tensor& targets;  // [N] int64 in [0, V) or kernels::kIgnoreTarget
+  tensor::ComputeKind compute;
+};
+
+/// Gradients of grad_scale * (sum of losses).
+struct HeadGradients {
+  at::Tensor hidden;  // [N, D], made anew
+  at::Tensor weight;  // [V, D], added to; undefined: made
+};
+
+/// Some rows that have a target, with their logits over the whole vocabulary.
+struct HeadBlock {
+  std::vector<LogitsPiece> pieces;  // by first_id; `row` is 0
+  at::Tensor targets;               // [n]
+  at::Tensor places;                // [n] of the rows, in the N tokens
+};
+
+/// Log of the sum of exponentials, logit of the target, and best token of each row.
+struct RowFacts {
+  at::Tensor log_sums;  // [n]
+  at::Tensor picked;    // [n]
+  at::Tensor best;      // [n] int64
+
+  /// What cross-entropy says of them.
+  LmSums sums(const at::Tensor& targets) const;
+};
+RowFacts facts_of(const HeadBlock& block);
+
+/// Adds `value` to the row's target in the pieces; times `weights` [n], where they are defined.
+void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weights = {});
+
+/// The sums of a block. With a scale its logits become the gradient of scale * loss with respect to
+/// them.
+using BlockLoss = std::function<LmSums(HeadBlock& block, std::optional<double> scale)>;
+
+LmSums cross_entropy(HeadBlock& block, std::optional<double> scale);
+
+/// A loss over vocabulary blocks; with `gradients` these are made on the way. Tokens whose target
+/// is ignored cost nothing.
+///
+/// Memory: logits of at most 512 tokens and about 64 MiB at a time.
+LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
+                 HeadGradients* gradients);
+
+}  // namespace mgpu::lm::grad

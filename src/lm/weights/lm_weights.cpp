@@ -1,0 +1,203 @@
+#include <cstring>
+#include <set>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/activity.hpp>
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/utf8.hpp>
+#include <mgpu/lm/weights/lm_weights.hpp>
+#include <mgpu/tensor/tensor_view.hpp>
+
+#include "folder_source.hpp"
+#include "lm/config/family.hpp"
+#include "mxfp4.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+constexpr std::size_t kNamedProblems = 5;
+
+/// Keeps what a family asks for.
+class SpecRecorder : public WeightSource {
+public:
+  at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
+    specs_.push_back({.name = name, .shape = shape, .decays = shape.size() > 1});
+    return at::empty(shape, at::TensorOptions().device(at::kMeta));
+  }
+  std::vector<tensor::ParameterSpec> specs_;
+};
+
+bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> ends) {
+  for (const std::string_view end : ends)
+    if (name.ends_with(end)) return true;
+  return false;
+}
+
+/// Causal masks of GPT-2 and frequencies of Llama: made anew from the config.
+bool is_stored_buffer(std::string_view name) {
+  return ends_with_any(name, {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"});
+}
+
+class FolderSource : public CheckedSource {
+public:
+  FolderSource(const formats::WeightFiles& files, const LoadOptions& options)
+      : files_(files), options_(options) {}
+
+  at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
+    mark_progress();
+    const at::Tensor absent = at::zeros(shape);  // stands in until finish() throws
+    const formats::StoredTensor* stored = find(name);
+    const formats::StoredTensor* blocks = find(name + "_blocks");
+    const formats::StoredTensor* scales = find(name + "_scales");
+    if (stored == nullptr && blocks != nullptr && scales != nullptr)
+      return take_blocks(*blocks, *scales, shape);
+    if (stored == nullptr) {
+      problems_.push_back("missing: " + name + " " + formats::to_text(shape));
+      return absent;
+    }
+    taken_.insert(stored->name);
+    if (stored->shape != shape) {
+      problems_.push_back("shape: " + name + " is " + formats::to_text(stored->shape) + ", not " +
+                          formats::to_text(shape));
+      return absent;
+    }
+    return read(*stored);
+  }
+
+  void finish(bool tied_head) override {
+    for (const auto& [name, tensor] : files_.tensors()) {
+      const bool is_known = taken_.contains(name) || is_stored_buffer(name) ||
+                            (tied_head && name == "lm_head.weight");
+      if (!is_known) problems_.push_back("left over: " + printable(name));
+    }
+    if (problems_.empty()) return;
+    Report report{"E705",
+                  ExitCode::data,
+                  std::to_string(problems_.size()) + " tensors of the model do not fit config.json",
+                  {"  --> " + files_.folder().string()},
+                  ""};
+    for (std::size_t i = 0; i < std::min(problems_.size(), kNamedProblems); ++i)
+      report.lines.push_back("  " + problems_[i]);
+    throw Failure(std::move(report));
+  }
+
+private:
+  /// With the prefix of the base model or without.
+  const formats::StoredTensor* find(const std::string& name) const {
+    const formats::StoredTensor* stored = files_.find(name);
+    const std::size_t dot = name.find('.');
+    if (stored != nullptr || name == "lm_head.weight") return stored;
+    return files_.find(std::string_view(name).substr(dot + 1));
+  }
+
+  /// Experts' matrices [E, in, out], stored as MXFP4 [E, out, in / 32, 16] and [E, out, in / 32].
+  at::Tensor take_blocks(const formats::StoredTensor& blocks, const formats::StoredTensor& scales,
+                         const std::vector<std::int64_t>& shape) {
+    taken_.insert(blocks.name);
+    taken_.insert(scales.name);
+    if (shape.size() != 3) {
+      problems_.push_back("blocks: " + blocks.name + " stand for a matrix that is no expert's");
+      return at::zeros(shape);
+    }
+    const std::vector<std::int64_t> expected = {shape[0], shape[2], shape[1] / kMxfp4Block};
+    std::vector<std::int64_t> expected_blocks = expected;
+    expected_blocks.push_back(kMxfp4Block / 2);
+    const bool is_bytes = blocks.dtype_name == "U8" && scales.dtype_name == "U8";
+    if (!is_bytes || shape[1] % kMxfp4Block != 0 || scales.shape != expected ||
+        blocks.shape != expected_blocks) {
+      problems_.push_back("blocks: " + blocks.name + " are " + blocks.dtype_name + " " +
+                          formats::to_text(blocks.shape) + " with scales " +
+                          formats::to_text(scales.shape) + ", not U8 " +
+                          formats::to_text(expected_blocks) + " and " + formats::to_text(expected));
+      return at::zeros(shape);
+    }
+    const std::vector<float> values = decode_mxfp4(blocks.bytes, scales.bytes);
+    const at::Tensor weight = at::empty({shape[0], shape[2], shape[1]});
+    std::copy(values.begin(), values.end(), weight.mutable_data_ptr<float>());
+    return checked(weight, blocks).transpose(1, 2).contiguous();
+  }
+
+  at::Tensor read(const formats::StoredTensor& stored) {
+    const bool is_float =
+        stored.dtype == DType::f32 || stored.dtype == DType::f16 || stored.dtype == DType::bf16;
+    if (!is_float) {
+      problems_.push_back("type: " + stored.name + " is " + stored.dtype_name +
+                          ", not F32, F16 or BF16");
+      return at::zeros(stored.shape);
+    }
+    // Bytes first: nothing says that a tensor is aligned for its type in the file.
+    const auto options = at::TensorOptions().dtype(tensor::scalar_type(*stored.dtype));
+    const at::Tensor raw = at::empty(stored.shape, options);
+    std::memcpy(raw.mutable_data_ptr(), stored.bytes.data(), stored.bytes.size());
+    return checked(raw.to(at::kFloat), stored);
+  }
+
+  /// Errors: Failure E706.
+  at::Tensor checked(const at::Tensor& weight, const formats::StoredTensor& stored) const {
+    if (!options_.allow_nonfinite && !at::isfinite(weight).all().item<bool>()) {
+      throw Failure({"E706",
+                     ExitCode::data,
+                     "a weight of the model is infinite or not a number",
+                     {"  --> " + files_.folder().string(), "  tensor " + printable(stored.name)},
+                     ""});
+    }
+    return weight;
+  }
+
+  const formats::WeightFiles& files_;
+  LoadOptions options_;
+  std::set<std::string_view> taken_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+std::vector<Linear*> linears_of(LayerWeights& layer) {
+  std::vector<Linear*> linears = {&layer.q,    &layer.k,  &layer.v,    &layer.out,
+                                  &layer.gate, &layer.up, &layer.down, &layer.router};
+  for (Expert& expert : layer.experts)
+    linears.insert(linears.end(), {&expert.gate, &expert.up, &expert.down});
+  return linears;
+}
+
+std::vector<at::Tensor*> matrices_of(LmWeights& weights) {
+  std::vector<at::Tensor*> matrices = {&weights.embedding, &weights.head.weight};
+  for (LayerWeights& layer : weights.layers)
+    for (Linear* linear : linears_of(layer))
+      matrices.push_back(&linear->weight);
+  std::erase_if(matrices, [](const at::Tensor* matrix) { return !matrix->defined(); });
+  return matrices;
+}
+
+LmWeights bind_weights(const LmConfig& config, WeightSource& source) {
+  const Family* family = find_family(config.family);
+  if (family == nullptr) throw Error("no family `" + config.family + "`");
+  return family->bind(config, source);
+}
+
+std::vector<tensor::ParameterSpec> weight_specs(const LmConfig& config) {
+  SpecRecorder recorder;
+  bind_weights(config, recorder);
+  return std::move(recorder.specs_);
+}
+
+std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files,
+                                                  const LoadOptions& options) {
+  return std::make_unique<FolderSource>(files, options);
+}
+
+LmWeights load_weights(const LmConfig& config, const formats::WeightFiles& files,
+                       const LoadOptions& options) {
+  FolderSource source(files, options);
+  LmWeights weights = bind_weights(config, source);
+  source.finish(config.tied_head);
+  if (options.matrices == MatrixType::f32) return weights;
+  const bool is_tied = weights.head.weight.is_same(weights.embedding);
+  for (at::Tensor* matrix : matrices_of(weights))
+    *matrix = matrix->to(at::kBFloat16);
+  if (is_tied) weights.head.weight = weights.embedding;
+  return weights;
+}
+
+}  // namespace mgpu::lm

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/lm/config/shared_config.hpp>
+#include <mgpu/lm/parallel/shard_plan.hpp>
+#include <mgpu/lm/weights/shared_folder.hpp>
+#include <mgpu/tensor/tensor_view.hpp>
+
+#include "folder_source.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+struct Wanted {
+  std::string name;
+  at::Tensor whole;                // on no device: what views of it are made of
+  std::vector<at::Tensor*> parts;  // that this rank keeps
+};
+
+/// Notes what a family asks for.
+class Recorder : public WeightSource {
+public:
+  at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
+    const at::Tensor whole = at::empty(shape, at::TensorOptions().device(at::kMeta));
+    wanted_.push_back({name, whole, {}});
+    return whole;
+  }
+  std::vector<Wanted> wanted_;
+};
+
+/// Which tensors of the folder the parts are views of.
+void assign(LmWeights& weights, std::vector<Wanted>& wanted, const std::string& family) {
+  std::map<const void*, Wanted*> by_storage;
+  for (Wanted& whole : wanted)
+    by_storage[whole.whole.storage().unsafeGetStorageImpl()] = &whole;
+  for (at::Tensor* part : tensors_of(weights)) {
+    const auto found = by_storage.find(part->storage().unsafeGetStorageImpl());
+    if (found == by_storage.end())
+      throw Error("a weight of family `" + family + "` is no part of one tensor");
+    found->second->parts.push_back(part);
+  }
+}
+
+bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
+  return a.sizes() == b.sizes() && a.strides() == b.strides() &&
+         a.storage_offset() == b.storage_offset();
+}
+
+/// Puts what is kept of `whole` in the place of the views that stand for it. Views that are the
+/// same, as of a tied head, get one tensor.
+void keep_parts(const Wanted& wanted, const at::Tensor& whole, at::Device device,
+                const std::set<at::Tensor*>& rounded) {
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // what stood for it, and it
+  for (at::Tensor* part : wanted.parts) {
+    const auto known = std::find_if(kept.begin(), kept.end(), [&](const auto& pair) {
+      return is_same_view(pair.first, *part);
+    });
+    if (known != kept.end()) {
+      *part = known->second;
+      continue;
+    }
+    const at::Tensor view =
+        whole.as_strided(part->sizes(), part->strides(), part->storage_offset());
+    const at::Tensor own = view.numel() == whole.numel() ? view : view.clone();
+    kept.emplace_back(*part, own.to(device, rounded.contains(part) ? at::kBFloat16 : at::kFloat));
+    *part = kept.back().second;
+  }
+}
+
+std::span<std::uint8_t> bytes_of(const at::Tensor& tensor) {
+  return {static_cast<std::uint8_t*>(tensor.mutable_data_ptr()), tensor.nbytes()};
+}
+
+}  // namespace
+
+SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const cluster::Group& node,
+                           const LoadOptions& options)
+    : folder_(std::move(folder)), all_(&all), node_(&node), options_(options) {
+  LmConfigTexts texts;
+  cluster::run_together(all, [&] {
+    if (!is_reader()) return;
+    texts = read_config_texts(folder_);
+    parse_lm_config(folder_, texts);  // a config that is refused stops before weights are opened
+    files_ = std::make_unique<formats::WeightFiles>(folder_);
+  });
+  texts = broadcast_texts(node, std::move(texts));
+  cluster::run_together(all, [&] { config_ = parse_lm_config(folder_, texts); });
+}
+
+LmWeights SharedFolder::load(const Shard& shard, Device device) const {
+  Recorder recorder;
+  LmWeights weights;
+  cluster::run_together(*all_, [&] {
+    weights = shard_weights(config_, bind_weights(config_, recorder), shard);
+    assign(weights, recorder.wanted_, config_.family);
+  });
+  std::set<at::Tensor*> rounded;
+  if (options_.matrices == MatrixType::bf16) {
+    const std::vector<at::Tensor*> matrices = matrices_of(weights);
+    rounded.insert(matrices.begin(), matrices.end());
+  }
+  std::unique_ptr<CheckedSource> source;
+  if (is_reader()) source = make_folder_source(*files_, options_);
+  std::exception_ptr failure;  // of this rank; all learn of it before the next broadcast
+  const auto step = [&failure](const auto& work) {
+    try {
+      if (!failure) work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  bool is_whole = true;  // false: a rank of the node could not go on
+  for (const Wanted& wanted : recorder.wanted_) {
+    at::Tensor whole;
+    step([&] {
+      const std::vector<std::int64_t> shape = wanted.whole.sizes().vec();
+      whole = source ? source->take(wanted.name, shape) : at::empty(shape);
+    });
+    is_whole = node_->all_reduce(failure ? 1 : 0, cluster::ReduceOp::max) == 0;
+    if (!is_whole) break;
+    node_->broadcast(bytes_of(whole), 0);
+    step([&] { keep_parts(wanted, whole, tensor::torch_device(device), rounded); });
+  }
+  cluster::run_together(*all_, [&] {
+    if (failure) std::rethrow_exception(failure);
+    if (source && is_whole) source->finish(config_.tied_head);
+  });
+  return weights;
+}
+
+}  // namespace mgpu::lm

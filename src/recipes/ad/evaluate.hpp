@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <mgpu/ad/ad_transformer.hpp>
+#include <mgpu/ad/environment.hpp>
+#include <mgpu/ad/tokens.hpp>
+#include <mgpu/run/run_context.hpp>
+#include <mgpu/store/results/read_table.hpp>
+
+#include "evaluate_keys.hpp"
+#include "recipes/train_page.hpp"
+#include "tables.hpp"
+
+namespace mgpu::recipes {
+
+/// What an evaluation plays with.
+struct Player {
+  const ad::AdTransformer& model;
+  const ad::Environment& environment;
+  const ad::WindowRules& rules;
+  std::uint64_t seed = 0;
+};
+
+/// Means over all runs and tasks, by episode.
+using EpisodeReturns = std::vector<double>;
+double mean(const EpisodeReturns& returns);
+
+/// Returns of unseen tasks with the weights as they are, in the middle of training: the runs are
+/// shared out over the ranks, their whole-number returns added up.
+///
+/// Ranks:  collective over the world.
+EpisodeReturns evaluate_now(run::RunContext& run, const Player& player,
+                            const EvaluateConfig& config);
+
+/// The final evaluation: every run of every unseen task under every control.
+struct FinalEvaluation {
+  EvaluationGrid grid;
+  std::uint32_t phase = 0;  // in the journal: belongs to these weights
+};
+
+/// The final evaluation of these weights.
+FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Environment& environment,
+                                 const EvaluateConfig& config);
+
+/// Plays it in journaled chunks. Nothing when a stop was asked for before it was complete.
+///
+/// Ranks:  collective over the world.
+std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Player& player,
+                                                const EvaluateConfig& config);
+
+/// What table `samples` of a sealed file says, with the lists of its column `path`.
+struct EvaluationResult {
+  std::vector<EpisodeReturns> returns;     // by control, as in the grid
+  std::vector<TrainPictures::Walk> walks;  // run 0 of each task without control
+};
+EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLists& paths,
+                           const EvaluationGrid& grid, const ad::Environment& environment);
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,33 @@
+#include "evaluate_keys.hpp"
+
+namespace mgpu::recipes {
+
+void add_evaluate_keys(KeyTable& table) {
+  table.add({.name = "evaluate.runs",
+             .type = KeyType::integer,
+             .standard = "32",
+             .text = "runs of each unseen task in an evaluation",
+             .unit = "runs",
+             .min = 1,
+             .max = 1e6});
+  table.add({.name = "evaluate.episodes",
+             .type = KeyType::integer,
+             .standard = "8",
+             .text = "episodes of each run; the context starts empty and keeps what fits",
+             .unit = "episodes",
+             .min = 1,
+             .max = 10000});
+  table.add({.name = "evaluate.controls",
+             .type = KeyType::flag,
+             .standard = "true",
+             .text = "at the end, play again with hidden rewards and with a cleared context: "
+                     "neither may learn"});
+  table.accept({"test_batch_size", "evaluations play `run.chunk_size` runs together"});
+}
+
+EvaluateConfig read_evaluate_config(const Config& config) {
+  return {static_cast<int>(config.integer("evaluate.runs")),
+          static_cast<int>(config.integer("evaluate.episodes")), config.flag("evaluate.controls")};
+}
+
+}  // namespace mgpu::recipes

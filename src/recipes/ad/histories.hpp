@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include <mgpu/ad/data_config.hpp>
+#include <mgpu/ad/environment.hpp>
+#include <mgpu/ad/history.hpp>
+#include <mgpu/run/run_context.hpp>
+#include <mgpu/run/seal_place.hpp>
+#include <mgpu/store/results/seal.hpp>
+
+namespace mgpu::recipes {
+
+/// What histories.h5 of a run is made of.
+store::SealRequest histories_request(const run::SealPlace& place,
+                                     const ad::Environment& environment,
+                                     const ad::HistoryShape& shape);
+
+/// Whether the file is there and holds all that belongs into it; --merge leaves partial ones.
+///
+/// Ranks:  collective. Errors: those of store::read_table, on all ranks.
+bool is_sealed(const cluster::Group& world, const std::filesystem::path& path);
+
+/// The histories of a file, on every rank.
+///
+/// Ranks:  collective. Errors: as provide_histories() for data.path.
+ad::HistorySet read_histories(const cluster::Group& world, const std::filesystem::path& path,
+                              const ad::Environment& environment);
+
+/// The learning histories of the run, on every rank: read from data.path, or played by all ranks
+/// in chunks and sealed into histories.h5 of the run directory. Nothing when a stop was asked
+/// for before they were complete.
+///
+/// Ranks:  collective over the world.
+/// Errors: Failure of the file (E603 missing, E605 not such a table, E521 of another
+///         environment), of the journal and of the seal, on all ranks.
+std::optional<ad::HistorySet> provide_histories(run::RunContext& run, const ad::DataConfig& config,
+                                                const ad::Environment& environment);
+
+}  // namespace mgpu::recipes

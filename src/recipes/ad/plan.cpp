@@ -1,0 +1,254 @@
+#include "plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/run/plan_parts.hpp>
+
+#include "sizes.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+using report::Plan;
+
+// What one rank does in a second that has a core, or a GPU, to itself. Operations are counted as by
+// TrainSizes. CPU: within a factor 1.5 on one core of a server with AVX-512, model of guide 001.
+constexpr double kCpuFlops = 4e10;         // forward and backward
+constexpr double kCpuRoundedFlops = 3e10;  // the same, rounded to 16 bits at every product
+constexpr double kCpuPlayFlops = 4e9;      // of one token at a time: vectors, not matrices
+constexpr double kGpuFlops = 2e13;         // of products as small as this model's
+constexpr double kGpuPassSeconds = 4e-3;   // some 300 kernel launches that hide nothing
+constexpr double kHistorySteps = 2e7;      // environment steps of the explorer
+
+/// The plan of one run, part by part.
+class TrainPlan {
+public:
+  TrainPlan(const Config& config, const run::PlanMachine& machine)
+      : sizes_(config),
+        machine_(machine),
+        plan_(run::begin_plan(config, machine, "ids")),
+        memory_(run::memory_of_ranks(config, machine, "train.micro_batch_size")),
+        bucket_bytes_(static_cast<std::uint64_t>(config.integer("comm.bucket_mb")) << 20),
+        disk_bytes_(ad_disk_bytes(config)) {}
+
+  Plan make() {
+    add_shares();
+    add_memory();
+    add_times();
+    run::add_gradient_traffic(plan_, batch(), weight_bytes());
+    add_limits();
+    return std::move(plan_);
+  }
+
+private:
+  bool on_gpu() const { return machine_.device == DeviceKind::cuda; }
+  const train::BatchShape& batch() const { return sizes_.settings.train.batch; }
+  std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(sizes_.weight_bytes); }
+  /// Whether numbers are rounded to 16 bits for each product on the CPU.
+  bool is_rounded() const {
+    return !on_gpu() && sizes_.settings.model.compute != tensor::ComputeKind::f32;
+  }
+
+  std::string place(int rank, const char* what) const {
+    const int node = rank / machine_.ranks_per_node;
+    std::string text = what;
+    if (run::nodes_of(machine_) > 1) text += ", node " + std::to_string(node);
+    if (on_gpu()) text += ", GPU " + std::to_string(rank % machine_.ranks_per_node);
+    return text;
+  }
+
+  void add_chunk_share(int rank, const char* what, std::int64_t samples) {
+    Plan::Share share = run::chunk_share({"", 0, samples, sizes_.chunk_size}, rank, machine_.ranks);
+    share.who = "rank " + std::to_string(rank);
+    share.where = place(rank, what);
+    plan_.shares.push_back(std::move(share));
+  }
+
+  void add_shares() {
+    for (int rank = 0; rank < machine_.ranks; ++rank) {
+      if (sizes_.settings.data.path.empty()) {
+        add_chunk_share(rank, "histories", sizes_.num_histories);
+      }
+      const auto passes = train::plan_passes(batch(), rank, machine_.ranks);
+      plan_.shares.push_back({"rank " + std::to_string(rank), place(rank, "batch"),
+                              passes.front().offset,
+                              passes.back().offset + passes.back().count - passes.front().offset});
+      add_chunk_share(rank, "evaluation", sizes_.num_rollouts);
+    }
+  }
+
+  /// What autograd keeps of a pass, for each token in floats:
+  ///   per layer  x, norm1, mixed, middle, norm2: D each; q, k, v: 3 D; up, gelu: I each
+  ///   ends       one-hot fields (47 or so: counted as D), final norm: D, logits: A
+  /// and the gradients of one layer that are alive at once: 3 D + D + I. 16-bit copies on a GPU
+  /// replace float32 ones of twice the size, so this is a bound for them as well. On the CPU the
+  /// rounded `mixed` is kept beside it, and a qkv lives three times while it is rounded.
+  std::uint64_t activation_bytes(std::int64_t rows) const {
+    const auto& m = sizes_.settings.model;
+    std::int64_t per_token = m.n_layer * (8 * m.n_embd + 2 * m.n_inner) + 2 * m.n_embd +
+                             m.num_actions + 4 * m.n_embd + m.n_inner;
+    if (is_rounded()) per_token += (m.n_layer + 6) * m.n_embd;
+    // Scores, probabilities, and probabilities after dropout: [B, H, T, T] each.
+    if (m.attention == ad::AttentionKind::eager)
+      per_token += 3 * m.n_layer * m.n_head * sizes_.window;
+    const auto tokens = static_cast<double>(rows * sizes_.window);
+    return run::whole_bytes(tokens * static_cast<double>(per_token) * sizeof(float));
+  }
+
+  /// Keys and values of a chunk of runs: 2 x layers x rows x (T + 1) x D floats.
+  std::uint64_t cache_bytes() const {
+    const auto& m = sizes_.settings.model;
+    const std::int64_t rows = std::min(sizes_.chunk_size, sizes_.num_rollouts);
+    const auto vectors = static_cast<double>(2 * m.n_layer * rows * (m.n_transit + 1));
+    return run::whole_bytes(vectors * static_cast<double>(m.n_embd) * sizeof(float));
+  }
+
+  /// Read by one rank, received by all: the columns of the file and the set made of them.
+  std::uint64_t history_memory() const {
+    if (sizes_.settings.data.path.empty()) {
+      return 2 * static_cast<std::uint64_t>(sizes_.history_bytes);
+    }
+    return 2 * std::filesystem::file_size(sizes_.settings.data.path);
+  }
+
+  void add_memory() {
+    const std::uint64_t weights = weight_bytes();
+    plan_.memory = {
+        {"weights", weights},
+        {"gradients", weights},
+        {"optimizer", 2 * weights},
+        {"activations", activation_bytes(sizes_.rows_at_once(machine_.ranks))},
+        {"evaluation cache", cache_bytes()},
+        {"buffers", run::gradient_buffer_bytes(batch(), weights, bucket_bytes_, machine_.ranks)}};
+    // Curves, and on a GPU the host's copies of weights and moments for checkpoints.
+    host_bytes_ = run::program_bytes(machine_) + history_memory() +
+                  static_cast<std::uint64_t>(sizes_.curve_bytes) + (on_gpu() ? 3 * weights : 0);
+    if (on_gpu()) {
+      plan_.memory.push_back({"CUDA context", run::kCudaContext});
+      return;
+    }
+    plan_.memory.push_back({"histories", history_memory()});
+    plan_.memory.push_back({"program", run::program_bytes(machine_)});
+  }
+
+  void add_time(const char* what, double seconds, std::string basis) {
+    plan_.times.push_back({what, seconds, Plan::Source::guess, std::move(basis)});
+  }
+
+  /// How much slower ranks are that have to share the cores of their node.
+  double crowding() const {
+    if (machine_.cores == 0) return 1.0;
+    return std::max(1.0, static_cast<double>(machine_.ranks_per_node) / machine_.cores);
+  }
+
+  /// Work that all ranks do at the same time on the CPU; each does `amount` at `rate` a second.
+  void add_cpu_time(const char* what, double amount, double rate, const char* unit) {
+    std::string basis =
+        report::text_of("%.3g %s a rank, about %.0e/s on one core", amount, unit, rate);
+    if (crowding() > 1.0)
+      basis += report::text_of(", %d ranks on %d cores", machine_.ranks_per_node, machine_.cores);
+    add_time(what, amount / rate * crowding(), std::move(basis));
+  }
+
+  void add_times() {
+    if (sizes_.settings.data.path.empty()) {
+      const double steps =
+          static_cast<double>(sizes_.num_histories) * static_cast<double>(sizes_.history.steps());
+      add_cpu_time("histories", steps / machine_.ranks, kHistorySteps, "environment steps");
+    }
+    add_training_time();
+    add_evaluation_time();
+    add_time("results", static_cast<double>(disk_bytes_) / run::kSealBytesPerSecond,
+             report::bytes_text(disk_bytes_) + " written, 100 MB/s assumed");
+  }
+
+  void add_training_time() {
+    const auto& s = sizes_.settings;
+    const auto passes = train::plan_passes(s.train.batch, 0, machine_.ranks);
+    const auto steps = static_cast<double>(s.optimizer.schedule.max_steps);
+    const auto rows = static_cast<double>(passes.back().offset + passes.back().count -
+                                          passes.front().offset);  // rank 0 has the most
+    const auto window = static_cast<double>(sizes_.window);
+    const double flops = 3.0 * sizes_.forward_flops(rows * window, window);  // backward: twice
+    if (!on_gpu()) {
+      add_cpu_time("training", steps * flops, is_rounded() ? kCpuRoundedFlops : kCpuFlops, "FLOP");
+      return;
+    }
+    const double launches = kGpuPassSeconds * static_cast<double>(passes.size());
+    add_time("training", steps * std::max(flops / kGpuFlops, launches),
+             report::text_of("%.3g FLOP a step and rank, %.0e/s assumed, at least 4 ms a pass",
+                             flops, kGpuFlops));
+  }
+
+  void add_evaluation_time() {
+    const auto& s = sizes_.settings;
+    const double controls = s.evaluate.with_controls ? 3.0 : 1.0;
+    const double per_evaluation = static_cast<double>(sizes_.num_rollouts) / controls;
+    const double runs = per_evaluation * static_cast<double>(s.planned_evaluations()) +
+                        static_cast<double>(sizes_.num_rollouts);
+    const double tokens = runs * s.evaluate.episodes * sizes_.environment->horizon();
+    const double flops = sizes_.forward_flops(tokens, static_cast<double>(sizes_.window));
+    // Chunks are not cut: the rank with the most of them decides.
+    const double chunks = std::ceil(per_evaluation / static_cast<double>(sizes_.chunk_size));
+    const double share = std::ceil(chunks / machine_.ranks) / chunks;
+    if (on_gpu()) {
+      const double launches = share * tokens / static_cast<double>(sizes_.chunk_size);
+      add_time("evaluation", launches * kGpuPassSeconds, "4 ms for each step of a chunk assumed");
+      return;
+    }
+    add_cpu_time("evaluation", share * flops, kCpuPlayFlops, "FLOP in single steps");
+  }
+
+  /// What a rank needs where it computes, with so many rows in a pass.
+  std::uint64_t bytes_with(std::int64_t rows) const {
+    const std::int64_t now = sizes_.rows_at_once(machine_.ranks);
+    return run::planned_bytes(plan_) - activation_bytes(now) + activation_bytes(rows);
+  }
+
+  void add_limits() {
+    const std::int64_t rows = sizes_.rows_at_once(machine_.ranks);
+    run::add_memory_limit(plan_, memory_, run::planned_bytes(plan_), [&] {
+      return run::fitting_rows(memory_, rows,
+                               [&](std::int64_t fewer) { return bytes_with(fewer); });
+    });
+    if (on_gpu()) {
+      const auto ranks_here =
+          static_cast<std::uint64_t>(std::min(machine_.ranks, machine_.ranks_per_node));
+      run::add_limit(plan_, "memory of a node", ranks_here * host_bytes_, machine_.host_bytes,
+                     "data.streams");
+    }
+    run::add_limit(plan_, "free disk", disk_bytes_, machine_.disk_bytes, "run.output");
+  }
+
+  TrainSizes sizes_;
+  const run::PlanMachine& machine_;
+  Plan plan_;
+  run::SharedMemory memory_;
+  std::uint64_t bucket_bytes_ = 0;
+  std::uint64_t disk_bytes_ = 0;
+  std::uint64_t host_bytes_ = 0;  // of a rank that computes on a GPU
+};
+
+}  // namespace
+
+std::uint64_t ad_disk_bytes(const Config& config) {
+  const TrainSizes sizes(config);
+  const bool plays = sizes.settings.data.path.empty();
+  // Journal and sealed file hold the same rows; the sealed one may not compress at all.
+  const std::int64_t tables =
+      2 * ((plays ? sizes.history_bytes : 0) + sizes.num_rollouts * sizes.rollout_bytes);
+  // Weights and two moments; kept ones, the best, and the one that is being written.
+  const double checkpoints = (sizes.settings.checkpoint.keep + 2.0) *
+                             static_cast<double>(3 * sizes.weight_bytes + sizes.curve_bytes);
+  return run::whole_bytes(static_cast<double>(tables) + checkpoints);
+}
+
+report::Plan plan_ad_training(const Config& config, const run::PlanMachine& machine) {
+  return TrainPlan(config, machine).make();
+}
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,197 @@
+#include "results.hpp"
+
+#include <string>
+#include <vector>
+
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/store/results/small_table.hpp>
+
+#include "recipes/train_page.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+store::SmallTable eval_table(const TrainCurves& curves) {
+  std::vector<std::int64_t> step;
+  std::vector<std::int64_t> episode;
+  std::vector<double> returns;
+  for (std::int64_t i = 0; i < curves.evaluations(); ++i) {
+    const EpisodeReturns all = curves.returns(i);
+    for (std::size_t e = 0; e < all.size(); ++e) {
+      step.push_back(curves.evaluated_at(i));
+      episode.push_back(static_cast<std::int64_t>(e) + 1);
+      returns.push_back(all[e]);
+    }
+  }
+  return store::make_small_table("metrics/eval",
+                                 {{"step", step, "optimizer steps done", "steps"},
+                                  {"episode", episode, "episode of the context, from 1"},
+                                  {"return", returns, "mean over runs and unseen tasks"}},
+                                 {.signal = "return", .axis = "step"});
+}
+
+double mean_optimum(const ad::Environment& environment) {
+  double sum = 0.0;
+  for (const int task : environment.test_tasks())
+    sum += environment.optimal_return(task);
+  return sum / static_cast<double>(environment.test_tasks().size());
+}
+
+/// Mean return of one episode of a policy that chooses actions uniformly, averaged over all
+/// tasks: the distribution over cells is pushed through the horizon.
+double mean_random(const ad::Environment& environment) {
+  const auto states = static_cast<std::size_t>(environment.num_states());
+  const double share = 1.0 / environment.num_actions();
+  double total = 0.0;
+  for (int task = 0; task < environment.num_tasks(); ++task) {
+    std::vector<double> mass(states, 0.0);
+    mass[static_cast<std::size_t>(environment.start_state())] = 1.0;
+    for (int t = 0; t < environment.horizon(); ++t) {
+      std::vector<double> next(states, 0.0);
+      for (std::size_t s = 0; s < states; ++s) {
+        for (int action = 0; action < environment.num_actions(); ++action) {
+          const auto step = environment.step(task, static_cast<int>(s), action);
+          next[static_cast<std::size_t>(step.next_state)] += mass[s] * share;
+          total += mass[s] * share * step.reward;
+        }
+      }
+      mass = std::move(next);
+    }
+  }
+  return total / environment.num_tasks();
+}
+
+const EpisodeReturns* returns_under(const TrainVerdict& verdict, Control control) {
+  for (std::size_t c = 0; c < verdict.grid.controls.size(); ++c) {
+    if (verdict.grid.controls[c] == control) return &verdict.result.returns[c];
+  }
+  return nullptr;
+}
+
+void show_curves(const TrainVerdict& verdict, std::int64_t steps, TrainPictures& pictures) {
+  for (std::int64_t s = 0; s < steps; ++s) {
+    const train::StepRow row = verdict.curves.step(s);
+    const auto x = static_cast<double>(s + 1);
+    pictures.train_loss.x.push_back(x);
+    pictures.train_loss.y.push_back(row.loss);
+    pictures.learning_rate.x.push_back(x);
+    pictures.learning_rate.y.push_back(row.learning_rate);
+  }
+  for (std::int64_t i = 0; i < verdict.curves.evaluations(); ++i) {
+    pictures.eval_return.x.push_back(static_cast<double>(verdict.curves.evaluated_at(i)));
+    pictures.eval_return.y.push_back(mean(verdict.curves.returns(i)));
+  }
+}
+
+void show_episodes(const TrainVerdict& verdict, std::int64_t steps,
+                   TrainPictures::PerEpisode& episodes) {
+  episodes.late = *returns_under(verdict, Control::none);
+  episodes.late_step = steps;
+  if (verdict.curves.evaluations() > 0 && verdict.curves.evaluated_at(0) < steps) {
+    episodes.early = verdict.curves.returns(0);
+    episodes.early_step = verdict.curves.evaluated_at(0);
+  }
+  episodes.source = ad::mean_returns(verdict.histories);
+  if (const auto* hidden = returns_under(verdict, Control::hide_rewards)) {
+    episodes.hide_rewards = *hidden;
+  }
+  if (const auto* cleared = returns_under(verdict, Control::clear_context)) {
+    episodes.clear_context = *cleared;
+  }
+  episodes.random = mean_random(verdict.environment);
+  episodes.optimum = mean_optimum(verdict.environment);
+}
+
+/// A line of the log, and a curve whose steps are episodes.
+void tell_returns(run::RunContext& run, const std::string& name, const EpisodeReturns& returns) {
+  std::string line = "return per episode, " + name + ":";
+  for (std::size_t e = 0; e < returns.size(); ++e) {
+    line += report::text_of(" %.1f", returns[e]);
+    run.scalars.scalar("episodes/" + name, static_cast<std::int64_t>(e) + 1, returns[e]);
+  }
+  run.log.event({"note", {{"text", line}}});
+}
+
+void tell_episodes(run::RunContext& run, const TrainPictures::PerEpisode& episodes) {
+  tell_returns(run, "agent", episodes.late);
+  if (!episodes.hide_rewards.empty()) tell_returns(run, "hide_rewards", episodes.hide_rewards);
+  if (!episodes.clear_context.empty()) tell_returns(run, "clear_context", episodes.clear_context);
+  const std::size_t count = episodes.late.size();
+  tell_returns(run, "source",
+               {episodes.source.begin(),
+                episodes.source.begin() +
+                    static_cast<std::ptrdiff_t>(std::min(count, episodes.source.size()))});
+  tell_returns(run, "random", EpisodeReturns(count, episodes.random));
+  tell_returns(run, "optimum", EpisodeReturns(count, episodes.optimum));
+}
+
+}  // namespace
+
+store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps) {
+  std::vector<std::int64_t> step;
+  std::vector<double> loss;
+  std::vector<double> accuracy;
+  std::vector<double> learning_rate;
+  std::vector<double> grad_norm;
+  for (std::int64_t s = 0; s < steps; ++s) {
+    const train::StepRow row = curves.step(s);
+    step.push_back(s + 1);
+    loss.push_back(row.loss);
+    accuracy.push_back(row.accuracy);
+    learning_rate.push_back(row.learning_rate);
+    grad_norm.push_back(row.grad_norm);
+  }
+  return store::make_small_table("metrics/train",
+                                 {{"step", step, "optimizer steps done", "steps"},
+                                  {"loss", loss, "mean over the global batch", "nats"},
+                                  {"accuracy", accuracy, "largest logit is the target"},
+                                  {"learning_rate", learning_rate, "of this step"},
+                                  {"grad_norm", grad_norm, "before clipping"}},
+                                 {.signal = "loss", .axis = "step"});
+}
+
+store::SealRequest results_request(const run::SealPlace& place, const FinalEvaluation& evaluation,
+                                   const TrainCurves& curves, std::int64_t steps) {
+  store::SealRequest request = run::seal_request(place, "train");
+  request.tables = {{sample_table(evaluation.grid), evaluation.phase,
+                     place.config.integer("run.chunk_size") * evaluation.grid.episodes}};
+  request.small_tables = {train_table(curves, steps), eval_table(curves)};
+  return request;
+}
+
+EvaluationResult seal_results(run::RunContext& run, const ad::Environment& environment,
+                              const FinalEvaluation& evaluation, const TrainCurves& curves,
+                              std::int64_t steps) {
+  const auto sealing = run.clock.enter("results");
+  const store::SealRequest request =
+      results_request({run.config, run.store, run.directory}, evaluation, curves, steps);
+  store::seal(run.topology.world(), run.journal, request);
+  EvaluationResult result;
+  cluster::run_together(run.topology.world(), [&] {
+    result = result_of(store::read_table(request.path, "samples"),
+                       store::read_lists(request.path, "path"), evaluation.grid, environment);
+  });
+  return result;
+}
+
+void show_results(run::RunContext& run, const TrainVerdict& verdict, run::JobOutcome& outcome) {
+  TrainPictures pictures;
+  show_episodes(verdict, outcome.done, pictures.episodes);
+  tell_episodes(run, pictures.episodes);
+  show_curves(verdict, outcome.done, pictures);
+  pictures.walks = verdict.result.walks;
+  pictures.last_episode = verdict.grid.episodes;
+  pictures.grid = verdict.environment.shape().width;
+
+  const EpisodeReturns& returns = pictures.episodes.late;
+  const double loss = verdict.curves.step(outcome.done - 1).loss;
+  outcome.results.push_back({"loss", "loss", loss, "nats", 4});
+  outcome.result = report::text_of(
+      "return on unseen goals %.1f in episode 1, %.1f in episode %d (source %.1f, random %.2f, "
+      "optimum %.2f); loss %.4f",
+      returns.front(), returns.back(), verdict.grid.episodes, pictures.episodes.source.back(),
+      pictures.episodes.random, pictures.episodes.optimum, loss);
+  outcome.page = std::make_unique<TrainPage>(std::move(pictures));
+}
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include <mgpu/ad/history.hpp>
+#include <mgpu/run/seal_place.hpp>
+#include <mgpu/store/results/seal.hpp>
+
+#include "evaluate.hpp"
+#include "recipes/train_state.hpp"
+
+namespace mgpu::recipes {
+
+/// /metrics/train: loss, accuracy, rate and norm of the first `steps` steps.
+store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps);
+
+/// What results.h5 of a run is made of: /run, /metrics/train, /metrics/eval, /samples.
+store::SealRequest results_request(const run::SealPlace& place, const FinalEvaluation& evaluation,
+                                   const TrainCurves& curves, std::int64_t steps);
+
+/// Writes results.h5, then reads the samples back.
+///
+/// Ranks:  collective over the world. Errors: those of seal() and read_table().
+EvaluationResult seal_results(run::RunContext& run, const ad::Environment& environment,
+                              const FinalEvaluation& evaluation, const TrainCurves& curves,
+                              std::int64_t steps);
+
+/// What a finished training is judged by.
+struct TrainVerdict {
+  const ad::Environment& environment;
+  const ad::HistorySet& histories;  // of the source
+  const EvaluationGrid& grid;
+  const EvaluationResult& result;
+  const TrainCurves& curves;
+};
+
+/// Numbers and pictures of the training, for the log, the end table, summary.json and report.html.
+void show_results(run::RunContext& run, const TrainVerdict& verdict, run::JobOutcome& outcome);
+
+}  // namespace mgpu::recipes

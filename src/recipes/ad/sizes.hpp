@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <mgpu/ad/environment.hpp>
+
+#include "recipes/train_settings.hpp"
+
+namespace mgpu::recipes {
+
+/// Sizes of a run of job train that follow from its keys, for the plan.
+struct TrainSizes {
+  explicit TrainSizes(const Config& config);
+
+  TrainSettings settings;
+  std::unique_ptr<ad::Environment> environment;
+  ad::HistoryShape history;        // of those that are played; unknown ones count as these
+  std::int64_t chunk_size = 0;     // samples
+  std::int64_t window = 0;         // tokens of a row of the batch
+  std::int64_t weight_bytes = 0;   // float32, the arena's gaps included
+  std::int64_t num_histories = 0;  //
+  std::int64_t num_rollouts = 0;   // of the final evaluation, all controls
+  std::int64_t history_bytes = 0;  // all histories in memory
+  std::int64_t rollout_bytes = 0;  // rows of results.h5 of one rollout
+  std::int64_t curve_bytes = 0;    // in each checkpoint
+
+  /// Floating-point operations of one forward over `tokens` tokens of a context of `context`.
+  double forward_flops(double tokens, double context) const;
+
+  /// Rows that a rank passes through the model at once, at most.
+  std::int64_t rows_at_once(int ranks) const;
+};
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,185 @@
+#include "train.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <mgpu/ad/ad_objective.hpp>
+#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/config_problem.hpp>
+#include <mgpu/report/text_format.hpp>
+
+#include "evaluate.hpp"
+#include "histories.hpp"
+#include "recipes/recipe_keys.hpp"
+#include "recipes/train_settings.hpp"
+#include "recipes/trainer.hpp"
+#include "results.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+/// Model, windows and evaluation, built in the order in which they depend on each other.
+class AdRecipe final : public TrainRecipe {
+public:
+  AdRecipe(run::RunContext& run, const TrainSettings& settings, const ad::Environment& environment,
+           const ad::HistorySet& histories)
+      : run_(run),
+        settings_(settings),
+        environment_(environment),
+        histories_crc_(ad::crc_of(histories)),
+        rules_(settings.window_rules(histories.shape())),
+        windows_(environment, histories, rules_, settings.seed),
+        model_(settings.model, run.device, settings.seed),
+        objective_(model_, windows_, {settings.optimizer.label_smoothing, settings.seed},
+                   run.clock) {}
+
+  train::Objective& objective() override { return objective_; }
+  std::uint32_t data_crc() const override { return histories_crc_; }
+
+  DataPlace data_place() const override {
+    if (!settings_.data.path.empty())
+      return {"the file of `data.path`", "histories", settings_.data.path};
+    return {"the run's histories.h5", "histories",
+            (run_.directory.path() / "histories.h5").string()};
+  }
+
+  Evaluation evaluate(std::int64_t step) override {
+    EpisodeReturns returns = evaluate_now(run_, player(), settings_.evaluate);
+    const double mean_return = mean(returns);
+    run_.log.event({"eval",
+                    {{"step", step},
+                     {"return", mean_return},
+                     {"first episode", returns.front()},
+                     {"last episode", returns.back()}}});
+    run_.scalars.scalar("eval/return", step, mean_return);
+    run_.scalars.scalar("eval/return_last_episode", step, returns.back());
+    return {std::move(returns), mean_return};
+  }
+
+  Player player() const { return {model_, environment_, rules_, settings_.seed}; }
+  const ad::WindowRules& rules() const { return rules_; }
+
+private:
+  run::RunContext& run_;
+  const TrainSettings& settings_;
+  const ad::Environment& environment_;
+  std::uint32_t histories_crc_;
+  ad::WindowRules rules_;
+  ad::TrainingWindows windows_;
+  ad::AdTransformer model_;
+  ad::AdObjective objective_;
+};
+
+void announce(run::RunContext& run, const TrainSettings& settings, const ad::HistorySet& histories,
+              const Trainer& trainer, const ad::WindowRules& rules) {
+  report::Facts facts = batch_facts(run, settings, trainer);
+  facts.data = std::to_string(histories.size()) + " histories of " +
+               std::to_string(histories.shape().episodes) + " episodes, mean return " +
+               report::text_of("%.1f -> %.1f", ad::mean_returns(histories).front(),
+                               ad::mean_returns(histories).back()) +
+               "; " + std::to_string(trainer.num_parameters()) + " parameters";
+  run.announce(facts);
+  tell_schedule(run, settings, trainer);
+  if (rules.tokens != settings.model.n_transit) {
+    run.log.event(
+        {"note",
+         {{"text", "windows have " + std::to_string(rules.tokens) +
+                       " tokens, not model.n_transit=" + std::to_string(settings.model.n_transit) +
+                       ": whole episodes of the histories"}}});
+  }
+}
+
+/// Whether the context is long enough, where keys say how long the histories are.
+void check_windows(const Config& config) {
+  const ad::DataConfig data = ad::read_data_config(config);
+  if (!data.path.empty()) return;
+  const auto environment = ad::make_environment(data.env, data.env_split_seed);
+  const auto kind =
+      config.is("model.tokens", "step") ? ad::TokenKind::step : ad::TokenKind::transition;
+  try {
+    ad::make_window_rules(kind, static_cast<int>(config.integer("model.n_transit")),
+                          {data.streams, data.episodes, environment->horizon()});
+  } catch (const Failure& failure) {
+    const Report& report = failure.report();
+    throw config.problem(report.code, "model.n_transit", report.sentence, report.help);
+  }
+}
+
+}  // namespace
+
+void check_ad_training(const Config& config, int ranks) {
+  check_together({[&] { read_train_settings(config); }, [&] { train::check_batch(config, ranks); },
+                  [&] { check_windows(config); },
+                  [&] { refuse_other_keys(config, Recipe::distillation); }});
+}
+
+void check_ad_files(const Config& config) {
+  const std::string path = ad::read_data_config(config).path;
+  if (path.empty()) return;
+  const auto refuse = [&](const char* code, ExitCode exit, const std::string& why) {
+    throw ConfigFailure(
+        {{code, why + path, config.place("data.path"), "",
+          "histories.h5 of another run, or data.path=null, which plays the histories first"}},
+        exit);
+  };
+  std::error_code missing;
+  if (!std::filesystem::is_regular_file(path, missing))
+    refuse("E603", ExitCode::no_input, "there is no such file: ");
+  if (!store::looks_like_hdf5(path)) refuse("E605", ExitCode::data, "this is no HDF5 file: ");
+}
+
+std::vector<run::FileCheck> ad_file_checks(const Config& config) {
+  if (config.is("data.path", "null")) return {};
+  return {{config.text("data.path"), [&config](const cluster::Group& world) {
+             const TrainSettings settings = read_train_settings(config);
+             const auto environment =
+                 ad::make_environment(settings.data.env, settings.data.env_split_seed);
+             const ad::HistorySet histories =
+                 read_histories(world, settings.data.path, *environment);
+             cluster::run_together(world, [&] { settings.window_rules(histories.shape()); });
+             return report::grouped(static_cast<std::int64_t>(histories.size())) +
+                    " histories of " + std::to_string(histories.shape().episodes) + " episodes";
+           }}};
+}
+
+run::JobOutcome run_ad_training(run::RunContext& run) {
+  const TrainSettings settings = read_train_settings(run.config);
+  const auto environment = ad::make_environment(settings.data.env, settings.data.env_split_seed);
+  const std::optional<ad::HistorySet> histories =
+      provide_histories(run, settings.data, *environment);
+  if (!histories) {
+    run::JobOutcome outcome;
+    outcome.exit = ExitCode::stopped;
+    outcome.total = settings.optimizer.schedule.max_steps;
+    return outcome;
+  }
+
+  // Memory is taken here, and may be short on some ranks only.
+  std::optional<AdRecipe> recipe;
+  std::optional<Trainer> trainer_here;
+  {
+    const auto building = run.clock.enter("start-up");
+    cluster::run_together(run.topology.world(), [&] {
+      keep_step_memory(run);
+      recipe.emplace(run, settings, *environment, *histories);
+      trainer_here.emplace(run, settings, *recipe);
+    });
+  }
+  Trainer& trainer = *trainer_here;
+  announce(run, settings, *histories, trainer, recipe->rules());
+  trainer.restore();
+  if (!trainer.train()) return trainer.outcome(ExitCode::stopped);
+  const auto evaluation = evaluate_finally(run, recipe->player(), settings.evaluate);
+  if (!evaluation) return trainer.outcome(ExitCode::stopped);
+
+  const EvaluationResult result =
+      seal_results(run, *environment, *evaluation, trainer.curves(), trainer.state().steps_done);
+  run::JobOutcome outcome = trainer.outcome(ExitCode::done);
+  outcome.remarks = {{"checkpoints", std::to_string(trainer.saves()) + " saved"}};
+  show_results(run, {*environment, *histories, evaluation->grid, result, trainer.curves()},
+               outcome);
+  return outcome;
+}
+
+}  // namespace mgpu::recipes

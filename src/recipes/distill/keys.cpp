@@ -1,0 +1,222 @@
+#include "keys.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <mgpu/config/check_together.hpp>
+
+namespace mgpu::recipes {
+namespace {
+
+constexpr double kBeta = 0.5;
+constexpr std::array<std::string_view, 4> kDrawingKeys = {"distill.max_new_tokens",
+                                                          "distill.sampling_temperature",
+                                                          "distill.top_p", "distill.batch_size"};
+constexpr const char* kNoTeacher =
+    "distill.targets=PATH of a run of job teacher, or distill.model=FOLDER of a language model";
+
+lm::Divergence divergence_of(const Config& config) {
+  return config.is("distill.loss", "forward_kl")   ? lm::Divergence::forward_kl
+         : config.is("distill.loss", "reverse_kl") ? lm::Divergence::reverse_kl
+                                                   : lm::Divergence::jsd;
+}
+
+void refuse(const Config& config, const char* name, const std::string& why,
+            const std::string& help) {
+  throw config.problem("E124", name, std::string("`") + name + "` " + why, help);
+}
+
+/// Keys that say how to learn from a teacher who is not there.
+void require_teacher(const Config& config) {
+  for (const std::string& name : config.not_default()) {
+    if (!name.starts_with("distill.")) continue;
+    const bool draws =
+        name == "distill.on_policy" || std::ranges::find(kDrawingKeys, name) != kDrawingKeys.end();
+    refuse(config, name.c_str(), "has no meaning without a teacher",
+           draws ? "distill.model=FOLDER of a language model" : kNoTeacher);
+  }
+}
+
+void check_teacher(const Config& config) {
+  if (config.is("distill.targets", "null") || config.is("distill.model", "null")) return;
+  refuse(config, "distill.model", "and `distill.targets` both name a teacher",
+         "remove one of them");
+}
+
+/// A key that changes nothing is refused instead of ignored.
+void check_loss(const Config& config) {
+  if (config.number("distill.beta") != kBeta && !config.is("distill.loss", "jsd"))
+    refuse(config, "distill.beta", "means something with distill.loss=jsd only",
+           "distill.loss=jsd");
+  if (!config.is("distill.tail", "bucket") && config.is("distill.targets", "null"))
+    refuse(config, "distill.tail", "is about stored targets: a model has no tail",
+           "remove distill.tail");
+  if (config.is("distill.loss", "reverse_kl") && config.is("distill.tail", "renormalize"))
+    refuse(config, "distill.tail",
+           "=renormalize leaves tokens without probability, where reverse_kl is infinite",
+           "distill.tail=bucket");
+}
+
+/// Texts that the student draws come from prompts, and only a teacher that is there judges them.
+void check_on_policy(const Config& config) {
+  constexpr const char* kKey = "distill.on_policy";
+  if (config.number(kKey) == 0.0) {
+    for (const std::string& name : config.not_default())
+      if (std::find(kDrawingKeys.begin(), kDrawingKeys.end(), name) != kDrawingKeys.end())
+        refuse(config, name.c_str(), "means something with distill.on_policy above 0 only",
+               "distill.on_policy=0.5");
+    return;
+  }
+  if (!config.is("distill.targets", "null"))
+    refuse(config, kKey, "makes texts that stored targets say nothing of",
+           "distill.model=FOLDER of the teacher instead of distill.targets");
+  if (config.integer("data.little_texts") > 0)
+    refuse(config, kKey, "completes prompts, and data.little_texts are texts without one",
+           "data.path=FILE.jsonl with `prompt` and `completion`, or `messages`");
+  if (config.number("distill.ce_weight") == 1.0)
+    refuse(config, kKey, "makes texts of which nothing is learned with distill.ce_weight=1",
+           "distill.ce_weight=0.5");
+}
+
+/// The examples of stored targets are the teacher's.
+void check_data(const Config& config) {
+  if (config.is("distill.targets", "null")) return;
+  if (!config.is("data.path", "null"))
+    refuse(config, "data.path",
+           "has no meaning together with `distill.targets`, which has the tokens, too",
+           "remove data.path");
+  if (config.integer("data.little_texts") > 0)
+    refuse(config, "data.little_texts",
+           "has no meaning together with `distill.targets`, which has the tokens, too",
+           "remove data.little_texts");
+}
+
+void add_on_policy_keys(KeyTable& table) {
+  table.add({.name = "distill.on_policy",
+             .type = KeyType::number,
+             .standard = "0.0",
+             .text = "share of the completions that the student draws itself, with its weights as "
+                     "they are, to learn what distill.model says of them",
+             .min = 0,
+             .max = 1});
+  table.add({.name = "distill.max_new_tokens",
+             .type = KeyType::integer,
+             .standard = "128",
+             .text = "length of a completion that the student draws, at most; with its prompt "
+                     "never more than train.seq_len",
+             .unit = "tokens",
+             .min = 1,
+             .max = 1 << 20});
+  table.add({.name = "distill.sampling_temperature",
+             .type = KeyType::number,
+             .standard = "1.0",
+             .text = "divides the student's logits where it draws",
+             .min = 1e-4,
+             .max = 1e4});
+  table.add({.name = "distill.top_p",
+             .type = KeyType::number,
+             .standard = "1.0",
+             .text = "the student draws from the fewest tokens that have this much probability",
+             .min = 1e-6,
+             .max = 1});
+  table.add({.name = "distill.batch_size",
+             .type = KeyType::integer,
+             .standard = "16",
+             .text = "completions of a rank's student that grow together; changes time and memory "
+                     "only",
+             .unit = "sequences",
+             .min = 1,
+             .max = 65536,
+             .identity = false});
+}
+
+lm::GenerationConfig read_drawing(const Config& config) {
+  lm::GenerationConfig drawing;
+  drawing.sampling.is_greedy = false;
+  drawing.sampling.temperature = config.number("distill.sampling_temperature");
+  drawing.sampling.top_p = config.number("distill.top_p");
+  drawing.sampling.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
+  drawing.max_new_tokens = config.integer("distill.max_new_tokens");
+  drawing.batch_size = config.integer("distill.batch_size");
+  return drawing;
+}
+
+}  // namespace
+
+void add_distill_keys(KeyTable& table) {
+  table.add({.name = "distill.targets",
+             .type = KeyType::path,
+             .standard = "null",
+             .text = "results.h5 of job teacher, or its run directory: a language model is trained "
+                     "on its tokens and what the teacher said of them",
+             .choices = {"null"}});
+  table.add({.name = "distill.model",
+             .type = KeyType::path,
+             .standard = "null",
+             .text = "Hugging Face folder of a teacher that runs beside the student, on each rank "
+                     "whole; its tokenizer is the student's",
+             .choices = {"null"}});
+  table.add({.name = "distill.loss",
+             .type = KeyType::choice,
+             .standard = "forward_kl",
+             .text = "distance of the student's distribution from the teacher's; targets that "
+                     "were drawn have forward_kl only",
+             .choices = {"forward_kl", "reverse_kl", "jsd"}});
+  table.add({.name = "distill.beta",
+             .type = KeyType::number,
+             .standard = "0.5",  // kBeta
+             .text = "jsd: the teacher's share of the mean distribution; small is like forward_kl, "
+                     "large like reverse_kl",
+             .min = 1e-3,
+             .max = 0.999});
+  table.add({.name = "distill.ce_weight",
+             .type = KeyType::number,
+             .standard = "0.5",
+             .text = "weight w of the cross-entropy of the data: the loss is w CE + (1 - w) T^2 "
+                     "distance from the teacher",
+             .min = 0,
+             .max = 1});
+  table.add({.name = "distill.temperature",
+             .type = KeyType::number,
+             .standard = "1.0",
+             .text = "T, which divides the logits of both; stored targets with a tail and draws "
+                     "have to be made with teacher.temperature=T",
+             .min = 1e-2,
+             .max = 1e2});
+  table.add({.name = "distill.tail",
+             .type = KeyType::choice,
+             .standard = "bucket",
+             .text = "what a teacher's top k leave: one class more, or nothing, the top k being "
+                     "scaled to 1 (guide 004)",
+             .choices = {"bucket", "renormalize"}});
+  add_on_policy_keys(table);
+}
+
+std::optional<DistillSettings> read_distill_settings(const Config& config) {
+  if (config.is("distill.targets", "null") && config.is("distill.model", "null")) {
+    require_teacher(config);
+    return std::nullopt;
+  }
+  check_together({[&] { check_teacher(config); }, [&] { check_loss(config); },
+                  [&] { check_data(config); }, [&] { check_on_policy(config); }});
+  DistillSettings settings;
+  if (!config.is("distill.targets", "null")) {
+    settings.targets = config.text("distill.targets");
+    std::error_code error;
+    if (std::filesystem::is_directory(settings.targets, error)) settings.targets /= "results.h5";
+  } else {
+    settings.model = config.text("distill.model");
+  }
+  settings.has_bucket = config.is("distill.tail", "bucket");
+  settings.how.divergence = divergence_of(config);
+  settings.how.beta = config.number("distill.beta");
+  settings.how.ce_weight = config.number("distill.ce_weight");
+  settings.how.temperature = config.number("distill.temperature");
+  settings.on_policy = config.number("distill.on_policy");
+  settings.drawing = read_drawing(config);
+  return settings;
+}
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <mgpu/lm/training/lm_objective.hpp>
+#include <mgpu/store/results/list_column.hpp>
+
+#include "keys.hpp"
+
+namespace mgpu::recipes {
+
+/// Group /teacher of results.h5 of job teacher.
+struct TeacherFacts {
+  std::int64_t vocab = 0;
+  std::int64_t top_k = 0;      // 0: targets were drawn
+  std::int64_t num_draws = 0;  // 0: targets are the top k
+  std::int64_t id_bits = 0;
+  double temperature = 1.0;
+};
+
+/// Where an example lies in the table of a teacher's run.
+struct StoredPlace {
+  std::int64_t row = 0;
+  std::int64_t first = 0;  // token of the row's
+};
+
+/// Examples of a teacher's run, and where their targets are.
+struct StoredExamples {
+  lm::LmExamples examples;
+  std::vector<StoredPlace> places;
+  std::int64_t rows_without = 0;  // rows in which nothing is learned
+};
+
+/// What a run of job teacher has left, read when it is needed.
+///
+/// Memory: 8 bytes for each row and ragged column.
+class StoredTargets final : public lm::TargetSource {
+public:
+  /// Errors: those of ListColumn; Failure E605 (exit 65) when the file is not whole or not one of
+  ///         job teacher, E124 (exit 78) when its targets are not for this loss or temperature.
+  ///         With `may_be_part` rows may be missing.
+  explicit StoredTargets(const DistillSettings& settings, bool may_be_part = false);
+
+  const TeacherFacts& facts() const { return facts_; }
+
+  /// The rows' tokens. Longer texts are cut as ExampleEncoder does it.
+  /// Errors: Failure E531 (exit 65) for a longer row that has a prompt.
+  StoredExamples read_examples(std::int64_t seq_len) const;
+
+  /// Reads all targets once and compares them with their checksums; a number that differs for
+  /// others. Errors: Failure E604 (exit 80).
+  std::uint32_t check_bytes() const;
+
+  /// Places of the examples that append() is asked for.
+  void set_places(std::vector<StoredPlace> places) { places_ = std::move(places); }
+
+  /// Errors: those of ListColumn::read().
+  void append(std::size_t example, std::span<const std::int64_t> targets,
+              lm::TeacherTargets& lists) override;
+
+private:
+  struct Slice;
+  struct Drawn {
+    std::uint32_t id;
+    std::uint32_t count;
+  };
+
+  void check_facts() const;
+  store::ListColumn open(const char* name) const;
+  void append_best(const Slice& slice, std::span<const std::int64_t> targets,
+                   lm::TeacherTargets& lists) const;
+  void append_draws(const Slice& slice, std::span<const std::int64_t> targets,
+                    lm::TeacherTargets& lists) const;
+  std::vector<Drawn> read_draws(std::int64_t row, std::int64_t first, std::int64_t count) const;
+
+  DistillSettings settings_;
+  TeacherFacts facts_;
+  store::ListColumn tokens_;
+  store::ListColumn learned_;
+  bool is_packed_ = false;
+  std::optional<store::ListColumn> log_probs_;  // of top k
+  std::optional<store::ListColumn> tails_;      // where ids are not packed
+  std::optional<store::ListColumn> num_drawn_;  // of draws
+  std::optional<store::ListColumn> counts_;     // where draws are not packed
+  std::optional<store::ListColumn> ids_;        // packed or not
+  std::vector<StoredPlace> places_;
+};
+
+/// How a student learns from such targets: draws are unbiased for cross-entropy.
+lm::Distillation stored_distillation(const DistillSettings& settings, const TeacherFacts& facts);
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/lm/parallel/model_group.hpp>
+#include <mgpu/lm/training/lm_objective.hpp>
+#include <mgpu/run/run_context.hpp>
+
+#include "recipes/lm/data.hpp"
+#include "recipes/lm/keys.hpp"
+#include "stored_targets.hpp"
+
+namespace mgpu::recipes {
+
+/// Refuses a teacher with other tokens than the student's: in a folder, another vocabulary or
+/// tokenizer.json; in stored targets, another vocabulary, or what StoredTargets refuses. Local.
+///
+/// Errors: ConfigFailure E107 (exit 78); Failure E603 (exit 66), those of read_lm_config() and
+///         StoredTargets.
+void check_teacher_files_of(const Config& config, const LmTrainSettings& settings);
+
+/// Who a student learns from, on each rank whole.
+class LmTeacher {
+public:
+  /// Takes from `data` where stored targets have their examples, and what ends a completion.
+  ///
+  /// Ranks:  collective over the world.
+  /// Errors: those of StoredTargets and ModelGroup::open(), on all ranks.
+  LmTeacher(const run::RunContext& run, const DistillSettings& settings, LmData& data);
+
+  const lm::LmDistillation& distillation() const { return distillation_; }
+
+private:
+  std::unique_ptr<StoredTargets> stored_;
+  std::unique_ptr<lm::ModelGroup> resident_;
+  lm::LmDistillation distillation_;
+};
+
+}  // namespace mgpu::recipes

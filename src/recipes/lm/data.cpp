@@ -1,0 +1,128 @@
+#include "data.hpp"
+
+#include <algorithm>
+#include <span>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/datasets/synthetic_texts.hpp>
+#include <mgpu/formats/line_problems.hpp>
+#include <mgpu/rows/model_folder.hpp>
+
+#include "examples.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+template <class T>
+void share(const cluster::Group& world, std::vector<T>& values) {
+  std::int64_t size = std::ssize(values);
+  world.broadcast(std::span<std::int64_t>(&size, 1), 0);
+  cluster::run_together(world, [&] { values.resize(static_cast<std::size_t>(size)); });
+  world.broadcast(std::span(values), 0);
+}
+
+void share(const cluster::Group& world, lm::LmExamples& examples) {
+  share(world, examples.ids);
+  share(world, examples.is_learned);
+  share(world, examples.ends);
+}
+
+/// Places as numbers, to be sent.
+void share(const cluster::Group& world, std::vector<StoredPlace>& places) {
+  std::vector<std::int64_t> numbers;
+  for (const StoredPlace& place : places)
+    numbers.insert(numbers.end(), {place.row, place.first});
+  share(world, numbers);
+  cluster::run_together(world, [&] {
+    places.clear();
+    for (std::size_t i = 0; i < numbers.size(); i += 2)
+      places.push_back({numbers[i], numbers[i + 1]});
+  });
+}
+
+bool has_targets(const LmTrainSettings& settings) {
+  return settings.distill && !settings.distill->targets.empty();
+}
+
+void take_targets(const LmTrainSettings& settings, LmData& data) {
+  const StoredTargets targets(*settings.distill);
+  StoredExamples stored = targets.read_examples(settings.seq_len);
+  data.training = std::move(stored.examples);
+  data.places = std::move(stored.places);
+  data.rows_without = stored.rows_without;
+  data.teacher_crc = targets.check_bytes();
+}
+
+/// What generation_config.json says, and what completions in the data end with.
+std::vector<std::int64_t> stops_of(const text::TextFolder& folder) {
+  std::vector<std::int64_t> stops(folder.stop_ids.begin(), folder.stop_ids.end());
+  if (folder.eos.id >= 0 && std::find(stops.begin(), stops.end(), folder.eos.id) == stops.end())
+    stops.push_back(folder.eos.id);
+  return stops;
+}
+
+ExampleKind training_kind(const LmTrainSettings& settings) {
+  const bool completes_prompts = settings.distill && settings.distill->on_policy > 0.0;
+  return completes_prompts ? ExampleKind::with_prompt : ExampleKind::any;
+}
+
+/// Texts that the program makes itself: a text that is too long for train.seq_len is an error.
+lm::LmExamples encode_little_texts(const LmTrainSettings& settings, ExampleEncoder& encoder) {
+  formats::LineProblems problems("data.little_texts");
+  lm::LmExamples examples;
+  std::istringstream lines(datasets::little_texts(settings.little_texts, settings.seed));
+  input::Row row;
+  for (std::string line; std::getline(lines, line);) {
+    ++row.line;
+    row.object = formats::parse_json_object(line);
+    const std::string problem = encoder.add(row, ExampleKind::any, examples);
+    if (!problem.empty()) problems.add(row.line, problem);
+  }
+  problems.throw_if_any("a larger train.seq_len");
+  return examples;
+}
+
+/// What was left out goes to `left_out`.
+lm::LmExamples encode_file(const input::RowOptions& options, ExampleKind kind,
+                           ExampleEncoder& encoder, std::vector<LeftOut>& left_out) {
+  EncodedExamples encoded = encode_examples(options, encoder, kind);
+  if (encoded.bad_rows > 0) left_out.push_back({encoded.bad_rows, std::move(encoded.first_bad)});
+  return std::move(encoded.examples);
+}
+
+}  // namespace
+
+LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings,
+                    std::int64_t vocab) {
+  LmData data;
+  cluster::run_together(world, [&] {
+    if (world.rank() != 0) return;
+    if (settings.distill && !settings.distill->model.empty())
+      data.teacher_crc = rows::model_fingerprint(settings.distill->model);
+    if (has_targets(settings)) take_targets(settings, data);
+    if (has_targets(settings) && !settings.eval_rows) return;
+    const text::TextFiles files = rows::read_model_text(settings.folder, settings.chat).value();
+    if (!settings.chat.chosen.empty() && !has_targets(settings))
+      data.chat_template = files.chat_template.value();
+    text::TextFolder folder = text::parse_text_folder(files, settings.folder);
+    data.stop_ids = stops_of(folder);
+    ExampleEncoder encoder(std::move(folder), settings.seq_len, vocab);
+    if (settings.rows)
+      data.training = encode_file(*settings.rows, training_kind(settings), encoder, data.left_out);
+    else if (!has_targets(settings))
+      data.training = encode_little_texts(settings, encoder);
+    if (settings.eval_rows)
+      data.evaluation = encode_file(*settings.eval_rows, ExampleKind::any, encoder, data.left_out);
+  });
+  share(world, data.training);
+  share(world, data.evaluation);
+  share(world, data.places);
+  share(world, data.stop_ids);
+  world.broadcast(std::span(&data.teacher_crc, 1), 0);
+  return data;
+}
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,129 @@
+#include "keys.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <mgpu/config/check_together.hpp>
+
+#include "recipes/recipe_keys.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+/// Keys that say which rows of a file are read, and how.
+bool is_of_rows(const std::string& name) {
+  constexpr std::array kNames = {"data.format",       "data.on_bad_row", "data.header",
+                                 "data.quotes",       "data.start",      "data.max_samples",
+                                 "data.chat_template"};
+  return name.starts_with("data.columns.") ||
+         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+bool is_of_data_path_only(const std::string& name) {
+  return name == "data.start" || name == "data.max_samples";
+}
+
+/// A key that changes nothing is refused instead of ignored.
+void refuse_row_keys(const Config& config) {
+  if (!config.is("data.path", "null")) return;
+  const bool has_file = !config.is("data.eval_path", "null");
+  for (const std::string& name : config.not_default()) {
+    if (!is_of_rows(name) || (has_file && !is_of_data_path_only(name))) continue;
+    throw config.problem("E124", name, "`" + name + "` has no meaning without `data.path`",
+                         "remove it, or data.path=FILE");
+  }
+}
+
+/// Those of data.path are a part of its rows, those of data.eval_path are all.
+input::RowOptions all_rows(input::RowOptions options, const std::filesystem::path& path) {
+  options.path = path;
+  options.start = 0;
+  options.max_samples.reset();
+  return options;
+}
+
+void check_sources(const Config& config) {
+  if (!config.is("model.path", "null") && !config.is("model.init", "null")) {
+    throw config.problem("E124", "model.init",
+                         "`model.init` and `model.path` both say where training begins",
+                         "remove one of them");
+  }
+  if (config.is("data.path", "null") && config.integer("data.little_texts") == 0 &&
+      config.is("distill.targets", "null")) {
+    throw config.problem("E107", "data.path", "`data.path` names no file to train on",
+                         "data.path=FILE with `prompt` and `completion`, `messages` or `text`; "
+                         "data.little_texts=4000; or distill.targets=PATH");
+  }
+  if (!config.is("data.path", "null") && config.integer("data.little_texts") > 0) {
+    throw config.problem("E124", "data.little_texts",
+                         "`data.little_texts` has no meaning together with `data.path`",
+                         "remove one of them");
+  }
+}
+
+}  // namespace
+
+void add_lm_train_keys(KeyTable& table) {
+  table.add({.name = "model.init",
+             .type = KeyType::path,
+             .standard = "null",
+             .text = "job train: Hugging Face folder with config.json and tokenizer.json of a "
+                     "language model that begins with random weights",
+             .choices = {"null"}});
+  table.add({.name = "data.eval_path",
+             .type = KeyType::path,
+             .standard = "null",
+             .text = "file of rows whose loss is measured, but not trained on (language models); "
+                     "columns and formats as in data.path",
+             .choices = {"null"}});
+  table.add({.name = "data.little_texts",
+             .type = KeyType::integer,
+             .standard = "0",
+             .text = "so many short texts of the program's own to train on, where there is no "
+                     "data.path (language models)",
+             .unit = "texts",
+             .min = 0,
+             .max = 1e7});
+  table.add({.name = "train.seq_len",
+             .type = KeyType::integer,
+             .standard = "512",
+             .text = "tokens of a sequence of the batch, into which examples are packed "
+                     "(language models)",
+             .unit = "tokens",
+             .min = 2,
+             .max = 1 << 20});
+  table.add({.name = "train.gradient_checkpointing",
+             .type = KeyType::flag,
+             .standard = "false",
+             .text = "compute each layer again in backward instead of keeping it (language "
+                     "models); changes time and memory only",
+             .identity = false});
+}
+
+bool trains_language_model(const Config& config) {
+  return !config.is("model.path", "null") || !config.is("model.init", "null");
+}
+
+LmTrainSettings read_lm_train_settings(const Config& config) {
+  LmTrainSettings settings;
+  check_together({[&] { static_cast<LoopSettings&>(settings) = read_loop_settings(config); },
+                  [&] { check_sources(config); }, [&] { refuse_row_keys(config); },
+                  [&] { settings.distill = read_distill_settings(config); },
+                  [&] { refuse_other_keys(config, Recipe::language_model); }});
+  settings.is_fresh = config.is("model.path", "null");
+  settings.folder = config.text(settings.is_fresh ? "model.init" : "model.path");
+  const input::RowOptions rows = input::read_row_options(config);
+  if (!config.is("data.path", "null")) settings.rows = rows;
+  if (!config.is("data.eval_path", "null"))
+    settings.eval_rows = all_rows(rows, config.text("data.eval_path"));
+  settings.chat = rows::read_chat_choice(config);
+  settings.little_texts = config.integer("data.little_texts");
+  settings.seq_len = config.integer("train.seq_len");
+  settings.options.compute = settings.optimizer.mixed_precision;
+  settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");
+  settings.evaluation_values = settings.eval_rows ? 1 : 0;
+  settings.evaluates_last_step = true;
+  return settings;
+}
+
+}  // namespace mgpu::recipes

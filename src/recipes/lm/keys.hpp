@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <mgpu/input/row_options.hpp>
+#include <mgpu/lm/training/trainable_model.hpp>
+#include <mgpu/rows/model_text.hpp>
+
+#include "recipes/distill/keys.hpp"
+#include "recipes/train_settings.hpp"
+
+namespace mgpu::recipes {
+
+/// Keys of job train that only language models read: model.init, data.eval_path, train.seq_len...
+void add_lm_train_keys(KeyTable& table);
+
+/// Whether job train trains a language model: model.path or model.init names a folder.
+bool trains_language_model(const Config& config);
+
+/// Everything that the keys say about job train with a language model.
+struct LmTrainSettings : LoopSettings {
+  std::filesystem::path folder;            // config, tokenizer, and weights unless is_fresh
+  bool is_fresh = false;                   // random weights
+  std::optional<DistillSettings> distill;  // nothing: cross-entropy alone
+  /// Of data.path; nothing: little texts, or what `distill` has.
+  std::optional<input::RowOptions> rows;
+  /// Of data.eval_path; nothing: the loss of other texts is not measured.
+  std::optional<input::RowOptions> eval_rows;
+  rows::ChatChoice chat;          // data.chat_template
+  std::int64_t little_texts = 0;  // that are made where data.path and `distill` have none
+  std::int64_t seq_len = 0;       // tokens of a window
+  lm::TrainingOptions options;
+};
+
+/// Errors: Failures (exit 78) of keys that contradict each other or mean nothing here, as one.
+LmTrainSettings read_lm_train_settings(const Config& config);
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <string>
+
+#include <mgpu/lm/weights/model_folder.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/run/plan_parts.hpp>
+
+#include "train.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+using report::Plan;
+
+// What one core or GPU does in a second, forward and backward. CPU: one core of a server with
+// AVX-512, a Llama of 15 million parameters.
+constexpr double kCpuFlops = 8e10;
+constexpr double kGpuFlops = 1e14;
+constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // of what a product multiplies
+
+std::int64_t parameters_of(const lm::LmConfig& model) {
+  std::int64_t parameters = 0;
+  for (const tensor::ParameterSpec& spec : lm::weight_specs(model)) {
+    std::int64_t count = 1;
+    for (const std::int64_t size : spec.shape)
+      count *= size;
+    parameters += count;
+  }
+  return parameters;
+}
+
+/// Sizes that follow from keys and config.json.
+struct LmSizes {
+  explicit LmSizes(const Config& config)
+      : settings(read_lm_train_settings(config)),
+        model(lm::read_lm_config(settings.folder)),
+        parameters(parameters_of(model)) {
+    if (settings.distill && !settings.distill->model.empty())
+      of_teacher = parameters_of(lm::read_lm_config(settings.distill->model));
+  }
+
+  std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(parameters) * 4; }
+
+  /// What backward keeps of `tokens` tokens: per layer input, two norms, middle and mixed, twice
+  /// queries, keys and values, and three inner vectors, which with experts are those of each that
+  /// is used, and three more of the width; with checkpoints a layer's input, and one layer whole
+  /// with its gradients.
+  std::uint64_t activation_bytes(std::int64_t tokens) const {
+    const std::int64_t projected = 2 * (model.heads + 2 * model.kv_heads) * model.head_dim;
+    const std::int64_t mlp = model.experts.count == 0
+                                 ? 3 * model.inner
+                                 : 3 * model.experts.used * (model.inner + model.width);
+    const std::int64_t layer = 6 * model.width + projected + mlp;
+    const std::int64_t layers = std::ssize(model.layers);
+    const std::int64_t per_token =
+        settings.options.checkpoint_layers ? layers * model.width + 2 * layer : layers * layer;
+    return static_cast<std::uint64_t>(tokens * per_token) * 4;
+  }
+
+  /// Logits of a block of rows, with a teacher beside the student of both.
+  std::uint64_t head_bytes(std::int64_t tokens) const {
+    constexpr std::int64_t kRows = 512;
+    constexpr std::int64_t kMostLogits = 1 << 24;
+    const std::int64_t logits = std::min(std::min(tokens, kRows) * model.vocab, kMostLogits);
+    const std::int64_t models = of_teacher > 0 ? 2 : 1;
+    return kPanels + static_cast<std::uint64_t>(models * logits) * 4;
+  }
+
+  bool draws() const { return settings.distill && settings.distill->on_policy > 0.0; }
+
+  /// Where the student draws: on the CPU its matrices in panels, and keys and values of all
+  /// completions that grow together. It is over before a pass begins.
+  std::uint64_t drawing_bytes(bool on_gpu) const {
+    if (!draws()) return 0;
+    const std::int64_t cached = 2 * std::ssize(model.layers) * model.kv_heads * model.head_dim *
+                                settings.distill->drawing.batch_size * settings.seq_len;
+    return static_cast<std::uint64_t>(cached) * 4 + (on_gpu ? 0 : weight_bytes());
+  }
+
+  LmTrainSettings settings;
+  lm::LmConfig model;
+  std::int64_t parameters;
+  std::int64_t of_teacher = 0;  // beside the student
+};
+
+std::int64_t rows_of(const LmSizes& sizes, int rank, int ranks) {
+  const auto passes = train::plan_passes(sizes.settings.train.batch, rank, ranks);
+  return passes.back().offset + passes.back().count - passes.front().offset;
+}
+
+std::int64_t rows_at_once(const LmSizes& sizes, int ranks) {
+  std::int64_t most = 0;
+  for (const train::Pass& pass : train::plan_passes(sizes.settings.train.batch, 0, ranks))
+    most = std::max(most, pass.count);
+  return most;
+}
+
+void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachine& machine,
+                Plan& plan) {
+  const bool on_gpu = machine.device == DeviceKind::cuda;
+  const std::uint64_t weights = sizes.weight_bytes();
+  const std::int64_t rows = rows_at_once(sizes, machine.ranks);
+  const auto activations = [&](std::int64_t count) {
+    return sizes.activation_bytes(count * sizes.settings.seq_len);
+  };
+  const auto bucket = static_cast<std::uint64_t>(config.integer("comm.bucket_mb")) << 20;
+  plan.memory = {{"weights", weights},
+                 {"gradients", weights},
+                 {"optimizer", 2 * weights},
+                 {"activations", activations(rows)},
+                 {"head", sizes.head_bytes(rows * sizes.settings.seq_len)},
+                 {"buffers", run::gradient_buffer_bytes(sizes.settings.train.batch, weights, bucket,
+                                                        machine.ranks)},
+                 {on_gpu ? "CUDA context" : "program",
+                  on_gpu ? run::kCudaContext : run::program_bytes(machine)}};
+  if (sizes.of_teacher > 0)
+    plan.memory.push_back({"teacher", static_cast<std::uint64_t>(sizes.of_teacher) * 4});
+  const std::uint64_t drawing = sizes.drawing_bytes(on_gpu);
+  const std::uint64_t pass = activations(rows) + sizes.head_bytes(rows * sizes.settings.seq_len);
+  if (drawing > pass) plan.memory.push_back({"sampling, beyond a pass", drawing - pass});
+  const run::SharedMemory memory = run::memory_of_ranks(config, machine, "train.micro_batch_size");
+  const std::uint64_t need = run::planned_bytes(plan);
+  run::add_memory_limit(plan, memory, need, [&] {
+    return run::fitting_rows(memory, rows, [&](std::int64_t fewer) {
+      return need - activations(rows) + activations(fewer);
+    });
+  });
+}
+
+}  // namespace
+
+std::uint64_t lm_disk_bytes(const Config& config) {
+  const LmSizes sizes(config);
+  std::uint64_t companions = 0;
+  for (const auto& [name, text] : lm::companion_files(sizes.settings.folder))
+    companions += text.size();
+  // Weights and two moments; kept ones, the best, and the one that is being written.
+  constexpr std::int64_t kCurveBytes = 6 * 8;  // of a step
+  const std::uint64_t one =
+      3 * sizes.weight_bytes() + companions +
+      static_cast<std::uint64_t>(sizes.settings.optimizer.schedule.max_steps * kCurveBytes);
+  return static_cast<std::uint64_t>(sizes.settings.checkpoint.keep + 2) * one;
+}
+
+report::Plan plan_lm_training(const Config& config, const run::PlanMachine& machine) {
+  const LmSizes sizes(config);
+  Plan plan = run::begin_plan(config, machine, "sequences");
+  for (int rank = 0; rank < machine.ranks; ++rank) {
+    const auto passes = train::plan_passes(sizes.settings.train.batch, rank, machine.ranks);
+    plan.shares.push_back({"rank " + std::to_string(rank), "batch", passes.front().offset,
+                           rows_of(sizes, rank, machine.ranks)});
+  }
+  add_memory(sizes, config, machine, plan);
+  const auto tokens = static_cast<double>(rows_of(sizes, 0, machine.ranks)) *
+                      static_cast<double>(sizes.settings.seq_len) *
+                      static_cast<double>(sizes.settings.optimizer.schedule.max_steps);
+  const double drawn = sizes.draws() ? sizes.settings.distill->on_policy : 0.0;
+  const double per_token = (6.0 + 2.0 * drawn) * static_cast<double>(sizes.parameters) +
+                           2.0 * static_cast<double>(sizes.of_teacher);
+  const double flops = tokens * per_token;
+  const bool on_gpu = machine.device == DeviceKind::cuda;
+  plan.times.push_back({"training", flops / (on_gpu ? kGpuFlops : kCpuFlops), Plan::Source::guess,
+                        report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s%s",
+                                        flops, drawn > 0.0 ? ", 2 where the student draws" : "",
+                                        sizes.of_teacher > 0 ? ", 2 of the teacher's" : "")});
+  run::add_gradient_traffic(plan, sizes.settings.train.batch, sizes.weight_bytes());
+  run::add_limit(plan, "free disk", lm_disk_bytes(config), machine.disk_bytes, "run.output");
+  return plan;
+}
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include <mgpu/lm/training/lm_objective.hpp>
+#include <mgpu/lm/training/lm_windows.hpp>
+#include <mgpu/lm/training/trainable_model.hpp>
+#include <mgpu/run/run_context.hpp>
+
+#include "data.hpp"
+#include "keys.hpp"
+#include "recipes/distill/teacher.hpp"
+#include "recipes/trainer.hpp"
+
+namespace mgpu::recipes {
+
+/// Examples packed as the settings say.
+lm::LmWindows windows_of(const LmTrainSettings& settings, lm::LmExamples examples);
+
+/// Model, packed data and held-out loss of a language model's training, built in the order in which
+/// they depend on each other. Run and settings have to live as long as it.
+class LmRecipe final : public TrainRecipe {
+public:
+  /// `teacher` nullptr: there is none.
+  LmRecipe(run::RunContext& run, const LmTrainSettings& settings, lm::LmConfig config, LmData data,
+           const LmTeacher* teacher);
+
+  train::Objective& objective() override { return objective_; }
+  std::uint32_t data_crc() const override;
+  DataPlace data_place() const override;
+  std::map<std::string, std::string> model_files() const override;
+  Evaluation evaluate(std::int64_t step) override;
+
+  /// Rank 0 reads the weights, the others receive them. Collective.
+  void load_weights();
+
+  const lm::LmWindows& windows() const { return windows_; }
+  const lm::TrainableModel& model() const { return model_; }
+
+private:
+  double held_out_loss() const;
+
+  run::RunContext& run_;
+  const LmTrainSettings& settings_;
+  lm::LmWindows windows_;
+  lm::LmWindows held_out_;
+  lm::TrainableModel model_;
+  lm::LmObjective objective_;
+  std::uint32_t teacher_crc_;
+  std::string chat_template_;  // that the examples are written in, where it is not the folder's
+};
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,230 @@
+#include "train.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/config_problem.hpp>
+#include <mgpu/lm/config/shared_config.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/store/results/small_table.hpp>
+
+#include "data.hpp"
+#include "recipe.hpp"
+#include "recipes/ad/results.hpp"
+#include "recipes/train_page.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+/// "3 rows cannot be used and are left out, the first: data.jsonl:3: it is an empty line"
+std::string left_out_text(const LeftOut& left_out) {
+  const bool is_one = left_out.rows == 1;
+  return report::grouped(left_out.rows) +
+         (is_one ? " row cannot be used and is left out: "
+                 : " rows cannot be used and are left out, the first: ") +
+         left_out.first;
+}
+
+void announce(run::RunContext& run, const LmTrainSettings& settings, const LmRecipe& recipe,
+              const Trainer& trainer) {
+  const lm::LmWindows& windows = recipe.windows();
+  const lm::LmConfig& config = recipe.model().config();
+  report::Facts facts = batch_facts(run, settings, trainer);
+  facts.data = report::grouped(static_cast<std::int64_t>(windows.examples().size())) +
+               " examples, " + report::grouped(std::ssize(windows.examples().ids)) + " tokens in " +
+               report::grouped(static_cast<std::int64_t>(windows.size())) +
+               report::text_of(" sequences of %lld, %.1f %% full",
+                               static_cast<long long>(settings.seq_len), 100.0 * windows.fill()) +
+               "; " + config.family + " of " + report::grouped(trainer.num_parameters()) +
+               " parameters";
+  if (settings.distill && settings.distill->on_policy > 0.0)
+    facts.data += report::text_of("; draws %.3g %% of the completions itself",
+                                  100.0 * settings.distill->on_policy);
+  run.announce(facts);
+  tell_schedule(run, settings, trainer);
+}
+
+/// Rows that are left out are counted.
+void tell_rows_left_out(run::RunContext& run, const LmData& data) {
+  if (data.rows_without > 0)
+    run.log.event({"note",
+                   {{"text", report::grouped(data.rows_without) +
+                                 " rows of `distill.targets` have nothing to learn"}}});
+  for (const LeftOut& left_out : data.left_out)
+    run.log.event({"warn", {{"text", left_out_text(left_out)}}});
+}
+
+void add_rows_left_out(const std::vector<LeftOut>& left_out, run::JobOutcome& outcome) {
+  std::int64_t rows = 0;
+  for (const LeftOut& of_file : left_out)
+    rows += of_file.rows;
+  if (rows == 0) return;
+  outcome.results.push_back(
+      {"bad_rows", "rows that could not be used", static_cast<double>(rows), "", 0});
+}
+
+store::SmallTable held_out_table(const TrainCurves& curves) {
+  std::vector<std::int64_t> step;
+  std::vector<double> loss;
+  for (std::int64_t i = 0; i < curves.evaluations(); ++i) {
+    step.push_back(curves.evaluated_at(i));
+    loss.push_back(curves.returns(i).front());
+  }
+  return store::make_small_table("metrics/eval",
+                                 {{"step", step, "optimizer steps done", "steps"},
+                                  {"loss", loss, "mean over the tokens of data.eval_path", "nats"}},
+                                 {.signal = "loss", .axis = "step"});
+}
+
+store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& curves,
+                              std::int64_t steps) {
+  store::SealRequest request = run::seal_request(place, "train");
+  request.small_tables = {train_table(curves, steps)};
+  if (curves.evaluations() > 0) request.small_tables.push_back(held_out_table(curves));
+  return request;
+}
+
+void show(const TrainCurves& curves, run::JobOutcome& outcome) {
+  TrainPictures pictures;
+  for (std::int64_t s = 0; s < outcome.done; ++s) {
+    const train::StepRow row = curves.step(s);
+    for (const auto& [curve, value] : {std::pair(&pictures.train_loss, row.loss),
+                                       std::pair(&pictures.learning_rate, row.learning_rate)}) {
+      curve->x.push_back(static_cast<double>(s + 1));
+      curve->y.push_back(value);
+    }
+  }
+  const train::StepRow last = curves.step(outcome.done - 1);
+  outcome.results = {{"loss", "loss", last.loss, "nats", 4},
+                     {"accuracy", "next-token accuracy", last.accuracy, "", 4}};
+  outcome.result =
+      report::text_of("loss %.4f, next token right in %.1f %%", last.loss, 100.0 * last.accuracy);
+  if (curves.evaluations() > 0) {
+    const double loss = curves.returns(curves.evaluations() - 1).front();
+    outcome.results.push_back({"eval_loss", "loss on data.eval_path", loss, "nats", 4});
+    outcome.result += report::text_of("; on data.eval_path %.4f", loss);
+  }
+  outcome.page = std::make_unique<TrainPage>(std::move(pictures));
+}
+
+void require_file(const Config& config, const char* name, const std::filesystem::path& path) {
+  std::error_code missing;
+  if (std::filesystem::is_regular_file(path, missing)) return;
+  throw ConfigFailure(
+      {{"E603", "there is no such file: " + path.string(), config.place(name), "", ""}},
+      ExitCode::no_input);
+}
+
+}  // namespace
+
+void check_lm_training(const Config& config, int ranks) {
+  check_together(
+      {[&] { read_lm_train_settings(config); }, [&] { train::check_batch(config, ranks); }});
+}
+
+void check_lm_files(const Config& config) {
+  const LmTrainSettings settings = read_lm_train_settings(config);
+  require_file(config, settings.is_fresh ? "model.init" : "model.path",
+               settings.folder / "config.json");
+  require_file(config, settings.is_fresh ? "model.init" : "model.path",
+               settings.folder / "tokenizer.json");
+  rows::check_chat_template(config, settings.folder);
+  if (settings.rows) require_file(config, "data.path", settings.rows->path);
+  if (settings.eval_rows) require_file(config, "data.eval_path", settings.eval_rows->path);
+  check_teacher_files_of(config, settings);
+  const lm::LmConfig model = lm::read_lm_config(settings.folder);
+  if (model.rope.kind == lm::RopeKind::none && settings.seq_len > model.positions) {
+    throw config.problem("E107", "train.seq_len",
+                         "`train.seq_len` is more than the model's " +
+                             std::to_string(model.positions) + " positions",
+                         "train.seq_len=" + std::to_string(model.positions));
+  }
+}
+
+std::vector<run::FileCheck> lm_file_checks(const Config& config) {
+  const LmTrainSettings settings = read_lm_train_settings(config);
+  const std::string what = settings.rows ? settings.rows->path.string()
+                           : settings.distill && !settings.distill->targets.empty()
+                               ? settings.distill->targets.string()
+                               : "data.little_texts";
+  return {{what, [settings](const cluster::Group& world) {
+             const lm::LmConfig model = lm::read_shared_lm_config(world, settings.folder);
+             const LmData data = load_lm_data(world, settings, model.vocab);
+             const lm::LmWindows windows = windows_of(settings, data.training);
+             std::string text = report::grouped(static_cast<std::int64_t>(data.training.size())) +
+                                " examples in " +
+                                report::grouped(static_cast<std::int64_t>(windows.size())) +
+                                " sequences";
+             for (const LeftOut& left_out : data.left_out)
+               text += "; " + left_out_text(left_out);
+             return text;
+           }}};
+}
+
+run::JobOutcome run_lm_training(run::RunContext& run) {
+  const cluster::Group& world = run.topology.world();
+  const LmTrainSettings settings = read_lm_train_settings(run.config);
+  lm::LmConfig config = lm::read_shared_lm_config(world, settings.folder);
+  LmData data;
+  {
+    const auto reading = run.clock.enter("tokenize");
+    data = load_lm_data(world, settings, config.vocab);
+  }
+  // Memory is taken here, and may be short on some ranks only.
+  tell_rows_left_out(run, data);
+  const std::vector<LeftOut> left_out = data.left_out;
+  std::optional<LmTeacher> teacher;
+  std::optional<LmRecipe> recipe;
+  std::optional<Trainer> trainer;
+  {
+    const auto building = run.clock.enter("start-up");
+    if (settings.distill) teacher.emplace(run, *settings.distill, data);
+    const bool draws = settings.distill && settings.distill->on_policy > 0.0;
+    cluster::run_together(world, [&] {
+      if (!draws) keep_step_memory(run);  // a student that draws is packed in each step
+      recipe.emplace(run, settings, std::move(config), std::move(data),
+                     teacher ? &*teacher : nullptr);
+      trainer.emplace(run, settings, *recipe);
+    });
+    recipe->load_weights();
+  }
+  announce(run, settings, *recipe, *trainer);
+  trainer->restore();
+  if (!trainer->train()) return trainer->outcome(ExitCode::stopped);
+  const auto sealing = run.clock.enter("results");
+  store::seal(world, lm_results({run.config, run.store, run.directory}, trainer->curves(),
+                                trainer->state().steps_done));
+  run::JobOutcome outcome = trainer->outcome(ExitCode::done);
+  outcome.remarks = {{"checkpoints", std::to_string(trainer->saves()) + " saved"}};
+  show(trainer->curves(), outcome);
+  add_rows_left_out(left_out, outcome);
+  return outcome;
+}
+
+run::MergedRun merge_lm_training(const cluster::Group& world, const run::SealPlace& place) {
+  LmTrainSettings settings;
+  std::optional<lm::TrainableModel> model;
+  cluster::run_together(world, [&] { settings = read_lm_train_settings(place.config); });
+  const lm::LmConfig config = lm::read_shared_lm_config(world, settings.folder);
+  cluster::run_together(world, [&] { model.emplace(config, Device{}, settings.seed); });
+  train::Adamw optimizer(model->parameters(), settings.optimizer.adamw);
+  train::LossScaler scaler(settings.optimizer.mixed_precision == tensor::ComputeKind::f16);
+  TrainCurves curves(settings.optimizer.schedule.max_steps, settings.planned_evaluations(),
+                     settings.evaluation_values);
+  TrainState state(model->parameters(), optimizer, scaler, curves);
+  run::MergedRun merged;
+  merged.warnings =
+      state.load({world,
+                  place.directory.path(),
+                  {static_cast<int>(place.directory.attempt()), settings.checkpoint.keep}});
+  merged.parts = {{"training", state.steps_done, settings.optimizer.schedule.max_steps, "steps"}};
+  store::SealRequest request = lm_results(place, curves, state.steps_done);
+  request.partial = true;
+  store::seal(world, request);
+  return merged;
+}
+
+}  // namespace mgpu::recipes

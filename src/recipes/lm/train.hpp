@@ -1,0 +1,34 @@
+#pragma once
+
+#include <vector>
+
+#include <mgpu/report/plan_text.hpp>
+#include <mgpu/run/file_check.hpp>
+#include <mgpu/run/merged_run.hpp>
+#include <mgpu/run/plan_machine.hpp>
+#include <mgpu/run/run_context.hpp>
+#include <mgpu/run/seal_place.hpp>
+
+#include "keys.hpp"
+
+// Job train with a language model: examples from rows of a file, packed; training; checkpoints that
+// are Hugging Face folders; results.h5 with the curves.
+namespace mgpu::recipes {
+
+/// Errors: Failure (exit 78).
+void check_lm_training(const Config& config, int ranks);
+
+/// Errors: Failure E603 (exit 66), and those of read_lm_config.
+void check_lm_files(const Config& config);
+std::vector<run::FileCheck> lm_file_checks(const Config& config);
+
+std::uint64_t lm_disk_bytes(const Config& config);
+report::Plan plan_lm_training(const Config& config, const run::PlanMachine& machine);
+
+/// Ranks: collective over the world.
+run::JobOutcome run_lm_training(run::RunContext& run);
+
+/// Ranks: collective over `world`. The curves as the newest checkpoint has them.
+run::MergedRun merge_lm_training(const cluster::Group& world, const run::SealPlace& place);
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,281 @@
+#include "train_page.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <mgpu/report/text_format.hpp>
+
+#include "recipes/ad/svg_grid_path.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+using PerEpisode = TrainPictures::PerEpisode;
+
+/// The curves of a context: name in summary.json, label, place in PerEpisode.
+struct EpisodeCurve {
+  const char* name;
+  const char* label;
+  const char* css;
+  std::vector<double> PerEpisode::*values;
+};
+constexpr std::array kEpisodeCurves = {
+    EpisodeCurve{"late", "trained agent", "c1", &PerEpisode::late},
+    EpisodeCurve{"early", "early checkpoint", "c2", &PerEpisode::early},
+    EpisodeCurve{"source", "source algorithm", "c3", &PerEpisode::source},
+    EpisodeCurve{"clear_context", "context cleared", "c4", &PerEpisode::clear_context},
+    EpisodeCurve{"hide_rewards", "rewards hidden", "c5", &PerEpisode::hide_rewards},
+};
+
+std::string series_name(const EpisodeCurve& row) {
+  return std::string("return_per_episode.") + row.name;
+}
+
+std::string ordinal(std::size_t n) {
+  static constexpr std::array<const char*, 11> kWords = {"zeroth", "first", "second", "third",
+                                                         "fourth", "fifth", "sixth",  "seventh",
+                                                         "eighth", "ninth", "tenth"};
+  return n < kWords.size() ? kWords[n] : report::text_of("%zuth", n);
+}
+
+report::Curve over_episodes(const std::vector<double>& values) {
+  report::Curve curve;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    curve.x.push_back(static_cast<double>(i + 1));
+    curve.y.push_back(values[i]);
+  }
+  return curve;
+}
+
+std::string label_of(const EpisodeCurve& row, const PerEpisode& episodes) {
+  const std::string name = row.name;
+  if (name == "early")
+    return report::text_of("after %lld steps", static_cast<long long>(episodes.early_step));
+  if (name == "late" && episodes.late_step > 0)
+    return report::text_of("after %lld steps", static_cast<long long>(episodes.late_step));
+  return row.label;
+}
+
+report::Figure episode_figure(const TrainPictures& pictures) {
+  const PerEpisode& episodes = pictures.episodes;
+  if (episodes.late.empty()) return {};
+  report::LineChart chart;
+  chart.title = "Mean return of each episode inside the context";
+  chart.x_label = "episode inside one context (weights frozen)";
+  chart.y_label = "return per episode";
+  chart.height = 430;
+  chart.whole_x = true;
+  chart.from_zero = true;
+  if (episodes.optimum > 0)
+    chart.levels.push_back({report::text_of("%.2f  optimum", episodes.optimum), episodes.optimum});
+  if (episodes.random > 0)
+    chart.levels.push_back(
+        {report::text_of("%.2f  random policy", episodes.random), episodes.random});
+  // The main curve comes last, on top of the others.
+  for (auto row = kEpisodeCurves.rbegin(); row != kEpisodeCurves.rend(); ++row) {
+    const std::vector<double>& values = episodes.*(row->values);
+    if (values.empty()) continue;
+    report::DrawnCurve drawn{label_of(*row, episodes), over_episodes(values), row->css};
+    drawn.dots = true;
+    drawn.emphasis = row->values == &PerEpisode::late;
+    drawn.dashed = row->values == &PerEpisode::source;
+    if (drawn.emphasis) {
+      drawn.low = episodes.late_low;
+      drawn.high = episodes.late_high;
+    }
+    drawn.key = "/series/" + series_name(*row) + '/' + std::to_string(values.size() - 1);
+    chart.curves.push_back(std::move(drawn));
+  }
+  std::string caption =
+      "Each agent starts with an empty context on goals that were never trained on. A rise means "
+      "that it learns from the episodes before, without any change of its weights.";
+  if (!episodes.late_low.empty()) caption += " Band: " + episodes.band + '.';
+  if (!episodes.hide_rewards.empty() || !episodes.clear_context.empty())
+    caption +=
+        " The controls must not rise: without rewards, or without earlier episodes, there is "
+        "nothing to learn from.";
+  return {"Learning inside the context", report::svg_line_chart(chart), caption};
+}
+
+report::LineChart step_chart(const char* title, const char* y_label,
+                             const TrainPictures& pictures) {
+  report::LineChart chart;
+  chart.title = title;
+  chart.x_label = "optimizer step";
+  chart.y_label = y_label;
+  chart.width = 520;
+  chart.height = 300;
+  chart.label_width = 122;
+  chart.backdrop = pictures.learning_rate;
+  chart.backdrop_label = "learning rate";
+  return chart;
+}
+
+/// Mean and range of a noisy curve over equal stretches.
+report::DrawnCurve banded(const report::Curve& noisy, std::size_t count) {
+  report::DrawnCurve drawn{"train", report::thinned(noisy, count), "c2"};
+  if (noisy.x.size() <= count) return drawn;
+  for (std::size_t b = 0; b < count; ++b) {
+    const auto begin = noisy.y.begin() + static_cast<std::ptrdiff_t>(b * noisy.y.size() / count);
+    const auto end =
+        noisy.y.begin() + static_cast<std::ptrdiff_t>((b + 1) * noisy.y.size() / count);
+    const auto [low, high] = std::minmax_element(begin, end);
+    drawn.low.push_back(*low);
+    drawn.high.push_back(*high);
+  }
+  return drawn;
+}
+
+std::string last_key(const char* name, const report::Curve& curve) {
+  return std::string("/series/") + name + '/' +
+         std::to_string(report::thinned(curve, 200).y.size() - 1);
+}
+
+report::Figure loss_figure(const TrainPictures& pictures) {
+  if (pictures.train_loss.empty()) return {};
+  report::LineChart chart =
+      step_chart("Loss over optimizer steps", "loss (nats per action)", pictures);
+  chart.label_decimals = 3;
+  chart.curves.push_back(banded(pictures.train_loss, 200));
+  chart.curves.back().key = last_key("train_loss", pictures.train_loss);
+  return {"Loss", report::svg_line_chart(chart),
+          "Training batches, mean and range; a guess costs ln 5 = 1.609."};
+}
+
+report::Figure return_figure(const TrainPictures& pictures) {
+  if (pictures.eval_return.empty()) return {};
+  report::LineChart chart =
+      step_chart("Return over optimizer steps", "return, mean of all episodes", pictures);
+  chart.from_zero = true;
+  report::DrawnCurve drawn{"unseen", report::thinned(pictures.eval_return, 200), "c1"};
+  drawn.emphasis = true;
+  drawn.dots = pictures.eval_return.x.size() <= 60;
+  drawn.key = last_key("eval_return", pictures.eval_return);
+  chart.curves.push_back(std::move(drawn));
+  if (pictures.episodes.optimum > 0) chart.levels.push_back({"optimum", pictures.episodes.optimum});
+  return {"Return", report::svg_line_chart(chart), "Each evaluation: unseen goals, empty context."};
+}
+
+std::string walk_html(const TrainPictures& pictures, const TrainPictures::Walk& walk) {
+  const auto one = [&](const std::vector<std::pair<int, int>>& cells, int episode, double reward) {
+    const std::string title = report::text_of("Path of episode %d, goal (%d, %d), return %.0f",
+                                              episode, walk.goal.first, walk.goal.second, reward);
+    return "<div>" + svg_grid_path({cells, walk.goal, pictures.grid, title}) +
+           report::text_of("episode %d: <b>%.0f</b></div>\n", episode, reward);
+  };
+  return report::text_of("<div class=\"pair\"><p>goal (%d, %d)</p>\n", walk.goal.first,
+                         walk.goal.second) +
+         one(walk.first, 1, walk.first_return) +
+         one(walk.last, pictures.last_episode, walk.last_return) + "</div>\n";
+}
+
+report::Figure walk_figure(const TrainPictures& pictures) {
+  if (pictures.walks.empty()) return {};
+  std::string html = "<div class=\"paths\">\n";
+  for (const TrainPictures::Walk& walk : pictures.walks)
+    html += walk_html(pictures, walk);
+  return {"The same agent, first and last episode", html + "</div>\n",
+          "One run per goal. The yellow cell is the goal, which the agent cannot see; the open dot "
+          "is the start, the line darkens with time. The number is the return: steps spent on the "
+          "goal, of 20."};
+}
+
+std::vector<report::Tile> tiles_of(const TrainPictures& pictures,
+                                   const report::RunSummary& summary) {
+  std::vector<report::Tile> tiles;
+  const PerEpisode& episodes = pictures.episodes;
+  if (!episodes.late.empty()) {
+    const std::string at = "/series/return_per_episode.late/";
+    const std::size_t last = episodes.late.size();
+    tiles.push_back({report::text_of("%.1f", episodes.late.back()),
+                     report::text_of("return in episode %zu, unseen goals", last),
+                     at + std::to_string(last - 1)});
+    tiles.push_back(
+        {report::text_of("%.1f", episodes.late.front()), "return in episode 1", at + "0"});
+  }
+  for (const report::Result& result : summary.results)
+    if (result.key == "optimum_share")
+      tiles.push_back({result.text(), result.label, "/results/optimum_share/value"});
+  if (summary.steps_per_second > 0)
+    tiles.push_back(
+        {report::rate_text(summary.steps_per_second), "steps per second", "/steps_per_second"});
+  return tiles;
+}
+
+report::Table episode_table(const PerEpisode& episodes) {
+  report::Table table{"Return per episode, unseen goals", {"episode"}, {}, {}};
+  std::size_t longest = 0;
+  for (const EpisodeCurve& row : kEpisodeCurves)
+    longest = std::max(longest, (episodes.*(row.values)).size());
+  for (std::size_t e = 1; e <= longest; ++e)
+    table.head.push_back(std::to_string(e));
+  for (const EpisodeCurve& row : kEpisodeCurves) {
+    const std::vector<double>& values = episodes.*(row.values);
+    if (values.empty()) continue;
+    std::vector<std::string> cells{label_of(row, episodes)};
+    std::vector<std::string> keys{""};
+    for (std::size_t e = 0; e < values.size(); ++e) {
+      cells.push_back(report::text_of("%.1f", values[e]));
+      keys.push_back("/series/" + series_name(row) + '/' + std::to_string(e));
+    }
+    table.rows.push_back(std::move(cells));
+    table.keys.push_back(std::move(keys));
+  }
+  return table;
+}
+
+}  // namespace
+
+void TrainPage::record(report::RunSummary& summary) const {
+  const PerEpisode& episodes = pictures_.episodes;
+  for (const EpisodeCurve& row : kEpisodeCurves)
+    if (!(episodes.*(row.values)).empty())
+      summary.series[series_name(row)] = episodes.*(row.values);
+  const std::array curves = {std::pair{"train_loss", &pictures_.train_loss},
+                             std::pair{"eval_return", &pictures_.eval_return}};
+  for (const auto& [name, curve] : curves)
+    if (!curve->empty()) summary.series[name] = report::thinned(*curve, 200).y;
+  if (episodes.late.empty()) return;
+  const std::size_t last = episodes.late.size();
+  summary.results.push_back({"return_first_episode", "return in episode 1", episodes.late.front()});
+  summary.results.push_back({"return_last_episode", report::text_of("return in episode %zu", last),
+                             episodes.late.back()});
+  if (episodes.optimum > 0)
+    summary.results.push_back({"optimum_share", "of the best possible return",
+                               100.0 * episodes.late.back() / episodes.optimum, "%", 0});
+}
+
+std::string train_headline(const TrainPictures& pictures, const report::RunSummary& summary) {
+  const PerEpisode& episodes = pictures.episodes;
+  if (episodes.late.size() < 2) return report::plain_headline(summary);
+  const double first = episodes.late.front();
+  const double last = episodes.late.back();
+  const double best = std::max(episodes.optimum, last);
+  const std::string name = ordinal(episodes.late.size());
+  if (last - first < 0.25 * (best - first))
+    return report::text_of(
+        "The agent does not yet learn inside its context: on goals it never saw, its "
+        "return is %.1f in the first episode and %.1f in the %s.",
+        first, last, name.c_str());
+  std::string text = report::text_of(
+      "On goals it never saw, the agent\u2019s return rises from %.1f in its "
+      "first episode to %.1f in its %s, with frozen weights",
+      first, last, name.c_str());
+  if (episodes.optimum > 0)
+    text += report::text_of(": %.0f %% of the best possible", 100.0 * last / episodes.optimum);
+  return text + '.';
+}
+
+report::HtmlReport TrainPage::page(const report::RunSummary& summary) const {
+  report::HtmlReport report;
+  report.headline = train_headline(pictures_, summary);
+  report.tiles = tiles_of(pictures_, summary);
+  report.sections = {
+      {"What it learned", {episode_figure(pictures_), walk_figure(pictures_)}},
+      {"How it was trained", {loss_figure(pictures_), return_figure(pictures_)}, true}};
+  if (!pictures_.episodes.late.empty()) report.tables = {episode_table(pictures_.episodes)};
+  return report;
+}
+
+}  // namespace mgpu::recipes

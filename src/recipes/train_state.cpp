@@ -1,0 +1,136 @@
+#include "train_state.hpp"
+
+#include <algorithm>
+#include <variant>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/tensor/tensor_view.hpp>
+
+namespace mgpu::recipes {
+namespace {
+
+enum StepField : std::int64_t { loss, accuracy, learning_rate, grad_norm, num_fields };
+
+formats::NamedTensor named(const std::string& name, const at::Tensor& tensor) {
+  return {name, tensor.sizes().vec(), tensor::view_of(tensor)};
+}
+
+/// The values that were saved under `name` with type T. Errors: Failure E611 when there are none.
+template <class T>
+T value(const store::CheckpointState& state, const std::string& name) {
+  const auto found = state.values.find(name);
+  if (found == state.values.end() || !std::holds_alternative<T>(found->second)) {
+    throw Failure(
+        {"E611", ExitCode::corrupt, "the checkpoint's state lacks `" + name + "`", {}, ""});
+  }
+  return std::get<T>(found->second);
+}
+
+}  // namespace
+
+TrainCurves::TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations, int episodes)
+    : steps_(at::zeros({max_steps, num_fields}, at::kDouble)),
+      evaluation_rows_(at::zeros({max_evaluations, 1 + episodes}, at::kDouble)) {}
+
+void TrainCurves::add_step(std::int64_t step, const train::StepRow& row) {
+  double* fields = steps_.data_ptr<double>() + step * num_fields;
+  fields[loss] = row.loss;
+  fields[accuracy] = row.accuracy;
+  fields[learning_rate] = row.learning_rate;
+  fields[grad_norm] = row.grad_norm;
+}
+
+train::StepRow TrainCurves::step(std::int64_t step) const {
+  const double* fields = steps_.const_data_ptr<double>() + step * num_fields;
+  return {fields[loss], fields[accuracy], fields[learning_rate], fields[grad_norm]};
+}
+
+void TrainCurves::add_evaluation(std::int64_t steps_done, const EpisodeReturns& returns) {
+  double* row = evaluation_rows_.data_ptr<double>() + evaluations_ * evaluation_rows_.size(1);
+  row[0] = static_cast<double>(steps_done);
+  std::copy(returns.begin(), returns.end(), row + 1);
+  ++evaluations_;
+}
+
+std::int64_t TrainCurves::evaluated_at(std::int64_t index) const {
+  return static_cast<std::int64_t>(evaluation_rows_[index][0].item<double>());
+}
+
+EpisodeReturns TrainCurves::returns(std::int64_t index) const {
+  const std::int64_t width = evaluation_rows_.size(1);
+  const double* row = evaluation_rows_.const_data_ptr<double>() + index * width;
+  return {row + 1, row + width};
+}
+
+TrainState::TrainState(tensor::ParameterArena& parameters, train::Adamw& optimizer,
+                       train::LossScaler& scaler, TrainCurves& curves)
+    : parameters_(&parameters),
+      optimizer_(&optimizer),
+      scaler_(&scaler),
+      curves_(&curves),
+      weights_(parameters.weights().cpu()),
+      first_moment_(optimizer.first_moment().cpu()),
+      second_moment_(optimizer.second_moment().cpu()) {
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const auto& span = parameters.span(p);
+    model_tensors_.push_back(
+        named(parameters.spec(p).name,
+              weights_.narrow(0, span.begin, span.count).view(parameters.spec(p).shape)));
+  }
+  trainer_tensors_ = {named("adam.first_moment", first_moment_),
+                      named("adam.second_moment", second_moment_),
+                      named("curves.steps", curves.step_table()),
+                      named("curves.evaluations", curves.evaluation_table())};
+}
+
+void TrainState::from_device() {
+  if (!parameters_->weights().is_cuda()) return;  // .cpu() gave the tensors themselves
+  weights_.copy_(parameters_->weights());
+  first_moment_.copy_(optimizer_->first_moment());
+  second_moment_.copy_(optimizer_->second_moment());
+}
+
+void TrainState::to_device() {
+  if (!parameters_->weights().is_cuda()) return;
+  const at::NoGradGuard no_grad;
+  at::Tensor(parameters_->weights()).copy_(weights_);
+  at::Tensor(optimizer_->first_moment()).copy_(first_moment_);
+  at::Tensor(optimizer_->second_moment()).copy_(second_moment_);
+}
+
+void TrainState::save(const store::CheckpointStore& checkpoints, std::int64_t global_batch,
+                      bool is_best) {
+  from_device();
+  store::CheckpointState state;
+  state.step = steps_done;
+  state.consumed_samples = steps_done * global_batch;
+  if (best_score >= 0.0) state.best_metric = best_score;
+  state.values = {{"adam.updates", optimizer_->updates()},
+                  {"loss_scale", scaler_->state().scale},
+                  {"loss_scale.good_updates", scaler_->state().good_updates},
+                  {"evaluations", curves_->evaluations()},
+                  {"steps_skipped", steps_skipped},
+                  {"histories.crc32c", std::int64_t{data_crc}}};
+  checkpoints.save({model_tensors_, trainer_tensors_, state, files}, is_best);
+}
+
+std::vector<std::string> TrainState::load(const store::CheckpointStore& checkpoints) {
+  const store::Restored restored = checkpoints.load_newest(model_tensors_, trainer_tensors_);
+  if (!restored.state) return restored.warnings;
+  const store::CheckpointState& state = *restored.state;
+  steps_done = state.step;
+  best_score = state.best_metric.value_or(-1.0);
+  optimizer_->set_updates(value<std::int64_t>(state, "adam.updates"));
+  scaler_->restore(
+      {value<double>(state, "loss_scale"), value<std::int64_t>(state, "loss_scale.good_updates")});
+  curves_->set_evaluations(value<std::int64_t>(state, "evaluations"));
+  steps_skipped = value<std::int64_t>(state, "steps_skipped");
+  data_crc = static_cast<std::uint32_t>(value<std::int64_t>(state, "histories.crc32c"));
+  to_device();
+  return restored.warnings;
+}
+
+}  // namespace mgpu::recipes

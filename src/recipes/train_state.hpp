@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/store/checkpoint/checkpoint_store.hpp>
+#include <mgpu/train/adamw.hpp>
+#include <mgpu/train/loss_scaler.hpp>
+#include <mgpu/train/train_loop.hpp>
+
+#include "recipes/ad/evaluate.hpp"
+
+namespace mgpu::recipes {
+
+/// Curves of the training so far. They are part of a checkpoint, so that a resumed run has the
+/// same ones as an unbroken run.
+class TrainCurves {
+public:
+  /// Room for every step and every evaluation of the job.
+  TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations, int episodes);
+
+  void add_step(std::int64_t step, const train::StepRow& row);
+  void add_evaluation(std::int64_t steps_done, const EpisodeReturns& returns);
+
+  train::StepRow step(std::int64_t step) const;
+  std::int64_t evaluations() const { return evaluations_; }
+  std::int64_t evaluated_at(std::int64_t index) const;  // steps done
+  EpisodeReturns returns(std::int64_t index) const;
+
+  const at::Tensor& step_table() const { return steps_; }
+  const at::Tensor& evaluation_table() const { return evaluation_rows_; }
+  void set_evaluations(std::int64_t count) { evaluations_ = count; }
+
+private:
+  at::Tensor steps_;            // [max_steps, 4] float64: loss, accuracy, rate, norm; host
+  at::Tensor evaluation_rows_;  // [max_evaluations, 1 + episodes] float64: steps done, returns
+  std::int64_t evaluations_ = 0;
+};
+
+/// All that a training run needs to go on as if it had never stopped.
+class TrainState {
+public:
+  /// The references have to outlive this.
+  TrainState(tensor::ParameterArena& parameters, train::Adamw& optimizer, train::LossScaler& scaler,
+             TrainCurves& curves);
+
+  std::int64_t steps_done = 0;
+  std::int64_t steps_skipped = 0;            // of those, for a gradient that was not finite
+  double best_score = -1.0;                  // -1: not evaluated yet
+  std::uint32_t data_crc = 0;                // of what it was trained on
+  std::map<std::string, std::string> files;  // beside the weights; rank 0's count
+
+  /// Ranks:  collective. Errors: those of CheckpointStore.
+  void save(const store::CheckpointStore& checkpoints, std::int64_t global_batch, bool is_best);
+
+  /// Returns the warnings about damaged checkpoints. Without any checkpoint nothing changes.
+  ///
+  /// Ranks:  collective. Errors: those of CheckpointStore.
+  std::vector<std::string> load(const store::CheckpointStore& checkpoints);
+
+private:
+  void from_device();
+  void to_device();
+
+  tensor::ParameterArena* parameters_;
+  train::Adamw* optimizer_;
+  train::LossScaler* scaler_;
+  TrainCurves* curves_;
+  at::Tensor weights_;        // [elements] float32, host: the arena itself on the CPU backend
+  at::Tensor first_moment_;   //
+  at::Tensor second_moment_;  //
+  std::vector<formats::NamedTensor> model_tensors_;  // views into weights_
+  std::vector<formats::NamedTensor> trainer_tensors_;
+};
+
+}  // namespace mgpu::recipes

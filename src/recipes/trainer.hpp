@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include <mgpu/run/run_context.hpp>
+#include <mgpu/train/gradient_reducer.hpp>
+#include <mgpu/train/objective.hpp>
+
+#include "train_settings.hpp"
+#include "train_state.hpp"
+
+namespace mgpu::recipes {
+
+/// What is trained and on what: where the recipes of job train differ.
+class TrainRecipe {
+public:
+  TrainRecipe() = default;
+  TrainRecipe(const TrainRecipe&) = delete;
+  TrainRecipe& operator=(const TrainRecipe&) = delete;
+  TrainRecipe(TrainRecipe&&) = delete;
+  TrainRecipe& operator=(TrainRecipe&&) = delete;
+  virtual ~TrainRecipe() = default;
+
+  virtual train::Objective& objective() = 0;
+
+  /// A number of what it is trained on; a resumed run has to have the same.
+  virtual std::uint32_t data_crc() const = 0;
+
+  /// Where that lies, for a message: what it is, and the file.
+  struct DataPlace {
+    std::string what;  // "the file of `data.path`"
+    std::string noun;  // "histories"
+    std::string path;
+  };
+  virtual DataPlace data_place() const = 0;
+
+  /// Files that every checkpoint has beside the weights, name and content; on rank 0.
+  virtual std::map<std::string, std::string> model_files() const { return {}; }
+
+  struct Evaluation {
+    EpisodeReturns values;        // for the curves
+    std::optional<double> score;  // higher is better, 0 or more; none: checkpoints have no best
+  };
+
+  /// The model as it is after `step` steps; tells log and scalars. Ranks: collective.
+  virtual Evaluation evaluate(std::int64_t step) = 0;
+};
+
+/// On the CPU: what a step frees stays with the rank, for the next one. Called before the model is
+/// made; a LanguageModel that is packed later gives it back.
+void keep_step_memory(const run::RunContext& run);
+
+/// Optimizer, loop and checkpoints of one run of job train, whatever the recipe.
+class Trainer {
+public:
+  /// All references have to outlive this. Ranks: collective.
+  Trainer(run::RunContext& run, const LoopSettings& settings, TrainRecipe& recipe);
+
+  /// Goes on where the newest checkpoint ends.
+  ///
+  /// Ranks:  collective.
+  /// Errors: those of CheckpointStore; Failure E608 where the data are not those of the checkpoint.
+  void restore();
+
+  /// Trains to the end or until a stop; saves in both cases. Returns whether it is complete.
+  bool train();
+
+  /// Where the training stands, for the end of the run.
+  run::JobOutcome outcome(ExitCode exit) const;
+
+  const TrainCurves& curves() const { return curves_; }
+  const TrainState& state() const { return state_; }
+  std::int64_t saves() const { return saves_; }
+  const train::TrainLoop& loop() const { return loop_; }
+  std::int64_t num_parameters() const { return parameters_.num_parameters(); }
+
+private:
+  void require_same_data() const;
+  std::int64_t max_steps() const { return settings_.optimizer.schedule.max_steps; }
+  train::StepOutcome step(bool wants_stop);
+  void report(const train::StepOutcome& outcome);
+  void report_trouble(const train::StepOutcome& outcome);
+  void look_after_memory();
+  bool is_due(std::int64_t every) const;
+  bool evaluate_if_due();
+  bool save_is_due(bool is_best);
+  bool time_has_come();
+  void save(bool is_best);
+
+  run::RunContext& run_;
+  const LoopSettings& settings_;
+  TrainRecipe& recipe_;
+  tensor::ParameterArena& parameters_;
+  train::Adamw optimizer_;
+  train::LossScaler scaler_;
+  train::GradientReducer reducer_;
+  train::TrainLoop loop_;
+  TrainCurves curves_;
+  TrainState state_;
+  store::CheckpointStore checkpoints_;
+  std::int64_t memory_every_;  // steps
+  report::StepPace pace_;
+  double step_began_s_ = 0.0;  // on the run's clock
+  std::int64_t steps_here_ = 0;
+  std::int64_t saves_ = 0;
+  std::int64_t saved_at_ = -1;  // steps done at the newest checkpoint
+  double saved_s_ = 0.0;        // when, on the run's clock
+};
+
+/// Facts of the batch for the banner, and notes about the schedule.
+report::Facts batch_facts(const run::RunContext& run, const LoopSettings& settings,
+                          const Trainer& trainer);
+void tell_schedule(run::RunContext& run, const LoopSettings& settings, const Trainer& trainer);
+
+}  // namespace mgpu::recipes

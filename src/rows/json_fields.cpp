@@ -1,0 +1,40 @@
+#include <mgpu/rows/json_fields.hpp>
+
+namespace mgpu::rows {
+
+using formats::JsonError;
+using formats::JsonValue;
+
+const std::string& text_of(const JsonValue* value, const char* name) {
+  if (value == nullptr || value->text() == nullptr)
+    throw JsonError(std::string("`") + name + "` is not a text");
+  return *value->text();
+}
+
+const JsonValue* member_of(const JsonValue& object, const char* name) {
+  const JsonValue* member = object.find(name);
+  return member == nullptr || member->is_null() ? nullptr : member;
+}
+
+std::vector<std::int64_t> token_ids_of(const JsonValue& value) {
+  if (value.list() == nullptr || value.list()->empty())
+    throw JsonError("`token_ids` is not a list of ids");
+  std::vector<std::int64_t> ids;
+  for (const JsonValue& item : *value.list()) {
+    if (item.integer() == nullptr) throw JsonError("`token_ids` has a value that is no id");
+    ids.push_back(*item.integer());
+  }
+  return ids;
+}
+
+std::vector<text::ChatMessage> messages_of(const JsonValue& value) {
+  if (value.list() == nullptr || value.list()->empty())
+    throw JsonError("`messages` is not a list of messages");
+  std::vector<text::ChatMessage> messages;
+  for (const JsonValue& item : *value.list())
+    messages.push_back(
+        {text_of(item.find("role"), "role"), text_of(item.find("content"), "content")});
+  return messages;
+}
+
+}  // namespace mgpu::rows

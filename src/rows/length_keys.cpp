@@ -1,0 +1,26 @@
+#include <mgpu/rows/length_keys.hpp>
+
+namespace mgpu::rows {
+
+void add_length_keys(KeyTable& table) {
+  table.add({.name = "data.max_length",
+             .type = KeyType::integer,
+             .standard = "2048",
+             .text = "length of a sample at most",
+             .unit = "tokens",
+             .min = 1,
+             .max = 1 << 24});
+  table.add({.name = "data.too_long",
+             .type = KeyType::choice,
+             .standard = "truncate",
+             .text = "what becomes of a longer sample: it is cut, left empty, or ends the run; "
+                     "counted in any case",
+             .choices = {"truncate", "drop", "error"}});
+}
+
+TooLong read_too_long(const Config& config) {
+  if (config.is("data.too_long", "drop")) return TooLong::drop;
+  return config.is("data.too_long", "error") ? TooLong::error : TooLong::truncate;
+}
+
+}  // namespace mgpu::rows

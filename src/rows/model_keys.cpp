@@ -1,0 +1,66 @@
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include <mgpu/cluster/cluster_config.hpp>
+#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/config_problem.hpp>
+#include <mgpu/lm/parallel/model_group.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/run/chunk_keys.hpp>
+
+namespace mgpu::rows {
+namespace {
+
+void require(const Config& config, const char* name, const char* what) {
+  if (!config.is(name, "null")) return;
+  throw config.problem("E114", name,
+                       "job " + config.text("job") + " needs `" + std::string(name) + "`", what);
+}
+
+/// Sums of a tensor-parallel model are rounded by the size of its group.
+void check_groups(const Config& config) {
+  if (lm::read_group_plan(config).split == lm::Split::pipeline) return;
+  const std::vector<std::int64_t> sizes = config.integers("devices.groups");
+  if (std::ranges::adjacent_find(sizes, std::ranges::not_equal_to()) == sizes.end()) return;
+  throw config.problem("E124", "devices.groups",
+                       "with model.parallel=tensor and groups of several sizes, what comes of "
+                       "a sample would depend on the group that it comes to",
+                       "model.parallel=pipeline, or groups of one size: devices.groups=[" +
+                           std::to_string(sizes.front()) + "]");
+}
+
+}  // namespace
+
+void add_model_folder_keys(KeyTable& table) {
+  table.add({.name = "model.path",
+             .type = KeyType::path,
+             .standard = "null",
+             .text = "Hugging Face folder of a language model: config.json, safetensors, "
+                     "tokenizer.json",
+             .choices = {"null"}});
+}
+
+void check_model_keys(const Config& config, const char* data) {
+  check_together(
+      {[&] { require(config, "model.path", "model.path=FOLDER, as Hugging Face has it"); },
+       [&] { require(config, "data.path", data); }, [&] { check_groups(config); },
+       [&] { run::check_chunk_keys(config); }});
+}
+
+void check_data_file(const Config& config, const char* help) {
+  const std::string path = config.text("data.path");
+  std::error_code missing;
+  if (std::filesystem::is_regular_file(path, missing)) return;
+  throw ConfigFailure(
+      {{"E603", "there is no such file: " + path, config.place("data.path"), "", help}},
+      ExitCode::no_input);
+}
+
+int summing_ranks(const Config& config) {
+  if (lm::read_group_plan(config).split == lm::Split::pipeline) return 1;
+  return cluster::read_cluster_config(config).group_sizes().front();
+}
+
+}  // namespace mgpu::rows

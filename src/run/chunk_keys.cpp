@@ -1,0 +1,64 @@
+#include <mgpu/run/chunk_keys.hpp>
+
+namespace mgpu::run {
+
+void check_chunk_keys(const Config& config) {
+  const std::int64_t part = config.integer("run.worker_id");
+  const std::int64_t parts = config.integer("run.total_workers");
+  if (part < parts) return;
+  throw config.problem(
+      "E124", "run.worker_id",
+      "there is no part " + std::to_string(part) + " of " + std::to_string(parts) +
+          ": parts count from 0",
+      "--only " + std::to_string(parts - 1) + "/" + std::to_string(parts) + " is the last one");
+}
+
+void refuse_chunk_keys(const Config& config) {
+  const std::string job = "job " + config.text("job");
+  if (config.is("run.schedule", "dynamic")) {
+    throw config.problem("E124", "run.schedule", job + " shares its chunks out beforehand",
+                         "run.schedule=static");
+  }
+  if (!is_part_of_run(config)) return;
+  throw config.problem("E124", "run.total_workers", job + " has no parts that runs could share",
+                       "remove it");
+}
+
+ChunkPart read_chunk_part(const Config& config) {
+  return {static_cast<int>(config.integer("run.worker_id")),
+          static_cast<int>(config.integer("run.total_workers"))};
+}
+
+bool is_part_of_run(const Config& config) {
+  return config.integer("run.total_workers") > 1;
+}
+
+std::string part_text(const ChunkPart& part) {
+  return "part " + std::to_string(part.index) + " of " + std::to_string(part.count);
+}
+
+std::string part_note(const Config& config) {
+  return is_part_of_run(config) ? "; " + part_text(read_chunk_part(config)) : "";
+}
+
+void tell_part(const RunContext& run) {
+  if (!is_part_of_run(run.config)) return;
+  run.log.event(
+      {"note",
+       {{"text", run.store.result_file + " holds " + part_text(read_chunk_part(run.config)) +
+                     "; ./mgpu_spmd --merge with the folders of all parts joins them"}}});
+}
+
+ChunkProgress progress_of(const RunContext& run, const ChunkPhase& phase, const Chunk& last,
+                          std::int64_t done_here) {
+  const std::int64_t total = samples_of_part(phase);
+  if (read_chunk_sharing(run).is_dynamic) return {samples_up_to(phase, last), total};
+  return {done_here, total / run.topology.num_groups()};
+}
+
+ChunkSharing read_chunk_sharing(const RunContext& run) {
+  return {.is_dynamic = !run.config.is("run.schedule", "static"),
+          .timeout_s = run.cluster.timeout_s};
+}
+
+}  // namespace mgpu::run

@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include <mgpu/base/activity.hpp>
+#include <mgpu/base/failpoint.hpp>
+#include <mgpu/cluster/alarm.hpp>
+#include <mgpu/cluster/tickets.hpp>
+#include <mgpu/run/chunk_phase.hpp>
+
+namespace mgpu::run {
+namespace {
+
+/// For those who watch this rank.
+void show(const ChunkPhase& phase, const Chunk& chunk) {
+  activity().position.set(phase.name + ", chunk " + std::to_string(chunk.index) + ", samples " +
+                          std::to_string(chunk.first) + "-" +
+                          std::to_string(chunk.first + chunk.count - 1));
+  mark_progress();
+}
+
+constexpr std::int64_t kNoChunk = -1;
+
+/// The first of `count` things that part p of `parts` has: each as many, one more in the first.
+std::int64_t begin_of_part(std::int64_t count, int p, int parts) {
+  const std::int64_t share = count / parts;
+  const std::int64_t extra = count % parts;
+  return p * share + std::min<std::int64_t>(p, extra);
+}
+
+std::int64_t num_chunks(const ChunkPhase& phase) {
+  return (phase.samples + phase.chunk_rows - 1) / phase.chunk_rows;
+}
+
+/// Chunks of the phase's part, from the first to behind the last.
+std::pair<std::int64_t, std::int64_t> range_of_part(const ChunkPhase& phase) {
+  const std::int64_t chunks = num_chunks(phase);
+  return {begin_of_part(chunks, phase.part.index, phase.part.count),
+          begin_of_part(chunks, phase.part.index + 1, phase.part.count)};
+}
+
+/// Numbers of this group's chunks among the pending ones; what is not below their count ends it.
+/// Asked on leaders only.
+using NextChunk = std::function<std::int64_t()>;
+
+NextChunk one_by_one(std::int64_t first, std::int64_t end) {
+  return [first, end]() mutable { return first < end ? first++ : kNoChunk; };
+}
+
+/// Recording what was done is a phase of its own.
+std::optional<PhaseClock::Scope> enter_journal(const ChunkHooks& hooks) {
+  if (hooks.clock == nullptr) return std::nullopt;
+  return hooks.clock->enter("journal");
+}
+
+/// The loop of a group. Its ranks leave it together, whoever of them has to.
+class GroupLoop {
+public:
+  GroupLoop(const ChunkPhase& phase, const cluster::Group& group, cluster::Alarm& alarm,
+            store::ChunkJournal& journal, const ChunkHooks& hooks)
+      : phase_(phase), group_(group), alarm_(alarm), journal_(journal), hooks_(hooks) {}
+
+  void run(std::span<const Chunk> pending, const NextChunk& next) {
+    for (;;) {
+      const std::int64_t chunk = agree(std::ssize(pending), next);
+      if (chunk == kNoChunk) break;
+      try {
+        work_on(pending[static_cast<std::size_t>(chunk)]);
+      } catch (const cluster::LoneFailure&) {
+        throw;  // the group does not meet any more
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
+    }
+    if (!failure_) return;
+    alarm_.ring();
+    std::rethrow_exception(failure_);
+  }
+
+private:
+  /// The leader's next chunk, on all ranks, unless one of them has to end.
+  std::int64_t agree(std::int64_t count, const NextChunk& next) {
+    if (failure_ || hooks_.stop_asked()) alarm_.ring();
+    const bool ends = alarm_.rang();
+    const std::int64_t mine = group_.rank() == 0 && !ends ? next() : kNoChunk;
+    std::array<std::int64_t, 2> words{ends ? 1 : 0, mine};
+    group_.all_reduce(std::span<std::int64_t>(words), cluster::ReduceOp::max);
+    return words[0] == 0 && words[1] < count ? words[1] : kNoChunk;
+  }
+
+  void work_on(const Chunk& chunk) {
+    show(phase_, chunk);
+    static_cast<void>(failpoint("chunk.work"));
+    const std::vector<std::byte> payload = hooks_.work(chunk);
+    if (!payload.empty()) {
+      const auto recording = enter_journal(hooks_);
+      journal_.append(phase_.id, chunk.index, payload);
+    }
+    if (group_.rank() == 0) hooks_.finished(chunk.count);
+  }
+
+  const ChunkPhase& phase_;
+  const cluster::Group& group_;
+  cluster::Alarm& alarm_;
+  store::ChunkJournal& journal_;
+  const ChunkHooks& hooks_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+std::int64_t samples_of_part(const ChunkPhase& phase) {
+  const auto [begin, end] = range_of_part(phase);
+  return std::min(end * phase.chunk_rows, phase.samples) - begin * phase.chunk_rows;
+}
+
+std::int64_t first_of_part(const ChunkPhase& phase) {
+  return range_of_part(phase).first * phase.chunk_rows;
+}
+
+std::int64_t samples_up_to(const ChunkPhase& phase, const Chunk& chunk) {
+  return chunk.first + chunk.count - range_of_part(phase).first * phase.chunk_rows;
+}
+
+std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::uint64_t> done) {
+  std::vector<Chunk> pending;
+  const auto [begin, end] = range_of_part(phase);
+  for (std::int64_t c = begin; c < end; ++c) {
+    const auto index = static_cast<std::uint64_t>(c);
+    if (std::binary_search(done.begin(), done.end(), index)) continue;
+    const std::int64_t first = c * phase.chunk_rows;
+    pending.push_back({index, first, std::min(phase.chunk_rows, phase.samples - first)});
+  }
+  return pending;
+}
+
+std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int parts) {
+  const std::int64_t first = begin_of_part(std::ssize(chunks), part, parts);
+  const std::int64_t end = begin_of_part(std::ssize(chunks), part + 1, parts);
+  return chunks.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
+}
+
+void share_out(std::span<const Chunk> chunks, const cluster::Group& group,
+               const std::function<bool(const Chunk&)>& work) {
+  cluster::Alarm alarm(group);
+  cluster::run_together(group, [&] {
+    try {
+      for (const Chunk& chunk : static_share(chunks, group.rank(), group.size())) {
+        if (alarm.rang()) return;
+        if (!work(chunk)) return alarm.ring();
+      }
+    } catch (...) {
+      alarm.ring();
+      throw;
+    }
+  });
+}
+
+bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
+                const ChunkHooks& hooks) {
+  share_out(pending_chunks(phase, journal.done(phase.id)), group, [&](const Chunk& chunk) {
+    if (hooks.stop_asked()) return false;
+    show(phase, chunk);
+    const std::vector<std::byte> payload = hooks.work(chunk);
+    {
+      const auto recording = enter_journal(hooks);
+      journal.append(phase.id, chunk.index, payload);
+    }
+    hooks.finished(chunk.count);
+    return true;
+  });
+  const auto recording = enter_journal(hooks);
+  journal.commit();
+  return pending_chunks(phase, journal.done(phase.id)).empty();
+}
+
+bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
+                store::ChunkJournal& journal, const ChunkHooks& hooks,
+                const ChunkSharing& sharing) {
+  const std::vector<Chunk> pending = pending_chunks(phase, journal.done(phase.id));
+  const int groups = topology.num_groups();
+  const std::int64_t count = std::ssize(pending);
+  std::optional<cluster::Tickets> tickets;
+  NextChunk next = one_by_one(begin_of_part(count, topology.group_index(), groups),
+                              begin_of_part(count, topology.group_index() + 1, groups));
+  if (sharing.is_dynamic && groups > 1) {
+    tickets.emplace(topology.world(), sharing.timeout_s);
+    next = [&] { return tickets->take(); };
+  }
+  cluster::Alarm alarm(topology.world());
+  cluster::run_together(topology.world(), [&] {
+    GroupLoop(phase, topology.model_group(), alarm, journal, hooks).run(pending, next);
+  });
+  const auto recording = enter_journal(hooks);
+  journal.commit();
+  return pending_chunks(phase, journal.done(phase.id)).empty();
+}
+
+}  // namespace mgpu::run

@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/run/model_memory.hpp>
+#include <mgpu/store/run_dir/repro.hpp>
+
+namespace mgpu::run {
+namespace {
+
+std::string bytes_text(std::int64_t bytes) {
+  return report::bytes_text(static_cast<std::uint64_t>(bytes));
+}
+
+/// What this rank may fill beside its weights.
+std::int64_t usable_bytes(const RunContext& run) {
+  const auto free = static_cast<double>(lm::free_bytes(run.topology.node(), run.device));
+  return static_cast<std::int64_t>(free * (1.0 - run.config.number("devices.memory_margin")));
+}
+
+/// What this rank may fill once its weights are gone, too.
+std::int64_t bytes_without_model(const RunContext& run, const lm::ModelGroup& group,
+                                 const lm::MemoryDemand& demand) {
+  const lm::LanguageModel& model = group.model();
+  return usable_bytes(run) +
+         lm::memory_of(model.config(), model.shard(), demand, group.size()).weights;
+}
+
+/// The command with the smallest larger groups of which each rank needs at most `bytes`.
+std::string larger_group(const RunContext& run, const lm::ModelGroup& group,
+                         const lm::MemoryDemand& demand, const BatchWords& words,
+                         std::int64_t bytes) {
+  const int ranks = run.topology.world().size();
+  const auto fit = lm::fit_memory(group.model().config(), lm::read_group_plan(run.config), demand,
+                                  bytes, ranks, group.size() + 1);
+  if (!fit)
+    return "more ranks and a larger devices.gpus_per_model, of which each has a smaller part of "
+           "the model; or a shorter generate.max_new_tokens";
+  const fs::path config = run.directory.path() / "repro" / "config.resolved.yaml";
+  return "mpirun -np " + std::to_string(ranks) + " ./mgpu_spmd " +
+         store::shell_word(config.string()) + " " + fit_text(run.config, fit, words);
+}
+
+}  // namespace
+
+lm::ModelGroup open_model(const RunContext& run, const std::filesystem::path& folder) {
+  return lm::ModelGroup::open(folder, run.topology,
+                              {.plan = lm::read_group_plan(run.config),
+                               .load = {.matrices = lm::read_matrix_type(run.config)},
+                               .backend = run.backend,
+                               .device = run.device,
+                               .wires = {.timeout_s = run.cluster.timeout_s}});
+}
+
+std::string groups_text(const RunContext& run) {
+  const std::vector<int> sizes = run.cluster.group_sizes();
+  if (std::ranges::all_of(sizes, [](int size) { return size == 1; })) return "";
+  std::string text;
+  for (const int size : sizes)
+    text += (text.empty() ? ", on " : ", ") + std::to_string(size);
+  return text + (sizes.size() == 1 ? " ranks each (" : " ranks in turn (") +
+         run.config.text("model.parallel") + ")";
+}
+
+std::string at_once_text(std::int64_t batch, const BatchWords& words) {
+  return std::to_string(batch) + " " + (batch == 1 ? words.one : words.many) + " at once";
+}
+
+std::string use_text(const lm::MemoryUse& use) {
+  std::string parts;
+  const auto add = [&parts](const char* what, std::int64_t bytes) {
+    if (bytes == 0) return;
+    parts += (parts.empty() ? " = " : " + ") + std::string(what) + " " + bytes_text(bytes);
+  };
+  add("weights", use.weights);
+  add("cache", use.cache);
+  add("activations", use.activations);
+  add("buffers", use.buffers);
+  return bytes_text(use.total()) + parts;
+}
+
+std::int64_t agreed_batch(const RunContext& run, const lm::ModelGroup& group,
+                          const lm::MemoryDemand& demand, const BatchWords& words) {
+  const lm::LanguageModel& model = group.model();
+  const cluster::Group& world = run.topology.world();
+  std::int64_t mine = 0;
+  cluster::run_together(world, [&] {
+    mine =
+        lm::largest_batch(model.config(), model.shard(), demand, group.size(), usable_bytes(run));
+  });
+  const std::int64_t batch = world.all_reduce(mine, cluster::ReduceOp::min);
+  if (batch > 0) return batch;
+  std::exception_ptr failure;  // groups meet after it, whatever became of one
+  try {
+    throw no_room(run, group, demand, words);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  cluster::run_together(world, [&] { std::rethrow_exception(failure); });
+  return 0;
+}
+
+std::string room_text(const RunContext& run, const lm::ModelGroup& group,
+                      const lm::MemoryDemand& demand) {
+  const lm::LanguageModel& model = group.model();
+  return use_text(lm::memory_of(model.config(), model.shard(), demand, group.size())) + "; " +
+         bytes_text(lm::free_bytes(run.topology.node(), run.device)) + " free beside the weights";
+}
+
+Failure no_room(const RunContext& run, const lm::ModelGroup& group, lm::MemoryDemand demand,
+                const BatchWords& words) {
+  demand.batch_size = 1;
+  const cluster::Group& ranks = run.topology.model_group();
+  std::string mine;
+  std::int64_t bytes = 0;
+  cluster::run_together(ranks, [&] {  // memory is short: this may fail on one rank
+    mine = "  rank " + std::to_string(run.topology.world().rank()) + ": " +
+           room_text(run, group, demand);
+    bytes = bytes_without_model(run, group, demand);
+  });
+  Report report{
+      "E301", ExitCode::out_of_memory,
+      std::string("out of memory with one ") + words.one + " at a time: " + words.key + " is 1",
+      ranks.all_gather(std::string_view(mine)), ""};
+  const std::int64_t least = ranks.all_reduce(bytes, cluster::ReduceOp::min);
+  report.help = larger_group(run, group, demand, words, least);
+  return Failure(std::move(report));
+}
+
+std::string fit_text(const Config& config, const std::optional<lm::MemoryFit>& fit,
+                     const BatchWords& words) {
+  if (!fit) return "";
+  const std::string ranks = std::to_string(fit->ranks);
+  const bool has_groups = !config.integers("devices.groups").empty();  // one of the keys only
+  return (has_groups ? "devices.groups=[" + ranks + "]" : "devices.gpus_per_model=" + ranks) + " " +
+         words.key + "=" + std::to_string(fit->batch_size);
+}
+
+void run_within_memory(const RunContext& run, const lm::ModelGroup& group,
+                       const lm::MemoryDemand& demand, const BatchWords& words,
+                       const BatchWork& work) {
+  for (;;) {
+    try {
+      return work.run();
+    } catch (const cluster::LoneFailure&) {
+      throw;  // the group does not meet any more
+    } catch (const std::exception& error) {
+      if (report_of(error).exit != ExitCode::out_of_memory) throw;
+    }
+    const std::int64_t batch = work.batch_size();
+    if (batch == 1) throw no_room(run, group, demand, words);
+    work.set_batch_size(batch / 2);
+    if (!group.is_leader()) continue;
+    run.log.event({"note",
+                   {{"text", "out of memory with " + at_once_text(batch, words) +
+                                 ": the chunk is made again with " + std::to_string(batch / 2)}}});
+  }
+}
+
+}  // namespace mgpu::run

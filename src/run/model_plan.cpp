@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <mgpu/cluster/cluster_config.hpp>
+#include <mgpu/lm/weights/lm_weights.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/run/model_plan.hpp>
+
+namespace mgpu::run {
+namespace {
+
+using report::Plan;
+
+constexpr ModelPlan::Rates kCoreRates{8e9, 8e10, "one core"};
+constexpr ModelPlan::Rates kGpuRates{1.5e12, 2e13, "one GPU"};
+
+/// "rank 3", "ranks 4 to 5".
+std::string ranks_text(int first, int count) {
+  if (count == 1) return "rank " + std::to_string(first);
+  return "ranks " + std::to_string(first) + " to " + std::to_string(first + count - 1);
+}
+
+}  // namespace
+
+std::int64_t num_parameters(const lm::LmConfig& config) {
+  std::int64_t sum = 0;
+  for (const tensor::ParameterSpec& spec : lm::weight_specs(config)) {
+    std::int64_t count = 1;
+    for (const std::int64_t size : spec.shape)
+      count *= size;
+    sum += count;
+  }
+  return sum;
+}
+
+ModelPlan::ModelPlan(const Config& config, const PlanMachine& machine, Work work)
+    : config_(config),
+      machine_(machine),
+      work_(std::move(work)),
+      sizes_(cluster::read_cluster_config(config).group_sizes()),
+      split_(lm::read_group_plan(config)),
+      memory_(memory_of_ranks(config, machine, work_.words.key)),
+      plan_(begin_plan(config, machine, work_.unit)) {
+  work_.demand.device = machine.device;
+  work_.demand.matrices = lm::read_matrix_type(config);
+}
+
+const ModelPlan::Rates& ModelPlan::rates() const {
+  return machine_.device == DeviceKind::cuda ? kGpuRates : kCoreRates;
+}
+
+void ModelPlan::add_shares() {
+  const ChunkPhase phase = this->phase();
+  const std::vector<int> groups = cluster::group_of_each_rank(machine_.ranks, sizes_);
+  const int num_groups = groups.back() + 1;
+  for (int group = 0; group < num_groups; ++group) {
+    const auto [first, last] = std::ranges::equal_range(groups, group);
+    Plan::Share share = chunk_share(phase, group, num_groups);
+    share.who =
+        ranks_text(static_cast<int>(first - groups.begin()), static_cast<int>(last - first));
+    share.where = machine_.name;
+    plan_.shares.push_back(std::move(share));
+  }
+  if (num_groups > 1 && !config_.is("run.schedule", "static"))
+    plan_.notes.emplace_back("who is free claims the next chunk: equal shares at equal speed");
+  if (!is_part_of_run(config_)) return;
+  const std::string done = report::grouped(samples_of_part(phase));
+  const std::string all = report::grouped(work_.samples);
+  plan_.notes.push_back(report::text_of("this run does %s: %s of %s %s",
+                                        part_text(phase.part).c_str(), done.c_str(), all.c_str(),
+                                        work_.unit.c_str()));
+}
+
+ChunkPhase ModelPlan::phase() const {
+  return {"", 0, work_.samples, config_.integer("run.chunk_size"), read_chunk_part(config_)};
+}
+
+/// What a rank has room for beside program and samples.
+std::int64_t ModelPlan::room() const {
+  constexpr std::int64_t kUnknown = std::int64_t{1} << 60;
+  if (memory_.have == 0) return kUnknown;
+  return static_cast<std::int64_t>(memory_.room()) -
+         static_cast<std::int64_t>(work_.beside + program_bytes(machine_));
+}
+
+void ModelPlan::find_batch(bool is_auto) {
+  lm::MemoryDemand& demand = work_.demand;
+  fit_ = lm::fit_memory(work_.model, split_, demand, room(), machine_.ranks);
+  if (!is_auto) return;
+  for (const int size : sizes_) {
+    for (const lm::Shard& shard : lm::shards_of(work_.model, split_, size)) {
+      const auto weights = lm::memory_of(work_.model, shard, demand, size).weights;
+      demand.batch_size = std::max<std::int64_t>(
+          1, lm::largest_batch(work_.model, shard, demand, size, room() - weights));
+    }
+  }
+  plan_.notes.push_back(std::string(work_.words.key) +
+                        "=auto: " + std::to_string(demand.batch_size) +
+                        " with all of this memory; a run goes by what is free");
+}
+
+void ModelPlan::add_memory() {
+  lm::MemoryUse fullest;
+  for (const int size : std::set<int>(sizes_.begin(), sizes_.end())) {
+    const auto shards = lm::shards_of(work_.model, split_, size);
+    for (std::size_t r = 0; r < shards.size(); ++r) {
+      const auto use = lm::memory_of(work_.model, shards[r], work_.demand, size);
+      if (use.total() > fullest.total()) fullest = use;
+      if (sizes_ == std::vector<int>{1}) continue;
+      plan_.notes.push_back("rank " + std::to_string(r) + " of a group of " + std::to_string(size) +
+                            ": " + use_text(use));
+    }
+  }
+  plan_.notes.push_back(
+      fit_ ? "smallest group and largest batch that fit: " + fit_text(config_, fit_, work_.words)
+           : std::string("no group of these ranks has room for the model and one ") +
+                 work_.words.one);
+  const auto bytes = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  plan_.memory = {
+      {"weights", bytes(fullest.weights)},         {"cache", bytes(fullest.cache)},
+      {"activations", bytes(fullest.activations)}, {"buffers", bytes(fullest.buffers)},
+      {work_.beside_name, work_.beside},           {"program", program_bytes(machine_)}};
+}
+
+void ModelPlan::add_time(const char* what, double seconds, std::string basis) {
+  const double part = static_cast<double>(samples_of_part(phase())) /
+                      static_cast<double>(std::max<std::int64_t>(work_.samples, 1));
+  plan_.times.push_back({what, part * seconds, Plan::Source::guess, std::move(basis)});
+}
+
+void ModelPlan::add_seal_time() {
+  add_time("seal", static_cast<double>(work_.disk) / kSealBytesPerSecond,
+           report::bytes_text(work_.disk) + " written, 100 MB/s assumed");
+}
+
+void ModelPlan::add_limits() {
+  add_memory_limit(plan_, memory_, planned_bytes(plan_),
+                   [&] { return fit_text(config_, fit_, work_.words); });
+  add_limit(plan_, "free disk", work_.disk, machine_.disk_bytes, "run.output");
+}
+
+}  // namespace mgpu::run

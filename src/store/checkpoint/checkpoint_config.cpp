@@ -1,0 +1,36 @@
+#include <mgpu/store/checkpoint/checkpoint_config.hpp>
+
+namespace mgpu::store {
+
+void add_checkpoint_keys(KeyTable& table) {
+  table.add({.name = "checkpoint.every",
+             .type = KeyType::integer,
+             .standard = "1000",
+             .text = "a checkpoint each so many steps; 0: none by steps",
+             .unit = "steps",
+             .min = 0.0,
+             .identity = false});
+  table.add({.name = "checkpoint.every_minutes",
+             .type = KeyType::number,
+             .standard = "20",
+             .text = "or after this time, whichever comes first; 0: none by time",
+             .unit = "minutes",
+             .min = 0.0,
+             .max = 10080.0,
+             .identity = false});
+  table.add({.name = "checkpoint.keep",
+             .type = KeyType::integer,
+             .standard = "3",
+             .text = "newest checkpoints kept; the best is kept as well",
+             .unit = "checkpoints",
+             .min = 1.0,
+             .max = 1000000.0,
+             .identity = false});
+}
+
+CheckpointConfig read_checkpoint_config(const Config& config) {
+  return {config.integer("checkpoint.every"), config.number("checkpoint.every_minutes"),
+          static_cast<int>(config.integer("checkpoint.keep"))};
+}
+
+}  // namespace mgpu::store

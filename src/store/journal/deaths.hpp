@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/store/journal/quarantine.hpp>
+
+namespace mgpu::store {
+
+/// quarantine.jsonl: a line for each death.
+std::string text_of(const std::vector<Death>& deaths);
+
+/// Errors: Failure E604 (exit 80), naming `file`.
+std::vector<Death> deaths_in(const std::string& text, const fs::path& file);
+
+/// attempts/NNNN.died
+fs::path note_path(const fs::path& run_directory, std::uint32_t attempt);
+
+/// The deaths in `file` and those of the attempts since, before `attempt`, which are added to it.
+/// Local. Errors: Failure E602, E603, E604.
+std::vector<Death> collect_deaths(const fs::path& run_directory, const fs::path& file,
+                                  std::uint32_t attempt);
+
+}  // namespace mgpu::store

@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/store/journal/journal_copy.hpp>
+
+#include "ledger_index.hpp"
+
+namespace mgpu::store {
+namespace {
+
+/// A chunk in one of the directories.
+struct Source {
+  std::size_t directory = 0;
+  ChunkEntry entry;
+};
+
+class JournalCopy {
+public:
+  JournalCopy(const cluster::Group& group, std::span<const fs::path> directories)
+      : group_(group), directories_(directories) {
+    for (const fs::path& directory : directories)
+      indices_.push_back(read_ledgers(group, directory / "parts", std::nullopt));
+    for (std::size_t d = 0; d < indices_.size(); ++d)
+      for (const ChunkEntry& entry : indices_[d].entries)
+        sources_.push_back({d, entry});
+    std::sort(sources_.begin(), sources_.end(), [](const Source& a, const Source& b) {
+      return std::tie(a.entry.phase, a.entry.chunk, a.directory) <
+             std::tie(b.entry.phase, b.entry.chunk, b.directory);
+    });
+  }
+
+  /// Directories of one run share a phase, which is named by data and weights.
+  void check_phases() const {
+    std::set<std::uint32_t> shared;
+    std::size_t first = directories_.size();
+    for (std::size_t d = 0; d < indices_.size(); ++d) {
+      std::set<std::uint32_t> mine;
+      for (const ChunkEntry& entry : indices_[d].entries)
+        mine.insert(entry.phase);
+      if (mine.empty()) continue;
+      if (first == directories_.size()) {
+        first = d;
+        shared = mine;
+      }
+      std::erase_if(shared, [&](std::uint32_t phase) { return !mine.contains(phase); });
+      if (shared.empty()) refuse(first, d, "these runs are of other data, or of another model");
+    }
+  }
+
+  void run(ChunkJournal& journal) const {
+    const auto ranks = static_cast<std::size_t>(group_.size());
+    std::size_t number = 0;
+    for (std::size_t i = 0; i < sources_.size(); ++number) {
+      std::size_t end = i + 1;
+      while (end < sources_.size() && is_same_chunk(sources_[i], sources_[end]))
+        ++end;
+      if (number % ranks == static_cast<std::size_t>(group_.rank())) copy(i, end, journal);
+      i = end;
+    }
+  }
+
+private:
+  static bool is_same_chunk(const Source& a, const Source& b) {
+    return a.entry.phase == b.entry.phase && a.entry.chunk == b.entry.chunk;
+  }
+
+  void copy(std::size_t begin, std::size_t end, ChunkJournal& journal) const {
+    const Source& first = sources_[begin];
+    const std::vector<std::byte> payload = payload_of(first);
+    for (std::size_t other = begin + 1; other < end; ++other)
+      if (payload_of(sources_[other]) != payload)
+        refuse(first.directory, sources_[other].directory,
+               "chunk " + std::to_string(first.entry.chunk) + " is not the same in both runs");
+    journal.append(first.entry.phase, first.entry.chunk, payload);
+  }
+
+  std::vector<std::byte> payload_of(const Source& source) const {
+    std::vector<std::byte> payload(source.entry.length);
+    const PositionedFile file(indices_[source.directory].files[source.entry.file]);
+    file.read(source.entry.offset, payload);
+    return payload;
+  }
+
+  [[noreturn]] void refuse(std::size_t a, std::size_t b, const std::string& sentence) const {
+    throw Failure({"E610",
+                   ExitCode::data,
+                   sentence,
+                   {"  --> " + directories_[a].string(), "  --> " + directories_[b].string()},
+                   "leave one of them out, and make its part anew with --only"});
+  }
+
+  const cluster::Group& group_;
+  std::span<const fs::path> directories_;
+  std::vector<LedgerIndex> indices_;
+  std::vector<Source> sources_;  // by (phase, chunk, directory)
+};
+
+}  // namespace
+
+void copy_chunks(const cluster::Group& group, std::span<const fs::path> directories,
+                 ChunkJournal& journal) {
+  const JournalCopy copy(group, directories);
+  cluster::run_together(group, [&] {
+    copy.check_phases();
+    copy.run(journal);
+  });
+  journal.commit();
+}
+
+}  // namespace mgpu::store

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/store/journal/chunk_journal.hpp>
+
+#include "ledger_file.hpp"
+
+namespace mgpu::store {
+
+std::string ledger_name(std::uint32_t attempt, int rank);
+
+/// What the ledgers of a run directory hold.
+struct LedgerIndex {
+  std::vector<fs::path> files;      // by (attempt, rank)
+  std::vector<ChunkEntry> entries;  // by (phase, chunk, file, offset)
+  std::vector<LedgerDamage> damage;
+
+  /// Adds records, and leaves one of each chunk: the first behind the last empty one, or none.
+  void add(const std::vector<ChunkEntry>& found);
+};
+
+/// Reads the ledgers in `parts`, those of attempts from `attempt` on left out.
+///
+/// Ranks:  collective; each file is read by one rank, all ranks know all.
+/// Errors: Failure E603, E605 on all ranks.
+LedgerIndex read_ledgers(const cluster::Group& group, const fs::path& parts,
+                         std::optional<std::uint32_t> attempt);
+
+}  // namespace mgpu::store

@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <mgpu/store/results/export_lines.hpp>
+#include <mgpu/store/results/read_table.hpp>
+#include <mgpu/store/results/read_texts.hpp>
+
+namespace mgpu::store {
+namespace {
+
+constexpr std::int64_t kBlockRows = 4096;
+
+template <class T>
+void add_number(std::string& line, T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!std::isfinite(value)) {
+      line += "null";
+      return;
+    }
+  }
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  line.append(digits.data(), end.ptr);
+}
+
+void add_number(std::string& line, Half value) {
+  add_number(line, value.value());
+}
+
+template <class T>
+void add_list(std::string& line, std::span<const T> values) {
+  line += '[';
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) line += ',';
+    add_number(line, values[i]);
+  }
+  line += ']';
+}
+
+/// Calls with the values of a column of any number type.
+template <class Use>
+void with_values(const ReadColumn& column, const Use& use) {
+  switch (column.spec.type) {
+    case ColumnType::i32:
+      return use(column.values<std::int32_t>());
+    case ColumnType::i64:
+      return use(column.values<std::int64_t>());
+    case ColumnType::f16:
+      return use(column.values<Half>());
+    case ColumnType::f32:
+      return use(column.values<float>());
+    case ColumnType::f64:
+      return use(column.values<double>());
+    case ColumnType::u8:
+      return use(column.values<std::uint8_t>());
+    case ColumnType::u16:
+      return use(column.values<std::uint16_t>());
+    case ColumnType::u32:
+      return use(column.values<std::uint32_t>());
+    case ColumnType::u64:
+      return use(column.values<std::uint64_t>());
+    case ColumnType::text:
+      break;  // text columns are not read as numbers
+  }
+}
+
+void add_cell(std::string& line, const ReadColumn& column, std::int64_t row) {
+  with_values(column, [&](auto values) {
+    const auto width = static_cast<std::size_t>(column.spec.width);
+    const auto cell = values.subspan(static_cast<std::size_t>(row) * width, width);
+    if (width == 1) {
+      add_number(line, cell.front());
+    } else {
+      add_list(line, cell);
+    }
+  });
+}
+
+void add_ragged(std::string& line, const ReadLists& lists, std::int64_t row) {
+  with_values(lists.values, [&](auto values) {
+    add_list(line, lists.row<typename decltype(values)::value_type>(row));
+  });
+}
+
+/// The columns of a table, as they are written.
+class LineWriter {
+public:
+  LineWriter(const std::filesystem::path& path, const std::string& table)
+      : path_(path),
+        name_(table),
+        table_(read_table(path, table)),
+        text_names_(text_columns(path, table)) {
+    for (const std::string& name : list_columns(path)) {
+      ReadLists lists = read_lists(path, name);
+      if (lists.rows() == table_.rows) lists_.emplace_back(name, std::move(lists));
+    }
+  }
+
+  std::int64_t write(std::ostream& out) {
+    for (std::int64_t first = 0; first < table_.rows; first += kBlockRows) {
+      texts_.clear();
+      for (const std::string& name : text_names_)
+        texts_.push_back(read_texts(path_, name_, name, first, kBlockRows));
+      for (std::int64_t row = first; row < std::min(first + kBlockRows, table_.rows); ++row)
+        out << line(row, static_cast<std::size_t>(row - first));
+    }
+    return table_.rows;
+  }
+
+private:
+  std::string line(std::int64_t row, std::size_t in_block) const {
+    std::string line;
+    const auto begin = [&](const std::string& name) {
+      line += (line.empty() ? "{" : ",") + nlohmann::json(name).dump() + ":";
+    };
+    for (const ReadColumn& column : table_.columns) {
+      begin(column.spec.name);
+      add_cell(line, column, row);
+    }
+    for (std::size_t t = 0; t < texts_.size(); ++t) {
+      begin(text_names_[t]);
+      line += nlohmann::json(texts_[t].at(in_block))
+                  .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    }
+    for (const auto& [name, lists] : lists_) {
+      begin(name);
+      add_ragged(line, lists, row);
+    }
+    return line + "}\n";
+  }
+
+  const std::filesystem::path& path_;
+  const std::string& name_;
+  ReadTable table_;
+  std::vector<std::string> text_names_;
+  std::vector<std::pair<std::string, ReadLists>> lists_;
+  std::vector<std::vector<std::string>> texts_;  // of the block, by column
+};
+
+}  // namespace
+
+std::int64_t export_json_lines(const std::filesystem::path& path, const std::string& table,
+                               std::ostream& out) {
+  return LineWriter(path, table).write(out);
+}
+
+}  // namespace mgpu::store

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <mgpu/store/results/table.hpp>
+
+#include "hdf5.hpp"
+
+// Columns of an HDF5 file of which nothing is trusted.
+namespace mgpu::store {
+
+/// Throws Failure E605 (exit 65).
+[[noreturn]] void fail_table(const std::string& what);
+
+/// A file that is open for reading; HDF5 is to be quiet. Errors: Failure E603; Hdf5Error.
+hdf5::Hid open_to_read(const std::filesystem::path& path);
+
+/// Calls `read` and names the table in a failure that happens inside; what HDF5 refuses is E605.
+template <class Read>
+auto name_failures(const std::filesystem::path& path, const std::string& table, Read read) {
+  const hdf5::Quiet quiet;
+  try {
+    try {
+      return read();
+    } catch (const hdf5::Hdf5Error& problem) {
+      fail_table(problem.detail());
+    }
+  } catch (const Failure& failure) {
+    Report report = failure.report();
+    report.lines.insert(report.lines.begin(), "  --> " + path.string() + ", table " + table);
+    throw Failure(std::move(report));
+  }
+}
+
+/// One data set, whose type, storage, shape and size have been looked at.
+class StoredColumn {
+public:
+  /// `max_bytes`: what a file of this size can hold. Errors: Failure E605; Hdf5Error.
+  StoredColumn(hdf5::Hid dataset, const std::string& name, std::uint64_t max_bytes);
+
+  /// Opens it by name; links that are not plain are refused.
+  static StoredColumn open(hid_t group, const std::string& name, std::uint64_t max_bytes);
+
+  bool is_number() const { return spec_.type != ColumnType::text; }
+  const ColumnSpec& spec() const { return spec_; }
+  std::int64_t rows() const { return rows_; }
+
+  /// Rows [first, first + count) into `bytes`. Errors: Hdf5Error.
+  void read(std::int64_t first, std::int64_t count, std::span<std::byte> bytes) const;
+
+  /// The checksum that the file carries for the whole column.
+  std::optional<std::int64_t> checksum() const;
+
+  /// Refuses bytes whose CRC-32C is not that one. Errors: Failure E604 (exit 80).
+  void require_checksum(std::uint32_t crc) const;
+
+private:
+  hdf5::Hid dataset_;
+  ColumnSpec spec_;
+  std::int64_t rows_ = 0;
+};
+
+/// Bytes that a file of so many bytes can hold, however compressed.
+std::uint64_t most_bytes(std::uint64_t file_bytes);
+
+/// Refuses a group's entry that is not in the group itself. Errors: Failure E605; Hdf5Error.
+void require_plain_link(hid_t group, const std::string& name);
+
+}  // namespace mgpu::store

@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <regex>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/base/secrets.hpp>
+#include <mgpu/cluster/agree.hpp>
+#include <mgpu/store/run_dir/repro.hpp>
+
+namespace mgpu::store {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 8> kPrefixes = {"SLURM_", "OMPI_", "PMIX_", "NCCL_",
+                                                       "CUDA_",  "UCX_",  "OMP_",  "MGPU_"};
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7F) {
+      out += c;
+      continue;
+    }
+    char code[8];
+    std::snprintf(code, sizeof code, "\\x%02X", byte);
+    out += code;
+  }
+  return out;
+}
+
+/// `text` between quotes, each quote inside replaced by `twin`.
+std::string quoted(const std::string& text, char quote, std::string_view twin) {
+  std::string out(1, quote);
+  for (const char c : text) {
+    if (c == quote) {
+      out += twin;
+    } else {
+      out += c;
+    }
+  }
+  out += quote;
+  return out;
+}
+
+std::string csv_field(const std::string& text) {
+  const bool is_plain = text.find_first_of(",\"\r\n") == std::string::npos;
+  return is_plain ? text : quoted(text, '"', "\"\"");
+}
+
+std::string rank_row(const cluster::Group& group, const RankFacts& facts) {
+  return std::to_string(group.rank()) + ',' + csv_field(facts.host) + ',' +
+         csv_field(facts.gpu_uuid) + ',' + csv_field(facts.gpu_pci) + ',' +
+         std::to_string(facts.numa_node) + ',' + csv_field(facts.cores) + '\n';
+}
+
+std::string versions_text(std::map<std::string, std::string> versions) {
+  char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  cluster::mpi_check(MPI_Get_library_version(mpi, &length));
+  versions.emplace("mpi", std::string(mpi));  // the length of Open MPI 4.1 counts the NUL
+  versions.emplace("compiler", __VERSION__);
+  return Json(versions).dump(2) + "\n";
+}
+
+}  // namespace
+
+std::string redacted_argument(std::string_view argument) {
+  const std::size_t equals = argument.find('=');
+  const std::string_view name = argument.substr(0, equals);
+  if (equals == std::string_view::npos || !is_secret_name(name)) return redact(argument);
+  return std::string(argument.substr(0, equals + 1)).append(kHidden);
+}
+
+std::string shell_word(const std::string& word) {
+  static const std::regex kPlain(R"([A-Za-z0-9_@%+=:,./-]+)");
+  return std::regex_match(word, kPlain) ? word : quoted(word, '\'', "'\\''");
+}
+
+std::string command_line(const std::vector<std::string>& command) {
+  std::string text;
+  for (const std::string& word : command) {
+    if (!text.empty()) text += ' ';
+    text += shell_word(redacted_argument(word));
+  }
+  return text;
+}
+
+std::string environment_text(const char* const* environment) {
+  std::vector<std::string> lines;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
+    const std::size_t equals = std::min(entry.find('='), entry.size());
+    const std::string name(entry.substr(0, equals));
+    const bool is_wanted = std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                                       [&](std::string_view p) { return name.starts_with(p); });
+    if (!is_wanted || equals == entry.size()) continue;
+    const std::string value = shown_value(name, redact(entry.substr(equals + 1)));
+    lines.push_back(name + "=" + escaped(value) + "\n");
+  }
+  std::sort(lines.begin(), lines.end());
+  std::string text;
+  for (const std::string& line : lines)
+    text += line;
+  return text;
+}
+
+void write_repro(const cluster::Group& group, const std::filesystem::path& run_directory,
+                 const ReproFacts& facts, const RankFacts& mine) {
+  const std::string row = rank_row(group, mine);
+  const std::vector<std::string> rows = group.gather(row, 0);
+  cluster::on_rank_0(group, [&] {
+    const fs::path folder = run_directory / "repro";
+    std::error_code error;
+    fs::create_directories(folder, error);
+    std::string ranks = "rank,host,gpu_uuid,gpu_pci,numa_node,cores\n";
+    for (const std::string& line : rows)
+      ranks += line;
+    const std::map<std::string, std::string> files = {
+        {"config.resolved.yaml", facts.resolved_yaml},
+        {"command.txt", command_line(facts.command) + "\n"},
+        {"versions.json", versions_text(facts.versions)},
+        {"ranks.csv", ranks},
+        {"env.txt", environment_text(environ)},
+        {"seeds.json", Json(facts.seeds).dump(2) + "\n"}};
+    for (const auto& [name, text] : files)
+      write_file_durably(folder / name, text, "repro");
+    return std::string();
+  });
+}
+
+}  // namespace mgpu::store

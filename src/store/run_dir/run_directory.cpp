@@ -1,0 +1,268 @@
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/base/machine.hpp>
+#include <mgpu/cluster/agree.hpp>
+#include <mgpu/store/run_dir/attempt_record.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
+
+#include "host_facts.hpp"
+#include "run_record.hpp"
+
+namespace mgpu::store {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Opened {
+  fs::path path;
+  RunLock lock;
+};
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error) return;
+  throw Failure({"E601",
+                 ExitCode::cannot_create,
+                 "cannot create the run directory: " + error.message(),
+                 {"  --> " + folder.string()},
+                 "choose another folder: --output DIR"});
+}
+
+/// A folder name that nobody else has: the stamp, with a number behind it in a busy second.
+fs::path make_stamped_folder(const fs::path& base) {
+  make_folder(base);
+  const std::string stamp = local_stamp();
+  for (int number = 1;; ++number) {
+    const fs::path folder = base / (number == 1 ? stamp : stamp + "_" + std::to_string(number));
+    std::error_code error;
+    if (fs::create_directory(folder, error)) return folder;
+    if (error) make_folder(folder);  // says why, or finds it there
+  }
+}
+
+Opened make_new(const RunRequest& request) {
+  require_free_space(request.output, request.needed_bytes);
+  const fs::path folder = make_stamped_folder(request.output / request.name);
+  RunLock lock(folder);
+  for (const char* part : {"attempts", "parts", "tb"})
+    make_folder(folder / part);
+  RunRecord{request.name, request.job, request.identity, request.keys, utc_now()}.write(folder);
+  return {folder, std::move(lock)};
+}
+
+/// Unfinished runs of this name and identity, newest first.
+std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::string>& notes) {
+  std::vector<fs::path> found;
+  std::error_code none;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(request.output / request.name, none)) {
+    if (entry.is_symlink() || !fs::exists(entry.path() / "run.json")) continue;
+    try {
+      const RunRecord record = RunRecord::read(entry.path());
+      const bool may_go_on = !record.finished || request.reopens;
+      if (may_go_on && record.identity == request.identity) found.push_back(entry.path());
+    } catch (const Failure& failure) {
+      notes.push_back("not resumed: " + entry.path().string() + ": " + failure.report().sentence);
+    }
+  }
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+Opened resume_newest(const RunRequest& request, std::vector<std::string>& notes) {
+  for (const fs::path& folder : candidates(request, notes)) {
+    RunLock lock(folder);
+    // Its last holder may have finished while we waited for the lock.
+    if (!RunRecord::read(folder).finished || request.reopens) return {folder, std::move(lock)};
+  }
+  return make_new(request);
+}
+
+/// "  train.lr: 0.1 there, 0.2 here" for each key that differs.
+std::vector<std::string> differences(const std::map<std::string, std::string>& there,
+                                     const std::map<std::string, std::string>& here) {
+  std::map<std::string, std::pair<std::string, std::string>> both;
+  for (const auto& [key, value] : there)
+    both[key] = {value, "(none)"};
+  for (const auto& [key, value] : here) {
+    const bool is_known = both.contains(key);
+    both[key] = {is_known ? both[key].first : "(none)", value};
+  }
+  std::vector<std::string> lines;
+  for (const auto& [key, values] : both) {
+    if (values.first == values.second) continue;
+    lines.push_back("  " + key + ": " + values.first + " there, " + values.second + " here");
+  }
+  return lines;
+}
+
+Opened resume_this(const RunRequest& request) {
+  RunRecord::read(request.resume);
+  const fs::path folder = fs::canonical(request.resume);  // `latest` may point elsewhere soon
+  RunLock lock(folder);
+  const RunRecord record = RunRecord::read(folder);
+  Report report{"E608",
+                ExitCode::cannot_create,
+                "",
+                {"  --> " + folder.string()},
+                "start anew: --resume=never"};
+  if (record.identity != request.identity) {
+    report.sentence = "this run directory belongs to another configuration";
+    for (std::string& line : differences(record.keys, request.keys))
+      report.lines.push_back(std::move(line));
+    throw Failure(std::move(report));
+  }
+  if (record.finished && !request.reopens) {
+    report.sentence = "this run is finished: there is nothing to resume";
+    throw Failure(std::move(report));
+  }
+  return {folder, std::move(lock)};
+}
+
+Opened open_or_make(const RunRequest& request, std::vector<std::string>& notes) {
+  if (request.resume == "never") return make_new(request);
+  if (request.resume == "auto") return resume_newest(request, notes);
+  return resume_this(request);
+}
+
+/// Bytes of the files below; those of a file with several names are shared out to them.
+std::uint64_t bytes_below(const fs::path& folder) {
+  std::uint64_t sum = 0;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    std::error_code gone;
+    if (entry->is_symlink(gone) || !entry->is_regular_file(gone)) continue;
+    const std::uintmax_t names = entry->hard_link_count(gone);
+    const std::uintmax_t bytes = entry->file_size(gone);
+    if (!gone) sum += bytes / names;
+  }
+  return sum;
+}
+
+/// A finished run that goes on is not finished.
+void reopen(const fs::path& folder) {
+  RunRecord record = RunRecord::read(folder);
+  if (!record.finished) return;
+  record.finished = false;
+  record.write(folder);
+}
+
+/// What an earlier attempt has written need not be free any more.
+void require_space_to_go_on(const fs::path& folder, std::uint64_t needed_bytes) {
+  require_free_space(folder, needed_bytes - std::min(needed_bytes, bytes_below(folder)));
+}
+
+void begin_attempt(const fs::path& folder, std::uint32_t attempt, const RunRequest& request,
+                   int ranks) {
+  const char* job = std::getenv("SLURM_JOB_ID");
+  AttemptRecord record;
+  record.attempt = attempt;
+  record.host = host_name();
+  record.pid = ::getpid();
+  record.ranks = ranks;
+  record.job_id = job == nullptr ? "" : job;
+  record.begun = utc_now();
+  record.command = request.command;
+  make_folder(folder / "attempts");
+  record.write(folder);
+}
+
+/// Points `link` to `target`, whatever it was before. A note when that cannot be done.
+void point(const fs::path& link, const fs::path& target, std::vector<std::string>& notes) {
+  std::error_code error;
+  const fs::path fresh = link.string() + ".new" + std::to_string(::getpid());
+  fs::create_directories(link.parent_path(), error);
+  fs::create_symlink(target, fresh, error);
+  if (!error) fs::rename(fresh, link, error);
+  if (!error) return;
+  notes.push_back("cannot make the link " + link.string() + ": " + error.message());
+  fs::remove(fresh, error);
+}
+
+void make_links(const fs::path& folder, const RunRequest& request,
+                std::vector<std::string>& notes) {
+  if (folder.parent_path() != request.output / request.name) return;  // resumed from elsewhere
+  const std::string stamp = folder.filename().string();
+  point(folder.parent_path() / "latest", stamp, notes);
+  const fs::path runs = fs::absolute(runs_folder(request.output));
+  point(runs / (request.name + "_" + stamp), (fs::absolute(folder) / "tb").lexically_relative(runs),
+        notes);
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(const cluster::Group& group, const RunRequest& request) {
+  const std::string facts = cluster::on_rank_0(group, [&] {
+    Opened opened = open_or_make(request, notes_);
+    const std::uint32_t attempt = last_attempt(opened.path) + 1;
+    require_space_to_go_on(opened.path, request.needed_bytes);
+    reopen(opened.path);
+    begin_attempt(opened.path, attempt, request, group.size());
+    make_links(opened.path, request, notes_);
+    lock_.emplace(std::move(opened.lock));
+    return Json{{"path", opened.path.string()}, {"attempt", attempt}, {"notes", notes_}}.dump();
+  });
+  const Json json = Json::parse(facts);
+  path_ = json.at("path").get<std::string>();
+  attempt_ = json.at("attempt").get<std::uint32_t>();
+  notes_ = json.at("notes").get<std::vector<std::string>>();
+}
+
+void RunDirectory::check_current() const {
+  if (lock_ && lock_->is_held() && last_attempt(path_) == attempt_) return;
+  throw Failure({"E607",
+                 ExitCode::in_use,
+                 "another process has taken this run over: nothing is published from here",
+                 {"  --> " + path_.string()},
+                 ""});
+}
+
+void RunDirectory::finish(const cluster::Group& group, ExitCode exit) {
+  cluster::on_rank_0(group, [&] {
+    AttemptRecord attempt = AttemptRecord::read(path_, attempt_);
+    attempt.ended = utc_now();
+    attempt.exit = exit;
+    attempt.write(path_);
+    if (exit != ExitCode::done && exit != ExitCode::incomplete) return std::string();
+    RunRecord record = RunRecord::read(path_);
+    record.finished = true;
+    record.write(path_);
+    return std::string();
+  });
+}
+
+std::filesystem::path runs_folder(const std::filesystem::path& output) {
+  const fs::path folder = (output / "").lexically_normal().parent_path();  // no slash at the end
+  return folder.filename() == "outputs" ? folder.parent_path() / "runs" : folder / "runs";
+}
+
+bool is_finished_run(const std::filesystem::path& run_directory) {
+  return RunRecord::read(run_directory).finished;
+}
+
+void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes) {
+  std::error_code error;
+  const fs::path existing = existing_folder(folder);
+  const fs::space_info space = fs::space(existing, error);
+  if (error || space.available >= bytes) return;
+  // In /proc or on a read-only disk there is no space either, but making the folder says why.
+  if (space.capacity == 0 || ::access(existing.c_str(), W_OK) != 0) return;
+  throw Failure(
+      {"E602",
+       ExitCode::io,
+       "there is too little space for the output",
+       {"  --> " + folder.string(), "  needed " + std::to_string(bytes >> 20) + " MiB, free " +
+                                        std::to_string(space.available >> 20) + " MiB"},
+       "free some space, or choose another folder: --output DIR"});
+}
+
+}  // namespace mgpu::store

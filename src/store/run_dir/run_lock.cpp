@@ -1,0 +1,140 @@
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <system_error>
+#include <thread>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/machine.hpp>
+#include <mgpu/store/run_dir/run_lock.hpp>
+
+#include "host_facts.hpp"
+
+namespace mgpu::store {
+namespace {
+
+using Json = nlohmann::json;
+
+enum class Attempt { got, held, unsupported };
+
+Attempt try_lock(int fd, const fs::path& path) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  if (::fcntl(fd, F_OFD_SETLK, &lock) == 0) return Attempt::got;
+  if (errno == EAGAIN || errno == EACCES) return Attempt::held;
+  if (errno == ENOLCK || errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL) {
+    return Attempt::unsupported;
+  }
+  throw Failure({"E602",
+                 ExitCode::io,
+                 std::string("cannot lock the run directory: ") + std::strerror(errno),
+                 {"  --> " + path.string()},
+                 ""});
+}
+
+FdHandle open_lock(const fs::path& path) {
+  FdHandle fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!fd) {
+    throw Failure({"E601",
+                   ExitCode::cannot_create,
+                   std::string("cannot create the lock: ") + std::strerror(errno),
+                   {"  --> " + path.string()},
+                   "choose another folder: --output DIR"});
+  }
+  return fd;
+}
+
+Json own_lease() {
+  std::random_device random;
+  const char* job = std::getenv("SLURM_JOB_ID");
+  return {{"host", host_name()},
+          {"pid", ::getpid()},
+          {"boot_id", boot_id()},
+          {"pid_start", process_start(::getpid())},
+          {"job_id", job == nullptr ? "" : job},
+          {"since", utc_now()},
+          {"nonce", std::to_string(random()) + std::to_string(random())}};
+}
+
+/// The lease that lies there, if it can be read.
+std::optional<Json> read_lease(const fs::path& folder) {
+  std::ifstream file(folder / "lease.json");
+  if (!file) return std::nullopt;
+  Json lease = Json::parse(file, nullptr, false);
+  if (!lease.is_object()) return std::nullopt;
+  return lease;
+}
+
+std::string text_of(const Json& lease, const char* key) {
+  const auto found = lease.find(key);
+  if (found == lease.end()) return "?";
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+/// Whether the lease's process runs. A lease of another host counts as alive: nobody here knows.
+bool is_alive(const Json& lease) {
+  if (text_of(lease, "host") != host_name()) return true;
+  if (text_of(lease, "boot_id") != boot_id()) return false;
+  const int pid = std::atoi(text_of(lease, "pid").c_str());
+  const std::string start = process_start(pid);
+  return !start.empty() && start == text_of(lease, "pid_start");
+}
+
+[[noreturn]] void fail_held(const fs::path& folder, const std::optional<Json>& lease) {
+  Report report{"E607",
+                ExitCode::in_use,
+                "another process works in this run directory",
+                {"  --> " + folder.string()},
+                "wait for it, stop it, or start beside it: --resume=never"};
+  if (lease) {
+    const std::string job = text_of(*lease, "job_id");
+    report.lines.push_back("  held by process " + text_of(*lease, "pid") + " on " +
+                           text_of(*lease, "host") + " since " + text_of(*lease, "since") +
+                           (job.empty() ? "" : ", Slurm job " + job));
+  }
+  throw Failure(std::move(report));
+}
+
+}  // namespace
+
+RunLock::RunLock(const std::filesystem::path& run_directory, double wait_s)
+    : folder_(run_directory), fd_(open_lock(run_directory / "LOCK")) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_s);
+  for (;;) {
+    const Attempt attempt = try_lock(fd_.get(), folder_ / "LOCK");
+    const std::optional<Json> lease = read_lease(folder_);
+    const bool free = attempt == Attempt::got ||
+                      (attempt == Attempt::unsupported && (!lease || !is_alive(*lease)));
+    if (free) break;
+    if (std::chrono::steady_clock::now() >= deadline) fail_held(folder_, lease);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  lease_ = own_lease().dump(2) + "\n";
+  write_file_durably(folder_ / "lease.json", lease_, "lease");
+}
+
+RunLock::~RunLock() {
+  std::error_code ignored;  // a lease that stays is recognized as stale
+  if (fd_ && is_held()) fs::remove(folder_ / "lease.json", ignored);
+}
+
+bool RunLock::is_held() const {
+  std::ifstream file(folder_ / "lease.json");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str() == lease_;
+}
+
+}  // namespace mgpu::store

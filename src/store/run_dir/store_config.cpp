@@ -1,0 +1,108 @@
+#include <cstring>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <mgpu/store/run_dir/store_config.hpp>
+
+namespace mgpu::store {
+namespace {
+
+/// Names become folders: no separators, nothing hidden, no blanks or colons.
+const char* why_no_name(const std::string& name) {
+  static const std::regex kName("[A-Za-z0-9_][A-Za-z0-9_.+-]*");
+  if (std::regex_match(name, kName)) return nullptr;
+  return "becomes a file name: letters, digits, _ . + -";
+}
+
+const char* why_no_result_file(const std::string& name) {
+  if (const char* wrong = why_no_name(name)) return wrong;
+  if (!name.ends_with(".h5")) return "an HDF5 file: its name ends in .h5";
+  const bool is_taken = name == "run.h5" || name == "histories.h5";
+  return is_taken ? "another file of the run has this name" : nullptr;
+}
+
+std::vector<std::string> compressions() {
+  std::vector<std::string> names = {"none"};
+  for (int level = 1; level <= 9; ++level)
+    names.push_back("gzip:" + std::to_string(level));
+  return names;
+}
+
+}  // namespace
+
+void add_store_keys(KeyTable& table) {
+  table.add({.name = "run.name",
+             .type = KeyType::text,
+             .standard = "run",
+             .text = "results go to <run.output>/<run.name>/<time>",
+             .aliases = {"experiment.name"},
+             .why_not = why_no_name,
+             .identity = false});
+  table.add({.name = "run.output",
+             .type = KeyType::path,
+             .standard = "outputs",
+             .text = "folder of all runs",
+             .identity = false});
+  table.add({.name = "run.resume",
+             .type = KeyType::path,
+             .standard = "auto",
+             .text = "auto continues the newest unfinished run of this name and configuration",
+             .choices = {"auto", "never"},
+             .identity = false});
+  table.add({.name = "output.file",
+             .type = KeyType::text,
+             .standard = "results.h5",
+             .text = "name of the result file in the run directory, ends in .h5",
+             .why_not = why_no_result_file,
+             .identity = false});
+  table.add({.name = "output.compression",
+             .type = KeyType::choice,
+             .standard = "gzip:4",
+             .text = "of number columns",
+             .choices = compressions(),
+             .identity = false});
+  table.add({.name = "output.text",
+             .type = KeyType::flag,
+             .standard = "true",
+             .text = "text columns next to the numbers",
+             .identity = false});
+  table.add({.name = "output.max_failed",
+             .type = KeyType::number,
+             .standard = "0.0",
+             .text = "share of samples that may fail before the run ends with exit code 1",
+             .min = 0,
+             .max = 1,
+             .identity = false});
+  table.add({.name = "ledger.sync_s",
+             .type = KeyType::number,
+             .standard = "1",
+             .text = "finished chunks are safe from a power failure after this time",
+             .unit = "seconds",
+             .min = 0.0,
+             .max = 3600.0,
+             .identity = false});
+}
+
+StoreConfig read_store_config(const Config& config) {
+  StoreConfig store;
+  store.run_name = config.text("run.name");
+  store.output_folder = config.text("run.output");
+  store.resume = config.text("run.resume");
+  store.result_file = config.text("output.file");
+  if (!config.is("output.compression", "none"))
+    store.gzip = std::stoi(config.text("output.compression").substr(std::strlen("gzip:")));
+  store.text = config.flag("output.text");
+  store.max_failed = config.number("output.max_failed");
+  store.sync_s = config.number("ledger.sync_s");
+  return store;
+}
+
+std::map<std::string, std::string> identity_keys(const Config& config) {
+  std::map<std::string, std::string> keys;
+  for (const KeySpec& key : config.table().keys())
+    if (key.identity) keys.emplace(key.name, config.shown(key.name));
+  return keys;
+}
+
+}  // namespace mgpu::store

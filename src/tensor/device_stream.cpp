@@ -1,0 +1,19 @@
+#include <mgpu/tensor/device_stream.hpp>
+
+#if MGPU_CUDA
+#include <c10/cuda/CUDAStream.h>
+#else
+#include <mgpu/base/error.hpp>
+#endif
+
+namespace mgpu::tensor {
+
+CUstream_st* current_stream([[maybe_unused]] const at::Tensor& tensor) {
+#if MGPU_CUDA
+  return c10::cuda::getCurrentCUDAStream(tensor.get_device()).stream();
+#else
+  throw NotBuiltError("CUDA");
+#endif
+}
+
+}  // namespace mgpu::tensor

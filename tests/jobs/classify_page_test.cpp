@@ -1,0 +1,198 @@
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include "jobs/classify/page.hpp"
+#include "report/well_formed.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+ClassifyPictures pictures() {
+  ClassifyPictures pictures;
+  pictures.labels = {"ham", "spam"};
+  pictures.positive = "spam";
+  pictures.confusion = {90, 10, 0, 3, 1230, 0};
+  pictures.outcomes = {{"success", 1333}};
+  pictures.rows = pictures.judged = 1333;
+  pictures.metrics = {{"accuracy", "accuracy", 0.99},
+                      {"roc_auc", "area under the ROC curve", 0.9876},
+                      {"calibration_error", "expected calibration error", 0.0123}};
+  pictures.has_probabilities = true;
+  pictures.roc = {{0.0, 0.0, 1.0}, {0.0, 0.9, 1.0}};
+  pictures.calibration = {{0.55, 0.97}, {0.5, 0.99}};
+  pictures.calibration_rows = {4, 1329};
+  pictures.calibration_low = {0.15, 0.98};
+  pictures.calibration_high = {0.85, 1.0};
+  pictures.positive_scores.assign(20, 0);
+  pictures.positive_scores[19] = 1230;
+  pictures.other_scores.assign(20, 0);
+  pictures.other_scores[0] = 90;
+  pictures.groups = {{"north", 50, {0.9, 0.79, 0.96, true}, {0.1, 0.04, 0.21, true}, {}, false}};
+  pictures.mistakes = {{"<script>free</script>", "ham", "spam", 0.9991}};
+  pictures.samples_per_second = {700.0};
+  pictures.total_samples_per_second = 700.0;
+  pictures.runs = {{2, 1, 16, 700.0, true}};
+  pictures.run_key = 4000000000U;
+  return pictures;
+}
+
+std::string html_of(const ClassifyPictures& pictures, report::RunSummary summary = {}) {
+  const ClassifyPage page(pictures);
+  page.record(summary);
+  return report::html_report(page.page(summary), summary);
+}
+
+TEST(ClassifyPageTest, HasEachPictureAndAllAreWellFormed) {
+  const std::string html = html_of(pictures());
+
+  for (const char* title :
+       {"Confusion", "ROC curve of spam", "Calibration", "Distribution of scores",
+        "Errors of each group", "Samples per second, by ranks and batch",
+        "Samples per second of each copy of the model"})
+    EXPECT_THAT(html, HasSubstr("<h3>" + std::string(title) + "</h3>"));
+  EXPECT_THAT(html, HasSubstr("area 0.9876"));
+  EXPECT_THAT(html, HasSubstr("expected error 0.0123"));
+  EXPECT_THAT(html, HasSubstr("4 rows: probability 0.550, right 0.500"));
+  const std::vector<std::string> found = pictures_in(html);
+  EXPECT_EQ(found.size(), 7U);
+  for (const std::string& picture : found)
+    EXPECT_EQ(malformed(picture), "");
+}
+
+TEST(ClassifyPageTest, TheConfusionHasUnknownOnlyWhereItWasGiven) {
+  EXPECT_THAT(html_of(pictures()), Not(HasSubstr(">unknown</text>")));
+  ClassifyPictures unknown = pictures();
+  unknown.confusion[2] = 7;
+  EXPECT_THAT(html_of(unknown), HasSubstr(">unknown</text>"));
+  EXPECT_THAT(html_of(pictures()), HasSubstr(">99.8 %</text>"));  // 1230 of 1233
+}
+
+TEST(ClassifyPageTest, ManyLabelsHaveATableInsteadOfAPicture) {
+  ClassifyPictures many = pictures();
+  many.labels.assign(11, "x");
+  many.confusion.assign(11U * 12U, 1);
+  const std::string html = html_of(many);
+
+  EXPECT_THAT(html, Not(HasSubstr("<h3>Confusion</h3>")));
+  EXPECT_THAT(html, HasSubstr("Confusion: true labels down"));
+}
+
+TEST(ClassifyPageTest, ARateOfNoRowsSaysSo) {
+  const std::string html = html_of(pictures());
+
+  EXPECT_THAT(html, HasSubstr(">no such rows</text>"));
+  EXPECT_THAT(html, HasSubstr("10.0 % (4.0 % to 21.0 %)"));  // wrong, in the picture: 1 - accuracy
+}
+
+TEST(ClassifyPageTest, ManyGroupsAreClippedWithWords) {
+  ClassifyPictures many = pictures();
+  many.groups.assign(50, many.groups.front());
+  EXPECT_THAT(html_of(many), HasSubstr("The first 40 of 50 groups are drawn"));
+}
+
+TEST(ClassifyPageTest, GeneratedAnswersHaveNoScoresAndThePageSaysSo) {
+  ClassifyPictures generated = pictures();
+  generated.has_probabilities = false;
+  generated.roc = {};
+  generated.calibration = {};
+  generated.positive_scores.clear();
+  generated.other_scores.clear();
+  generated.mistakes[0].confidence = -3.5;
+  const std::string html = html_of(generated);
+
+  EXPECT_THAT(html, HasSubstr("there is no ROC curve, no calibration"));
+  EXPECT_THAT(html, Not(HasSubstr("<h3>Calibration</h3>")));
+  EXPECT_THAT(html, HasSubstr("log-probability of the answer"));
+  EXPECT_THAT(html, HasSubstr("<h3>Confusion</h3>"));
+}
+
+TEST(ClassifyPageTest, TextsAndLabelsStayText) {
+  ClassifyPictures hostile = pictures();
+  hostile.labels[0] = "<img src=x>";
+  hostile.positive = "a\"b<i>";
+  hostile.groups[0].name = "</svg><script>";
+  const std::string html = html_of(hostile);
+
+  EXPECT_THAT(html, Not(HasSubstr("<script")));
+  EXPECT_THAT(html, Not(HasSubstr("<img")));
+  EXPECT_THAT(html, Not(HasSubstr("<i>")));
+  EXPECT_THAT(html, HasSubstr("&lt;script&gt;free"));
+  for (const std::string& picture : pictures_in(html))
+    EXPECT_EQ(malformed(picture), "");
+}
+
+TEST(ClassifyPageTest, OneRunIsOnePointAndEarlierOnesStandBesideIt) {
+  EXPECT_THAT(html_of(pictures()), HasSubstr("One run is one point"));
+  EXPECT_THAT(html_of(pictures()), HasSubstr("2 ranks, batch 16"));
+
+  ClassifyPictures more = pictures();
+  more.runs.insert(more.runs.begin(), {1, 1, 4, 300.0, false});
+  more.runs.push_back({4, 2, 16, 900.0, false});
+  const std::string html = html_of(more);
+  EXPECT_THAT(html, HasSubstr("1 rank, batch 4"));
+  EXPECT_THAT(html, HasSubstr("4 ranks by 2, batch 16"));
+  EXPECT_THAT(html, Not(HasSubstr("One run is one point")));
+}
+
+TEST(ClassifyPageTest, TheSummaryHasWhatALaterRunCompares) {
+  report::RunSummary summary;
+  ClassifyPage(pictures()).record(summary);
+
+  EXPECT_THAT(summary.series["speed/run_key"], ElementsAre(4000000000.0));
+  EXPECT_THAT(summary.series["speed/ranks"], ElementsAre(2.0));
+  EXPECT_THAT(summary.series["speed/batch"], ElementsAre(16.0));
+  EXPECT_THAT(summary.series["speed/samples_per_second"], ElementsAre(700.0));
+  EXPECT_THAT(summary.series["roc/true_positive_rate"], ElementsAre(0.0, 0.9, 1.0));
+}
+
+TEST(ClassifyPageTest, RunsWithoutTruthAndWithoutRowsHaveAPage) {
+  ClassifyPictures blind;
+  blind.labels = {"ham", "spam"};
+  blind.positive = "spam";
+  blind.confusion.assign(6, 0);
+  blind.rows = 3;
+  blind.has_probabilities = true;
+  const std::string html = html_of(blind);
+  EXPECT_THAT(html, HasSubstr("3 texts were classified."));
+  EXPECT_THAT(html, HasSubstr("No row has a true label"));
+  EXPECT_TRUE(pictures_in(html).empty());
+
+  blind.rows = 0;
+  EXPECT_THAT(html_of(blind), Not(HasSubstr("nan")));
+}
+
+TEST(ClassifyPageTest, OneRowHasAPage) {
+  ClassifyPictures one = pictures();
+  one.rows = one.judged = 1;
+  one.confusion = {0, 0, 0, 0, 1, 0};
+  one.roc = {};
+  one.calibration = {{0.9}, {1.0}};
+  one.calibration_rows = {1};
+  one.calibration_low = {0.2};
+  one.calibration_high = {1.0};
+  one.positive_scores.assign(20, 0);
+  one.positive_scores[18] = 1;
+  one.other_scores.assign(20, 0);
+  one.groups.clear();
+  one.mistakes.clear();
+  const std::string html = html_of(one);
+
+  EXPECT_THAT(html, Not(HasSubstr("nan")));
+  EXPECT_THAT(html, Not(HasSubstr("inf")));
+  EXPECT_THAT(html, Not(HasSubstr("<h3>ROC curve")));
+  EXPECT_THAT(html, HasSubstr("<h3>Calibration</h3>"));
+  EXPECT_THAT(html, Not(HasSubstr("The most confident mistakes")));
+  for (const std::string& picture : pictures_in(html))
+    EXPECT_EQ(malformed(picture), "");
+}
+
+}  // namespace
+}  // namespace mgpu::jobs

@@ -1,0 +1,83 @@
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/report/svg_bars.hpp>
+
+#include "jobs/generate/page.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::string> labels_and_counts(const std::vector<std::int64_t>& values, int count) {
+  std::vector<std::string> texts;
+  for (const report::BarChart::Bar& bar : report::histogram(values, count))
+    texts.push_back(bar.label + ":" + std::to_string(static_cast<int>(bar.value)));
+  return texts;
+}
+
+TEST(HistogramTest, CountsInRoundClasses) {
+  EXPECT_THAT(labels_and_counts({3, 4, 4, 6}, 10),
+              testing::ElementsAre("3:1", "4:2", "5:0", "6:1"));
+  EXPECT_THAT(labels_and_counts({0, 9, 10, 49}, 10),
+              testing::ElementsAre("0:1", "5:1", "10:1", "15:0", "20:0", "25:0", "30:0", "35:0",
+                                   "40:0", "45:1"));
+  EXPECT_THAT(labels_and_counts({}, 10), testing::IsEmpty());
+  EXPECT_LE(report::histogram({1, 1000003}, 30).size(), 31U);
+}
+
+TEST(SvgBarsTest, DrawsABarForEachValueAndNothingWithoutAny) {
+  report::BarChart chart;
+  chart.title = "lengths <of> rows";
+  chart.bars = {{"1", 2.0}, {"2", 0.0}, {"3", 4.0}};
+
+  const std::string svg = report::svg_bars(chart);
+
+  EXPECT_THAT(svg, HasSubstr("lengths &lt;of&gt; rows"));
+  EXPECT_THAT(svg, HasSubstr("c1 bar"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  chart.bars = {{"1", 0.0}};
+  EXPECT_EQ(report::svg_bars(chart), "");
+}
+
+GeneratePictures pictures() {
+  GeneratePictures pictures;
+  pictures.prompt_tokens = 20;
+  pictures.output_tokens = 1500;
+  pictures.finishes = {{"length", 1}, {"stop_token", 1}};
+  pictures.prompt_lengths = {10, 10};
+  pictures.output_lengths = {500, 1000};
+  pictures.tokens_per_second = {100.0, 120.0};
+  pictures.samples = {{"<script>", "an \x1b answer", "length"}};
+  return pictures;
+}
+
+TEST(GeneratePageTest, ShowsWhatCameOutAndEscapesIt) {
+  report::RunSummary summary;
+  summary.name = "tiny";
+  const GeneratePage page(pictures());
+  page.record(summary);
+  const std::string html = report::html_report(page.page(summary), summary);
+
+  EXPECT_THAT(html, HasSubstr("2 completions with 1,500 tokens were generated."));
+  EXPECT_THAT(html, HasSubstr("Ended by: length 1, stop_token 1."));
+  EXPECT_THAT(html, HasSubstr("&lt;script&gt;"));
+  EXPECT_THAT(html, Not(HasSubstr("<script>")));
+  EXPECT_THAT(html, Not(HasSubstr("\x1b")));
+  ASSERT_EQ(summary.results.size(), 2U);
+  EXPECT_EQ(summary.results[0].key, "finish_length");
+}
+
+TEST(GeneratePageTest, SaysWhenPromptsWereOnlyScored) {
+  GeneratePictures scored = pictures();
+  scored.is_scoring_only = true;
+  report::RunSummary summary;
+
+  EXPECT_EQ(GeneratePage(scored).page(summary).headline, "20 tokens of 2 prompts were scored.");
+}
+
+}  // namespace
+}  // namespace mgpu::jobs

@@ -1,0 +1,134 @@
+// How often a group of ranks opens the files of a folder, and what it says of one that is damaged.
+#include <cstdarg>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <string>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/lm/config/shared_config.hpp>
+#include <mgpu/lm/parallel/model_group.hpp>
+
+#include "made_folder.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+/// Files of a folder that this process opens.
+class OpenCalls {
+public:
+  void begin(std::string folder) {
+    const std::lock_guard lock(mutex_);
+    folder_ = std::move(folder);
+    names_.clear();
+  }
+  /// Their names, each with a line break.
+  std::string end() {
+    const std::lock_guard lock(mutex_);
+    folder_.clear();
+    return names_;
+  }
+  void note(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    if (!folder_.empty() && path.starts_with(folder_))
+      names_ += fs::path(path).filename().string() + '\n';
+  }
+
+private:
+  std::mutex mutex_;
+  std::string folder_;
+  std::string names_;
+};
+
+OpenCalls& open_calls() {
+  static OpenCalls calls;
+  return calls;
+}
+
+}  // namespace
+}  // namespace mgpu::lm
+
+// Stands before that of the C library, which it calls: whoever opens a file is counted.
+extern "C" int open(const char* path, int flags, ...) {
+  std::va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  using Open = int (*)(const char*, int, ...);
+  static const Open next = reinterpret_cast<Open>(dlsym(RTLD_NEXT, "open"));
+  mgpu::lm::open_calls().note(path);
+  return next(path, flags, mode);
+}
+
+namespace mgpu::lm {
+namespace {
+
+const cluster::Group& world() {
+  static const cluster::Group group = cluster::Group::world();
+  return group;
+}
+
+/// The code with which ranks that share one model are refused.
+std::string code_of(const fs::path& folder) {
+  const cluster::Topology topology(world(), world().size());
+  try {
+    ModelGroup::open(folder, topology, {});
+  } catch (const Failure& failure) {
+    return failure.report().code;
+  }
+  return "";
+}
+
+TEST(FolderReadsTest, EveryFileIsReadOncePerNode) {
+  const fs::path folder = fs::path(MGPU_GOLDENS) / "qwen2";  // two shards and their index
+  setenv("MGPU_RANKS_PER_NODE", "2", 1);
+  const cluster::Topology topology(world(), 1);
+  unsetenv("MGPU_RANKS_PER_NODE");
+
+  open_calls().begin(folder.string());
+  const ModelGroup group = ModelGroup::open(folder, topology, {});
+  const std::string mine = open_calls().end();
+
+  std::map<std::string, int> counts;
+  for (const std::string& files : topology.node().all_gather(mine)) {
+    std::istringstream lines(files);
+    for (std::string file; std::getline(lines, file);)
+      ++counts[file];
+  }
+  const std::map<std::string, int> expected{{"config.json", 1},
+                                            {"generation_config.json", 1},
+                                            {"model.safetensors.index.json", 1},
+                                            {"model-00001-of-00002.safetensors", 1},
+                                            {"model-00002-of-00002.safetensors", 1}};
+  EXPECT_EQ(counts, expected);
+}
+
+TEST(FolderReadsTest, AConfigIsReadByOneRankForAll) {
+  const fs::path folder = fs::path(MGPU_GOLDENS) / "qwen2";
+
+  open_calls().begin(folder.string());
+  const LmConfig config = read_shared_lm_config(world(), folder);
+  const std::string mine = open_calls().end();
+
+  EXPECT_EQ(mine, world().rank() == 0 ? "config.json\ngeneration_config.json\n" : "");
+  EXPECT_EQ(config, read_lm_config(folder));
+  EXPECT_THROW(read_shared_lm_config(world(), "no/such/folder"), Failure);
+}
+
+TEST(FolderReadsTest, AFolderThatCannotBeReadIsRefusedOnAllRanks) {
+  EXPECT_EQ(code_of("no/such/folder"), "E603");
+  const MadeFolder folder(world(), {});
+  if (world().rank() == 0) fs::resize_file(folder.path() / "model.safetensors", 5000);
+  world().barrier();
+  EXPECT_EQ(code_of(folder.path()), "E621");
+}
+
+}  // namespace
+}  // namespace mgpu::lm

@@ -1,0 +1,146 @@
+// What a generation costs: tokens that go through the model, and pages of its cache.
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/lm/decode/generator.hpp>
+
+#include "lm/decode/generation_batch.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+/// Those of the only rank of a group, which sees how many tokens go through each pass.
+class CountingPeers : public ShardPeers {
+public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  void sum(const at::Tensor& /*values*/) override {}
+  void agree(const std::exception_ptr& failure) override {
+    if (failure) std::rethrow_exception(failure);
+  }
+  void receive(const at::Tensor& /*values*/) override {}
+  void pass_on(const at::Tensor& /*values*/) override {}
+  void begin_pass(Numbers sums) override { tokens_.push_back(sums.front()); }
+  void skip(const at::Tensor& /*values*/) override {}
+  int most(int mine) override { return mine; }
+  bool is_speaker() const override { return true; }
+  void announce(std::string words) override { words_ = std::move(words); }
+  std::string hear() override { return words_; }
+  int passes_in_flight() const override { return 1; }
+
+  const Numbers& tokens() const { return tokens_; }  // of each pass
+
+private:
+  Numbers tokens_;
+  std::string words_;
+};
+
+/// Tokens of each pass that a run takes.
+Numbers tokens_of_passes(std::span<const Prompt> prompts, const GenerationConfig& config,
+                         const StopText& stop_text = {}) {
+  const fs::path folder = fs::path(MGPU_GOLDENS) / "llama";
+  const LmConfig model_config = read_lm_config(folder);
+  Shard shard = whole_model(model_config);
+  shard.is_summand = true;  // a pass says how many rows its sums have
+  CountingPeers peers;
+  const LanguageModel model(model_config, load_weights(model_config, formats::WeightFiles(folder)),
+                            shard, peers);
+  Generator(model, config, stop_text).run(prompts);
+  return peers.tokens();
+}
+
+/// Pages of the cache that are in use at once, at most.
+std::int64_t most_pages(std::span<const Prompt> prompts, const GenerationConfig& config) {
+  constexpr std::int64_t kPages = 64;
+  const LanguageModel model = LanguageModel::open(fs::path(MGPU_GOLDENS) / "llama");
+  PagedCache cache = model.make_cache({kPages, config.page_tokens});
+  GenerationQueue queue(prompts, config);
+  const StopText stop_text;
+  const SeeHidden see_hidden;
+  GenerationBatch batch(model, config, {stop_text, see_hidden}, queue, cache, kPages);
+  std::int64_t most = 0;
+  while (batch.step())
+    most = std::max(most, kPages - cache.free_pages());
+  EXPECT_EQ(cache.free_pages(), kPages);
+  return most;
+}
+
+/// Tokens of the vocabulary of 67, of which already the first follows from the seed.
+Numbers tokens_from(std::int64_t seed, std::int64_t count) {
+  Numbers ids;
+  for (std::int64_t i = 0; i < count; ++i)
+    ids.push_back((i * 13 + seed * 29 + 3) % 67);
+  return ids;
+}
+
+std::vector<Prompt> prompts_of(const std::vector<Numbers>& ids) {
+  std::vector<Prompt> prompts;
+  for (std::size_t p = 0; p < ids.size(); ++p)
+    prompts.push_back({p, ids[p], 1});
+  return prompts;
+}
+
+GenerationConfig four_tokens() {
+  GenerationConfig config;
+  config.max_new_tokens = 4;
+  config.batch_size = 4;
+  config.page_tokens = 4;
+  return config;
+}
+
+// The second place of the batch goes to one short completion after the other: each first pass has
+// a prompt of 3 tokens beside the long one's next.
+TEST(GenerationWorkTest, APromptBeginsWhereACompletionHasEnded) {
+  constexpr std::array<std::size_t, 5> kLengths = {8, 2, 2, 2, 2};
+  std::vector<Numbers> ids;
+  for (std::int64_t p = 0; p < 5; ++p)
+    ids.push_back(tokens_from(p, 3));
+  const StopText at_its_length = [&](std::uint64_t sample, std::span<const std::int64_t> new_ids) {
+    return new_ids.size() == kLengths[sample];
+  };
+  GenerationConfig config;
+  config.max_new_tokens = 20;
+
+  config.batch_size = 2;
+  EXPECT_EQ(tokens_of_passes(prompts_of(ids), config, at_its_length),
+            (Numbers{6, 2, 4, 2, 4, 2, 4, 2}));
+  config.batch_size = 1;
+  EXPECT_EQ(tokens_of_passes(prompts_of(ids), config, at_its_length).size(), 16U);
+}
+
+TEST(GenerationWorkTest, SamplesOfAPromptShareItsTokensAndPages) {
+  const std::vector<Numbers> ids = {tokens_from(0, 20), tokens_from(1, 20), tokens_from(2, 20),
+                                    tokens_from(3, 20)};
+  const Prompt samples{0, ids.front(), 4};
+  const GenerationConfig config = four_tokens();
+
+  EXPECT_EQ(tokens_of_passes({&samples, 1}, config), (Numbers{20, 4, 4, 4}));
+  EXPECT_EQ(tokens_of_passes(prompts_of(ids), config), (Numbers{80, 4, 4, 4}));
+  EXPECT_EQ(most_pages({&samples, 1}, config), 5 + 4);
+  EXPECT_EQ(most_pages(prompts_of(ids), config), 4 * 6);
+}
+
+// 16 tokens are four pages, which the first prompt makes; the others come a pass later.
+TEST(GenerationWorkTest, PromptsThatBeginAlikeShareThatBeginning) {
+  std::vector<Numbers> ids;
+  for (std::int64_t p = 1; p <= 4; ++p) {
+    ids.push_back(tokens_from(0, 16));
+    const Numbers own = tokens_from(p, 4);
+    ids.back().insert(ids.back().end(), own.begin(), own.end());
+  }
+
+  EXPECT_EQ(tokens_of_passes(prompts_of(ids), four_tokens()), (Numbers{20, 1 + 3 * 4, 4, 4, 3}));
+}
+
+}  // namespace
+}  // namespace mgpu::lm

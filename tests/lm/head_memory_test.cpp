@@ -1,0 +1,75 @@
+// Logits [N, V] would be 480 MiB here; scoring and training get by with a fraction.
+#include <ATen/ATen.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/process_memory.hpp>
+#include <mgpu/lm/training/trainable_model.hpp>
+
+namespace mgpu::lm {
+namespace {
+
+constexpr std::int64_t kTokens = 2048;
+constexpr std::size_t kSequence = 64;
+constexpr std::int64_t kVocab = 60'000;
+constexpr std::uint64_t kMostBytes = kTokens * kVocab * sizeof(float) / 4;
+
+/// A Llama that is nearly nothing but its vocabulary.
+LmConfig wide_config() {
+  LmConfig config;
+  config.family = "llama";
+  config.vocab = kVocab;
+  config.width = config.inner = config.head_dim = 8;
+  config.heads = config.kv_heads = 1;
+  config.positions = kTokens;
+  config.layers = {{0, 1.0}};
+  config.rope.kind = RopeKind::standard;
+  return config;
+}
+
+class RandomSource : public WeightSource {
+public:
+  at::Tensor take(const std::string& /*name*/, const std::vector<std::int64_t>& shape) override {
+    return at::randn(shape);
+  }
+};
+
+/// How much more memory than ever before the call needs.
+template <class Call>
+std::uint64_t growth_of(const Call& call) {
+  const std::uint64_t before = host_peak_bytes();
+  call();
+  return host_peak_bytes() - before;
+}
+
+TEST(HeadMemoryTest, ScoringNeverHasAllLogits) {
+  RandomSource source;
+  const LmConfig config = wide_config();
+  const LanguageModel model(config, bind_weights(config, source));
+  const at::Tensor hidden = at::randn({kTokens, config.width});
+  const at::Tensor targets = at::arange(kTokens, at::kLong);
+
+  EXPECT_LT(growth_of([&] { apply_head(model, hidden, targets, 8); }), kMostBytes);
+}
+
+TEST(HeadMemoryTest, TrainingNeverHasAllLogits) {
+  TrainableModel model(wide_config(), Device{}, 0);
+  std::vector<std::int64_t> ids(kTokens);
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    ids[i] = static_cast<std::int64_t>(i * 29 % kVocab);
+  LmBatch batch{{}, ids};
+  for (std::size_t first = 0; first < ids.size(); first += kSequence)
+    batch.runs.push_back({std::span(ids).subspan(first, kSequence)});
+
+  EXPECT_LT(growth_of([&] { model.add_gradients(batch, 1.0); }), kMostBytes);
+}
+
+// The measure itself: what is never there cannot be missed by it.
+TEST(HeadMemoryTest, AllLogitsWouldBeSeen) {
+  const auto all = [] { at::full({kTokens, kVocab}, 1.0F); };
+
+  EXPECT_GT(growth_of(all), 2 * kMostBytes);
+}
+
+}  // namespace
+}  // namespace mgpu::lm

@@ -1,0 +1,286 @@
+// What must not change the numbers: neighbors, chunks, the cache, its pages, forks.
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <tuple>
+
+#include <ATen/ATen.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/lm/forward/language_model.hpp>
+
+#include "golden_folder.hpp"
+#include "logits_of.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+using Ids = std::vector<std::int64_t>;
+
+const char* const kModels[] = {"gpt2", "gpt_oss", "llama_llama3", "mistral", "qwen3_switches"};
+
+LanguageModel open_golden(const char* name, MatrixType matrices = MatrixType::f32) {
+  return LanguageModel::open(fs::path(MGPU_GOLDENS) / name, {.matrices = matrices});
+}
+
+/// `count` ids of the vocabulary of 67, the same for the same seed.
+Ids make_ids(std::size_t count, std::int64_t seed) {
+  Ids ids(count);
+  for (std::size_t i = 0; i < count; ++i)
+    ids[i] = (static_cast<std::int64_t>(i) * 13 + seed * 29 + 3) % 67;
+  return ids;
+}
+
+at::Tensor hidden_of(const LanguageModel& model, const Ids& ids) {
+  const TokenRun run{ids};
+  return model.hidden({&run, 1});
+}
+
+/// `rows` tokens in sequences of 1 to 9, the last of which may be cut; more rows begin with those
+/// of fewer.
+std::vector<Ids> make_sequences(std::int64_t rows) {
+  std::vector<Ids> sequences;
+  for (std::int64_t seed = 0; rows > 0; ++seed) {
+    const std::int64_t count = std::min(rows, 1 + seed % 9);
+    sequences.push_back(make_ids(static_cast<std::size_t>(count), seed));
+    rows -= count;
+  }
+  return sequences;
+}
+
+/// Hidden states and what the head says about them, side by side.
+at::Tensor outputs_of(const LanguageModel& model, const std::vector<Ids>& sequences) {
+  std::vector<TokenRun> runs;
+  for (const Ids& ids : sequences)
+    runs.push_back({ids});
+  const at::Tensor hidden = model.hidden(runs);
+  const HeadResult head = apply_head(model, hidden, at::zeros({hidden.size(0)}, at::kLong), 5);
+  return at::cat({hidden, head.log_probs.unsqueeze(1), head.best_logits, head.best_ids}, 1);
+}
+
+using NameAndType = std::tuple<const char*, MatrixType>;
+
+class InvarianceTest : public testing::TestWithParam<NameAndType> {
+protected:
+  LanguageModel model_ = open_golden(std::get<0>(GetParam()), std::get<1>(GetParam()));
+};
+
+TEST_P(InvarianceTest, RowBitsDoNotDependOnTheirNeighbors) {
+  const Ids ids = make_ids(17, 1);
+  const at::Tensor alone = hidden_of(model_, ids);
+  const at::Tensor targets = at::zeros({17}, at::kLong);
+  const HeadResult head_alone = apply_head(model_, alone, targets, 5);
+
+  for (const std::size_t rows : {1U, 2U, 3U, 4U, 5U, 7U, 8U, 15U, 16U, 17U, 31U, 64U, 256U}) {
+    std::vector<Ids> others;
+    for (std::size_t r = 0; r < rows; ++r)
+      others.push_back(r == rows / 2 ? ids : make_ids(1 + r % 9, static_cast<std::int64_t>(r)));
+    std::vector<TokenRun> runs;
+    std::int64_t first = 0;
+    for (std::size_t r = 0; r < rows; ++r) {
+      if (r < rows / 2) first += static_cast<std::int64_t>(others[r].size());
+      runs.push_back({others[r]});
+    }
+
+    const at::Tensor all = model_.hidden(runs);
+    const at::Tensor together = all.narrow(0, first, 17);
+    const HeadResult head = apply_head(model_, all, at::zeros({all.size(0)}, at::kLong), 5);
+
+    EXPECT_TRUE(at::equal(together, alone)) << rows;
+    EXPECT_TRUE(at::equal(head.log_probs.narrow(0, first, 17), head_alone.log_probs)) << rows;
+    EXPECT_TRUE(at::equal(head.best_ids.narrow(0, first, 17), head_alone.best_ids)) << rows;
+  }
+}
+
+TEST_P(InvarianceTest, RowBitsDoNotDependOnTheNumberOfRows) {
+  std::vector<at::Tensor> alone;
+  for (const Ids& ids : make_sequences(256))
+    alone.push_back(outputs_of(model_, {ids}));
+  const at::Tensor expected = at::cat(alone);
+
+  for (std::int64_t rows = 1; rows <= 256; ++rows) {
+    const at::Tensor together = outputs_of(model_, make_sequences(rows));
+    EXPECT_TRUE(at::equal(together, expected.narrow(0, 0, rows))) << rows;
+  }
+}
+
+// Passes as those in which a Generator decodes: one token behind each sequence in the cache.
+TEST_P(InvarianceTest, SequencesGrowAlikeBesideAnyNumberOfOthers) {
+  PagedCache cache = model_.make_cache({3 * 256, 4});
+  std::vector<Ids> sequences;
+  std::vector<at::Tensor> alone;
+  for (std::int64_t s = 0; s < 256; ++s) {
+    const std::int64_t before = 4 + s % 3 * 4;  // whole pages: forks copy none
+    sequences.push_back(make_ids(static_cast<std::size_t>(before + 1), s));
+    alone.push_back(hidden_of(model_, sequences.back()).narrow(0, before, 1));
+  }
+  const at::Tensor expected = at::cat(alone);
+  std::vector<TokenRun> beginnings;
+  for (const Ids& ids : sequences)
+    beginnings.push_back({std::span(ids).first(ids.size() - 1), cache.add()});
+  model_.hidden(beginnings, cache);
+
+  for (std::int64_t rows = 1; rows <= 256; ++rows) {
+    std::vector<TokenRun> runs;
+    for (std::size_t s = 0; s < static_cast<std::size_t>(rows); ++s)
+      runs.push_back({std::span(sequences[s]).last(1), cache.fork(beginnings[s].sequence)});
+    const at::Tensor together = model_.hidden(runs, cache);
+    EXPECT_TRUE(at::equal(together, expected.narrow(0, 0, rows))) << rows;
+    for (const TokenRun& run : runs)
+      cache.remove(run.sequence);
+  }
+}
+
+TEST_P(InvarianceTest, ChunksAndSingleTokensGiveTheBitsOfTheWhole) {
+  const Ids ids = make_ids(37, 2);
+  const at::Tensor whole = hidden_of(model_, ids);
+
+  for (const std::int64_t chunk : {1, 3, 16, 37}) {
+    PagedCache cache = model_.make_cache({10, 4});
+    const std::int64_t sequence = cache.add();
+    std::vector<at::Tensor> parts;
+    for (std::size_t i = 0; i < ids.size(); i += static_cast<std::size_t>(chunk)) {
+      const std::size_t count = std::min(ids.size() - i, static_cast<std::size_t>(chunk));
+      const TokenRun run{std::span(ids).subspan(i, count), sequence};
+      parts.push_back(model_.hidden({&run, 1}, cache));
+    }
+    EXPECT_TRUE(at::equal(at::cat(parts), whole)) << chunk;
+  }
+}
+
+TEST_P(InvarianceTest, WantedRowsHaveTheBitsOfAll) {
+  const Ids ids = make_ids(21, 5);
+  const Ids others = make_ids(6, 6);
+  const at::Tensor whole = hidden_of(model_, ids);
+  const at::Tensor whole_others = hidden_of(model_, others);
+
+  for (const std::int64_t wanted : {0, 1, 5, 21, 99}) {
+    PagedCache cache = model_.make_cache({12, 4});
+    const std::int64_t sequence = cache.add();
+    const std::vector<TokenRun> first{{std::span(ids).first(8), sequence, 0, 0}};
+    EXPECT_EQ(model_.hidden(first, cache).size(0), 0);
+    const std::vector<TokenRun> rest{{std::span(ids).subspan(8, 8), sequence, 0, wanted},
+                                     {others, cache.add(), 0, 2}};
+    const at::Tensor some = model_.hidden(rest, cache);
+    const std::vector<TokenRun> end{{std::span(ids).subspan(16), sequence}};
+    const at::Tensor last = model_.hidden(end, cache);
+
+    const std::int64_t count = std::min<std::int64_t>(wanted, 8);
+    ASSERT_EQ(some.size(0), count + 2) << wanted;
+    EXPECT_TRUE(at::equal(some.narrow(0, 0, count), whole.narrow(0, 16 - count, count))) << wanted;
+    EXPECT_TRUE(at::equal(some.narrow(0, count, 2), whole_others.narrow(0, 4, 2))) << wanted;
+    EXPECT_TRUE(at::equal(last, whole.narrow(0, 16, 5))) << wanted;
+  }
+  const std::vector<TokenRun> uncached{{ids, 0, 0, 3}, {others, 0, 0, 0}};
+  EXPECT_TRUE(at::equal(model_.hidden(uncached), whole.narrow(0, 18, 3)));
+}
+
+TEST_P(InvarianceTest, ForksShareThePrefixAndGoTheirOwnWays) {
+  Ids left = make_ids(9, 3);
+  Ids right = left;
+  left.insert(left.end(), {5, 6, 7});
+  right.insert(right.end(), {8, 9, 10});
+  PagedCache cache = model_.make_cache({6, 4});
+  const std::int64_t origin = cache.add();
+  const TokenRun prefix{std::span(left).first(9), origin};
+  model_.hidden({&prefix, 1}, cache);  // 3 pages, the last with one token
+
+  const std::int64_t fork = cache.fork(origin);
+  EXPECT_EQ(cache.free_pages(), 3);
+  const std::vector<TokenRun> runs{{std::span(left).subspan(9), origin},
+                                   {std::span(right).subspan(9), fork}};
+  const at::Tensor both = model_.hidden(runs, cache);
+
+  EXPECT_EQ(cache.free_pages(), 2);  // one copied page
+  EXPECT_TRUE(at::equal(both.narrow(0, 0, 3), hidden_of(model_, left).narrow(0, 9, 3)));
+  EXPECT_TRUE(at::equal(both.narrow(0, 3, 3), hidden_of(model_, right).narrow(0, 9, 3)));
+  cache.remove(origin);
+  EXPECT_EQ(cache.free_pages(), 3);
+  cache.remove(fork);
+  EXPECT_EQ(cache.free_pages(), 6);
+}
+
+std::string name_of(const testing::TestParamInfo<NameAndType>& entry) {
+  return std::get<0>(entry.param);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, InvarianceTest,
+                         testing::Combine(testing::ValuesIn(kModels),
+                                          testing::Values(MatrixType::f32)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(HalfMatrices, InvarianceTest,
+                         testing::Combine(testing::Values("gpt_oss", "qwen3_switches"),
+                                          testing::Values(MatrixType::bf16)),
+                         name_of);
+
+class HalfMatricesTest : public testing::TestWithParam<const char*> {};
+
+// Ten products in a row or so, whose factors have 8 bits each.
+TEST_P(HalfMatricesTest, LogitsAreCloseToThoseOfFloat) {
+  const LanguageModel exact = open_golden(GetParam());
+  const LanguageModel half = open_golden(GetParam(), MatrixType::bf16);
+  const Ids ids = make_ids(40, 3);
+
+  const at::Tensor expected = logits_of(exact, hidden_of(exact, ids));
+  const at::Tensor logits = logits_of(half, hidden_of(half, ids));
+
+  ASSERT_EQ(logits.scalar_type(), at::kFloat);
+  const double difference = ((logits - expected).norm() / expected.norm()).item<double>();
+  EXPECT_LT(difference, 0.03);
+  EXPECT_GT(difference, 1e-4) << "nothing was rounded";
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, HalfMatricesTest, testing::ValuesIn(kModels),
+                         [](const auto& entry) { return std::string(entry.param); });
+
+TEST(LanguageModelTest, HeadIsTheLogSoftmaxOfTheLogits) {
+  const LanguageModel model = open_golden("llama");
+  const at::Tensor hidden = hidden_of(model, make_ids(20, 4));
+  const at::Tensor targets = at::arange(20, at::kLong) * 3;
+
+  const HeadResult head = apply_head(model, hidden, targets, 4);
+
+  const at::Tensor logits = logits_of(model, hidden).to(at::kDouble);
+  const at::Tensor expected = logits.log_softmax(1).gather(1, targets.view({-1, 1})).view({-1});
+  EXPECT_TRUE(at::allclose(head.log_probs.to(at::kDouble), expected, 1e-6, 1e-6));
+  EXPECT_TRUE(at::allclose(head.log_sums.to(at::kDouble), logits.logsumexp(1), 1e-6, 1e-6));
+  EXPECT_TRUE(at::equal(head.best_ids, std::get<1>(logits.topk(4))));
+}
+
+TEST(LanguageModelTest, NothingGivesNothing) {
+  const LanguageModel model = open_golden("llama");
+
+  EXPECT_EQ(model.hidden({}).sizes(), (std::vector<std::int64_t>{0, 32}));
+  EXPECT_EQ(apply_head(model, at::empty({0, 32}), {}, 3).best_ids.size(0), 0);
+}
+
+TEST(LanguageModelTest, WrongTokensAndPositionsAreRefused) {
+  const LanguageModel model = open_golden("gpt2");
+
+  EXPECT_THROW(hidden_of(model, {67}), ShapeError);
+  EXPECT_THROW(hidden_of(model, {-1}), ShapeError);
+  EXPECT_THROW(hidden_of(model, make_ids(49, 0)), ShapeError);  // 48 positions
+}
+
+TEST(LanguageModelTest, FullCacheChangesNothing) {
+  const LanguageModel model = open_golden("llama");
+  PagedCache cache = model.make_cache({2, 4});
+  const std::int64_t first = cache.add();
+  const std::int64_t second = cache.add();
+  const Ids five = make_ids(5, 0);
+  const std::vector<TokenRun> both{{five, first}, {five, second}};
+  const std::vector<TokenRun> twice{{std::span(five).first(1), first},
+                                    {std::span(five).first(1), first}};
+
+  EXPECT_THROW(model.hidden(both, cache), ShapeError);
+  EXPECT_THROW(model.hidden(twice, cache), ShapeError);
+
+  EXPECT_EQ(cache.free_pages(), 2);
+  EXPECT_EQ(cache.length(first), 0);
+  EXPECT_THROW(cache.length(2), Error);
+}
+
+}  // namespace
+}  // namespace mgpu::lm

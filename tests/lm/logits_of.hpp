@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/lm/forward/language_model.hpp>
+
+namespace mgpu::lm {
+
+/// Logits [N, V] through the head, all of the vocabulary being "best".
+inline at::Tensor logits_of(const LanguageModel& model, const at::Tensor& hidden) {
+  const HeadResult head = apply_head(model, hidden, {}, model.config().vocab);
+  return at::empty_like(head.best_logits).scatter_(1, head.best_ids, head.best_logits);
+}
+
+/// The greedy continuation of a prompt with a cache: the prompt, then one token after another.
+inline std::vector<std::int64_t> greedy(const LanguageModel& model,
+                                        const std::vector<std::int64_t>& prompt,
+                                        std::size_t count) {
+  const auto tokens = static_cast<std::int64_t>(prompt.size() + count);
+  PagedCache cache = model.make_cache({(tokens + 3) / 4, 4});
+  const std::int64_t sequence = cache.add();
+  std::vector<std::int64_t> out;
+  std::vector<std::int64_t> next = prompt;
+  while (out.size() < count) {
+    const TokenRun run{next, sequence};
+    const at::Tensor hidden = model.hidden({&run, 1}, cache);
+    const HeadResult head = apply_head(model, hidden.narrow(0, hidden.size(0) - 1, 1), {}, 1);
+    out.push_back(head.best_ids.item<std::int64_t>());
+    next = {out.back()};
+  }
+  return out;
+}
+
+}  // namespace mgpu::lm

@@ -1,0 +1,186 @@
+// Sampling against the logits processors of transformers (tests/oracle/generation.py), and the
+// draws against the distribution they come from.
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+
+#include <ATen/ATen.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/lm/decode/sampler.hpp>
+
+#include "golden_folder.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+/// A model of nothing but a head.
+LanguageModel headed_model(const at::Tensor& head) {
+  LmConfig config;
+  config.vocab = head.size(0);
+  config.width = head.size(1);
+  LmWeights weights;
+  weights.head.weight = head;
+  return {config, weights};
+}
+
+/// A model whose logits are its hidden states.
+LanguageModel identity_model(std::int64_t vocab) {
+  return headed_model(at::eye(vocab));
+}
+
+std::vector<DrawSite> sites_of(std::size_t count, std::uint64_t first_sample = 0) {
+  std::vector<DrawSite> sites;
+  for (std::size_t n = 0; n < count; ++n)
+    sites.push_back({first_sample + n, 0, {}});
+  return sites;
+}
+
+TEST(SamplerTest, DistributionsAreThoseOfTransformers) {
+  const formats::SafetensorsFile file(fs::path(MGPU_GOLDENS) / "sampling.safetensors");
+  const auto settings = values_of<double>(*file.find("settings"));  // [S, 4]
+  const auto logits = values_of<float>(*file.find("logits"));       // [2, V]
+  const auto context = values_of<std::int64_t>(*file.find("context"));
+  const auto expected = values_of<float>(*file.find("probabilities"));  // [S, 2, V]
+  const auto vocab = static_cast<std::int64_t>(logits.size() / 2);
+  const LanguageModel model = identity_model(vocab);
+  const at::Tensor hidden = at::tensor(logits).view({2, vocab});
+  std::vector<DrawSite> sites = sites_of(2);
+  for (std::size_t n = 0; n < 2; ++n)
+    sites[n].context = std::span(context).subspan(n * context.size() / 2, context.size() / 2);
+  ASSERT_GE(settings.size(), 4U);
+
+  for (std::size_t s = 0; s < settings.size() / 4; ++s) {
+    SamplingConfig config;
+    config.is_greedy = false;
+    config.repetition_penalty = settings[4 * s];
+    config.temperature = settings[4 * s + 1];
+    config.top_k = static_cast<std::int64_t>(settings[4 * s + 2]);
+    config.top_p = settings[4 * s + 3];
+    const auto rows = Sampler(config).distributions(model, hidden, sites);
+    for (std::size_t n = 0; n < 2; ++n) {
+      std::vector<double> ours(static_cast<std::size_t>(vocab), 0.0);
+      for (const Candidate& candidate : rows[n])
+        ours[static_cast<std::size_t>(candidate.id)] = candidate.probability;
+      for (std::size_t v = 0; v < ours.size(); ++v) {
+        // Theirs is a softmax in float32: some roundings of 2^-24, relative.
+        const float theirs = expected[(s * 2 + n) * ours.size() + v];
+        EXPECT_NEAR(ours[v], theirs, 3e-6 * theirs) << "setting " << s << " row " << n;
+      }
+    }
+  }
+}
+
+TEST(SamplerTest, GreedyTakesTheLowestOfEqualIds) {
+  const LanguageModel model = identity_model(6);
+  const at::Tensor hidden = at::tensor({1.0F, 3.0F, 2.0F, 3.0F, 0.0F, 3.0F}).view({1, 6});
+
+  const DrawnToken token = Sampler({}).draw(model, hidden, sites_of(1)).front();
+
+  EXPECT_EQ(token.id, 1);
+  const double sum = 3 * std::exp(3.0) + std::exp(2.0) + std::exp(1.0) + 1.0;
+  EXPECT_NEAR(token.log_prob, 3.0 - std::log(sum), 1e-6);
+}
+
+TEST(SamplerTest, EqualLogitsAtTheCutLeaveTheLowestIds) {
+  const LanguageModel model = identity_model(5);
+  SamplingConfig config;
+  config.is_greedy = false;
+  config.top_k = 2;
+
+  const auto rows = Sampler(config).distributions(
+      model, at::tensor({1.0F, 0.0F, 1.0F, 1.0F, 0.0F}).view({1, 5}), sites_of(1));
+
+  ASSERT_EQ(rows[0].size(), 2U);
+  EXPECT_EQ(rows[0][0].id, 0);
+  EXPECT_EQ(rows[0][1].id, 2);
+}
+
+class DrawTest : public testing::TestWithParam<SamplingConfig> {};
+
+TEST_P(DrawTest, FrequenciesAreTheDistribution) {
+  constexpr std::int64_t kVocab = 5000;  // two blocks of the vocabulary
+  constexpr std::size_t kDraws = 8000;
+  at::Tensor logits = at::full({kVocab, 1}, -12.0F);
+  for (const std::int64_t id : {3, 70, 4031, 4032, 4999})
+    logits[id] = static_cast<float>(id % 4);
+  const LanguageModel model = headed_model(logits);
+  const at::Tensor row = at::ones({1, 1});
+  const Sampler sampler(GetParam());
+  const auto expected = sampler.distributions(model, row, sites_of(1)).front();
+
+  std::map<std::int64_t, double> counts;
+  for (std::size_t first = 0; first < kDraws; first += 1000)
+    for (const DrawnToken& token :
+         sampler.draw(model, row.expand({1000, 1}), sites_of(1000, first)))
+      counts[token.id] += 1.0;
+
+  for (const Candidate& candidate : expected) {
+    if (candidate.probability < 1e-3) continue;
+    const double mean = candidate.probability * static_cast<double>(kDraws);
+    const double sigma = std::sqrt(mean * (1.0 - candidate.probability));
+    EXPECT_NEAR(counts[candidate.id], mean, 4.5 * sigma) << candidate.id;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuts, DrawTest,
+                         testing::Values(SamplingConfig{false, 1.0, 0, 1.0, 1.0, 1,
+                                                        0},  // no cut: by blocks
+                                         SamplingConfig{false, 1.5, 0, 1.0, 1.0, 2, 0},    //
+                                         SamplingConfig{false, 1.0, 3, 1.0, 1.0, 3, 0},    // top k
+                                         SamplingConfig{false, 1.0, 0, 0.9, 1.0, 4, 0}));  // top p
+
+TEST(SamplerTest, DrawsDependOnSeedRoundSampleAndPositionOnly) {
+  const LanguageModel model = identity_model(64);
+  const at::Tensor hidden = at::zeros({1, 64});
+  const auto ids = [&](std::uint64_t seed, std::uint32_t round, std::uint64_t sample,
+                       std::uint32_t position) {
+    const DrawSite site{sample, position, {}};
+    return Sampler({false, 1.0, 0, 1.0, 1.0, seed, round})
+        .draw(model, hidden, {&site, 1})
+        .front()
+        .id;
+  };
+  const auto differs = [&](auto draw) {
+    int count = 0;
+    for (std::uint32_t i = 0; i < 20; ++i)
+      count += draw(i) != ids(1, 2, i, 4) ? 1 : 0;
+    return count > 10;  // 1 of 64 is equal by chance
+  };
+
+  EXPECT_FALSE(differs([&](std::uint32_t i) { return ids(1, 2, i, 4); }));
+  EXPECT_TRUE(differs([&](std::uint32_t i) { return ids(9, 2, i, 4); }));
+  EXPECT_TRUE(differs([&](std::uint32_t i) { return ids(1, 9, i, 4); }));
+  EXPECT_TRUE(differs([&](std::uint32_t i) { return ids(1, 2, i + 99, 4); }));
+  EXPECT_TRUE(differs([&](std::uint32_t i) { return ids(1, 2, i, 5); }));
+}
+
+TEST(SamplerTest, LogitsThatAreNotFiniteAreRefused) {
+  const LanguageModel model = identity_model(4);
+  SamplingConfig all;
+  all.is_greedy = false;
+  SamplingConfig whole = all;
+  whole.top_k = 2000;
+  const at::Tensor hidden = at::zeros({1, 4});
+  hidden[0][2] = std::numeric_limits<float>::quiet_NaN();
+
+  for (const SamplingConfig& config : {SamplingConfig{}, all, whole})
+    EXPECT_THROW(Sampler(config).draw(model, hidden, sites_of(1)), Failure);
+}
+
+TEST(SamplerTest, ValuesOutOfRangeAreRefused) {
+  EXPECT_THROW(Sampler({false, 0.0}), Error);
+  EXPECT_THROW(Sampler({false, 1.0, -1}), Error);
+  EXPECT_THROW(Sampler({false, 1.0, 0, 0.0}), Error);
+  EXPECT_THROW(Sampler({false, 1.0, 0, 1.1}), Error);
+  EXPECT_THROW(Sampler({false, 1.0, 0, 1.0, 0.0}), Error);
+  const LanguageModel model = identity_model(4);
+  EXPECT_THROW(Sampler({}).draw(model, at::zeros({2, 4}), sites_of(1)), ShapeError);
+}
+
+}  // namespace
+}  // namespace mgpu::lm

@@ -1,0 +1,67 @@
+// Checkpoints of language models as folders of models.
+#include <filesystem>
+
+#include <ATen/ATen.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/lm/training/trainable_model.hpp>
+#include <mgpu/lm/weights/model_folder.hpp>
+
+#include "lm/golden_folder.hpp"
+#include "lm/logits_of.hpp"
+#include "recipes/train_state.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+namespace fs = std::filesystem;
+using lm::LanguageModel;
+
+/// A checkpoint in `run` of the untrained model in `source`, as job train writes it.
+fs::path write_checkpoint(const cluster::Group& world, const fs::path& run,
+                          const fs::path& source) {
+  lm::TrainableModel model(lm::read_lm_config(source), Device{}, 0);
+  model.load(formats::WeightFiles(source));
+  train::Adamw optimizer(model.parameters(), {});
+  train::LossScaler scaler(false);
+  TrainCurves curves(1, 0, 0);
+  TrainState state(model.parameters(), optimizer, scaler, curves);
+  state.files = lm::companion_files(source);
+  state.save(store::CheckpointStore(world, run, {}), 1, false);
+  return run / "ckpt" / "last";
+}
+
+class ModelCheckpointTest : public testing::TestWithParam<const char*> {};
+
+// tests/oracle/written_folders.py opens what is written here with transformers.
+TEST_P(ModelCheckpointTest, IsAFolderOfTheSameModel) {
+  const cluster::Group world = cluster::Group::world();
+  const fs::path source = fs::path(MGPU_GOLDENS) / GetParam();
+  const fs::path run = fs::path(MGPU_WRITTEN) / GetParam();
+  fs::remove_all(run);
+  fs::create_directories(run);
+
+  const fs::path written = write_checkpoint(world, run, source);
+
+  lm::LmConfig expected = lm::read_lm_config(source);
+  expected.stored_type = "float32";
+  EXPECT_EQ(lm::read_lm_config(written), expected);
+  const LanguageModel before = LanguageModel::open(source);
+  const LanguageModel after = LanguageModel::open(written);
+  for (const lm::Golden& golden : lm::read_goldens(source)) {
+    const lm::TokenRun run_of_ids{golden.ids};
+    EXPECT_TRUE(logits_of(after, after.hidden({&run_of_ids, 1}))
+                    .equal(logits_of(before, before.hidden({&run_of_ids, 1}))));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ModelCheckpointTest,
+                         testing::Values("gpt2", "gpt2_switches", "llama", "llama_biases",
+                                         "llama_llama3_v4", "llama_yarn_switches", "mistral",
+                                         "qwen2", "qwen2_window", "qwen3_switches", "gpt_oss",
+                                         "gpt_oss_mxfp4"),
+                         [](const auto& entry) { return std::string(entry.param); });
+
+}  // namespace
+}  // namespace mgpu::recipes
