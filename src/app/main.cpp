@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include <mgpu/app/inform.hpp>
-#include <mgpu/app/look_first.hpp>
+#include <mgpu/app/commands.hpp>
+#include <mgpu/app/print_info.hpp>
 #include <mgpu/app/process_time.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/app/run_world.hpp>
@@ -32,7 +32,7 @@ void print_failure(const std::exception& error) {
 std::optional<ExitCode> answer_alone(const app::Options& options) {
   const app::FileProvider files = app::FileProvider::alone();
   std::ostream out(app::is_later_rank() ? nullptr : std::cout.rdbuf());
-  if (const auto code = app::inform(options, app::program_keys(), files, out)) return code;
+  if (const auto code = app::print_info(options, app::program_keys(), files, out)) return code;
   if (options.action == app::Action::plan) return app::print_plan(options, files, std::cout);
   if (options.action == app::Action::export_rows) {
     return app::is_later_rank() ? ExitCode::done : app::export_run(options, std::cout);

@@ -14,11 +14,13 @@
 #include <mgpu/train/optimizer_config.hpp>
 #include <mgpu/train/train_config.hpp>
 
+#include "jobs/classify/export.hpp"
 #include "jobs/classify/job.hpp"
 #include "jobs/classify/keys.hpp"
 #include "jobs/generate/job.hpp"
 #include "jobs/generate/keys.hpp"
 #include "jobs/generate/plan.hpp"
+#include "jobs/teacher/export.hpp"
 #include "jobs/teacher/job.hpp"
 #include "jobs/teacher/keys.hpp"
 #include "jobs/train/job.hpp"
@@ -69,6 +71,7 @@ const std::array<Job, 4>& table() {
           .plan = plan_teacher,
           .run = run_teacher_job,
           .merge = merge_teacher_job,
+          .exports = {{"padded-h5", "guide004", "teacher_logits.h5", export_padded_targets}},
           .has_parts = true},
       Job{.name = "classify",
           .text = "labels of texts by a language model, and how good they are",
@@ -82,6 +85,7 @@ const std::array<Job, 4>& table() {
           .plan = plan_classify,
           .run = run_classify_job,
           .merge = merge_classify_job,
+          .exports = {{"csv", "", "", export_labels}},
           .has_parts = true}};
   return kTable;
 }

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/app/look_first.hpp>
+#include <mgpu/app/commands.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/store/results/read_table.hpp>
 #include <mgpu/store/run_dir/run_lock.hpp>

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/app/look_first.hpp>
+#include <mgpu/app/commands.hpp>
 
 namespace mgpu::app {
 namespace {

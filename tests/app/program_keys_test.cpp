@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/app/inform.hpp>
+#include <mgpu/app/print_info.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/config/config_reader.hpp>
 #include <mgpu/config/foreign_names.hpp>

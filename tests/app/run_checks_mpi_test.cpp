@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/app/look_first.hpp>
+#include <mgpu/app/commands.hpp>
 #include <mgpu/cluster/device_choice.hpp>
 
 #include "tiny_run.hpp"

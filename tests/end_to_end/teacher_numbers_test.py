@@ -165,27 +165,35 @@ class TeacherNumbers(program.ProgramTest):
         self.assertEqual(learned[0].tolist(), [0] * 8 + [1] * 5)  # <s>, 7 letters | 4 and </s>
         self.assertEqual(int(learned[1].sum()), len("yes."))
 
-    def test_guide_004_gets_its_layout(self):
-        for store in ("fp16", "packed"):
+    def test_padded_export(self):
+        for store, name in (("fp16", "padded-h5"), ("packed", "guide004")):  # its former name
             file = self.teacher(f"teacher.store={store}")
             folder = self.run_folder()
-            self.run_to(0, 1, "--export", "guide004", str(folder), config=None)
+            self.run_to(0, 1, "--export", name, str(folder), config=None)
             facts = json.loads((folder / "metadata.json").read_text())
             self.assertEqual([facts[key] for key in
                               ("num_samples", "max_seq_length", "top_k", "vocab_size")],
                              [7, 21, 8, 67])
-            with h5py.File(folder / "teacher_logits.h5") as guide:
-                self.assertEqual(guide["logits_values"].shape, (7, 21, 8))
-                self.assertEqual(guide["logits_values"].chunks, (1, 21, 8))
-                numpy.testing.assert_array_equal(guide["seq_lengths"],
+            with h5py.File(folder / "teacher_logits.h5") as padded:
+                self.assertEqual(padded["logits_values"].shape, (7, 21, 8))
+                self.assertEqual(padded["logits_values"].chunks, (1, 21, 8))
+                numpy.testing.assert_array_equal(padded["seq_lengths"],
                                                  [len(ids) for ids in self.ids])
-                for sample, tokens in enumerate(guide["seq_lengths"]):
-                    logits = guide["logits_values"][sample].astype("float64")
+                for sample, tokens in enumerate(padded["seq_lengths"]):
+                    logits = padded["logits_values"][sample].astype("float64")
                     self.assertFalse(logits[tokens:].any())
                     sums = self.rows(file, "log_sum_exp")[sample][:, None]
                     expected = self.rows(file, "topk_logprobs")[sample].astype("float64") + sums
                     numpy.testing.assert_allclose(logits[:tokens], expected, rtol=2.0**-10,
                                                   atol=1e-5)
+
+    def test_an_unknown_export_format_is_refused_with_those_that_there_are(self):
+        self.teacher()
+        for name, help_line in (("jsonI", "did you mean `jsonl`?"),
+                                ("xlsx", "one of: jsonl, padded-h5")):
+            ended = self.run_to(64, 1, "--export", name, str(self.run_folder()), config=None)
+            self.assertIn(f"job teacher has no export format `{name}`", ended.err)
+            self.assertIn(help_line, ended.err)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <mgpu/report/plan_text.hpp>
+#include <mgpu/run/export_format.hpp>
 #include <mgpu/run/file_check.hpp>
 #include <mgpu/run/merged_run.hpp>
 #include <mgpu/run/plan_machine.hpp>
@@ -50,6 +51,9 @@ struct Job {
   /// The files of an unfinished run, of what its journal holds: see merge_train_job(). Collective.
   run::MergedRun (*merge)(const cluster::Group& world, const run::SealPlace& place,
                           const store::ChunkJournal& journal);
+
+  /// What --export can write of its result file, beside the rows of table `samples` as JSON lines.
+  std::vector<run::ExportFormat> exports{};
 
   /// Whether runs may do a part each, which --merge joins: run.worker_id, run.total_workers.
   bool has_parts = false;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,9 +39,7 @@ std::string time_text(double seconds) {
   return seconds < 0.0 ? "" : report::text_of("%.6f", seconds);
 }
 
-}  // namespace
-
-std::int64_t export_labels(const std::filesystem::path& results, std::ostream& out) {
+std::int64_t write_table(const std::filesystem::path& results, std::ostream& out) {
   const std::int64_t rows = store::read_table(results, "samples").rows;
   const std::vector<double> seconds = read_latency(results.parent_path(), rows);
   for (std::size_t c = 0; c < kColumns.size(); ++c)
@@ -60,6 +61,17 @@ std::int64_t export_labels(const std::filesystem::path& results, std::ostream& o
     }
   }
   return rows;
+}
+
+}  // namespace
+
+std::int64_t export_labels(const run::ExportRequest& request) {
+  std::ofstream out(request.out, std::ios::binary);
+  const std::int64_t rows = write_table(request.results, out);
+  out.close();
+  if (out) return rows;
+  throw Failure(
+      {"E602", ExitCode::io, "cannot write the table", {"  --> " + request.out.string()}, ""});
 }
 
 }  // namespace mgpu::jobs

@@ -65,9 +65,9 @@ GivenLabel best_label(std::span<const std::vector<float>> log_probs, const Class
   return given;
 }
 
-LabelModel::LabelModel(const lm::LanguageModel& model, const ClassifySampleMaker& maker,
-                       const ClassifyConfig& config, const PromptStrategy& strategy,
-                       std::int64_t batch_size)
+LabelScorer::LabelScorer(const lm::LanguageModel& model, const ClassifySampleMaker& maker,
+                         const ClassifyConfig& config, const PromptStrategy& strategy,
+                         std::int64_t batch_size)
     : maker_(maker), config_(config), parser_(config.labels) {
   const bool retries = config.generates && config.on_unparsed == Unparsed::retry;
   if (retries && strategy.temperature == 0.0) {
@@ -82,13 +82,13 @@ LabelModel::LabelModel(const lm::LanguageModel& model, const ClassifySampleMaker
     generators_.emplace_back(model, generation_of(model, config, strategy, batch_size, round));
 }
 
-void LabelModel::set_batch_size(std::int64_t batch_size) {
+void LabelScorer::set_batch_size(std::int64_t batch_size) {
   for (lm::Generator& generator : generators_)
     generator.set_batch_size(batch_size);
 }
 
-std::vector<GivenLabel> LabelModel::run(std::span<const ClassifySample> samples,
-                                        std::int64_t first) {
+std::vector<GivenLabel> LabelScorer::run(std::span<const ClassifySample> samples,
+                                         std::int64_t first) {
   std::vector<GivenLabel> given(samples.size());
   if (!config_.generates) {
     score(samples, given);
@@ -109,7 +109,7 @@ std::vector<GivenLabel> LabelModel::run(std::span<const ClassifySample> samples,
   return given;
 }
 
-void LabelModel::score(std::span<const ClassifySample> samples, std::vector<GivenLabel>& given) {
+void LabelScorer::score(std::span<const ClassifySample> samples, std::vector<GivenLabel>& given) {
   std::vector<lm::Prompt> prompts;
   const std::vector<std::size_t> places = places_with_tokens(samples);
   for (const std::size_t place : places)
@@ -120,10 +120,10 @@ void LabelModel::score(std::span<const ClassifySample> samples, std::vector<Give
 }
 
 /// Answers for the rows at `places`; returns those whose answer names no label.
-std::vector<std::size_t> LabelModel::generate(std::span<const ClassifySample> samples,
-                                              std::int64_t first,
-                                              std::span<const std::size_t> places,
-                                              std::size_t round, std::vector<GivenLabel>& given) {
+std::vector<std::size_t> LabelScorer::generate(std::span<const ClassifySample> samples,
+                                               std::int64_t first,
+                                               std::span<const std::size_t> places,
+                                               std::size_t round, std::vector<GivenLabel>& given) {
   std::vector<lm::Prompt> prompts;
   for (const std::size_t place : places)
     prompts.push_back(
@@ -137,7 +137,7 @@ std::vector<std::size_t> LabelModel::generate(std::span<const ClassifySample> sa
   return unknown;
 }
 
-GivenLabel LabelModel::read(const lm::Completion& completion) const {
+GivenLabel LabelScorer::read(const lm::Completion& completion) const {
   const text::Tokenizer& tokenizer = maker_.folder().tokenizer;
   const auto decoded = [&](std::span<const std::int64_t> ids) {
     return tokenizer.decode(std::vector<text::TokenId>(ids.begin(), ids.end()), true);

@@ -34,12 +34,13 @@ GivenLabel best_label(std::span<const std::vector<float>> log_probs, const Class
 
 /// Finds labels with one model. On the CPU what it says of a row depends on that row and its id
 /// alone.
-class LabelModel {
+class LabelScorer {
 public:
   /// Model and maker outlive it. Errors: Failure E124 (exit 78) when the strategy draws greedily
   /// and classify.on_unparsed is retry.
-  LabelModel(const lm::LanguageModel& model, const ClassifySampleMaker& maker,
-             const ClassifyConfig& config, const PromptStrategy& strategy, std::int64_t batch_size);
+  LabelScorer(const lm::LanguageModel& model, const ClassifySampleMaker& maker,
+              const ClassifyConfig& config, const PromptStrategy& strategy,
+              std::int64_t batch_size);
 
   /// Row i has the global id `first` + i. Rows without tokens are unknown.
   /// Errors: those of Generator::run(); Failure E537 (exit 65) for an answer without a label where

@@ -36,16 +36,10 @@ store::AttributeGroup facts_of(const ClassifyInputs& inputs) {
            {"max_length", inputs.max_length()}}};
 }
 
-void show_speed(const std::vector<ClassifyWork>& groups, ClassifyPictures& pictures) {
-  double samples = 0.0;
-  double seconds = 0.0;
-  for (const ClassifyWork& group : groups) {
-    const auto mine = static_cast<double>(group.samples);
-    pictures.samples_per_second.push_back(group.seconds > 0.0 ? mine / group.seconds : 0.0);
-    samples += mine;
-    seconds = std::max(seconds, group.seconds);
-  }
-  pictures.total_samples_per_second = seconds > 0.0 ? samples / seconds : 0.0;
+void show_speed(const std::vector<run::GroupWork>& groups, ClassifyPictures& pictures) {
+  run::GroupSpeeds speeds = run::speeds_of(groups, &run::GroupWork::rows);
+  pictures.samples_per_second = std::move(speeds.of_groups);
+  pictures.total_samples_per_second = speeds.total;
 }
 
 /// This run among those beside it. On rank 0.
@@ -141,7 +135,7 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
 }
 
 void show_labels(run::RunContext& run, const ClassifyInputs& inputs, ClassifyPictures pictures,
-                 const std::vector<ClassifyWork>& groups, std::int64_t batch,
+                 const std::vector<run::GroupWork>& groups, std::int64_t batch,
                  run::JobOutcome& outcome) {
   show_speed(groups, pictures);
   cluster::run_together(run.topology.world(), [&] {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <mgpu/run/row_phase.hpp>
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/run/seal_place.hpp>
 #include <mgpu/store/results/seal.hpp>
@@ -11,13 +12,6 @@
 #include "page.hpp"
 
 namespace mgpu::jobs {
-
-/// What a group of ranks did in this attempt.
-struct ClassifyWork {
-  std::int64_t samples = 0;
-  std::int64_t tokens = 0;  // of prompts
-  double seconds = 0.0;     // in which it worked on chunks
-};
 
 /// What results.h5 of a run begins with: /run, /classify and /samples.
 store::SealRequest classify_request(const run::SealPlace& place, const ClassifyInputs& inputs);
@@ -42,7 +36,7 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
 ///
 /// Ranks:  collective over the world.
 void show_labels(run::RunContext& run, const ClassifyInputs& inputs, ClassifyPictures pictures,
-                 const std::vector<ClassifyWork>& groups, std::int64_t batch,
+                 const std::vector<run::GroupWork>& groups, std::int64_t batch,
                  run::JobOutcome& outcome);
 
 }  // namespace mgpu::jobs

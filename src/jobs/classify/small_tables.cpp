@@ -10,7 +10,6 @@
 namespace mgpu::jobs {
 namespace {
 
-
 store::SmallTable confusion_table(const ClassifyPictures& pictures) {
   const auto labels = std::ssize(pictures.labels);
   const store::TableSpec spec{

@@ -28,18 +28,12 @@ std::vector<GeneratePictures::Sample> first_samples(const std::filesystem::path&
   return samples;
 }
 
-/// Speed of each group, and of all: how long the busiest one took for what all did.
-void show_speed(const std::vector<GroupWork>& groups, GeneratePictures& pictures) {
-  double tokens = 0.0;
-  double seconds = 0.0;
-  for (const GroupWork& group : groups) {
-    const auto mine =
-        static_cast<double>(pictures.is_scoring_only ? group.prompt_tokens : group.output_tokens);
-    pictures.tokens_per_second.push_back(group.seconds > 0.0 ? mine / group.seconds : 0.0);
-    tokens += mine;
-    seconds = std::max(seconds, group.seconds);
-  }
-  pictures.total_tokens_per_second = seconds > 0.0 ? tokens / seconds : 0.0;
+void show_speed(const std::vector<run::GroupWork>& groups, GeneratePictures& pictures) {
+  run::GroupSpeeds speeds =
+      run::speeds_of(groups, pictures.is_scoring_only ? &run::GroupWork::input_tokens
+                                                      : &run::GroupWork::output_tokens);
+  pictures.tokens_per_second = std::move(speeds.of_groups);
+  pictures.total_tokens_per_second = speeds.total;
 }
 
 /// What table `samples` says, as the pictures have it.
@@ -133,7 +127,7 @@ void seal_completions(run::RunContext& run, const GenerateInputs& inputs) {
 }
 
 void show_completions(run::RunContext& run, const GenerateInputs& inputs,
-                      const std::vector<GroupWork>& groups, run::JobOutcome& outcome) {
+                      const std::vector<run::GroupWork>& groups, run::JobOutcome& outcome) {
   const auto reading = run.clock.enter("results");
   const cluster::Group& world = run.topology.world();
   const std::filesystem::path path = run.directory.path() / run.store.result_file;

@@ -58,16 +58,10 @@ TeacherPictures pictures_of(const store::ReadTable& samples) {
   return pictures;
 }
 
-void show_speed(const std::vector<TeacherWork>& groups, TeacherPictures& pictures) {
-  double tokens = 0.0;
-  double seconds = 0.0;
-  for (const TeacherWork& group : groups) {
-    const auto mine = static_cast<double>(group.tokens);
-    pictures.tokens_per_second.push_back(group.seconds > 0.0 ? mine / group.seconds : 0.0);
-    tokens += mine;
-    seconds = std::max(seconds, group.seconds);
-  }
-  pictures.total_tokens_per_second = seconds > 0.0 ? tokens / seconds : 0.0;
+void show_speed(const std::vector<run::GroupWork>& groups, TeacherPictures& pictures) {
+  run::GroupSpeeds speeds = run::speeds_of(groups, &run::GroupWork::input_tokens);
+  pictures.tokens_per_second = std::move(speeds.of_groups);
+  pictures.total_tokens_per_second = speeds.total;
 }
 
 /// Bytes of the targets of a token, ids and all, as they lie in the file.
@@ -133,7 +127,8 @@ void seal_targets(run::RunContext& run, const TeacherInputs& inputs) {
 }
 
 void show_targets(run::RunContext& run, const TeacherInputs& inputs,
-                  const std::vector<TeacherWork>& groups, RankMap ranks, run::JobOutcome& outcome) {
+                  const std::vector<run::GroupWork>& groups, RankMap ranks,
+                  run::JobOutcome& outcome) {
   const auto reading = run.clock.enter("results");
   const std::filesystem::path path = run.directory.path() / run.store.result_file;
   const store::ReadTable samples = store::read_table(run.topology.world(), path, "samples");

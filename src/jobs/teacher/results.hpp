@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <mgpu/run/row_phase.hpp>
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/run/seal_place.hpp>
 #include <mgpu/store/results/seal.hpp>
@@ -11,13 +12,6 @@
 #include "page.hpp"
 
 namespace mgpu::jobs {
-
-/// What a group of ranks did in this attempt.
-struct TeacherWork {
-  std::int64_t samples = 0;
-  std::int64_t tokens = 0;
-  double seconds = 0.0;  // in which it worked on chunks
-};
 
 /// What results.h5 of a run is made of: /run, /teacher and /samples.
 store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInputs& inputs);
@@ -31,6 +25,7 @@ void seal_targets(run::RunContext& run, const TeacherInputs& inputs);
 ///
 /// Ranks:  collective over the world. Errors: those of read_table().
 void show_targets(run::RunContext& run, const TeacherInputs& inputs,
-                  const std::vector<TeacherWork>& groups, RankMap ranks, run::JobOutcome& outcome);
+                  const std::vector<run::GroupWork>& groups, RankMap ranks,
+                  run::JobOutcome& outcome);
 
 }  // namespace mgpu::jobs

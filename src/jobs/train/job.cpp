@@ -28,8 +28,8 @@ void check_one_gpu(const Config& config) {
 }  // namespace
 
 void check_train_job(const Config& config, int ranks) {
-  const auto check_recipe =
-      recipes::trains_language_model(config) ? recipes::check_lm_training : recipes::check_ad_training;
+  const auto check_recipe = recipes::trains_language_model(config) ? recipes::check_lm_training
+                                                                   : recipes::check_ad_training;
   check_together({[&] { check_recipe(config, ranks); }, [&] { check_one_gpu(config); },
                   [&] { run::refuse_chunk_keys(config); }});
 }

@@ -36,11 +36,12 @@ ExitCode run_checks(const cluster::Group& world, const Options& options, std::os
 ///         (exit 81, the run is at work), and those of merge_train_job(); on all ranks.
 ExitCode merge_run(const cluster::Group& world, const Options& options);
 
-/// --export FORMAT DIR: table `samples` of a run's result file as JSON lines, as CSV (classify) or
-/// in the layout of guide 004 (teacher) beside it. Works without MPI, GPU and driver. Under mpirun
-/// only the first rank is to call it.
+/// --export FORMAT DIR: writes the rows of a run's result file beside it: `jsonl` has table
+/// `samples` as JSON lines; other formats belong to jobs. Works without MPI, GPU and driver. Under
+/// mpirun only the first rank is to call it.
 ///
-/// Errors: E603 (exit 66, no run directory, or without results), E602 (exit 74).
+/// Errors: E143 (exit 64, a format that the job does not have), E603 (exit 66, no run directory, or
+///         one without results), E602 (exit 74), and those of the format.
 ExitCode export_run(const Options& options, std::ostream& out);
 
 }  // namespace mgpu::app

@@ -3,7 +3,7 @@
 #include <string>
 
 #include <mgpu/app/build_info.hpp>
-#include <mgpu/app/look_first.hpp>
+#include <mgpu/app/commands.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>

@@ -15,8 +15,8 @@ namespace mgpu::app {
 ///
 /// Ranks:  collective over the provider's group for --print-config, local otherwise.
 /// Errors: as load_config(); ConfigFailure (exit 64) for --explain of something unknown.
-std::optional<ExitCode> inform(const Options& options, const KeyTable& table,
-                               const FileProvider& files, std::ostream& out);
+std::optional<ExitCode> print_info(const Options& options, const KeyTable& table,
+                                   const FileProvider& files, std::ostream& out);
 
 /// The page of a key or of an error code.
 /// Errors: ConfigFailure E144 (exit 64) with the nearest key when there is no such page.

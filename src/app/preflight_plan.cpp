@@ -1,7 +1,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include <mgpu/app/look_first.hpp>
+#include <mgpu/app/commands.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/plan_text.hpp>

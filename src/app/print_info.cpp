@@ -2,7 +2,7 @@
 #include <vector>
 
 #include <mgpu/app/environment_report.hpp>
-#include <mgpu/app/inform.hpp>
+#include <mgpu/app/print_info.hpp>
 #include <mgpu/base/error_codes.hpp>
 #include <mgpu/config/config_print.hpp>
 #include <mgpu/config/foreign_names.hpp>
@@ -73,8 +73,8 @@ std::string explain(const KeyTable& table, const std::string& topic) {
   refuse_topic(table, topic);
 }
 
-std::optional<ExitCode> inform(const Options& options, const KeyTable& table,
-                               const FileProvider& files, std::ostream& out) {
+std::optional<ExitCode> print_info(const Options& options, const KeyTable& table,
+                                   const FileProvider& files, std::ostream& out) {
   switch (options.action) {
     case Action::help:
       out << help_text();

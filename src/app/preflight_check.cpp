@@ -3,7 +3,7 @@
 #include <optional>
 #include <thread>
 
-#include <mgpu/app/look_first.hpp>
+#include <mgpu/app/commands.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/job.hpp>

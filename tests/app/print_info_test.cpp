@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/app/environment_report.hpp>
-#include <mgpu/app/inform.hpp>
+#include <mgpu/app/print_info.hpp>
 #include <mgpu/base/error_codes.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/config/common_keys.hpp>
@@ -29,7 +29,7 @@ KeyTable table() {
 class InformTest : public testing::Test {
 protected:
   void SetUp() override {
-    file_ = fs::path(testing::TempDir()) / "inform_test.yaml";
+    file_ = fs::path(testing::TempDir()) / "print_info_test.yaml";
     std::ofstream(file_) << "schema: 1\njob: train\nrun: {seed: 5}\n";
   }
   void TearDown() override { fs::remove(file_); }
@@ -37,7 +37,7 @@ protected:
   std::string print(const std::string& form, const std::string& file) {
     Options options{.action = Action::print_config, .detail = form, .config = file};
     std::ostringstream out;
-    EXPECT_EQ(inform(options, table_, FileProvider::alone(), out), ExitCode::done);
+    EXPECT_EQ(print_info(options, table_, FileProvider::alone(), out), ExitCode::done);
     return out.str();
   }
 
@@ -66,7 +66,7 @@ TEST_F(InformTest, ResolvedFedBackIsIdentical) {
 TEST_F(InformTest, LeavesRunsAlone) {
   std::ostringstream out;
   for (const Action action : {Action::run, Action::check, Action::plan, Action::merge})
-    EXPECT_EQ(inform({.action = action}, table_, FileProvider::alone(), out), std::nullopt);
+    EXPECT_EQ(print_info({.action = action}, table_, FileProvider::alone(), out), std::nullopt);
   EXPECT_EQ(out.str(), "");
 }
 

@@ -1,0 +1,207 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/lm/parallel/memory_plan.hpp>
+#include <mgpu/lm/parallel/model_group.hpp>
+#include <mgpu/run/careful_rows.hpp>
+#include <mgpu/run/chunk_phase.hpp>
+#include <mgpu/run/model_memory.hpp>
+#include <mgpu/run/run_context.hpp>
+
+namespace mgpu::run {
+
+/// Tokens that a row cost.
+struct RowTokens {
+  std::int64_t input = 0;
+  std::int64_t output = 0;
+};
+
+/// What a group of ranks did in this attempt.
+struct GroupWork {
+  std::int64_t rows = 0;
+  std::int64_t input_tokens = 0;
+  std::int64_t output_tokens = 0;
+  double seconds = 0.0;  // spent on reading rows and on the model
+
+  /// Tokens that count for the speed: generated ones where there are any.
+  std::int64_t tokens() const { return output_tokens > 0 ? output_tokens : input_tokens; }
+};
+
+/// Rows or tokens per second.
+struct GroupSpeeds {
+  std::vector<double> of_groups;
+  double total = 0.0;  // what all groups did, over the time of the slowest
+};
+GroupSpeeds speeds_of(const std::vector<GroupWork>& groups, std::int64_t GroupWork::*unit);
+
+/// How a job works on rows of a file with a language model: what RowPhase asks of it, chunk by
+/// chunk. A Sample is a row as the model sees it, a Result what the model made of it.
+///
+/// Ranks: those of a model group call the same functions with the same rows.
+template <class Sample, class Result>
+class RowWorker {
+public:
+  virtual ~RowWorker() = default;
+
+  /// `count` rows from `first` on.
+  virtual std::vector<Sample> encode(std::int64_t first, std::int64_t count) = 0;
+
+  /// A result for each sample; the first is row `first`. It is called again, with a smaller batch,
+  /// where memory did not suffice.
+  virtual std::vector<Result> work(std::span<const Sample> samples, std::int64_t first) = 0;
+
+  /// What stands for a quarantined row, which the model never sees.
+  virtual std::pair<Sample, Result> left_out(const std::string& reason) = 0;
+
+  virtual RowTokens tokens(const Sample& sample, const Result& result) const = 0;
+
+  /// Whether this rank writes the rows of its group's chunks into the journal.
+  virtual bool records() const = 0;
+
+  /// The rows of the job's table, packed for the journal.
+  virtual std::vector<std::byte> pack(std::int64_t first, std::span<const Sample> samples,
+                                      std::span<const Result> results) = 0;
+
+  /// Sequences that the model holds at once.
+  virtual std::int64_t batch_size() const = 0;
+  virtual void set_batch_size(std::int64_t batch_size) = 0;
+
+  /// Called after a chunk, on every rank of the group, with the seconds that it took.
+  virtual void finished(const Chunk& /*chunk*/, double /*seconds*/) {}
+
+  /// Called on the leader after a chunk, for TensorBoard scalars of the job's own.
+  virtual void show_progress(const GroupWork& /*work*/) {}
+};
+
+/// One pass of a language model over the rows of a file: opens the model on every group of ranks,
+/// finds the batch, shares out the chunks, quarantines rows, halves the batch where memory runs
+/// short, and reports progress.
+class RowPhase {
+public:
+  struct Options {
+    ChunkPhase chunks;
+    BatchWords names{};                // of the key and of what is batched
+    const char* clock_phase = "";      // of the run's clock while the model works
+    std::int64_t results_per_row = 1;  // for progress: completions of a prompt
+  };
+
+  /// Ranks:  collective over the world. Errors: those of ModelGroup::open().
+  RowPhase(RunContext& run, const std::filesystem::path& model, Options options);
+
+  lm::ModelGroup& group() { return group_; }
+  const ChunkPhase& chunks() const { return options_.chunks; }
+
+  /// Settles how many sequences a model holds at once: those of `demand`, or with `is_auto` as many
+  /// up to that as every rank has room for.
+  ///
+  /// Ranks:  collective over the world. Errors: no_room().
+  std::int64_t settle_batch(lm::MemoryDemand demand, bool is_auto);
+
+  /// The batch, and what rank 0 needs for it, on every rank: "8 texts at once: 416.0 KiB = ...".
+  ///
+  /// Ranks:  collective over the world.
+  std::string memory_text(std::int64_t batch_size) const;
+
+  /// Works on all chunks that the journal lacks. Returns whether the phase is complete; false means
+  /// that a stop was asked for.
+  ///
+  /// Ranks:  collective over the world. Errors: those of the worker and of run_chunks().
+  template <class Sample, class Result>
+  bool run(RowWorker<Sample, Result>& worker);
+
+  /// From the first chunk of any rank to the last.
+  double seconds() const { return seconds_; }
+
+  /// Of this rank's group.
+  const GroupWork& work() const { return work_; }
+
+  /// Of every group, on every rank. Ranks: collective over the world.
+  std::vector<GroupWork> work_of_groups() const;
+
+  /// What is done and what is left of the phase's part.
+  JobOutcome outcome(ExitCode exit) const;
+
+private:
+  template <class Sample, class Result>
+  std::vector<std::byte> work_on(const Chunk& chunk, RowWorker<Sample, Result>& worker);
+
+  template <class Sample, class Result>
+  std::vector<Result> results_of(RowWorker<Sample, Result>& worker, std::span<const Sample> samples,
+                                 std::int64_t first);
+
+  bool run_all(const std::function<std::vector<std::byte>(const Chunk&)>& work,
+               const std::function<void()>& show_progress);
+  void log_progress();
+
+  RunContext& run_;
+  Options options_;
+  lm::ModelGroup group_;
+  lm::MemoryDemand demand_;
+  bool has_auto_batch_ = false;
+  Chunk last_;
+  GroupWork work_;
+  double seconds_ = 0.0;
+};
+
+template <class Sample, class Result>
+bool RowPhase::run(RowWorker<Sample, Result>& worker) {
+  return run_all([&](const Chunk& chunk) { return work_on(chunk, worker); },
+                 [&] { worker.show_progress(work_); });
+}
+
+template <class Sample, class Result>
+std::vector<std::byte> RowPhase::work_on(const Chunk& chunk, RowWorker<Sample, Result>& worker) {
+  const double begin_s = run_.clock.elapsed_s();
+  last_ = chunk;
+  std::vector<Sample> samples;
+  std::vector<Result> results;
+  const auto work = [&](std::int64_t first, std::int64_t count) {
+    {
+      const auto reading = run_.clock.enter("tokenize");
+      for (Sample& sample : worker.encode(first, count))
+        samples.push_back(std::move(sample));
+    }
+    const auto fresh = std::span<const Sample>(samples).last(static_cast<std::size_t>(count));
+    for (Result& result : results_of(worker, fresh, first))
+      results.push_back(std::move(result));
+  };
+  const auto leave_out = [&](std::int64_t, const std::string& reason) {
+    auto [sample, result] = worker.left_out(reason);
+    samples.push_back(std::move(sample));
+    results.push_back(std::move(result));
+  };
+  work_on_rows(run_, options_.chunks, chunk, {work, leave_out});
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const RowTokens tokens = worker.tokens(samples[i], results[i]);
+    work_.input_tokens += tokens.input;
+    work_.output_tokens += tokens.output;
+  }
+  const double seconds = run_.clock.elapsed_s() - begin_s;
+  work_.seconds += seconds;
+  worker.finished(chunk, seconds);
+  if (!worker.records()) return {};
+  const auto recording = run_.clock.enter("journal");
+  return worker.pack(chunk.first, samples, results);
+}
+
+template <class Sample, class Result>
+std::vector<Result> RowPhase::results_of(RowWorker<Sample, Result>& worker,
+                                         std::span<const Sample> samples, std::int64_t first) {
+  const auto working = run_.clock.enter(options_.clock_phase);
+  std::vector<Result> results;
+  run_within_memory(
+      run_, group_, demand_, options_.names,
+      {[&] { results = worker.work(samples, first); }, [&] { return worker.batch_size(); },
+       [&](std::int64_t batch) { worker.set_batch_size(batch); }});
+  return results;
+}
+
+}  // namespace mgpu::run

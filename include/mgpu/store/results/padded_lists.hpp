@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/store/results/table.hpp>
+
+namespace mgpu::store {
+
+/// Writes lists of several lengths as rectangular HDF5 data sets, row by row: gzip 4, and 0 where
+/// a row has fewer items than the longest.
+///
+/// Shapes: data sets [rows, longest, width]; `lengths_name` [rows] int32.
+/// Ranks:  one process writes; local.
+/// Memory: one row.
+class PaddedLists {
+public:
+  struct Dataset {
+    std::string name;
+    ColumnType type = ColumnType::f32;
+  };
+  struct Shape {
+    std::int64_t rows = 0;
+    std::int64_t longest = 1;  // at least 1: HDF5 has no chunks of nothing
+    std::int64_t width = 1;
+  };
+
+  /// Errors: Failure E602 (exit 74) where the file cannot be written, here and below.
+  PaddedLists(std::filesystem::path path, const Shape& shape, const std::vector<Dataset>& datasets);
+  ~PaddedLists();
+  PaddedLists(const PaddedLists&) = delete;
+  PaddedLists& operator=(const PaddedLists&) = delete;
+
+  /// One row of every data set: `values[i]` has items x width numbers of datasets[i].
+  void write(std::int64_t row, std::int64_t items, const std::vector<const void*>& values);
+
+  /// Adds the lengths and closes the file.
+  void finish(const std::string& lengths_name, std::span<const std::int32_t> lengths);
+
+private:
+  struct File;
+  std::unique_ptr<File> file_;
+};
+
+}  // namespace mgpu::store

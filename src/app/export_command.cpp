@@ -1,0 +1,100 @@
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <mgpu/app/commands.hpp>
+#include <mgpu/app/load_config.hpp>
+#include <mgpu/app/program_keys.hpp>
+#include <mgpu/config/nearest_name.hpp>
+#include <mgpu/jobs/job.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/store/results/export_lines.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
+
+namespace mgpu::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The configuration that the run was made with. Errors: E609 where there is no run.
+Config config_of(const fs::path& folder) {
+  store::is_finished_run(folder);
+  Options options;
+  options.config = (folder / "repro" / "config.resolved.yaml").string();
+  return load_config(options, program_keys(), FileProvider::alone());
+}
+
+/// The result file that the run's configuration names.
+fs::path results_of(const fs::path& folder, const Config& config) {
+  const fs::path results = folder / store::read_store_config(config).result_file;
+  if (fs::exists(results)) return results;
+  const bool is_finished = store::is_finished_run(folder);
+  throw Failure({"E603",
+                 ExitCode::no_input,
+                 is_finished ? "the run's result file is gone" : "the run has no result file yet",
+                 {"  --> " + results.string()},
+                 is_finished ? "" : "--merge " + folder.string() + " makes one of what is there"});
+}
+
+std::int64_t write_json_lines(const run::ExportRequest& request) {
+  std::ofstream file(request.out, std::ios::binary);
+  const std::int64_t rows = store::export_json_lines(request.results, "samples", file);
+  file.close();
+  if (file) return rows;
+  throw Failure(
+      {"E602", ExitCode::io, "cannot write the lines", {"  --> " + request.out.string()}, ""});
+}
+
+/// Errors: E143 (exit 64) with the formats that the job has.
+run::ExportFormat format_of(const jobs::Job& job, const std::string& name) {
+  const run::ExportFormat lines{"jsonl", "", "", write_json_lines};
+  if (name == lines.name) return lines;
+  std::vector<std::string> names{std::string(lines.name)};
+  for (const run::ExportFormat& format : job.exports) {
+    if (name == format.name || (!format.alias.empty() && name == format.alias)) return format;
+    names.emplace_back(format.name);
+  }
+  std::string all;
+  for (const std::string& known : names)
+    all += (all.empty() ? "" : ", ") + known;
+  const std::string nearest = nearest_name(name, names);
+  throw Failure({"E143",
+                 ExitCode::usage,
+                 "job " + std::string(job.name) + " has no export format `" + name + "`",
+                 {},
+                 nearest.empty() ? "one of: " + all : "did you mean `" + nearest + "`?"});
+}
+
+/// The file appears whole or not at all. Returns the number of rows.
+std::int64_t write_whole(const run::ExportFormat& format, run::ExportRequest request) {
+  const fs::path path = request.out;
+  request.out += ".part";
+  try {
+    const std::int64_t rows = format.write(request);
+    fs::rename(request.out, path);
+    return rows;
+  } catch (...) {
+    std::error_code is_gone;
+    fs::remove(request.out, is_gone);
+    throw;
+  }
+}
+
+}  // namespace
+
+ExitCode export_run(const Options& options, std::ostream& out) {
+  const fs::path folder = options.config;
+  const Config config = config_of(folder);
+  const run::ExportFormat format = format_of(jobs::job_of(config), options.detail);
+  const fs::path results = results_of(folder, config);
+  const fs::path path = format.file_name.empty()
+                            ? fs::path(results).replace_extension(std::string(format.name))
+                            : results.parent_path() / format.file_name;
+  const std::int64_t rows = write_whole(format, {config, results, path});
+  out << "wrote " << path.string() << ": " << report::grouped(rows) << " rows\n" << std::flush;
+  return ExitCode::done;
+}
+
+}  // namespace mgpu::app

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/run/row_phase.hpp>
+#include <mgpu/store/results/table.hpp>
+
+#include "inputs.hpp"
+#include "label_scorer.hpp"
+#include "latency_file.hpp"
+
+namespace mgpu::jobs {
+
+/// Finds the labels of the texts of chunks with the model of one group of ranks.
+class ClassifyWorker final : public run::RowWorker<ClassifySample, GivenLabel> {
+public:
+  /// Run, inputs and group outlive it.
+  ClassifyWorker(const run::RunContext& run, const ClassifyInputs& inputs,
+                 const lm::ModelGroup& group, std::int64_t batch_size);
+
+  std::vector<ClassifySample> encode(std::int64_t first, std::int64_t count) override;
+  std::vector<GivenLabel> work(std::span<const ClassifySample> samples,
+                               std::int64_t first) override;
+  std::pair<ClassifySample, GivenLabel> left_out(const std::string& reason) override;
+  run::RowTokens tokens(const ClassifySample& sample, const GivenLabel& label) const override;
+  bool records() const override { return group_.is_leader(); }
+  std::vector<std::byte> pack(std::int64_t first, std::span<const ClassifySample> samples,
+                              std::span<const GivenLabel> labels) override;
+  std::int64_t batch_size() const override { return labels_.batch_size(); }
+  void set_batch_size(std::int64_t batch_size) override { labels_.set_batch_size(batch_size); }
+  void finished(const run::Chunk& chunk, double seconds) override;
+
+private:
+  const ClassifyInputs& inputs_;
+  const lm::ModelGroup& group_;
+  ClassifySampleMaker maker_;
+  store::TableSpec table_;
+  LabelScorer labels_;
+  std::optional<LatencyFile> latency_;  // on the leader
+};
+
+}  // namespace mgpu::jobs

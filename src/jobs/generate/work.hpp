@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/run/row_phase.hpp>
+#include <mgpu/store/results/table.hpp>
+
+#include "completions.hpp"
+#include "inputs.hpp"
+
+namespace mgpu::jobs {
+
+/// Completes the prompts of chunks with the model of one group of ranks.
+class CompletionWorker final : public run::RowWorker<rows::EncodedPrompt, CompletedPrompt> {
+public:
+  /// All of them outlive it.
+  CompletionWorker(const GenerateInputs& inputs, rows::PromptEncoder& encoder,
+                   const lm::ModelGroup& group, ScalarSink& scalars);
+
+  std::vector<rows::EncodedPrompt> encode(std::int64_t first, std::int64_t count) override;
+  std::vector<CompletedPrompt> work(std::span<const rows::EncodedPrompt> prompts,
+                                    std::int64_t first) override;
+  std::pair<rows::EncodedPrompt, CompletedPrompt> left_out(const std::string& reason) override;
+  run::RowTokens tokens(const rows::EncodedPrompt& prompt,
+                        const CompletedPrompt& completed) const override;
+  bool records() const override { return group_.is_leader(); }
+  std::vector<std::byte> pack(std::int64_t first, std::span<const rows::EncodedPrompt> prompts,
+                              std::span<const CompletedPrompt> completed) override;
+  std::int64_t batch_size() const override { return completer_.batch_size(); }
+  void set_batch_size(std::int64_t batch_size) override { completer_.set_batch_size(batch_size); }
+  void show_progress(const run::GroupWork& work) override;
+
+private:
+  const GenerateInputs& inputs_;
+  rows::PromptEncoder& encoder_;
+  const lm::ModelGroup& group_;
+  ScalarSink& scalars_;
+  store::TableSpec table_;
+  Completer completer_;
+};
+
+}  // namespace mgpu::jobs

@@ -1,0 +1,98 @@
+#include <algorithm>
+
+#include <mgpu/cluster/agree.hpp>
+#include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/run/row_phase.hpp>
+
+namespace mgpu::run {
+namespace {
+
+lm::ModelGroup open_timed(const RunContext& run, const std::filesystem::path& model) {
+  const auto loading = run.clock.enter("load");
+  return open_model(run, model);
+}
+
+}  // namespace
+
+GroupSpeeds speeds_of(const std::vector<GroupWork>& groups, std::int64_t GroupWork::*unit) {
+  GroupSpeeds speeds;
+  double all = 0.0;
+  double seconds = 0.0;
+  for (const GroupWork& group : groups) {
+    const auto mine = static_cast<double>(group.*unit);
+    speeds.of_groups.push_back(group.seconds > 0.0 ? mine / group.seconds : 0.0);
+    all += mine;
+    seconds = std::max(seconds, group.seconds);
+  }
+  speeds.total = seconds > 0.0 ? all / seconds : 0.0;
+  return speeds;
+}
+
+RowPhase::RowPhase(RunContext& run, const std::filesystem::path& model, Options options)
+    : run_(run), options_(std::move(options)), group_(open_timed(run, model)) {}
+
+std::int64_t RowPhase::settle_batch(lm::MemoryDemand demand, bool is_auto) {
+  demand_ = std::move(demand);
+  demand_.device = run_.device.kind;
+  demand_.matrices = lm::read_matrix_type(run_.config);
+  has_auto_batch_ = is_auto;
+  if (is_auto) demand_.batch_size = agreed_batch(run_, group_, demand_, options_.names);
+  return demand_.batch_size;
+}
+
+std::string RowPhase::memory_text(std::int64_t batch_size) const {
+  return cluster::on_rank_0(run_.topology.world(), [&] {
+    return at_once_text(batch_size, options_.names) + (has_auto_batch_ ? " (auto): " : ": ") +
+           room_text(run_, group_, demand_);
+  });
+}
+
+bool RowPhase::run_all(const std::function<std::vector<std::byte>(const Chunk&)>& work,
+                       const std::function<void()>& show_progress) {
+  const auto waiting = run_.clock.enter("waiting for ranks");
+  const double begin_s = run_.clock.elapsed_s();
+  const auto finished = [&](std::int64_t rows) {
+    work_.rows += rows;
+    log_progress();
+    show_progress();
+    tell_chunk(run_, options_.chunks.name.c_str(), rows);
+  };
+  const bool is_complete = run_chunks(
+      options_.chunks, run_.topology, run_.journal,
+      {work, [&] { return run_.stop.poll() != StopReason::none; }, finished, &run_.clock},
+      read_chunk_sharing(run_));
+  seconds_ = run_.clock.elapsed_s() - begin_s;
+  return is_complete;
+}
+
+/// Of this group, on its leader; the screen shows that of rank 0.
+void RowPhase::log_progress() {
+  const double rate = static_cast<double>(work_.tokens()) / work_.seconds;
+  const ChunkProgress progress = progress_of(run_, options_.chunks, last_, work_.rows);
+  run_.log.event({"gen",
+                  {{"samples", progress.done * options_.results_per_row},
+                   {"total", progress.total * options_.results_per_row},
+                   {"tokens_per_second", rate}}});
+  run_.scalars.scalar("perf/tokens_per_second", work_.rows * options_.results_per_row, rate);
+}
+
+std::vector<GroupWork> RowPhase::work_of_groups() const {
+  std::vector<GroupWork> mine;
+  if (group_.is_leader()) mine.push_back(work_);
+  return cluster::all_gather_records(run_.topology.world(), mine);
+}
+
+JobOutcome RowPhase::outcome(ExitCode exit) const {
+  JobOutcome outcome;
+  outcome.exit = exit;
+  outcome.unit = "samples";
+  std::int64_t pending = 0;
+  for (const Chunk& chunk : pending_chunks(options_.chunks, run_.journal.done(options_.chunks.id)))
+    pending += chunk.count;
+  outcome.total = samples_of_part(options_.chunks) * options_.results_per_row;
+  outcome.done = outcome.total - pending * options_.results_per_row;
+  outcome.samples_here = work_.rows * options_.results_per_row;
+  return outcome;
+}
+
+}  // namespace mgpu::run
