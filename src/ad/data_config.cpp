@@ -42,12 +42,6 @@ void add_data_keys(KeyTable& table) {
              .unit = "histories",
              .min = 1,
              .max = 1e6});
-  table.add({.name = "data.path",
-             .type = KeyType::path,
-             .standard = "null",
-             .text = "rows for a language model: JSON Lines, a list in JSON, CSV, TSV or Parquet; "
-                     "Algorithm Distillation: HDF5 file with histories, null plays them first",
-             .choices = {"null"}});
   for (const char* name : {"num_workers", "data.num_workers"})
     table.accept({name, "each rank cuts its own batches, without loader processes"});
 }

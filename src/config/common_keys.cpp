@@ -108,4 +108,13 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
              .identity = false});
 }
 
+void add_data_path_key(KeyTable& table) {
+  table.add({.name = "data.path",
+             .type = KeyType::path,
+             .standard = "null",
+             .text = "rows for a language model: JSON Lines, a list in JSON, CSV, TSV or Parquet; "
+                     "Algorithm Distillation: HDF5 file with histories, null plays them first",
+             .choices = {"null"}});
+}
+
 }  // namespace mgpu

@@ -2,17 +2,13 @@
 #include <array>
 #include <utility>
 
-#include <mgpu/ad/ad_transformer_config.hpp>
-#include <mgpu/ad/data_config.hpp>
 #include <mgpu/base/error.hpp>
+#include <mgpu/config/common_keys.hpp>
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/rows/model_text.hpp>
-#include <mgpu/store/checkpoint/checkpoint_config.hpp>
-#include <mgpu/train/optimizer_config.hpp>
-#include <mgpu/train/train_config.hpp>
 
 #include "jobs/classify/export.hpp"
 #include "jobs/classify/job.hpp"
@@ -24,10 +20,6 @@
 #include "jobs/teacher/job.hpp"
 #include "jobs/teacher/keys.hpp"
 #include "jobs/train/job.hpp"
-#include "jobs/train/merge.hpp"
-#include "recipes/ad/evaluate_keys.hpp"
-#include "recipes/distill/keys.hpp"
-#include "recipes/lm/keys.hpp"
 
 namespace mgpu::jobs {
 namespace {
@@ -36,10 +28,7 @@ const std::array<Job, 4>& table() {
   static const std::array kTable = {
       Job{.name = "train",
           .text = "Algorithm Distillation, or a language model on texts",
-          .keys = {ad::add_model_keys, rows::add_model_folder_keys, ad::add_data_keys,
-                   input::add_input_keys, rows::add_chat_template_key, recipes::add_lm_train_keys,
-                   recipes::add_distill_keys, train::add_train_keys, train::add_optimizer_keys,
-                   recipes::add_evaluate_keys, store::add_checkpoint_keys},
+          .keys = train_job_keys(),
           .check = check_train_job,
           .check_files = check_train_files,
           .file_checks = train_file_checks,
@@ -49,7 +38,7 @@ const std::array<Job, 4>& table() {
           .merge = merge_train_job},
       Job{.name = "generate",
           .text = "completions and log-probabilities of prompts by a language model",
-          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, ad::add_data_keys,
+          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
                    input::add_input_keys, rows::add_chat_template_key, add_generate_keys},
           .check = check_generate_job,
           .check_files = check_generate_files,
@@ -61,7 +50,7 @@ const std::array<Job, 4>& table() {
           .has_parts = true},
       Job{.name = "teacher",
           .text = "what a language model says behind each token of texts, for distillation",
-          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, ad::add_data_keys,
+          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
                    input::add_input_keys, rows::add_chat_template_key, rows::add_length_keys,
                    add_teacher_keys},
           .check = check_teacher_job,
@@ -75,7 +64,7 @@ const std::array<Job, 4>& table() {
           .has_parts = true},
       Job{.name = "classify",
           .text = "labels of texts by a language model, and how good they are",
-          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, ad::add_data_keys,
+          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
                    input::add_input_keys, rows::add_chat_template_key, rows::add_length_keys,
                    add_classify_keys},
           .check = check_classify_job,

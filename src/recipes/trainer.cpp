@@ -46,15 +46,15 @@ void keep_step_memory(const run::RunContext& run) {
     keep_heap(host_free_bytes() / static_cast<std::uint64_t>(run.topology.node().size()));
 }
 
-Trainer::Trainer(run::RunContext& run, const LoopSettings& settings, TrainRecipe& recipe)
+Trainer::Trainer(run::RunContext& run, const LoopSettings& settings, TrainTask& task)
     : run_(run),
       settings_(settings),
-      recipe_(recipe),
-      parameters_(recipe.objective().parameters()),
+      task_(task),
+      parameters_(task.objective().parameters()),
       optimizer_(parameters_, settings.optimizer.adamw),
       scaler_(settings.optimizer.mixed_precision == tensor::ComputeKind::f16),
       reducer_(run.communicator, gradient_arena(parameters_), reducer_options(run, settings)),
-      loop_({recipe.objective(), optimizer_, scaler_, reducer_, run.topology.world(), run.clock},
+      loop_({task.objective(), optimizer_, scaler_, reducer_, run.topology.world(), run.clock},
             settings.train, settings.optimizer.schedule),
       curves_(settings.optimizer.schedule.max_steps, settings.planned_evaluations(),
               settings.evaluation_values),
@@ -62,8 +62,8 @@ Trainer::Trainer(run::RunContext& run, const LoopSettings& settings, TrainRecipe
       checkpoints_(run.topology.world(), run.directory.path(),
                    {static_cast<int>(run.directory.attempt()), settings.checkpoint.keep}),
       memory_every_(run.config.integer("log.memory_every")) {
-  state_.data_crc = recipe.data_crc();
-  state_.files = recipe.model_files();
+  state_.data_crc = task.data_crc();
+  state_.files = task.model_files();
 }
 
 run::JobOutcome Trainer::outcome(ExitCode exit) const {
@@ -120,8 +120,8 @@ bool Trainer::train() {
 
 /// Half a training on some data and half on others is neither.
 void Trainer::require_same_data() const {
-  if (state_.data_crc == recipe_.data_crc()) return;
-  const TrainRecipe::DataPlace place = recipe_.data_place();
+  if (state_.data_crc == task_.data_crc()) return;
+  const TrainTask::DataPlace place = task_.data_place();
   throw Failure(
       {"E608",
        ExitCode::cannot_create,
@@ -155,7 +155,7 @@ void Trainer::report(const train::StepOutcome& outcome) {
   run_.scalars.scalar("train/mean_token_accuracy", step, outcome.row.accuracy);
   run_.scalars.scalar("train/epoch", step,
                       static_cast<double>(step * settings_.train.batch.global_batch) /
-                          static_cast<double>(recipe_.objective().epoch_size()));
+                          static_cast<double>(task_.objective().epoch_size()));
   run_.scalars.scalar("perf/comm_exposed", step, outcome.exposed_wait_s);
   const double seconds = run_.clock.elapsed_s() - step_began_s_;
   run_.scalars.scalar("perf/step_ms", step, 1e3 * seconds);
@@ -203,7 +203,7 @@ bool Trainer::is_due(std::int64_t every) const {
 /// Returns whether these weights were evaluated and are the best so far.
 bool Trainer::evaluate_if_due() {
   if (!settings_.evaluates_after(state_.steps_done)) return false;
-  const TrainRecipe::Evaluation evaluation = recipe_.evaluate(state_.steps_done);
+  const TrainTask::Evaluation evaluation = task_.evaluate(state_.steps_done);
   curves_.add_evaluation(state_.steps_done, evaluation.values);
   if (!evaluation.score || *evaluation.score <= state_.best_score) return false;
   state_.best_score = *evaluation.score;

@@ -9,20 +9,20 @@
 #include <mgpu/train/gradient_reducer.hpp>
 #include <mgpu/train/objective.hpp>
 
-#include "train_settings.hpp"
+#include "loop_settings.hpp"
 #include "train_state.hpp"
 
 namespace mgpu::recipes {
 
 /// What is trained and on what: where the recipes of job train differ.
-class TrainRecipe {
+class TrainTask {
 public:
-  TrainRecipe() = default;
-  TrainRecipe(const TrainRecipe&) = delete;
-  TrainRecipe& operator=(const TrainRecipe&) = delete;
-  TrainRecipe(TrainRecipe&&) = delete;
-  TrainRecipe& operator=(TrainRecipe&&) = delete;
-  virtual ~TrainRecipe() = default;
+  TrainTask() = default;
+  TrainTask(const TrainTask&) = delete;
+  TrainTask& operator=(const TrainTask&) = delete;
+  TrainTask(TrainTask&&) = delete;
+  TrainTask& operator=(TrainTask&&) = delete;
+  virtual ~TrainTask() = default;
 
   virtual train::Objective& objective() = 0;
 
@@ -57,7 +57,7 @@ void keep_step_memory(const run::RunContext& run);
 class Trainer {
 public:
   /// All references have to outlive this. Ranks: collective.
-  Trainer(run::RunContext& run, const LoopSettings& settings, TrainRecipe& recipe);
+  Trainer(run::RunContext& run, const LoopSettings& settings, TrainTask& task);
 
   /// Goes on where the newest checkpoint ends.
   ///
@@ -92,7 +92,7 @@ private:
 
   run::RunContext& run_;
   const LoopSettings& settings_;
-  TrainRecipe& recipe_;
+  TrainTask& task_;
   tensor::ParameterArena& parameters_;
   train::Adamw optimizer_;
   train::LossScaler scaler_;

@@ -70,7 +70,8 @@ LrShape shape_of(const Config& config) {
 
 tensor::ComputeKind compute_of(const Config& config) {
   if (config.is("train.mixed_precision", "bf16")) return tensor::ComputeKind::bf16;
-  return config.is("train.mixed_precision", "fp16") ? tensor::ComputeKind::f16 : tensor::ComputeKind::f32;
+  return config.is("train.mixed_precision", "fp16") ? tensor::ComputeKind::f16
+                                                    : tensor::ComputeKind::f32;
 }
 
 }  // namespace
@@ -78,12 +79,6 @@ tensor::ComputeKind compute_of(const Config& config) {
 void add_optimizer_keys(KeyTable& table) {
   add_schedule_keys(table);
   add_adamw_keys(table);
-  table.add({.name = "train.label_smoothing",
-             .type = KeyType::number,
-             .standard = "0",
-             .text = "share of the target spread over all actions",
-             .min = 0.0,
-             .max = 0.999});
   table.add({.name = "train.mixed_precision",
              .type = KeyType::choice,
              .standard = "no",
@@ -99,7 +94,6 @@ OptimizerConfig read_optimizer_config(const Config& config) {
   result.adamw = {config.number("train.adam_beta1"), config.number("train.adam_beta2"),
                   config.number("train.adam_epsilon"), config.number("train.weight_decay"),
                   config.number("train.max_grad_norm")};
-  result.label_smoothing = config.number("train.label_smoothing");
   result.mixed_precision = compute_of(config);
   return result;
 }

@@ -6,6 +6,7 @@
 #include <mgpu/ad/data_config.hpp>
 #include <mgpu/ad/environment.hpp>
 #include <mgpu/ad/source.hpp>
+#include <mgpu/config/common_keys.hpp>
 
 namespace mgpu::ad {
 namespace {
@@ -14,6 +15,7 @@ TEST(DataConfigTest, TheTableKnowsTheKeysOfTheModule) {
   KeyTable table;
 
   add_data_keys(table);
+  add_data_path_key(table);
 
   for (const char* name : {"data.env", "data.env_split_seed", "data.source", "data.source_epsilon",
                            "data.episodes", "data.streams", "data.path"})
@@ -36,6 +38,7 @@ Config config_of(const KeyTable& table, const std::map<std::string, std::string>
 TEST(DataConfigTest, DefaultsAreThoseOfTheQuickStart) {
   KeyTable table;
   add_data_keys(table);
+  add_data_path_key(table);
 
   const DataConfig config = read_data_config(config_of(table, {}));
 
@@ -51,6 +54,7 @@ TEST(DataConfigTest, DefaultsAreThoseOfTheQuickStart) {
 TEST(DataConfigTest, GivenValuesAreRead) {
   KeyTable table;
   add_data_keys(table);
+  add_data_path_key(table);
 
   const DataConfig config = read_data_config(config_of(table, {{"data.source", "random_walk"},
                                                                {"data.source_epsilon", "0.25"},

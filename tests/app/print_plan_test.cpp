@@ -168,7 +168,7 @@ TEST(PrintPlanTest, KeysOfLanguageModelsMeanNothingToAlgorithmDistillation) {
             R"(error[E124]: `train.seq_len` has no meaning for Algorithm Distillation
   --> command line: train.seq_len=256
                                   ^^^ `train.seq_len` is set here
-  = help: remove it, or name a language model: model.path=FOLDER or model.init=FOLDER)");
+  = help: remove it, or train a language model: model.path=FOLDER or model.init=FOLDER)");
 }
 
 TEST(PrintPlanTest, SharesThatRanksCannotHaveAreShownAtTheirKey) {

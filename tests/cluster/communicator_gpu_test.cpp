@@ -6,7 +6,7 @@
 #include <mgpu/cluster/communicator.hpp>
 #include <mgpu/cluster/device_work.hpp>
 
-#include "support/gpu_for_test.hpp"
+#include "gpu_for_test.hpp"
 
 namespace mgpu::cluster {
 namespace {

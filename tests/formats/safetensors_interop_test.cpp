@@ -20,7 +20,7 @@ TEST(SafetensorsInteropTest, PythonReadsOursAndWritesTheSameBytes) {
   for (int i = 0; i <= static_cast<int>(DType::u64); ++i) {
     const auto dtype = static_cast<DType>(i);
     const std::string name = std::string("blocks.") + std::to_string(i) + ".\xc3\xa9\"w";
-    std::vector<std::uint8_t>& bytes = data.emplace_back(6 * store::size_of(dtype));
+    std::vector<std::uint8_t>& bytes = data.emplace_back(6 * size_of(dtype));
     for (std::size_t b = 0; b < bytes.size(); ++b)
       bytes[b] = static_cast<std::uint8_t>((7 * b + name.size() - 1) % 251);  // é: 1 in Python
     tensors.push_back({name, {2, 3}, {bytes.data(), 6, dtype, {}}});

@@ -117,7 +117,7 @@ TEST_F(SafetensorsTest, EveryTypeComesBackAndIsAligned) {
     ASSERT_NE(stored, nullptr);
     EXPECT_EQ(stored->dtype, t.view.dtype);
     const auto place = reinterpret_cast<std::uintptr_t>(stored->bytes.data());
-    EXPECT_EQ(place % store::size_of(t.view.dtype), 0U) << t.name;
+    EXPECT_EQ(place % size_of(t.view.dtype), 0U) << t.name;
   }
 }
 

@@ -9,7 +9,7 @@
 #include <mgpu/app/program_keys.hpp>
 
 #include "recipes/ad/plan.hpp"
-#include "recipes/train_settings.hpp"
+#include "recipes/ad/settings.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -46,7 +46,7 @@ run::PlanMachine cpus(int ranks) {
 
 TEST(TrainPlanTest, CountsTheModelThatTheJobBuilds) {
   const Config config = config_of({});
-  const TrainSettings settings = read_train_settings(config);
+  const AdSettings settings = read_ad_settings(config);
   const ad::AdTransformer model(settings.model, Device{}, 0);
   const auto bytes = static_cast<std::uint64_t>(model.parameters().weights().nbytes());
 

@@ -1,6 +1,7 @@
 #include "recipes/ad/svg_grid_path.hpp"
 
 #include <gmock/gmock.h>
+
 #include <gtest/gtest.h>
 
 namespace mgpu::recipes {

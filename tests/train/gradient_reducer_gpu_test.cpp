@@ -7,7 +7,7 @@
 #include <mgpu/cluster/communicator.hpp>
 #include <mgpu/train/gradient_reducer.hpp>
 
-#include "support/gpu_for_test.hpp"
+#include "gpu_for_test.hpp"
 
 namespace mgpu::train {
 namespace {

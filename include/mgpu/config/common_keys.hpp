@@ -12,4 +12,7 @@ namespace mgpu {
 /// `jobs`: names, at least one.
 void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs);
 
+/// The key data.path, which every job reads.
+void add_data_path_key(KeyTable& table);
+
 }  // namespace mgpu

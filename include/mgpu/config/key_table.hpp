@@ -93,4 +93,7 @@ private:
   std::vector<std::pair<std::string, std::string>> section_aliases_;
 };
 
+/// Adds the rows of keys of one module.
+using AddKeys = void (*)(KeyTable& table);
+
 }  // namespace mgpu

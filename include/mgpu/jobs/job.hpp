@@ -16,8 +16,6 @@
 
 namespace mgpu::jobs {
 
-using AddKeys = void (*)(KeyTable& table);
-
 /// Something that the program does as a whole, chosen by the key `job`. A job is its own files
 /// and one row in registry.cpp.
 struct Job {

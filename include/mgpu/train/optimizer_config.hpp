@@ -1,7 +1,7 @@
 #pragma once
 
-#include <mgpu/tensor/compute_kind.hpp>
 #include <mgpu/config/config.hpp>
+#include <mgpu/tensor/compute_kind.hpp>
 #include <mgpu/train/adamw.hpp>
 #include <mgpu/train/lr_schedule.hpp>
 
@@ -11,7 +11,6 @@ namespace mgpu::train {
 struct OptimizerConfig {
   AdamwConfig adamw;
   LrSchedule schedule;
-  double label_smoothing = 0.0;
   tensor::ComputeKind mixed_precision = tensor::ComputeKind::f32;
 };
 

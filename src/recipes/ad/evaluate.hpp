@@ -10,7 +10,7 @@
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/store/results/read_table.hpp>
 
-#include "evaluate_keys.hpp"
+#include "keys.hpp"
 #include "recipes/train_page.hpp"
 #include "tables.hpp"
 

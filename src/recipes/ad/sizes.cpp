@@ -32,7 +32,7 @@ EvaluationGrid final_grid(const TrainSizes& sizes) {
 }  // namespace
 
 TrainSizes::TrainSizes(const Config& config)
-    : settings(read_train_settings(config)),
+    : settings(read_ad_settings(config)),
       environment(ad::make_environment(settings.data.env, settings.data.env_split_seed)),
       history{settings.data.streams, settings.data.episodes, environment->horizon()},
       chunk_size(config.integer("run.chunk_size")) {

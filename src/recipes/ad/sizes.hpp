@@ -5,7 +5,7 @@
 
 #include <mgpu/ad/environment.hpp>
 
-#include "recipes/train_settings.hpp"
+#include "settings.hpp"
 
 namespace mgpu::recipes {
 
@@ -13,7 +13,7 @@ namespace mgpu::recipes {
 struct TrainSizes {
   explicit TrainSizes(const Config& config);
 
-  TrainSettings settings;
+  AdSettings settings;
   std::unique_ptr<ad::Environment> environment;
   ad::HistoryShape history;        // of those that are played; unknown ones count as these
   std::int64_t chunk_size = 0;     // samples

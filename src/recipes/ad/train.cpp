@@ -7,23 +7,23 @@
 #include <mgpu/ad/ad_objective.hpp>
 #include <mgpu/config/check_together.hpp>
 #include <mgpu/config/config_problem.hpp>
+#include <mgpu/recipes/recipe.hpp>
 #include <mgpu/report/text_format.hpp>
 
 #include "evaluate.hpp"
 #include "histories.hpp"
-#include "recipes/recipe_keys.hpp"
-#include "recipes/train_settings.hpp"
 #include "recipes/trainer.hpp"
 #include "results.hpp"
+#include "settings.hpp"
 
 namespace mgpu::recipes {
 namespace {
 
 /// Model, windows and evaluation, built in the order in which they depend on each other.
-class AdRecipe final : public TrainRecipe {
+class AdTask final : public TrainTask {
 public:
-  AdRecipe(run::RunContext& run, const TrainSettings& settings, const ad::Environment& environment,
-           const ad::HistorySet& histories)
+  AdTask(run::RunContext& run, const AdSettings& settings, const ad::Environment& environment,
+         const ad::HistorySet& histories)
       : run_(run),
         settings_(settings),
         environment_(environment),
@@ -31,8 +31,7 @@ public:
         rules_(settings.window_rules(histories.shape())),
         windows_(environment, histories, rules_, settings.seed),
         model_(settings.model, run.device, settings.seed),
-        objective_(model_, windows_, {settings.optimizer.label_smoothing, settings.seed},
-                   run.clock) {}
+        objective_(model_, windows_, {settings.label_smoothing, settings.seed}, run.clock) {}
 
   train::Objective& objective() override { return objective_; }
   std::uint32_t data_crc() const override { return histories_crc_; }
@@ -62,7 +61,7 @@ public:
 
 private:
   run::RunContext& run_;
-  const TrainSettings& settings_;
+  const AdSettings& settings_;
   const ad::Environment& environment_;
   std::uint32_t histories_crc_;
   ad::WindowRules rules_;
@@ -71,7 +70,7 @@ private:
   ad::AdObjective objective_;
 };
 
-void announce(run::RunContext& run, const TrainSettings& settings, const ad::HistorySet& histories,
+void announce(run::RunContext& run, const AdSettings& settings, const ad::HistorySet& histories,
               const Trainer& trainer, const ad::WindowRules& rules) {
   report::Facts facts = batch_facts(run, settings, trainer);
   facts.data = std::to_string(histories.size()) + " histories of " +
@@ -109,9 +108,9 @@ void check_windows(const Config& config) {
 }  // namespace
 
 void check_ad_training(const Config& config, int ranks) {
-  check_together({[&] { read_train_settings(config); }, [&] { train::check_batch(config, ranks); },
+  check_together({[&] { read_ad_settings(config); }, [&] { train::check_batch(config, ranks); },
                   [&] { check_windows(config); },
-                  [&] { refuse_other_keys(config, Recipe::distillation); }});
+                  [&] { refuse_keys_of_other_recipes(config, recipe_of(config)); }});
 }
 
 void check_ad_files(const Config& config) {
@@ -132,7 +131,7 @@ void check_ad_files(const Config& config) {
 std::vector<run::FileCheck> ad_file_checks(const Config& config) {
   if (config.is("data.path", "null")) return {};
   return {{config.text("data.path"), [&config](const cluster::Group& world) {
-             const TrainSettings settings = read_train_settings(config);
+             const AdSettings settings = read_ad_settings(config);
              const auto environment =
                  ad::make_environment(settings.data.env, settings.data.env_split_seed);
              const ad::HistorySet histories =
@@ -144,7 +143,7 @@ std::vector<run::FileCheck> ad_file_checks(const Config& config) {
 }
 
 run::JobOutcome run_ad_training(run::RunContext& run) {
-  const TrainSettings settings = read_train_settings(run.config);
+  const AdSettings settings = read_ad_settings(run.config);
   const auto environment = ad::make_environment(settings.data.env, settings.data.env_split_seed);
   const std::optional<ad::HistorySet> histories =
       provide_histories(run, settings.data, *environment);
@@ -156,21 +155,21 @@ run::JobOutcome run_ad_training(run::RunContext& run) {
   }
 
   // Memory is taken here, and may be short on some ranks only.
-  std::optional<AdRecipe> recipe;
+  std::optional<AdTask> task;
   std::optional<Trainer> trainer_here;
   {
     const auto building = run.clock.enter("start-up");
     cluster::run_together(run.topology.world(), [&] {
       keep_step_memory(run);
-      recipe.emplace(run, settings, *environment, *histories);
-      trainer_here.emplace(run, settings, *recipe);
+      task.emplace(run, settings, *environment, *histories);
+      trainer_here.emplace(run, settings, *task);
     });
   }
   Trainer& trainer = *trainer_here;
-  announce(run, settings, *histories, trainer, recipe->rules());
+  announce(run, settings, *histories, trainer, task->rules());
   trainer.restore();
   if (!trainer.train()) return trainer.outcome(ExitCode::stopped);
-  const auto evaluation = evaluate_finally(run, recipe->player(), settings.evaluate);
+  const auto evaluation = evaluate_finally(run, task->player(), settings.evaluate);
   if (!evaluation) return trainer.outcome(ExitCode::stopped);
 
   const EvaluationResult result =

@@ -194,6 +194,11 @@ void add_distill_keys(KeyTable& table) {
   add_on_policy_keys(table);
 }
 
+bool has_distill_keys(const Config& config) {
+  return std::ranges::any_of(config.not_default(),
+                             [](const std::string& name) { return name.starts_with("distill."); });
+}
+
 std::optional<DistillSettings> read_distill_settings(const Config& config) {
   if (config.is("distill.targets", "null") && config.is("distill.model", "null")) {
     require_teacher(config);

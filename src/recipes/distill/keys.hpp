@@ -13,6 +13,9 @@ namespace mgpu::recipes {
 /// The keys distill.*.
 void add_distill_keys(KeyTable& table);
 
+/// Whether a key distill.* has another value than its default.
+bool has_distill_keys(const Config& config);
+
 /// What a student learns from.
 struct DistillSettings {
   std::filesystem::path targets;  // results.h5 of job teacher; empty: `model` says them

@@ -5,8 +5,6 @@
 
 #include <mgpu/config/check_together.hpp>
 
-#include "recipes/recipe_keys.hpp"
-
 namespace mgpu::recipes {
 namespace {
 
@@ -108,8 +106,7 @@ LmTrainSettings read_lm_train_settings(const Config& config) {
   LmTrainSettings settings;
   check_together({[&] { static_cast<LoopSettings&>(settings) = read_loop_settings(config); },
                   [&] { check_sources(config); }, [&] { refuse_row_keys(config); },
-                  [&] { settings.distill = read_distill_settings(config); },
-                  [&] { refuse_other_keys(config, Recipe::language_model); }});
+                  [&] { settings.distill = read_distill_settings(config); }});
   settings.is_fresh = config.is("model.path", "null");
   settings.folder = config.text(settings.is_fresh ? "model.init" : "model.path");
   const input::RowOptions rows = input::read_row_options(config);

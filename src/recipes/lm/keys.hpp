@@ -10,7 +10,7 @@
 #include <mgpu/rows/model_text.hpp>
 
 #include "recipes/distill/keys.hpp"
-#include "recipes/train_settings.hpp"
+#include "recipes/loop_settings.hpp"
 
 namespace mgpu::recipes {
 

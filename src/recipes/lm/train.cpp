@@ -9,12 +9,13 @@
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/lm/config/shared_config.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/model_keys.hpp>
 #include <mgpu/store/results/small_table.hpp>
 
 #include "data.hpp"
-#include "recipe.hpp"
 #include "recipes/ad/results.hpp"
 #include "recipes/train_page.hpp"
+#include "task.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -28,10 +29,10 @@ std::string left_out_text(const LeftOut& left_out) {
          left_out.first;
 }
 
-void announce(run::RunContext& run, const LmTrainSettings& settings, const LmRecipe& recipe,
+void announce(run::RunContext& run, const LmTrainSettings& settings, const LmTask& task,
               const Trainer& trainer) {
-  const lm::LmWindows& windows = recipe.windows();
-  const lm::LmConfig& config = recipe.model().config();
+  const lm::LmWindows& windows = task.windows();
+  const lm::LmConfig& config = task.model().config();
   report::Facts facts = batch_facts(run, settings, trainer);
   facts.data = report::grouped(static_cast<std::int64_t>(windows.examples().size())) +
                " examples, " + report::grouped(std::ssize(windows.examples().ids)) + " tokens in " +
@@ -121,8 +122,9 @@ void require_file(const Config& config, const char* name, const std::filesystem:
 }  // namespace
 
 void check_lm_training(const Config& config, int ranks) {
-  check_together(
-      {[&] { read_lm_train_settings(config); }, [&] { train::check_batch(config, ranks); }});
+  check_together({[&] { read_lm_train_settings(config); },
+                  [&] { train::check_batch(config, ranks); },
+                  [&] { refuse_keys_of_other_recipes(config, recipe_of(config)); }});
 }
 
 void check_lm_files(const Config& config) {
@@ -177,7 +179,7 @@ run::JobOutcome run_lm_training(run::RunContext& run) {
   tell_rows_left_out(run, data);
   const std::vector<LeftOut> left_out = data.left_out;
   std::optional<LmTeacher> teacher;
-  std::optional<LmRecipe> recipe;
+  std::optional<LmTask> task;
   std::optional<Trainer> trainer;
   {
     const auto building = run.clock.enter("start-up");
@@ -185,13 +187,13 @@ run::JobOutcome run_lm_training(run::RunContext& run) {
     const bool draws = settings.distill && settings.distill->on_policy > 0.0;
     cluster::run_together(world, [&] {
       if (!draws) keep_step_memory(run);  // a student that draws is packed in each step
-      recipe.emplace(run, settings, std::move(config), std::move(data),
-                     teacher ? &*teacher : nullptr);
-      trainer.emplace(run, settings, *recipe);
+      task.emplace(run, settings, std::move(config), std::move(data),
+                   teacher ? &*teacher : nullptr);
+      trainer.emplace(run, settings, *task);
     });
-    recipe->load_weights();
+    task->load_weights();
   }
-  announce(run, settings, *recipe, *trainer);
+  announce(run, settings, *task, *trainer);
   trainer->restore();
   if (!trainer->train()) return trainer->outcome(ExitCode::stopped);
   const auto sealing = run.clock.enter("results");
@@ -204,7 +206,24 @@ run::JobOutcome run_lm_training(run::RunContext& run) {
   return outcome;
 }
 
-run::MergedRun merge_lm_training(const cluster::Group& world, const run::SealPlace& place) {
+Recipe language_model_recipe() {
+  return {.name = "",
+          .summary = "a language model",
+          .chosen_by = "model.path=FOLDER or model.init=FOLDER",
+          .keys = {rows::add_model_folder_keys, input::add_input_keys, rows::add_chat_template_key,
+                   add_lm_train_keys},
+          .is_chosen = trains_language_model,
+          .check = check_lm_training,
+          .check_files = check_lm_files,
+          .file_checks = lm_file_checks,
+          .disk_bytes = lm_disk_bytes,
+          .plan = plan_lm_training,
+          .run = run_lm_training,
+          .merge = merge_lm_training};
+}
+
+run::MergedRun merge_lm_training(const cluster::Group& world, const run::SealPlace& place,
+                                 const store::ChunkJournal& /*journal*/) {
   LmTrainSettings settings;
   std::optional<lm::TrainableModel> model;
   cluster::run_together(world, [&] { settings = read_lm_train_settings(place.config); });

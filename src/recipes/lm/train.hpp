@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include <mgpu/recipes/recipe.hpp>
 #include <mgpu/report/plan_text.hpp>
 #include <mgpu/run/file_check.hpp>
 #include <mgpu/run/merged_run.hpp>
@@ -11,7 +12,7 @@
 
 #include "keys.hpp"
 
-// Job train with a language model: examples from rows of a file, packed; training; checkpoints that
+// The recipes of language models: examples from rows of a file, packed; training; checkpoints that
 // are Hugging Face folders; results.h5 with the curves.
 namespace mgpu::recipes {
 
@@ -29,6 +30,10 @@ report::Plan plan_lm_training(const Config& config, const run::PlanMachine& mach
 run::JobOutcome run_lm_training(run::RunContext& run);
 
 /// Ranks: collective over `world`. The curves as the newest checkpoint has them.
-run::MergedRun merge_lm_training(const cluster::Group& world, const run::SealPlace& place);
+run::MergedRun merge_lm_training(const cluster::Group& world, const run::SealPlace& place,
+                                 const store::ChunkJournal& journal);
+
+/// What the recipes of language models share: all but a name and what chooses them.
+Recipe language_model_recipe();
 
 }  // namespace mgpu::recipes

@@ -1,4 +1,4 @@
-#include "recipes/train_settings.hpp"
+#include "recipes/loop_settings.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,6 +12,10 @@ struct EvaluateConfig {
 };
 
 void add_evaluate_keys(KeyTable& table);
+
+/// The key train.label_smoothing.
+void add_label_smoothing_key(KeyTable& table);
+
 EvaluateConfig read_evaluate_config(const Config& config);
 
 }  // namespace mgpu::recipes

@@ -2,16 +2,10 @@
 
 #include <cstdint>
 
-#include <mgpu/ad/ad_transformer_config.hpp>
-#include <mgpu/ad/data_config.hpp>
-#include <mgpu/ad/history.hpp>
-#include <mgpu/ad/tokens.hpp>
 #include <mgpu/config/config.hpp>
 #include <mgpu/store/checkpoint/checkpoint_config.hpp>
 #include <mgpu/train/optimizer_config.hpp>
 #include <mgpu/train/train_config.hpp>
-
-#include "recipes/ad/evaluate_keys.hpp"
 
 namespace mgpu::recipes {
 
@@ -33,18 +27,5 @@ struct LoopSettings {
 
 /// Errors: Failures (exit 78) of all modules whose keys contradict each other, as one.
 LoopSettings read_loop_settings(const Config& config);
-
-/// Everything that the keys say about job train with Algorithm Distillation.
-struct TrainSettings : LoopSettings {
-  ad::DataConfig data;
-  ad::AdTransformerConfig model;
-  EvaluateConfig evaluate;
-
-  /// Errors: Failure E131 (exit 78) when the context is too short for such histories.
-  ad::WindowRules window_rules(const ad::HistoryShape& histories) const;
-};
-
-/// Errors: Failures (exit 78) of all modules whose keys contradict each other, as one.
-TrainSettings read_train_settings(const Config& config);
 
 }  // namespace mgpu::recipes

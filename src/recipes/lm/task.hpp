@@ -21,11 +21,11 @@ lm::LmWindows windows_of(const LmTrainSettings& settings, lm::LmExamples example
 
 /// Model, packed data and held-out loss of a language model's training, built in the order in which
 /// they depend on each other. Run and settings have to live as long as it.
-class LmRecipe final : public TrainRecipe {
+class LmTask final : public TrainTask {
 public:
   /// `teacher` nullptr: there is none.
-  LmRecipe(run::RunContext& run, const LmTrainSettings& settings, lm::LmConfig config, LmData data,
-           const LmTeacher* teacher);
+  LmTask(run::RunContext& run, const LmTrainSettings& settings, lm::LmConfig config, LmData data,
+         const LmTeacher* teacher);
 
   train::Objective& objective() override { return objective_; }
   std::uint32_t data_crc() const override;

@@ -1,4 +1,4 @@
-// The keys of the model and of the optimizer: what a config file makes of them.
+// The keys of recipe `ad` and of the optimizer: what a config file makes of them.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -8,17 +8,25 @@
 #include <mgpu/ad/ad_transformer_config.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/config/config_reader.hpp>
+#include <mgpu/store/checkpoint/checkpoint_config.hpp>
 #include <mgpu/train/optimizer_config.hpp>
+#include <mgpu/train/train_config.hpp>
 
-namespace mgpu {
+#include "recipes/ad/settings.hpp"
+
+namespace mgpu::recipes {
 namespace {
 
-class ModelKeysTest : public testing::Test {
+class AdKeysTest : public testing::Test {
 protected:
-  ModelKeysTest() {
+  AdKeysTest() {
     add_common_keys(table_, {"train"});
     ad::add_model_keys(table_);
-    train::add_optimizer_keys(table_);
+    add_data_path_key(table_);
+    for (const AddKeys add_keys :
+         {ad::add_data_keys, add_evaluate_keys, add_label_smoothing_key, train::add_train_keys,
+          train::add_optimizer_keys, store::add_checkpoint_keys})
+      add_keys(table_);
   }
 
   Config read(const std::string& text) {
@@ -34,7 +42,7 @@ protected:
   KeyTable table_;
 };
 
-TEST_F(ModelKeysTest, TheDefaultsAreThoseOfTheStructs) {
+TEST_F(AdKeysTest, TheDefaultsAreThoseOfTheStructs) {
   const Config config = read("");
   EXPECT_EQ(ad::read_ad_transformer_config(config), ad::AdTransformerConfig{});
   const train::OptimizerConfig optimizer = train::read_optimizer_config(config);
@@ -44,7 +52,7 @@ TEST_F(ModelKeysTest, TheDefaultsAreThoseOfTheStructs) {
   EXPECT_EQ(optimizer.mixed_precision, tensor::ComputeKind::f32);
 }
 
-TEST_F(ModelKeysTest, EveryKeyReachesItsField) {
+TEST_F(AdKeysTest, EveryKeyReachesItsField) {
   const Config config = read(
       "model: {tokens: transition, tf_n_embd: 32, tf_n_layer: 2, tf_n_head: 8, tf_dropout: 0.25, "
       "n_transit: 80, attn_impl: eager}\n"
@@ -67,22 +75,22 @@ TEST_F(ModelKeysTest, EveryKeyReachesItsField) {
   EXPECT_EQ(optimizer.adamw.beta1, 0.8);
   EXPECT_EQ(optimizer.adamw.epsilon, 1e-6);
   EXPECT_EQ(optimizer.adamw.max_grad_norm, 0.0);
-  EXPECT_EQ(optimizer.label_smoothing, 0.1);
+  EXPECT_EQ(read_ad_settings(config).label_smoothing, 0.1);
   EXPECT_EQ(optimizer.mixed_precision, tensor::ComputeKind::bf16);
 }
 
-TEST_F(ModelKeysTest, HeadsThatDoNotFitAreRefused) {
+TEST_F(AdKeysTest, HeadsThatDoNotFitAreRefused) {
   EXPECT_THROW(ad::read_ad_transformer_config(read("model: {tf_n_head: 5}\n")), Failure);
   EXPECT_THROW(ad::read_ad_transformer_config(read("model: {tf_n_embd: 512}\n")), Failure);
   EXPECT_NO_THROW(
       ad::read_ad_transformer_config(read("model: {tf_n_embd: 512, attn_impl: eager}\n")));
 }
 
-TEST_F(ModelKeysTest, AShortTrialOfALongConfigIsAllowed) {
+TEST_F(AdKeysTest, AShortTrialOfALongConfigIsAllowed) {
   const Config config = read("train: {max_steps: 10, warmup_steps: 1000}\n");
   const train::OptimizerConfig optimizer = train::read_optimizer_config(config);
   EXPECT_LT(optimizer.schedule.at(9), 0.011 * optimizer.schedule.peak);
 }
 
 }  // namespace
-}  // namespace mgpu
+}  // namespace mgpu::recipes

@@ -1,4 +1,4 @@
-#include "evaluate_keys.hpp"
+#include "keys.hpp"
 
 namespace mgpu::recipes {
 
@@ -23,6 +23,15 @@ void add_evaluate_keys(KeyTable& table) {
              .text = "at the end, play again with hidden rewards and with a cleared context: "
                      "neither may learn"});
   table.accept({"test_batch_size", "evaluations play `run.chunk_size` runs together"});
+}
+
+void add_label_smoothing_key(KeyTable& table) {
+  table.add({.name = "train.label_smoothing",
+             .type = KeyType::number,
+             .standard = "0",
+             .text = "share of the target spread over all actions",
+             .min = 0.0,
+             .max = 0.999});
 }
 
 EvaluateConfig read_evaluate_config(const Config& config) {

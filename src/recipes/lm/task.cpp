@@ -1,4 +1,4 @@
-#include "recipe.hpp"
+#include "task.hpp"
 
 #include <optional>
 #include <span>
@@ -17,8 +17,8 @@ lm::LmWindows windows_of(const LmTrainSettings& settings, lm::LmExamples example
           settings.distill ? settings.distill->completion_room() : 0};
 }
 
-LmRecipe::LmRecipe(run::RunContext& run, const LmTrainSettings& settings, lm::LmConfig config,
-                   LmData data, const LmTeacher* teacher)
+LmTask::LmTask(run::RunContext& run, const LmTrainSettings& settings, lm::LmConfig config,
+               LmData data, const LmTeacher* teacher)
     : run_(run),
       settings_(settings),
       windows_(windows_of(settings, std::move(data.training))),
@@ -29,11 +29,11 @@ LmRecipe::LmRecipe(run::RunContext& run, const LmTrainSettings& settings, lm::Lm
       teacher_crc_(data.teacher_crc),
       chat_template_(std::move(data.chat_template)) {}
 
-std::uint32_t LmRecipe::data_crc() const {
+std::uint32_t LmTask::data_crc() const {
   return lm::crc_of(windows_.examples()) ^ teacher_crc_;
 }
 
-TrainRecipe::DataPlace LmRecipe::data_place() const {
+TrainTask::DataPlace LmTask::data_place() const {
   if (settings_.distill && !settings_.distill->targets.empty())
     return {"the file of `distill.targets`", "targets", settings_.distill->targets.string()};
   if (settings_.distill)
@@ -43,21 +43,21 @@ TrainRecipe::DataPlace LmRecipe::data_place() const {
   return {"the file of `data.path`", "examples", settings_.rows->path.string()};
 }
 
-std::map<std::string, std::string> LmRecipe::model_files() const {
+std::map<std::string, std::string> LmTask::model_files() const {
   if (run_.topology.world().rank() != 0) return {};
   std::map<std::string, std::string> files = lm::companion_files(settings_.folder);
   if (!chat_template_.empty()) files["chat_template.jinja"] = chat_template_;
   return files;
 }
 
-TrainRecipe::Evaluation LmRecipe::evaluate(std::int64_t step) {
+TrainTask::Evaluation LmTask::evaluate(std::int64_t step) {
   const double loss = held_out_loss();
   run_.log.event({"eval", {{"step", step}, {"loss", loss}}});
   run_.scalars.scalar("eval/loss", step, loss);
   return {{loss}, std::nullopt};
 }
 
-void LmRecipe::load_weights() {
+void LmTask::load_weights() {
   if (settings_.is_fresh) return;
   const cluster::Group& world = run_.topology.world();
   at::Tensor weights;  // on the host; on the CPU the model's own
@@ -76,7 +76,7 @@ void LmRecipe::load_weights() {
 
 /// Mean over the learned tokens, nats. Every window is added up alone, in one order, so that the
 /// number of ranks changes nothing. Collective.
-double LmRecipe::held_out_loss() const {
+double LmTask::held_out_loss() const {
   const auto evaluating = run_.clock.enter("evaluation");
   const cluster::Group& world = run_.topology.world();
   std::vector<double> losses(held_out_.size(), 0.0);

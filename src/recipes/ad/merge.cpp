@@ -7,19 +7,18 @@
 #include <mgpu/run/phases.hpp>
 #include <mgpu/store/results/seal.hpp>
 
-#include "recipes/ad/histories.hpp"
-#include "recipes/ad/results.hpp"
-#include "recipes/lm/train.hpp"
-#include "recipes/train_settings.hpp"
+#include "histories.hpp"
 #include "recipes/train_state.hpp"
+#include "results.hpp"
+#include "settings.hpp"
 
-namespace mgpu::jobs {
+namespace mgpu::recipes {
 namespace {
 
 /// The training as its newest checkpoint has it, on the CPU.
 class StoredTraining {
 public:
-  explicit StoredTraining(const recipes::TrainSettings& settings)
+  explicit StoredTraining(const AdSettings& settings)
       : model_(settings.model, Device{}, settings.seed),
         optimizer_(model_.parameters(), settings.optimizer.adamw),
         scaler_(settings.optimizer.mixed_precision == tensor::ComputeKind::f16),
@@ -31,15 +30,15 @@ public:
     return state_.load(checkpoints);
   }
   const ad::AdTransformer& model() const { return model_; }
-  const recipes::TrainCurves& curves() const { return curves_; }
+  const TrainCurves& curves() const { return curves_; }
   std::int64_t steps_done() const { return state_.steps_done; }
 
 private:
   ad::AdTransformer model_;
   train::Adamw optimizer_;
   train::LossScaler scaler_;
-  recipes::TrainCurves curves_;
-  recipes::TrainState state_;
+  TrainCurves curves_;
+  TrainState state_;
 };
 
 run::MergedPart seal_partly(const cluster::Group& world, const store::ChunkJournal& journal,
@@ -55,23 +54,22 @@ run::MergedPart seal_partly(const cluster::Group& world, const store::ChunkJourn
 std::optional<run::MergedPart> merge_histories(const cluster::Group& world,
                                                const run::SealPlace& place,
                                                const store::ChunkJournal& journal,
-                                               const recipes::TrainSettings& settings,
+                                               const AdSettings& settings,
                                                const ad::Environment& environment) {
   if (!settings.data.path.empty()) return std::nullopt;
   const ad::HistoryShape shape{settings.data.streams, settings.data.episodes,
                                environment.horizon()};
-  const store::SealRequest request = recipes::histories_request(place, environment, shape);
-  if (recipes::is_sealed(world, request.path)) return std::nullopt;
+  const store::SealRequest request = histories_request(place, environment, shape);
+  if (is_sealed(world, request.path)) return std::nullopt;
   return seal_partly(world, journal, request, {"histories", 0, 0, "histories"});
 }
 
 }  // namespace
 
-run::MergedRun merge_train_job(const cluster::Group& world, const run::SealPlace& place,
-                               const store::ChunkJournal& journal) {
-  if (recipes::trains_language_model(place.config)) return recipes::merge_lm_training(world, place);
-  recipes::TrainSettings settings;
-  cluster::run_together(world, [&] { settings = recipes::read_train_settings(place.config); });
+run::MergedRun merge_ad_training(const cluster::Group& world, const run::SealPlace& place,
+                                 const store::ChunkJournal& journal) {
+  AdSettings settings;
+  cluster::run_together(world, [&] { settings = read_ad_settings(place.config); });
   const auto environment = ad::make_environment(settings.data.env, settings.data.env_split_seed);
   StoredTraining training(settings);
   run::MergedRun merged;
@@ -84,13 +82,12 @@ run::MergedRun merge_train_job(const cluster::Group& world, const run::SealPlace
   }
   merged.parts.push_back(
       {"training", training.steps_done(), settings.optimizer.schedule.max_steps, "steps"});
-  const recipes::FinalEvaluation evaluation =
-      recipes::final_evaluation(training.model(), *environment, settings.evaluate);
+  const FinalEvaluation evaluation =
+      final_evaluation(training.model(), *environment, settings.evaluate);
   merged.parts.push_back(seal_partly(
-      world, journal,
-      recipes::results_request(place, evaluation, training.curves(), training.steps_done()),
+      world, journal, results_request(place, evaluation, training.curves(), training.steps_done()),
       {"evaluation", 0, 0, "episodes"}));
   return merged;
 }
 
-}  // namespace mgpu::jobs
+}  // namespace mgpu::recipes

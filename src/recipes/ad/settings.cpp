@@ -1,0 +1,23 @@
+#include "settings.hpp"
+
+#include <mgpu/config/check_together.hpp>
+
+namespace mgpu::recipes {
+
+ad::WindowRules AdSettings::window_rules(const ad::HistoryShape& histories) const {
+  return ad::make_window_rules(model.tokens, static_cast<int>(model.n_transit), histories);
+}
+
+AdSettings read_ad_settings(const Config& config) {
+  AdSettings settings;
+  check_together({[&] { settings.data = ad::read_data_config(config); },
+                  [&] { settings.model = ad::read_ad_transformer_config(config); },
+                  [&] { static_cast<LoopSettings&>(settings) = read_loop_settings(config); },
+                  [&] { settings.evaluate = read_evaluate_config(config); }});
+  settings.evaluation_values = settings.evaluate.episodes;
+  settings.label_smoothing = config.number("train.label_smoothing");
+  settings.model.compute = settings.optimizer.mixed_precision;
+  return settings;
+}
+
+}  // namespace mgpu::recipes

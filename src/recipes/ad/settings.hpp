@@ -1,0 +1,28 @@
+#pragma once
+
+#include <mgpu/ad/ad_transformer_config.hpp>
+#include <mgpu/ad/data_config.hpp>
+#include <mgpu/ad/history.hpp>
+#include <mgpu/ad/tokens.hpp>
+#include <mgpu/config/config.hpp>
+
+#include "keys.hpp"
+#include "recipes/loop_settings.hpp"
+
+namespace mgpu::recipes {
+
+/// Everything that the keys say about recipe `ad`.
+struct AdSettings : LoopSettings {
+  ad::DataConfig data;
+  ad::AdTransformerConfig model;
+  EvaluateConfig evaluate;
+  double label_smoothing = 0.0;  // share of the target spread over all actions
+
+  /// Errors: Failure E131 (exit 78) when the context is too short for such histories.
+  ad::WindowRules window_rules(const ad::HistoryShape& histories) const;
+};
+
+/// Errors: Failures (exit 78) of all modules whose keys contradict each other, as one.
+AdSettings read_ad_settings(const Config& config);
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,18 @@
+#include <mgpu/recipes/recipe.hpp>
+
+#include "keys.hpp"
+#include "recipes/lm/train.hpp"
+
+namespace mgpu::recipes {
+
+Recipe distill_recipe() {
+  Recipe recipe = language_model_recipe();
+  recipe.name = "distill";
+  recipe.keys.push_back(add_distill_keys);
+  recipe.is_chosen = [](const Config& config) {
+    return trains_language_model(config) && has_distill_keys(config);
+  };
+  return recipe;
+}
+
+}  // namespace mgpu::recipes

@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/recipes/recipe.hpp>
+
+// The registry. A recipe is a folder with NAME_recipe(), and its name here. `ad` is chosen where no
+// recipe before it is.
+#define MGPU_RECIPES(line) line(distill) line(sft) line(ad)
+
+namespace mgpu::recipes {
+
+#define MGPU_DECLARE(name) Recipe name##_recipe();
+MGPU_RECIPES(MGPU_DECLARE)
+
+namespace {
+
+bool reads(const Recipe& recipe, std::string_view key) {
+  KeyTable table;
+  for (const AddKeys add_keys : recipe.keys)
+    add_keys(table);
+  return table.find(key) != nullptr;
+}
+
+/// The first recipe that reads the key; nullptr for a key that every recipe reads.
+const Recipe* reader_of(std::string_view key) {
+  const auto all = recipes();
+  const auto found =
+      std::ranges::find_if(all, [&](const Recipe& recipe) { return reads(recipe, key); });
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::span<const Recipe> recipes() {
+#define MGPU_ENTRY(name) name##_recipe(),
+  static const std::array kRecipes = {MGPU_RECIPES(MGPU_ENTRY)};
+  return kRecipes;
+}
+
+const Recipe& recipe_of(const Config& config) {
+  for (const Recipe& recipe : recipes())
+    if (recipe.is_chosen(config)) return recipe;
+  throw Error("no recipe is chosen");
+}
+
+std::vector<AddKeys> recipe_keys() {
+  std::vector<AddKeys> all;
+  for (const Recipe& recipe : recipes())
+    for (const AddKeys add_keys : recipe.keys)
+      if (std::ranges::find(all, add_keys) == all.end()) all.push_back(add_keys);
+  return all;
+}
+
+void refuse_keys_of_other_recipes(const Config& config, const Recipe& chosen) {
+  for (const std::string& name : config.not_default()) {
+    const Recipe* reader = reader_of(name);
+    if (reader == nullptr || reads(chosen, name)) continue;
+    const std::string chosen_by(reader->chosen_by);
+    throw config.problem(
+        "E124", name, "`" + name + "` has no meaning for " + std::string(chosen.summary),
+        chosen_by.empty()
+            ? "remove it"
+            : "remove it, or train " + std::string(reader->summary) + ": " + chosen_by);
+  }
+}
+
+}  // namespace mgpu::recipes
