@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <string>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/recipes/recipe.hpp>
 
-// The registry. A recipe is a folder with NAME_recipe(), and its name here. `ad` is chosen where no
-// recipe before it is.
-#define MGPU_RECIPES(line) line(distill) line(sft) line(ad)
+// The registry. A recipe is a folder with NAME_recipe(), and its name here. The last one whose
+// is_chosen() says so is chosen.
+#define MGPU_RECIPES(line) line(ad) line(sft) line(distill)
 
 namespace mgpu::recipes {
 
@@ -40,7 +41,7 @@ std::span<const Recipe> recipes() {
 }
 
 const Recipe& recipe_of(const Config& config) {
-  for (const Recipe& recipe : recipes())
+  for (const Recipe& recipe : std::views::reverse(recipes()))
     if (recipe.is_chosen(config)) return recipe;
   throw Error("no recipe is chosen");
 }

@@ -24,6 +24,8 @@ import sys
 import tempfile
 import time
 
+from cpu_time import run_timed
+
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 PROMPTS = TOP / "conf" / "prompts" / "unified.json"
 STRATEGY = "combined_optimized"
@@ -79,14 +81,9 @@ def run_ours(program, model, folder, count, batch, ranks=1):
     launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
     output = folder / f"{count}-{batch}-{ranks}-{time.monotonic_ns()}"
     begin = time.monotonic()
-    child = subprocess.Popen((launcher if ranks > 1 else []) +
-                             [program, str(config), f"run.output={output}"],
-                             stdout=subprocess.DEVNULL, stderr=sys.stderr,
-                             env={**os.environ, "OMP_NUM_THREADS": "1"})
-    _, status, used = os.wait4(child.pid, 0)
-    if status != 0:
-        sys.exit(f"the program ended with status {status}")
-    return used.ru_utime + used.ru_stime, time.monotonic() - begin, output / "bench" / "latest"
+    seconds = run_timed((launcher if ranks > 1 else []) +
+                        [program, config, f"run.output={output}"])
+    return seconds, time.monotonic() - begin, output / "bench" / "latest"
 
 
 def measure_ours(program, model, batch, ranks=1):

@@ -14,6 +14,8 @@ import statistics
 import subprocess
 import sys
 
+import ratio
+
 
 def run(command):
     done = subprocess.run(shlex.split(command), check=True, capture_output=True, text=True)
@@ -22,6 +24,13 @@ def run(command):
 
 def median(results):
     return dict(results[0], value=statistics.median(r["value"] for r in results))
+
+
+def interval(ratios):
+    """Of 95 %, where there are rounds enough to tell one."""
+    if len(ratios) < ratio.LEAST_ROUNDS:
+        return {}
+    return {"interval": [round(end, 2) for end in ratio.interval(ratios)]}
 
 
 def main():
@@ -36,9 +45,10 @@ def main():
     ours, peer = (median(results) for results in zip(*rounds))
     for result in (ours, peer):
         print(json.dumps(result))
+    ratios = [mine["value"] / theirs["value"] for mine, theirs in rounds]
     print(json.dumps({"name": f"{ours['name']} / {peer['name']}",
                       "value": round(ours["value"] / peer["value"], 2), "unit": "ratio",
-                      "rounds": args.rounds}))
+                      "rounds": args.rounds} | interval(ratios)))
     difference = abs(ours.get("check", 0) - peer.get("check", 0))
     if not difference <= args.tolerance * abs(peer.get("check", 0)):  # also where one is NaN
         sys.exit("the results differ: this is not the same work")

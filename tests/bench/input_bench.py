@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from cpu_time import run_timed
+
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 START, FEW, LIMIT_MIB, LIMIT_RATE = 2_000, 10_000, 64, 0.05
 CONFIG = """
@@ -48,17 +50,12 @@ def run(program, model, folder, count):
             file.write(f'{{"text": "cat {i % 100}"}}\n')
     config = folder / "bench.yaml"
     config.write_text(CONFIG % (model, rows))
-    child = subprocess.Popen([program, str(config), f"run.output={folder}/out"],
-                             stdout=subprocess.DEVNULL, stderr=sys.stderr,
-                             env={**os.environ, "OMP_NUM_THREADS": "1"})
-    _, status, used = os.wait4(child.pid, 0)
-    if status != 0:
-        sys.exit(f"the program ended with status {status}")
+    seconds = run_timed([program, config, f"run.output={folder}/out"])
     latest = folder / "out" / "bench" / "latest"
     summary = json.loads((latest / "summary.json").read_text())
     subprocess.run(["rm", "-rf", str(folder / "out")], check=True)
     # ru_maxrss would be at least this process's, whose memory the child has until it is PROGRAM.
-    return used.ru_utime + used.ru_stime, summary["host_peak_bytes"][0] / 2**20, summary["phases"]
+    return seconds, summary["host_peak_bytes"][0] / 2**20, summary["phases"]
 
 
 def main(program, many="1000000", rounds="4"):

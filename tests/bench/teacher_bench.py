@@ -13,10 +13,11 @@ import json
 import os
 import pathlib
 import resource
-import subprocess
 import sys
 import tempfile
 import time
+
+from cpu_time import run_timed
 
 TEXTS, TOKENS, BEST, BATCH = 64, 256, 64, 8
 CONFIG = """
@@ -60,16 +61,11 @@ def run_ours(program, model, folder, count):
                             for ids in texts_of(count, vocab_of(model))))
     config = folder / f"{count}.yaml"
     config.write_text(CONFIG % (os.path.abspath(model), rows, BEST, BATCH))
-    child = subprocess.Popen([program, str(config), f"run.output={folder}/{count}"],
-                             stdout=subprocess.DEVNULL, stderr=sys.stderr,
-                             env={**os.environ, "OMP_NUM_THREADS": "1"})
-    _, status, used = os.wait4(child.pid, 0)
-    if status != 0:
-        sys.exit(f"the program ended with status {status}")
+    seconds = run_timed([program, config, f"run.output={folder}/{count}"])
     results = folder / str(count) / "bench" / "latest" / "results.h5"
     summary = json.loads((results.parent / "summary.json").read_text())
     # ru_maxrss would be at least this process's, whose memory the child has until it is PROGRAM.
-    return used.ru_utime + used.ru_stime, summary["host_peak_bytes"][0] / 2**20, results
+    return seconds, summary["host_peak_bytes"][0] / 2**20, results
 
 
 def ours(program, model):

@@ -78,3 +78,27 @@ function(mgpu_test name)
     LABELS "${labels}" TIMEOUT ${arg_SECONDS}
     ENVIRONMENT "${MGPU_TEST_ENVIRONMENT}")
 endfunction()
+
+set(MGPU_TEST_PYTHON ${MGPU_DEPS_DIR}/venv/bin/python CACHE FILEPATH
+    "Python with h5py and safetensors for the tests that need them; they are skipped without it")
+
+# mgpu_python_test(<name> <script> [LABEL <label>] [SECONDS <s>] [ENVIRONMENT <name=value>...])
+#
+# A script that ends with 77 where a module is missing, labelled "script" where nothing is said.
+function(mgpu_python_test name script)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "LABEL;SECONDS" "ENVIRONMENT")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "mgpu_python_test(${name}): unknown ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_LABEL)
+    set(arg_LABEL script)
+  endif()
+  if(NOT arg_SECONDS)
+    set(arg_SECONDS 60)
+  endif()
+  add_test(NAME ${name}
+           COMMAND sh -c "test -x $0 || { echo no Python at $0; exit 77; }; exec $0 -B $1"
+                   ${MGPU_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${script})
+  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_SECONDS}
+    SKIP_RETURN_CODE 77 ENVIRONMENT "${arg_ENVIRONMENT}")
+endfunction()

@@ -23,6 +23,13 @@ run: {name: targets}
 FILES = ("results.h5", "ckpt/last/model.safetensors", "ckpt/last/trainer.safetensors")
 
 
+def made_rows():
+    """120 sums with their prompts, and 40 texts."""
+    sums = [{"prompt": f"{n} + {n % 7} =", "completion": f" {n + n % 7}"} for n in range(120)]
+    return sums + [{"text": f"Mia saw {n} cats in the garden, and {n + 1} dogs." * 3}
+                   for n in range(40)]
+
+
 class Distillation(program.ProgramTest):
 
     def setUp(self):
@@ -32,9 +39,7 @@ class Distillation(program.ProgramTest):
         self.train(1, "run.name=teacher", "data.little_texts=300",
                    f"run.output={self.folder / 'made'}")
         self.model = self.folder / "made" / "teacher" / "latest" / "ckpt" / "last"
-        rows = [{"prompt": f"{n} + {n % 7} =", "completion": f" {n + n % 7}"} for n in range(120)]
-        rows += [{"text": f"Mia saw {n} cats in the garden, and {n + 1} dogs." * 3}
-                 for n in range(40)]
+        rows = made_rows()
         self.rows = self.folder / "rows.jsonl"
         self.rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
         self.prompts = self.folder / "prompts.jsonl"

@@ -108,16 +108,18 @@ class Job:
         return pathlib.Path(file.name).read_text(errors="replace")
 
 
-class ProgramTest(unittest.TestCase):
-    """A test with a folder of its own, gone afterwards."""
+class Workplace:
+    """A folder of its own in which a program is started."""
+    program = PROGRAM
 
-    def setUp(self):
+    def open_folder(self):
+        """In memory, where the machine has such a place."""
         place = os.environ.get("TMPDIR") or ("/dev/shm" if os.path.isdir("/dev/shm") else None)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mgpu_e2e.", dir=place))
         self._jobs = []
-        self.addCleanup(self._clean)
 
-    def _clean(self):
+    def close_folder(self):
+        """Kills what still runs, and removes the folder."""
         for job in self._jobs:
             if job.is_running():
                 job.kill()
@@ -125,7 +127,7 @@ class ProgramTest(unittest.TestCase):
 
     def start(self, ranks, *arguments, config=TINY, env=None, through=()):
         """mpirun -np RANKS [THROUGH...] mgpu_spmd CONFIG ARGUMENTS."""
-        command = [*self.mpirun(ranks), *through, PROGRAM]
+        command = [*self.mpirun(ranks), *through, self.program]
         command += [str(config)] if config else []
         if not any(str(a).startswith("run.output=") for a in arguments) and config:
             command.append(f"run.output={self.output}")
@@ -141,12 +143,6 @@ class ProgramTest(unittest.TestCase):
         if ranks == 1:  # nobody else is left for whose last words mpirun would wait a second or two
             env = {"OMPI_MCA_odls_base_sigkill_timeout": "0"} | (env or {})
         return self.start(ranks, *arguments, env=env, **options).wait()
-
-    def run_to(self, code, ranks, *arguments, **options):
-        """Runs, and fails the test unless the exit code is `code`."""
-        ended = self.run_program(ranks, *arguments, **options)
-        self.assertEqual(ended.code, code, ended.out[-2000:] + ended.err[-2000:])
-        return ended
 
     def mpirun(self, ranks):
         return [MPIEXEC, "--oversubscribe", "--bind-to", "none",
@@ -181,6 +177,20 @@ class ProgramTest(unittest.TestCase):
             return bool(events and events.exists() and
                         re.search(pattern, events.read_text(errors="replace")))
         return is_reached
+
+
+class ProgramTest(Workplace, unittest.TestCase):
+    """A test with a folder of its own, gone afterwards."""
+
+    def setUp(self):
+        self.open_folder()
+        self.addCleanup(self.close_folder)
+
+    def run_to(self, code, ranks, *arguments, **options):
+        """Runs, and fails the test unless the exit code is `code`."""
+        ended = self.run_program(ranks, *arguments, **options)
+        self.assertEqual(ended.code, code, ended.out[-2000:] + ended.err[-2000:])
+        return ended
 
     def hashes(self):
         return hashes_of(self.run_folder())

@@ -28,7 +28,7 @@ struct Recipe {
   /// The rows of keys that it reads, beside those of every recipe. Recipes may share them.
   std::vector<AddKeys> keys;
 
-  /// Whether the keys ask for it. The first recipe of the registry that says so is chosen.
+  /// Whether the keys ask for it. The last recipe of the registry that says so is chosen.
   bool (*is_chosen)(const Config& config);
 
   /// Rules between its keys. Local.
@@ -56,7 +56,7 @@ struct Recipe {
                           const store::ChunkJournal& journal);
 };
 
-/// All recipes, in the order in which they are asked whether they are chosen.
+/// All recipes, in the order of the registry.
 std::span<const Recipe> recipes();
 
 /// The recipe that the configuration chooses.

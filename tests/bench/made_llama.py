@@ -1,0 +1,49 @@
+"""A Llama of 15 million random parameters, made without PyTorch, with a tokenizer of few tokens."""
+import json
+import pathlib
+import shutil
+
+import numpy
+from safetensors.numpy import save_file
+
+TOKENIZER = pathlib.Path(__file__).resolve().parent.parent.parent / "conf" / "tiny_lm"
+WIDTH, LAYERS, HEADS, INNER, VOCAB = 384, 6, 6, 1024, 8192
+
+
+def make_llama(folder, width=WIDTH, layers=LAYERS, heads=HEADS, inner=INNER, vocab=VOCAB):
+    """A model folder. No token ends a text, so that all completions are as long as they may be."""
+    folder.mkdir(parents=True)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(TOKENIZER / name, folder)
+    (folder / "config.json").write_text(json.dumps({
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": vocab,
+        "hidden_size": width, "intermediate_size": inner, "num_hidden_layers": layers,
+        "num_attention_heads": heads, "num_key_value_heads": heads, "head_dim": width // heads,
+        "max_position_embeddings": 2048, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0},
+        "attention_bias": False, "mlp_bias": False, "tie_word_embeddings": False,
+        "bos_token_id": 1, "eos_token_id": None, "dtype": "float32"}))
+    save_file(_weights(width, layers, inner, vocab), folder / "model.safetensors",
+              metadata={"format": "pt"})
+    return folder
+
+
+def _weights(width, layers, inner, vocab):
+    draw = numpy.random.default_rng(0)
+
+    def matrix(rows, columns):
+        return draw.normal(0, 0.08, (rows, columns)).astype("float32")
+
+    weights = {"model.embed_tokens.weight": matrix(vocab, width),
+               "model.norm.weight": numpy.ones(width, "float32"),
+               "lm_head.weight": matrix(vocab, width)}
+    for layer in range(layers):
+        name = f"model.layers.{layer}."
+        for part in "qkvo":
+            weights[f"{name}self_attn.{part}_proj.weight"] = matrix(width, width)
+        for part in ("gate", "up"):
+            weights[f"{name}mlp.{part}_proj.weight"] = matrix(inner, width)
+        weights[name + "mlp.down_proj.weight"] = matrix(width, inner)
+        for part in ("input", "post_attention"):
+            weights[f"{name}{part}_layernorm.weight"] = numpy.ones(width, "float32")
+    return weights

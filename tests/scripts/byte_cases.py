@@ -1,0 +1,169 @@
+"""The runs that two programs are compared by: jobs, ranks, and how they are broken off."""
+import dataclasses
+import functools
+import json
+import pathlib
+import sys
+
+END_TO_END = pathlib.Path(__file__).resolve().parent.parent / "end_to_end"
+sys.path.insert(0, str(END_TO_END))
+
+import classify_test  # noqa: E402
+import distillation_test  # noqa: E402
+import generate_case  # noqa: E402
+import language_training_test  # noqa: E402
+import program  # noqa: E402
+import teacher_test  # noqa: E402
+import tiny_lm  # noqa: E402
+
+PIPELINE = ("devices.gpus_per_model=2",)
+TENSOR = ("devices.gpus_per_model=2", "model.parallel=tensor")
+SOFT_STOP = "train.pass@0:5:sleep"  # while it sleeps, the signal comes
+KILL = "ledger.write:3:kill"
+KILL_BEFORE_SEAL = "results.write:1:kill"
+NO_LAYOUT = ("run.deterministic=false",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One run folder that both programs make."""
+    name: str
+    keys: tuple = ()
+    ranks: int = 1
+    quick: bool = False
+    break_off: str = ""  # a failpoint, at which the run is stopped or killed before it goes on
+    merges: bool = False  # --merge ends it instead of a second start
+    parts: int = 0  # runs with --only, joined by --merge
+    exports: tuple = ()
+
+    @property
+    def job(self):
+        return self.name.partition(".")[0]
+
+
+CASES = (
+    Case("ad.1", NO_LAYOUT, exports=("jsonl",)),
+    Case("ad.2", NO_LAYOUT, ranks=2),
+    Case("ad.layout", ranks=2, quick=True),
+    Case("ad.transition", ("model.tokens=transition", "train.mixed_precision=bf16"), ranks=2),
+    Case("ad.stopped", ranks=2, break_off=SOFT_STOP),
+    Case("ad.merged", break_off=KILL_BEFORE_SEAL, merges=True),
+    Case("sft.1", NO_LAYOUT),
+    Case("sft.2", NO_LAYOUT, ranks=2),
+    Case("sft.layout", ranks=2, quick=True),
+    Case("sft.bf16", ("train.mixed_precision=bf16", "train.gradient_checkpointing=true"), ranks=2),
+    Case("sft.stopped", ranks=2, break_off=SOFT_STOP),
+    Case("distill.1", NO_LAYOUT),
+    Case("distill.2", NO_LAYOUT, ranks=2),
+    Case("distill.layout", ranks=2, quick=True),
+    Case("distill.stopped", ranks=2, break_off=SOFT_STOP),
+    Case("distill.beside", ranks=2),
+    Case("distill.own", ranks=2),
+    Case("generate.1", exports=("jsonl",)),
+    Case("generate.2", ranks=2),
+    Case("generate.greedy", generate_case.GREEDY),
+    Case("generate.scores", ("generate.max_new_tokens=0",)),
+    Case("generate.bf16", ("model.dtype=bfloat16",)),
+    Case("generate.experts"),
+    Case("generate.pipeline", PIPELINE, ranks=2, quick=True),
+    Case("generate.tensor", TENSOR, ranks=2),
+    Case("generate.killed", ranks=2, break_off=KILL, quick=True),
+    Case("generate.parts", parts=2),
+    Case("teacher.1", exports=("jsonl", "guide004")),
+    Case("teacher.2", ranks=2),
+    Case("teacher.packed", ("teacher.store=packed",)),
+    # top_k of the file has no meaning here, and its default is as if it were not given.
+    Case("teacher.draws", ("teacher.targets=random_sampling", "teacher.num_draws=9",
+                           "teacher.top_k=64")),
+    Case("teacher.pipeline", PIPELINE, ranks=2),
+    Case("teacher.tensor", TENSOR, ranks=2, quick=True),
+    Case("teacher.killed", ranks=2, break_off=KILL),
+    Case("teacher.merged", break_off=KILL_BEFORE_SEAL, merges=True),
+    Case("teacher.parts", parts=2),
+    Case("classify.1", exports=("jsonl", "csv")),
+    Case("classify.2", ranks=2),
+    Case("classify.answers", ("classify.score=generate", "classify.strategy=grouped",
+                              "classify.on_unparsed=retry"), exports=("csv",)),
+    Case("classify.pipeline", PIPELINE, ranks=2),
+    Case("classify.tensor", TENSOR, ranks=2),
+    Case("classify.killed", ranks=2, break_off=KILL),
+    Case("classify.parts", parts=2, quick=True),
+)
+JOBS = tuple(dict.fromkeys(case.job for case in CASES))
+
+
+class Fixtures:
+    """Files that both programs read, made once; `run_old` runs a job with the old program."""
+
+    def __init__(self, folder, run_old):
+        self._folder = folder
+        self._run_old = run_old
+
+    def config_of(self, case):
+        """The text of a case's configuration file."""
+        texts = {"ad": program.TINY, "generate": generate_case.CONFIG,
+                 "teacher": teacher_test.CONFIG, "classify": classify_test.CONFIG}
+        if case.job in texts:
+            return texts[case.job].read_text()
+        return language_training_test.CONFIG if case.job == "sft" else distillation_test.TRAIN
+
+    def keys_of(self, case):
+        """Its keys, with the files that it reads; the keys of the case replace the job's."""
+        makers = {"sft": self._sft_keys, "distill": self._distill_keys,
+                  "generate": self._generate_keys, "teacher": self._teacher_keys,
+                  "classify": self._classify_keys}
+        given = {key.partition("=")[0] for key in case.keys}
+        of_job = makers.get(case.job, lambda _: ())(case)
+        return (*(key for key in of_job if key.partition("=")[0] not in given), *case.keys)
+
+    def _sft_keys(self, _):
+        return (f"data.eval_path={self._pairs}",)
+
+    def _distill_keys(self, case):
+        if case.name == "distill.beside":
+            return (f"distill.model={self._teacher}", "data.little_texts=200",
+                    "distill.loss=jsd", "distill.temperature=2")
+        if case.name == "distill.own":
+            return (f"distill.model={self._teacher}", f"data.path={self._pairs}",
+                    "distill.on_policy=0.5", "distill.max_new_tokens=8")
+        return (f"distill.targets={self._targets}",)
+
+    def _generate_keys(self, case):
+        family = "gpt_oss" if case.name == "generate.experts" else "llama"
+        prompts = self._rows("prompts", tiny_lm.mixed_rows(30))
+        return f"model.path={self._model(family)}", f"data.path={prompts}"
+
+    def _teacher_keys(self, _):
+        texts = self._rows("texts", teacher_test.texts(30))
+        return f"model.path={self._model('llama')}", f"data.path={texts}"
+
+    def _classify_keys(self, _):
+        texts = self._rows("labels", classify_test.texts(30))
+        prompts = self._folder / "prompts.json"
+        prompts.write_text(json.dumps(classify_test.STRATEGIES))
+        return (f"model.path={self._model('llama')}", f"data.path={texts}",
+                f"classify.prompt={prompts}", "classify.strategy=short",
+                "data.columns.group=target_group")
+
+    def _rows(self, name, rows):
+        path = self._folder / f"{name}.jsonl"
+        return path if path.exists() else tiny_lm.write_rows(path, rows)
+
+    def _model(self, family):
+        folder = self._folder / family
+        return folder if folder.exists() else tiny_lm.make_folder(folder, family)
+
+    @functools.cached_property
+    def _pairs(self):
+        return self._rows("pairs", distillation_test.made_rows()[:40])
+
+    @functools.cached_property
+    def _teacher(self):
+        run = self._run_old(distillation_test.TRAIN, "run.name=teacher", "data.little_texts=300")
+        return run / "ckpt" / "last"
+
+    @functools.cached_property
+    def _targets(self):
+        texts = self._rows("targets", distillation_test.made_rows())
+        return self._run_old(distillation_test.TEACHER, f"model.path={self._teacher}",
+                             f"data.path={texts}", "teacher.top_k=8")

@@ -1,0 +1,141 @@
+"""Compares what two programs stored: items, files, and all files of a run folder."""
+import dataclasses
+
+from expected_differences import WHOLE_FILE, FileExpectations
+from stored_items import CLOCKED, GROUP, NAMES, VALUE, Item, bytes_that_differ, items_of
+
+# How a run went, which two runs of one program do not share.
+RECORDS = {"LOCK", "run.h5", "run.json", "report.html", "summary.json", "events.jsonl", "run.log",
+           "hang_report.txt"}
+
+CHECKSUM = "@crc32c"
+
+
+@dataclasses.dataclass
+class Comparison:
+    """Of a file or of a run: `differences` are texts, empty where nothing unexpected was seen."""
+    files: int = 0
+    data_sets: int = 0  # tensors and columns of exported tables, too
+    attributes: int = 0  # and values of JSON
+    differences: list = dataclasses.field(default_factory=list)
+    excused: int = 0
+
+    def add(self, other, file):
+        self.files += other.files
+        self.data_sets += other.data_sets
+        self.attributes += other.attributes
+        self.excused += other.excused
+        self.differences += [f"{file}: {text}" for text in other.differences]
+
+    def count(self, items):
+        """Counts what was compared."""
+        attributes = sum("@" in name or item.kind == VALUE for name, item in items.items())
+        self.attributes += attributes
+        self.data_sets += sum(item.kind != GROUP for item in items.values()) - attributes
+
+
+def compare_items(old, new, expected):
+    """Two dictionaries of items. `expected` is FileExpectations."""
+    result = Comparison()
+    result.count(old)
+    old, result.excused = expected.renamed(_with_columns_of_new(old, new, expected), new)
+    new = _without_new_columns(new, old, expected)
+    reported = set()
+    for name in sorted(old.keys() | new.keys()):
+        kind, text = _judge(old.get(name), new.get(name))
+        if not text:
+            continue
+        if expected.excuse(kind, name):
+            result.excused += 1
+        elif name.removesuffix(CHECKSUM) not in reported:  # which says that it differs, too
+            reported.add(name)
+            result.differences.append(f"{name}: {text}")
+    return result
+
+
+def _judge(old, new):
+    """The kind of the difference and its text; the text is "" where there is none."""
+    if new is None:
+        return "old-only", "in the old file only"
+    if old is None:
+        return "new-only", "in the new file only"
+    return "differs", old.difference(new)
+
+
+def _with_columns_of_new(old, new, expected):
+    """Lists of columns as the new file has them after the expected renames and losses."""
+    def adjusted(group, names):
+        for name in names:
+            path = f"{group}/{name}"
+            if path in new:
+                yield name
+            elif not expected.is_expected("old-only", path):
+                yield expected.new_name(path).rpartition("/")[2]
+
+    return _with_columns(old, adjusted)
+
+
+def _without_new_columns(new, old, expected):
+    """Lists of columns without those that are expected to be new."""
+    def adjusted(group, names):
+        for name in names:
+            path = f"{group}/{name}"
+            if path in old or not expected.is_expected("new-only", path):
+                yield name
+
+    return _with_columns(new, adjusted)
+
+
+def _with_columns(items, adjusted):
+    return {name: item if item.kind != NAMES else
+            Item(NAMES, (), tuple(adjusted(name.rpartition("@")[0], item.data)))
+            for name, item in items.items()}
+
+
+def compare_files(old_path, new_path, expected):
+    """Two files, by their items, and by their bytes where no item differs."""
+    old = items_of(old_path)
+    old_bytes, new_bytes = old_path.read_bytes(), new_path.read_bytes()
+    result = compare_items(old, items_of(new_path), expected)
+    result.files = 1
+    if old_bytes == new_bytes:
+        return result
+    is_clocked = any(item.kind == CLOCKED for item in old.values())
+    if not result.differences and not result.excused and not is_clocked:
+        _compare_bytes(result, old_bytes, new_bytes, expected)
+    return result
+
+
+def _compare_bytes(result, old, new, expected):
+    if expected.excuse("differs", "(bytes)"):
+        result.excused += 1
+    else:
+        result.differences.append(f"(bytes): {bytes_that_differ(old, new)}")
+
+
+def compare_runs(case, old_folder, new_folder, expectations):
+    """All compared files of two run folders."""
+    result = Comparison()
+    old_files, new_files = files_of(old_folder), files_of(new_folder)
+    for file in sorted(old_files | new_files):
+        expected = FileExpectations(expectations, case, file)
+        if file in old_files and file in new_files:
+            result.add(compare_files(old_folder / file, new_folder / file, expected), file)
+        else:
+            result.add(_one_sided(file in old_files, expected), file)
+    return result
+
+
+def _one_sided(is_old, expected):
+    kind, text = _judge(is_old or None, not is_old or None)
+    if expected.excuse(kind, WHOLE_FILE):
+        return Comparison(files=1, excused=1)
+    return Comparison(files=1, differences=[text.replace("file", "run")])
+
+
+def files_of(folder):
+    """Results, weights and exported tables, by their paths in the run folder."""
+    names = {path.name for path in folder.iterdir() if path.is_file()} - RECORDS
+    for checkpoint in ("ckpt/last", "ckpt/best"):
+        names |= {f"{checkpoint}/{path.name}" for path in (folder / checkpoint).glob("*")}
+    return names

@@ -1,0 +1,53 @@
+"""Keys, options and failpoints that two programs spell otherwise."""
+import re
+
+
+class Words:
+    """How one program spells keys, options and failpoints that the other spells otherwise."""
+
+    def __init__(self, spelling):
+        self._spelling = spelling  # theirs to its own
+
+    def of(self, argument):
+        """KEY=VALUE or an option, where each word may have another spelling."""
+        name, equals, value = str(argument).partition("=")
+        return self._own(name) + equals + self._own(value)
+
+    def failpoint(self, plan):
+        return "".join(self._own(word) for word in re.split(r"([:;@])", plan))
+
+    def config(self, text):
+        """A configuration file with this program's keys."""
+        if not self._spelling:
+            return text
+        import yaml  # not everywhere, and seldom needed
+        flat = dict(_flat("", yaml.safe_load(text)))
+        return yaml.safe_dump(_nested({self._own(key): value for key, value in flat.items()}))
+
+    def _own(self, word):
+        return self._spelling.get(word, word)
+
+
+def _flat(prefix, node):
+    for name, value in node.items():
+        if isinstance(value, dict):
+            yield from _flat(f"{prefix}{name}.", value)
+        else:
+            yield prefix + name, value
+
+
+def _nested(flat):
+    tree = {}
+    for key, value in flat.items():
+        *outer, last = key.split(".")
+        node = tree
+        for name in outer:
+            node = node.setdefault(name, {})
+        node[last] = value
+    return tree
+
+
+def spelling_of(pairs, is_new):
+    """From the other program's words to this one's. `pairs` are texts OLD=NEW."""
+    words = [pair.partition("=")[::2] for pair in pairs]
+    return {old: new for old, new in words} if is_new else {new: old for old, new in words}
