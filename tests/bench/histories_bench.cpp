@@ -19,7 +19,7 @@ double cpu_seconds() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace mgpu::data;
+  using namespace mgpu::ad;
   const double at_least_s = argc > 1 ? std::atof(argv[1]) : 1.0;
   const auto room = make_environment("darkroom", 0);
   const auto source = make_source("explorer", *room, {});

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include <ATen/Parallel.h>
-#include <language/made_folder.hpp>
 
 #include <mgpu/cluster/mpi_session.hpp>
 #include <mgpu/lm/decode/generator.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
 
+#include "lm/made_folder.hpp"
 #include "pipeline_replay.hpp"
 
 namespace {

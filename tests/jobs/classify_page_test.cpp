@@ -61,10 +61,10 @@ TEST(ClassifyPageTest, HasEachPictureAndAllAreWellFormed) {
   EXPECT_THAT(html, HasSubstr("area 0.9876"));
   EXPECT_THAT(html, HasSubstr("expected error 0.0123"));
   EXPECT_THAT(html, HasSubstr("4 rows: probability 0.550, right 0.500"));
-  const std::vector<std::string> found = pictures_in(html);
+  const std::vector<std::string> found = report::pictures_in(html);
   EXPECT_EQ(found.size(), 7U);
   for (const std::string& picture : found)
-    EXPECT_EQ(malformed(picture), "");
+    EXPECT_EQ(report::malformed(picture), "");
 }
 
 TEST(ClassifyPageTest, TheConfusionHasUnknownOnlyWhereItWasGiven) {
@@ -125,8 +125,8 @@ TEST(ClassifyPageTest, TextsAndLabelsStayText) {
   EXPECT_THAT(html, Not(HasSubstr("<img")));
   EXPECT_THAT(html, Not(HasSubstr("<i>")));
   EXPECT_THAT(html, HasSubstr("&lt;script&gt;free"));
-  for (const std::string& picture : pictures_in(html))
-    EXPECT_EQ(malformed(picture), "");
+  for (const std::string& picture : report::pictures_in(html))
+    EXPECT_EQ(report::malformed(picture), "");
 }
 
 TEST(ClassifyPageTest, OneRunIsOnePointAndEarlierOnesStandBesideIt) {
@@ -163,7 +163,7 @@ TEST(ClassifyPageTest, RunsWithoutTruthAndWithoutRowsHaveAPage) {
   const std::string html = html_of(blind);
   EXPECT_THAT(html, HasSubstr("3 texts were classified."));
   EXPECT_THAT(html, HasSubstr("No row has a true label"));
-  EXPECT_TRUE(pictures_in(html).empty());
+  EXPECT_TRUE(report::pictures_in(html).empty());
 
   blind.rows = 0;
   EXPECT_THAT(html_of(blind), Not(HasSubstr("nan")));
@@ -190,8 +190,8 @@ TEST(ClassifyPageTest, OneRowHasAPage) {
   EXPECT_THAT(html, Not(HasSubstr("<h3>ROC curve")));
   EXPECT_THAT(html, HasSubstr("<h3>Calibration</h3>"));
   EXPECT_THAT(html, Not(HasSubstr("The most confident mistakes")));
-  for (const std::string& picture : pictures_in(html))
-    EXPECT_EQ(malformed(picture), "");
+  for (const std::string& picture : report::pictures_in(html))
+    EXPECT_EQ(report::malformed(picture), "");
 }
 
 }  // namespace

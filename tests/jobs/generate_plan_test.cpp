@@ -12,7 +12,7 @@
 #include <mgpu/app/program_keys.hpp>
 
 #include "jobs/generate/plan.hpp"
-#include "recipes/ad/plan.hpp"
+#include "jobs/train/job.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace mgpu::jobs {
@@ -129,7 +129,7 @@ TEST(LmTrainPlanTest, LanesNeedTheBuffersOfTheirTree) {
                        {"train.global_batch_size", "8"},
                        {"train.seq_len", "16"},
                        {"train.max_steps", "2"}};
-    return recipes::plan_train(config_of(keys, more), machine_of(ranks, 100 * kMiB));
+    return plan_train(config_of(keys, more), machine_of(ranks, 100 * kMiB));
   };
   const report::Plan sums = planned({}, 2);
   const report::Plan lanes = planned({{"run.deterministic", "layout"}}, 2);

@@ -182,16 +182,16 @@ TEST(TeacherPageTest, EmptyRunsAndRunsOfOneTokenHaveAPage) {
   const std::string html = html_of(one);
   EXPECT_THAT(html, HasSubstr("This run keeps k = 1, 100.0 % on average"));
   EXPECT_THAT(html, Not(HasSubstr("nan")));
-  for (const std::string& picture : pictures_in(html))
-    EXPECT_EQ(malformed(picture), "");
+  for (const std::string& picture : report::pictures_in(html))
+    EXPECT_EQ(report::malformed(picture), "");
 }
 
 TEST(TeacherPageTest, EveryPictureIsWellFormed) {
-  const std::vector<std::string> found = pictures_in(html_of(pictures()));
+  const std::vector<std::string> found = report::pictures_in(html_of(pictures()));
 
   EXPECT_EQ(found.size(), 4U);  // mass, lengths, ranks, speed
   for (const std::string& picture : found)
-    EXPECT_EQ(malformed(picture), "");
+    EXPECT_EQ(report::malformed(picture), "");
 }
 
 TEST(TeacherPageTest, TheSummaryHasTheNumbersOfThePictures) {

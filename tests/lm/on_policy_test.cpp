@@ -3,15 +3,15 @@
 #include <utility>
 #include <vector>
 
-#include <language/made_folder.hpp>
-#include <support/temporary_folder.hpp>
-
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
 #include <mgpu/lm/training/lm_objective.hpp>
 #include <mgpu/train/adamw.hpp>
+
+#include "lm/made_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace mgpu::lm {
 namespace {

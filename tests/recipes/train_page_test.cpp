@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "report/well_formed.hpp"
 #include "sample_run.hpp"
-#include "well_formed.hpp"
 
 namespace mgpu::report {
 namespace {
