@@ -5,7 +5,7 @@ import pathlib
 import shutil
 import string
 
-GOLDENS = pathlib.Path(__file__).resolve().parent.parent / "language" / "goldens"
+GOLDENS = pathlib.Path(__file__).resolve().parent.parent / "lm" / "goldens"
 SPECIAL = ["<pad>", "<s>", "</s>"]
 # "Ġ" is the blank of byte-level tokenizers.
 CHARACTERS = SPECIAL + ["Ġ", *string.ascii_letters, *"0123456789."]

@@ -62,7 +62,7 @@ const std::map<std::string, Names> kOwners = {
     {"hwy/", {"kernels"}},
     {"mpi.h", {"cluster", "store", "app"}},
     {"nccl.h", {"cluster"}},
-    {"nlohmann/", {"config", "formats", "store", "report", "app"}},
+    {"nlohmann/", {"config", "formats", "store", "report", "jobs", "app"}},
     {"openssl/", {"base"}},
     {"parquet/", {"input"}},
     {"pcre2.h", {"text"}},

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/agree.hpp>
-#include <mgpu/lm/config/shared_config.hpp>
 #include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_text.hpp>
 #include <mgpu/run/phases.hpp>
@@ -22,31 +22,21 @@ input::RowOptions row_options(const Config& config) {
   return options;
 }
 
-/// The parts that a rank has without the texts that rank 0 reads for all, which come afterwards.
-ClassifyInputs begin_inputs(const Config& config, lm::LmConfig model, input::RowFile rows) {
-  return {.config = read_classify_config(config),
-          .model = std::move(model),
-          .row_options = row_options(config),
-          .strategy = {},
-          .text = {},
-          .rows = std::move(rows)};
-}
-
 std::string strategy_file(const ClassifyConfig& config) {
   return config.prompt_file.empty() ? "" : read_file(config.prompt_file);
 }
 
-void finish_inputs(const Config& config, const std::string& strategies, rows::FolderText text,
-                   ClassifyInputs& inputs) {
-  inputs.text = std::move(text.files);
-  const ClassifyConfig& classify = inputs.config;
-  inputs.strategy = classify.prompt_file.empty()
-                        ? default_strategy(classify.labels)
-                        : parse_strategy(classify.prompt_file, strategies, classify.strategy);
-  const std::array crcs{inputs.rows.crc(), text.fingerprint,
-                        crc32c(std::as_bytes(std::span(strategies))), rows::chat_crc(inputs.text)};
-  inputs.phase =
-      run::scoring_phase(rows::crc_with_groups(config, crc32c(std::as_bytes(std::span(crcs)))));
+/// `strategies`: what the file classify.prompt has.
+ClassifyInputs put_together(rows::ModelRows read, const ClassifyConfig& config,
+                            const std::string& strategies) {
+  ClassifyInputs inputs{std::move(read)};
+  inputs.config = config;
+  inputs.strategy = config.prompt_file.empty()
+                        ? default_strategy(config.labels)
+                        : parse_strategy(config.prompt_file, strategies, config.strategy);
+  const std::array crcs{inputs.crc, crc32c(std::as_bytes(std::span(strategies)))};
+  inputs.phase = run::scoring_phase(crc32c(std::as_bytes(std::span(crcs))));
+  return inputs;
 }
 
 }  // namespace
@@ -89,27 +79,20 @@ lm::MemoryDemand ClassifyInputs::demand(std::int64_t chunk_rows) const {
 }
 
 ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& config) {
-  input::RowFile rows = input::open_rows(world, row_options(config));
-  lm::LmConfig model = lm::read_shared_lm_config(world, config.text("model.path"));
+  rows::ModelRows read = rows::read_model_rows(world, config, row_options(config));
+  ClassifyConfig classify;
+  cluster::run_together(world, [&] { classify = read_classify_config(config); });
+  const std::string strategies = cluster::on_rank_0(world, [&] { return strategy_file(classify); });
   std::optional<ClassifyInputs> inputs;
   cluster::run_together(
-      world, [&] { inputs.emplace(begin_inputs(config, std::move(model), std::move(rows))); });
-  const std::string strategies =
-      cluster::on_rank_0(world, [&] { return strategy_file(inputs->config); });
-  rows::FolderText text =
-      rows::read_folder_text(world, inputs->config.model, rows::read_chat_choice(config));
-  cluster::run_together(world,
-                        [&] { finish_inputs(config, strategies, std::move(text), *inputs); });
+      world, [&] { inputs.emplace(put_together(std::move(read), classify, strategies)); });
   return std::move(*inputs);
 }
 
 ClassifyInputs read_classify_inputs(const Config& config) {
-  ClassifyInputs inputs = begin_inputs(config, lm::read_lm_config(config.text("model.path")),
-                                       input::open_rows(row_options(config)));
-  finish_inputs(config, strategy_file(inputs.config),
-                rows::read_folder_text(inputs.config.model, rows::read_chat_choice(config)),
-                inputs);
-  return inputs;
+  const ClassifyConfig classify = read_classify_config(config);
+  return put_together(rows::read_model_rows(config, row_options(config)), classify,
+                      strategy_file(classify));
 }
 
 }  // namespace mgpu::jobs

@@ -4,11 +4,9 @@
 #include <optional>
 #include <string>
 
-#include <mgpu/input/row_file.hpp>
-#include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/parallel/memory_plan.hpp>
+#include <mgpu/rows/model_rows.hpp>
 #include <mgpu/run/run_context.hpp>
-#include <mgpu/text/text_folder.hpp>
 
 #include "keys.hpp"
 #include "prompt_strategy.hpp"
@@ -17,13 +15,9 @@
 namespace mgpu::jobs {
 
 /// What job classify works on, but for the weights.
-struct ClassifyInputs {
+struct ClassifyInputs : rows::ModelRows {
   ClassifyConfig config;
-  lm::LmConfig model;
-  input::RowOptions row_options;
   PromptStrategy strategy;
-  std::optional<text::TextFiles> text;  // of model.path
-  input::RowFile rows;
   std::uint32_t phase = 0;  // in the journal: of these rows, this model and this strategy
 
   /// Tokens of a prompt with its label at most: data.max_length, or what learned positions leave

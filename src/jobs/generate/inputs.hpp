@@ -6,9 +6,8 @@
 
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/formats/line_problems.hpp>
-#include <mgpu/input/row_file.hpp>
-#include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/parallel/memory_plan.hpp>
+#include <mgpu/rows/model_rows.hpp>
 #include <mgpu/rows/prompt_encoder.hpp>
 
 #include "keys.hpp"
@@ -16,12 +15,8 @@
 namespace mgpu::jobs {
 
 /// What job generate works on, but for the weights.
-struct GenerateInputs {
+struct GenerateInputs : rows::ModelRows {
   GenerateConfig config;
-  lm::LmConfig model;
-  input::RowOptions row_options;
-  std::optional<text::TextFiles> text;  // of model.path
-  input::RowFile rows;
   std::uint32_t phase = 0;  // in the journal: of these prompts and this model
 
   std::int64_t prompts() const { return rows.rows(); }

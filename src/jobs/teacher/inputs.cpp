@@ -1,12 +1,9 @@
 #include "inputs.hpp"
 
 #include <algorithm>
-#include <array>
-#include <span>
+#include <optional>
 #include <utility>
 
-#include <mgpu/lm/config/shared_config.hpp>
-#include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_text.hpp>
 #include <mgpu/run/phases.hpp>
 
@@ -23,20 +20,11 @@ input::RowOptions row_options(const Config& config) {
   return options;
 }
 
-/// The parts that a rank has without the model's text and fingerprint, which come afterwards.
-TeacherInputs begin_inputs(const Config& config, lm::LmConfig model, input::RowFile rows) {
-  return {.config = read_teacher_config(config),
-          .model = std::move(model),
-          .row_options = row_options(config),
-          .text = {},
-          .rows = std::move(rows)};
-}
-
-void finish_inputs(const Config& config, rows::FolderText text, TeacherInputs& inputs) {
-  inputs.text = std::move(text.files);
-  const std::array crcs{inputs.rows.crc(), text.fingerprint, rows::chat_crc(inputs.text)};
-  inputs.phase =
-      run::scoring_phase(rows::crc_with_groups(config, crc32c(std::as_bytes(std::span(crcs)))));
+TeacherInputs put_together(const Config& config, rows::ModelRows read) {
+  TeacherInputs inputs{std::move(read)};
+  inputs.config = read_teacher_config(config);
+  inputs.phase = run::scoring_phase(inputs.crc);
+  return inputs;
 }
 
 }  // namespace
@@ -65,23 +53,14 @@ lm::MemoryDemand TeacherInputs::demand(std::int64_t chunk_rows) const {
 }
 
 TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& config) {
-  input::RowFile rows = input::open_rows(world, row_options(config));
-  lm::LmConfig model = lm::read_shared_lm_config(world, config.text("model.path"));
+  rows::ModelRows read = rows::read_model_rows(world, config, row_options(config));
   std::optional<TeacherInputs> inputs;
-  cluster::run_together(
-      world, [&] { inputs.emplace(begin_inputs(config, std::move(model), std::move(rows))); });
-  finish_inputs(config,
-                rows::read_folder_text(world, inputs->config.model, rows::read_chat_choice(config)),
-                *inputs);
+  cluster::run_together(world, [&] { inputs.emplace(put_together(config, std::move(read))); });
   return std::move(*inputs);
 }
 
 TeacherInputs read_teacher_inputs(const Config& config) {
-  TeacherInputs inputs = begin_inputs(config, lm::read_lm_config(config.text("model.path")),
-                                      input::open_rows(row_options(config)));
-  finish_inputs(config, rows::read_folder_text(inputs.config.model, rows::read_chat_choice(config)),
-                inputs);
-  return inputs;
+  return put_together(config, rows::read_model_rows(config, row_options(config)));
 }
 
 }  // namespace mgpu::jobs

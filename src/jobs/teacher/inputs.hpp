@@ -3,11 +3,9 @@
 #include <cstdint>
 #include <optional>
 
-#include <mgpu/input/row_file.hpp>
-#include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/parallel/memory_plan.hpp>
+#include <mgpu/rows/model_rows.hpp>
 #include <mgpu/run/run_context.hpp>
-#include <mgpu/text/text_folder.hpp>
 
 #include "keys.hpp"
 #include "samples.hpp"
@@ -15,12 +13,8 @@
 namespace mgpu::jobs {
 
 /// What job teacher works on, but for the weights.
-struct TeacherInputs {
+struct TeacherInputs : rows::ModelRows {
   TeacherConfig config;
-  lm::LmConfig model;
-  input::RowOptions row_options;
-  std::optional<text::TextFiles> text;  // of model.path
-  input::RowFile rows;
   std::uint32_t phase = 0;  // in the journal: of these rows and this model
 
   /// Tokens of a sample at most: data.max_length, or the learned positions.

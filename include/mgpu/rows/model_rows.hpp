@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/config/config.hpp>
+#include <mgpu/input/row_file.hpp>
+#include <mgpu/lm/config/lm_config.hpp>
+#include <mgpu/text/text_folder.hpp>
+
+namespace mgpu::rows {
+
+/// Rows of data.path for the language model of model.path: what a job on rows works on, but for the
+/// weights.
+struct ModelRows {
+  std::filesystem::path folder;  // model.path
+  lm::LmConfig model;
+  input::RowOptions row_options;
+  std::optional<text::TextFiles> text;  // of the folder; nothing: rows have to be token ids
+  input::RowFile rows;
+  std::uint32_t crc = 0;  // of rows, weights, tokenizer and chat template; and, where sums depend
+                          // on it, of how many ranks share the model
+};
+
+/// Errors: those of open_rows(), read_lm_config() and read_model_text(); the same on all ranks.
+///
+/// Ranks:  collective.
+ModelRows read_model_rows(const cluster::Group& world, const Config& config,
+                          const input::RowOptions& options);
+
+/// The same for one rank, for --check and --plan.
+ModelRows read_model_rows(const Config& config, const input::RowOptions& options);
+
+}  // namespace mgpu::rows
