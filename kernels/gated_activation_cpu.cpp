@@ -1,6 +1,7 @@
 // Lanes are elements; erf, which has no vector version here, goes one by one.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <mgpu/kernels/gated_activation.hpp>
 
@@ -19,13 +20,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// x / (1 + exp(-z)); NaN stays NaN.
+/// x / (1 + exp(-z)); NaN stays NaN, and -infinity becomes it as in the formula.
 HWY_INLINE Vector times_sigmoid(Vector x, Vector z) {
   const Floats d;
   constexpr float kLargest = 88.0F;  // exp of it is still finite
   const Vector power = hn::Min(hn::Neg(z), hn::Set(d, kLargest));
   const Vector result = hn::Div(x, hn::Add(hn::Set(d, 1.0F), hn::Exp(d, power)));
-  return hn::IfThenElse(hn::IsNaN(x), x, result);
+  const Vector lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
+  const Vector nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+  return hn::IfThenElse(hn::Eq(x, lowest), nan, result);
 }
 
 HWY_INLINE Vector activate(Vector x, const GatedActivationArgs& args) {

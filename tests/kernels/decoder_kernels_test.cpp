@@ -97,6 +97,17 @@ TEST(GatedActivationCpuTest, NoGateMeansOneAndNanStaysNan) {
   EXPECT_TRUE(std::isnan(out[0]) && std::isnan(out[1]));
 }
 
+/// As in the formulas, and as in PyTorch.
+TEST(GatedActivationCpuTest, MinusInfinityGivesNan) {
+  const float gate = -std::numeric_limits<float>::infinity();
+  for (const auto kind : {ActivationKind::silu, ActivationKind::gelu, ActivationKind::gelu_tanh,
+                          ActivationKind::clamped}) {
+    float out = 0.0F;
+    cpu::gated_activation({&gate, nullptr, &out, 1, kind, 1.7F, 2.0F});
+    EXPECT_TRUE(std::isnan(out)) << static_cast<int>(kind);
+  }
+}
+
 void point_to(const AttentionCase& input, PagedAttentionArgs& args, std::vector<float>& out) {
   args.queries = input.queries.data();
   args.keys = input.keys.data();

@@ -1,0 +1,51 @@
+# cudaemu_translate(<variable> <file.cu>...): the C++ sources that translate.py makes of them
+function(cudaemu_translate variable)
+  set(sources)
+  foreach(file IN LISTS ARGN)
+    cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/translated/${name}.cpp)
+    cmake_path(GET source PARENT_PATH folder)
+    file(MAKE_DIRECTORY ${folder})
+    add_custom_command(OUTPUT ${source}
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/translate.py ${name} ${source}
+      DEPENDS ${file} ${CMAKE_CURRENT_SOURCE_DIR}/translate.py
+      WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} VERBATIM)
+    list(APPEND sources ${source})
+  endforeach()
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()
+
+# cudaemu_libraries(<suffix> [WATCHED_BY <definition>] [SANITIZERS <flag>...]): cudaemu<suffix> and
+# cudaemu_kernels<suffix>. Sanitizers look at the kernels only: the emulator changes stacks under
+# them, and is only told which one watches.
+function(cudaemu_libraries suffix)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "WATCHED_BY" "SANITIZERS")
+  add_library(cudaemu${suffix} OBJECT EXCLUDE_FROM_ALL
+    emulator/block.cpp emulator/device.cpp emulator/fiber.cpp emulator/grid.cpp
+    emulator/runtime.cpp emulator/settings.cpp emulator/stuck.cpp emulator/warp.cpp)
+  target_include_directories(cudaemu${suffix} BEFORE PUBLIC include PRIVATE emulator)
+  target_compile_definitions(cudaemu${suffix} PRIVATE ${arg_WATCHED_BY})
+  target_compile_options(cudaemu${suffix} PRIVATE -fno-sanitize=all)
+  target_link_libraries(cudaemu${suffix} PRIVATE mgpu_warnings)
+
+  add_library(cudaemu_kernels${suffix} OBJECT EXCLUDE_FROM_ALL ${kernel_sources})
+  target_include_directories(cudaemu_kernels${suffix} BEFORE PUBLIC include
+                             PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
+  # The warnings that nvcc hands on to g++: device code is not written for more.
+  target_compile_options(cudaemu_kernels${suffix} PRIVATE -O2 ${arg_SANITIZERS} -Wall -Wextra
+                         -Wundef -Werror -Wno-unknown-pragmas)
+  target_link_libraries(cudaemu_kernels${suffix} PUBLIC mgpu::kernels)
+endfunction()
+
+# cudaemu_again(<test> <how> LABEL <label> [FILTER <tests>] [ENVIRONMENT <name=value>...]): a test
+# program once more, as <test>.<how>
+function(cudaemu_again test how)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "LABEL;FILTER" "ENVIRONMENT")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_LABEL)
+    message(FATAL_ERROR "cudaemu_again(${test} ${how}): unknown ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  add_test(NAME ${test}.${how} COMMAND ${test})
+  set_tests_properties(${test}.${how} PROPERTIES LABELS ${arg_LABEL} TIMEOUT 600
+    ENVIRONMENT "GTEST_FILTER=${arg_FILTER};${arg_ENVIRONMENT}"
+    FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites")
+endfunction()

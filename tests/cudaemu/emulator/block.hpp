@@ -1,0 +1,80 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "../include/cudaemu/block.hpp"
+#include "../include/cudaemu/builtins.hpp"
+#include "fiber.hpp"
+#include "warp.hpp"
+
+namespace cudaemu {
+
+inline constexpr unsigned kMostThreads = 1024;
+
+/// The block that runs: a fiber per thread. A thread runs until it has to wait; then the next one
+/// that can go on does, in a fixed order.
+class Block {
+public:
+  /// Runs `kernel` on threads 0 to order.size() - 1, which take turns in that order. Returns "", or
+  /// why the block was stopped.
+  std::string run(const std::vector<unsigned>& order, const std::function<void()>& kernel);
+
+  // For the thread that runs.
+  unsigned running() const { return running_; }
+  void barrier(const Place& place);
+  void exchange(unsigned mask, const Offer& offer, bool orders_memory, const Place& place);
+  [[noreturn]] void fail(const char* what, const Place& place);
+
+private:
+  enum class State : std::uint8_t { ready, at_barrier, at_meeting, done };
+
+  struct alignas(64) Thread {
+    Fiber fiber;
+    uint3 index{};
+    Place place;                 // where it waits
+    Meeting* meeting = nullptr;  // that it waits for
+  };
+
+  static void thread_main();
+  void begin();
+  void check_mask(unsigned mask, const Offer& offer, const Place& place);
+  void pass_on();
+  void resume(unsigned thread);
+  void open_barrier();
+  void open(const Meeting& meeting, unsigned first);
+  void give_up();
+  std::string why_stuck() const;
+  std::string why_stuck_in_meeting(unsigned thread) const;
+  std::string where_is(unsigned thread) const;
+
+  std::array<Thread, kMostThreads> threads_;
+  std::array<State, kMostThreads> states_{};  // apart from the rest, for all are looked at often
+  std::array<Warp, kMostThreads / kLanes> warps_;
+  std::vector<unsigned> order_;
+  const std::function<void()>* kernel_ = nullptr;
+  Fiber host_;
+  std::string problem_;
+  std::size_t position_ = 0;  // in order_
+  unsigned running_ = 0;
+  unsigned count_ = 0;
+  unsigned num_done_ = 0;
+  unsigned num_waiting_ = 0;  // at the barrier of the block
+  bool is_divided_ = false;   // they do not all wait at the same one
+  bool skips_ = false;        // a barrier that a test takes out
+  Place barrier_place_;
+  // A thread may come to the next barrier before another has left this one.
+  std::array<Moment, 2> barriers_;
+  unsigned num_barriers_ = 0;
+  Moment begun_;
+  Moment ended_;
+};
+
+/// One for the whole program.
+extern Block the_block;
+
+}  // namespace cudaemu

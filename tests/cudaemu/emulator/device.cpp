@@ -1,0 +1,80 @@
+#include "device.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "grid.hpp"
+#include "settings.hpp"
+
+namespace cudaemu {
+namespace {
+
+constexpr std::size_t kSharedBytes = 48 << 10;       // without being asked for more
+constexpr std::size_t kMostSharedBytes = 227 << 10;  // of an H100
+
+}  // namespace
+
+Device& device() {
+  static Device the_device;
+  return the_device;
+}
+
+Device::Device() : counts_(settings().counts) {}
+
+Device::~Device() {
+  if (!counts_) return;
+  for (const auto& [name, count] : launches_)
+    std::fprintf(stderr, "cudaemu: %llu launches of %s\n", static_cast<unsigned long long>(count),
+                 name.c_str());
+}
+
+void Device::launch(Launch launch) {
+  const std::lock_guard lock(mutex_);
+  const auto allowed = allowed_shared_.find(launch.kernel);
+  const std::size_t bytes = allowed != allowed_shared_.end() ? allowed->second : 0;
+  if (!is_possible(launch, std::max(bytes, kSharedBytes))) {
+    last_error_ = cudaErrorInvalidConfiguration;
+    return;
+  }
+  ++launches_[launch.name];
+  queue([this, launch = std::move(launch)] { run(launch); });
+}
+
+void Device::run(const Launch& launch) {
+  const std::string problem = run_grid(launch);
+  if (problem.empty()) return;
+  std::fprintf(stderr, "cudaemu: %s: %s\n", launch.name.c_str(), problem.c_str());
+  last_error_ = cudaErrorLaunchFailure;
+}
+
+void Device::queue(std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(work));
+  if (!settings().is_lazy) wait();
+}
+
+void Device::wait() {
+  const std::lock_guard lock(mutex_);
+  while (!queue_.empty()) {
+    const std::function<void()> first = std::move(queue_.front());
+    queue_.pop_front();
+    first();
+  }
+}
+
+cudaError_t Device::take_error() {
+  return std::exchange(last_error_, cudaSuccess);
+}
+
+void launch(Launch launch) {
+  device().launch(std::move(launch));
+}
+
+bool allow_shared(const void* kernel, int bytes) {
+  if (bytes < 0 || static_cast<std::size_t>(bytes) > kMostSharedBytes) return false;
+  device().allow_shared(kernel, static_cast<std::size_t>(bytes));
+  return true;
+}
+
+}  // namespace cudaemu

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include <cuda_runtime_api.h>
+
+#include "../include/cudaemu/launch.hpp"
+
+namespace cudaemu {
+
+/// The queue of launches and copies, and the last error. Any thread may call.
+class Device {
+public:
+  Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  ~Device();
+
+  void launch(Launch launch);
+
+  /// Runs `work` after all that was queued before: now, or where CUDAEMU_LAZY=1 when somebody
+  /// waits.
+  void queue(std::function<void()> work);
+
+  /// Until everything is done.
+  void wait();
+
+  cudaError_t last_error() const { return last_error_; }
+  cudaError_t take_error();
+
+  void allow_shared(const void* kernel, std::size_t bytes) { allowed_shared_[kernel] = bytes; }
+
+private:
+  void run(const Launch& launch);
+
+  std::recursive_mutex mutex_;
+  std::deque<std::function<void()>> queue_;
+  std::map<const void*, std::size_t> allowed_shared_;
+  std::map<std::string, std::uint64_t> launches_;
+  bool counts_;
+  cudaError_t last_error_ = cudaSuccess;
+};
+
+Device& device();
+
+}  // namespace cudaemu

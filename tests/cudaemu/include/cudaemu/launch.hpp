@@ -1,0 +1,48 @@
+// kernel<<<grid, block, bytes, stream>>>(arguments), as translate.py writes it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+#include "builtins.hpp"
+
+namespace cudaemu {
+
+struct Launch {
+  std::string name;
+  const void* kernel;
+  dim3 grid;
+  dim3 block;
+  std::size_t shared_bytes;
+  std::function<void()> thread;  // the kernel's body with its arguments
+};
+
+/// Runs a kernel, or queues it where CUDAEMU_LAZY=1. As with CUDA, a configuration that is refused
+/// becomes the last error.
+void launch(Launch launch);
+
+/// Lets a kernel have so many bytes of dynamic shared memory; false where no GPU has as many.
+bool allow_shared(const void* kernel, int bytes);
+
+template <class... Parameters>
+class Kernel {
+public:
+  Kernel(const char* name, void (*kernel)(Parameters...)) : name_(name), kernel_(kernel) {}
+
+  auto on(dim3 grid, dim3 block, std::size_t shared_bytes = 0, cudaStream_t = nullptr) const {
+    return [name = name_, kernel = kernel_, grid, block, shared_bytes](const auto&... values) {
+      const std::tuple<std::decay_t<Parameters>...> arguments(values...);
+      launch({name, reinterpret_cast<const void*>(kernel), grid, block, shared_bytes,
+              [kernel, arguments] { std::apply(kernel, arguments); }});
+    };
+  }
+
+private:
+  const char* name_;
+  void (*kernel_)(Parameters...);
+};
+
+}  // namespace cudaemu

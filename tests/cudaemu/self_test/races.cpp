@@ -1,0 +1,24 @@
+#include "wrong_kernels.cuh"
+
+namespace cudaemu {
+namespace {
+
+int reports = 0;
+
+}  // namespace
+
+int num_races() {
+  return reports;
+}
+
+}  // namespace cudaemu
+
+#if defined(__SANITIZE_THREAD__)
+extern "C" void __tsan_on_report(void*) {
+  ++cudaemu::reports;
+}
+/// Races are expected here; each test counts its own.
+extern "C" const char* __tsan_default_options() {
+  return "exitcode=0";
+}
+#endif

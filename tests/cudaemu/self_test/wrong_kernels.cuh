@@ -1,0 +1,61 @@
+// What the tests of the emulator share. They launch kernels that are wrong on purpose.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+#include <gtest/gtest.h>
+
+#include "../emulator/settings.hpp"
+
+namespace cudaemu {
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kSeesRaces = true;
+#else
+inline constexpr bool kSeesRaces = false;
+#endif
+
+/// Races that ThreadSanitizer has reported so far; 0 without it.
+int num_races();
+
+constexpr unsigned kThreads = 64;
+
+/// What a launch left behind.
+struct Left {
+  cudaError_t code;
+  std::vector<float> out;
+  int races;
+  std::string err;  // stderr
+};
+
+/// Launches kernel(out) with `kThreads` threads and waits.
+inline Left run(void (*kernel)(float*), std::size_t shared_bytes = 0) {
+  std::vector<float> out(kThreads);
+  float* data = nullptr;
+  EXPECT_EQ(cudaMalloc(&data, out.size() * sizeof(float)), cudaSuccess);
+  const int races_before = num_races();
+  testing::internal::CaptureStderr();
+  Kernel("kernel", kernel).on(1, kThreads, shared_bytes)(data);
+  const cudaError_t code = cudaDeviceSynchronize();
+  std::string err = testing::internal::GetCapturedStderr();
+  cudaMemcpy(out.data(), data, out.size() * sizeof(float), cudaMemcpyDeviceToHost);
+  cudaFree(data);
+  return {code, out, num_races() - races_before, std::move(err)};
+}
+
+/// An order of threads and blocks until the end of the scope.
+class InOrder {
+public:
+  explicit InOrder(Order order) : before_(settings().order) { settings().order = order; }
+  InOrder(const InOrder&) = delete;
+  InOrder& operator=(const InOrder&) = delete;
+  ~InOrder() { settings().order = before_; }
+
+private:
+  Order before_;
+};
+
+}  // namespace cudaemu
