@@ -117,7 +117,7 @@ protected:
   Ring ring_;
   AdTransformer model_{
       formula_config(GetParam() == TokenKind::step ? TokenKind::step : TokenKind::transition,
-                            AttentionKind::flash),
+                     AttentionKind::flash),
       Device{}, 1};
   WindowRules rules_ =
       make_window_rules(GetParam(), 12, {.streams = 1, .episodes = 8, .horizon = Ring::kHorizon});

@@ -177,7 +177,8 @@ TEST(AdTransformerTest, HalfPrecisionMultipliesRoundedWeights) {
     for (const char* name : {"blocks.0.attn.qkv.weight", "blocks.0.mlp.down.weight"}) {
       const at::Tensor& weight = model.parameters().parameter(name);
       const at::Tensor rounded =
-          weight.to(compute == tensor::ComputeKind::bf16 ? at::kBFloat16 : at::kHalf).to(at::kFloat);
+          weight.to(compute == tensor::ComputeKind::bf16 ? at::kBFloat16 : at::kHalf)
+              .to(at::kFloat);
       EXPECT_GT(largest(rounded - weight), 0.0);
       weight.copy_(rounded);
     }

@@ -72,8 +72,8 @@ void run(const std::vector<std::string>& words) {
   const int steps = words.size() > 3 ? std::stoi(words[3]) : 4;
   const std::string type = words.size() > 4 ? words[4] : "no";
   const tensor::ComputeKind compute = type == "bf16"   ? tensor::ComputeKind::bf16
-                                  : type == "fp16" ? tensor::ComputeKind::f16
-                                                   : tensor::ComputeKind::f32;
+                                      : type == "fp16" ? tensor::ComputeKind::f16
+                                                       : tensor::ComputeKind::f32;
   Bench bench(words.at(0), rows, tokens, compute);
   double check = 0.0;
   for (int step = 0; step < kCheckSteps; ++step)

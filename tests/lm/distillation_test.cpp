@@ -166,8 +166,8 @@ TEST(DistillationTest, GradientsOfDrawsPointWhereThoseOfAllTokensDoAndTop12DoesN
   const auto mean_gradient = [&](const TeacherTargets& teacher, Divergence kind) {
     const Distillation how{kind, 0.5, 0.0, 1.0, nullptr};
     grad::HeadGradients gradients;
-    grad::head_loss({logits, head, targets, tensor::ComputeKind::f32}, grad::stored_loss(how, teacher),
-                    1.0 / kRows, &gradients);
+    grad::head_loss({logits, head, targets, tensor::ComputeKind::f32},
+                    grad::stored_loss(how, teacher), 1.0 / kRows, &gradients);
     return gradients.hidden.sum(0);
   };
   const at::Tensor full = (logits.softmax(1) - probs).mean(0);

@@ -2,9 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <mgpu/tensor/compute_kind.hpp>
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
+#include <mgpu/tensor/compute_kind.hpp>
 
 namespace mgpu::lm::grad {
 

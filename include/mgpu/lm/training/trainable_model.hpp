@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
-#include <mgpu/tensor/compute_kind.hpp>
 #include <mgpu/base/buffer_view.hpp>
 #include <mgpu/base/phase_clock.hpp>
 #include <mgpu/lm/forward/language_model.hpp>
 #include <mgpu/lm/training/distillation.hpp>
+#include <mgpu/tensor/compute_kind.hpp>
 #include <mgpu/tensor/parameter_arena.hpp>
 
 // Shapes in this header: N = tokens of all runs.
