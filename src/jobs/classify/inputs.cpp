@@ -48,15 +48,15 @@ std::int64_t ClassifyInputs::max_length() const {
 }
 
 ClassifySampleMaker ClassifyInputs::sample_maker() const {
-  std::optional<text::TextFolder> folder = rows::parse_model_text(text, config.model, model.vocab);
-  if (!folder) {
+  std::optional<text::TextFolder> texts = rows::parse_model_text(text, config.model, model.vocab);
+  if (!texts) {
     throw Failure({"E603",
                    ExitCode::no_input,
                    "texts need a tokenizer, and the model's folder has no tokenizer.json",
                    {"  --> " + config.model.string()},
                    ""});
   }
-  return {*std::move(folder),
+  return {*std::move(texts),
           {.config = config,
            .strategy = strategy,
            .columns = row_options.columns,

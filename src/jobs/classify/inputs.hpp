@@ -16,8 +16,8 @@ namespace mgpu::jobs {
 
 /// What job classify works on, but for the weights.
 struct ClassifyInputs : rows::ModelRows {
-  ClassifyConfig config;
-  PromptStrategy strategy;
+  ClassifyConfig config{};
+  PromptStrategy strategy{};
   std::uint32_t phase = 0;  // in the journal: of these rows, this model and this strategy
 
   /// Tokens of a prompt with its label at most: data.max_length, or what learned positions leave

@@ -16,7 +16,7 @@ namespace mgpu::jobs {
 
 /// What job generate works on, but for the weights.
 struct GenerateInputs : rows::ModelRows {
-  GenerateConfig config;
+  GenerateConfig config{};
   std::uint32_t phase = 0;  // in the journal: of these prompts and this model
 
   std::int64_t prompts() const { return rows.rows(); }

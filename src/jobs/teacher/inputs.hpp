@@ -14,7 +14,7 @@ namespace mgpu::jobs {
 
 /// What job teacher works on, but for the weights.
 struct TeacherInputs : rows::ModelRows {
-  TeacherConfig config;
+  TeacherConfig config{};
   std::uint32_t phase = 0;  // in the journal: of these rows and this model
 
   /// Tokens of a sample at most: data.max_length, or the learned positions.
