@@ -76,10 +76,11 @@ written_folders() {
 
 fuzz() { limited tests/fuzz/run.sh 60; }
 
-# One more than there are cores, up to 8: tests of several ranks wait half of their time.
+# One more than there are cores, up to 8: tests of several ranks wait half of their time. Tests
+# labelled "long" (sanitized builds of the CUDA emulator) are for `ctest --test-dir build -L long`.
 run_ctest() {
   local jobs=$(($(nproc) + 1))
-  limited ctest --test-dir build -j "$((jobs < 8 ? jobs : 8))" --output-on-failure "$@"
+  limited ctest --test-dir build -j "$((jobs < 8 ? jobs : 8))" --output-on-failure -LE '^long$' "$@"
 }
 
 set_up_tests "$oracle"

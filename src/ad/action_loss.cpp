@@ -49,7 +49,7 @@ ActionLoss action_loss(const at::Tensor& logits, const at::Tensor& targets, doub
   args.classes = static_cast<std::size_t>(values.size(-1));
   args.label_smoothing = static_cast<float>(label_smoothing);
   args.grad_scale = static_cast<float>(grad_scale);
-  if (values.is_cuda())
+  if (tensor::runs_on_gpu(values))
     kernels::cuda::cross_entropy(args, tensor::current_stream(values));
   else
     kernels::cpu::cross_entropy(args);

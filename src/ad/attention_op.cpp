@@ -62,7 +62,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const at::Tensor out = at::empty({qkv.size(0), qkv.size(1), qkv.size(2) / 3}, qkv.options());
     const at::Tensor log_sums = at::empty({qkv.size(0), heads, qkv.size(1)}, qkv.options());
     const auto args = args_of(qkv, heads, out, log_sums, dropout);
-    if (qkv.is_cuda())
+    if (tensor::runs_on_gpu(qkv))
       kernels::cuda::causal_attention(args, tensor::current_stream(qkv));
     else
       kernels::cpu::causal_attention(args);
@@ -81,7 +81,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const kernels::CausalAttentionGradArgs args{
         args_of(saved[0], heads, saved[1], saved[2], dropout), grad_out.const_data_ptr<float>(),
         grad_qkv.mutable_data_ptr<float>()};
-    if (grad_out.is_cuda())
+    if (tensor::runs_on_gpu(grad_out))
       kernels::cuda::causal_attention_grad(args, tensor::current_stream(grad_out));
     else
       kernels::cpu::causal_attention_grad(args);

@@ -24,7 +24,7 @@ at::Tensor run(const at::Tensor& x, const at::Tensor& residual, std::int64_t pit
   args.elements = static_cast<std::size_t>(x.size(2));
   args.pitch = static_cast<std::size_t>(pitch);
   args.site = dropout.site;
-  if (x.is_cuda())
+  if (tensor::runs_on_gpu(x))
     kernels::cuda::dropout(args, tensor::current_stream(x));
   else
     kernels::cpu::dropout(args);

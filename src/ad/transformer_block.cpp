@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include <mgpu/tensor/device_stream.hpp>
+
 #include "attention_op.hpp"
 
 namespace mgpu::ad {
@@ -66,7 +68,7 @@ at::Tensor linear(const tensor::ParameterArena& arena, const std::string& name, 
   const at::Tensor& bias = arena.parameter(name + ".bias");
   if (compute == tensor::ComputeKind::f32) return at::linear(x, weight, bias);
   const at::ScalarType type = compute == tensor::ComputeKind::bf16 ? at::kBFloat16 : at::kHalf;
-  if (x.is_cpu() && !processor_multiplies(compute)) {
+  if (!tensor::runs_on_gpu(x) && !processor_multiplies(compute)) {
     const auto rounded = [type](const at::Tensor& t) { return t.to(type).to(t.scalar_type()); };
     return rounded(at::linear(rounded(x), rounded(weight), rounded(bias)));
   }

@@ -8,6 +8,10 @@
 
 namespace mgpu::tensor {
 
+bool runs_on_gpu(const at::Tensor& tensor) {
+  return !tensor.is_cpu();
+}
+
 CUstream_st* current_stream([[maybe_unused]] const at::Tensor& tensor) {
 #if MGPU_CUDA
   return c10::cuda::getCurrentCUDAStream(tensor.get_device()).stream();

@@ -36,7 +36,7 @@ double Adamw::squared_gradient_norm() {
   double* total = scratch + norm_scratch_.numel() - 1;
   const kernels::SquaredNormArgs args{gradients.const_data_ptr<float>(),
                                       static_cast<std::size_t>(gradients.numel()), scratch, total};
-  if (gradients.is_cuda())
+  if (tensor::runs_on_gpu(gradients))
     kernels::cuda::squared_norm(args, tensor::current_stream(gradients));
   else
     kernels::cpu::squared_norm(args);
@@ -59,7 +59,7 @@ void Adamw::update(const Span& span, float learning_rate, float grad_scale) {
   args.grad_scale = grad_scale;
   args.correction1 = static_cast<float>(1.0 - std::pow(config_.beta1, t));
   args.correction2 = static_cast<float>(1.0 - std::pow(config_.beta2, t));
-  if (m_.is_cuda())
+  if (tensor::runs_on_gpu(m_))
     kernels::cuda::adamw_step(args, tensor::current_stream(m_));
   else
     kernels::cpu::adamw_step(args);

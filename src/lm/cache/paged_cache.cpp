@@ -7,6 +7,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/lm/cache/paged_cache.hpp>
+#include <mgpu/tensor/device_stream.hpp>
 
 #include "lm/weights/huge_pages.hpp"
 
@@ -21,7 +22,7 @@ at::Tensor zeros_of(at::IntArrayRef shape, const at::TensorOptions& options) {
 
 /// pool[slots[n]] = lines[n], of one type. On the CPU index_copy_ takes longer than the copies.
 void write_lines(const at::Tensor& pool, const at::Tensor& slots, const at::Tensor& lines) {
-  if (!pool.is_cpu()) {
+  if (tensor::runs_on_gpu(pool)) {
     pool.index_copy_(0, slots, lines);
     return;
   }

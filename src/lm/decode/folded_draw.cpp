@@ -63,7 +63,7 @@ void FoldedDraw::fold(const LogitsPiece& piece, const at::Tensor& scores,
   args.rows = static_cast<std::size_t>(piece.logits.size(0));
   args.block = static_cast<std::size_t>(piece.logits.size(1));
   args.first_id = piece.first_id;
-  if (piece.logits.is_cuda())
+  if (tensor::runs_on_gpu(piece.logits))
     kernels::cuda::stream_draw(args, tensor::current_stream(piece.logits));
   else
     kernels::cpu::stream_draw(args);

@@ -49,7 +49,7 @@ void FoldedLogits::fold(const LogitsPiece& piece, const at::Tensor& targets) {
   args.best_logits = best_logits.mutable_data_ptr<float>() + place * args.best;
   args.best_ids = best_ids.mutable_data_ptr<std::int64_t>() + place * args.best;
   args.first_id = piece.first_id;
-  if (piece.logits.is_cuda())
+  if (tensor::runs_on_gpu(piece.logits))
     kernels::cuda::fold_logits(args, tensor::current_stream(piece.logits));
   else
     kernels::cpu::fold_logits(args);
@@ -107,7 +107,7 @@ void FoldedLogits::merge_best(const at::Tensor& logits, const at::Tensor& ids) {
 }
 
 at::Tensor FoldedLogits::log_sums() const {
-  if (!sums.is_cpu()) return tops + sums.log();
+  if (tensor::runs_on_gpu(sums)) return tops + sums.log();
   // One by one on the CPU: a vectorized log may round the last few otherwise.
   at::Tensor result = at::empty_like(sums);
   const float* top = tops.const_data_ptr<float>();

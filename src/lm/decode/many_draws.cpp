@@ -30,7 +30,7 @@ struct DrawsHere {
     args.rows = static_cast<std::size_t>(piece.logits.size(0));
     args.block = static_cast<std::size_t>(piece.logits.size(1));
     args.first_id = piece.first_id;
-    if (piece.logits.is_cuda())
+    if (tensor::runs_on_gpu(piece.logits))
       kernels::cuda::draw_many(args, tensor::current_stream(piece.logits));
     else
       kernels::cpu::draw_many(args);

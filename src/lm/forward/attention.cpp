@@ -99,7 +99,7 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor&
   args.window = layer.window;
   args.scale = static_cast<float>(layer.score_scale);
   if (sinks.defined()) args.sinks = sinks.const_data_ptr<float>();
-  if (q.is_cuda())
+  if (tensor::runs_on_gpu(q))
     kernels::cuda::paged_attention(args, tensor::current_stream(q));
   else
     kernels::cpu::paged_attention(args);

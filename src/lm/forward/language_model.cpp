@@ -8,6 +8,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/lm/forward/language_model.hpp>
+#include <mgpu/tensor/device_stream.hpp>
 
 #include "layer_pass.hpp"
 #include "lm/weights/huge_pages.hpp"
@@ -47,7 +48,7 @@ std::vector<Linear*> linears_of(LmWeights& weights) {
 }
 
 std::int64_t panel_bytes(const Linear& linear) {
-  if (!linear.weight.defined() || !linear.weight.is_cpu()) return 0;
+  if (!linear.weight.defined() || tensor::runs_on_gpu(linear.weight)) return 0;
   return c10::multiply_integers(panel_shape(linear)) *
          static_cast<std::int64_t>(linear.weight.element_size());
 }

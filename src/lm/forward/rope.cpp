@@ -126,7 +126,7 @@ at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tenso
                                       static_cast<std::size_t>(x.size(1)),
                                       static_cast<std::size_t>(x.size(2)),
                                       static_cast<float>(epsilon)};
-  if (x.is_cuda())
+  if (tensor::runs_on_gpu(x))
     kernels::cuda::rotate_heads(args, tensor::current_stream(x));
   else
     kernels::cpu::rotate_heads(args);

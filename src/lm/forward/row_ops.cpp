@@ -41,7 +41,7 @@ at::Tensor activate(const at::Tensor& gate, const at::Tensor& up,
   args.up = up.defined() ? factor.const_data_ptr<float>() : nullptr;
   args.out = out.mutable_data_ptr<float>();
   args.count = static_cast<std::size_t>(input.numel());
-  if (gate.is_cuda())
+  if (tensor::runs_on_gpu(gate))
     kernels::cuda::gated_activation(args, tensor::current_stream(gate));
   else
     kernels::cpu::gated_activation(args);
@@ -55,7 +55,7 @@ std::int64_t panels_of(std::int64_t outputs, std::int64_t width) {
 }  // namespace
 
 std::vector<std::int64_t> panel_shape(const Linear& linear) {
-  if (!linear.weight.defined() || !linear.weight.is_cpu()) return {0};
+  if (!linear.weight.defined() || tensor::runs_on_gpu(linear.weight)) return {0};
   const auto width = static_cast<std::int64_t>(kernels::cpu::panel_width());
   return {panels_of(linear.weight.size(0), width), linear.weight.size(1), width};
 }
@@ -76,7 +76,7 @@ Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count) {
 }
 
 at::Tensor project(const at::Tensor& x, const Linear& linear) {
-  if (!x.is_cpu()) return product_on_device(x, linear);
+  if (tensor::runs_on_gpu(x)) return product_on_device(x, linear);
   if (!linear.panels.defined()) throw ShapeError("project: weights that are not packed");
   if (x.size(1) != linear.panels.size(1)) throw ShapeError("project: rows of another width");
   const at::Tensor input = rounded_like(linear.panels, x).contiguous();
@@ -98,7 +98,7 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
                                   static_cast<std::size_t>(input.numel()) / width,
                                   width,
                                   static_cast<float>(epsilon)};
-  if (x.is_cuda())
+  if (tensor::runs_on_gpu(x))
     kernels::cuda::rms_norm(args, tensor::current_stream(x));
   else
     kernels::cpu::rms_norm(args);

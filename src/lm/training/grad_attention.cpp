@@ -2,6 +2,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <mgpu/kernels/run_attention.hpp>
+#include <mgpu/tensor/device_stream.hpp>
 
 #include "grad_ops.hpp"
 #include "lm/forward/attention_blocks.hpp"
@@ -84,7 +85,7 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
                                            ctx->saved_data["counts"].toIntVector());
     const LayerConfig layer{ctx->saved_data["window"].toInt(), ctx->saved_data["scale"].toDouble()};
     const at::Tensor grad_out = grads[0].reshape(in.q.sizes()).contiguous();
-    const bool has_kernel = in.q.is_cpu() && in.q.scalar_type() == at::kFloat;
+    const bool has_kernel = !tensor::runs_on_gpu(in.q) && in.q.scalar_type() == at::kFloat;
     const AttentionGrads out = has_kernel ? grads_by_kernel(in, grad_out, sequences, layer)
                                           : grads_in_blocks(in, grad_out, {sequences, layer});
     return {out.q, out.k, out.v, out.sinks, {}};

@@ -8,6 +8,7 @@
 
 #include <mgpu/kernels/cross_entropy.hpp>
 #include <mgpu/kernels/decoder_grads.hpp>
+#include <mgpu/tensor/device_stream.hpp>
 
 #include "grad_ops.hpp"
 
@@ -45,7 +46,7 @@ at::Tensor apply_gradients(const HeadArgs& args, const HeadBlock& block, const a
 /// Logits become the gradient of scale * cross-entropy with respect to them.
 void to_gradient(const HeadBlock& block, const RowFacts& facts, double scale) {
   const at::Tensor& first = block.pieces.front().logits;
-  const bool has_kernel = first.is_cpu() && first.scalar_type() == at::kFloat;
+  const bool has_kernel = !tensor::runs_on_gpu(first) && first.scalar_type() == at::kFloat;
   for (const LogitsPiece& piece : block.pieces) {
     at::Tensor logits = piece.logits;
     if (!has_kernel) {

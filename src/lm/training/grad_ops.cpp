@@ -10,6 +10,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/decoder_grads.hpp>
 #include <mgpu/kernels/matrix_product.hpp>
+#include <mgpu/tensor/device_stream.hpp>
 
 #include "lm/forward/row_ops.hpp"
 
@@ -26,7 +27,7 @@ bool has_kernel(const at::Tensor& x) {
 
 /// A product of these rows is our kernel's.
 bool runs_here(const at::Tensor& x) {
-  return x.is_cpu() && has_kernel(x);
+  return !tensor::runs_on_gpu(x) && has_kernel(x);
 }
 
 /// `out` [rows, out] contiguous becomes x w^T, or more by that.

@@ -1,0 +1,193 @@
+"""The program's branches for GPUs, with emulated kernels, beside the same runs on the CPU."""
+import json
+import os
+import pathlib
+import re
+import sys
+from unittest import mock
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "end_to_end"))
+
+import program
+import tiny_lm
+
+try:
+    import h5py
+    import numpy
+except ImportError as error:
+    h5py = None
+    NO_H5PY = f"no h5py here: {error}"
+
+EMULATED = os.environ["MGPU_EMULATED"]
+TINY_LM = program.TOP / "conf" / "tiny_lm"
+LAUNCHES = re.compile(r"cudaemu: \d+ launches of (\w+)")
+STEP = {"block_sums_kernel", "total_kernel", "adamw_step_kernel"}
+ATTENTION = {"forward_kernel", "grad_queries_kernel", "grad_keys_kernel"}
+DECODER = {"rms_norm_kernel", "rotate_heads_kernel", "gated_activation_kernel",
+           "paged_attention_kernel"}
+LM_TRAIN = f"""
+schema: 1
+job: train
+run: {{name: tiny}}
+model: {{init: {TINY_LM}}}
+train: {{seq_len: 64, global_batch_size: 8, lanes: 4, max_steps: 6, learning_rate: 3e-3,
+        warmup_steps: 2}}
+"""
+
+
+class BothWays(program.ProgramTest):
+    """Runs of the CPU's kernels and of the emulated ones."""
+
+    def setUp(self):
+        super().setUp()
+        if h5py is None:
+            self.skipTest(NO_H5PY)
+
+    def run_both(self, config, *arguments, ranks=1, kernels=()):
+        """Run directories: of the CPU, and of the emulated GPU, which launched `kernels`."""
+        keys = (*arguments, "devices.backend=mpi", "run.resume=never")
+        self.run_to(0, ranks, *keys, f"run.output={self.folder / 'cpu'}", config=config)
+        with mock.patch.object(program, "PROGRAM", EMULATED):
+            ended = self.run_to(0, ranks, *keys, f"run.output={self.folder / 'gpu'}",
+                                config=config, env={"CUDAEMU_COUNT": "1"})
+        launched = set(LAUNCHES.findall(ended.err))
+        self.assertLessEqual(set(kernels), launched)
+        return [max((self.folder / way / "tiny").glob("2*")) for way in ("cpu", "gpu")]
+
+    def config(self, text):
+        path = self.folder / "config.yaml"
+        path.write_text(text)
+        return path
+
+    @staticmethod
+    def curve(run):
+        """Losses of the steps, and the norm of the last gradient."""
+        losses = json.loads((run / "summary.json").read_text())["series"]["train_loss"]
+        events = map(json.loads, (run / "events.jsonl").read_text().splitlines())
+        return losses + [event["grad"] for event in events if event["event"] == "train"][-1:]
+
+    def compare_training(self, config, *arguments, kernels, tolerance=1e-4):
+        runs = self.run_both(config, *arguments, kernels=STEP | kernels)
+        cpu, gpu = map(self.curve, runs)
+        self.assertGreater(len(cpu), 2)
+        numpy.testing.assert_allclose(gpu, cpu, rtol=tolerance)
+
+
+class Training(BothWays):
+
+    def histories(self, *arguments, kernels=frozenset(), **options):
+        kernels = kernels | {"dropout_kernel", "cross_entropy_kernel"}
+        self.compare_training(program.TINY, *arguments, kernels=kernels, **options)
+
+    def test_histories(self):
+        self.histories(kernels=ATTENTION)
+
+    def test_histories_by_transitions_with_attention_in_matrices(self):
+        self.histories("model.tokens=transition", "model.attn_impl=eager")
+
+    def test_histories_in_16_bits(self):
+        for precision in ("bf16", "fp16"):
+            with self.subTest(precision):
+                self.histories(f"train.mixed_precision={precision}", tolerance=2e-2,
+                               kernels=ATTENTION)
+
+    def test_a_language_model(self):
+        self.compare_training(self.config(LM_TRAIN), "data.little_texts=100",
+                              kernels=DECODER | {"fold_logits_kernel"})
+
+    def test_a_language_model_in_bf16(self):
+        self.compare_training(self.config(LM_TRAIN), "data.little_texts=100",
+                              "train.mixed_precision=bf16", tolerance=2e-2,
+                              kernels=DECODER)
+
+    def test_a_student_that_draws_its_own_texts(self):
+        teacher = self.folder / "teacher"
+        self.run_to(0, 1, "data.little_texts=100", f"run.output={teacher}",
+                    config=self.config(LM_TRAIN))
+        rows = [{"prompt": f"{n} + {n % 7} =", "completion": f" {n + n % 7}"} for n in range(40)]
+        data = tiny_lm.write_rows(self.folder / "rows.jsonl", rows)
+        self.compare_training(
+            self.config(LM_TRAIN), f"distill.model={teacher / 'tiny' / 'latest' / 'ckpt' / 'last'}",
+            f"data.path={data}", "distill.on_policy=0.5", "distill.max_new_tokens=8",
+            kernels=DECODER | {"stream_draw_kernel"})
+
+
+class Inference(BothWays):
+
+    def setUp(self):
+        super().setUp()
+        self.data = tiny_lm.write_rows(self.folder / "ids.jsonl", [
+            {"token_ids": [1] + [(13 * j + 7 * i) % 67 for j in range(2 + 3 * i)]}
+            for i in range(7)])
+
+    def rows(self, run):
+        """What --export makes of a run."""
+        self.run_to(0, 1, "--export", "jsonl", str(run), config=None)
+        return [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+
+    def generate(self, family, *arguments, kernels=(), tolerance=1e-5, **options):
+        """The same tokens, and log-probabilities within the tolerance."""
+        model = self.folder / family
+        if not model.exists():
+            tiny_lm.make_folder(model, family, tokenizer=False)
+        runs = self.run_both(program.HERE / "generate.yaml", f"model.path={model}",
+                             f"data.path={self.data}", "output.text=false", *arguments,
+                             kernels={"fold_logits_kernel", "paged_attention_kernel", *kernels},
+                             **options)
+        for cpu, gpu in zip(*map(self.rows, runs), strict=True):
+            self.assertEqual(gpu["output_ids"], cpu["output_ids"])
+            for name in ("prompt_log_probs", "output_log_probs"):
+                numpy.testing.assert_allclose(numpy.array(gpu[name], float),
+                                              numpy.array(cpu[name], float), atol=tolerance)
+
+    def test_families_draw_the_same_tokens(self):
+        for family, kernels in (("llama", DECODER), ("gpt2", {"gated_activation_kernel"}),
+                                ("gpt_oss", DECODER), ("mistral", DECODER),
+                                ("qwen2_window", DECODER), ("qwen3", DECODER)):
+            with self.subTest(family):
+                self.generate(family, "generate.top_k=0",
+                              kernels={"stream_draw_kernel", *kernels})
+
+    def test_cuts_draw_the_same_tokens(self):
+        for keys in (("generate.top_k=8",), ("generate.top_p=0.9",),
+                     ("generate.repetition_penalty=1.2", "generate.top_k=8"),
+                     ("generate.do_sample=false", "generate.temperature=auto",
+                      "generate.num_samples=1")):
+            with self.subTest(keys):
+                self.generate("llama", *keys)
+
+    def test_groups_of_two_ranks_draw_the_same_tokens(self):
+        for parallel in ("pipeline", "tensor"):
+            with self.subTest(parallel):
+                self.generate("llama", f"model.parallel={parallel}", "devices.gpus_per_model=2",
+                              ranks=2)
+
+    def test_bfloat16_stays_close(self):
+        self.generate("llama", "model.dtype=bfloat16", "generate.max_new_tokens=0",
+                      "generate.num_samples=1", tolerance=0.05)
+
+    def teacher(self, *arguments, kernels):
+        model = tiny_lm.make_folder(self.folder / "model", tokenizer=False)
+        runs = self.run_both(program.HERE / "teacher.yaml", f"model.path={model}",
+                             f"data.path={self.data}", "output.text=false", *arguments,
+                             kernels=kernels | DECODER)
+        return [h5py.File(run / "results.h5")["arrays"] for run in runs]
+
+    def test_a_teacher_keeps_the_same_tokens(self):
+        cpu, gpu = self.teacher(kernels={"fold_logits_kernel"})
+        numpy.testing.assert_array_equal(gpu["topk_ids/values"], cpu["topk_ids/values"])
+        for name in ("topk_logprobs", "log_sum_exp", "tail_mass"):
+            values = [arrays[f"{name}/values"][:].astype(float) for arrays in (gpu, cpu)]
+            # float16 is stored, whose last digit is 2^-11 of the value
+            numpy.testing.assert_allclose(*values, rtol=2.0**-10, atol=1e-5, err_msg=name)
+
+    def test_a_teacher_draws_the_same_tokens(self):
+        cpu, gpu = self.teacher("teacher.targets=random_sampling", "teacher.top_k=64",
+                                kernels={"draw_many_kernel"})
+        for name in ("num_drawn", "drawn_ids", "drawn_counts"):
+            numpy.testing.assert_array_equal(gpu[f"{name}/values"], cpu[f"{name}/values"])
+
+
+if __name__ == "__main__":
+    program.main()
