@@ -17,17 +17,24 @@ STEPS = ("train.max_steps=1000", "train.eval_every=250", "checkpoint.every=0")
 class Resume(program.ProgramTest):
 
     def stop_and_continue(self, golden, rank_counts, *arguments):
-        """Stops at a random step on each count of ranks but the last, which finishes."""
+        """Stops at a random step on each count of ranks but the last, which finishes. Where a stop
+        came late on a busy machine, an earlier count of ranks may finish what is left."""
         random_source = random.Random(f"{SEED} {rank_counts}")
-        for ranks in rank_counts[:-1]:
+        stops = 0
+        for ranks in rank_counts:
             begun = self.count_events("train")
             job = self.start(ranks, *arguments)
-            self.assertTrue(job.wait_until(lambda: self.count_events("train") > begun))
-            time.sleep(random_source.uniform(0.0, 0.2))
-            program.send(job.process.pid, signal.SIGUSR1)
+            is_last = stops == len(rank_counts) - 1
+            if not is_last and job.wait_until(lambda: self.count_events("train") > begun):
+                time.sleep(random_source.uniform(0.0, 0.2))
+                program.send(job.process.pid, signal.SIGUSR1)
             ended = job.wait()
+            if ended.code == 0:
+                break
             self.assertEqual(ended.code, 75, ended.out + ended.err)
-        self.run_to(0, rank_counts[-1], *arguments)
+            stops += 1
+        self.assertEqual(ended.code, 0, ended.out + ended.err)
+        self.assertGreater(stops, 0)
         steps = [int(step) for step in re.findall(r'"event":"save","step":(\d+)', self.events())]
         print(f"saved after the steps {steps}, ranks {rank_counts}", flush=True)
         self.assertEqual(self.num_runs(), 1)
