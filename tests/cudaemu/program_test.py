@@ -48,7 +48,7 @@ class BothWays(program.ProgramTest):
         """Run directories: of the CPU, and of the emulated GPU, which launched `kernels`."""
         keys = (*arguments, "devices.backend=mpi", "run.resume=never")
         self.run_to(0, ranks, *keys, f"run.output={self.folder / 'cpu'}", config=config)
-        with mock.patch.object(program, "PROGRAM", EMULATED):
+        with mock.patch.object(self, "program", EMULATED):
             ended = self.run_to(0, ranks, *keys, f"run.output={self.folder / 'gpu'}",
                                 config=config, env={"CUDAEMU_COUNT": "1"})
         launched = set(LAUNCHES.findall(ended.err))

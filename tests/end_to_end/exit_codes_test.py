@@ -234,9 +234,10 @@ class RunErrors(OneMessage):
             self.assertRegex(out, rf"(?m) warn +{line}$")
 
     def test_81_two_runs_in_one_directory(self):
-        first = self.start(2, *LONG)
+        endless = (*LONG, "train.max_steps=400000")
+        first = self.start(2, *endless)
         self.assertTrue(first.wait_until(self.reached('"train"')))
-        ended = self.run_to(81, 2, *LONG)
+        ended = self.run_to(81, 2, *endless)
         self.assertIn("error[E607]", ended.err)
         self.assertTrue(first.is_running())
         program.send(first.process.pid, signal.SIGUSR1)
