@@ -234,7 +234,7 @@ class RunErrors(OneMessage):
             self.assertRegex(out, rf"(?m) warn +{line}$")
 
     def test_81_two_runs_in_one_directory(self):
-        endless = (*LONG, "train.max_steps=400000")
+        endless = ("train.max_steps=400000", *LONG[1:])
         first = self.start(2, *endless)
         self.assertTrue(first.wait_until(self.reached('"train"')))
         ended = self.run_to(81, 2, *endless)
