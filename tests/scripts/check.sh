@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by the script tests: each CASE is a function that ends with its first broken promise;
+# Sourced by the script tests: each case is a function that ends with its first broken promise;
 # `finish` runs all, and is the test's verdict.
 
 # shellcheck disable=SC2034  # for those who source this
@@ -24,11 +24,29 @@ code_is() { [[ $code == "$1" ]] || broken "exit code $code instead of $1"; }
 says() { grep -qE -- "$1" "$output" || broken "it does not say '$1'"; }
 says_not() { ! grep -qE -- "$1" "$output" || broken "it says '$1'"; }
 
-# finish: every function whose name begins with case_
+# run_case NAME: in a folder of its own below $work
+run_case() {
+  set +m
+  work=$work/$1
+  mkdir "$work"
+  "$1" && touch "$work/passed"
+}
+
+# finish: every function whose name begins with case_, four side by side, since they wait for mpirun
+# most of the time
 finish() {
-  local name failed=0
-  for name in $(declare -F | sed -n 's/^declare -f \(case_.*\)/\1/p'); do
-    if ("$name"); then echo "passed $name"; else echo "FAILED $name"; failed=1; fi
+  local names name failed=0
+  mapfile -t names < <(declare -F | sed -n 's/^declare -f \(case_.*\)/\1/p')
+  chmod a+x "$work"  # for cases that go on as another user
+  set -m             # what is started in the background could not be interrupted otherwise
+  for name in "${names[@]}"; do
+    [[ $(jobs -pr | wc -l) -lt 4 ]] || wait -n
+    run_case "$name" >"$work/$name.log" 2>&1 &
+  done
+  wait
+  for name in "${names[@]}"; do
+    cat "$work/$name.log"
+    if [[ -e $work/$name/passed ]]; then echo "passed $name"; else echo "FAILED $name"; failed=1; fi
   done
   exit "$failed"
 }
