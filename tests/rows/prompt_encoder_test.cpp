@@ -73,13 +73,13 @@ TEST(PromptEncoderTest, WhatTheFileSaysOfARowStaysItsProblem) {
   input::Row row;
   row.problem = "it is an empty line";
 
-  EXPECT_EQ(encoder.encode(row).problem, "it is an empty line");
+  EXPECT_EQ(encoder.encode(row).facts.reason, "it is an empty line");
 }
 
 TEST(PromptEncoderTest, WithoutATokenizerThereAreIdsOnly) {
   PromptEncoder encoder(std::nullopt, "folder", {.vocab = 6});
 
-  EXPECT_THAT(encoder.encode(row_of(R"({"prompt": "a"})")).problem,
+  EXPECT_THAT(encoder.encode(row_of(R"({"prompt": "a"})")).facts.reason,
               HasSubstr("it has a text, but the model's folder has no tokenizer.json"));
   EXPECT_THAT(encoder.encode(row_of(R"({"token_ids": [5]})")).ids, ElementsAre(5));
 }
