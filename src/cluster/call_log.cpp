@@ -111,6 +111,13 @@ LoggedGroup::Inside::~Inside() {
   mark_progress();
 }
 
+std::uint64_t LoggedGroup::id_of_members(std::span<const int> members, int tag) const noexcept {
+  std::uint64_t id = mix(id_ + static_cast<std::uint64_t>(tag) + 1);
+  for (const int member : members)
+    id = mix(id + static_cast<std::uint64_t>(member) + 1);
+  return id;
+}
+
 std::uint64_t LoggedGroup::id_of_child(int first) const noexcept {
   return mix(id_ + mix(++children_ + (static_cast<std::uint64_t>(first) << 32)));
 }

@@ -77,6 +77,7 @@ TEST_F(InformTest, ExplainsKeysSectionsAndCodes) {
             "\n"
             "  values   integer, 1 to 65536, samples\n"
             "  default  32\n"
+            "  read by  all jobs\n"
             "  identity yes: another value is another run, with results of its own\n");
   EXPECT_THAT(explain(table_, "log"), HasSubstr("log.tensorboard\n"));
   EXPECT_THAT(explain(table_, "e101"), HasSubstr("E101: unknown key\n\n"));

@@ -13,6 +13,7 @@
 #include <mgpu/store/run_dir/repro.hpp>
 
 #include "jobs/train/job.hpp"
+#include "run_for_test.hpp"
 
 namespace mgpu::app::test {
 
@@ -82,45 +83,13 @@ inline fs::path run_tiny(const cluster::Group& world, const SharedFolder& output
   options.overrides = {{"run.output", (output.path() / "outputs").string()},
                        {"run.resume", resume}};
   const Config config = load_config(options, program_keys(), FileProvider::shared(world));
-  const auto cluster = cluster::read_cluster_config(config);
-  const auto store = store::read_store_config(config);
-  const cluster::Topology topology(world, 1);
-  const auto communicator = cluster::make_communicator(world, cluster::Backend::mpi, Device{});
-  store::RunRequest request;
-  request.output = store.output_folder;
-  request.name = store.run_name;
-  request.resume = store.resume;
-  request.job = "train";
-  request.identity = config.identity();
-  request.keys = store::identity_keys(config);
-  store::RunDirectory directory(world, request);
-  store::write_repro(world, directory.path(), {config.resolved_yaml(), {}, {}, {}}, {});
-  store::ChunkJournal journal(directory.path(), world, directory.attempt());
-  store::Quarantine quarantine(directory.path(), world, directory.attempt());
-  SoftStop stop{SoftStop::Options{}};
   if (stop_at == 0) std::raise(SIGUSR1);
-  PhaseClock clock;
   StopAtStep sink(stop_at);
-  run::RunContext context{config,
-                          cluster,
-                          store,
-                          topology,
-                          *communicator,
-                          Device{},
-                          cluster::Backend::mpi,
-                          directory,
-                          journal,
-                          quarantine,
-                          stop,
-                          clock,
-                          sink,
-                          sink,
-                          [](const report::Facts&) {},
-                          [](std::string_view) {},
-                          [] {}};
-  const run::JobOutcome outcome = jobs::run_train_job(context);
-  directory.finish(world, outcome.exit);
-  return directory.path();
+  RunForTest run(world, config, request_of(config), sink);
+  store::write_repro(world, run.directory().path(), {config.resolved_yaml(), {}, {}, {}}, {});
+  const run::JobOutcome outcome = jobs::run_train_job(run.context());
+  run.directory().finish(world, outcome.exit);
+  return run.directory().path();
 }
 
 }  // namespace mgpu::app::test

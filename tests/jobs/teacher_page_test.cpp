@@ -159,7 +159,7 @@ TEST(TeacherPageTest, ManyRanksAreClippedWithWords) {
 TEST(TeacherPageTest, CutSamplesAreMarkedAmongTheLengths) {
   TeacherPictures cut = pictures();
   EXPECT_THAT(html_of(cut), HasSubstr("cut or left out"));
-  EXPECT_THAT(html_of(cut), HasSubstr("cut 1, whole 2; 12 tokens were left out (at most 16"));
+  EXPECT_THAT(html_of(cut), HasSubstr("ok 2, truncated 1; 12 tokens were left out (at most 16"));
   EXPECT_THAT(html_of(cut), Not(HasSubstr("The last bar")));
   cut.lengths[2] = 1000000;
   EXPECT_THAT(html_of(cut), HasSubstr("The last bar has all samples that are longer."));

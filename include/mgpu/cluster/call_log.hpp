@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -84,6 +85,10 @@ public:
   /// The id of the next group that all ranks of this one make, in the same order; `first` tells
   /// its parts from each other.
   std::uint64_t id_of_child(int first) const noexcept;
+
+  /// The id of a group that some ranks of this one make alone; `tag` tells groups of the same ranks
+  /// from each other.
+  std::uint64_t id_of_members(std::span<const int> members, int tag) const noexcept;
 
 private:
   static constexpr int kNone = -1;

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/cluster/mailbox.hpp>
+#include <mgpu/config/config.hpp>
+#include <mgpu/run/run_context.hpp>
+#include <mgpu/store/run_dir/run_directory.hpp>
+
+namespace mgpu::run {
+
+/// Brings the events of the leaders of all sessions to where the run that they belong to shows its
+/// own: screen, run.log, events.jsonl. Each has a field `session` with the name.
+///
+/// Ranks: made and closed collectively over the run's ranks; all other calls are local.
+class SessionLog {
+public:
+  /// `run` outlives it.
+  explicit SessionLog(RunContext& run);
+
+  /// Shows or sends an event of the leader of a session; on rank 0 of the run, also what has come
+  /// from others.
+  void event(const std::string& session, const Event& event);
+
+  /// Rank 0 of the run: shows what has come. To be called where it has waited for long.
+  void show();
+
+  /// Waits for the events of all ranks.
+  void close();
+
+private:
+  void show(const std::vector<std::string>& packed);
+
+  RunContext& run_;
+  cluster::Mailbox mailbox_;
+};
+
+/// What a session is asked to do.
+struct SessionRequest {
+  std::string name;          // in events
+  std::vector<int> members;  // ranks of the run, ascending
+  int tag = 0;               // tells sessions that are opened at the same time from each other
+  Config config;             // with the key `job`
+  store::RunRequest directory;
+};
+
+/// How a session ended.
+struct SessionOutcome {
+  JobOutcome job;                   // as far as it came
+  std::optional<Report> failure{};  // which all its ranks agree on; nothing: it did not fail
+};
+
+/// A job on some ranks of a run, in a directory of its own, beside other sessions on other ranks.
+/// What it computes depends on neither them nor its ranks, as for the job alone.
+///
+/// Ranks:  all calls are collective over the members; the others do not take part.
+/// Errors: a failure that all members agree on ends this session alone. A crash, a hang, or a
+///         failure that other members do not know of ends the run: they are not caught here.
+class Session {
+public:
+  /// Run and log outlive it. Errors: those of RunDirectory and Topology.
+  Session(RunContext& run, SessionLog& log, SessionRequest request);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Runs the job, and records in the directory how it ended.
+  SessionOutcome run(const std::function<JobOutcome(RunContext&)>& job);
+
+  const std::filesystem::path& directory() const;
+
+private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace mgpu::run
