@@ -29,6 +29,34 @@ std::int64_t num_parameters(const formats::WeightFiles& files) {
   return sum;
 }
 
+std::string text_of(const std::filesystem::path& folder, const formats::WeightFiles& files) {
+  const lm::LmConfig config = lm::read_lm_config(folder);
+  const auto parameters = static_cast<double>(num_parameters(files));
+  std::string text = config.family + ", " +
+                     (parameters < 1e6 ? report::text_of("%.1f k", parameters / 1e3)
+                                       : report::text_of("%.1f M", parameters / 1e6)) +
+                     " parameters";
+  if (!config.stored_type.empty()) text += " in " + config.stored_type;
+  return text;
+}
+
+std::uint32_t fingerprint_of(const std::filesystem::path& folder,
+                             const formats::WeightFiles& files) {
+  std::uint32_t crc = 0;
+  for (const char* name :
+       {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+        "special_tokens_map.json", "added_tokens.json", "chat_template.jinja"}) {
+    const std::filesystem::path path = folder / name;
+    if (std::filesystem::exists(path)) crc = crc32c(read_file(path), crc32c(name, crc));
+  }
+  for (const auto& [name, tensor] : files.tensors()) {
+    const std::string head =
+        std::string(name) + tensor->dtype_name + formats::to_text(tensor->shape);
+    crc = crc_of_ends(tensor->bytes, crc32c(head, crc));
+  }
+  return crc;
+}
+
 }  // namespace
 
 void check_model_folder(const Config& config) {
@@ -44,32 +72,14 @@ void check_model_folder(const Config& config) {
                       ExitCode::no_input);
 }
 
-std::string model_text(const std::filesystem::path& folder) {
-  const lm::LmConfig config = lm::read_lm_config(folder);
-  const auto parameters = static_cast<double>(num_parameters(formats::WeightFiles(folder)));
-  std::string text = config.family + ", " +
-                     (parameters < 1e6 ? report::text_of("%.1f k", parameters / 1e3)
-                                       : report::text_of("%.1f M", parameters / 1e6)) +
-                     " parameters";
-  if (!config.stored_type.empty()) text += " in " + config.stored_type;
-  return text;
-}
-
-std::uint32_t model_fingerprint(const std::filesystem::path& folder) {
-  std::uint32_t crc = 0;
-  for (const char* name :
-       {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
-        "special_tokens_map.json", "added_tokens.json", "chat_template.jinja"}) {
-    const std::filesystem::path path = folder / name;
-    if (std::filesystem::exists(path)) crc = crc32c(read_file(path), crc32c(name, crc));
-  }
-  const formats::WeightFiles files(folder);
-  for (const auto& [name, tensor] : files.tensors()) {
-    const std::string head =
-        std::string(name) + tensor->dtype_name + formats::to_text(tensor->shape);
-    crc = crc_of_ends(tensor->bytes, crc32c(head, crc));
-  }
-  return crc;
+FolderFacts folder_facts(const std::filesystem::path& folder, lm::ResidentModels* models) {
+  const auto look = [&] {
+    const formats::WeightFiles files(folder);
+    return std::to_string(fingerprint_of(folder, files)) + " " + text_of(folder, files);
+  };
+  const std::string facts = models == nullptr ? look() : models->about(folder, look);
+  const std::size_t space = facts.find(' ');
+  return {static_cast<std::uint32_t>(std::stoul(facts.substr(0, space))), facts.substr(space + 1)};
 }
 
 std::uint32_t crc_with_groups(const Config& config, std::uint32_t crc) {

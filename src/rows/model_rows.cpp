@@ -29,11 +29,11 @@ ModelRows put_together(const Config& config, const input::RowOptions& options, l
 }  // namespace
 
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,
-                          const input::RowOptions& options) {
+                          const input::RowOptions& options, lm::ResidentModels* models) {
   input::RowFile rows = input::open_rows(world, options);
   const std::filesystem::path folder = config.text("model.path");
   lm::LmConfig model = lm::read_shared_lm_config(world, folder);
-  FolderText text = read_folder_text(world, folder, read_chat_choice(config));
+  FolderText text = read_folder_text(world, folder, read_chat_choice(config), models);
   std::optional<ModelRows> read;
   cluster::run_together(world, [&] {
     read.emplace(put_together(config, options, std::move(model), std::move(rows), std::move(text)));

@@ -121,15 +121,16 @@ void check_chat_template(const Config& config, const std::filesystem::path& fold
   }
 }
 
-FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat) {
-  return {read_model_text(folder, chat), model_fingerprint(folder)};
+FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat,
+                            lm::ResidentModels* models) {
+  return {read_model_text(folder, chat), model_fingerprint(folder, models)};
 }
 
 FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
-                            const ChatChoice& chat) {
+                            const ChatChoice& chat, lm::ResidentModels* models) {
   FolderText text;
   cluster::run_together(world, [&] {
-    if (world.rank() == 0) text = read_folder_text(folder, chat);
+    if (world.rank() == 0) text = read_folder_text(folder, chat, models);
   });
   share(world, text.files);
   world.broadcast(std::span(&text.fingerprint, 1), 0);

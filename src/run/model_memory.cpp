@@ -50,7 +50,8 @@ lm::ModelGroup open_model(const RunContext& run, const std::filesystem::path& fo
                                .load = {.matrices = lm::read_matrix_type(run.config)},
                                .backend = run.backend,
                                .device = run.device,
-                               .wires = {.timeout_s = run.cluster.timeout_s}});
+                               .wires = {.timeout_s = run.cluster.timeout_s},
+                               .resident = run.models});
 }
 
 std::string groups_text(const RunContext& run) {

@@ -11,17 +11,17 @@ namespace {
 /// Events and curves of one session on one rank.
 class SessionSink final : public EventSink, public ScalarSink {
 public:
-  SessionSink(RunContext& run, SessionLog& log, const std::string& name, bool is_leader)
-      : run_(run), log_(log), name_(name), is_leader_(is_leader) {}
+  SessionSink(SessionHost& host, const std::string& name, bool is_leader)
+      : run_(host.run()), host_(host), name_(name), is_leader_(is_leader) {}
 
   /// The leader's are those of the session; the others go to the log of their rank.
   void event(const Event& event) override {
     const bool is_screen = run_.topology.world().rank() == 0;
     if (is_leader_)
-      log_.event(name_, event);
+      host_.event(name_, event);
     else if (!is_screen)
       run_.log.event(event);
-    if (is_screen) log_.show();
+    if (is_screen) host_.show();
   }
 
   void scalar(std::string_view tag, std::int64_t step, double value) override {
@@ -30,16 +30,27 @@ public:
 
 private:
   RunContext& run_;
-  SessionLog& log_;
+  SessionHost& host_;
   const std::string& name_;
   bool is_leader_;
 };
 
 }  // namespace
 
-SessionLog::SessionLog(RunContext& run) : run_(run), mailbox_(run.topology.world()) {}
+SessionHost::SessionHost(RunContext& run)
+    : run_(run), mailbox_(run.topology.world()), models_(run.topology.node()) {}
 
-void SessionLog::event(const std::string& session, const Event& event) {
+const cluster::Group& SessionHost::group_of(const std::vector<int>& members) {
+  std::unique_ptr<cluster::Group>& group = groups_[members];
+  if (!group) {
+    // Two groups that are made at the same time have no rank in common: the first one tells them
+    // from each other.
+    group = std::make_unique<cluster::Group>(run_.topology.world().of(members, members.front()));
+  }
+  return *group;
+}
+
+void SessionHost::event(const std::string& session, const Event& event) {
   Event named = event;
   named.fields.emplace_back("session", session);
   if (run_.topology.world().rank() == 0)
@@ -48,35 +59,35 @@ void SessionLog::event(const std::string& session, const Event& event) {
     mailbox_.send(to_bytes(named));
 }
 
-void SessionLog::show(const std::vector<std::string>& packed) {
+void SessionHost::show(const std::vector<std::string>& packed) {
   for (const std::string& bytes : packed)
     run_.log.event(event_from_bytes(bytes));
 }
 
-void SessionLog::show() {
+void SessionHost::show() {
   if (run_.topology.world().rank() == 0) show(mailbox_.receive());
 }
 
-void SessionLog::close() {
+void SessionHost::close() {
   show(mailbox_.close());
 }
 
 /// In the order in which they need each other.
 struct Session::Parts {
-  Parts(RunContext& parent, SessionLog& events, SessionRequest asked)
-      : run(parent),
-        log(events),
+  Parts(SessionHost& shared, SessionRequest asked)
+      : host(shared),
+        run(shared.run()),
         request(std::move(asked)),
-        group(parent.topology.world().of(request.members, request.tag)),
+        group(shared.group_of(request.members)),
         cluster(cluster::read_cluster_config(request.config)),
         store(store::read_store_config(request.config)),
         topology(group, cluster.group_sizes()),
-        communicator(cluster::make_communicator(topology.across_groups(), parent.backend,
-                                                parent.device, {.timeout_s = cluster.timeout_s})),
+        communicator(cluster::make_communicator(topology.across_groups(), run.backend, run.device,
+                                                {.timeout_s = cluster.timeout_s})),
         directory(group, request.directory),
         journal(directory.path(), group, directory.attempt(), store.sync_s),
         quarantine(directory.path(), group, directory.attempt()),
-        sink(parent, events, request.name, group.rank() == 0) {}
+        sink(shared, request.name, group.rank() == 0) {}
 
   RunContext context() {
     return {request.config,
@@ -99,13 +110,14 @@ struct Session::Parts {
             [&](std::string_view lines) {
               sink.event({"debug", {{"text", std::string(lines)}}});
             },
-            [&] { log.show(); }};
+            [&] { host.show(); },
+            &host.models()};
   }
 
+  SessionHost& host;
   RunContext& run;
-  SessionLog& log;
   SessionRequest request;
-  cluster::Group group;
+  const cluster::Group& group;
   cluster::ClusterConfig cluster;
   store::StoreConfig store;
   cluster::Topology topology;
@@ -116,8 +128,8 @@ struct Session::Parts {
   SessionSink sink;
 };
 
-Session::Session(RunContext& run, SessionLog& log, SessionRequest request)
-    : parts_(std::make_unique<Parts>(run, log, std::move(request))) {}
+Session::Session(SessionHost& host, SessionRequest request)
+    : parts_(std::make_unique<Parts>(host, std::move(request))) {}
 
 Session::~Session() = default;
 

@@ -1,6 +1,15 @@
 // Sessions of job generate side by side on parts of the ranks.
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <fstream>
 #include <numeric>
+#include <optional>
+#include <thread>
+
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -39,7 +48,7 @@ protected:
   Config config_of(const std::string& rows, std::int64_t seed) const {
     app::Options options;
     options.overrides = {{"job", "generate"},
-                         {"model.path", std::string(MGPU_GOLDENS) + "/llama"},
+                         {"model.path", model_},
                          {"data.path", rows},
                          {"run.seed", std::to_string(seed)},
                          {"run.chunk_size", "2"},
@@ -61,11 +70,19 @@ protected:
   /// A session of job generate, on these ranks. Ranks: collective over them.
   SessionRequest request_of(const std::string& name, Config config,
                             std::vector<int> members) const {
-    const int tag = members.front() + 1;
     store::RunRequest directory = app::test::request_of(config);
     directory.name = name;
     directory.resume = "never";
-    return {name, std::move(members), tag, std::move(config), std::move(directory)};
+    return {name, std::move(members), std::move(config), std::move(directory)};
+  }
+
+  /// A copy of a model's folder, whose opens are counted.
+  std::string make_model() const {
+    const std::filesystem::path copy = folder_.path() / "model";
+    if (world_.rank() == 0)
+      std::filesystem::copy(std::filesystem::path(MGPU_GOLDENS) / "llama", copy);
+    world_.barrier();
+    return copy.string();
   }
 
   static std::string results_of(const Session& session) {
@@ -74,6 +91,7 @@ protected:
 
   const cluster::Group world_ = cluster::Group::world();
   const SharedFolder folder_{world_};
+  const std::string model_ = make_model();
   const std::string good_ = rows("good.jsonl", "");
   const std::string other_ = rows("other.jsonl", "{\"token_ids\": [2, 4]}\n");
   const std::string bad_ = rows("bad.jsonl", "{\"token_ids\": [100000]}\n");
@@ -91,23 +109,21 @@ std::vector<int> ranks_from(int first, int end) {
 TEST_F(SessionTest, TwoSideBySideHaveTheBytesOfEachAlone) {
   const int half = world_.size() / 2;
   const bool is_low = world_.rank() < half;
-  SessionLog log(run_.context());
+  SessionHost host(run_.context());
   std::string alone;
   for (const bool low : {true, false}) {
-    Session session(run_.context(), log,
-                    request_of("alone", config_of(low ? good_ : other_, low ? 1 : 2),
-                               ranks_from(0, world_.size())));
+    Session session(host, request_of("alone", config_of(low ? good_ : other_, low ? 1 : 2),
+                                     ranks_from(0, world_.size())));
     EXPECT_FALSE(session.run(jobs::run_generate_job).failure);
     if (low == is_low) alone = results_of(session);
     world_.barrier();
   }
 
   Session session(
-      run_.context(), log,
-      request_of(is_low ? "low" : "high", config_of(is_low ? good_ : other_, is_low ? 1 : 2),
-                 is_low ? ranks_from(0, half) : ranks_from(half, world_.size())));
+      host, request_of(is_low ? "low" : "high", config_of(is_low ? good_ : other_, is_low ? 1 : 2),
+                       is_low ? ranks_from(0, half) : ranks_from(half, world_.size())));
   const SessionOutcome outcome = session.run(jobs::run_generate_job);
-  log.close();
+  host.close();
 
   EXPECT_FALSE(outcome.failure);
   EXPECT_EQ(outcome.job.exit, ExitCode::done);
@@ -118,15 +134,97 @@ TEST_F(SessionTest, TwoSideBySideHaveTheBytesOfEachAlone) {
   }
 }
 
+/// Opens of a file by any process of the machine, as the kernel tells of them. A thread takes each
+/// at once: equal events that nobody has taken are one.
+class OpenCount {
+public:
+  explicit OpenCount(const std::string& path) : queue_(::inotify_init1(0)) {
+    ::inotify_add_watch(queue_, path.c_str(), IN_OPEN | IN_ATTRIB);
+    thread_ = std::thread([this] { take(); });
+  }
+  ~OpenCount() {
+    thread_.join();
+    ::close(queue_);
+  }
+  OpenCount(const OpenCount&) = delete;
+  OpenCount& operator=(const OpenCount&) = delete;
+
+  int count() const { return opens_; }
+
+private:
+  /// Until somebody changes the file's attributes.
+  void take() {
+    for (;;) {
+      std::array<char, 1 << 12> events{};
+      const ssize_t bytes = ::read(queue_, events.data(), events.size());
+      for (ssize_t at = 0; at < bytes; at += static_cast<ssize_t>(sizeof(inotify_event))) {
+        inotify_event event{};
+        std::memcpy(&event, events.data() + at, sizeof event);
+        if ((event.mask & IN_ATTRIB) != 0) return;
+        ++opens_;
+      }
+    }
+  }
+
+  int queue_;
+  std::atomic<int> opens_ = 0;
+  std::thread thread_;
+};
+
+// Once for what the folder is, once for the weights.
+TEST_F(SessionTest, AFolderIsReadOncePerNodeWhateverTheSessions) {
+  const std::string weights = model_ + "/model.safetensors";
+  std::optional<OpenCount> opens;
+  if (world_.rank() == 0) opens.emplace(weights);
+  world_.barrier();
+  SessionHost host(run_.context());
+  for (int round = 0; round < 3; ++round) {
+    const int rank = world_.rank();
+    Session session(host, request_of("s" + std::to_string(rank) + "_" + std::to_string(round),
+                                     config_of(good_, rank + round), {rank}));
+    EXPECT_FALSE(session.run(jobs::run_generate_job).failure);
+  }
+  Session all(host, request_of("all", config_of(good_, 1), ranks_from(0, world_.size())));
+  EXPECT_FALSE(all.run(jobs::run_generate_job).failure);
+  host.close();
+  if (opens) {
+    EXPECT_EQ(opens->count(), 2);
+    std::filesystem::permissions(weights, std::filesystem::perms::owner_read);  // ends the count
+  }
+  world_.barrier();
+}
+
+TEST_F(SessionTest, AFolderThatWasWrittenToIsReadAgain) {
+  SessionHost host(run_.context());
+  const auto results = [&](const std::string& name) {
+    Session session(host, request_of(name, config_of(good_, 1), ranks_from(0, world_.size())));
+    EXPECT_FALSE(session.run(jobs::run_generate_job).failure);
+    return results_of(session);
+  };
+  const std::string first = results("first");
+  const std::string second = results("second");
+  const std::string weights = model_ + "/model.safetensors";
+  if (world_.rank() == 0) {
+    std::string bytes = read_file(weights);
+    for (std::size_t at = bytes.size() / 2; at < bytes.size(); at += 4)
+      bytes[at] = 0;  // lowest bits
+    bytes[bytes.size() / 2 + 3] = 0x3f;
+    std::ofstream(weights, std::ios::binary) << bytes;
+  }
+  world_.barrier();
+  EXPECT_EQ(first, second);
+  EXPECT_NE(results("changed"), first);
+  host.close();
+}
+
 TEST_F(SessionTest, OneFailsAndTheOtherIsWhole) {
   const int half = world_.size() / 2;
   const bool is_low = world_.rank() < half;
-  SessionLog log(run_.context());
-  Session session(run_.context(), log,
-                  request_of(is_low ? "whole" : "fails", config_of(is_low ? good_ : bad_, 1),
-                             is_low ? ranks_from(0, half) : ranks_from(half, world_.size())));
+  SessionHost host(run_.context());
+  Session session(host, request_of(is_low ? "whole" : "fails", config_of(is_low ? good_ : bad_, 1),
+                                   is_low ? ranks_from(0, half) : ranks_from(half, world_.size())));
   const SessionOutcome outcome = session.run(jobs::run_generate_job);
-  log.close();
+  host.close();
 
   EXPECT_EQ(outcome.failure.has_value(), !is_low);
   EXPECT_EQ(std::filesystem::exists(session.directory() / "results.h5"), is_low);

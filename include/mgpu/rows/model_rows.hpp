@@ -30,7 +30,7 @@ struct ModelRows {
 ///
 /// Ranks:  collective.
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,
-                          const input::RowOptions& options);
+                          const input::RowOptions& options, lm::ResidentModels* models = nullptr);
 
 /// The same for one rank, for --check and --plan.
 ModelRows read_model_rows(const Config& config, const input::RowOptions& options);

@@ -7,6 +7,7 @@
 
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/config/config.hpp>
+#include <mgpu/lm/weights/resident_models.hpp>
 #include <mgpu/text/text_folder.hpp>
 
 namespace mgpu::rows {
@@ -42,13 +43,14 @@ struct FolderText {
 };
 
 /// Errors: those of read_model_text() and model_fingerprint().
-FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat);
+FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat,
+                            lm::ResidentModels* models = nullptr);
 
 /// The same on every rank; rank 0 reads.
 ///
 /// Ranks:  collective. Errors: on all ranks.
 FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
-                            const ChatChoice& chat);
+                            const ChatChoice& chat, lm::ResidentModels* models = nullptr);
 
 /// A number that differs for other chat templates; 0 for that of tokenizer_config.json.
 std::uint32_t chat_crc(const std::optional<text::TextFiles>& files);

@@ -16,6 +16,7 @@
 #include <mgpu/cluster/communicator.hpp>
 #include <mgpu/cluster/topology.hpp>
 #include <mgpu/config/config.hpp>
+#include <mgpu/lm/weights/resident_models.hpp>
 #include <mgpu/report/banner.hpp>
 #include <mgpu/report/job_page.hpp>
 #include <mgpu/report/notes.hpp>
@@ -47,6 +48,7 @@ struct RunContext {
   std::function<void(const report::Facts&)> announce;  // banner block; rank 0 prints it
   std::function<void(std::string_view)> say;           // lines for a person, as `announce`
   std::function<void()> meet;  // collective: warnings of all ranks to the screen, files checked
+  lm::ResidentModels* models = nullptr;  // folders that sessions share; nullptr: each is read
 };
 
 /// For -v: a chunk of `phase` is done by this rank.

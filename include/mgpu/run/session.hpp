@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,19 +11,28 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/cluster/mailbox.hpp>
 #include <mgpu/config/config.hpp>
+#include <mgpu/lm/weights/resident_models.hpp>
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 
 namespace mgpu::run {
 
-/// Brings the events of the leaders of all sessions to where the run that they belong to shows its
-/// own: screen, run.log, events.jsonl. Each has a field `session` with the name.
+/// What the sessions of a run share: groups of ranks, which are made once and used again; model
+/// folders that stay in memory; and the way of their events to where the run shows its own. Each
+/// event of a session has a field `session` with the name.
 ///
-/// Ranks: made and closed collectively over the run's ranks; all other calls are local.
-class SessionLog {
+/// Ranks: made and closed collectively over the run's ranks; all other calls are local, but groups
+///        are made collectively over their members.
+class SessionHost {
 public:
   /// `run` outlives it.
-  explicit SessionLog(RunContext& run);
+  explicit SessionHost(RunContext& run);
+
+  RunContext& run() { return run_; }
+  lm::ResidentModels& models() { return models_; }
+
+  /// These ranks of the run, ascending. Ranks: collective over the members where it is new.
+  const cluster::Group& group_of(const std::vector<int>& members);
 
   /// Shows or sends an event of the leader of a session; on rank 0 of the run, also what has come
   /// from others.
@@ -39,13 +49,14 @@ private:
 
   RunContext& run_;
   cluster::Mailbox mailbox_;
+  lm::ResidentModels models_;
+  std::map<std::vector<int>, std::unique_ptr<cluster::Group>> groups_;
 };
 
 /// What a session is asked to do.
 struct SessionRequest {
   std::string name;          // in events
   std::vector<int> members;  // ranks of the run, ascending
-  int tag = 0;               // tells sessions that are opened at the same time from each other
   Config config;             // with the key `job`
   store::RunRequest directory;
 };
@@ -64,8 +75,8 @@ struct SessionOutcome {
 ///         failure that other members do not know of ends the run: they are not caught here.
 class Session {
 public:
-  /// Run and log outlive it. Errors: those of RunDirectory and Topology.
-  Session(RunContext& run, SessionLog& log, SessionRequest request);
+  /// The host outlives it. Errors: those of RunDirectory and Topology.
+  Session(SessionHost& host, SessionRequest request);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

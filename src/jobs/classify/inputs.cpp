@@ -80,8 +80,9 @@ lm::MemoryDemand ClassifyInputs::demand(std::int64_t chunk_rows) const {
   return demand;
 }
 
-ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& config) {
-  rows::ModelRows read = rows::read_model_rows(world, config, row_options(config));
+ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& config,
+                                    lm::ResidentModels* models) {
+  rows::ModelRows read = rows::read_model_rows(world, config, row_options(config), models);
   ClassifyConfig classify;
   cluster::run_together(world, [&] { classify = read_classify_config(config); });
   const std::string strategies = cluster::on_rank_0(world, [&] { return strategy_file(classify); });

@@ -35,7 +35,8 @@ struct ClassifyInputs : rows::ModelRows {
 ///         ranks.
 ///
 /// Ranks:  collective.
-ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& config);
+ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& config,
+                                    lm::ResidentModels* models = nullptr);
 
 /// The same for one rank, for --check and --plan.
 ClassifyInputs read_classify_inputs(const Config& config);

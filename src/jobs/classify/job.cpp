@@ -20,7 +20,7 @@ namespace {
 
 ClassifyInputs load_inputs(const run::RunContext& run) {
   const auto loading = run.clock.enter("load");
-  return read_classify_inputs(run.topology.world(), run.config);
+  return read_classify_inputs(run.topology.world(), run.config, run.models);
 }
 
 run::ChunkPhase chunks_of(const run::RunContext& run, const ClassifyInputs& inputs) {
@@ -38,12 +38,13 @@ void announce(run::RunContext& run, const ClassifyInputs& inputs, std::string me
   report::Facts facts;
   facts.memory = std::move(memory);
   facts.device = run.device.kind;
-  facts.data = report::grouped(inputs.rows.rows()) + " samples of at most " +
-               report::grouped(inputs.max_length()) + " tokens; " +
-               cluster::on_rank_0(run.topology.world(),
-                                  [&] { return rows::model_text(inputs.config.model); }) +
-               run::groups_text(run) + "; " + classify_text(inputs.config) + "; prompt strategy " +
-               inputs.strategy.name + run::part_note(run.config);
+  facts.data =
+      report::grouped(inputs.rows.rows()) + " samples of at most " +
+      report::grouped(inputs.max_length()) + " tokens; " +
+      cluster::on_rank_0(run.topology.world(),
+                         [&] { return rows::model_text(inputs.config.model, run.models); }) +
+      run::groups_text(run) + "; " + classify_text(inputs.config) + "; prompt strategy " +
+      inputs.strategy.name + run::part_note(run.config);
   run::show_workers(run, "Classification");
   run.announce(facts);
 }

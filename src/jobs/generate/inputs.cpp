@@ -63,8 +63,9 @@ lm::MemoryDemand GenerateInputs::demand(std::int64_t chunk_rows,
   return demand;
 }
 
-GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config) {
-  rows::ModelRows read = rows::read_model_rows(world, config, row_options(config));
+GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config,
+                                    lm::ResidentModels* models) {
+  rows::ModelRows read = rows::read_model_rows(world, config, row_options(config), models);
   std::optional<GenerateInputs> inputs;
   cluster::run_together(world, [&] { inputs.emplace(put_together(config, std::move(read))); });
   return std::move(*inputs);

@@ -38,7 +38,8 @@ struct GenerateInputs : rows::ModelRows {
 ///         all ranks.
 ///
 /// Ranks:  collective.
-GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config);
+GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config,
+                                    lm::ResidentModels* models = nullptr);
 
 /// The same for one rank, for --check and --plan.
 GenerateInputs read_generate_inputs(const Config& config);

@@ -24,7 +24,7 @@ namespace {
 
 GenerateInputs load_inputs(const run::RunContext& run) {
   const auto loading = run.clock.enter("load");
-  return read_generate_inputs(run.topology.world(), run.config);
+  return read_generate_inputs(run.topology.world(), run.config, run.models);
 }
 
 run::ChunkPhase chunks_of(const run::RunContext& run, const GenerateInputs& inputs) {
@@ -116,11 +116,12 @@ void announce(run::RunContext& run, const GenerateInputs& inputs, std::string me
   facts.data = report::grouped(inputs.prompts()) + " prompts";
   if (inputs.config.num_samples > 1)
     facts.data += ", " + report::grouped(inputs.config.num_samples) + " completions each";
-  facts.data += "; " +
-                cluster::on_rank_0(run.topology.world(),
-                                   [&] { return rows::model_text(inputs.config.model); }) +
-                run::groups_text(run) + "; " + sampling_text(run.config, inputs.config) +
-                run::part_note(run.config);
+  facts.data +=
+      "; " +
+      cluster::on_rank_0(run.topology.world(),
+                         [&] { return rows::model_text(inputs.config.model, run.models); }) +
+      run::groups_text(run) + "; " + sampling_text(run.config, inputs.config) +
+      run::part_note(run.config);
   run.announce(facts);
   for (const std::string& note :
        {scoring_note(run.config), unused_note(inputs.config, inputs.model.generation)})

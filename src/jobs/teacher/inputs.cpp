@@ -54,8 +54,9 @@ lm::MemoryDemand TeacherInputs::demand(std::int64_t chunk_rows) const {
   return demand;
 }
 
-TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& config) {
-  rows::ModelRows read = rows::read_model_rows(world, config, row_options(config));
+TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& config,
+                                  lm::ResidentModels* models) {
+  rows::ModelRows read = rows::read_model_rows(world, config, row_options(config), models);
   std::optional<TeacherInputs> inputs;
   cluster::run_together(world, [&] { inputs.emplace(put_together(config, std::move(read))); });
   return std::move(*inputs);

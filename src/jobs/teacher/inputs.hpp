@@ -29,7 +29,8 @@ struct TeacherInputs : rows::ModelRows {
 /// Errors: those of open_rows() and of the model's folder; the same on all ranks.
 ///
 /// Ranks:  collective.
-TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& config);
+TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& config,
+                                  lm::ResidentModels* models = nullptr);
 
 /// The same for one rank, for --check and --plan.
 TeacherInputs read_teacher_inputs(const Config& config);

@@ -22,7 +22,7 @@ namespace {
 
 TeacherInputs load_inputs(const run::RunContext& run) {
   const auto loading = run.clock.enter("load");
-  return read_teacher_inputs(run.topology.world(), run.config);
+  return read_teacher_inputs(run.topology.world(), run.config, run.models);
 }
 
 run::ChunkPhase chunks_of(const run::RunContext& run, const TeacherInputs& inputs) {
@@ -56,12 +56,12 @@ void announce(run::RunContext& run, const TeacherInputs& inputs, std::string mem
   report::Facts facts;
   facts.memory = std::move(memory);
   facts.device = run.device.kind;
-  facts.data = report::grouped(inputs.rows.rows()) + " samples of at most " +
-               report::grouped(inputs.max_length()) + " tokens; " +
-               cluster::on_rank_0(run.topology.world(),
-                                  [&] { return rows::model_text(inputs.config.model); }) +
-               run::groups_text(run) + "; " + targets_text(inputs.config) +
-               run::part_note(run.config);
+  facts.data =
+      report::grouped(inputs.rows.rows()) + " samples of at most " +
+      report::grouped(inputs.max_length()) + " tokens; " +
+      cluster::on_rank_0(run.topology.world(),
+                         [&] { return rows::model_text(inputs.config.model, run.models); }) +
+      run::groups_text(run) + "; " + targets_text(inputs.config) + run::part_note(run.config);
   run::show_workers(run, "Teacher Logits Generation");
   run.announce(facts);
 }

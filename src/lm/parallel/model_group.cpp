@@ -64,7 +64,8 @@ MatrixType read_matrix_type(const Config& config) {
 ModelGroup ModelGroup::open(const fs::path& folder, const cluster::Topology& topology,
                             const Options& options) {
   const cluster::Group& ranks = topology.model_group();
-  const SharedFolder shared(folder, topology.world(), topology.node(), options.load);
+  const SharedFolder shared(folder, topology.world(), topology.node(), options.load,
+                            options.resident);
   const std::vector<std::int64_t> free =
       ranks.all_gather(free_bytes(topology.node(), options.device));
   ModelGroup group;

@@ -74,6 +74,13 @@ void keep_parts(const Wanted& wanted, const at::Tensor& whole, at::Device device
   }
 }
 
+/// The tensors that are rounded to bfloat16.
+std::set<at::Tensor*> rounded_of(LmWeights& weights, const LoadOptions& options) {
+  if (options.matrices != MatrixType::bf16) return {};
+  const std::vector<at::Tensor*> matrices = matrices_of(weights);
+  return {matrices.begin(), matrices.end()};
+}
+
 std::span<std::uint8_t> bytes_of(const at::Tensor& tensor) {
   return {static_cast<std::uint8_t*>(tensor.mutable_data_ptr()), tensor.nbytes()};
 }
@@ -81,31 +88,52 @@ std::span<std::uint8_t> bytes_of(const at::Tensor& tensor) {
 }  // namespace
 
 SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const cluster::Group& node,
-                           const LoadOptions& options)
-    : folder_(std::move(folder)), all_(&all), node_(&node), options_(options) {
+                           const LoadOptions& options, ResidentModels* resident)
+    : folder_(std::move(folder)), all_(&all), node_(&node), options_(options), resident_(resident) {
   LmConfigTexts texts;
   cluster::run_together(all, [&] {
     if (!is_reader()) return;
     texts = read_config_texts(folder_);
     parse_lm_config(folder_, texts);  // a config that is refused stops before weights are opened
-    files_ = std::make_unique<formats::WeightFiles>(folder_);
+    if (resident_ == nullptr) files_ = std::make_unique<formats::WeightFiles>(folder_);
   });
   texts = broadcast_texts(node, std::move(texts));
   cluster::run_together(all, [&] { config_ = parse_lm_config(folder_, texts); });
 }
 
+LmWeights SharedFolder::load_resident(const Shard& shard, Device device) const {
+  LmWeights weights;
+  cluster::run_together(*all_, [&] {
+    Recorder recorder;
+    weights = shard_weights(config_, bind_weights(config_, recorder), shard);
+    assign(weights, recorder.wanted_, config_.family);
+    const std::set<at::Tensor*> rounded = rounded_of(weights, options_);
+    std::vector<std::vector<std::int64_t>> shapes;
+    for (const Wanted& wanted : recorder.wanted_)
+      shapes.push_back(wanted.whole.sizes().vec());
+    const auto read = [&](std::span<const at::Tensor> tensors) {
+      const formats::WeightFiles files(folder_);
+      const std::unique_ptr<CheckedSource> source = make_folder_source(files, options_);
+      for (std::size_t i = 0; i < tensors.size(); ++i)
+        at::Tensor(tensors[i]).copy_(source->take(recorder.wanted_[i].name, shapes[i]));
+      source->finish(config_.tied_head);
+    };
+    const std::vector<at::Tensor> tensors = resident_->open(folder_, shapes, read);
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      keep_parts(recorder.wanted_[i], tensors[i], tensor::torch_device(device), rounded);
+  });
+  return weights;
+}
+
 LmWeights SharedFolder::load(const Shard& shard, Device device) const {
+  if (resident_ != nullptr) return load_resident(shard, device);
   Recorder recorder;
   LmWeights weights;
   cluster::run_together(*all_, [&] {
     weights = shard_weights(config_, bind_weights(config_, recorder), shard);
     assign(weights, recorder.wanted_, config_.family);
   });
-  std::set<at::Tensor*> rounded;
-  if (options_.matrices == MatrixType::bf16) {
-    const std::vector<at::Tensor*> matrices = matrices_of(weights);
-    rounded.insert(matrices.begin(), matrices.end());
-  }
+  const std::set<at::Tensor*> rounded = rounded_of(weights, options_);
   std::unique_ptr<CheckedSource> source;
   if (is_reader()) source = make_folder_source(*files_, options_);
   std::exception_ptr failure;  // of this rank; all learn of it before the next broadcast

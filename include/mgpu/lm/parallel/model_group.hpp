@@ -10,6 +10,7 @@
 #include <mgpu/lm/forward/language_model.hpp>
 #include <mgpu/lm/parallel/shard_plan.hpp>
 #include <mgpu/lm/parallel/stage_times.hpp>
+#include <mgpu/lm/weights/resident_models.hpp>
 
 namespace mgpu::lm {
 
@@ -41,6 +42,7 @@ public:
     cluster::Backend backend = cluster::Backend::mpi;
     Device device{};
     cluster::CommunicatorOptions wires{};
+    ResidentModels* resident = nullptr;  // weights of folders that stay in memory; outlives it
   };
 
   /// Opens a folder; on each node one rank reads it, each file once.

@@ -7,6 +7,7 @@
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/parallel/shard.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
+#include <mgpu/lm/weights/resident_models.hpp>
 
 namespace mgpu::lm {
 
@@ -18,8 +19,9 @@ namespace mgpu::lm {
 /// Errors: those of read_lm_config, WeightFiles and load_weights, on every rank.
 class SharedFolder {
 public:
+  /// With `resident`, which outlives this object, the weights are those of its copy.
   SharedFolder(fs::path folder, const cluster::Group& all, const cluster::Group& node,
-               const LoadOptions& options = {});
+               const LoadOptions& options = {}, ResidentModels* resident = nullptr);
 
   const LmConfig& config() const { return config_; }
 
@@ -28,14 +30,17 @@ public:
   LmWeights load(const Shard& shard, Device device = {}) const;
 
 private:
+  LmWeights load_resident(const Shard& shard, Device device) const;
   bool is_reader() const { return node_->rank() == 0; }
 
   fs::path folder_;
   const cluster::Group* all_;
   const cluster::Group* node_;
   LoadOptions options_;
+  ResidentModels* resident_;
   LmConfig config_;
-  std::unique_ptr<formats::WeightFiles> files_;  // nullptr where another rank reads
+  std::unique_ptr<formats::WeightFiles>
+      files_;  // nullptr where another rank reads, or with resident_
 };
 
 }  // namespace mgpu::lm
