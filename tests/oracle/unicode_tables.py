@@ -194,7 +194,7 @@ def main():
         numbers("kPunctuation", ranges(removed_by(pre_tokenizers.Punctuation("removed"))),
                 "CodeRange", "Characters of the pre-tokenizer Punctuation."),
         numbers("kWord", ranges(single_word_members()), "CodeRange",
-                "Word characters beside an added token with single_word."),
+                "Word characters next to an added token with single_word."),
         numbers("kLowerRuns", runs, "LowerRun",
                 "Lower case: every step-th character from first to last moves by shift."),
         numbers("kLowerSpecial", several, "LowerSpecial", "Lower case of two characters."),
