@@ -285,7 +285,7 @@ constexpr auto kPages = std::to_array<ErrorPage>({
      "Equal inputs must give equal gradients, so a device or its memory is faulty.",
      "Exclude the device (devices.gpus, another node); the same command resumes from the last "
      "checkpoint."},
-    {"E901", "internal error", "The program violated one of its own rules. This is a bug.",
+    {"E901", "internal error", "The program violated an internal rule. This is a bug.",
      "Please report it, with the message and the output of --env."},
     {"W611", "damaged checkpoint that was skipped",
      "A checkpoint's checksums do not match. It was renamed to .bad, and the run continues from "

@@ -19,9 +19,8 @@ constexpr std::array kSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT};
 constexpr std::int64_t kSameWishUs = 200'000;
 constexpr std::chrono::seconds kLookEvery{1};
 
-// Holds both values in one word, so that a handler on another thread never sees half.
-// Upper bits: microseconds of the monotonic clock. Low byte: the signal's number. 0: no signal.
-// signal.
+// Holds both values in one word, so that a handler on another thread never sees half. Upper bits:
+// microseconds of the monotonic clock. Low byte: the signal's number. 0: no signal. signal.
 std::atomic<std::int64_t> first_signal{0};
 std::atomic<bool> is_taken{false};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);

@@ -98,9 +98,9 @@ void MpiCommunicator::reduce_piece(BufferView piece, ReduceOp op) {
   waiter_.until_all({&request, 1});
 }
 
-// Each rank's segment travels once around the ring to be summed, and once more to be distributed:
-// 2 (p - 1) / p of the piece per rank. The order of the sum depends on the segment only, so all
-// ranks get the same bits.
+// Each rank's segment travels once around the ring to be summed, and once more to be distributed: 2
+// (p - 1) / p of the piece per rank. The order of the sum depends on the segment only, so all ranks
+// get the same bits.
 // Source: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69 (2009), 3.
 void MpiCommunicator::reduce_in_ring(BufferView piece, ReduceOp op) {
   const auto ranks = static_cast<std::size_t>(size());

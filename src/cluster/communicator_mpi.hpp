@@ -11,8 +11,8 @@
 namespace mgpu::cluster {
 
 /// Uses MPI's messages on host memory, not its collectives: a blocking collective cannot be
-/// abandoned when a peer is gone. Open MPI 4.1's MPI_Iallreduce has half the bandwidth (2 ranks,
-/// 25 MiB: 2 GB/s; MPI_Allreduce and the ring here reach 4).
+/// abandoned when a peer is gone. Open MPI 4.1's MPI_Iallreduce has half the bandwidth (2 ranks, 25
+/// MiB: 2 GB/s; MPI_Allreduce and the ring here reach 4).
 class MpiCommunicator final : public Communicator {
 public:
   MpiCommunicator(const Group& group, const CommunicatorOptions& options);

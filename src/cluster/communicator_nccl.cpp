@@ -187,7 +187,7 @@ void NcclCommunicator::until_issued(ncclResult_t issued) {
 
 /// Makes the GPU current on this thread and returns the call's description.
 Call NcclCommunicator::on_device(CallKind kind, BufferView values, int detail) const {
-  if (values.device != device_) throw Error("backend nccl moves memory of its own GPU only");
+  if (values.device != device_) throw Error("backend nccl only moves memory of this rank's GPU");
   use_device(device_);
   return {kind, static_cast<std::int64_t>(values.count), static_cast<std::int64_t>(values.dtype),
           detail};

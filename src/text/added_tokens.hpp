@@ -65,8 +65,7 @@ public:
   };
 
   /// Adds tokens. Content that is in the vocabulary keeps its id; others get ids after the
-  /// vocabulary. A
-  /// repeated content keeps its id and gets the new flags.
+  /// vocabulary. A repeated content keeps its id and gets the new flags.
   /// Errors: std::invalid_argument when two different tokens are searched for as the same text
   AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,
               const Normalizer* normalizer);

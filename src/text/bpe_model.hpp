@@ -12,8 +12,7 @@
 namespace mgpu::text {
 
 /// Byte-pair encoding: a piece starts as the tokens of its characters. The pair with the lowest
-/// rank
-/// merges (the leftmost among equals) until no pair can merge.
+/// rank merges (the leftmost among equals) until no pair can merge.
 ///
 /// Source: Sennrich et al., Neural machine translation of rare words with subword units (2016);
 ///         tokenizers 0.23, models/bpe, for unknown characters

@@ -8,8 +8,7 @@
 namespace mgpu::text {
 
 /// The characters that represent the 256 bytes in byte-level vocabularies: printable bytes
-/// represent
-/// themselves, the others are U+0100 and following.
+/// represent themselves, the others are U+0100 and following.
 /// Source: GPT-2, encoder.py, bytes_to_unicode
 class ByteAlphabet {
 public:

@@ -12,8 +12,7 @@
 namespace mgpu::text {
 
 /// One step from token texts to a text, for one list of tokens. It emits text that no later token
-/// can
-/// change, and holds back the rest.
+/// can change, and holds back the rest.
 class DecodeStage {
 public:
   using Emit = std::function<void(std::string_view token)>;

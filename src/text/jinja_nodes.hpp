@@ -7,8 +7,7 @@
 namespace mgpu::text {
 
 /// Each function takes a node of a program. It returns a node that behaves like Python, or stops
-/// with a
-/// reason when it is executed.
+/// with a reason when it is executed.
 jinja::statement_ptr refused(jinja::statement_ptr node);
 
 /// Wraps {{ node }}.

@@ -8,7 +8,7 @@
 
 namespace mgpu::text {
 
-/// The result of merging two neighboring tokens, and its priority.
+/// The token that two neighbors merge into, and the priority of this merge.
 struct Merge {
   std::uint32_t rank;  // lower merges first
   TokenId result;

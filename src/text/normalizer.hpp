@@ -20,8 +20,7 @@ public:
 std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node);
 
 /// Makes NFC, NFD, NFKC or NFKD of Unicode 9; returns nullptr for another name. Uses ICU,
-/// restricted so
-/// that characters of later Unicode versions do not change.
+/// restricted so that characters of later Unicode versions do not change.
 std::unique_ptr<Normalizer> make_unicode_normalizer(std::string_view form);
 
 }  // namespace mgpu::text

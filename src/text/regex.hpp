@@ -22,15 +22,13 @@ struct RegexTraits {
 /// A compiled regular expression of tokenizer files. Any number of threads may use one.
 ///
 /// Errors: std::invalid_argument when it cannot be compiled, or may have another meaning in PCRE2
-/// than in
-///         the tokenizers library
+///         than in the tokenizers library
 class Regex {
 public:
   explicit Regex(std::string_view expression);
 
   /// Appends sections that cover `text`: matches and the parts between them. An empty match counts
-  /// unless
-  /// it touches the match before it.
+  /// unless it touches the match before it.
   /// Shapes: text is valid UTF-8
   /// Errors: Failure E543 when the text takes more steps than the engine allows
   void cut(std::string_view text, std::vector<Section>& sections) const;

@@ -97,7 +97,7 @@ TokenizerClass class_of_model(const JsonNode& model, std::string_view model_type
 TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& model,
                                       std::string_view file) {
   if (const auto code = settings.find("auto_map"))
-    code->not_supported("a tokenizer with code of its own");
+    code->not_supported("a tokenizer with custom code");
   const std::string_view model_type = text_or_empty(model, "model_type");
   const TokenizerClass standard = class_of_model(model, model_type);
   if (model_type == "mistral" || model_type == "qwen2")

@@ -13,7 +13,7 @@ namespace mgpu::text {
 constexpr TokenId kNoToken = -1;
 constexpr TokenId kMaxTokenId = (1 << 24) - 1;
 
-/// The tokens of a model, by text and by id. Ids may have gaps.
+/// Maps the tokens of a model between text and id. Ids may have gaps.
 class Vocabulary {
 public:
   /// Reads an object of texts and ids. Errors: E541, also for a repeated id or text

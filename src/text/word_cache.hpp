@@ -11,8 +11,7 @@
 namespace mgpu::text {
 
 /// Tokens of recently encoded short pieces. Each hash has one slot: a newer piece replaces an older
-/// one,
-/// so memory is constant and nothing is allocated.
+/// one, so memory is constant and nothing is allocated.
 class WordCache {
 public:
   WordCache() : slots_(kSlots) {}

@@ -11,8 +11,7 @@ namespace mgpu::watch {
 namespace {
 
 /// Precedes the slots. The sequence number is repeated after them: a file that is half of one write
-/// and
-/// half of the next has two different numbers.
+/// and half of the next has two different numbers.
 struct Header {
   std::uint64_t run = 0;
   std::uint64_t number = 0;

@@ -12,8 +12,7 @@
 namespace mgpu::watch {
 
 /// Lets the nodes of a run see each other: each node has a file in the run directory, which holds
-/// the
-/// slots of its ranks and is rewritten every second. It uses no MPI and no sockets.
+/// the slots of its ranks and is rewritten every second. It uses no MPI and no sockets.
 class NodeFiles {
 public:
   struct Layout {
@@ -26,8 +25,7 @@ public:
   explicit NodeFiles(Layout layout);
 
   /// Publishes this node's slots and verdict. File system errors are ignored here, because the
-  /// other
-  /// nodes will notice the silence.
+  /// other nodes will notice the silence.
   void tell(const WatchPage& page);
 
   struct Heard {

@@ -13,7 +13,7 @@ namespace mgpu::watch {
 
 enum class Presence : int { absent, here, left };
 
-/// What the ranks of a node know about one rank; for ranks of other nodes, their node's last
+/// The knowledge of a node's ranks about one rank; for ranks of other nodes, their node's last
 /// report.
 struct Slot {
   std::atomic<Presence> presence{Presence::absent};

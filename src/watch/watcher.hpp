@@ -17,8 +17,8 @@
 namespace mgpu::watch {
 
 /// The thread of a Watchdog and its data. The lowest living rank of a node leads: it decides,
-/// prints
-/// the message, and exchanges files with the other nodes. The other ranks follow its verdict.
+/// prints the message, and exchanges files with the other nodes. The other ranks follow its
+/// verdict.
 class Watchdog::Watcher {
 public:
   Watcher(const cluster::Topology& topology, CrashFile& crash, Options options);

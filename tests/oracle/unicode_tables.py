@@ -184,7 +184,7 @@ def main():
     header = HEADER % (importlib.metadata.version("tokenizers"), version)
     (folder / "regex_classes.hpp").write_text(
         f'{header}inline constexpr std::string_view kPcreUnicode = "{version}";\n\n'
-        "/// What to add to PCRE2's classes, or (true) all members.\n"
+        "/// Members that PCRE2's classes lack, or (true) all members.\n"
         f"inline constexpr std::array<RegexClass, {count}> kRegexClasses = {{{{\n{rows}\n}}}};\n"
         f"{FOOTER}")
     tables = [

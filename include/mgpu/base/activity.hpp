@@ -8,8 +8,8 @@
 
 namespace mgpu {
 
-/// The current work of this process, for observers such as the watchdog. It holds no pointers, so it can
-/// live in memory that other processes map; see keep_activity_in().
+/// The current work of this process, for observers such as the watchdog. It holds no pointers, so
+/// it can live in memory that other processes map; see keep_activity_in().
 struct Activity {
   std::atomic<std::uint64_t> marks{0};  // changes at each sign of progress
   SafeText<48> phase;                   // "forward": the current phase of the phase clock
@@ -19,8 +19,8 @@ struct Activity {
 /// Returns the activity of this process. Any thread.
 Activity& activity() noexcept;
 
-/// Records that this process makes progress; costs a load and a store. Any thread. Two
-/// simultaneous calls may leave a single mark, which carries the same information.
+/// Records that this process makes progress; costs a load and a store. Any thread. Two simultaneous
+/// calls may leave a single mark, which carries the same information.
 void mark_progress() noexcept;
 
 /// Moves the activity to `place`, which must stay valid until the next call; nullptr moves it back

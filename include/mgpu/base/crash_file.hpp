@@ -15,9 +15,8 @@ std::string without_secrets(std::string_view text);
 
 /// Writes crash/rank_NN.txt when a rank dies: the error or signal, the phase, the last events and
 /// the stack. After a rank dies its peers have a second or less, so everything is prepared in
-/// advance.
-/// The file is already open under the name .rank_NN.tmp and is renamed once it has content. Writing
-/// takes system calls only.
+/// advance. The file is already open under the name .rank_NN.tmp and is renamed once it has
+/// content. Writing takes system calls only.
 ///
 /// It handles SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL: it writes the file, then restores the
 /// previous action of the signal. One object at a time. It writes no environment, data or secrets.
@@ -45,13 +44,11 @@ public:
   void add_event(std::string_view line);
 
   /// Writes the file for a caught exception: `what` is the rendered report. Only the first failure
-  /// of
-  /// the process is written. Any thread.
+  /// of the process is written. Any thread.
   void write(std::string_view what) noexcept;
 
   /// Does the same from a signal handler, with the stack of the interrupted thread; `what` is
-  /// copied
-  /// verbatim. Does nothing without a CrashFile.
+  /// copied verbatim. Does nothing without a CrashFile.
   static void write_in_handler(const char* what) noexcept;
 
   /// Returns whether the file has been written.

@@ -8,9 +8,8 @@
 namespace mgpu {
 
 /// Records which rank of an attempt died first by itself, and why. The file attempts/NNNN.died
-/// holds
-/// one line "RANK WITNESS CAUSE", written by the first process that knows. Ranks that die as a
-/// consequence find the file and leave it unchanged.
+/// holds one line "RANK WITNESS CAUSE", written by the first process that knows. Ranks that die as
+/// a consequence find the file and leave it unchanged.
 ///
 /// A witness is `self` (the handler of a fatal signal), `watchdog` (of a surviving rank) or
 /// `launcher` (launch/supervise.sh, which also knows the signal where the watchdog does not).

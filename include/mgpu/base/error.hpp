@@ -105,8 +105,8 @@ private:
   Report report_;
 };
 
-/// Returns the report of any exception: a Failure's own report; E301 if host or GPU memory ran
-/// out; otherwise E901 with what().
+/// Returns the report of any exception: a Failure's own report; E301 if host or GPU memory ran out;
+/// otherwise E901 with what().
 Report report_of(const std::exception& error);
 
 }  // namespace mgpu

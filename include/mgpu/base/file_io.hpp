@@ -54,8 +54,8 @@ private:
   FdHandle fd_;
 };
 
-/// Renames, then syncs the directory: readers see the old file or the complete new one.
-/// Failpoints "<what>.rename" and "<what>.dirsync". Errors: E602.
+/// Renames, then syncs the directory: readers see the old file or the complete new one. Failpoints
+/// "<what>.rename" and "<what>.dirsync". Errors: E602.
 void rename_durably(const fs::path& from, const fs::path& to, std::string_view what);
 
 /// Syncs an existing path (file or directory). Failpoint "<what>.dirsync". Errors: E602.

@@ -15,9 +15,9 @@ namespace mgpu {
 /// The current phase is also published in the activity of this process (activity.hpp). Phases nest;
 /// time in an inner scope counts only for the inner phase, so the totals add up to the wall time.
 /// One thread only. The time line of the report cuts the time into equal slices, at most
-/// kMaxSlices.
-/// When all are used, neighbors are merged and slices become twice as long. Memory is allocated on
-/// first use of a phase: later small blocks between tensors would keep the heap from shrinking.
+/// kMaxSlices. When all are used, neighbors are merged and slices become twice as long. Memory is
+/// allocated on first use of a phase: later small blocks between tensors would keep the heap from
+/// shrinking.
 class PhaseClock {
 public:
   using Clock = std::chrono::steady_clock;

@@ -45,8 +45,8 @@ constexpr double uniform53(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
-/// The random numbers of one sample in one round. Draw d is a pure function of
-/// (seed, purpose, round, sample, d), never of a rank or of the order of calls.
+/// The random numbers of one sample in one round. Draw d is a pure function of (seed, purpose,
+/// round, sample, d), never of a rank or of the order of calls.
 class RandomStream {
 public:
   /// Requires round < 2^24.

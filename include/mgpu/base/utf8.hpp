@@ -23,8 +23,8 @@ std::size_t utf8_offset(std::string_view text, std::size_t index);
 /// violates this becomes U+FFFD.
 std::string storable(std::string_view text);
 
-/// Makes the text one harmless line: tabs become spaces; each control character, bidirectional
-/// mark and byte that is not valid UTF-8 becomes U+FFFD.
+/// Makes the text one harmless line: tabs become spaces; each control character, bidirectional mark
+/// and byte that is not valid UTF-8 becomes U+FFFD.
 std::string printable(std::string_view text);
 
 }  // namespace mgpu

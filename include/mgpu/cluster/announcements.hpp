@@ -12,8 +12,7 @@ namespace mgpu::cluster {
 /// synchronization: the sender continues at once, and the others receive when they call hear().
 ///
 /// Ranks:  the constructor is collective over the group; only the sender calls post(), and all
-/// ranks
-///         including the sender hear() each message once.
+///         ranks including the sender hear() each message once.
 /// Memory: a message is kept until all other ranks have received it.
 class Announcements {
 public:

@@ -78,8 +78,7 @@ public:
   };
 
   /// Enters a collective, or a call with one peer (a world rank). One thread at a time. A call
-  /// inside
-  /// another call of the same group counts as part of the outer one.
+  /// inside another call of the same group counts as part of the outer one.
   [[nodiscard]] Inside enter(const CallWords& words, int peer = kNoPeer) const noexcept;
 
   /// Returns the id of the next group that all ranks of this one create in the same order; `first`

@@ -12,14 +12,12 @@ struct CUevent_st;
 namespace mgpu::cluster {
 
 /// Moves tensors between the ranks of a group: by MPI on host memory, by NCCL, or staged through
-/// the
-/// host.
+/// the host.
 ///
 /// Every call returns when the transfer has finished, so later work on any stream sees the result.
 /// For CUDA buffers a call starts after the events given to wait_for(). Without events the caller
-/// must
-/// ensure that no work still writes the buffers. One thread at a time; it may differ from the main
-/// thread (MPI_THREAD_MULTIPLE). Messages never mix with those of the group it was made from.
+/// must ensure that no work still writes the buffers. One thread at a time; it may differ from the
+/// main thread (MPI_THREAD_MULTIPLE). Messages never mix with those of the group it was made from.
 ///
 /// Ranks:  each call is collective over the group, in the same order on all ranks; `exchange`,
 ///         `send` and `receive` are between two ranks; wait_for and cancel are local.
@@ -40,8 +38,7 @@ public:
   virtual int size() const = 0;
 
   /// Reduces element by element, in place; f32 f64 f16 bf16 i32 i64. The library chooses the order
-  /// of
-  /// the sum; all ranks get the same bits.
+  /// of the sum; all ranks get the same bits.
   virtual void all_reduce(BufferView values, ReduceOp op) = 0;
 
   /// Copies the root's bytes to every rank.
@@ -57,8 +54,7 @@ public:
   virtual void receive(BufferView values, int peer) = 0;
 
   /// Starts the next call on the device after `produced` (see Event in device_work.hpp). The
-  /// producing
-  /// thread recorded this event after the work that fills the buffer. Does not block.
+  /// producing thread recorded this event after the work that fills the buffer. Does not block.
   /// Memory: the event has to live until the next call returns.
   virtual void wait_for(CUevent_st* produced) { static_cast<void>(produced); }
 

@@ -14,10 +14,8 @@ void check_launch();
 /// Initializes MPI until the end of the block. One per process, before any Group.
 ///
 /// Runs with MPI_THREAD_MULTIPLE, reports errors as codes, uses ROMIO for file I/O (Open MPI's
-/// ompio
-/// loses data on a full disk), and tells the failpoints the rank. A process started without mpirun
-/// is a
-/// world of one rank.
+/// ompio loses data on a full disk), and tells the failpoints the rank. A process started without
+/// mpirun is a world of one rank.
 ///
 /// Errors: Failure E212 (exit 69) when MPI lacks MPI_THREAD_MULTIPLE.
 class MpiSession {

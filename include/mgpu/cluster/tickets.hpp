@@ -22,8 +22,7 @@ public:
   ~Tickets();
 
   /// Returns the next number. Errors: Failure E402 when rank 0 does not answer within the deadline;
-  /// on
-  /// rank 0 also those of the answering thread.
+  /// on rank 0 also those of the answering thread.
   std::int64_t take();
 
 private:

@@ -22,10 +22,9 @@ struct ChatOptions {
 };
 
 /// A chat template of a Hugging Face folder. It turns messages into the text that the model was
-/// trained
-/// on, character by character as apply_chat_template of transformers 5.23 does.
-/// It refuses everything that it cannot reproduce, and everything that Python refuses. Copies share
-/// all data; any number of threads may use one object.
+/// trained on, character by character as apply_chat_template of transformers 5.23 does. It refuses
+/// everything that it cannot reproduce, and everything that Python refuses. Copies share all data;
+/// any number of threads may use one object.
 class ChatTemplate {
 public:
   /// Errors: Failure E544 (not understood), E546 (this build has no chat templates)

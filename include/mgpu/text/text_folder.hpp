@@ -11,8 +11,7 @@
 namespace mgpu::text {
 
 /// The tokenizer files of a Hugging Face folder: the content of each file, "" if it is missing. One
-/// rank
-/// reads the files; any rank can parse the content that it receives.
+/// rank reads the files; any rank can parse the content that it receives.
 struct TextFiles {
   std::string tokenizer;           // tokenizer.json
   std::string tokenizer_config;    // tokenizer_config.json
@@ -42,8 +41,7 @@ struct SpecialToken {
 };
 
 /// The tokenizer that AutoTokenizer.from_pretrained of transformers 5.23 makes from a folder. It
-/// can
-/// differ from that of tokenizer.json alone: some classes keep only the vocabulary.
+/// can differ from that of tokenizer.json alone: some classes keep only the vocabulary.
 struct TextFolder {
   Tokenizer tokenizer;
   SpecialToken bos, eos, pad, unk;

@@ -17,16 +17,14 @@ using TokenId = std::int32_t;
 struct TokenizerParts;
 
 /// Converts texts to token ids and back, exactly as the Hugging Face tokenizers library 0.23.3 does
-/// with
-/// the same tokenizer.json. Files that need an unsupported feature are refused.
+/// with the same tokenizer.json. Files that need an unsupported feature are refused.
 ///
 /// The file's truncation and padding are ignored, as in transformers by default. Copies share all
 /// data; any number of threads may use one object.
 class Tokenizer {
 public:
   /// Opens a file and follows its rules alone. Errors: Failure E603 (missing), E541 (malformed),
-  /// E542 (not
-  /// supported)
+  /// E542 (not supported)
   static Tokenizer open(const fs::path& tokenizer_json);
 
   /// Parses the same from a text; `name` replaces the path in messages.
@@ -47,8 +45,7 @@ public:
   std::string token_text(TokenId id) const;
 
   /// Returns a single token in readable form: its text; "<E2 80>" for bytes that form no character;
-  /// "#7"
-  /// for an unknown id.
+  /// "#7" for an unknown id.
   std::string shown_token(TokenId id) const;
 
   /// Returns the largest id plus one.
@@ -66,8 +63,7 @@ private:
 struct StreamState;
 
 /// Decodes a growing list of ids: the joined results of add() and finish() equal decode() of all
-/// ids.
-/// It never splits a character, and holds back text that a later token could still change.
+/// ids. It never splits a character, and holds back text that a later token could still change.
 class StreamDecoder {
 public:
   StreamDecoder(const Tokenizer& tokenizer, bool skip_special_tokens);

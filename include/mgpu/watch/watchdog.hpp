@@ -15,12 +15,10 @@ bool is_debugged();
 
 /// A thread in each rank that checks all ranks of its node five times a second. It reports a dead
 /// rank at once, and a rank without progress (activity.hpp) when its limit has passed. Then it
-/// writes
-/// the crash file of each rank with its stack and hang_report.txt, prints one message from the
-/// lowest
-/// living rank, and ends the processes with 76. The ranks of a node see each other in shared
-/// memory,
-/// and nodes communicate through one file each in `directory`; the thread never calls MPI.
+/// writes the crash file of each rank with its stack and hang_report.txt, prints one message from
+/// the lowest living rank, and ends the processes with 76. The ranks of a node see each other in
+/// shared memory, and nodes communicate through one file each in `directory`; the thread never
+/// calls MPI.
 ///
 /// A rank that waits in a collective for a rank that makes progress does not count as hung.
 ///
