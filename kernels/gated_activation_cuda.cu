@@ -7,7 +7,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-/// fminf and fmaxf drop NaN; these functions keep it.
+/// Clamps like fminf and fmaxf, but keeps NaN.
 __device__ float at_most(float x, float limit) {
   return x > limit ? limit : x;
 }

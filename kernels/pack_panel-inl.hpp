@@ -42,7 +42,7 @@ void transpose_elements(const PanelSource<Weight>& source, std::size_t outputs_b
       panel[i * kPanelWidth + o] = *source.at(o, i);
 }
 
-/// The weights of one output are contiguous: processes a cache line of each at a time.
+/// Packs weights that are contiguous by output, a cache line of each at a time.
 template <class Weight>
 void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kLine = 16;
@@ -62,7 +62,7 @@ void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
   }
 }
 
-/// The weights of one input are contiguous.
+/// Packs weights that are contiguous by input.
 template <class Weight>
 void copy_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kAhead = 24;  // inputs: too far apart for the hardware prefetcher

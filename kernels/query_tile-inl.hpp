@@ -70,7 +70,8 @@ public:
   }
 
   /// Calls visit(q, n, from, to) for the queries that attend to keys from .. to - 1 of the run.
-  /// It passes n = 2 for keys visible to both q and q + 1, otherwise 1. The keys of a query come in order.
+  /// It passes n = 2 for keys visible to both q and q + 1, otherwise 1. The keys of a query come in
+  /// order.
   template <class Visit>
   void for_each_query(const KeyRun& run, Visit visit) const {
     for (std::size_t q = 0; q < count; q += kTogether) {

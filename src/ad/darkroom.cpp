@@ -42,7 +42,7 @@ public:
     return {next, next == task ? 1 : 0};
   }
 
-  /// The last step of the way earns a reward; at the start itself it is earned by staying.
+  /// Counts the last step of the way as rewarded; staying earns it if the start is the goal.
   int optimal_return(int task) const override {
     const Point goal = point(task);
     const int distance = std::abs(goal.x - kShape.start.x) + std::abs(goal.y - kShape.start.y);

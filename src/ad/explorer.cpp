@@ -88,7 +88,7 @@ public:
     land(graph.start());
   }
 
-  /// Nine of ten choices are between neighbors: a table look-up without a branch on visited states.
+  /// Chooses by a table without a branch for neighbors, which are nine of ten choices.
   Move choose(std::uint8_t state, std::uint32_t word) const {
     const Tables::Neighbors& near = tables_.neighbors[state];
     std::size_t bits = 0;

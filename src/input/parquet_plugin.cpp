@@ -64,7 +64,7 @@ JsonValue text_value(std::string_view text) {
   return JsonValue(std::string(text));
 }
 
-/// pandas writes NaN for a missing number.
+/// Converts a number; pandas writes NaN for a missing one.
 JsonValue real_value(double value) {
   return std::isnan(value) ? JsonValue() : JsonValue(value);
 }

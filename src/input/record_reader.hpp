@@ -27,7 +27,7 @@ public:
   /// Returns false at the end of the file. Errors: those of DataFile::read().
   bool next(Record& record);
 
-  /// The position after the last record read.
+  /// Returns the position after the last record read.
   const RowMark& position() const { return position_; }
 
 private:

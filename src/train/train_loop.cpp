@@ -142,7 +142,7 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
   return outcome;
 }
 
-/// Only the faulty device may see NaN, so the ranks agree: all skip, or all update.
+/// Lets the ranks agree to skip or update: only a faulty device may see NaN.
 bool TrainLoop::is_so_everywhere(bool here) const {
   return parts_.group.all_reduce(std::int32_t{here ? 1 : 0}, cluster::ReduceOp::min) == 1;
 }

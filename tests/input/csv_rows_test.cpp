@@ -1,4 +1,4 @@
-// Tables with commas and tabs.
+// Tests tables with commas and tabs.
 #include <string>
 
 #include <gmock/gmock.h>

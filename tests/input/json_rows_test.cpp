@@ -1,4 +1,4 @@
-// JSON Lines and lists of objects: the catalogue of bad input, and what is read all the same.
+// Tests JSON Lines and lists of objects: invalid input, and unusual input that is valid.
 #include <string>
 
 #include <gmock/gmock.h>

@@ -1,13 +1,14 @@
 # shellcheck shell=bash
-# Sourced by the script tests: each CASE is a function that ends with its first broken promise;
-# `finish` runs all, and is the test's verdict.
+# Sourced by the script tests. Each CASE is a function that ends at its first failed check; `finish`
+# runs
+# all cases and gives the test's verdict.
 
-# shellcheck disable=SC2034  # for those who source this
+# shellcheck disable=SC2034  # for the scripts that source this
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/mgpu-script.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# run COMMAND...: its exit code into `code`, both streams into the file `output`
+# run COMMAND...: stores its exit code in `code`, and both streams in the file `output`
 run() {
   output=$work/output
   "$@" >"$output" 2>&1 </dev/null
@@ -24,7 +25,7 @@ code_is() { [[ $code == "$1" ]] || broken "exit code $code instead of $1"; }
 says() { grep -qE -- "$1" "$output" || broken "it does not say '$1'"; }
 says_not() { ! grep -qE -- "$1" "$output" || broken "it says '$1'"; }
 
-# finish: every function whose name begins with case_
+# finish: runs every function whose name begins with case_
 finish() {
   local name failed=0
   for name in $(declare -F | sed -n 's/^declare -f \(case_.*\)/\1/p'); do

@@ -62,14 +62,15 @@ public:
   History operator[](std::size_t index) const;
   HistorySlot slot(std::size_t index);
 
-  /// Columns, one row per history. Shapes: task, stream [N]; action, reward, landing [N, T].
+  /// Returns columns, one row per history. Shapes: task, stream [N]; action, reward, landing [N,
+  /// T].
   std::span<const std::int32_t> task() const { return task_; }
   std::span<const std::int32_t> stream() const { return stream_; }
   std::span<const std::uint8_t> action() const { return action_; }
   std::span<const std::uint8_t> reward() const { return reward_; }
   std::span<const std::uint8_t> landing() const { return landing_; }
 
-  /// The same columns for writing, for a reader of files.
+  /// Returns the same columns for writing, for a reader of files.
   std::span<std::uint8_t> action() { return action_; }
   std::span<std::uint8_t> reward() { return reward_; }
   std::span<std::uint8_t> landing() { return landing_; }

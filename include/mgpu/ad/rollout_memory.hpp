@@ -30,7 +30,7 @@ public:
   /// Errors: Error when no step is due.
   void record(int action, int reward, int landing);
 
-  /// Past steps in the window. Kind `step`: the index of the token to act on.
+  /// Returns the past steps in the window. Kind `step`: the index of the token to act on.
   std::size_t num_past() const { return past_.size(); }
 
   /// Kind `step`: returns whether this token continues the earlier ones. False in the first step of

@@ -66,7 +66,7 @@ class TokenWriter {
 public:
   explicit TokenWriter(const Environment& environment);
 
-  /// F: state x and y, one-hot action, reward, landing x and y; cells are not scaled.
+  /// Returns F: state x and y, one-hot action, reward, landing x and y; cells are not scaled.
   /// Source: public implementations of Algorithm Distillation, which embed these inputs linearly.
   std::size_t num_features() const { return static_cast<std::size_t>(num_actions_) + 5; }
 

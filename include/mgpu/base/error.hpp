@@ -52,7 +52,7 @@ class Error : public std::runtime_error {
 public:
   explicit Error(std::string_view message, Where where = Where::here());
 
-  /// The exit code of all ranks if the error is not handled; `internal` unless overridden.
+  /// Returns the exit code of all ranks if the error is not handled; `internal` unless overridden.
   virtual ExitCode exit_code() const noexcept { return ExitCode::internal; }
 };
 

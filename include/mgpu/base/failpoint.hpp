@@ -10,7 +10,7 @@ struct FailpointAction {
   bool half_only = false;  // a write stops half way, then reports `error`
 };
 
-/// A named place where a test injects a fault. Otherwise it costs one branch on a null pointer.
+/// Marks a place where a test can inject a fault. Otherwise it costs one branch on a null pointer.
 ///
 /// The variable MGPU_FAILPOINT holds PLACE:N:ACTION[;...]: it acts on the N-th arrival (from 1) at
 /// PLACE, on any rank or with PLACE@R only on rank R. ACTION is kill, segv, abort, stop (SIGSTOP),

@@ -89,7 +89,7 @@ public:
   const fs::path& path() const { return path_; }
   std::uint64_t bytes() const { return mapping_.get().bytes; }
 
-  /// The tensors in the order of their data.
+  /// Returns the tensors in the order of their data.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   /// Returns nullptr if there is no such tensor.
   const StoredTensor* find(std::string_view name) const;

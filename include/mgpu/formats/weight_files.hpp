@@ -31,7 +31,7 @@ public:
   /// Returns nullptr if there is no such tensor. Valid as long as this object.
   const StoredTensor* find(std::string_view name) const;
 
-  /// The tensors of all files, ordered by name.
+  /// Returns the tensors of all files, ordered by name.
   const std::map<std::string_view, const StoredTensor*>& tensors() const { return tensors_; }
 
   std::size_t num_files() const { return files_.size(); }
