@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # launch/test.sh [--oracle] [ctest arguments]
 #
-# From a bare Debian 12 machine to the tests' verdict: installs what is missing, builds, runs
-# ctest, clang-format and shellcheck. --oracle also brings PyTorch to machines without a CUDA
-# toolkit, for the tests that compare with it, makes the goldens of tokenizers, chat templates and
-# language models again with the libraries they are from, and feeds the readers mutated files for
-# a minute. Stops after 90 minutes.
+# Takes a bare Debian 12 machine to the tests' verdict: installs what is missing, builds, runs
+# ctest,
+# clang-format and shellcheck. --oracle also installs PyTorch on machines without a CUDA toolkit,
+# for the tests that compare with it. It recomputes the goldens of tokenizers, chat templates and
+# language models with the original libraries, and feeds mutated files to the readers for a minute.
+# Stops after 90 minutes.
 set -euo pipefail
 
 # shellcheck source=launch/setup.sh
@@ -17,14 +18,14 @@ if [[ ${1:-} == --oracle ]]; then oracle=yes; shift; fi
 stop_after_s=5400
 failures=()
 
-# limited COMMAND...: in what is left of the 90 minutes
+# limited COMMAND...: runs it within what is left of the 90 minutes
 limited() {
   local left=$((stop_after_s > SECONDS ? stop_after_s - SECONDS : 1)) flags=(--kill-after=30)
   [[ ! -t 0 ]] || flags+=(--foreground)  # so that Ctrl-C reaches the command
   timeout "${flags[@]}" "$left" "$@"
 }
 
-# check NAME COMMAND...: a check that fails is remembered, and the others still run
+# check NAME COMMAND...: records a failed check, and the others still run
 check() {
   local name=$1
   shift
@@ -32,7 +33,7 @@ check() {
   "$@" || failures+=("$name")
 }
 
-# The CUDA half of the build must go away by itself on a machine without a toolkit.
+# Without a toolkit the CUDA half of the build must disable itself.
 toolkit_hidden() {
   local visible='' folder
   while read -r folder; do
@@ -54,7 +55,7 @@ scripts() {
   shellcheck -x "${list[@]}"
 }
 
-# Do the libraries still answer what the goldens say? ctest compares the goldens with ours.
+# Compares the goldens with the libraries; ctest compares them with our results.
 goldens() {
   local shipped=$deps/llama.cpp/models/templates
   limited python tests/oracle/tokenizer_goldens.py tests/text/goldens --check &&
@@ -69,15 +70,16 @@ goldens() {
   limited python tests/oracle/chat_template_goldens.py tests/text "$shipped" --check
 }
 
-# Does transformers open the model folders that ctest left behind?
+# Checks that transformers opens the model folders that ctest left.
 written_folders() {
   limited python tests/oracle/written_folders.py build/tests/recipes/written tests/lm/goldens
 }
 
 fuzz() { limited tests/fuzz/run.sh 60; }
 
-# One more than there are cores, up to 8: tests of several ranks wait half of their time. Tests
-# labelled "long" (sanitized builds of the CUDA emulator) are for `ctest --test-dir build -L long`.
+# Uses one more than the cores, up to 8, because tests with several ranks wait half of their time.
+# Tests labelled "long" (sanitized builds of the CUDA emulator) run by `ctest --test-dir build -L
+# long`.
 run_ctest() {
   local jobs=$(($(nproc) + 1))
   limited ctest --test-dir build -j "$((jobs < 8 ? jobs : 8))" --output-on-failure -LE '^long$' "$@"
