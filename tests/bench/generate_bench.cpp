@@ -63,9 +63,9 @@ Timed generate(const LanguageModel& model, const std::vector<std::vector<std::in
   return timed;
 }
 
-/// Counts the FLOP of the prefill of prompts of `tokens` if only the last state is needed: two for
-/// each weight and row of a Llama's matrices, four for each query, key and unit of width. The last
-/// layer computes keys and values of all tokens, and the rest for one token.
+/// Counts the FLOP of the prefill of prompts of `tokens` if only the last state is needed. There
+/// are two for each weight and row of a Llama's matrices, four for each query, key and unit of
+/// width. The last layer computes keys and values of all tokens, and the rest for one token.
 double prefill_flops(const LmConfig& config, std::int64_t batch, std::int64_t tokens) {
   const auto number = [](std::int64_t x) { return static_cast<double>(x); };
   const double queries = number(config.heads * config.head_dim);

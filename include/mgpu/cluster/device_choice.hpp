@@ -46,7 +46,7 @@ struct DevicePlan {
 /// a task sees all GPUs of its node (mpirun, --gres) or only one (--gpus-per-task). With nccl,
 /// ranks that each have an NCCL_HOSTID may share a GPU: a slow way to try NCCL on one card.
 ///
-/// Errors: Failure E201 an id of devices.gpus is out of range, E202 nccl with two ranks on one GPU,
+/// Errors: Failure E201 an id of devices.gpus is out of range; E202 nccl with two ranks on one GPU,
 ///         E203 no GPU although one is needed, E205 more ids than ranks of a node. All exit 69.
 DevicePlan plan_devices(std::span<const RankSight> ranks, const ClusterConfig& config);
 

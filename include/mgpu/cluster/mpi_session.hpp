@@ -27,7 +27,7 @@ public:
   MpiSession& operator=(MpiSession&&) = delete;
 
   /// Ranks:  collective (MPI_Finalize), after all groups have been destroyed. While an exception
-  ///         unwinds it does nothing: the peers are elsewhere, and abort_world has to follow.
+  ///         unwinds it does nothing, because the peers are elsewhere; abort_world has to follow.
   ~MpiSession();
 
 private:

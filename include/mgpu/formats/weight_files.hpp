@@ -19,8 +19,8 @@ namespace mgpu::formats {
 /// Shard names are plain file names. A shard may be a link into the folder itself, or into the
 /// `blobs` of the Hub cache whose snapshot the folder is; other links are refused.
 ///
-/// Errors: Failure E603 (no folder, or a shard is missing, exit 66), E621 (a malformed file), E622
-///         (only pickles, or Git LFS pointers), E623 (malformed index), E624 (index and shards
+/// Errors: Failure E603 (no folder, or a shard is missing, exit 66); E621 (a malformed file), E622
+///         (only pickles, or Git LFS pointers); E623 (malformed index), E624 (index and shards
 ///         disagree, or point outside the folder), each exit 65.
 class WeightFiles {
 public:

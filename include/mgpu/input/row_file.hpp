@@ -69,8 +69,8 @@ private:
 /// column the ranks then check all rows, each its share.
 ///
 /// Ranks:  collective.
-/// Errors: the same on all ranks: Failure E603 (missing, exit 66), E531 (unusable rows: their
-///         number and the first five), E532 (unknown or wrong format), E533 (missing column), E534
+/// Errors: the same on all ranks: Failure E603 (missing, exit 66); E531 (unusable rows: their
+///         number and the first five); E532 (unknown or wrong format), E533 (missing column), E534
 ///         (hosts see different files), E535 (Parquet is not in this build).
 RowFile open_rows(const cluster::Group& world, const RowOptions& options);
 
