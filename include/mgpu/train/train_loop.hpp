@@ -69,7 +69,7 @@ private:
     bool stop_asked = false;
   };
 
-  /// The size of a step's global batch, and each prediction's weight in the gradient.
+  /// Holds the size of a step's global batch, and each prediction's weight in the gradient.
   struct Batch {
     std::int64_t first = 0;
     double grad_scale = 1.0;
