@@ -1,12 +1,12 @@
-# What all tests are compiled with: in half the time with -O1 instead of a Release's -O3. With
-# <string> precompiled, g++ 12 sees "text" + std::string leave its bounds (GCC bug 105329).
+# Compile options of all tests: -O1 instead of a Release's -O3 halves the time. With <string>
+# precompiled, g++ 12 reports wrong bounds for "text" + std::string (GCC bug 105329).
 add_library(mgpu_test_options INTERFACE)
 target_compile_options(mgpu_test_options INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-array-bounds -Wno-stringop-overflow>)
 target_link_libraries(mgpu_test_options INTERFACE GTest::gtest GTest::gmock mgpu_warnings)
 
-# mgpu_test_headers(<kind> <header>...): precompiled with GoogleTest, for mgpu_test(... <KIND>).
+# mgpu_test_headers(<kind> <header>...): precompiles them with GoogleTest for mgpu_test(... <KIND>).
 function(mgpu_test_headers kind)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${kind}_test_headers.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Only its precompiled headers matter.\n")
@@ -19,11 +19,11 @@ endfunction()
 # mgpu_test(<name> SOURCES <file>... LIBRARIES <target>... [RANKS <n>...] [GPU] [ALONE] [TORCH]
 #           [SECONDS <s>])
 #
-# One GoogleTest executable. Without RANKS it runs as a plain process, labelled "unit". With
+# Adds one GoogleTest executable. Without RANKS it runs as a plain process, labelled "unit". With
 # RANKS it runs once per count under mpirun, named <name>.np<n> and labelled "mpi". GPU adds
 # the label "gpu" and a lock, so that two GPU tests never share the card.
 # TORCH: its sources include headers of libtorch, which are precompiled.
-# ALONE: nothing else runs meanwhile, for a clock or the memory at a moment is judged.
+# ALONE: no other test runs meanwhile, because it measures time or memory.
 # SECONDS is the deadline (default 60): a rank that left a collective would hang forever.
 set(MGPU_TEST_ENVIRONMENT
   OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -84,7 +84,7 @@ set(MGPU_TEST_PYTHON ${MGPU_DEPS_DIR}/venv/bin/python CACHE FILEPATH
 
 # mgpu_python_test(<name> <script> [LABEL <label>] [SECONDS <s>] [ENVIRONMENT <name=value>...])
 #
-# A script that ends with 77 where a module is missing, labelled "script" where nothing is said.
+# Adds a script that ends with 77 if a module is missing. The default label is "script".
 function(mgpu_python_test name script)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "LABEL;SECONDS" "ENVIRONMENT")
   if(arg_UNPARSED_ARGUMENTS)
