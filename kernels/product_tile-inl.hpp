@@ -105,7 +105,8 @@ struct Fetch {
   std::size_t step;
 };
 
-/// Also prefetches the next tile: the hardware prefetcher does not anticipate the start of rows.
+/// Multiplies one tile and prefetches the next: the hardware prefetcher does not anticipate the
+/// start of rows.
 template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches, class Weight>
 HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::size_t column,
                               Fetch fetch) {

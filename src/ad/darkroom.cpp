@@ -21,7 +21,8 @@ std::vector<int> shuffled_goals(std::uint64_t split_seed) {
   return goals;
 }
 
-/// Finding a cell in the dark: the reward is 1 for every step that ends on the goal, 0 elsewhere.
+/// The task is to find a cell in the dark: the reward is 1 for every step that ends on the goal, 0
+/// elsewhere.
 ///
 /// A task is its goal state. Actions: 0 to +x, 1 to -x, 2 to +y, 3 to -y, 4 stays; walls block
 /// moves.

@@ -26,7 +26,7 @@ public:
 /// The decoder of a tokenizer file. Any number of threads may use one.
 class Decoder {
 public:
-  /// Without a node, tokens are joined by spaces. Errors: E541, E542
+  /// Joins tokens by spaces if there is no node. Errors: E541, E542
   explicit Decoder(const std::optional<JsonNode>& node);
 
   /// Returns new stages in processing order.

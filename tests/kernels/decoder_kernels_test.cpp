@@ -97,7 +97,7 @@ TEST(GatedActivationCpuTest, NoGateMeansOneAndNanStaysNan) {
   EXPECT_TRUE(std::isnan(out[0]) && std::isnan(out[1]));
 }
 
-/// The result follows from the formulas, and PyTorch agrees.
+// The result follows from the formulas, and PyTorch agrees.
 TEST(GatedActivationCpuTest, MinusInfinityGivesNan) {
   const float gate = -std::numeric_limits<float>::infinity();
   for (const auto kind : {ActivationKind::silu, ActivationKind::gelu, ActivationKind::gelu_tanh,

@@ -21,7 +21,8 @@ struct AdObjectiveOptions {
 /// Source: Laskin et al. 2022, arXiv 2210.14215, equation 1.
 class AdObjective final : public train::Objective {
 public:
-  /// All references must outlive this object. The clock gets the phases data, forward, backward.
+  /// Keeps references, which must all outlive this object. The clock gets the phases data, forward,
+  /// backward.
   AdObjective(AdTransformer& model, const TrainingWindows& windows, AdObjectiveOptions options,
               PhaseClock& clock);
 

@@ -21,7 +21,7 @@ struct Controls {
 /// episode, its oldest episode is dropped; a window of kind `transition` slides.
 class RolloutMemory {
 public:
-  /// The writer must outlive this object.
+  /// Keeps a reference to the writer, which must outlive this object.
   RolloutMemory(const TokenWriter& writer, WindowRules rules, Controls controls = {});
 
   /// Errors: Error in the middle of an episode.
@@ -33,8 +33,8 @@ public:
   /// Returns the past steps in the window. Kind `step`: the index of the token to act on.
   std::size_t num_past() const { return past_.size(); }
 
-  /// Kind `step`: returns whether this token continues the earlier ones. False in the first step of
-  /// a window, after an episode was dropped or the context was cleared: cached keys are then
+  /// Returns for kind `step` whether this token continues the earlier ones. False in the first step
+  /// of a window, after an episode was dropped or the context was cleared: cached keys are then
   /// invalid.
   bool continues() const { return continues_; }
 

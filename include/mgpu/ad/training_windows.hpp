@@ -28,7 +28,7 @@ struct TrainingItem {
 /// kind `transition` are all steps; the first steps of a history have a short past.
 class TrainingWindows {
 public:
-  /// The histories must outlive this object. Errors: Error without histories, or when a window is
+  /// Keeps a reference to the histories. Errors: Error without histories, or when a window is
   /// longer than a history.
   TrainingWindows(const Environment& environment, const HistorySet& histories, WindowRules rules,
                   std::uint64_t seed);

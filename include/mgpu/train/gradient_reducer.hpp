@@ -67,14 +67,14 @@ public:
   /// write to the arena later, so its owner is then leaked until the process ends.
   ~GradientReducer();
 
-  /// `producer` is the stream on which backward runs; null on the CPU.
+  /// Starts a pass. `producer` is the stream on which backward runs; null on the CPU.
   void begin_pass(bool is_last, CUstream_st* producer = nullptr);
 
   /// Declares the parameter's gradient complete for this pass, including the work enqueued so far
   /// on the producer stream. Any thread, once per parameter and pass.
   void mark_ready(std::size_t parameter);
 
-  /// With lanes: the arena holds the gradient of a whole lane, and this rank has further lanes.
+  /// Ends a lane: the arena holds its whole gradient, and this rank has further lanes.
   void end_lane();
 
   /// Waits until all buckets are reduced; parameters that were not marked count with the arena's

@@ -48,7 +48,7 @@ public:
     PhaseClock& clock;
   };
 
-  /// All parts must outlive this object. Errors: those of plan_passes.
+  /// Keeps the parts, which must outlive this object. Errors: those of plan_passes.
   TrainLoop(const Parts& parts, const TrainConfig& config, const LrSchedule& schedule);
 
   /// Runs optimizer step `step` (from 0). `stop_asked` of any rank reaches all. A loss or gradient

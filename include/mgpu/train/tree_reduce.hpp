@@ -29,7 +29,7 @@ void check_lanes(int lanes, int ranks);
 /// Memory: log2(local_lanes) buffers of the arena's size, on its device.
 class LaneTree {
 public:
-  /// `arena` receives every lane's gradient; `local_lanes` is a power of two.
+  /// Sums gradients that appear in `arena`, one lane at a time; `local_lanes` is a power of two.
   LaneTree(BufferView arena, int local_lanes, AddInto add);
 
   /// Adds the arena's values as the next lane's gradient and zeroes the arena. Called for all lanes
