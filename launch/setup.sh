@@ -165,18 +165,21 @@ source "$top/launch/arrow.sh"
 
 # install_venv yes|no: installs the Python packages that tests compare with and read files with.
 # PyTorch is the wheel in .deps/python if that is complete (with a toolkit), otherwise with yes a
-# download of 2 GB. With yes it also installs the libraries that made the goldens.
+# download of 2 GB. With yes it also installs the libraries that made the goldens. A later call with
+# no also works with these.
 install_venv() {
-  local venv=$deps/venv list=$top/launch/requirements-test.txt decisive more=()
-  local wheel=$deps/python torch=''
-  if [[ -e $wheel/torch/lib/libtorch_python.so ]]; then
-    torch=-rlaunch/requirements-torch.txt
-  elif [[ $1 == yes ]]; then
-    torch=torch==$torch_version
+  local venv=$deps/venv list=$top/launch/requirements-test.txt
+  local oracles=$top/launch/requirements-oracle.txt wheel=$deps/python torch='' more=()
+  if [[ -e $wheel/torch/lib/libtorch_python.so ]]; then torch=-rlaunch/requirements-torch.txt; fi
+  local wanted whole there
+  whole=$(venv_stamp "${torch:-torch==$torch_version}" "$oracles")
+  if [[ $1 == yes ]]; then
+    torch=${torch:-torch==$torch_version} more=(-r "$oracles") wanted=$whole
+  else
+    wanted=$(venv_stamp "$torch")
   fi
-  [[ $1 != yes ]] || more=(-r "$top/launch/requirements-oracle.txt")
-  decisive=$(cat "$list" "$top/launch/requirements-torch.txt" "${more[@]:1}")$torch$(python3 -V)
-  [[ $(cat "$venv/launch.stamp" 2>/dev/null) != "$decisive" ]] || return 0
+  there=$(cat "$venv/launch.stamp" 2>/dev/null) || true
+  [[ $there != "$wanted" && $there != "$whole" ]] || return 0
   say "making .deps/venv for the tests"
   rm -rf "$venv"
   python3 -m venv "$venv" || fail 69 "python3 cannot make a virtual environment"
@@ -185,7 +188,12 @@ install_venv() {
       "${more[@]}") ||
     fail 69 "pip could not install $list $torch ${more[*]}"
   [[ $torch != -r* ]] || echo "$wheel" >"$(echo "$venv"/lib/python3.*/site-packages)/wheel.pth"
-  printf '%s\n' "$decisive" >"$venv/launch.stamp"
+  printf '%s\n' "$wanted" >"$venv/launch.stamp"
+}
+
+# venv_stamp TORCH [LIST...]: what decides whether .deps/venv has to be made again
+venv_stamp() {
+  printf '%s' "$(cat "$top"/launch/requirements-{test,torch}.txt "${@:2}")$1$(python3 -V)"
 }
 
 # configure: runs the release preset in build/, but only when its inputs have changed

@@ -1,26 +1,40 @@
 #!/usr/bin/env bash
-# launch/test.sh [--oracle] [ctest arguments]
+# launch/test.sh [--all | --long] [--write-times] [ctest arguments]
 #
 # Takes a bare Debian 12 machine to the tests' verdict: installs what is missing, builds, runs
-# ctest,
-# clang-format and shellcheck. --oracle also installs PyTorch on machines without a CUDA toolkit,
-# for the tests that compare with it. It recomputes the goldens of tokenizers, chat templates and
-# language models with the original libraries, and feeds mutated files to the readers for a minute.
-# Stops after 90 minutes.
+# ctest, clang-format and shellcheck, and prints the 20 slowest tests.
+#
+# Without a flag it runs the quick tests, of at most 10 s each, and builds only their programs.
+#
+# --all: the whole check of a change, as in .ci/run. It adds the tests labelled "all" (kills, Slurm,
+# learning, GPUs). It recomputes the goldens of tokenizers, chat templates and language models with
+# the original libraries, and feeds mutated files to the readers for a minute. It installs PyTorch
+# on machines without a CUDA toolkit, too.
+# --long: for a release. It adds the tests labelled "long", sanitizers, and 15 minutes of mutated
+# files. It takes hours.
+# --write-times: writes the times of this run to tests/times.tsv, which decides what is quick.
+# Stops after 90 minutes, or with --long after 9 hours.
 set -euo pipefail
 
 # shellcheck source=launch/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$top"
 
-oracle=no
-if [[ ${1:-} == --oracle ]]; then oracle=yes; shift; fi
-stop_after_s=5400
+tier=quick write_times=no
+while [[ ${1:-} == --all || ${1:-} == --long || ${1:-} == --write-times ]]; do
+  if [[ $1 == --write-times ]]; then write_times=yes; else tier=${1#--}; fi
+  shift
+done
+[[ $write_times == no || $# == 0 ]] || fail 64 '--write-times takes all tests of a tier'
+
+declare -A other_labels=([quick]='^(all|long)$' [all]='^long$' [long]='^none$')
+declare -A fuzz_s=([all]=60 [long]=900) stop_after_s=([quick]=5400 [all]=5400 [long]=32400)
 failures=()
 
-# limited COMMAND...: runs it within what is left of the 90 minutes
+# limited COMMAND...: runs it within what is left of the time
 limited() {
-  local left=$((stop_after_s > SECONDS ? stop_after_s - SECONDS : 1)) flags=(--kill-after=30)
+  local left=$((stop_after_s[$tier] > SECONDS ? stop_after_s[$tier] - SECONDS : 1))
+  local flags=(--kill-after=30)
   [[ ! -t 0 ]] || flags+=(--foreground)  # so that Ctrl-C reaches the command
   timeout "${flags[@]}" "$left" "$@"
 }
@@ -46,13 +60,13 @@ toolkit_hidden() {
 }
 
 format() {
-  git ls-files -z '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs -0 clang-format --dry-run -Werror
+  git ls-files -z '*.cpp' '*.hpp' '*.cu' '*.cuh' |
+    xargs -0 -n 40 -P "$(nproc)" clang-format --dry-run -Werror
 }
 
 scripts() {
-  local list
-  mapfile -t list < <(git ls-files '*.sh' '*.sbatch' launch/mgpu-run .ci/run)
-  shellcheck -x "${list[@]}"
+  git ls-files -z '*.sh' '*.sbatch' launch/mgpu-run .ci/run |
+    xargs -0 -n 5 -P "$(nproc)" shellcheck -x
 }
 
 # Compares the goldens with the libraries; ctest compares them with our results.
@@ -75,26 +89,60 @@ written_folders() {
   limited python tests/oracle/written_folders.py build/tests/recipes/written tests/lm/goldens
 }
 
-fuzz() { limited tests/fuzz/run.sh 60; }
+fuzz() { limited tests/fuzz/run.sh "${fuzz_s[$tier]}"; }
 
-# Uses one more than the cores, up to 8, because tests with several ranks wait half of their time.
-# Tests labelled "long" (sanitized builds of the CUDA emulator) run by `ctest --test-dir build -L
-# long`.
-run_ctest() {
-  local jobs=$(($(nproc) + 1))
-  limited ctest --test-dir build -j "$((jobs < 8 ? jobs : 8))" --output-on-failure -LE '^long$' "$@"
+# sanitizers: runs the tests of single modules in programs that end at their first wrong address
+# or overflow
+sanitizers() {
+  limited cmake --preset sanitize >build/sanitize.log 2>&1 || { cat build/sanitize.log; return 1; }
+  limited cmake --build --preset sanitize || return 1
+  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+    limited ctest --test-dir build-sanitize -j "$(at_a_time)" --output-on-failure -L '^(unit|mpi)$'
 }
 
-set_up_tests "$oracle"
+# One more than there are cores, up to 8: tests of several ranks wait half of their time.
+at_a_time() { echo "$(($(nproc) < 7 ? $(nproc) + 1 : 8))"; }
+
+run_ctest() {
+  local code=0 times=$top/build/times.xml left_out=${other_labels[$tier]} words=()
+  while [[ $# -gt 0 ]]; do  # of two -LE, ctest leaves out what matches both
+    if [[ $1 == -LE ]]; then left_out+="|$2"; shift; else words+=("$1"); fi
+    shift
+  done
+  rm -f "$times"
+  limited ctest --test-dir build -j "$(at_a_time)" --output-on-failure --no-tests=error \
+    --output-junit "$times" -LE "$left_out" "${words[@]}" || code=$?
+  [[ ! -e $times ]] || python3 tests/times.py longest "$times"
+  return "$code"
+}
+
+build_tests() {
+  if [[ $tier == quick ]]; then
+    limited cmake --build --preset release --target quick_tests
+  else
+    limited cmake --build --preset release
+  fi
+}
+
+set_up_tests "$([[ $tier == quick ]] && echo no || echo yes)"
 configure
 check 'clang-format' format
 check 'shellcheck' scripts
-check 'configure with the CUDA toolkit hidden' toolkit_hidden
-[[ $oracle == no ]] || check 'goldens' goldens
-check 'build' limited cmake --build --preset release
+if [[ $tier != quick ]]; then
+  check 'configure with the CUDA toolkit hidden' toolkit_hidden
+  check 'goldens' goldens
+fi
+check 'build' build_tests
 [[ " ${failures[*]} " == *' build '* ]] || check 'ctest' run_ctest "$@"
-[[ $oracle == no ]] || check 'fuzz' fuzz
-[[ $oracle == no || ! -d build/tests/recipes/written ]] || check 'written folders' written_folders
+if [[ $tier != quick ]]; then
+  check 'fuzz' fuzz
+  [[ ! -d build/tests/recipes/written ]] || check 'written folders' written_folders
+fi
+[[ $tier != long ]] || check 'sanitizers' sanitizers
+if [[ $write_times == yes && ${#failures[@]} == 0 ]]; then
+  python3 tests/times.py write build/times.xml build
+fi
+check 'table of times' python3 tests/times.py check build
 
 if [[ ${#failures[@]} == 0 ]]; then echo "test.sh: all passed in $((SECONDS / 60)) min"; exit 0; fi
 printf 'test.sh: failed: %s\n' "${failures[@]}"

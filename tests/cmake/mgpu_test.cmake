@@ -16,25 +16,41 @@ function(mgpu_test_headers kind)
                             ${ARGN} <gmock/gmock.h> <gtest/gtest.h>)
 endfunction()
 
+# mgpu_tier(<tier> <test>...): gives entries of ctest the tier "all" or "long", which is a label.
+# Without one they are quick: launch/test.sh runs them for every change, each in 10 s at most.
+function(mgpu_tier tier)
+  if(NOT tier MATCHES "^(all|long)$")
+    message(FATAL_ERROR "mgpu_tier(${tier} ${ARGN}): the tiers are all and long")
+  endif()
+  set_property(TEST ${ARGN} APPEND PROPERTY LABELS ${tier})
+endfunction()
+
+# The programs of the quick tests; launch/test.sh builds only these for them.
+add_custom_target(quick_tests)
+
 # mgpu_test(<name> SOURCES <file>... LIBRARIES <target>... [RANKS <n>...] [GPU] [ALONE] [TORCH]
-#           [SECONDS <s>])
+#           [SECONDS <s>] [TIER <tier>])
 #
 # Adds one GoogleTest executable. Without RANKS it runs as a plain process, labelled "unit". With
 # RANKS it runs once per count under mpirun, named <name>.np<n> and labelled "mpi". GPU adds
-# the label "gpu" and a lock, so that two GPU tests never share the card.
+# the label "gpu", tier all, and a lock, so that two GPU tests never share the card.
 # TORCH: its sources include headers of libtorch, which are precompiled.
 # ALONE: no other test runs meanwhile, because it measures time or memory.
 # SECONDS is the deadline (default 60): a rank that left a collective would hang forever.
+# TIER applies to all its entries; see mgpu_tier().
 set(MGPU_TEST_ENVIRONMENT
   OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none)
 function(mgpu_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "GPU;ALONE;TORCH" "SECONDS" "SOURCES;LIBRARIES;RANKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "GPU;ALONE;TORCH" "SECONDS;TIER" "SOURCES;LIBRARIES;RANKS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "mgpu_test(${name}): unknown ${arg_UNPARSED_ARGUMENTS} or no SOURCES")
   endif()
   if(NOT arg_SECONDS)
     set(arg_SECONDS 60)
+  endif()
+  if(arg_GPU)
+    set(arg_TIER all)
   endif()
 
   add_executable(${name} ${arg_SOURCES})
@@ -77,6 +93,41 @@ function(mgpu_test name)
   set_tests_properties(${names} PROPERTIES
     LABELS "${labels}" TIMEOUT ${arg_SECONDS}
     ENVIRONMENT "${MGPU_TEST_ENVIRONMENT}")
+  if(arg_TIER)
+    mgpu_tier(${arg_TIER} ${names})
+  else()
+    add_dependencies(quick_tests ${name})
+  endif()
+endfunction()
+
+# mgpu_split(<name> <filter>): moves the cases of a test without RANKS that match the GoogleTest
+# filter to an entry <name>.all of tier all. Call it after all properties of <name> are set.
+function(mgpu_split name filter)
+  add_test(NAME ${name}.all COMMAND ${name})
+  foreach(property LABELS TIMEOUT ENVIRONMENT RUN_SERIAL SKIP_REGULAR_EXPRESSION)
+    get_property(value TEST ${name} PROPERTY ${property})
+    if(value)
+      set_property(TEST ${name}.all PROPERTY ${property} ${value})
+    endif()
+  endforeach()
+  mgpu_tier(all ${name}.all)
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "GTEST_FILTER=-${filter}")
+  set_property(TEST ${name}.all APPEND PROPERTY ENVIRONMENT "GTEST_FILTER=${filter}")
+  set_tests_properties(${name} ${name}.all PROPERTIES FAIL_REGULAR_EXPRESSION "Running 0 tests")
+endfunction()
+
+# mgpu_long(<entry> COMMAND <command>... FILTER <cases> ENVIRONMENT <name=value>...): runs a
+# GoogleTest program again in tier long, where ENVIRONMENT makes its cases try more. Its limit is an
+# hour.
+function(mgpu_long entry)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FILTER" "COMMAND;ENVIRONMENT")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_COMMAND OR NOT arg_FILTER)
+    message(FATAL_ERROR "mgpu_long(${entry}): unknown ${arg_UNPARSED_ARGUMENTS}, or too few")
+  endif()
+  add_test(NAME ${entry} COMMAND ${arg_COMMAND})
+  set_tests_properties(${entry} PROPERTIES TIMEOUT 3600 FAIL_REGULAR_EXPRESSION "Running 0 tests"
+    ENVIRONMENT "${MGPU_TEST_ENVIRONMENT};${arg_ENVIRONMENT};GTEST_FILTER=${arg_FILTER}")
+  mgpu_tier(long ${entry})
 endfunction()
 
 set(MGPU_TEST_PYTHON ${MGPU_DEPS_DIR}/venv/bin/python CACHE FILEPATH

@@ -41,7 +41,7 @@ def notices(programs, kernel, **environment):
     plain, tsan = programs
     seen = [order for order in ("forward", "backward", "random")
             if not ends_well(plain, kernel, CUDAEMU_ORDER=order, **environment)]
-    if not ends_well(tsan, kernel, **environment):
+    if not ends_well(tsan, kernel, TSAN_OPTIONS="halt_on_error=1", **environment):
         seen.append("race")
     return seen
 

@@ -316,13 +316,14 @@ class FullDisk(program.ProgramTest):
 
 class Stops(program.ProgramTest):
     """75 saves; the same command continues and ends where an unbroken run ends."""
-    STEPS = ("train.max_steps=300", "train.eval_every=100", "checkpoint.every=0")
-    # The clock and the file are looked at once in a second: 20 of the steps take one.
-    SLOW = program.failpoint(";".join(f"train.pass:{step}:sleep" for step in range(20, 40)))
+    STEPS = ("train.max_steps=120", "train.eval_every=40", "checkpoint.every=0")
+    # 20 steps of 4 passes take a second each: the clock and the file are looked at once in a second,
+    # and no stop comes after the end.
+    SLOW = program.failpoint(";".join(f"train.pass:{n}:sleep" for n in range(20, 100, 4)))
 
-    def stop_by(self, stop, *arguments, env=None):
+    def stop_by(self, stop, *arguments):
         golden = self.golden(*self.STEPS)
-        job = self.start(2, *self.STEPS, *arguments, env=env)
+        job = self.start(2, *self.STEPS, *arguments, env=self.SLOW)
         if stop:
             self.assertTrue(job.wait_until(self.reached('"train"')))
             stop(job)
@@ -343,11 +344,11 @@ class Stops(program.ProgramTest):
         self.stop_by(lambda job: program.send(job.ranks()[-1], signal.SIGTERM))
 
     def test_75_stop_file(self):
-        self.stop_by(lambda job: (self.run_folder() / "STOP").touch(), env=self.SLOW)
+        self.stop_by(lambda job: (self.run_folder() / "STOP").touch())
         self.assertFalse((self.run_folder() / "STOP").exists())
 
     def test_75_time_limit(self):
-        self.stop_by(None, "--time-limit=2s", env=self.SLOW)
+        self.stop_by(None, "--time-limit=2s")
 
 
 class LostRank(program.ProgramTest):

@@ -28,6 +28,16 @@ class GenerateCase(program.ProgramTest):
     def start_generate(self, ranks, *more, **options):
         return self.start(ranks, *self.keys(*more), config=CONFIG, **options)
 
+    def refuse(self, *refusals, ranks=2):
+        """Each of `refusals` (exit code, words, arguments), side by side: mpirun is slow to end."""
+        jobs = [self.start_generate(ranks, *more) for _, _, *more in refusals]
+        for (code, words, *_), job in zip(refusals, jobs, strict=True):
+            ended = job.wait()
+            self.assertEqual(ended.code, code, ended.out + ended.err)
+            self.assertEqual(ended.err.count("error[E"), 1, ended.err)
+            for word in words:
+                self.assertIn(word, ended.err)
+
     def rows(self):
         """What --export makes of the newest run."""
         folder = self.run_folder()

@@ -1,25 +1,20 @@
 """What a run prints and leaves behind is what users and their tools rely on."""
+import importlib
 import json
 import re
 import shlex
-import unittest
 
 import program
 
-try:
-    import h5py
-    import pandas
-except ImportError as error:
-    h5py = None
-    NO_H5PY = f"no h5py with pandas here: {error}"
-try:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-except ImportError as error:
-    EventAccumulator = None
-    NO_TENSORBOARD = f"no TensorBoard here: {error}"
-
 
 class Output(program.ProgramTest):
+
+    def modules(self, *names):
+        """Imported here, since half of the time of the other cases would be theirs."""
+        try:
+            return [importlib.import_module(name) for name in names]
+        except ImportError as error:
+            self.skipTest(f"not here: {error}")
 
     def test_redirected_output_is_plain_lines(self):
         ended = self.run_to(0, 2)
@@ -113,8 +108,8 @@ class Output(program.ProgramTest):
         self.run_to(0, 2, config=again)
         self.assertEqual(self.hashes(), golden)
 
-    @unittest.skipIf(h5py is None, NO_H5PY if h5py is None else "")
     def test_h5py_and_pandas_open_results_in_three_lines(self):
+        h5py, pandas = self.modules("h5py", "pandas")
         self.run_to(0, 2)
         results = self.run_folder() / "results.h5"
 
@@ -129,8 +124,8 @@ class Output(program.ProgramTest):
         self.assertTrue((samples["return"] <= samples["optimal"]).all())
         self.assertEqual(set(offsets[1:] - offsets[:-1]), {20})  # steps of an episode
 
-    @unittest.skipIf(h5py is None, NO_H5PY if h5py is None else "")
     def test_h5py_and_pandas_open_how_the_run_went_in_three_lines(self):
+        h5py, pandas = self.modules("h5py", "pandas")
         self.run_to(0, 2)
         run = self.run_folder() / "run.h5"
 
@@ -154,10 +149,10 @@ class Output(program.ProgramTest):
         self.assertTrue((pace["samples_per_second"] > 0).all())
         self.assertEqual(list(attempts["exit"]), [0])
 
-    @unittest.skipIf(EventAccumulator is None, NO_TENSORBOARD if EventAccumulator is None else "")
     def test_tensorboard_reads_the_curves(self):
+        reader, = self.modules("tensorboard.backend.event_processing.event_accumulator")
         self.run_to(0, 2)
-        events = EventAccumulator(str(self.run_folder() / "tb"))
+        events = reader.EventAccumulator(str(self.run_folder() / "tb"))
         events.Reload()
         tags = events.Tags()["scalars"]
         for tag in ("train/loss", "train/learning_rate", "train/grad_norm",

@@ -23,6 +23,9 @@ PROGRAM = os.environ.get("MGPU_PROGRAM", str(TOP / "build" / "mgpu_spmd"))
 MPIEXEC = os.environ.get("MGPU_MPIEXEC", "mpirun")
 TINY = HERE / "tiny.yaml"
 DEADLINE_S = 90.0  # of one start; an idle machine needs 2 s
+# mpirun sends the ranks that it ends SIGTERM a second after the first has ended, and SIGKILL another
+# second later. With this they have no time for last words, which is a harder crash.
+AT_ONCE = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}
 GOLDEN_FILES = ("histories.h5", "results.h5", "ckpt/last/model.safetensors")
 
 
@@ -140,8 +143,8 @@ class Workplace:
 
     def run_program(self, ranks, *arguments, env=None, **options):
         """From its start to its end."""
-        if ranks == 1:  # nobody else is left for whose last words mpirun would wait a second or two
-            env = {"OMPI_MCA_odls_base_sigkill_timeout": "0"} | (env or {})
+        if ranks == 1:  # nobody else is left for whose last words mpirun would wait
+            env = AT_ONCE | (env or {})
         return self.start(ranks, *arguments, env=env, **options).wait()
 
     def mpirun(self, ranks):
@@ -187,7 +190,10 @@ class ProgramTest(Workplace, unittest.TestCase):
         self.addCleanup(self.close_folder)
 
     def run_to(self, code, ranks, *arguments, **options):
-        """Runs, and fails the test unless the exit code is `code`."""
+        """Runs, and fails the test unless the exit code is `code`. A killed rank takes the others
+        along at once."""
+        if code == 128 + signal.SIGKILL:
+            options["env"] = AT_ONCE | options.get("env", {})
         ended = self.run_program(ranks, *arguments, **options)
         self.assertEqual(ended.code, code, ended.out[-2000:] + ended.err[-2000:])
         return ended

@@ -11,7 +11,7 @@ import program
 
 SEED = int(os.environ.get("MGPU_E2E_SEED", "1"))
 # 3 streams of 73 tasks, 16 windows a step: an epoch is many steps, so each stop is inside one.
-STEPS = ("train.max_steps=1000", "train.eval_every=250", "checkpoint.every=0")
+STEPS = ("train.max_steps=500", "train.eval_every=125", "checkpoint.every=0")
 
 
 class Resume(program.ProgramTest):

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # tests/fuzz/run.sh [SECONDS]
 #
-# Builds the fuzz targets with clang and feeds each of them mutants of its corpus, for SECONDS in
-# total (60). Ends with 1 when one finds an error; the input is then in build-fuzz/findings.
+# Builds the fuzz targets with clang and feeds each of them mutants of its corpus, for SECONDS of one
+# core in total (60). Ends with 1 when one finds an error; the input is then in build-fuzz/findings.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -22,16 +22,25 @@ cmake -G Ninja -B build-fuzz -DCMAKE_CXX_COMPILER="$compiler" -DMGPU_FUZZ=ON -DM
   >build-fuzz/configure.log 2>&1 || { cat build-fuzz/configure.log; exit 1; }
 cmake --build build-fuzz --target fuzz_targets -j 2
 
-failed=0
-for line in "${targets[@]}"; do
-  read -r name longest corpus <<<"$line"
-  findings=build-fuzz/findings/$name
+# feed NAME LONGEST FOLDER...: one target, for its share of the time
+feed() {
+  local name=$1 findings=build-fuzz/findings/$1
   mkdir -p "$findings"
-  read -ra folders <<<"$corpus"
-  echo "== $name"
-  build-fuzz/tests/fuzz/"$name" -max_len="$longest" -rss_limit_mb=1024 -timeout=10 \
+  build-fuzz/tests/fuzz/"$name" -max_len="$2" -rss_limit_mb=1024 -timeout=10 \
     -max_total_time=$((seconds / ${#targets[@]})) -artifact_prefix="$findings/found_" \
-    -print_final_stats=1 "$findings" "${folders[@]}" 2>build-fuzz/"$name".log || failed=1
-  tail -n 12 build-fuzz/"$name".log
+    -print_final_stats=1 "$findings" "${@:3}" 2>build-fuzz/"$name".log
+}
+
+# As many side by side as there are cores.
+rm -f build-fuzz/failed
+for line in "${targets[@]}"; do
+  read -ra words <<<"$line"
+  [[ $(jobs -pr | wc -l) -lt $(nproc) ]] || wait -n || true
+  { feed "${words[@]}" || touch build-fuzz/failed; } &
 done
-exit "$failed"
+wait
+for line in "${targets[@]}"; do
+  echo "== ${line%% *}"
+  tail -n 12 build-fuzz/"${line%% *}".log
+done
+[[ ! -e build-fuzz/failed ]]

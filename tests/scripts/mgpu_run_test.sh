@@ -19,7 +19,7 @@ start() {
   "$mgpu_run" -np 2 $(job "$@") >"$output" 2>&1 </dev/null &
   pid=$!
   local tries
-  for ((tries = 0; tries < 200; tries++)); do
+  for ((tries = 0; tries < 600; tries++)); do
     [[ $(progress "$work/$1/stand_in/run") == '0 ' ]] || return 0
     sleep 0.05
   done
@@ -214,7 +214,7 @@ case_lost_host_is_left_out() {
   "$mgpu_run" -np 4 --host a:3,b:1 $(job lost divide=1 steps=150 step_ms=20) >"$output" 2>&1 </dev/null &
   pid=$!
   local tries daemon
-  for ((tries = 0; tries < 200; tries++)); do
+  for ((tries = 0; tries < 600; tries++)); do
     [[ $(progress "$work/lost/stand_in/run") == '0 ' ]] || break
     sleep 0.05
   done

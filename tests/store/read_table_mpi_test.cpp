@@ -13,6 +13,7 @@
 #include <mgpu/store/results/read_table.hpp>
 
 #include "sample_run.hpp"
+#include "support/mutants.hpp"
 
 namespace mgpu::store {
 namespace {
@@ -197,8 +198,9 @@ TEST_F(ReadTableTest, MutantsAreReadRightOrRefused) {
   const std::string bytes = read_file(path_);
   const fs::path mutant = folder_.path() / "mutant.h5";
   std::mt19937 random(7);
+  const int mutants = testing_support::mutants(300);
   int refused = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < mutants; ++round) {
     std::string changed = bytes;
     const std::size_t end = round % 2 == 0 ? changed.size() : 8192;  // half of them: metadata
     for (unsigned i = 0; i < 1 + random() % 4; ++i)
@@ -214,7 +216,7 @@ TEST_F(ReadTableTest, MutantsAreReadRightOrRefused) {
       ++refused;
     }
   }
-  EXPECT_GT(refused, 30);
+  EXPECT_GT(refused, mutants / 10);
 }
 
 }  // namespace

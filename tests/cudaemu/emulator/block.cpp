@@ -1,6 +1,5 @@
 #include "block.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "place.hpp"
@@ -96,7 +95,8 @@ void Block::open_barrier() {
   position_ = count_ - 1;
   num_waiting_ = 0;
   ++num_barriers_;
-  std::fill_n(states_.begin(), count_, State::ready);
+  for (unsigned t = 0; t < count_; ++t)
+    states_[t] = State::ready;
 }
 
 void Block::check_mask(unsigned mask, const Offer& offer, const Place& place) {
