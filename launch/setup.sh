@@ -7,9 +7,9 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 deps=$top/.deps
 : "${CMAKE_PREFIX_PATH:=}"
 
-# The needs of the build, each with the Debian 12 package that provides it. A tool is a command on the PATH, a
-# header a file that the compiler finds, a module a package that python3 imports. A question mark
-# means optional.
+# The needs of the build, each with the Debian 12 package that provides it. A tool is a command on
+# the PATH, a header a file that the compiler finds, a module a package that python3 imports. A
+# question mark means optional.
 build_needs="
 tool:cmake            cmake
 tool:ninja            ninja-build
