@@ -5,6 +5,7 @@
 #include <mgpu/app/build_info.hpp>
 #include <mgpu/app/commands.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/cluster/agree.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
@@ -44,7 +45,11 @@ Config config_of_run(const cluster::Group& world, const fs::path& folder,
   Options options;
   options.config = (folder / "repro" / "config.resolved.yaml").string();
   options.overrides = overrides;
-  return load_config(options, program_keys(), FileProvider::shared(world));
+  Config config = load_config(options, program_keys(), FileProvider::shared(world));
+  const std::string format =
+      cluster::on_rank_0(world, [&] { return std::to_string(store::format_of_run(folder)); });
+  // Runs of format 1 kept no columns of the user's rows.
+  return format == "1" ? config.with("output.keep_columns", "[]") : config;
 }
 
 std::string merge_text(const run::MergedRun& merged, const fs::path& results, bool is_finished) {

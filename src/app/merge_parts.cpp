@@ -22,6 +22,7 @@ struct PartRun {
   fs::path folder;
   Config config;
   bool is_finished = false;
+  int format = 2;
 
   run::ChunkPart part() const { return run::read_chunk_part(config); }
 };
@@ -40,16 +41,16 @@ std::vector<PartRun> open_runs(const cluster::Group& world, const Options& optio
   folders.insert(folders.end(), options.more_directories.begin(), options.more_directories.end());
   std::vector<PartRun> runs;
   for (const fs::path& given : folders) {
-    bool is_finished = false;
+    std::int32_t facts = 0;  // of rank 0: format, and whether it is finished
     std::string folder;
     cluster::run_together(world, [&] {
       if (world.rank() != 0) return;
-      is_finished = store::is_finished_run(given);
+      facts = 2 * store::format_of_run(given) + (store::is_finished_run(given) ? 1 : 0);
       folder = fs::canonical(given).string();
     });
     folder = world.broadcast(folder, 0);
-    is_finished = world.all_reduce(std::int32_t{is_finished ? 1 : 0}, cluster::ReduceOp::max) == 1;
-    runs.push_back({folder, config_of_run(world, folder), is_finished});
+    facts = world.all_reduce(facts, cluster::ReduceOp::max);
+    runs.push_back({folder, config_of_run(world, folder), facts % 2 == 1, facts / 2});
   }
   return runs;
 }
@@ -192,7 +193,11 @@ ExitCode merge_parts(const cluster::Group& world, const Options& options) {
   std::vector<fs::path> folders;
   for (const PartRun& run : runs)
     folders.push_back(run.folder);
-  store::copy_chunks(world, folders, journal);
+  store::UpgradeChunk upgrade;
+  cluster::run_together(world, [&] {
+    if (runs.front().format == 1) upgrade = jobs::job_of(config).upgrade_chunks(config);
+  });
+  store::copy_chunks(world, folders, journal, upgrade);
   run::MergedRun merged = jobs::job_of(config).merge(world, {config, store, directory}, journal);
   merged.warnings = doubled_parts(runs);
   tell_how_it_went(world, directory, config);

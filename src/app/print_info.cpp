@@ -48,7 +48,10 @@ std::string section_page(const KeyTable& table, const std::string& section) {
 
 std::string printed_config(const Options& options, const KeyTable& table,
                            const FileProvider& files) {
-  if (options.detail == "full" && options.config.empty()) return print_full(table);
+  const bool has_job_only = options.overrides.size() == 1 && options.overrides[0].key == "job";
+  if (options.detail == "full" && options.config.empty() &&
+      (options.overrides.empty() || has_job_only))
+    return print_full(table, has_job_only ? options.overrides[0].value : "");
   if (options.detail == "markdown") return key_reference_markdown(table);
   const Config config = load_config(options, table, files);
   if (options.detail == "changed") return print_changed(config);

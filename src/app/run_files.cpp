@@ -40,7 +40,8 @@ report::RankIdentity identity_of(const cluster::Topology& topology,
 /// The keys that determine the result, numbers as numbers.
 std::map<std::string, report::TensorBoardFile::Hparam> hparams_of(const Config& config) {
   std::map<std::string, report::TensorBoardFile::Hparam> hparams;
-  for (const KeySpec& key : config.table().keys()) {
+  for (const KeySpec* spec : config.keys()) {
+    const KeySpec& key = *spec;
     if (!key.identity) continue;
     const std::string text = config.shown(key.name);
     char* end = nullptr;

@@ -344,8 +344,8 @@ private:
 
   std::map<std::string, std::string, std::less<>> settings() const {
     std::map<std::string, std::string, std::less<>> all;
-    for (const KeySpec& key : config_.table().keys())
-      all[key.name] = config_.shown(key.name);
+    for (const KeySpec* key : config_.keys())
+      all[key->name] = config_.shown(key->name);
     return all;
   }
 

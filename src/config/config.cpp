@@ -132,11 +132,18 @@ std::string Config::resolved_yaml() const {
   return print_resolved(*this);
 }
 
+std::vector<const KeySpec*> Config::keys() const {
+  const std::string job = table_->find("job") == nullptr ? "" : value("job").text;
+  std::vector<const KeySpec*> keys;
+  for (const KeySpec& spec : table_->keys())
+    if (spec.is_read_by(job)) keys.push_back(&spec);
+  return keys;
+}
+
 std::string Config::identity() const {
   std::string text;
-  for (const auto& [name, given] : entries_) {  // in order of the name
-    if (table_->find(name)->identity) text += name + "=" + given.value.text + "\n";
-  }
+  for (const KeySpec* spec : keys())
+    if (spec->identity) text += spec->name + "=" + value(spec->name).text + "\n";
   return sha256_hex(text);
 }
 

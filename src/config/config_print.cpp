@@ -85,6 +85,13 @@ std::string list_in_words(const std::vector<std::string>& words) {
   return text;
 }
 
+std::string list_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words)
+    text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
 std::string type_name(KeyType type) {
   switch (type) {
     case KeyType::integer:
@@ -137,8 +144,8 @@ std::string cell(std::string text) {
 
 std::string print_resolved(const Config& config) {
   std::vector<YamlLine> lines;
-  for (const KeySpec& spec : config.table().keys())
-    lines.push_back({spec.name, yaml_of(spec, config.value(spec.name))});
+  for (const KeySpec* spec : config.keys())
+    lines.push_back({spec->name, yaml_of(*spec, config.value(spec->name))});
   return nest(lines, "");
 }
 
@@ -154,38 +161,41 @@ std::string print_changed(const Config& config) {
   return nest(lines, "");
 }
 
-std::string print_full(const KeyTable& table) {
+std::string print_full(const KeyTable& table, const std::string& job) {
   std::vector<YamlLine> lines;
   for (const KeySpec& spec : table.keys()) {
-    lines.push_back(
-        {spec.name, yaml_of(spec, default_value(spec)), {spec.text, values_in_words(spec)}});
+    if (!job.empty() && !spec.is_read_by(job)) continue;
+    lines.push_back({spec.name,
+                     spec.name == "job" && !job.empty() ? job : yaml_of(spec, default_value(spec)),
+                     {spec.text, values_in_words(spec)}});
   }
-  return "# Every key with its default, made by --print-config=full from the table of keys.\n" +
+  return "# Every key" + (job.empty() ? "" : " of job " + job) +
+         " with its default, made by --print-config=full from the table of keys.\n" +
          nest(lines, "");
 }
 
 std::string print_full(const Config& config) {
   std::vector<YamlLine> lines;
-  for (const KeySpec& spec : config.table().keys()) {
-    lines.push_back({spec.name,
-                     yaml_of(spec, config.value(spec.name)),
-                     {spec.text, values_in_words(spec)},
-                     source_of(config.place(spec.name))});
+  for (const KeySpec* spec : config.keys()) {
+    lines.push_back({spec->name,
+                     yaml_of(*spec, config.value(spec->name)),
+                     {spec->text, values_in_words(*spec)},
+                     source_of(config.place(spec->name))});
   }
   return "# Every key with its value and where it comes from.\n" + nest(lines, "");
 }
 
 std::string print_json(const Config& config) {
   Json json = Json::object();
-  for (const KeySpec& spec : config.table().keys()) {
+  for (const KeySpec* spec : config.keys()) {
     Json* place = &json;
-    std::string rest = spec.name;
+    std::string rest = spec->name;
     for (auto [section, below] = split_name(rest); !section.empty();
          std::tie(section, below) = split_name(rest)) {
       place = &(*place)[section];
       rest = below;
     }
-    (*place)[rest] = json_of(spec, config.value(spec.name));
+    (*place)[rest] = json_of(*spec, config.value(spec->name));
   }
   return json.dump(2) + "\n";
 }
@@ -207,6 +217,7 @@ std::string key_page(const KeySpec& spec) {
           (spec.required ? "none: has to be given" : yaml_of(spec, default_value(spec))) + "\n";
   if (!spec.aliases.empty()) page += "  also     " + list_in_words(spec.aliases) + "\n";
   if (!spec.alias_note.empty()) page += "           under those names: " + spec.alias_note + "\n";
+  page += "  read by  " + (spec.jobs.empty() ? "all jobs" : list_of(spec.jobs)) + "\n";
   page += spec.identity ? "  identity yes: another value is another run, with results of its own\n"
                         : "  identity no: may differ when a run is resumed\n";
   return page;
@@ -223,12 +234,13 @@ std::string key_reference_markdown(const KeyTable& table) {
   }
   for (const std::string& section : sections) {
     text += text.empty() ? "" : "\n";
-    text += "| key | default | values | what it does |\n|---|---|---|---|\n";
+    text += "| key | default | values | what it does | jobs |\n|---|---|---|---|---|\n";
     for (const KeySpec& spec : table.keys()) {
       if (split_name(spec.name).first != section) continue;
       const std::string standard = spec.required ? "" : yaml_of(spec, default_value(spec));
       text += "| `" + spec.name + "` | " + (standard.empty() ? "" : "`" + cell(standard) + "`") +
-              " | " + cell(values_in_words(spec)) + " | " + cell(spec.text) + " |\n";
+              " | " + cell(values_in_words(spec)) + " | " + cell(spec.text) + " | " +
+              (spec.jobs.empty() ? "all" : list_of(spec.jobs)) + " |\n";
     }
   }
   return text;

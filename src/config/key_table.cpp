@@ -79,6 +79,17 @@ void KeyTable::add_section_alias(std::string alias, std::string section) {
   section_aliases_.emplace_back(std::move(alias), std::move(section));
 }
 
+bool KeySpec::is_read_by(std::string_view job) const {
+  return jobs.empty() || std::find(jobs.begin(), jobs.end(), job) != jobs.end();
+}
+
+void KeyTable::add_reader(std::string_view name, std::string job) {
+  const auto found = std::find_if(keys_.begin(), keys_.end(),
+                                  [&](const KeySpec& spec) { return spec.name == name; });
+  if (found == keys_.end()) throw Error("no key is called `" + std::string(name) + "`");
+  if (found->jobs.empty() || !found->is_read_by(job)) found->jobs.push_back(std::move(job));
+}
+
 const KeySpec* KeyTable::find(std::string_view name) const {
   const auto found = std::find_if(keys_.begin(), keys_.end(),
                                   [&](const KeySpec& spec) { return spec.name == name; });

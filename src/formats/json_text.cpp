@@ -28,14 +28,23 @@ struct ToJson {
   }
 };
 
-}  // namespace
-
-std::string to_json(const JsonValue& value) {
+/// `indent` -1: on one line.
+std::string dumped(const JsonValue& value, int indent) {
   try {
-    return std::visit(ToJson{}, value.held()).dump(2) + "\n";
+    return std::visit(ToJson{}, value.held()).dump(indent);
   } catch (const Json::exception& error) {
     throw Error(std::string("a text of a JSON value must be UTF-8: ") + error.what());
   }
+}
+
+}  // namespace
+
+std::string to_json(const JsonValue& value) {
+  return dumped(value, 2) + "\n";
+}
+
+std::string to_json_line(const JsonValue& value) {
+  return dumped(value, -1);
 }
 
 }  // namespace mgpu::formats

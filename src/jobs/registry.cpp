@@ -7,6 +7,7 @@
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
+#include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/rows/model_text.hpp>
 
@@ -39,7 +40,8 @@ const std::array<Job, 4>& table() {
       Job{.name = "generate",
           .text = "completions and log-probabilities of prompts by a language model",
           .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
-                   input::add_input_keys, rows::add_chat_template_key, add_generate_keys},
+                   input::add_input_keys, rows::add_chat_template_key, rows::add_keep_columns_key,
+                   add_generate_keys},
           .check = check_generate_job,
           .check_files = check_generate_files,
           .file_checks = generate_file_checks,
@@ -47,12 +49,13 @@ const std::array<Job, 4>& table() {
           .plan = plan_generate,
           .run = run_generate_job,
           .merge = merge_generate_job,
+          .upgrade_chunks = upgrade_generate_chunks,
           .has_parts = true},
       Job{.name = "teacher",
           .text = "what a language model says behind each token of texts, for distillation",
           .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
-                   input::add_input_keys, rows::add_chat_template_key, rows::add_length_keys,
-                   add_teacher_keys},
+                   input::add_input_keys, rows::add_chat_template_key, rows::add_keep_columns_key,
+                   rows::add_length_keys, add_teacher_keys},
           .check = check_teacher_job,
           .check_files = check_teacher_files,
           .file_checks = teacher_file_checks,
@@ -60,13 +63,14 @@ const std::array<Job, 4>& table() {
           .plan = plan_teacher,
           .run = run_teacher_job,
           .merge = merge_teacher_job,
+          .upgrade_chunks = upgrade_teacher_chunks,
           .exports = {{"padded-h5", "guide004", "teacher_logits.h5", export_padded_targets}},
           .has_parts = true},
       Job{.name = "classify",
           .text = "labels of texts by a language model, and how good they are",
           .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
-                   input::add_input_keys, rows::add_chat_template_key, rows::add_length_keys,
-                   add_classify_keys},
+                   input::add_input_keys, rows::add_chat_template_key, rows::add_keep_columns_key,
+                   rows::add_length_keys, add_classify_keys},
           .check = check_classify_job,
           .check_files = check_classify_files,
           .file_checks = classify_file_checks,
@@ -74,24 +78,18 @@ const std::array<Job, 4>& table() {
           .plan = plan_classify,
           .run = run_classify_job,
           .merge = merge_classify_job,
+          .upgrade_chunks = upgrade_classify_chunks,
           .exports = {{"csv", "", "", export_labels}},
           .has_parts = true}};
   return kTable;
 }
 
-bool has_key(AddKeys add_keys, std::string_view name) {
-  KeyTable keys;
-  add_keys(keys);
-  return keys.find(name) != nullptr;
-}
-
-/// Whether a job reads the key, or none does: then it is common to all.
-bool reads(const Job& job, std::string_view name) {
-  const auto has_name = [&](AddKeys add_keys) { return has_key(add_keys, name); };
-  const auto has_it = [&](const Job& any) {
-    return std::any_of(any.keys.begin(), any.keys.end(), has_name);
-  };
-  return has_it(job) || std::none_of(table().begin(), table().end(), has_it);
+/// Notes that the job reads the keys of a group.
+void note_reader(const Job& job, AddKeys add_keys, KeyTable& table_of_keys) {
+  KeyTable group;
+  add_keys(group);
+  for (const KeySpec& key : group.keys())
+    table_of_keys.add_reader(key.name, std::string(job.name));
 }
 
 }  // namespace
@@ -111,9 +109,11 @@ void add_job_keys(KeyTable& table_of_keys) {
   std::vector<AddKeys> added;
   for (const Job& job : table()) {
     for (const AddKeys add_keys : job.keys) {
-      if (std::find(added.begin(), added.end(), add_keys) != added.end()) continue;
-      add_keys(table_of_keys);
-      added.push_back(add_keys);
+      if (std::find(added.begin(), added.end(), add_keys) == added.end()) {
+        add_keys(table_of_keys);
+        added.push_back(add_keys);
+      }
+      note_reader(job, add_keys, table_of_keys);
     }
   }
 }
@@ -122,7 +122,7 @@ std::vector<std::string> notes_for_job(const Config& config) {
   const Job& job = job_of(config);
   std::vector<std::string> notes = config.notes();
   for (const std::string& name : config.not_default())
-    if (!reads(job, name))
+    if (!config.table().find(name)->is_read_by(job.name))
       notes.push_back("job " + std::string(job.name) + " does not read " + name);
   return notes;
 }

@@ -2,12 +2,12 @@
 #include <array>
 #include <ranges>
 #include <string>
+#include <utility>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/recipes/recipe.hpp>
 
-// The registry. A recipe is a folder with NAME_recipe(), and its name here. The last one whose
-// is_chosen() says so is chosen.
+// The registry. A recipe is a folder with NAME_recipe(), and its name here.
 #define MGPU_RECIPES(line) line(ad) line(sft) line(distill)
 
 namespace mgpu::recipes {
@@ -40,7 +40,30 @@ std::span<const Recipe> recipes() {
   return kRecipes;
 }
 
+void add_recipe_key(KeyTable& table) {
+  KeySpec spec{.name = "train.recipe",
+               .type = KeyType::choice,
+               .standard = "auto",
+               .text =
+                   "what is trained; auto: distill with keys of distill, sft with a model, else "
+                   "ad",
+               .choices = {"auto"}};
+  for (const Recipe& recipe : recipes())
+    spec.choices.emplace_back(recipe.name);
+  table.add(std::move(spec));
+}
+
+void check_recipe(const Config& config) {
+  const Recipe& recipe = recipe_of(config);
+  if (recipe.is_chosen(config)) return;
+  throw config.problem("E114", "train.recipe",
+                       "recipe " + std::string(recipe.name) + " lacks the keys that it needs",
+                       std::string(recipe.chosen_by));
+}
+
 const Recipe& recipe_of(const Config& config) {
+  for (const Recipe& recipe : recipes())
+    if (config.is("train.recipe", recipe.name)) return recipe;
   for (const Recipe& recipe : std::views::reverse(recipes()))
     if (recipe.is_chosen(config)) return recipe;
   throw Error("no recipe is chosen");

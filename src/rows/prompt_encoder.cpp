@@ -22,7 +22,7 @@ EncodedPrompt PromptEncoder::encode(const input::Row& row) {
   EncodedPrompt encoded;
   std::string problem = row.problem;
   if (problem.empty()) problem = problem_of([&] { encoded = encode_content(row.object); });
-  if (!problem.empty()) encoded = {"", {}, std::move(problem)};
+  if (!problem.empty()) encoded = {"", {}, {RowStatus::bad_row, std::move(problem)}};
   return encoded;
 }
 

@@ -95,7 +95,7 @@ def measure_ours(program, model, batch, ranks=1):
         few_cpu, few_wall, _ = run_ours(program, model, folder, FEW * ranks, batch, ranks)
         cpu, wall, run = run_ours(program, model, folder, FEW * ranks + TEXTS * ranks, batch, ranks)
         with h5py.File(run / "results.h5") as file:
-            scores = file["arrays/label_scores/values"][:len(LABELS) * CHECKED]
+            scores = file["arrays/samples/label_scores/values"][:len(LABELS) * CHECKED]
     texts = TEXTS * ranks
     return texts / (cpu - few_cpu), texts / (wall - few_wall), float(scores.mean())
 

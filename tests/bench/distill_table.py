@@ -108,7 +108,7 @@ def ways(args, data, seed):
     best = run(args, "best", *source, "teacher.top_k=12")
     with h5py.File(draws / "results.h5") as file:
         print("# %.1f different tokens in %d draws" %
-              (file["arrays/num_drawn/values"][:].mean(), DRAWS), flush=True)
+              (file["arrays/samples/num_drawn/values"][:].mean(), DRAWS), flush=True)
     alone = ("distill.ce_weight=0",)
     return {
         "texts alone (CE)": (f"data.path={data}",),

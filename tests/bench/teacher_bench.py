@@ -77,7 +77,7 @@ def ours(program, model):
         few_s, _, _ = run_ours(program, model, folder, BATCH)
         all_s, peak, results = run_ours(program, model, folder, BATCH + TEXTS)
         with h5py.File(results) as file:
-            best = file["arrays/topk_logprobs/values"][:, 0].astype("float64")
+            best = file["arrays/samples/topk_logprobs/values"][:, 0].astype("float64")
         emit("job teacher", TEXTS / (all_s - few_s), peak, best.mean())
 
 

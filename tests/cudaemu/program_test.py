@@ -172,7 +172,7 @@ class Inference(BothWays):
         runs = self.run_both(program.HERE / "teacher.yaml", f"model.path={model}",
                              f"data.path={self.data}", "output.text=false", *arguments,
                              kernels=kernels | DECODER)
-        return [h5py.File(run / "results.h5")["arrays"] for run in runs]
+        return [h5py.File(run / "results.h5")["arrays/samples"] for run in runs]
 
     def test_a_teacher_keeps_the_same_tokens(self):
         cpu, gpu = self.teacher(kernels={"fold_logits_kernel"})

@@ -2,7 +2,7 @@
 """check_docs.py PROGRAM [--write]: do README.md, those of folders and conf/ say what PROGRAM says?
 
 --write brings the generated parts up to date: the key reference in conf/README.md and
-conf/full.yaml. Without it nothing is written, and the exit code is 1 when a check failed.
+conf/full.JOB.yaml. Without it nothing is written, and the exit code is 1 when a check failed.
 """
 import concurrent.futures
 import json
@@ -18,7 +18,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 README = TOP / "README.md"
 RUNNING = TOP / "launch/README.md"
 KEYS = TOP / "conf/README.md"
-FULL = TOP / "conf/full.yaml"
+JOBS = ("train", "generate", "teacher", "classify")
 BEGIN, END = "<!-- keys: begin -->\n", "<!-- keys: end -->\n"
 REGENERATE = "regenerate it with: tests/docs/check_docs.py ./mgpu_spmd --write"
 LOOKS = ("--check", "--plan", "--explain", "--print-config", "--env")  # run no job
@@ -59,6 +59,10 @@ def split_keys():
     return before, inside, after
 
 
+def full_of(job):
+    return TOP / f"conf/full.{job}.yaml"
+
+
 def hand_written():
     before, _, after = split_keys()
     others = [README, RUNNING, TOP / "src/README.md"]
@@ -94,7 +98,9 @@ class Docs(unittest.TestCase):
         self.assertEqual(split_keys()[1], printed("--print-config=markdown"), REGENERATE)
 
     def test_full_config_is_the_programs(self):
-        self.assertEqual(FULL.read_text(), printed("--print-config=full"), REGENERATE)
+        for job in JOBS:
+            self.assertEqual(full_of(job).read_text(), printed(f"job={job}", "--print-config=full"),
+                             REGENERATE)
 
     def test_every_config_is_accepted(self):
         configs = sorted((TOP / "conf").glob("*.yaml"))
@@ -102,7 +108,8 @@ class Docs(unittest.TestCase):
         side_by_side(lambda config: printed(str(config), "--print-config"), configs)
 
     def test_every_named_key_exists(self):
-        keys = set(key_names(json.loads(printed("job=train", "--print-config=json"))))
+        keys = {name for job in JOBS
+                for name in key_names(json.loads(printed(f"job={job}", "--print-config=json")))}
         sections = {key.split(".")[0] for key in keys if "." in key}
         pattern = rf"`((?:{'|'.join(sections)})\.[a-z_0-9]+)(?:[:=][^`]*)?`"
         files = {"report.html", "run.log", "run.h5"}
@@ -151,7 +158,8 @@ class Docs(unittest.TestCase):
 def write():
     before, _, after = split_keys()
     KEYS.write_text(before + BEGIN + printed("--print-config=markdown") + END + after)
-    FULL.write_text(printed("--print-config=full"))
+    for job in JOBS:
+        full_of(job).write_text(printed(f"job={job}", "--print-config=full"))
 
 
 if __name__ == "__main__":

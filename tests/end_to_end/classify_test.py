@@ -127,10 +127,10 @@ class Labels(ClassifyCase):
         self.classify(1, 2, *keys, "data.on_bad_row=mark")
         found = self.rows()
         self.assertEqual([row["status"] for row in found],
-                         ["success", "success", "error", "success", "error", "success"])
+                         ["ok", "ok", "bad_row", "ok", "bad_row", "ok"])
         self.assertIn("target_group", found[2]["reason"])
         self.assertIn("none of classify.labels", found[4]["reason"])
-        self.assertEqual([row["pred"] for row in found if row["status"] == "error"], [-1, -1])
+        self.assertEqual([row["pred"] for row in found if row["status"] == "bad_row"], [-1, -1])
 
     def test_long_texts_are_cut_and_prompts_stay_whole(self):
         path = tiny_lm.write_rows(self.folder / "long.jsonl",
@@ -138,7 +138,7 @@ class Labels(ClassifyCase):
                                    for letter, count in (("a", 400), ("b", 20))])
         self.classify(0, 1, f"data.path={path}", "data.max_length=80")
         rows = self.rows()
-        self.assertEqual([row["status"] for row in rows], ["cut", "success"])
+        self.assertEqual([row["status"] for row in rows], ["truncated", "ok"])
         # With the longer label it has the length that is allowed.
         self.assertEqual(rows[0]["n_prompt_tokens"] + len(" normal"), 80)
 

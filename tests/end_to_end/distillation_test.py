@@ -174,9 +174,9 @@ class Distillation(program.ProgramTest):
                     "generate.max_new_tokens=12",
                     f"run.output={self.folder / 'made'}", config=generate)
         with h5py.File(self.folder / "made" / "said" / "latest" / "results.h5") as file:
-            prompts, said = ([file[f"arrays/{name}/values"][a:b].tolist() for a, b in
-                              zip(file[f"arrays/{name}/row_offsets"][:],
-                                  file[f"arrays/{name}/row_offsets"][1:])]
+            prompts, said = ([file[f"arrays/samples/{name}/values"][a:b].tolist() for a, b in
+                              zip(file[f"arrays/samples/{name}/row_offsets"][:],
+                                  file[f"arrays/samples/{name}/row_offsets"][1:])]
                              for name in ("prompt_ids", "output_ids"))
         # 20 tokens: each prompt with its completion is a sequence of its own.
         self.config.write_text(TRAIN.replace(f"init: {MODEL}", f"path: {student}")

@@ -34,11 +34,12 @@ class Inputs(GenerateCase):
         self.assertIn("6 samples failed", ended.out)
         rows = self.rows()
         self.assertEqual([row["reason"] for row in rows[2:8]], [
-            "failed: `prompt` is not a text"] * 2 + [
-            "failed: token 67 is not in the model's vocabulary of 67"] * 2 + [
-            "failed: it is an empty line"] * 2)
+            "`prompt` is not a text"] * 2 + [
+            "token 67 is not in the model's vocabulary of 67"] * 2 + ["it is an empty line"] * 2)
         self.assertEqual([row["prompt_ids"] for row in rows[2:8]], [[]] * 6)
-        self.assertNotIn("failed", rows[0]["reason"] + rows[8]["reason"])
+        self.assertEqual([row["status"] for row in rows], ["ok"] * 2 + ["bad_row"] * 6 + ["ok"] * 2)
+        self.assertEqual({row["finish"] for row in rows[2:8]}, {"none"})
+        self.assertEqual({row["reason"] for row in rows[:2] + rows[8:]}, {""})
         golden = self.sha256()
         self.start_over()
         self.generate(1, 1, f"data.path={path}", "data.on_bad_row=mark", "run.chunk_size=1")
@@ -52,7 +53,33 @@ class Inputs(GenerateCase):
         path.write_text('{}\n{}\n')
         self.generate(1, 1, f"data.path={path}", "data.on_bad_row=mark")
         self.assertEqual({row["reason"] for row in self.rows()},
-                         {"failed: it has none of `prompt`, `messages` and `token_ids`"})
+                         {"it has none of `prompt`, `messages` and `token_ids`"})
+
+    def test_columns_of_the_rows_are_kept(self):
+        rows = [{"prompt": "a", "id": "x-1", "label": 3, "source": {"page": [1, 2]}},
+                {"prompt": "b", "id": "x-2", "label": None, "source": "b, \u00fc"}]
+        path = tiny_lm.write_rows(self.folder / "own.jsonl", rows)
+        keys = (f"data.path={path}", "generate.num_samples=1", "generate.do_sample=false",
+                "generate.temperature=auto", "generate.top_k=auto", "generate.top_p=auto")
+        self.generate(0, 2, *keys)
+        found = self.rows()
+        self.assertEqual([row["row_id"] for row in found], ["x-1", "x-2"])
+        self.assertEqual([row["row_label"] for row in found], ["3", ""])
+        self.assertNotIn("row_source", found[0])
+        self.start_over()
+        self.generate(0, 1, *keys, "output.keep_columns=[source]")
+        found = self.rows()
+        self.assertEqual([row["row_source"] for row in found], ['{"page":[1,2]}', "b, \u00fc"])
+        self.assertNotIn("row_id", found[0])
+        self.start_over()
+        table = self.folder / "own.csv"
+        table.write_text("question,key\na,k1\nb,k2\n")
+        csv = (f"data.path={table}", "data.columns.prompt=question", "data.columns.id=key", *keys[1:])
+        self.generate(0, 2, *csv)
+        self.assertEqual([row["row_id"] for row in self.rows()], ["k1", "k2"])
+        self.refuse((65, ("E533", "no column `kex`", "output.keep_columns=[key]"), *csv,
+                     "output.keep_columns=[kex]"),
+                    (78, ("E107", "a name is there twice"), *csv, "output.keep_columns=[key, key]"))
 
     def test_a_column_that_is_not_there_is_named(self):
         path = self.folder / "t.csv"

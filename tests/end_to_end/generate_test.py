@@ -28,7 +28,7 @@ class Results(GenerateCase):
             self.assertEqual(len(row["output_log_probs"]), row["n_output_tokens"])
             self.assertAlmostEqual(sum(row["output_log_probs"]), row["output_log_prob"], places=4)
             self.assertIsNone(row["prompt_log_probs"][0])
-            self.assertIn(row["reason"], ("stop_token", "length"))
+            self.assertIn(row["finish"], ("stop_token", "length"))
             text = "".join(tiny_lm.CHARACTERS[i] for i in row["output_ids"] if i > 2)
             self.assertEqual(row["output"], text.replace("Ġ", " "))
         self.assertNotEqual([row["output"] for row in rows[::2]],
@@ -55,7 +55,7 @@ class Results(GenerateCase):
         self.assertIn("perplexity", ended.out)
         self.assertIn("only scores the prompts, without generate.do_sample=false", ended.out)
         for row, before in zip(self.rows(), sampled, strict=True):
-            self.assertEqual(row["reason"], "scored")
+            self.assertEqual(row["finish"], "scored")
             self.assertEqual(row["output_ids"], [])
             expected = before["prompt_log_probs"] + before["output_log_probs"]
             self.assertEqual(row["prompt_log_probs"], expected)
@@ -67,11 +67,11 @@ class Results(GenerateCase):
         self.start_over()
         self.generate(0, 2, *GREEDY, "generate.max_new_tokens=30", f"generate.stop=[{stop!r}]")
         stopped = self.rows()
-        self.assertEqual(stopped[0]["reason"], "stop_string")
+        self.assertEqual(stopped[0]["finish"], "stop_string")
         for row, text in zip(stopped, free, strict=True):
             if stop in text:
                 self.assertEqual(row["output"], text[:text.index(stop) + len(stop)])
-                self.assertEqual(row["reason"], "stop_string")
+                self.assertEqual(row["finish"], "stop_string")
             else:
                 self.assertEqual(row["output"], text)
 
@@ -81,13 +81,14 @@ class Results(GenerateCase):
         path = tiny_lm.write_rows(self.folder / "long.jsonl", rows)
         ended = self.generate(1, 2, f"data.path={path}", "run.chunk_size=1")
         self.assertIn("2 samples failed: column `reason` of results.h5 says why", ended.out)
-        reasons = [row["reason"] for row in self.rows()]
-        self.assertEqual(reasons[2:4], ["failed: 61 tokens in a model of 48 positions"] * 2)
-        self.assertEqual(sum(reason.startswith("failed") for reason in reasons), 2)
+        self.assertEqual([row["reason"] for row in self.rows()],
+                         [""] * 2 + ["61 tokens in a model of 48 positions"] * 2 + [""] * 2)
+        self.assertEqual([row["status"] for row in self.rows()],
+                         ["ok"] * 2 + ["too_long"] * 2 + ["ok"] * 2)
         self.start_over()
         ended = self.generate(0, 1, f"data.path={path}", "output.max_failed=0.4",
                               "output.text=false", "output.file=other.h5")
-        self.assertIn("column `finish` of other.h5 marks them", ended.out)
+        self.assertIn("column `status` of other.h5 marks them", ended.out)
 
     def test_token_ids_need_no_tokenizer(self):
         self.model = tiny_lm.make_folder(self.folder / "bare", tokenizer=False)

@@ -116,7 +116,7 @@ class Output(program.ProgramTest):
         with h5py.File(results) as file:
             samples = pandas.DataFrame({name: column[:] for name, column in
                                         file["samples"].items()})
-            offsets = file["arrays/path/row_offsets"][:]
+            offsets = file["arrays/samples/path/row_offsets"][:]
         per_episode = samples.groupby(["control", "episode"])["return"].mean()
 
         self.assertEqual(len(samples), 3 * 8 * 2 * 2)  # controls, goals, runs, episodes

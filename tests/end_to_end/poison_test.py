@@ -98,7 +98,7 @@ class Teacher(PoisonCase):
             found = self.rows()
             self.assertEqual([row for row in found if row["id"] != GUILTY],
                              [row for row in rows if row["id"] != GUILTY])
-            self.assertEqual(found[GUILTY]["status"], 3)
+            self.assertEqual(found[GUILTY]["status"], "bad_row")
             self.assertEqual(found[GUILTY]["reason"],
                              "quarantined: its rank was killed by SIGKILL in attempts 1 and 2")
             for text in (ended.out + ended.err, (self.run_folder() / "run.log").read_text(),
@@ -114,7 +114,7 @@ class Teacher(PoisonCase):
         for ranks in (1, 2):  # its last chunk, and all that is pending after the deaths
             self.run_job(1, ranks, env=program.failpoint(f"sample.{ROWS - 1}:1:segv"))
             self.assertIn("SIGSEGV in attempts 1 and 2", self.rows()[ROWS - 1]["reason"])
-            self.assertEqual([row["id"] for row in self.rows() if row["status"] == 3], [ROWS - 1])
+            self.assertEqual([row["id"] for row in self.rows() if row["status"] == "bad_row"], [ROWS - 1])
             self.start_over()
 
     def test_a_finished_run_keeps_it_and_tries_it_again_when_told(self):
@@ -135,7 +135,7 @@ class Teacher(PoisonCase):
         plan = "sample.7:1:segv;sample.8:1:segv"
         self.run_job(1, 1, env=program.failpoint(plan))
         found = self.rows()
-        self.assertEqual([row["id"] for row in found if row["status"] == 3], [7, 8])
+        self.assertEqual([row["id"] for row in found if row["status"] == "bad_row"], [7, 8])
         self.assertIn("in attempts 1 and 2", found[7]["reason"])
         self.assertIn("in attempts 3 and 4", found[8]["reason"])
 
@@ -186,7 +186,7 @@ class Classify(PoisonCase):
             found = self.rows()
             self.assertEqual([row for row in found if row["id"] != GUILTY],
                              [row for row in rows if row["id"] != GUILTY])
-            self.assertEqual(found[GUILTY]["status"], "error")
+            self.assertEqual(found[GUILTY]["status"], "bad_row")
             self.assertIn("SIGSEGV in attempts 1 and 2", found[GUILTY]["reason"])
             poisoned.append(self.sha256())
             self.start_over()

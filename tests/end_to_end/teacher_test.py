@@ -154,8 +154,8 @@ class Pictures(TeacherCase):
             for part in self.PARTS:
                 self.assertIn(part, page.headings)
             with h5py.File(self.run_folder() / "results.h5") as file:
-                log_probs = file["arrays/topk_logprobs/values"][:].astype(float)
-                ends = file["arrays/topk_logprobs/row_offsets"][:]
+                log_probs = file["arrays/samples/topk_logprobs/values"][:].astype(float)
+                ends = file["arrays/samples/topk_logprobs/row_offsets"][:]
             k = log_probs.shape[1]
             kept = [min(1.0, sum(map(math.exp, row))) for row in log_probs]
             self.assertEqual(self.series()["kept_mass/k"][-1], k)

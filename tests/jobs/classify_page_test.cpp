@@ -20,7 +20,7 @@ ClassifyPictures pictures() {
   pictures.labels = {"ham", "spam"};
   pictures.positive = "spam";
   pictures.confusion = {90, 10, 0, 3, 1230, 0};
-  pictures.outcomes = {{"success", 1333}};
+  pictures.outcomes = {{"ok", 1333}};
   pictures.rows = pictures.judged = 1333;
   pictures.metrics = {{"accuracy", "accuracy", 0.99},
                       {"roc_auc", "area under the ROC curve", 0.9876},

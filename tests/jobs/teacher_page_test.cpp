@@ -30,7 +30,7 @@ ShownToken token(const std::string& text, double entropy) {
 
 TeacherPictures pictures() {
   TeacherPictures pictures;
-  pictures.statuses = {{"whole", 2}, {"cut", 1}};
+  pictures.statuses = {{"ok", 2}, {"truncated", 1}};
   pictures.tokens = 30;
   pictures.tokens_left_out = 12;
   pictures.longest = 16;

@@ -46,7 +46,7 @@ TEST(PromptEncoderTest, EncodesTextsAndIds) {
   const EncodedPrompt text = encoder.encode(row_of(R"({"prompt": "ab c", "id": 7})"));
   EXPECT_THAT(text.ids, ElementsAre(0, 1, 3, 2));
   EXPECT_EQ(text.text, "ab c");
-  EXPECT_EQ(text.problem, "");
+  EXPECT_EQ(text.facts.reason, "");
 
   const EncodedPrompt ids = encoder.encode(row_of(R"({"token_ids": [2, 0]})"));
   EXPECT_THAT(ids.ids, ElementsAre(2, 0));
@@ -58,7 +58,7 @@ TEST(PromptEncoderTest, SaysWhyARowCannotBeCompleted) {
   const auto problem = [&](std::string_view json) {
     const EncodedPrompt encoded = encoder.encode(row_of(json));
     EXPECT_THAT(encoded.ids, IsEmpty());
-    return encoded.problem;
+    return encoded.facts.reason;
   };
 
   EXPECT_EQ(problem(R"({"prompt": ""})"), "its text has no tokens");

@@ -46,7 +46,7 @@ class RealRuns(unittest.TestCase):
 
     def test_a_program_equals_itself(self):
         self.assertIn("all equal", self.compare(0, PROGRAM))
-        missing = self.compare(1, PROGRAM, self.expect("differs * results.h5 arrays/output_ids\n"))
+        missing = self.compare(1, PROGRAM, self.expect("differs * results.h5 arrays/samples/output_ids\n"))
         self.assertIn("expected, but did not occur: differs * results.h5", missing)
 
     def test_another_seed_is_noticed_and_can_be_expected(self):
@@ -54,7 +54,7 @@ class RealRuns(unittest.TestCase):
         other = self.wrapper('case $1 in -*) ;; *) set -- "$@" run.seed=1 ;; esac')
         differs = self.compare(1, other)
         self.assertIn("results.h5: run@keys:run.seed: b'0' -> b'1'", differs)
-        self.assertIn("results.h5: arrays/output_ids/values: ", differs)
+        self.assertIn("results.h5: arrays/samples/output_ids/values: ", differs)
         self.assertIn("NOT EQUAL", differs)
         lines = ("results.h5 run@keys:run.seed", "results.h5 arrays", "results.h5 samples",
                  "results.jsonl *")

@@ -6,6 +6,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/store/results/list_column.hpp>
+#include <mgpu/store/results/read_texts.hpp>
 
 #include "sample_run.hpp"
 
@@ -32,7 +33,7 @@ protected:
 };
 
 TEST_F(ListColumnTest, GivesTheListsOfSomeRows) {
-  const ListColumn column(path_, "top");
+  const ListColumn column(path_, "samples", "top");
   ASSERT_EQ(column.rows(), kRows);
   EXPECT_EQ(column.spec().width, 2);
 
@@ -54,7 +55,7 @@ TEST_F(ListColumnTest, GivesTheListsOfSomeRows) {
 }
 
 TEST_F(ListColumnTest, RowsBeginWhereThoseBeforeThemEnd) {
-  const ListColumn column(path_, "tokens");
+  const ListColumn column(path_, "samples", "tokens");
   std::int64_t begin = 0;
   for (std::int64_t row = 0; row < kRows; ++row) {
     EXPECT_EQ(column.begin_of(row), begin) << row;
@@ -66,22 +67,23 @@ TEST_F(ListColumnTest, RowsBeginWhereThoseBeforeThemEnd) {
 }
 
 TEST_F(ListColumnTest, LengthsAreComparedRowByRow) {
-  const ListColumn tokens(path_, "tokens");
+  const ListColumn tokens(path_, "samples", "tokens");
 
-  EXPECT_TRUE(ListColumn(path_, "top").has_lengths_of(tokens));
-  EXPECT_FALSE(ListColumn(path_, "places").has_lengths_of(tokens));  // some of its lists are empty
+  EXPECT_TRUE(ListColumn(path_, "samples", "top").has_lengths_of(tokens));
+  EXPECT_FALSE(ListColumn(path_, "samples", "places")
+                   .has_lengths_of(tokens));  // some of its lists are empty
 }
 
 TEST_F(ListColumnTest, WhatIsNotThereIsRefused) {
-  const ListColumn column(path_, "tokens");
+  const ListColumn column(path_, "samples", "tokens");
 
   EXPECT_THROW(column.read(kRows, 1), ShapeError);
   EXPECT_THROW(column.read(-1, 1), ShapeError);
   EXPECT_THROW(column.read_items(0, column.items() + 1), ShapeError);
-  EXPECT_TRUE(has_lists(path_, "tokens"));
-  EXPECT_FALSE(has_lists(path_, "nothing"));
-  EXPECT_THROW(ListColumn(path_, "nothing"), Failure);
-  EXPECT_THROW(ListColumn(folder_.path() / "nothing.h5", "tokens"), Failure);
+  EXPECT_TRUE(has_lists(path_, "samples", "tokens"));
+  EXPECT_FALSE(has_lists(path_, "samples", "nothing"));
+  EXPECT_THROW(ListColumn(path_, "samples", "nothing"), Failure);
+  EXPECT_THROW(ListColumn(folder_.path() / "nothing.h5", "samples", "tokens"), Failure);
 }
 
 TEST_F(ListColumnTest, NumbersOfAGroupAreReadAndTextsAreNot) {
@@ -103,9 +105,29 @@ TEST_F(ListColumnTest, DamagedValuesAreNoticedWhenTheyAreChecked) {
   }
   world_.barrier();
 
-  EXPECT_NO_THROW(ListColumn(path_, "tokens").check_bytes());
-  const ListColumn column(damaged, "tokens");
+  EXPECT_NO_THROW(ListColumn(path_, "samples", "tokens").check_bytes());
+  const ListColumn column(damaged, "samples", "tokens");
   EXPECT_THROW(column.check_bytes(), Failure);
+}
+
+TEST_F(ListColumnTest, DamagedTextsAreNoticedWhenTheyAreChecked) {
+  const fs::path damaged = folder_.path() / "damaged_text.h5";
+  if (world_.rank() == 0) {
+    std::string bytes = read_file(path_);
+    const std::string needle = " \u00FC 4019";
+    const std::size_t at = bytes.find(needle.substr(0, needle.size() - 1));
+    ASSERT_NE(at, std::string::npos);
+    bytes[at] ^= 1;
+    std::ofstream(damaged, std::ios::binary) << bytes;
+  }
+  world_.barrier();
+
+  EXPECT_NO_THROW(TextColumn(path_, "samples", "output").check_bytes());
+  const TextColumn column(damaged, "samples", "output");
+  EXPECT_EQ(column.rows(), kRows);
+  EXPECT_THROW(column.check_bytes(), Failure);
+  EXPECT_THROW(TextColumn(path_, "samples", "nothing"), Failure);
+  EXPECT_THROW(TextColumn(path_, "samples", "tokens"), Failure);  // numbers
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TEST_F(ReadTableTest, GivesEveryRankTheNumbers) {
 
     EXPECT_EQ(table.missing_rows, 0);
     EXPECT_EQ(table.rows, kRows);
-    ASSERT_EQ(table.columns.size(), 5U);  // ids and four columns of numbers
+    ASSERT_EQ(table.columns.size(), 6U);  // ids and five columns of numbers
     EXPECT_EQ(table.column("id").values<std::int64_t>()[1999], 1999);
     EXPECT_EQ(table.column("small").values<std::uint16_t>()[1500], 1500);
     EXPECT_EQ(table.column("hidden").spec.width, 6);
@@ -178,10 +178,10 @@ TEST_F(ReadTableTest, ListsWhoseOffsetsLieAreRefused) {
       });
     });
     if (i == 0) {
-      EXPECT_EQ(read_lists(path, "x").row<std::int32_t>(0).size(), 2U);
+      EXPECT_EQ(read_lists(path, "samples", "x").row<std::int32_t>(0).size(), 2U);
     } else {
-      EXPECT_THROW(read_lists(path, "x"), Failure) << i;
-      EXPECT_THROW(ListColumn(path, "x"), Failure) << i;
+      EXPECT_THROW(read_lists(path, "samples", "x"), Failure) << i;
+      EXPECT_THROW(ListColumn(path, "samples", "x"), Failure) << i;
     }
     world_.barrier();
   }
@@ -194,7 +194,7 @@ TEST_F(ReadTableTest, MutantsAreReadRightOrRefused) {
   const cluster::Group self = world_.split(world_.rank(), 0);
   if (world_.rank() != 0) return;
   const ReadTable expected = read_table(self, path_, "samples");
-  const ReadLists expected_lists = read_lists(path_, "top");
+  const ReadLists expected_lists = read_lists(path_, "samples", "top");
   const std::string bytes = read_file(path_);
   const fs::path mutant = folder_.path() / "mutant.h5";
   std::mt19937 random(7);
@@ -210,7 +210,7 @@ TEST_F(ReadTableTest, MutantsAreReadRightOrRefused) {
       const ReadTable table = read_table(self, mutant, "samples");
       for (const ReadColumn& column : table.columns)
         EXPECT_EQ(column.bytes, expected.column(column.spec.name).bytes) << round;
-      const ReadLists lists = read_lists(mutant, "top");
+      const ReadLists lists = read_lists(mutant, "samples", "top");
       EXPECT_EQ(lists.values.bytes, expected_lists.values.bytes) << round;
     } catch (const Failure&) {
       ++refused;

@@ -25,6 +25,7 @@ inline TableSpec sample_spec(std::int64_t rows) {
            {"hidden", ColumnType::f64, 6, "a row of six", ""},
            {"length", ColumnType::i32, 1, "tokens", "tokens"},
            {"small", ColumnType::u16, 1, "a u16", ""},
+           {"status", ColumnType::u8, 1, "what became of it", "", false, {"ok", "odd", "third"}},
            {"output", ColumnType::text, 1, "what was said", ""},
            {"tokens", ColumnType::i32, 1, "token ids", "", true},
            {"places", ColumnType::i64, 1, "only in every third chunk", "", true},
@@ -74,6 +75,7 @@ inline std::vector<std::byte> sample_chunk(const TableSpec& spec, std::int64_t c
   std::vector<double> hidden;
   std::vector<std::int32_t> length;
   std::vector<std::uint16_t> small;
+  std::vector<std::uint8_t> status;
   std::vector<std::string> output;
   for (std::int64_t id = first; id < first + rows; ++id) {
     const std::uint64_t random = mixed(static_cast<std::uint64_t>(id) + 1);
@@ -82,6 +84,7 @@ inline std::vector<std::byte> sample_chunk(const TableSpec& spec, std::int64_t c
       hidden.push_back(static_cast<double>(id) + k / 8.0);
     length.push_back(static_cast<std::int32_t>(random % 97));
     small.push_back(static_cast<std::uint16_t>(id));
+    status.push_back(static_cast<std::uint8_t>(id % 3));
     output.push_back(std::string(random % 40, 'a') + " \u00FC " + std::to_string(id));
   }
   ChunkEncoder encoder(spec, first, rows);
@@ -89,6 +92,7 @@ inline std::vector<std::byte> sample_chunk(const TableSpec& spec, std::int64_t c
   encoder.column<double>("hidden", hidden);
   encoder.column<std::int32_t>("length", length);
   encoder.column<std::uint16_t>("small", small);
+  encoder.column<std::uint8_t>("status", status);
   encoder.text("output", output);
   add_lists(encoder, first, rows);
   return encoder.finish();

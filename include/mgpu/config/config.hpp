@@ -74,10 +74,14 @@ public:
   /// The same with another value of one key. Errors: Error as of the constructor.
   Config with(std::string_view name, std::string_view text) const;
 
-  /// Canonical YAML of all keys, defaults included: feeding it back gives the same config.
+  /// The rows of the keys that its job reads, in the table's order; all where there is no key
+  /// `job`.
+  std::vector<const KeySpec*> keys() const;
+
+  /// Canonical YAML of the job's keys, defaults included: feeding it back gives the same config.
   std::string resolved_yaml() const;
 
-  /// SHA-256 over the keys that determine results.h5: what makes two starts the same run.
+  /// SHA-256 over the job's keys that determine results.h5: what makes two starts the same run.
   std::string identity() const;
 
   const KeyTable& table() const { return *table_; }

@@ -6,19 +6,20 @@
 
 namespace mgpu {
 
-/// All keys with their values as canonical YAML; read back, it gives the same config.
+/// The job's keys with their values as canonical YAML; read back, it gives the same config.
 std::string print_resolved(const Config& config);
 
 /// The keys that were given, each with a comment that says where.
 std::string print_changed(const Config& config);
 
-/// Every key of the table with its default, explained: conf/full.yaml.
-std::string print_full(const KeyTable& table);
+/// Every key that a job reads with its default, explained: conf/full.JOB.yaml. `job` "": of the
+/// whole table.
+std::string print_full(const KeyTable& table, const std::string& job = "");
 
-/// Every key with its value and where it comes from, explained.
+/// Every key of the job with its value and where it comes from, explained.
 std::string print_full(const Config& config);
 
-/// All keys as JSON, nested like the YAML, numbers as numbers.
+/// The job's keys as JSON, nested like the YAML, numbers as numbers.
 std::string print_json(const Config& config);
 
 /// The page of one key: what --explain KEY prints.

@@ -45,6 +45,9 @@ struct KeySpec {
   bool required = false;      // true: a file or the command line has to give it
   std::string file_ending{};  // of a path: a value without it and without `/` is a name, which
                               // stays as it is; "": all values are paths
+  std::vector<std::string> jobs{};  // that read it; empty: all do
+
+  bool is_read_by(std::string_view job) const;
 };
 
 /// Whether a value of `spec` that is no word is the path of a file or folder.
@@ -62,6 +65,10 @@ public:
   /// Errors: Error when the name or an alias is there already, a name is also a section, or the
   ///         default does not parse.
   void add(KeySpec spec);
+
+  /// Notes that a job reads the key; other jobs do only where they are noted, too.
+  /// Errors: Error when there is no such key.
+  void add_reader(std::string_view name, std::string job);
 
   /// Reads a whole section under another name as well: ("training", "train") accepts
   /// `training.max_steps`.

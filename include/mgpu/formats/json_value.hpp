@@ -71,4 +71,7 @@ JsonValue parse_json_object(const fs::path& path, std::string_view text);
 /// Errors: Error when a text is not UTF-8.
 std::string to_json(const JsonValue& value);
 
+/// The same on one line, without an end of line.
+std::string to_json_line(const JsonValue& value);
+
 }  // namespace mgpu::formats

@@ -13,6 +13,7 @@
 #include <mgpu/run/plan_machine.hpp>
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/run/seal_place.hpp>
+#include <mgpu/store/journal/journal_copy.hpp>
 
 namespace mgpu::jobs {
 
@@ -49,6 +50,9 @@ struct Job {
   /// The files of an unfinished run, of what its journal holds: see merge_train_job(). Collective.
   run::MergedRun (*merge)(const cluster::Group& world, const run::SealPlace& place,
                           const store::ChunkJournal& journal);
+
+  /// Makes journaled chunks of format 1 into those of now, where runs have parts. Local.
+  store::UpgradeChunk (*upgrade_chunks)(const Config& config) = nullptr;
 
   /// What --export can write of its result file, beside the rows of table `samples` as JSON lines.
   std::vector<run::ExportFormat> exports{};

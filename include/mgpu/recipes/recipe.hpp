@@ -28,7 +28,8 @@ struct Recipe {
   /// The rows of keys that it reads, beside those of every recipe. Recipes may share them.
   std::vector<AddKeys> keys;
 
-  /// Whether the keys ask for it. The last recipe of the registry that says so is chosen.
+  /// Whether the keys that it needs are given. Where train.recipe is `auto`, the last recipe of the
+  /// registry that says so is chosen.
   bool (*is_chosen)(const Config& config);
 
   /// Rules between its keys. Local.
@@ -59,8 +60,14 @@ struct Recipe {
 /// All recipes, in the order of the registry.
 std::span<const Recipe> recipes();
 
-/// The recipe that the configuration chooses.
+/// The key train.recipe.
+void add_recipe_key(KeyTable& table);
+
+/// The recipe that the configuration chooses: by train.recipe, or by the other keys.
 const Recipe& recipe_of(const Config& config);
+
+/// Refuses a train.recipe whose keys are missing. Errors: Failure E114 (exit 78).
+void check_recipe(const Config& config);
 
 /// The rows of keys of all recipes, each once.
 std::vector<AddKeys> recipe_keys();

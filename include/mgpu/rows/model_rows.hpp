@@ -8,6 +8,7 @@
 #include <mgpu/config/config.hpp>
 #include <mgpu/input/row_file.hpp>
 #include <mgpu/lm/config/lm_config.hpp>
+#include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/text/text_folder.hpp>
 
 namespace mgpu::rows {
@@ -20,6 +21,7 @@ struct ModelRows {
   input::RowOptions row_options;
   std::optional<text::TextFiles> text;  // of the folder; nothing: rows have to be token ids
   input::RowFile rows;
+  KeptColumns kept;
   std::uint32_t crc = 0;  // of rows, weights, tokenizer and chat template; and, where sums depend
                           // on it, of how many ranks share the model
 };

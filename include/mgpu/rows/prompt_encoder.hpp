@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <mgpu/input/row_file.hpp>
+#include <mgpu/rows/row_facts.hpp>
 #include <mgpu/text/chat_template.hpp>
 #include <mgpu/text/text_folder.hpp>
 
@@ -18,7 +19,7 @@ namespace mgpu::rows {
 struct EncodedPrompt {
   std::string text{};               // "" for token ids without a tokenizer
   std::vector<std::int64_t> ids{};  // at least one, where there is no problem
-  std::string problem{};            // why the row cannot be completed; "" where it can
+  RowFacts facts{};                 // reason: why the row cannot be completed; "" where it can
 };
 
 /// How rows become tokens, made from the files of a model's folder: those of a `prompt`, of

@@ -19,6 +19,7 @@ input::RowOptions row_options(const Config& config) {
   input::RowOptions options = input::read_row_options(config);
   options.all_of = {"text"};
   options.may_have = {"label", "group"};
+  options.keeps = {"id"};  // the label is a column of the table anyway
   return options;
 }
 
@@ -61,7 +62,8 @@ ClassifySampleMaker ClassifyInputs::sample_maker() const {
            .strategy = strategy,
            .columns = row_options.columns,
            .max_length = max_length(),
-           .may_be_bad = row_options.on_bad_row == input::BadRow::mark}};
+           .may_be_bad = row_options.on_bad_row == input::BadRow::mark,
+           .kept = kept}};
 }
 
 lm::MemoryDemand ClassifyInputs::demand(std::int64_t chunk_rows) const {

@@ -10,6 +10,7 @@
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/run/seal_place.hpp>
 #include <mgpu/store/journal/chunk_journal.hpp>
+#include <mgpu/store/journal/journal_copy.hpp>
 
 namespace mgpu::jobs {
 
@@ -44,5 +45,9 @@ run::JobOutcome run_classify_job(run::RunContext& run);
 /// Ranks:  collective over `world`.
 run::MergedRun merge_classify_job(const cluster::Group& world, const run::SealPlace& place,
                                   const store::ChunkJournal& journal);
+
+/// Makes journaled chunks of format 1 into chunks of table `samples` as it is now. Local.
+/// Errors: those of read_classify_inputs().
+store::UpgradeChunk upgrade_classify_chunks(const Config& config);
 
 }  // namespace mgpu::jobs

@@ -186,8 +186,8 @@ std::string headline(const ClassifyPictures& pictures, const report::RunSummary&
 
 void ClassifyPage::record(report::RunSummary& summary) const {
   for (const auto& [outcome, count] : pictures_.outcomes)
-    summary.results.push_back({"outcome_" + outcome.substr(0, outcome.find(' ')),
-                               "rows: " + outcome, static_cast<double>(count), "", 0});
+    summary.results.push_back(
+        {"outcome_" + outcome, "rows: " + outcome, static_cast<double>(count), "", 0});
   auto& series = summary.series;
   if (pictures_.has_probabilities) {
     series["roc/false_positive_rate"] = pictures_.roc.x;

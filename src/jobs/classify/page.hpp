@@ -55,7 +55,7 @@ struct ClassifyPictures {
   std::vector<std::string> labels;
   std::string positive;                          // one of them
   std::vector<std::int64_t> confusion;           // [labels, labels + 1], the last: unknown
-  std::map<std::string, std::int64_t> outcomes;  // "success" -> rows
+  std::map<std::string, std::int64_t> outcomes;  // "ok" -> rows
   std::int64_t rows = 0;                         // all
   std::int64_t judged = 0;                       // with a true label
   std::vector<Metric> metrics;                   //

@@ -31,13 +31,13 @@ constexpr std::int64_t kRowsAtOnce = 1 << 16;  // whose groups are read
 /// Columns of all rows, on every rank.
 struct Judged {
   std::span<const std::int32_t> truth, given;
-  std::span<const std::uint8_t> outcome;
+  std::span<const std::uint8_t> status;
   std::span<const double> score, positive, confidence;
 
   explicit Judged(const store::ReadTable& samples)
       : truth(samples.column("true").values<std::int32_t>()),
         given(samples.column("pred").values<std::int32_t>()),
-        outcome(samples.column("outcome").values<std::uint8_t>()),
+        status(samples.column("status").values<std::uint8_t>()),
         score(samples.column("score").values<double>()),
         positive(samples.column("positive").values<double>()),
         confidence(samples.column("confidence").values<double>()) {}
@@ -93,17 +93,17 @@ void add_score_bins(std::span<const double> scores, std::span<const std::uint8_t
 }
 
 /// ROC and calibration, where labels have probabilities.
-void add_curves(const Judged& rows, std::size_t positive, ClassifyPictures& pictures) {
+void add_curves(const Judged& judged, std::size_t positive, ClassifyPictures& pictures) {
   std::vector<double> scores;
   std::vector<double> confidence;
   std::vector<std::uint8_t> is_positive;
   std::vector<std::uint8_t> is_right;
-  for (std::size_t i = 0; i < rows.truth.size(); ++i) {
-    if (rows.truth[i] < 0 || rows.given[i] < 0) continue;
-    scores.push_back(rows.positive[i]);
-    confidence.push_back(rows.confidence[i]);
-    is_positive.push_back(std::cmp_equal(rows.truth[i], positive) ? 1 : 0);
-    is_right.push_back(rows.truth[i] == rows.given[i] ? 1 : 0);
+  for (std::size_t i = 0; i < judged.truth.size(); ++i) {
+    if (judged.truth[i] < 0 || judged.given[i] < 0) continue;
+    scores.push_back(judged.positive[i]);
+    confidence.push_back(judged.confidence[i]);
+    is_positive.push_back(std::cmp_equal(judged.truth[i], positive) ? 1 : 0);
+    is_right.push_back(judged.truth[i] == judged.given[i] ? 1 : 0);
   }
   const Roc roc = roc_of(scores, is_positive);
   add_roc(roc, pictures);
@@ -126,18 +126,18 @@ void add_curves(const Judged& rows, std::size_t positive, ClassifyPictures& pict
 }
 
 /// For the rank that reads the names.
-void add_groups(const fs::path& path, const Judged& rows, std::size_t positive,
+void add_groups(const fs::path& path, const Judged& judged, std::size_t positive,
                 ClassifyPictures& pictures) {
   std::map<std::string, Confusion> confusions;
-  for (std::int64_t first = 0; first < std::ssize(rows.truth); first += kRowsAtOnce) {
-    const std::vector<std::string> names =
-        store::read_texts(path, "samples", "target_group_norm", first, kRowsAtOnce);
+  const store::TextColumn groups(path, "samples", "target_group_norm");
+  for (std::int64_t first = 0; first < std::ssize(judged.truth); first += kRowsAtOnce) {
+    const std::vector<std::string> names = groups.read(first, kRowsAtOnce);
     mark_progress();
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::size_t row = static_cast<std::size_t>(first) + i;
-      if (names[i].empty() || rows.truth[row] < 0) continue;
+      if (names[i].empty() || judged.truth[row] < 0) continue;
       const auto [group, is_new] = confusions.try_emplace(names[i], pictures.labels.size());
-      group->second.add(rows.truth[row], rows.given[row]);
+      group->second.add(judged.truth[row], judged.given[row]);
     }
   }
   for (const auto& [name, confusion] : confusions) {
@@ -152,12 +152,12 @@ void add_groups(const fs::path& path, const Judged& rows, std::size_t positive,
 
 /// The wrong rows that the model was most sure of; equal ones in the order of the input. Rows that
 /// it did not see are none.
-std::vector<std::size_t> worst_mistakes(const Judged& rows, std::span<const double> sureness) {
+std::vector<std::size_t> worst_mistakes(const Judged& judged, std::span<const double> sureness) {
   std::vector<std::size_t> wrong;
-  for (std::size_t i = 0; i < rows.truth.size(); ++i) {
-    const auto outcome = static_cast<ClassifyOutcome>(rows.outcome[i]);
-    if (outcome == ClassifyOutcome::too_long || outcome == ClassifyOutcome::bad_row) continue;
-    if (rows.truth[i] >= 0 && rows.truth[i] != rows.given[i]) wrong.push_back(i);
+  for (std::size_t i = 0; i < judged.truth.size(); ++i) {
+    const auto status = static_cast<rows::RowStatus>(judged.status[i]);
+    if (status == rows::RowStatus::too_long || status == rows::RowStatus::bad_row) continue;
+    if (judged.truth[i] >= 0 && judged.truth[i] != judged.given[i]) wrong.push_back(i);
   }
   std::ranges::stable_sort(wrong,
                            [&](std::size_t a, std::size_t b) { return sureness[a] > sureness[b]; });
@@ -165,14 +165,14 @@ std::vector<std::size_t> worst_mistakes(const Judged& rows, std::span<const doub
   return wrong;
 }
 
-void add_mistakes(const fs::path& path, const Judged& rows, ClassifyPictures& pictures) {
+void add_mistakes(const fs::path& path, const Judged& judged, ClassifyPictures& pictures) {
   const auto text = [&](const char* column, std::size_t row) {
     return store::read_texts(path, "samples", column, static_cast<std::int64_t>(row), 1).front();
   };
   // A generated answer has no probability among the labels, but one of its own.
   const std::span<const double> sureness =
-      pictures.has_probabilities ? rows.confidence : rows.score;
-  for (const std::size_t row : worst_mistakes(rows, sureness))
+      pictures.has_probabilities ? judged.confidence : judged.score;
+  for (const std::size_t row : worst_mistakes(judged, sureness))
     pictures.mistakes.push_back({text("input_text", row), text("true_label", row),
                                  text("predicted_label", row), sureness[row]});
 }
@@ -182,25 +182,26 @@ void add_mistakes(const fs::path& path, const Judged& rows, ClassifyPictures& pi
 ClassifyPictures pictures_of(const cluster::Group& world, const fs::path& path,
                              const ClassifyConfig& config) {
   const store::ReadTable samples = store::read_table(world, path, "samples");
-  const Judged rows(samples);
+  const Judged judged(samples);
   ClassifyPictures pictures;
   pictures.labels = config.labels;
   pictures.positive = config.labels[config.positive];
   pictures.rows = samples.rows;
   pictures.has_probabilities = !config.generates;
   Confusion confusion(config.labels.size());
-  for (std::size_t i = 0; i < rows.truth.size(); ++i) {
-    ++pictures.outcomes[name_of(static_cast<ClassifyOutcome>(rows.outcome[i]))];
-    confusion.add(rows.truth[i], rows.given[i]);
+  for (std::size_t i = 0; i < judged.truth.size(); ++i) {
+    ++pictures
+          .outcomes[outcome_of(static_cast<rows::RowStatus>(judged.status[i]), judged.given[i])];
+    confusion.add(judged.truth[i], judged.given[i]);
   }
   pictures.judged = confusion.rows();
   pictures.confusion = confusion.counts();
   add_metrics(confusion, config.positive, pictures);
-  if (pictures.has_probabilities) add_curves(rows, config.positive, pictures);
+  if (pictures.has_probabilities) add_curves(judged, config.positive, pictures);
   cluster::run_together(world, [&] {
     if (world.rank() != 0) return;
-    add_groups(path, rows, config.positive, pictures);
-    add_mistakes(path, rows, pictures);
+    add_groups(path, judged, config.positive, pictures);
+    add_mistakes(path, judged, pictures);
   });
   return pictures;
 }

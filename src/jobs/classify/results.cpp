@@ -87,12 +87,12 @@ void tell_result(const ClassifyPictures& pictures, run::JobOutcome& outcome) {
 void judge_rows(run::RunContext& run, const ClassifyPictures& pictures, run::JobOutcome& outcome) {
   std::int64_t failed = 0;
   for (const auto& [name, count] : pictures.outcomes) {
-    if (name == name_of(ClassifyOutcome::success)) continue;
-    run.log.event(
-        {"warn",
-         {{"text", report::grouped(count) + " of " + report::grouped(pictures.rows) + " texts: " +
-                       name + "; column `outcome` of " + run.store.result_file + " says which"}}});
-    if (name == name_of(ClassifyOutcome::bad_row)) failed = count;
+    if (name == rows::name_of(rows::RowStatus::ok)) continue;
+    run.log.event({"warn",
+                   {{"text", report::grouped(count) + " of " + report::grouped(pictures.rows) +
+                                 " texts: " + name + "; columns `status` and `pred` of " +
+                                 run.store.result_file + " say which"}}});
+    if (name == rows::name_of(rows::RowStatus::bad_row)) failed = count;
   }
   if (failed == 0) return;
   outcome.results.push_back(
@@ -108,8 +108,7 @@ store::SealRequest classify_request(const run::SealPlace& place, const ClassifyI
   if (const int ranks = rows::summing_ranks(place.config); ranks > 1)
     request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
   request.groups.push_back(facts_of(inputs));
-  request.tables = {{classify_table(inputs.rows.rows(), inputs.config), inputs.phase,
-                     place.config.integer("run.chunk_size")}};
+  request.tables = {{classify_table(inputs), inputs.phase, place.config.integer("run.chunk_size")}};
   return request;
 }
 

@@ -1,7 +1,6 @@
 #include "samples.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <string_view>
 
@@ -14,7 +13,6 @@ namespace {
 using formats::JsonError;
 using formats::JsonValue;
 
-constexpr std::array kOutcomeNames = {"success", "cut", "unknown", "too long", "error"};
 constexpr std::string_view kHarmonyAnswer = "<|start|>assistant";
 constexpr std::string_view kFinalChannel = "<|channel|>final<|message|>";
 
@@ -58,10 +56,6 @@ JsonValue with_text(const JsonValue& row, const std::string& text) {
 
 }  // namespace
 
-const char* name_of(ClassifyOutcome outcome) {
-  return kOutcomeNames.at(static_cast<std::size_t>(outcome));
-}
-
 ClassifySampleMaker::ClassifySampleMaker(text::TextFolder folder, Options options)
     : folder_(std::move(folder)), options_(std::move(options)) {
   if (!folder_.chat_template.empty()) chat_.emplace(folder_.chat_template);
@@ -69,17 +63,18 @@ ClassifySampleMaker::ClassifySampleMaker(text::TextFolder folder, Options option
 
 ClassifySample ClassifySampleMaker::make(const input::Row& row, const fs::path& file) const {
   ClassifySample sample;
-  sample.reason = row.problem;
-  if (sample.reason.empty()) {
+  sample.facts.kept = options_.kept.values_of(row);
+  sample.facts.reason = row.problem;
+  if (sample.facts.reason.empty()) {
     const std::string problem = rows::problem_of([&] {
       fill(sample, row.object);
       fit(sample, row, file);
     });
     if (problem.empty()) return sample;
-    sample.reason = problem;
+    sample.facts.reason = problem;
   }
-  if (!options_.may_be_bad) rows::refuse_row(file, row, sample.reason, input::kBadRowHelp);
-  sample.outcome = ClassifyOutcome::bad_row;
+  if (!options_.may_be_bad) rows::refuse_row(file, row, sample.facts.reason, input::kBadRowHelp);
+  sample.facts.status = rows::RowStatus::bad_row;
   sample.ids.clear();
   sample.continuations.clear();
   return sample;
@@ -148,10 +143,10 @@ void ClassifySampleMaker::fit(ClassifySample& sample, const input::Row& row,
                               const fs::path& file) const {
   const std::int64_t length = encode(sample, row.object);
   if (length <= options_.max_length) return;
-  sample.reason = std::to_string(length) + " tokens, at most " +
-                  std::to_string(options_.max_length) + " are allowed";
+  sample.facts.reason = std::to_string(length) + " tokens, at most " +
+                        std::to_string(options_.max_length) + " are allowed";
   if (options_.config.too_long == rows::TooLong::error)
-    rows::refuse_row(file, row, sample.reason, rows::kTooLongHelp);
+    rows::refuse_row(file, row, sample.facts.reason, rows::kTooLongHelp);
   std::size_t good = 0;
   std::size_t bad = sample.text.size();
   if (options_.config.too_long == rows::TooLong::truncate) {
@@ -163,13 +158,13 @@ void ClassifySampleMaker::fit(ClassifySample& sample, const input::Row& row,
     }
   }
   if (good == 0) {
-    sample.outcome = ClassifyOutcome::too_long;
+    sample.facts.status = rows::RowStatus::too_long;
     sample.ids.clear();
     sample.continuations.clear();
     return;
   }
   encode(sample, with_text(row.object, first_bytes(sample.text, good)));
-  sample.outcome = ClassifyOutcome::cut;
+  sample.facts.status = rows::RowStatus::truncated;
 }
 
 }  // namespace mgpu::jobs

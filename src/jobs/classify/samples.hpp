@@ -7,6 +7,8 @@
 #include <vector>
 
 #include <mgpu/input/row_file.hpp>
+#include <mgpu/rows/kept_columns.hpp>
+#include <mgpu/rows/row_facts.hpp>
 #include <mgpu/text/chat_template.hpp>
 #include <mgpu/text/text_folder.hpp>
 
@@ -15,16 +17,11 @@
 
 namespace mgpu::jobs {
 
-/// What became of a row, as column `outcome` has it. The last three have no answer.
-enum class ClassifyOutcome : std::uint8_t { success, cut, unknown, too_long, bad_row };
-const char* name_of(ClassifyOutcome outcome);
-
 /// A row as the model sees it, and what is copied from it.
 struct ClassifySample {
-  ClassifyOutcome outcome = ClassifyOutcome::success;
-  std::string reason;       // why it is none
+  rows::RowFacts facts;
   std::int32_t truth = -1;  // index of the label; -1: it has none
-  std::string text;         // columns of guide 003
+  std::string text;         // columns of the row that tables by group are made of
   std::string group;
   std::string persona;
   std::string source;
@@ -50,6 +47,7 @@ public:
     std::vector<std::pair<std::string, std::string>> columns;  // data.columns
     std::int64_t max_length = 0;                               // of prompt and label
     bool may_be_bad = false;  // a row that cannot be used is marked
+    rows::KeptColumns kept{};
   };
 
   ClassifySampleMaker(text::TextFolder folder, Options options);

@@ -9,7 +9,6 @@ ClassifyWorker::ClassifyWorker(const run::RunContext& run, const ClassifyInputs&
     : inputs_(inputs),
       group_(group),
       maker_(inputs.sample_maker()),
-      table_(classify_table(inputs.rows.rows(), inputs.config)),
       labels_(group.model(), maker_, inputs.config, inputs.strategy, batch_size) {
   if (group.is_leader())
     latency_.emplace(run.directory.path(), run.directory.attempt(), run.topology.world().rank());
@@ -29,8 +28,7 @@ std::vector<GivenLabel> ClassifyWorker::work(std::span<const ClassifySample> sam
 
 std::pair<ClassifySample, GivenLabel> ClassifyWorker::left_out(const std::string& reason) {
   ClassifySample sample;
-  sample.outcome = ClassifyOutcome::bad_row;
-  sample.reason = reason;
+  sample.facts = {rows::RowStatus::bad_row, reason};
   return {std::move(sample), {}};
 }
 
@@ -42,7 +40,7 @@ run::RowTokens ClassifyWorker::tokens(const ClassifySample& sample,
 std::vector<std::byte> ClassifyWorker::pack(std::int64_t first,
                                             std::span<const ClassifySample> samples,
                                             std::span<const GivenLabel> labels) {
-  return classify_rows(table_, first, samples, labels, inputs_.config, inputs_.strategy.name);
+  return classify_rows(inputs_, first, samples, labels);
 }
 
 void ClassifyWorker::finished(const run::Chunk& chunk, double seconds) {

@@ -40,7 +40,6 @@ private:
   const ClassifyInputs& inputs_;
   const lm::ModelGroup& group_;
   ClassifySampleMaker maker_;
-  store::TableSpec table_;
   LabelScorer labels_;
   std::optional<LatencyFile> latency_;  // on the leader
 };

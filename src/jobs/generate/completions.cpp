@@ -34,13 +34,15 @@ Completer::Completer(const lm::LanguageModel& model, const rows::PromptEncoder& 
       stops_(stop_strings(encoder, config)),
       generator_(model, config.generation, stop_text(stops_)) {}
 
-std::string Completer::failure_of(const rows::EncodedPrompt& prompt) const {
-  if (!prompt.problem.empty()) return prompt.problem;
+rows::RowFacts Completer::facts_of(const rows::EncodedPrompt& prompt) const {
+  rows::RowFacts facts = prompt.facts;
   const lm::LmConfig& config = model_.config();
   const auto tokens = static_cast<std::int64_t>(prompt.ids.size());
-  if (config.rope.kind != lm::RopeKind::none || tokens <= config.positions) return "";
-  return std::to_string(tokens) + " tokens in a model of " + std::to_string(config.positions) +
-         " positions";
+  if (config.rope.kind != lm::RopeKind::none || tokens <= config.positions) return facts;
+  facts.status = rows::RowStatus::too_long;
+  facts.reason = std::to_string(tokens) + " tokens in a model of " +
+                 std::to_string(config.positions) + " positions";
+  return facts;
 }
 
 std::vector<CompletedPrompt> Completer::run(std::span<const rows::EncodedPrompt> prompts,
@@ -49,8 +51,8 @@ std::vector<CompletedPrompt> Completer::run(std::span<const rows::EncodedPrompt>
   std::vector<lm::Prompt> work;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    completed[i].failure = failure_of(prompts[i]);
-    if (!completed[i].failure.empty()) continue;
+    completed[i].facts = facts_of(prompts[i]);
+    if (completed[i].facts.status != rows::RowStatus::ok) continue;
     const auto sample =
         static_cast<std::uint64_t>((first + static_cast<std::int64_t>(i)) * num_samples_);
     work.push_back({sample, prompts[i].ids, num_samples_});

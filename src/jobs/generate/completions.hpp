@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -11,7 +10,6 @@
 #include <mgpu/lm/decode/generator.hpp>
 #include <mgpu/rows/prompt_encoder.hpp>
 #include <mgpu/rows/stop_strings.hpp>
-#include <mgpu/store/results/table.hpp>
 
 #include "keys.hpp"
 
@@ -19,8 +17,8 @@ namespace mgpu::jobs {
 
 /// What became of a prompt.
 struct CompletedPrompt {
-  lm::PromptResult result;  // empty where the prompt failed
-  std::string failure;      // why; "" where it did not
+  lm::PromptResult result;  // empty where the row is not completed
+  rows::RowFacts facts;
 };
 
 /// Completes encoded prompts with one model: the part of job generate that other jobs call.
@@ -39,26 +37,12 @@ public:
   void set_batch_size(std::int64_t batch_size) { generator_.set_batch_size(batch_size); }
 
 private:
-  std::string failure_of(const rows::EncodedPrompt& prompt) const;
+  rows::RowFacts facts_of(const rows::EncodedPrompt& prompt) const;
 
   const lm::LanguageModel& model_;
   std::int64_t num_samples_;
   std::optional<rows::StopStrings> stops_;
   lm::Generator generator_;
 };
-
-/// How a completion ended, as column `finish` has it.
-enum class Finish : std::uint8_t { stop_token, stop_string, length, context, scored, failed };
-const char* name_of(Finish finish);
-
-/// Table `samples` of results.h5: a row per prompt and completion, in the order of the input.
-store::TableSpec completion_table(std::int64_t prompts, const GenerateConfig& config);
-
-/// The journal payload of the prompts from `first` on.
-std::vector<std::byte> completion_rows(const store::TableSpec& spec, std::int64_t first,
-                                       std::span<const rows::EncodedPrompt> prompts,
-                                       std::span<const CompletedPrompt> completed,
-                                       std::int64_t num_samples,
-                                       const rows::PromptEncoder& encoder);
 
 }  // namespace mgpu::jobs

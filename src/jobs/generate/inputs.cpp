@@ -15,6 +15,7 @@ constexpr std::int64_t kRowsAtOnce = 64;
 input::RowOptions row_options(const Config& config) {
   input::RowOptions options = input::read_row_options(config);
   options.one_of = {"prompt", "messages", "token_ids"};
+  options.keeps = {"id", "label"};
   return options;
 }
 
@@ -39,9 +40,10 @@ std::vector<rows::EncodedPrompt> GenerateInputs::encode(std::int64_t first, std:
   std::vector<rows::EncodedPrompt> encoded;
   for (const input::Row& row : rows.read(first, count)) {
     encoded.push_back(encoder.encode(row));
-    const bool is_bad = !encoded.back().problem.empty();
-    if (is_bad && row_options.on_bad_row == input::BadRow::stop)
-      problems.add(row.line, encoded.back().problem);
+    rows::RowFacts& facts = encoded.back().facts;
+    facts.kept = kept.values_of(row);
+    if (!facts.reason.empty() && row_options.on_bad_row == input::BadRow::stop)
+      problems.add(row.line, facts.reason);
   }
   return encoded;
 }

@@ -7,6 +7,7 @@
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/run/seal_place.hpp>
 #include <mgpu/store/journal/chunk_journal.hpp>
+#include <mgpu/store/journal/journal_copy.hpp>
 
 namespace mgpu::jobs {
 
@@ -35,5 +36,9 @@ run::JobOutcome run_generate_job(run::RunContext& run);
 /// Errors: those of seal() and read_generate_inputs(), on all ranks.
 run::MergedRun merge_generate_job(const cluster::Group& world, const run::SealPlace& place,
                                   const store::ChunkJournal& journal);
+
+/// Makes journaled chunks of format 1 into chunks of table `samples` as it is now. Local.
+/// Errors: those of read_generate_inputs().
+store::UpgradeChunk upgrade_generate_chunks(const Config& config);
 
 }  // namespace mgpu::jobs

@@ -10,21 +10,25 @@
 #include <mgpu/store/results/read_table.hpp>
 #include <mgpu/store/results/read_texts.hpp>
 
-#include "completions.hpp"
 #include "page.hpp"
+#include "table.hpp"
 
 namespace mgpu::jobs {
 namespace {
 
 constexpr std::int64_t kShownSamples = 8;
 
-std::vector<GeneratePictures::Sample> first_samples(const std::filesystem::path& path) {
+std::vector<GeneratePictures::Sample> first_samples(const std::filesystem::path& path,
+                                                    std::span<const std::uint8_t> finish) {
   const auto prompts = store::read_texts(path, "samples", "prompt", 0, kShownSamples);
   const auto outputs = store::read_texts(path, "samples", "output", 0, kShownSamples);
   const auto reasons = store::read_texts(path, "samples", "reason", 0, kShownSamples);
   std::vector<GeneratePictures::Sample> samples;
-  for (std::size_t i = 0; i < prompts.size(); ++i)
-    samples.push_back({prompts[i], outputs[i], reasons[i]});
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const auto ended = static_cast<Finish>(finish[i]);
+    samples.push_back({prompts[i], outputs[i],
+                       ended == Finish::none ? "not completed: " + reasons[i] : name_of(ended)});
+  }
   return samples;
 }
 
@@ -54,7 +58,7 @@ GeneratePictures pictures_of(const store::ReadTable& samples) {
     if (prompt_tokens[i] > 0) pictures.prompt_lengths.push_back(prompt_tokens[i]);
     pictures.prompt_tokens += prompt_tokens[i];
     pictures.prompt_log_prob += prompt_log_prob[i];
-    if (finish[i] != static_cast<std::uint8_t>(Finish::failed))
+    if (finish[i] != static_cast<std::uint8_t>(Finish::none))
       pictures.scored_prompt_tokens += prompt_tokens[i] - 1;
   }
   return pictures;
@@ -95,13 +99,13 @@ void tell_result(const GeneratePictures& pictures, run::JobOutcome& outcome) {
 /// Prompts that could not be completed are counted, and may be too many.
 void judge_failures(run::RunContext& run, const GeneratePictures& pictures,
                     run::JobOutcome& outcome) {
-  const auto found = pictures.finishes.find(name_of(Finish::failed));
+  const auto found = pictures.finishes.find(name_of(Finish::none));
   if (found == pictures.finishes.end()) return;
   add_result(outcome, "failed_samples", "samples that failed", static_cast<double>(found->second),
              "", 0);
   const std::string where = run.store.text
                                 ? "column `reason` of " + run.store.result_file + " says why"
-                                : "column `finish` of " + run.store.result_file +
+                                : "column `status` of " + run.store.result_file +
                                       " marks them; output.text=true says why";
   run.log.event({"warn", {{"text", report::grouped(found->second) + " samples failed: " + where}}});
   const double share = static_cast<double>(found->second) / static_cast<double>(outcome.total);
@@ -114,7 +118,7 @@ store::SealRequest generate_request(const run::SealPlace& place, const GenerateI
   store::SealRequest request = run::seal_request(place, "generate");
   if (const int ranks = rows::summing_ranks(place.config); ranks > 1)
     request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
-  request.tables = {{completion_table(inputs.prompts(), inputs.config), inputs.phase,
+  request.tables = {{completion_table(inputs), inputs.phase,
                      place.config.integer("run.chunk_size") * inputs.config.num_samples}};
   return request;
 }
@@ -131,12 +135,14 @@ void show_completions(run::RunContext& run, const GenerateInputs& inputs,
   const auto reading = run.clock.enter("results");
   const cluster::Group& world = run.topology.world();
   const std::filesystem::path path = run.directory.path() / run.store.result_file;
-  GeneratePictures pictures = pictures_of(store::read_table(world, path, "samples"));
+  const store::ReadTable samples = store::read_table(world, path, "samples");
+  GeneratePictures pictures = pictures_of(samples);
   pictures.is_scored = inputs.config.generation.scores_prompts;
   pictures.is_scoring_only = inputs.config.generation.max_new_tokens == 0;
   show_speed(groups, pictures);
   cluster::run_together(world, [&] {
-    if (world.rank() == 0 && run.store.text) pictures.samples = first_samples(path);
+    if (world.rank() == 0 && run.store.text)
+      pictures.samples = first_samples(path, samples.column("finish").values<std::uint8_t>());
   });
   tell_result(pictures, outcome);
   judge_failures(run, pictures, outcome);

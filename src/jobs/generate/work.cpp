@@ -1,5 +1,7 @@
 #include "work.hpp"
 
+#include "table.hpp"
+
 namespace mgpu::jobs {
 
 CompletionWorker::CompletionWorker(const GenerateInputs& inputs, rows::PromptEncoder& encoder,
@@ -8,7 +10,6 @@ CompletionWorker::CompletionWorker(const GenerateInputs& inputs, rows::PromptEnc
       encoder_(encoder),
       group_(group),
       scalars_(scalars),
-      table_(completion_table(inputs.prompts(), inputs.config)),
       completer_(group.model(), encoder, inputs.config) {}
 
 /// GenerateJob has looked at all prompts before: here none of them has a problem that ends the run.
@@ -26,9 +27,9 @@ std::vector<CompletedPrompt> CompletionWorker::work(std::span<const rows::Encode
 
 std::pair<rows::EncodedPrompt, CompletedPrompt> CompletionWorker::left_out(
     const std::string& reason) {
-  CompletedPrompt completed;
-  completed.failure = reason;
-  return {rows::EncodedPrompt{}, std::move(completed)};
+  rows::EncodedPrompt prompt;
+  prompt.facts = {rows::RowStatus::bad_row, reason};
+  return {prompt, {{}, prompt.facts}};
 }
 
 run::RowTokens CompletionWorker::tokens(const rows::EncodedPrompt& prompt,
@@ -42,7 +43,7 @@ run::RowTokens CompletionWorker::tokens(const rows::EncodedPrompt& prompt,
 std::vector<std::byte> CompletionWorker::pack(std::int64_t first,
                                               std::span<const rows::EncodedPrompt> prompts,
                                               std::span<const CompletedPrompt> completed) {
-  return completion_rows(table_, first, prompts, completed, inputs_.config.num_samples, encoder_);
+  return completion_rows(inputs_, first, prompts, completed, encoder_);
 }
 
 void CompletionWorker::show_progress(const run::GroupWork& work) {

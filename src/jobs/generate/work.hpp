@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <mgpu/run/row_phase.hpp>
-#include <mgpu/store/results/table.hpp>
 
 #include "completions.hpp"
 #include "inputs.hpp"
@@ -40,7 +39,6 @@ private:
   rows::PromptEncoder& encoder_;
   const lm::ModelGroup& group_;
   ScalarSink& scalars_;
-  store::TableSpec table_;
   Completer completer_;
 };
 

@@ -20,7 +20,7 @@ namespace mgpu::jobs {
 namespace {
 
 bool has_list(const std::filesystem::path& results, const std::string& name) {
-  const std::vector<std::string> lists = store::list_columns(results);
+  const std::vector<std::string> lists = store::list_columns(results, "samples");
   return std::find(lists.begin(), lists.end(), name) != lists.end();
 }
 
@@ -29,10 +29,10 @@ class StoredTopK {
 public:
   explicit StoredTopK(const std::filesystem::path& results)
       : facts_(store::read_numbers(results, "teacher")),
-        log_sums_(results, "log_sum_exp"),
-        log_probs_(results, "topk_logprobs"),
+        log_sums_(results, "samples", "log_sum_exp"),
+        log_probs_(results, "samples", "topk_logprobs"),
         is_packed_(has_list(results, "topk_packed")),
-        ids_(results, is_packed_ ? "topk_packed" : "topk_ids") {}
+        ids_(results, "samples", is_packed_ ? "topk_packed" : "topk_ids") {}
 
   std::int64_t samples() const { return log_probs_.rows(); }
   std::int64_t tokens_of(std::int64_t sample) const { return log_probs_.items_of(sample); }

@@ -17,6 +17,7 @@ input::RowOptions row_options(const Config& config) {
   input::RowOptions options = input::read_row_options(config);
   options.one_of = kContents;
   options.may_have = {"completion"};
+  options.keeps = {"id", "label"};
   return options;
 }
 
@@ -40,7 +41,8 @@ SampleMaker TeacherInputs::sample_maker() const {
   return {std::move(encoder),
           {.max_length = max_length(),
            .too_long = config.too_long,
-           .may_be_bad = row_options.on_bad_row == input::BadRow::mark}};
+           .may_be_bad = row_options.on_bad_row == input::BadRow::mark,
+           .kept = kept}};
 }
 
 lm::MemoryDemand TeacherInputs::demand(std::int64_t chunk_rows) const {

@@ -10,6 +10,7 @@
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/run/seal_place.hpp>
 #include <mgpu/store/journal/chunk_journal.hpp>
+#include <mgpu/store/journal/journal_copy.hpp>
 
 namespace mgpu::jobs {
 
@@ -43,5 +44,9 @@ run::JobOutcome run_teacher_job(run::RunContext& run);
 /// Ranks:  collective over `world`.
 run::MergedRun merge_teacher_job(const cluster::Group& world, const run::SealPlace& place,
                                  const store::ChunkJournal& journal);
+
+/// Makes journaled chunks of format 1 into chunks of table `samples` as it is now. Local.
+/// Errors: those of read_teacher_inputs().
+store::UpgradeChunk upgrade_teacher_chunks(const Config& config);
 
 }  // namespace mgpu::jobs

@@ -127,8 +127,8 @@ double TeacherPictures::padding_share() const {
 
 void TeacherPage::record(report::RunSummary& summary) const {
   for (const auto& [status, count] : pictures_.statuses)
-    summary.results.push_back({"samples_" + status.substr(0, status.find(' ')),
-                               "samples: " + status, static_cast<double>(count), "", 0});
+    summary.results.push_back(
+        {"samples_" + status, "samples: " + status, static_cast<double>(count), "", 0});
   auto& series = summary.series;
   series["tokens_per_second_of_copies"] = pictures_.tokens_per_second;
   for (const KeptMass::Point& point : pictures_.mass.points) {

@@ -71,7 +71,7 @@ struct RankMap {
 /// What job teacher shows: texts with what the teacher thought, lengths with what was cut, what was
 /// kept and its size, ranks and their speed.
 struct TeacherPictures {
-  std::map<std::string, std::int64_t> statuses;  // "cut" -> samples
+  std::map<std::string, std::int64_t> statuses;  // "truncated" -> samples
   std::int64_t tokens = 0;                       // that the teacher saw
   std::int64_t tokens_left_out = 0;              // of samples that were too long
   std::int64_t longest = 0;                      // tokens of a sample

@@ -160,8 +160,8 @@ std::vector<ShownText> read_texts_shown(const fs::path& results, const TeacherIn
   settings.targets = results;
   settings.how.temperature = inputs.config.temperature;
   recipes::StoredTargets targets(settings, true);
-  const store::ListColumn tokens(results, "token_ids");
-  const store::ListColumn learned(results, "is_learned");
+  const store::ListColumn tokens(results, "samples", "token_ids");
+  const store::ListColumn learned(results, "samples", "is_learned");
   const TokenTexts texts(inputs);
   std::vector<ShownText> shown;
   for (const std::int64_t row : rows_to_show(num_tokens)) {
@@ -220,7 +220,7 @@ std::vector<std::int64_t> block_starts(std::int64_t tokens) {
 }
 
 KeptMass read_mass(const fs::path& results, const TeacherInputs& inputs) {
-  const store::ListColumn lists(results, "topk_logprobs");
+  const store::ListColumn lists(results, "samples", "topk_logprobs");
   const auto k = static_cast<std::size_t>(lists.spec().width);
   const std::int64_t tokens = lists.items();
   MassAtK masses(shown_ks(lists.spec().width));
@@ -247,7 +247,7 @@ KeptMass read_mass(const fs::path& results, const TeacherInputs& inputs) {
 /// What is to say instead of kept mass.
 std::string drawn_text(const fs::path& results, const TeacherInputs& inputs,
                        const TeacherPictures& pictures) {
-  const store::ListColumn drawn(results, "num_drawn");
+  const store::ListColumn drawn(results, "samples", "num_drawn");
   const std::int64_t tokens = drawn.items();
   const store::ReadColumn some = drawn.read_items(0, std::min(tokens, kSeenTokens));
   const auto numbers = some.values<std::uint8_t>();

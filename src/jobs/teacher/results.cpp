@@ -45,7 +45,7 @@ TeacherPictures pictures_of(const store::ReadTable& samples) {
   const auto all_tokens = samples.column("all_tokens").values<std::int64_t>();
   const auto status = samples.column("status").values<std::uint8_t>();
   for (std::size_t i = 0; i < status.size(); ++i) {
-    const auto what = static_cast<SampleStatus>(status[i]);
+    const auto what = static_cast<rows::RowStatus>(status[i]);
     ++pictures.statuses[name_of(what)];
     pictures.tokens += tokens[i];
     pictures.tokens_left_out += all_tokens[i] - tokens[i];
@@ -53,7 +53,7 @@ TeacherPictures pictures_of(const store::ReadTable& samples) {
     if (tokens[i] > 0) ++pictures.samples;
     if (all_tokens[i] == 0) continue;
     pictures.lengths.push_back(all_tokens[i]);
-    pictures.is_cut.push_back(what == SampleStatus::whole ? 0 : 1);
+    pictures.is_cut.push_back(what == rows::RowStatus::ok ? 0 : 1);
   }
   return pictures;
 }
@@ -93,13 +93,13 @@ void tell_result(const TeacherPictures& pictures, run::JobOutcome& outcome) {
 /// Samples that are not whole are counted; rows that could not be used may be too many.
 void judge_rows(run::RunContext& run, const TeacherPictures& pictures, run::JobOutcome& outcome) {
   for (const auto& [status, count] : pictures.statuses) {
-    if (status == name_of(SampleStatus::whole)) continue;
+    if (status == name_of(rows::RowStatus::ok)) continue;
     run.log.event(
         {"warn",
          {{"text", report::grouped(count) + " of " + report::grouped(outcome.total) + " samples: " +
                        status + "; column `reason` of " + run.store.result_file + " says why"}}});
   }
-  const auto bad = pictures.statuses.find(name_of(SampleStatus::bad_row));
+  const auto bad = pictures.statuses.find(name_of(rows::RowStatus::bad_row));
   if (bad == pictures.statuses.end()) return;
   add_result(outcome, "bad_rows", "rows that could not be used", static_cast<double>(bad->second),
              "", 0);
@@ -114,8 +114,9 @@ store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInp
   if (const int ranks = rows::summing_ranks(place.config); ranks > 1)
     request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
   request.groups.push_back(facts_of(inputs));
-  request.tables = {{teacher_table(inputs.rows.rows(), inputs.config, inputs.model.vocab),
-                     inputs.phase, place.config.integer("run.chunk_size")}};
+  request.tables = {
+      {teacher_table(inputs.rows.rows(), inputs.config, inputs.model.vocab, inputs.kept.names()),
+       inputs.phase, place.config.integer("run.chunk_size")}};
   return request;
 }
 

@@ -4,22 +4,19 @@
 #include <string>
 
 #include <mgpu/input/row_file.hpp>
+#include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/row_encoder.hpp>
+#include <mgpu/rows/row_facts.hpp>
 
 #include "keys.hpp"
 
 namespace mgpu::jobs {
 
-/// What became of a sample, as column `status` has it. The last two have no tokens.
-enum class SampleStatus : std::uint8_t { whole, cut, too_long, bad_row };
-const char* name_of(SampleStatus status);
-
 /// A sample as the model sees it.
 struct TeacherSample {
-  rows::LearnedText text;  // empty: it is left out
-  SampleStatus status = SampleStatus::whole;
+  rows::LearnedText text;       // empty: it is left out
   std::int64_t all_tokens = 0;  // before it was cut or left out
-  std::string reason;           // why it is not whole; "" where it is
+  rows::RowFacts facts;
 };
 
 /// Makes samples of rows, as long as the model and data.max_length allow.
@@ -32,9 +29,10 @@ public:
     std::int64_t max_length = 0;
     rows::TooLong too_long = rows::TooLong::truncate;
     bool may_be_bad = false;  // a row that cannot be used is marked
+    rows::KeptColumns kept{};
   };
 
-  SampleMaker(rows::RowEncoder encoder, const Options& options);
+  SampleMaker(rows::RowEncoder encoder, Options options);
   TeacherSample make(const input::Row& row, const fs::path& file);
 
 private:

@@ -9,7 +9,6 @@ TeacherWorker::TeacherWorker(const TeacherInputs& inputs, lm::ModelGroup& group,
     : inputs_(inputs),
       group_(group),
       maker_(inputs.sample_maker()),
-      table_(teacher_table(inputs.rows.rows(), inputs.config, inputs.model.vocab)),
       teacher_(group.model(), inputs.config, batch_size) {}
 
 std::vector<TeacherSample> TeacherWorker::encode(std::int64_t first, std::int64_t count) {
@@ -31,7 +30,7 @@ std::vector<TokenTargets> TeacherWorker::work(std::span<const TeacherSample> sam
 }
 
 std::pair<TeacherSample, TokenTargets> TeacherWorker::left_out(const std::string& reason) {
-  return {{{}, SampleStatus::bad_row, 0, reason}, {}};
+  return {{{}, 0, {rows::RowStatus::bad_row, reason}}, {}};
 }
 
 run::RowTokens TeacherWorker::tokens(const TeacherSample& sample,
@@ -42,7 +41,7 @@ run::RowTokens TeacherWorker::tokens(const TeacherSample& sample,
 std::vector<std::byte> TeacherWorker::pack(std::int64_t first,
                                            std::span<const TeacherSample> samples,
                                            std::span<const TokenTargets> targets) {
-  return teacher_rows(table_, first, samples, targets, inputs_.config, inputs_.model.vocab);
+  return teacher_rows(inputs_, first, samples, targets);
 }
 
 }  // namespace mgpu::jobs

@@ -39,7 +39,6 @@ private:
   const TeacherInputs& inputs_;
   lm::ModelGroup& group_;
   SampleMaker maker_;
-  store::TableSpec table_;
   TeacherModel teacher_;
   double waiting_s_ = 0.0;
 };

@@ -31,12 +31,13 @@ void check_one_gpu(const Config& config) {
 
 std::vector<AddKeys> train_job_keys() {
   std::vector<AddKeys> keys = recipes::recipe_keys();
-  keys.insert(keys.end(), {add_data_path_key, train::add_train_keys, train::add_optimizer_keys,
-                           store::add_checkpoint_keys});
+  keys.insert(keys.end(), {recipes::add_recipe_key, add_data_path_key, train::add_train_keys,
+                           train::add_optimizer_keys, store::add_checkpoint_keys});
   return keys;
 }
 
 void check_train_job(const Config& config, int ranks) {
+  recipes::check_recipe(config);
   check_together({[&] { recipe_of(config).check(config, ranks); }, [&] { check_one_gpu(config); },
                   [&] { run::refuse_chunk_keys(config); }});
 }

@@ -168,8 +168,9 @@ EvaluationResult seal_results(run::RunContext& run, const ad::Environment& envir
   store::seal(run.topology.world(), run.journal, request);
   EvaluationResult result;
   cluster::run_together(run.topology.world(), [&] {
-    result = result_of(store::read_table(request.path, "samples"),
-                       store::read_lists(request.path, "path"), evaluation.grid, environment);
+    result =
+        result_of(store::read_table(request.path, "samples"),
+                  store::read_lists(request.path, "samples", "path"), evaluation.grid, environment);
   });
   return result;
 }

@@ -3,62 +3,110 @@
 #include <string>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/store/journal/chunk_payload.hpp>
+#include <mgpu/store/results/columns.hpp>
 
 namespace mgpu::recipes {
 namespace {
 
-using store::ColumnType;
+/// One history of a set.
+struct HistoryRow {
+  const ad::Environment* environment = nullptr;
+  const ad::HistorySet* histories = nullptr;
+  std::size_t index = 0;
 
-/// Columns of one chunk of evaluation runs; every row is an episode.
-struct SampleColumns {
-  std::vector<std::uint8_t> control;
-  std::vector<std::int32_t> goal_x;
-  std::vector<std::int32_t> goal_y;
-  std::vector<std::int32_t> run;
-  std::vector<std::int32_t> episode;
-  std::vector<std::int32_t> result;
-  std::vector<std::int32_t> optimal;
-  std::vector<std::vector<std::uint8_t>> path;
+  ad::Point goal() const { return environment->point(histories->task()[index]); }
 };
+
+/// One episode of an evaluation run.
+struct EpisodeRow {
+  const ad::Environment* environment = nullptr;
+  const EvaluationGrid* grid = nullptr;
+  const ad::RolloutRecord* record = nullptr;
+  std::int64_t id = 0;  // of the run
+  int episode = 0;      // from 0
+
+  int task() const { return grid->task(id); }
+  ad::Point goal() const { return environment->point(task()); }
+};
+
+/// The numbers of a history's steps.
+std::vector<std::uint8_t> steps_of(std::span<const std::uint8_t> all, const HistoryRow& row) {
+  const std::size_t steps = all.size() / row.histories->size();
+  const auto mine = all.subspan(row.index * steps, steps);
+  return {mine.begin(), mine.end()};
+}
+
+store::Columns<HistoryRow> history_columns(std::int64_t steps) {
+  using Row = HistoryRow;
+  store::Columns<Row> columns;
+  columns.add({"task", "task of the environment"},
+              [](const Row& row) { return row.histories->task()[row.index]; });
+  columns.add({"goal_x", "column of the rewarded cell", "cells"},
+              [](const Row& row) { return std::int32_t{row.goal().x}; });
+  columns.add({"goal_y", "row of the rewarded cell", "cells"},
+              [](const Row& row) { return std::int32_t{row.goal().y}; });
+  columns.add({"stream", "which history of its task"},
+              [](const Row& row) { return row.histories->stream()[row.index]; });
+  columns.add_wide({"action", "0 +x, 1 -x, 2 +y, 3 -y, 4 stay"}, steps,
+                   [](const Row& row) { return steps_of(row.histories->action(), row); });
+  columns.add_wide({"reward", "reward of each step"}, steps,
+                   [](const Row& row) { return steps_of(row.histories->reward(), row); });
+  columns.add_wide(
+      {"landing", "cell that each step reached, 9 x + y; every episode starts at (4, 4)"}, steps,
+      [](const Row& row) { return steps_of(row.histories->landing(), row); });
+  return columns;
+}
+
+std::vector<std::string> names_of_controls() {
+  std::vector<std::string> names;
+  for (const Control control : kControls)
+    names.emplace_back(name_of(control));
+  return names;
+}
+
+store::Columns<EpisodeRow> episode_columns() {
+  using Row = EpisodeRow;
+  store::Columns<Row> columns;
+  columns.add_code({"control",
+                    "hide_rewards: the agent sees no reward; clear_context: its context is emptied "
+                    "at each episode"},
+                   names_of_controls(), [](const Row& row) { return row.grid->control(row.id); });
+  columns.add({"goal_x", "column of the rewarded cell", "cells"},
+              [](const Row& row) { return std::int32_t{row.goal().x}; });
+  columns.add({"goal_y", "row of the rewarded cell", "cells"},
+              [](const Row& row) { return std::int32_t{row.goal().y}; });
+  columns.add({"run", "which run of its goal"},
+              [](const Row& row) { return std::int32_t{row.grid->run(row.id)}; });
+  columns.add({"episode", "episode of the run, from 1"},
+              [](const Row& row) { return std::int32_t{row.episode + 1}; });
+  columns.add({"return", "sum of rewards of the episode"}, [](const Row& row) {
+    return std::int32_t{row.record->returns[static_cast<std::size_t>(row.episode)]};
+  });
+  columns.add({"optimal", "largest return of this goal"}, [](const Row& row) {
+    return std::int32_t{row.environment->optimal_return(row.task())};
+  });
+  columns.add({"path", "cell that each step reached, 9 x + y"}, [](const Row& row) {
+    const int horizon = row.environment->horizon();
+    const auto begin = row.record->path.begin() + row.episode * horizon;
+    return std::vector<std::uint8_t>(begin, begin + horizon);
+  });
+  return columns;
+}
 
 }  // namespace
 
 store::TableSpec history_table(const ad::Environment& environment, const ad::HistoryShape& shape) {
-  const auto steps = static_cast<std::int64_t>(shape.steps());
-  return {.path = "histories",
-          .rows = static_cast<std::int64_t>(ad::HistorySet::total(environment, shape)),
-          .columns = {{"task", ColumnType::i32, 1, "task of the environment", ""},
-                      {"goal_x", ColumnType::i32, 1, "column of the rewarded cell", "cells"},
-                      {"goal_y", ColumnType::i32, 1, "row of the rewarded cell", "cells"},
-                      {"stream", ColumnType::i32, 1, "which history of its task", ""},
-                      {"action", ColumnType::u8, steps, "0 +x, 1 -x, 2 +y, 3 -y, 4 stay", ""},
-                      {"reward", ColumnType::u8, steps, "reward of each step", ""},
-                      {"landing", ColumnType::u8, steps,
-                       "cell that each step reached, 9 x + y; every episode starts at (4, 4)", ""}},
-          .signal = "",
-          .axis = ""};
+  return history_columns(static_cast<std::int64_t>(shape.steps()))
+      .table("histories", static_cast<std::int64_t>(ad::HistorySet::total(environment, shape)));
 }
 
 std::vector<std::byte> history_rows(const ad::Environment& environment,
                                     const ad::HistorySet& histories, const store::TableSpec& spec) {
-  std::vector<std::int32_t> goal_x;
-  std::vector<std::int32_t> goal_y;
-  for (const std::int32_t task : histories.task()) {
-    const ad::Point goal = environment.point(task);
-    goal_x.push_back(goal.x);
-    goal_y.push_back(goal.y);
-  }
-  store::ChunkEncoder rows(spec, static_cast<std::int64_t>(histories.first_id()),
-                           static_cast<std::int64_t>(histories.size()));
-  rows.column("task", histories.task());
-  rows.column("goal_x", std::span<const std::int32_t>(goal_x));
-  rows.column("goal_y", std::span<const std::int32_t>(goal_y));
-  rows.column("stream", histories.stream());
-  rows.column("action", histories.action());
-  rows.column("reward", histories.reward());
-  rows.column("landing", histories.landing());
-  return rows.finish();
+  std::vector<HistoryRow> rows;
+  for (std::size_t i = 0; i < histories.size(); ++i)
+    rows.push_back({&environment, &histories, i});
+  const std::int64_t steps = spec.columns[spec.column_index("action")].width;
+  return history_columns(steps).encode(spec, static_cast<std::int64_t>(histories.first_id()), rows);
 }
 
 std::string_view name_of(Control control) {
@@ -90,55 +138,22 @@ int EvaluationGrid::run(std::int64_t id) const {
 }
 
 store::TableSpec sample_table(const EvaluationGrid& grid) {
-  return {.path = "samples",
-          .rows = grid.size() * grid.episodes,
-          .columns = {{"control", ColumnType::u8, 1,
-                       "0 none, 1 hide_rewards (the agent sees no reward), 2 clear_context (its "
-                       "context is emptied at each episode)",
-                       ""},
-                      {"goal_x", ColumnType::i32, 1, "column of the rewarded cell", "cells"},
-                      {"goal_y", ColumnType::i32, 1, "row of the rewarded cell", "cells"},
-                      {"run", ColumnType::i32, 1, "which run of its goal", ""},
-                      {"episode", ColumnType::i32, 1, "episode of the run, from 1", ""},
-                      {"return", ColumnType::i32, 1, "sum of rewards of the episode", ""},
-                      {"optimal", ColumnType::i32, 1, "largest return of this goal", ""},
-                      {"path", ColumnType::u8, 1, "cell that each step reached, 9 x + y", "",
-                       /*ragged=*/true}},
-          .signal = "return",
-          .axis = "episode"};
+  store::TableSpec table = episode_columns().table("samples", grid.size() * grid.episodes);
+  table.signal = "return";
+  table.axis = "episode";
+  return table;
 }
 
 std::vector<std::byte> sample_rows(const ad::Environment& environment, const EvaluationGrid& grid,
                                    const run::Chunk& chunk,
                                    std::span<const ad::RolloutRecord> records,
                                    const store::TableSpec& spec) {
-  SampleColumns columns;
-  for (std::int64_t i = 0; i < chunk.count; ++i) {
-    const std::int64_t id = chunk.first + i;
-    const ad::RolloutRecord& record = records[static_cast<std::size_t>(i)];
-    const ad::Point goal = environment.point(grid.task(id));
-    for (int episode = 0; episode < grid.episodes; ++episode) {
-      columns.control.push_back(static_cast<std::uint8_t>(grid.control(id)));
-      columns.goal_x.push_back(goal.x);
-      columns.goal_y.push_back(goal.y);
-      columns.run.push_back(grid.run(id));
-      columns.episode.push_back(episode + 1);
-      columns.result.push_back(record.returns[static_cast<std::size_t>(episode)]);
-      columns.optimal.push_back(environment.optimal_return(grid.task(id)));
-      const auto begin = record.path.begin() + episode * environment.horizon();
-      columns.path.emplace_back(begin, begin + environment.horizon());
-    }
-  }
-  store::ChunkEncoder rows(spec, chunk.first * grid.episodes, chunk.count * grid.episodes);
-  rows.column("control", std::span<const std::uint8_t>(columns.control));
-  rows.column("goal_x", std::span<const std::int32_t>(columns.goal_x));
-  rows.column("goal_y", std::span<const std::int32_t>(columns.goal_y));
-  rows.column("run", std::span<const std::int32_t>(columns.run));
-  rows.column("episode", std::span<const std::int32_t>(columns.episode));
-  rows.column("return", std::span<const std::int32_t>(columns.result));
-  rows.column("optimal", std::span<const std::int32_t>(columns.optimal));
-  rows.lists("path", std::span<const std::vector<std::uint8_t>>(columns.path));
-  return rows.finish();
+  std::vector<EpisodeRow> rows;
+  for (std::int64_t i = 0; i < chunk.count; ++i)
+    for (int episode = 0; episode < grid.episodes; ++episode)
+      rows.push_back(
+          {&environment, &grid, &records[static_cast<std::size_t>(i)], chunk.first + i, episode});
+  return episode_columns().encode(spec, chunk.first * grid.episodes, rows);
 }
 
 }  // namespace mgpu::recipes

@@ -82,7 +82,7 @@ struct StoredTargets::Slice {
 };
 
 store::ListColumn StoredTargets::open(const char* name) const {
-  return {settings_.targets, name};
+  return {settings_.targets, "samples", name};
 }
 
 StoredTargets::StoredTargets(const DistillSettings& settings, bool may_be_part)
@@ -98,12 +98,12 @@ StoredTargets::StoredTargets(const DistillSettings& settings, bool may_be_part)
   const std::filesystem::path& path = settings_.targets;
   std::vector<const store::ListColumn*> of_tokens = {&learned_};
   if (facts_.top_k > 0) {
-    is_packed_ = store::has_lists(path, "topk_packed");
+    is_packed_ = store::has_lists(path, "samples", "topk_packed");
     of_tokens.push_back(&log_probs_.emplace(open("topk_logprobs")));
     of_tokens.push_back(&ids_.emplace(open(is_packed_ ? "topk_packed" : "topk_ids")));
     if (!is_packed_) of_tokens.push_back(&tails_.emplace(open("tail_mass")));
   } else {
-    is_packed_ = store::has_lists(path, "drawn_packed");
+    is_packed_ = store::has_lists(path, "samples", "drawn_packed");
     of_tokens.push_back(&num_drawn_.emplace(open("num_drawn")));
     ids_.emplace(open(is_packed_ ? "drawn_packed" : "drawn_ids"));
     if (!is_packed_) counts_.emplace(open("drawn_counts"));

@@ -23,8 +23,7 @@ constexpr std::size_t kColumnBytes = 16;
 /// Whether so many bytes can be the column's part of a chunk of `rows` rows.
 bool fits(const ColumnSpec& column, std::int64_t rows, std::uint64_t bytes) {
   const auto n = static_cast<std::uint64_t>(rows);
-  if (column.type == ColumnType::text) return true;
-  if (!column.ragged) return bytes == n * column.row_bytes();
+  if (!column.has_lists()) return bytes == n * column.row_bytes();
   const std::uint64_t lengths = n * sizeof(std::uint64_t);
   return bytes >= lengths && (bytes - lengths) % column.row_bytes() == 0;
 }
@@ -114,6 +113,10 @@ void ChunkEncoder::text(std::string_view name, std::span<const std::string> valu
   const auto tail = std::as_bytes(std::span(joined));
   bytes.insert(bytes.end(), tail.begin(), tail.end());
   keep(index, std::move(bytes));
+}
+
+void ChunkEncoder::stored(std::string_view name, std::span<const std::byte> bytes) {
+  keep(spec_->column_index(name), {bytes.begin(), bytes.end()});
 }
 
 std::vector<std::byte> ChunkEncoder::finish() {

@@ -50,14 +50,14 @@ public:
     }
   }
 
-  void run(ChunkJournal& journal) const {
+  void run(ChunkJournal& journal, const UpgradeChunk& upgrade) const {
     const auto ranks = static_cast<std::size_t>(group_.size());
     std::size_t number = 0;
     for (std::size_t i = 0; i < sources_.size(); ++number) {
       std::size_t end = i + 1;
       while (end < sources_.size() && is_same_chunk(sources_[i], sources_[end]))
         ++end;
-      if (number % ranks == static_cast<std::size_t>(group_.rank())) copy(i, end, journal);
+      if (number % ranks == static_cast<std::size_t>(group_.rank())) copy(i, end, journal, upgrade);
       i = end;
     }
   }
@@ -67,14 +67,15 @@ private:
     return a.entry.phase == b.entry.phase && a.entry.chunk == b.entry.chunk;
   }
 
-  void copy(std::size_t begin, std::size_t end, ChunkJournal& journal) const {
+  void copy(std::size_t begin, std::size_t end, ChunkJournal& journal,
+            const UpgradeChunk& upgrade) const {
     const Source& first = sources_[begin];
     const std::vector<std::byte> payload = payload_of(first);
     for (std::size_t other = begin + 1; other < end; ++other)
       if (payload_of(sources_[other]) != payload)
         refuse(first.directory, sources_[other].directory,
                "chunk " + std::to_string(first.entry.chunk) + " is not the same in both runs");
-    journal.append(first.entry.phase, first.entry.chunk, payload);
+    journal.append(first.entry.phase, first.entry.chunk, upgrade ? upgrade(payload) : payload);
   }
 
   std::vector<std::byte> payload_of(const Source& source) const {
@@ -101,11 +102,11 @@ private:
 }  // namespace
 
 void copy_chunks(const cluster::Group& group, std::span<const fs::path> directories,
-                 ChunkJournal& journal) {
+                 ChunkJournal& journal, const UpgradeChunk& upgrade) {
   const JournalCopy copy(group, directories);
   cluster::run_together(group, [&] {
     copy.check_phases();
-    copy.run(journal);
+    copy.run(journal, upgrade);
   });
   journal.commit();
 }

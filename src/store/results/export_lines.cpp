@@ -71,6 +71,13 @@ void with_values(const ReadColumn& column, const Use& use) {
 }
 
 void add_cell(std::string& line, const ReadColumn& column, std::int64_t row) {
+  if (!column.spec.names.empty()) {
+    const std::uint8_t value = column.values<std::uint8_t>()[static_cast<std::size_t>(row)];
+    if (value < column.spec.names.size()) {
+      line += nlohmann::json(column.spec.names[value]).dump();
+      return;
+    }
+  }
   with_values(column, [&](auto values) {
     const auto width = static_cast<std::size_t>(column.spec.width);
     const auto cell = values.subspan(static_cast<std::size_t>(row) * width, width);
@@ -92,21 +99,21 @@ void add_ragged(std::string& line, const ReadLists& lists, std::int64_t row) {
 class LineWriter {
 public:
   LineWriter(const std::filesystem::path& path, const std::string& table)
-      : path_(path),
-        name_(table),
-        table_(read_table(path, table)),
-        text_names_(text_columns(path, table)) {
-    for (const std::string& name : list_columns(path)) {
-      ReadLists lists = read_lists(path, name);
+      : table_(read_table(path, table)) {
+    for (const std::string& name : text_columns(path, table)) {
+      texts_.push_back({name, TextColumn(path, table, name), {}});
+      texts_.back().column.check_bytes();
+    }
+    for (const std::string& name : list_columns(path, table)) {
+      ReadLists lists = read_lists(path, table, name);
       if (lists.rows() == table_.rows) lists_.emplace_back(name, std::move(lists));
     }
   }
 
   std::int64_t write(std::ostream& out) {
     for (std::int64_t first = 0; first < table_.rows; first += kBlockRows) {
-      texts_.clear();
-      for (const std::string& name : text_names_)
-        texts_.push_back(read_texts(path_, name_, name, first, kBlockRows));
+      for (Texts& texts : texts_)
+        texts.block = texts.column.read(first, kBlockRows);
       for (std::int64_t row = first; row < std::min(first + kBlockRows, table_.rows); ++row)
         out << line(row, static_cast<std::size_t>(row - first));
     }
@@ -114,6 +121,12 @@ public:
   }
 
 private:
+  struct Texts {
+    std::string name;
+    TextColumn column;
+    std::vector<std::string> block;  // of the rows that are about to be written
+  };
+
   std::string line(std::int64_t row, std::size_t in_block) const {
     std::string line;
     const auto begin = [&](const std::string& name) {
@@ -123,9 +136,9 @@ private:
       begin(column.spec.name);
       add_cell(line, column, row);
     }
-    for (std::size_t t = 0; t < texts_.size(); ++t) {
-      begin(text_names_[t]);
-      line += nlohmann::json(texts_[t].at(in_block))
+    for (const Texts& texts : texts_) {
+      begin(texts.name);
+      line += nlohmann::json(texts.block.at(in_block))
                   .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     }
     for (const auto& [name, lists] : lists_) {
@@ -135,12 +148,9 @@ private:
     return line + "}\n";
   }
 
-  const std::filesystem::path& path_;
-  const std::string& name_;
   ReadTable table_;
-  std::vector<std::string> text_names_;
   std::vector<std::pair<std::string, ReadLists>> lists_;
-  std::vector<std::vector<std::string>> texts_;  // of the block, by column
+  std::vector<Texts> texts_;
 };
 
 }  // namespace

@@ -191,6 +191,7 @@ hid_t number_type(ColumnType type) {
     case ColumnType::f64:
       return H5T_IEEE_F64LE;
     case ColumnType::u8:
+    case ColumnType::text:
       return H5T_STD_U8LE;
     case ColumnType::u16:
       return H5T_STD_U16LE;
@@ -198,15 +199,40 @@ hid_t number_type(ColumnType type) {
       return H5T_STD_U32LE;
     case ColumnType::u64:
       return H5T_STD_U64LE;
-    case ColumnType::text:
-      break;
   }
-  throw Error("text has no fixed stored type");
+  throw Error("unknown ColumnType " + std::to_string(static_cast<int>(type)));
 }
 
-Hid text_type() {
+Hid enum_type(std::span<const std::string> names) {
+  Hid type = own(H5Tenum_create(H5T_STD_U8LE));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto value = static_cast<std::uint8_t>(i);
+    check(H5Tenum_insert(type.get(), names[i].c_str(), &value));
+  }
+  return type;
+}
+
+std::vector<std::string> names_of_values(hid_t type) {
+  if (H5Tget_class(type) != H5T_ENUM || H5Tget_size(type) != 1) return {};
+  std::vector<std::string> names(static_cast<std::size_t>(std::max(0, H5Tget_nmembers(type))));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::uint8_t value = 0;
+    check(H5Tget_member_value(type, static_cast<unsigned>(i), &value));
+    char* name = H5Tget_member_name(type, static_cast<unsigned>(i));
+    if (name == nullptr || value >= names.size() || !names[value].empty()) {
+      H5free_memory(name);
+      return {};
+    }
+    names[value] = name;
+    H5free_memory(name);
+  }
+  return names;
+}
+
+Hid text_type(std::size_t bytes) {
   Hid type = own(H5Tcopy(H5T_C_S1));
-  check(H5Tset_size(type.get(), H5T_VARIABLE));
+  check(H5Tset_size(type.get(), bytes == 0 ? H5T_VARIABLE : bytes));
+  if (bytes > 0) check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
   check(H5Tset_cset(type.get(), H5T_CSET_UTF8));
   return type;
 }
@@ -287,28 +313,43 @@ std::int64_t read_integer_attribute(hid_t object, const std::string& name) {
   return value;
 }
 
-void write_texts(hid_t dataset, std::int64_t first, std::span<const std::string> texts) {
-  std::vector<const char*> values;
-  for (const std::string& text : texts)
-    values.push_back(text.c_str());
-  const auto rows = static_cast<std::int64_t>(texts.size());
-  const Hid type = text_type();
-  const Hid file_space = select_rows(dataset, first, rows, 1);
-  const Hid memory = memory_space(rows, 1);
-  check(H5Dwrite(dataset, type.get(), memory.get(), file_space.get(), H5P_DEFAULT, values.data()));
+namespace {
+
+std::vector<std::string> read_padded(hid_t dataset, hid_t type, hid_t memory, hid_t file_space,
+                                     std::size_t rows) {
+  const std::size_t size = H5Tget_size(type);
+  std::string bytes(rows * size, '\0');
+  check(H5Dread(dataset, type, memory, file_space, H5P_DEFAULT, bytes.data()));
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::string_view text(bytes.data() + i * size, size);
+    texts.emplace_back(text.substr(0, text.find('\0')));
+  }
+  return texts;
 }
 
-std::vector<std::string> read_texts(hid_t dataset, std::int64_t first, std::int64_t rows) {
-  std::vector<char*> values(static_cast<std::size_t>(rows), nullptr);
+std::vector<std::string> read_from_heap(hid_t dataset, hid_t memory, hid_t file_space,
+                                        std::size_t rows) {
+  std::vector<char*> values(rows, nullptr);
   const Hid type = text_type();
-  const Hid file_space = select_rows(dataset, first, rows, 1);
-  const Hid memory = memory_space(rows, 1);
-  check(H5Dread(dataset, type.get(), memory.get(), file_space.get(), H5P_DEFAULT, values.data()));
+  check(H5Dread(dataset, type.get(), memory, file_space, H5P_DEFAULT, values.data()));
   std::vector<std::string> texts;
   for (const char* value : values)
     texts.emplace_back(value == nullptr ? "" : value);
-  check(H5Dvlen_reclaim(type.get(), memory.get(), H5P_DEFAULT, values.data()));
+  check(H5Dvlen_reclaim(type.get(), memory, H5P_DEFAULT, values.data()));
   return texts;
+}
+
+}  // namespace
+
+std::vector<std::string> read_texts(hid_t dataset, std::int64_t first, std::int64_t rows) {
+  const Hid type = own(H5Dget_type(dataset));
+  const Hid file_space = select_rows(dataset, first, rows, 1);
+  const Hid memory = memory_space(rows, 1);
+  const auto count = static_cast<std::size_t>(rows);
+  if (H5Tis_variable_str(type.get()) > 0)
+    return read_from_heap(dataset, memory.get(), file_space.get(), count);
+  return read_padded(dataset, type.get(), memory.get(), file_space.get(), count);
 }
 
 }  // namespace mgpu::store::hdf5

@@ -95,9 +95,18 @@ private:
 Hid group_creation();
 Hid file_creation();
 
-/// How numbers of the type are stored, and lie in memory: little-endian. HDF5 owns the id.
+/// How values of the type are stored, and lie in memory: little-endian; the bytes of texts are u8.
+/// HDF5 owns the id.
 hid_t number_type(ColumnType type);
-Hid text_type();  // UTF-8, any length
+
+/// u8 whose values 0, 1, ... have names. Errors: Hdf5Error.
+Hid enum_type(std::span<const std::string> names);
+
+/// The names of the values 0, 1, ... of a stored type; none where it is no such enum.
+std::vector<std::string> names_of_values(hid_t type);
+
+/// UTF-8 of so many bytes, filled up with zeros; 0: of any length, in HDF5's heap.
+Hid text_type(std::size_t bytes = 0);
 
 /// Data space [rows] or [rows, width].
 Hid make_space(std::int64_t rows, std::int64_t width);
@@ -117,12 +126,11 @@ void write_u32_attribute(hid_t object, const std::string& name, std::uint32_t va
 
 bool has_attribute(hid_t object, const std::string& name);
 
-/// One whole number. (Texts lie in a heap without checksums, where HDF5 1.10 can loop for ever on
-/// a damaged file: nothing here reads them from files that are not trusted.)
+/// One whole number. (Text attributes lie in a heap without checksums, where HDF5 1.10 can loop
+/// for ever on a damaged file: nothing here reads them from files that are not trusted.)
 std::int64_t read_integer_attribute(hid_t object, const std::string& name);
 
-/// Rows [first, first + rows) of a text data set.
-void write_texts(hid_t dataset, std::int64_t first, std::span<const std::string> texts);
+/// Rows [first, first + rows) of a data set of strings, padded ones or such as lie in the heap.
 std::vector<std::string> read_texts(hid_t dataset, std::int64_t first, std::int64_t rows);
 
 }  // namespace mgpu::store::hdf5

@@ -9,6 +9,7 @@
 #include <mgpu/store/results/list_column.hpp>
 
 #include "list_offsets.hpp"
+#include "list_place.hpp"
 #include "stored_column.hpp"
 
 namespace mgpu::store {
@@ -69,12 +70,16 @@ struct ListColumn::Open {
   StoredColumn values;
 };
 
-ListColumn::ListColumn(const std::filesystem::path& path, const std::string& column)
-    : path_(path), table_("arrays/" + column) {
+ListColumn::ListColumn(const std::filesystem::path& path, const std::string& table,
+                       const std::string& column)
+    : path_(path), table_(place_of_lists(table, column)) {
   name_failures(path_, table_, [&] {
     Hid file = open_to_read(path_);
     const std::uint64_t max_bytes = most_bytes(std::filesystem::file_size(path_));
-    const Hid group = hdf5::own(H5Gopen2(file.get(), table_.c_str(), H5P_DEFAULT));
+    const std::string place = find_lists(file.get(), table, column);
+    if (place.empty()) fail_table("it has no lists '" + column + "'");
+    table_ = place;
+    const Hid group = hdf5::own(H5Gopen2(file.get(), place.c_str(), H5P_DEFAULT));
     StoredColumn offsets = StoredColumn::open(group.get(), "row_offsets", max_bytes);
     StoredColumn values = StoredColumn::open(group.get(), "values", max_bytes);
     if (!offsets.is_number() || !values.is_number()) fail_table("its lists are not of numbers");
@@ -156,13 +161,10 @@ std::uint32_t ListColumn::check_bytes() const {
                        [&] { return visit_pieces(open_->values, [](const ReadColumn&) {}); });
 }
 
-bool has_lists(const std::filesystem::path& path, const std::string& column) {
-  const std::string table = "arrays/" + column;
-  return name_failures(path, table, [&] {
-    const Hid file = open_to_read(path);
-    return H5Lexists(file.get(), "arrays", H5P_DEFAULT) > 0 &&
-           H5Lexists(file.get(), table.c_str(), H5P_DEFAULT) > 0;
-  });
+bool has_lists(const std::filesystem::path& path, const std::string& table,
+               const std::string& column) {
+  return name_failures(
+      path, table, [&] { return !find_lists(open_to_read(path).get(), table, column).empty(); });
 }
 
 std::map<std::string, double> read_numbers(const std::filesystem::path& path,

@@ -12,6 +12,7 @@
 #include <mgpu/store/results/read_table.hpp>
 
 #include "list_offsets.hpp"
+#include "list_place.hpp"
 #include "stored_column.hpp"
 
 namespace mgpu::store {
@@ -127,6 +128,9 @@ std::string pack_shape(const ReadTable& table) {
   formats::put(out, std::uint64_t{table.columns.size()});
   for (const ReadColumn& column : table.columns) {
     put_text(out, column.spec.name);
+    formats::put(out, std::uint64_t{column.spec.names.size()});
+    for (const std::string& name : column.spec.names)
+      put_text(out, name);
     formats::put(out, static_cast<std::uint8_t>(column.spec.type));
     formats::put(out, column.spec.width);
     formats::put(out, std::uint64_t{column.bytes.size()});
@@ -142,6 +146,9 @@ ReadTable unpack_shape(const std::string& text) {
   table.columns.resize(formats::take<std::uint64_t>(from));
   for (ReadColumn& column : table.columns) {
     column.spec.name = take_text(from);
+    column.spec.names.resize(formats::take<std::uint64_t>(from));
+    for (std::string& name : column.spec.names)
+      name = take_text(from);
     column.spec.type = static_cast<ColumnType>(formats::take<std::uint8_t>(from));
     column.spec.width = formats::take<std::int64_t>(from);
     column.bytes.resize(formats::take<std::uint64_t>(from));
@@ -184,8 +191,12 @@ bool looks_like_hdf5(const std::filesystem::path& path) {
   return begin == kSignature;
 }
 
-ReadLists read_lists(const std::filesystem::path& path, const std::string& column) {
-  const ReadTable parts = read_here(path, "arrays/" + column, GroupKind::lists);
+ReadLists read_lists(const std::filesystem::path& path, const std::string& table,
+                     const std::string& column) {
+  const std::string place = name_failures(
+      path, table, [&] { return find_lists(open_to_read(path).get(), table, column); });
+  const ReadTable parts =
+      read_here(path, place.empty() ? place_of_lists(table, column) : place, GroupKind::lists);
   return {parts.column("row_offsets"), parts.column("values")};
 }
 

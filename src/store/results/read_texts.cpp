@@ -1,94 +1,100 @@
 #include <algorithm>
-#include <array>
+#include <optional>
+#include <utility>
 
+#include <mgpu/store/results/list_column.hpp>
 #include <mgpu/store/results/read_texts.hpp>
 
-#include "hdf5.hpp"
+#include "list_place.hpp"
+#include "stored_column.hpp"
 
 namespace mgpu::store {
 namespace {
 
 using hdf5::Hid;
 
-std::vector<std::string> read_column(hid_t file, const std::string& name, std::int64_t first,
-                                     std::int64_t rows) {
-  const Hid dataset = hdf5::own(H5Dopen2(file, name.c_str(), H5P_DEFAULT));
+/// A data set of HDF5 strings.
+struct Strings {
+  Hid file;
+  Hid dataset;
+  std::int64_t rows = 0;
+};
+
+Strings open_strings(const std::filesystem::path& path, const std::string& name) {
+  Hid file = open_to_read(path);
+  Hid dataset = hdf5::own(H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT));
   const Hid type = hdf5::own(H5Dget_type(dataset.get()));
   const Hid space = hdf5::own(H5Dget_space(dataset.get()));
-  const std::int64_t count = H5Sget_simple_extent_npoints(space.get());
-  if (H5Tget_class(type.get()) != H5T_STRING || count < 0)
-    throw Failure({"E605", ExitCode::data, "this is not a column of texts: " + name, {}, ""});
-  const std::int64_t end = std::min(count, first + rows);
-  if (first >= end) return {};
-  return hdf5::read_texts(dataset.get(), first, end - first);
-}
-
-/// Names of the children of a group that is there.
-std::vector<std::string> children(hid_t group) {
-  H5G_info_t info{};
-  hdf5::check(H5Gget_info(group, &info));
-  std::vector<std::string> names;
-  for (hsize_t i = 0; i < info.nlinks; ++i) {
-    std::array<char, 256> name{};
-    if (H5Lget_name_by_idx(group, ".", H5_INDEX_CRT_ORDER, H5_ITER_INC, i, name.data(), name.size(),
-                           H5P_DEFAULT) < 0)
-      throw hdf5::Hdf5Error("a group without names in order", Where::here());
-    names.emplace_back(name.data());
-  }
-  return names;
-}
-
-bool is_text(hid_t group, const std::string& name) {
-  const Hid object = hdf5::own(H5Oopen(group, name.c_str(), H5P_DEFAULT));
-  if (H5Iget_type(object.get()) != H5I_DATASET) return false;
-  const Hid type = hdf5::own(H5Dget_type(object.get()));
-  return H5Tget_class(type.get()) == H5T_STRING;
-}
-
-/// Opens the file for `look`; what HDF5 refuses becomes a failure that names the file.
-template <class Look>
-auto in_file(const std::filesystem::path& path, const Look& look) {
-  if (!std::filesystem::is_regular_file(path)) {
-    throw Failure(
-        {"E603", ExitCode::no_input, "there is no such file", {"  --> " + path.string()}, ""});
-  }
-  const hdf5::Quiet quiet;
-  try {
-    const Hid access = hdf5::serial_access();
-    const Hid file = hdf5::own(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
-    return look(file.get());
-  } catch (const hdf5::Hdf5Error& error) {
-    throw Failure({"E605",
-                   ExitCode::data,
-                   "this file cannot be read: " + error.detail(),
-                   {"  --> " + path.string()},
-                   ""});
-  }
+  const std::int64_t rows = H5Sget_simple_extent_npoints(space.get());
+  if (H5Tget_class(type.get()) != H5T_STRING || rows < 0)
+    fail_table("this is not a column of texts: " + name);
+  return {std::move(file), std::move(dataset), rows};
 }
 
 }  // namespace
 
+struct TextColumn::Open {
+  std::filesystem::path path;
+  std::string table;
+  std::optional<ListColumn> lists;  // of bytes
+  std::optional<Strings> strings;
+};
+
+TextColumn::TextColumn(const std::filesystem::path& path, const std::string& table,
+                       const std::string& column)
+    : open_(std::make_unique<Open>(Open{path, table, std::nullopt, std::nullopt})) {
+  if (has_lists(path, table, column)) {
+    open_->lists.emplace(path, table, column);
+    if (open_->lists->spec().type != ColumnType::u8 || open_->lists->spec().width != 1)
+      name_failures(path, table, [&] { fail_table("'" + column + "' has no texts"); });
+    return;
+  }
+  name_failures(path, table, [&] { open_->strings = open_strings(path, table + "/" + column); });
+}
+
+TextColumn::TextColumn(TextColumn&&) noexcept = default;
+TextColumn& TextColumn::operator=(TextColumn&&) noexcept = default;
+TextColumn::~TextColumn() = default;
+
+std::int64_t TextColumn::rows() const {
+  return open_->lists ? open_->lists->rows() : open_->strings->rows;
+}
+
+void TextColumn::check_bytes() const {
+  if (open_->lists) open_->lists->check_bytes();
+}
+
+std::vector<std::string> TextColumn::read(std::int64_t first, std::int64_t rows) const {
+  const std::int64_t count = std::min(this->rows() - first, rows);
+  if (count <= 0) return {};
+  if (!open_->lists) {
+    return name_failures(open_->path, open_->table, [&] {
+      return hdf5::read_texts(open_->strings->dataset.get(), first, count);
+    });
+  }
+  const ReadLists lists = open_->lists->read(first, count);
+  std::vector<std::string> texts;
+  for (std::int64_t row = 0; row < count; ++row) {
+    const std::span<const std::uint8_t> bytes = lists.row<std::uint8_t>(row);
+    texts.emplace_back(bytes.begin(), bytes.end());
+  }
+  return texts;
+}
+
 std::vector<std::string> read_texts(const std::filesystem::path& path, const std::string& table,
                                     const std::string& column, std::int64_t first,
                                     std::int64_t rows) {
-  return in_file(path,
-                 [&](hid_t file) { return read_column(file, table + "/" + column, first, rows); });
+  return TextColumn(path, table, column).read(first, rows);
 }
 
 std::vector<std::string> text_columns(const std::filesystem::path& path, const std::string& table) {
-  return in_file(path, [&](hid_t file) {
-    const Hid group = hdf5::own(H5Gopen2(file, table.c_str(), H5P_DEFAULT));
-    std::vector<std::string> names = children(group.get());
-    std::erase_if(names, [&](const std::string& name) { return !is_text(group.get(), name); });
-    return names;
-  });
+  return name_failures(path, table,
+                       [&] { return find_text_columns(open_to_read(path).get(), table); });
 }
 
-std::vector<std::string> list_columns(const std::filesystem::path& path) {
-  return in_file(path, [](hid_t file) -> std::vector<std::string> {
-    if (H5Lexists(file, "arrays", H5P_DEFAULT) <= 0) return {};
-    return children(hdf5::own(H5Gopen2(file, "arrays", H5P_DEFAULT)).get());
-  });
+std::vector<std::string> list_columns(const std::filesystem::path& path, const std::string& table) {
+  return name_failures(path, table,
+                       [&] { return find_list_columns(open_to_read(path).get(), table); });
 }
 
 }  // namespace mgpu::store

@@ -26,8 +26,9 @@ void write_slice(SealWork& work, hid_t dataset, const ColumnPlan& column, EntryR
   const Hid memory = hdf5::memory_space(rows, column.spec.width);
   const Hid transfer = hdf5::own(H5Pcreate(H5P_DATASET_XFER));
   hdf5::check(H5Pset_dxpl_mpio(transfer.get(), H5FD_MPIO_COLLECTIVE));
-  hdf5::check(H5Dwrite(dataset, hdf5::number_type(column.spec.type), memory.get(), file_space.get(),
-                       transfer.get(), bytes.data()));
+  const Hid type = hdf5::own(H5Dget_type(dataset));
+  hdf5::check(
+      H5Dwrite(dataset, type.get(), memory.get(), file_space.get(), transfer.get(), bytes.data()));
   H5D_mpio_actual_io_mode_t mode{};
   hdf5::check(H5Pget_mpio_actual_io_mode(transfer.get(), &mode));
   const bool collective = mode == H5D_MPIO_CONTIGUOUS_COLLECTIVE;

@@ -9,6 +9,7 @@
 #include <mgpu/store/journal/chunk_payload.hpp>
 
 #include "hdf5.hpp"
+#include "list_place.hpp"
 #include "seal_parts.hpp"
 
 namespace mgpu::store {
@@ -16,9 +17,8 @@ namespace {
 
 using hdf5::Hid;
 
-constexpr std::int64_t kFormatVersion = 1;
+constexpr std::int64_t kFormatVersion = 2;
 constexpr std::uint64_t kObjectBytes = 8 << 10;  // more than a data set's or group's metadata
-constexpr std::uint64_t kTextBytes = 48;         // more than a text takes beside its bytes
 
 [[noreturn]] void fail_write(const SealWork& work, const std::string& reason, bool disk_full) {
   Report report{"E602",
@@ -83,27 +83,33 @@ struct Layout {
   std::int64_t rows = 0;
   std::int64_t chunk_rows = 0;  // 0: contiguous
   int gzip = 0;
+  std::size_t text_bytes = 0;  // > 0: of each text, which ends at its first zero byte
 };
+
+Hid stored_type(const ColumnSpec& column, const Layout& layout) {
+  if (layout.text_bytes > 0) return hdf5::text_type(layout.text_bytes);
+  if (!column.names.empty()) return hdf5::enum_type(column.names);
+  return hdf5::own(H5Tcopy(hdf5::number_type(column.type)));
+}
 
 Hid make_dataset(hid_t group, const ColumnSpec& column, const Layout& layout) {
   const Hid creation = hdf5::own(H5Pcreate(H5P_DATASET_CREATE));
   hdf5::check(H5Pset_obj_track_times(creation.get(), false));
-  const bool is_text = column.type == ColumnType::text;
   if (layout.chunk_rows > 0) {
     const hsize_t sizes[2] = {static_cast<hsize_t>(std::min(layout.chunk_rows, layout.rows)),
                               static_cast<hsize_t>(column.width)};
     hdf5::check(H5Pset_chunk(creation.get(), column.width == 1 ? 1 : 2, sizes));
     hdf5::check(H5Pset_deflate(creation.get(), static_cast<unsigned>(layout.gzip)));
-  } else if (!is_text) {
+  } else {
     hdf5::check(H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY));
     hdf5::check(H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER));
   }
-  const Hid text = hdf5::text_type();
-  const hid_t type = is_text ? text.get() : hdf5::number_type(column.type);
+  const Hid type = stored_type(column, layout);
   const Hid space = hdf5::make_space(layout.rows, column.width);
-  Hid dataset = hdf5::own(H5Dcreate2(group, column.name.c_str(), type, space.get(), H5P_DEFAULT,
-                                     creation.get(), H5P_DEFAULT));
-  hdf5::write_attribute(dataset.get(), "encoding-type", is_text ? "string-array" : "array");
+  Hid dataset = hdf5::own(H5Dcreate2(group, column.name.c_str(), type.get(), space.get(),
+                                     H5P_DEFAULT, creation.get(), H5P_DEFAULT));
+  hdf5::write_attribute(dataset.get(), "encoding-type",
+                        layout.text_bytes > 0 ? "string-array" : "array");
   hdf5::write_attribute(dataset.get(), "encoding-version", "0.2.0");
   hdf5::write_attribute(dataset.get(), "description", column.description);
   hdf5::write_attribute(dataset.get(), "units", column.units);
@@ -111,20 +117,31 @@ Hid make_dataset(hid_t group, const ColumnSpec& column, const Layout& layout) {
   return dataset;
 }
 
+/// Texts of a small table, all as long as the longest: zeros fill the others up.
+struct PaddedTexts {
+  explicit PaddedTexts(const std::vector<std::string>& texts) {
+    for (const std::string& text : texts)
+      text_bytes = std::max(text_bytes, text.size());
+    for (const std::string& text : texts)
+      bytes += text + std::string(text_bytes - text.size(), '\0');
+  }
+
+  std::size_t text_bytes = 1;  // HDF5 has no texts of no bytes
+  std::string bytes;           // [texts, text_bytes]
+};
+
 void write_small_column(hid_t group, const TableSpec& spec, std::size_t index,
                         std::span<const std::byte> bytes) {
   const ColumnSpec& column = spec.columns[index];
-  const Hid dataset = make_dataset(group, column, {spec.rows, 0, 0});
-  std::uint32_t crc = crc32c(bytes);
-  if (column.type == ColumnType::text) {
-    const std::vector<std::string> texts = decode_texts(bytes, spec.rows);
-    crc = crc_of_texts(texts, 0);
-    if (!texts.empty()) hdf5::write_texts(dataset.get(), 0, texts);
-  } else if (spec.rows > 0) {
-    hdf5::check(H5Dwrite(dataset.get(), hdf5::number_type(column.type), H5S_ALL, H5S_ALL,
-                         H5P_DEFAULT, bytes.data()));
-  }
-  hdf5::write_u32_attribute(dataset.get(), "crc32c", crc);
+  const bool is_text = column.type == ColumnType::text;
+  const PaddedTexts texts(is_text ? decode_texts(bytes, spec.rows) : std::vector<std::string>{});
+  const Hid dataset =
+      make_dataset(group, column, {spec.rows, 0, 0, is_text ? texts.text_bytes : 0});
+  const std::span<const std::byte> stored = is_text ? std::as_bytes(std::span(texts.bytes)) : bytes;
+  const Hid type = hdf5::own(H5Dget_type(dataset.get()));
+  if (spec.rows > 0)
+    hdf5::check(H5Dwrite(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, stored.data()));
+  hdf5::write_u32_attribute(dataset.get(), "crc32c", crc32c(stored));
 }
 
 void write_small_table(hid_t file, const SmallTable& table) {
@@ -156,12 +173,14 @@ TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
 void make_list_part(hid_t file, SealWork& work, std::size_t index) {
   const ColumnPlan& column = work.plan.columns[index];
   const Hid group = make_group(file, fs::path(column.dataset).parent_path());
-  const Hid dataset =
-      make_dataset(group.get(), column.spec, {work.plan.rows_of(column), 0, work.request.gzip});
+  const Hid dataset = make_dataset(group.get(), column.spec, {work.plan.rows_of(column)});
   if (column.part == ColumnPart::values) return;
+  const TableSpec& table = work.plan.table_of(column).table->spec;
+  const bool is_text = table.columns[*column.source].type == ColumnType::text;
   hdf5::write_attribute(group.get(), "encoding-type", "dict");
   hdf5::write_attribute(group.get(), "encoding-version", "0.1.0");
-  hdf5::write_attribute(group.get(), "table", work.plan.table_of(column).table->spec.path);
+  hdf5::write_attribute(group.get(), "table", table.path);
+  if (is_text) hdf5::write_attribute(group.get(), kIsText, std::int64_t{1});
   const std::int64_t zero = 0;
   const Hid file_space = hdf5::select_rows(dataset.get(), 0, 1, 1);
   const Hid memory = hdf5::memory_space(1, 1);
@@ -213,14 +232,27 @@ std::uint64_t size_of(const std::vector<Attribute>& attributes) {
   return bytes;
 }
 
+/// What the padded texts of a small table take.
+std::uint64_t text_bytes(const SmallTable& table) {
+  const std::span<const std::byte> payload(table.rows);
+  const ChunkHead head = ChunkHead::read(table.spec, payload, payload.size());
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < table.spec.columns.size(); ++i) {
+    if (table.spec.columns[i].type != ColumnType::text) continue;
+    const ColumnPlace& place = head.columns[i];
+    bytes += PaddedTexts(decode_texts(payload.subspan(place.offset, place.bytes), table.spec.rows))
+                 .bytes.size();
+  }
+  return bytes;
+}
+
 /// An upper bound of what the layout takes, rows of contiguous columns included.
 std::uint64_t layout_bytes(const SealWork& work) {
   std::uint64_t bytes = size_of(work.request.attributes);
   for (const AttributeGroup& group : work.request.groups)
     bytes += kObjectBytes + size_of(group.attributes);
   for (const SmallTable& table : work.request.small_tables) {
-    bytes += 2 * table.rows.size() + kObjectBytes * (1 + table.spec.columns.size()) +
-             kTextBytes * table.spec.columns.size() * static_cast<std::size_t>(table.spec.rows);
+    bytes += table.rows.size() + kObjectBytes * (1 + table.spec.columns.size()) + text_bytes(table);
   }
   for (const ColumnPlan& column : work.plan.columns) {
     bytes += kObjectBytes;
@@ -245,12 +277,6 @@ void writing(const SealWork& work, const std::function<void()>& step) {
 void pass_failpoint(const SealWork& work, const char* call) {
   const FailpointAction action = failpoint(work.request.what + "." + call);
   if (action.error != 0) fail_write(work, std::strerror(action.error), action.error == ENOSPC);
-}
-
-std::uint32_t crc_of_texts(const std::vector<std::string>& texts, std::uint32_t crc) {
-  for (const std::string& text : texts)
-    crc = crc32c(std::string_view(text.c_str(), text.size() + 1), crc);
-  return crc;
 }
 
 void create_layout(SealWork& work) {

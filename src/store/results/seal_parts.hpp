@@ -42,19 +42,16 @@ void writing(const SealWork& work, const std::function<void()>& step);
 void pass_failpoint(const SealWork& work, const char* call);
 
 /// Rank 0: groups, attributes, small tables, and every column's data set, without its rows (but
-/// for the zero before a ragged column's ends).
+/// for the zero before the ends of lists).
 void create_layout(SealWork& work);
 
 /// All ranks: the rows of contiguous columns.
 void write_contiguous(SealWork& work);
 
-/// All ranks compress; rank 0 appends compressed columns, texts and checksums.
+/// All ranks compress; rank 0 appends compressed columns and checksums.
 void write_serial(SealWork& work);
 
 /// All ranks: reads this rank's slices back. Errors: Failure E606 on all ranks.
 void verify(SealWork& work);
-
-/// CRC-32C over texts, each followed by a zero byte.
-std::uint32_t crc_of_texts(const std::vector<std::string>& texts, std::uint32_t crc);
 
 }  // namespace mgpu::store

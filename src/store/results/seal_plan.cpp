@@ -8,6 +8,8 @@
 #include <mgpu/cluster/agree.hpp>
 #include <mgpu/formats/byte_order.hpp>
 
+#include "list_place.hpp"
+
 namespace mgpu::store {
 namespace {
 
@@ -47,10 +49,6 @@ TablePlan plan_table(const ChunkJournal* journal, const ChunkedTable& table, boo
 /// Kind and unit follow from shapes and configuration alone, never from the number of ranks.
 void choose_layout(ColumnPlan& column, const TablePlan& table, int gzip) {
   if (column.part != ColumnPart::whole) return;  // HDF5 chunks would cut through journaled ones
-  if (column.spec.type == ColumnType::text) {
-    column.kind = ColumnKind::text;
-    return;
-  }
   const auto row_bytes = static_cast<std::int64_t>(column.spec.row_bytes());
   const std::int64_t entry_bytes = table.table->chunk_rows * row_bytes;
   const bool worth_it = table.rows * row_bytes >= kMinCompressedBytes;
@@ -62,8 +60,8 @@ void choose_layout(ColumnPlan& column, const TablePlan& table, int gzip) {
 /// The data sets of the table's column `source`; of the ids, where there is none.
 std::vector<ColumnPlan> plan_column(std::size_t table, const std::string& path,
                                     std::optional<std::size_t> source, const ColumnSpec& spec) {
-  if (!spec.ragged) return {{table, source, spec, path + "/" + spec.name}};
-  const std::string place = "arrays/" + spec.name;
+  if (!spec.has_lists()) return {{table, source, spec, path + "/" + spec.name}};
+  const std::string place = place_of_lists(path, spec.name);
   ColumnPlan offsets{
       table,
       source,
@@ -144,7 +142,7 @@ void measure_lists(const cluster::Group& group, const ChunkJournal* journal, Sea
     const std::vector<ColumnSpec>& columns = table.table->spec.columns;
     table.list_starts.resize(columns.size());
     for (std::size_t c = 0; c < columns.size(); ++c) {
-      if (!columns[c].ragged) continue;
+      if (!columns[c].has_lists()) continue;
       const std::size_t n = table.entries.size();
       const auto ranks = static_cast<std::size_t>(group.size());
       const auto rank = static_cast<std::size_t>(group.rank());
@@ -191,10 +189,6 @@ std::vector<std::byte> RowReader::numbers(const ColumnPlan& column, EntryRange r
     bytes.insert(bytes.end(), part.begin(), part.end());
   }
   return bytes;
-}
-
-std::vector<std::string> RowReader::texts(const ColumnPlan& column, std::size_t entry) {
-  return decode_texts(stored(column, entry), rows_of_entry(plan_.table_of(column), entry));
 }
 
 std::int64_t RowReader::list_items(const TablePlan& table, std::size_t column, std::size_t entry) {

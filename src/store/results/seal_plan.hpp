@@ -17,9 +17,9 @@
 // What a seal will write, and where each row comes from. The same on all ranks.
 namespace mgpu::store {
 
-enum class ColumnKind { contiguous, compressed, text };
+enum class ColumnKind { contiguous, compressed };
 
-/// What a data set has of its column: all, or the half of a ragged one.
+/// What a data set has of its column: all, or one half of a column with lists.
 enum class ColumnPart { whole, offsets, values };
 
 struct TablePlan {
@@ -27,7 +27,7 @@ struct TablePlan {
   std::vector<ChunkEntry> entries;  // by chunk id; entry i holds sealed rows from i * chunk_rows
   std::int64_t rows = 0;            // sealed: fewer than spec.rows in a partial file
   // [columns][entries + 1]: where each entry's lists begin among the column's values; empty for
-  // columns that are not ragged
+  // columns without lists
   std::vector<std::vector<std::int64_t>> list_starts;
 };
 
@@ -63,7 +63,7 @@ struct SealPlan {
 };
 
 /// Errors: Error when chunks are missing and the request is not for a partial file, or two
-///         tables have a ragged column of one name.
+///         columns have one place in the file.
 SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
 
 /// Fills in list_starts: each rank looks at its part of the journaled chunks.
@@ -99,9 +99,6 @@ public:
 
   /// The stored bytes of a number column for these entries.
   std::vector<std::byte> numbers(const ColumnPlan& column, EntryRange range);
-
-  /// The texts of one entry.
-  std::vector<std::string> texts(const ColumnPlan& column, std::size_t entry);
 
   /// Items in the lists of one entry.
   std::int64_t list_items(const TablePlan& table, std::size_t column, std::size_t entry);

@@ -18,11 +18,7 @@ namespace {
 
 using hdf5::Hid;
 
-constexpr std::int64_t kBytesPerRank = 4 << 20;   // compressed by a rank before rank 0 gathers
-constexpr std::size_t kTextBlockBytes = 8 << 20;  // of texts, written at once
-constexpr std::size_t kHeldBytes = 32;            // in memory beside each text
-constexpr std::size_t kReferenceBytes = 16;       // in the data set, for each text
-constexpr std::size_t kTextBytes = 32;            // more than HDF5's heap adds to a text
+constexpr std::int64_t kBytesPerRank = 4 << 20;  // compressed by a rank before rank 0 gathers
 
 /// One HDF5 chunk as deflate's filter would store it.
 std::vector<std::byte> deflated(std::vector<std::byte> raw, std::size_t chunk_bytes, int level) {
@@ -59,7 +55,6 @@ public:
   }
 
   void write_compressed(std::size_t index);
-  void write_texts(std::size_t index);
   void write_checksums_and_close();
 
 private:
@@ -71,7 +66,6 @@ private:
     return std::min(table.rows, column.unit_entries * table.table->chunk_rows);
   }
   std::string compress_range(std::size_t index, EntryRange range);
-  void store_texts(const ColumnPlan& column, hid_t dataset, std::size_t index);
   void store_checksums(const std::vector<WrittenSlice>& slices);
 
   SealWork& work_;
@@ -126,42 +120,6 @@ void SerialFile::write_compressed(std::size_t index) {
   }
 }
 
-void SerialFile::store_texts(const ColumnPlan& column, hid_t dataset, std::size_t index) {
-  std::vector<std::string> block;
-  std::size_t block_bytes = 0;
-  const auto in_memory = [&] { return block_bytes + block.size() * kHeldBytes; };
-  std::int64_t row = 0;
-  const auto table_rows = static_cast<std::size_t>(work_.plan.table_of(column).rows);
-  const auto flush = [&] {
-    if (block.empty()) return;
-    pass_failpoint(work_, "text");
-    file_->reserve((row == 0 ? kReferenceBytes * table_rows : 0) + 2 * block_bytes +
-                   kTextBytes * block.size());
-    hdf5::write_texts(dataset, row, block);
-    const auto rows = static_cast<std::int64_t>(block.size());
-    work_.slices.push_back({index, row, rows, block_bytes + block.size(), crc_of_texts(block, 0)});
-    row += rows;
-    block.clear();
-    block_bytes = 0;
-  };
-  for (std::size_t entry = 0; entry < work_.plan.table_of(column).entries.size(); ++entry) {
-    for (std::string& text : work_.reader.texts(column, entry)) {
-      if (in_memory() + text.size() > kTextBlockBytes) flush();
-      block_bytes += text.size();
-      block.push_back(std::move(text));
-    }
-  }
-  flush();
-}
-
-void SerialFile::write_texts(std::size_t index) {
-  const ColumnPlan& column = work_.plan.columns[index];
-  cluster::run_together(work_.group, [&] {
-    if (work_.group.rank() != 0) return;
-    writing(work_, [&] { store_texts(column, dataset(column).get(), index); });
-  });
-}
-
 void SerialFile::store_checksums(const std::vector<WrittenSlice>& slices) {
   std::vector<std::uint32_t> sums(work_.plan.columns.size(), 0);
   for (const WrittenSlice& slice : slices) {
@@ -192,9 +150,6 @@ void write_serial(SealWork& work) {
   SerialFile file(work);
   for (std::size_t i = 0; i < work.plan.columns.size(); ++i) {
     if (work.plan.columns[i].kind == ColumnKind::compressed) file.write_compressed(i);
-  }
-  for (std::size_t i = 0; i < work.plan.columns.size(); ++i) {
-    if (work.plan.columns[i].kind == ColumnKind::text) file.write_texts(i);
   }
   file.write_checksums_and_close();
 }

@@ -14,15 +14,13 @@ using hdf5::Hid;
 
 std::uint32_t crc_in_file(hid_t file, const ColumnPlan& column, const WrittenSlice& slice) {
   const Hid dataset = hdf5::own(H5Dopen2(file, column.dataset.c_str(), H5P_DEFAULT));
-  if (column.kind == ColumnKind::text) {
-    return crc_of_texts(hdf5::read_texts(dataset.get(), slice.first_row, slice.rows), 0);
-  }
   std::vector<std::byte> bytes(slice.bytes);
   const Hid file_space =
       hdf5::select_rows(dataset.get(), slice.first_row, slice.rows, column.spec.width);
   const Hid memory = hdf5::memory_space(slice.rows, column.spec.width);
-  hdf5::check(H5Dread(dataset.get(), hdf5::number_type(column.spec.type), memory.get(),
-                      file_space.get(), H5P_DEFAULT, bytes.data()));
+  const Hid type = hdf5::own(H5Dget_type(dataset.get()));
+  hdf5::check(H5Dread(dataset.get(), type.get(), memory.get(), file_space.get(), H5P_DEFAULT,
+                      bytes.data()));
   return crc32c(bytes);
 }
 

@@ -15,6 +15,7 @@ using hdf5::Hid;
 ColumnType readable_type(hid_t type, const std::string& name) {
   const H5T_class_t kind = H5Tget_class(type);
   if (kind == H5T_STRING) return ColumnType::text;
+  if (kind == H5T_ENUM && H5Tget_size(type) == 1) return ColumnType::u8;
   const std::size_t size = H5Tget_size(type);
   if (kind == H5T_FLOAT && size == 2) return ColumnType::f16;
   if (kind == H5T_FLOAT && size == 4) return ColumnType::f32;
@@ -93,6 +94,7 @@ StoredColumn::StoredColumn(Hid dataset, const std::string& name, std::uint64_t m
     : dataset_(std::move(dataset)), spec_{name, ColumnType::text, 1, "", ""} {
   const Hid stored = hdf5::own(H5Dget_type(dataset_.get()));
   const ColumnType type = readable_type(stored.get(), name);
+  spec_.names = hdf5::names_of_values(stored.get());
   check_storage(dataset_.get(), name);
   rows_ = read_shape(dataset_.get(), spec_);
   spec_.type = type;
@@ -106,8 +108,10 @@ void StoredColumn::read(std::int64_t first, std::int64_t count, std::span<std::b
   if (count == 0) return;
   const Hid from = hdf5::select_rows(dataset_.get(), first, count, spec_.width);
   const Hid into = hdf5::memory_space(count, spec_.width);
-  hdf5::check(H5Dread(dataset_.get(), hdf5::number_type(spec_.type), into.get(), from.get(),
-                      H5P_DEFAULT, bytes.data()));
+  const Hid stored = hdf5::own(H5Dget_type(dataset_.get()));
+  const bool is_enum = H5Tget_class(stored.get()) == H5T_ENUM;
+  const hid_t type = is_enum ? stored.get() : hdf5::number_type(spec_.type);
+  hdf5::check(H5Dread(dataset_.get(), type, into.get(), from.get(), H5P_DEFAULT, bytes.data()));
 }
 
 std::optional<std::int64_t> StoredColumn::checksum() const {

@@ -9,6 +9,7 @@ namespace mgpu::store {
 std::size_t size_of(ColumnType type) {
   switch (type) {
     case ColumnType::u8:
+    case ColumnType::text:
       return 1;
     case ColumnType::u16:
     case ColumnType::f16:
@@ -21,8 +22,6 @@ std::size_t size_of(ColumnType type) {
     case ColumnType::f64:
     case ColumnType::u64:
       return 8;
-    case ColumnType::text:
-      return 0;
   }
   throw Error("unknown ColumnType " + std::to_string(static_cast<int>(type)));
 }
@@ -47,6 +46,8 @@ void TableSpec::validate() const {
     if (column.width < 1) bad("width of '" + column.name + "' is not positive");
     if (column.type == ColumnType::text && column.width != 1) bad("text columns have width 1");
     if (column.type == ColumnType::text && column.ragged) bad("lists of texts are not stored");
+    const bool may_be_named = column.type == ColumnType::u8 && column.width == 1 && !column.ragged;
+    if (!column.names.empty() && !may_be_named) bad("values of '" + column.name + "' have names");
   }
   for (const std::string& shown : {signal, axis})
     if (!shown.empty() && !names.contains(shown)) bad("plots '" + shown + "', which it lacks");
@@ -63,6 +64,8 @@ std::uint32_t TableSpec::fingerprint() const {
   for (const ColumnSpec& column : columns) {
     text += column.name + ' ' + std::string(name_of(column.type)) + ' ' +
             std::to_string(column.width) + (column.ragged ? " ragged\n" : "\n");
+    for (const std::string& name : column.names)
+      text += "= " + name + '\n';
   }
   return crc32c(text);
 }

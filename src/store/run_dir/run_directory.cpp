@@ -58,9 +58,30 @@ Opened make_new(const RunRequest& request) {
   return {folder, std::move(lock)};
 }
 
+/// Whether the keys that both have are equal: keys come and go with formats.
+bool is_same_run(const RunRecord& record, const RunRequest& request) {
+  return record.job == request.job &&
+         std::all_of(record.keys.begin(), record.keys.end(), [&](const auto& key) {
+           const auto found = request.keys.find(key.first);
+           return found == request.keys.end() || found->second == key.second;
+         });
+}
+
+/// Only the version that began such a run can finish it.
+void refuse_format_1(const RunRecord& record, const fs::path& folder) {
+  if (record.format == 2) return;
+  throw Failure({"E608",
+                 ExitCode::cannot_create,
+                 "this unfinished run was begun by mgpu_spmd 0.1, whose journal has another format",
+                 {"  --> " + folder.string()},
+                 "finish it with mgpu_spmd 0.1, or start anew: --resume=never"});
+}
+
 /// Unfinished runs of this name and identity, newest first.
+/// Errors: Failure E608 where there is none, but one of format 1.
 std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::string>& notes) {
   std::vector<fs::path> found;
+  std::vector<fs::path> old;
   std::error_code none;
   for (const fs::directory_entry& entry :
        fs::directory_iterator(request.output / request.name, none)) {
@@ -68,10 +89,16 @@ std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::str
     try {
       const RunRecord record = RunRecord::read(entry.path());
       const bool may_go_on = !record.finished || request.reopens;
+      const bool is_old = record.format != 2 && !record.finished;
+      if (is_old && is_same_run(record, request)) old.push_back(entry.path());
       if (may_go_on && record.identity == request.identity) found.push_back(entry.path());
     } catch (const Failure& failure) {
       notes.push_back("not resumed: " + entry.path().string() + ": " + failure.report().sentence);
     }
+  }
+  if (found.empty() && !old.empty()) {
+    const fs::path newest = *std::max_element(old.begin(), old.end());
+    refuse_format_1(RunRecord::read(newest), newest);
   }
   std::sort(found.rbegin(), found.rend());
   return found;
@@ -114,6 +141,7 @@ Opened resume_this(const RunRequest& request) {
                 "",
                 {"  --> " + folder.string()},
                 "start anew: --resume=never"};
+  if (!record.finished || request.reopens) refuse_format_1(record, folder);
   if (record.identity != request.identity) {
     report.sentence = "this run directory belongs to another configuration";
     for (std::string& line : differences(record.keys, request.keys))
@@ -247,6 +275,10 @@ std::filesystem::path runs_folder(const std::filesystem::path& output) {
 
 bool is_finished_run(const std::filesystem::path& run_directory) {
   return RunRecord::read(run_directory).finished;
+}
+
+int format_of_run(const std::filesystem::path& run_directory) {
+  return RunRecord::read(run_directory).format;
 }
 
 void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes) {

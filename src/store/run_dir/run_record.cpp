@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kFormat = 1;
+constexpr int kNewestFormat = 2;
 constexpr std::uint64_t kMaxBytes = 4 << 20;
 
 [[noreturn]] void fail_record(const char* code, ExitCode exit, const std::string& sentence,
@@ -21,7 +21,7 @@ constexpr std::uint64_t kMaxBytes = 4 << 20;
 }  // namespace
 
 void RunRecord::write(const std::filesystem::path& folder) const {
-  const Json json = {{"format", kFormat},    {"name", name}, {"job", job},
+  const Json json = {{"format", format},     {"name", name}, {"job", job},
                      {"identity", identity}, {"keys", keys}, {"created", created},
                      {"finished", finished}};
   write_file_durably(folder / "run.json", json.dump(2) + "\n", "run record");
@@ -38,10 +38,10 @@ RunRecord RunRecord::read(const std::filesystem::path& folder) {
   }
   try {
     const Json json = Json::parse(read_file(path, kMaxBytes));
-    if (json.at("format").get<int>() != kFormat) {
-      fail_record("E605", ExitCode::data, "run.json was written by another version", path);
-    }
     RunRecord record;
+    record.format = json.at("format").get<int>();
+    if (record.format < 1 || record.format > kNewestFormat)
+      fail_record("E605", ExitCode::data, "run.json was written by a newer version", path);
     record.name = json.at("name").get<std::string>();
     record.job = json.at("job").get<std::string>();
     record.identity = json.at("identity").get<std::string>();

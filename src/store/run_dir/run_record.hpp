@@ -15,12 +15,13 @@ struct RunRecord {
   std::map<std::string, std::string> keys;
   std::string created;
   bool finished = false;
+  int format = 2;  // of the journal and the results
 
   /// Errors: Failure E602.
   void write(const std::filesystem::path& folder) const;
 
   /// Errors: Failure E609 (exit 66) when there is none; E604 (exit 80) when it cannot be
-  ///         understood; E605 (exit 65) when another version wrote it.
+  ///         understood; E605 (exit 65) when a newer version wrote it.
   static RunRecord read(const std::filesystem::path& folder);
 };
 

@@ -100,8 +100,8 @@ StoreConfig read_store_config(const Config& config) {
 
 std::map<std::string, std::string> identity_keys(const Config& config) {
   std::map<std::string, std::string> keys;
-  for (const KeySpec& key : config.table().keys())
-    if (key.identity) keys.emplace(key.name, config.shown(key.name));
+  for (const KeySpec* key : config.keys())
+    if (key->identity) keys.emplace(key->name, config.shown(key->name));
   return keys;
 }
 

@@ -42,6 +42,10 @@ public:
   /// Shapes: values [rows].
   void text(std::string_view name, std::span<const std::string> values);
 
+  /// The bytes that another payload has of a column of the same type and rows.
+  /// Errors: Error when the column is given twice.
+  void stored(std::string_view name, std::span<const std::byte> bytes);
+
   /// The payload. Errors: Error when a column is missing.
   std::vector<std::byte> finish();
 

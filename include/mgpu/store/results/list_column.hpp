@@ -11,12 +11,13 @@
 
 namespace mgpu::store {
 
-/// The ragged column arrays/<column> of an HDF5 file, read piece by piece; row r is that of row r
-/// of its table. Local.
+/// A column with lists of a table of an HDF5 file, read piece by piece; row r is that of row r of
+/// its table. Local.
 class ListColumn {
 public:
   /// Looks at all offsets. Errors: those of read_lists(), but for the checksum of the values.
-  ListColumn(const std::filesystem::path& path, const std::string& column);
+  ListColumn(const std::filesystem::path& path, const std::string& table,
+             const std::string& column);
   ListColumn(ListColumn&&) noexcept;
   ListColumn& operator=(ListColumn&&) noexcept;
   ~ListColumn();
@@ -56,8 +57,10 @@ private:
   std::unique_ptr<Open> open_;
 };
 
-/// Whether the file has arrays/<column>. Local. Errors: Failure E603, E605 when it is not HDF5.
-bool has_lists(const std::filesystem::path& path, const std::string& column);
+/// Whether the table has such a column with lists. Local. Errors: Failure E603, E605 when the file
+/// is not HDF5.
+bool has_lists(const std::filesystem::path& path, const std::string& table,
+               const std::string& column);
 
 /// The number attributes of a group of an HDF5 file: whole numbers to 2^53 exactly. Local.
 ///

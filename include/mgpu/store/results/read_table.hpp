@@ -74,9 +74,10 @@ struct ReadLists {
   }
 };
 
-/// The ragged column arrays/<column> of an HDF5 file; row r is that of row r of its table. Checks,
+/// A column with lists of a table of an HDF5 file; row r is that of row r of the table. Checks,
 /// memory and errors are read_table()'s; offsets that do not ascend from 0 to the number of values
 /// are E605. Local.
-ReadLists read_lists(const std::filesystem::path& path, const std::string& column);
+ReadLists read_lists(const std::filesystem::path& path, const std::string& table,
+                     const std::string& column);
 
 }  // namespace mgpu::store

@@ -2,23 +2,49 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace mgpu::store {
 
-/// Rows [first, first + rows) of a text column of a result file of this program; fewer where the
-/// table ends. Local. Texts lie in HDF5's heap, where a damaged file can make it loop: for files
-/// that a run has just sealed, or whose owner asks for them.
+/// A text column of a result file, read piece by piece. Local.
 ///
-/// Errors: Failure E603 (missing, exit 66), E605 (no such column, exit 65).
+/// Texts of format 1, and of small tables of both formats, are HDF5 strings. Strings of format 1
+/// lie in HDF5's heap, where a damaged file can make the library loop: open such files only where
+/// their owner asks for it.
+class TextColumn {
+public:
+  /// Looks at all offsets. Errors: Failure E603 (missing, exit 66), E605 (no such column, exit 65),
+  ///         E604 (the offsets are damaged, exit 80).
+  TextColumn(const std::filesystem::path& path, const std::string& table,
+             const std::string& column);
+  TextColumn(TextColumn&&) noexcept;
+  TextColumn& operator=(TextColumn&&) noexcept;
+  ~TextColumn();
+
+  std::int64_t rows() const;
+
+  /// Rows [first, first + rows); fewer where the table ends. Errors: Failure E605.
+  std::vector<std::string> read(std::int64_t first, std::int64_t rows) const;
+
+  /// Reads all texts and compares them with the checksum of the file; HDF5 strings have none that is
+  /// looked at. Errors: Failure E604 (exit 80).
+  void check_bytes() const;
+
+private:
+  struct Open;
+  std::unique_ptr<Open> open_;
+};
+
+/// A few rows of a text column. Errors: those of TextColumn.
 std::vector<std::string> read_texts(const std::filesystem::path& path, const std::string& table,
                                     const std::string& column, std::int64_t first,
                                     std::int64_t rows);
 
-/// Names of the text columns of a table, and of the ragged columns beside the tables, in the order
-/// in which they were made. Local. Errors: as read_texts().
+/// Names of the text columns of a table, and of its columns with lists of numbers, in the order in
+/// which they were made. Local. Errors: Failure E603, E605.
 std::vector<std::string> text_columns(const std::filesystem::path& path, const std::string& table);
-std::vector<std::string> list_columns(const std::filesystem::path& path);
+std::vector<std::string> list_columns(const std::filesystem::path& path, const std::string& table);
 
 }  // namespace mgpu::store

@@ -64,14 +64,14 @@ struct SealReport {
 
 /// Writes one HDF5 file that does not depend on the number of ranks, and publishes it.
 ///
-/// All ranks write the numbers collectively (ragged ones never compressed), rank 0 appends
-/// compressed columns (which all ranks compressed) and texts, every rank reads its rows back and
+/// All ranks write numbers, lists and texts collectively (lists and texts never compressed), rank 0
+/// appends compressed columns (which all ranks compressed), every rank reads its rows back and
 /// compares, then the file gets its name. Root attribute `status` is "complete" or "partial", with
-/// `missing_rows`; each data set has the CRC-32C of its bytes (texts: each followed by a zero byte)
-/// as attribute `crc32c`. Groups follow AnnData's data frame encoding, plotted ones also NeXus'
-/// NXdata.
+/// `missing_rows`; each data set has the CRC-32C of its bytes as attribute `crc32c`. Texts of small
+/// tables are padded with zeros to the longest of their column. Groups follow AnnData's data frame
+/// encoding, plotted ones also NeXus' NXdata.
 ///
-/// Failpoints: <what>.create .reserve .open .write .text .sync .verify .rename .dirsync
+/// Failpoints: <what>.create .reserve .open .write .sync .verify .rename .dirsync
 /// Memory: some 16 MiB per rank, and 8 bytes per chunk and ragged column; on rank 0 also 4 MiB
 ///         per rank while it gathers.
 /// Ranks:  collective.

@@ -12,7 +12,7 @@ namespace mgpu::store {
 
 enum class ColumnType : std::uint8_t { i32, i64, f32, f64, u8, u16, u32, u64, text, f16 };
 
-/// Bytes of one element; 0 for text.
+/// Bytes of one element; 1 for text, whose elements are the bytes of its UTF-8.
 std::size_t size_of(ColumnType type);
 std::string_view name_of(ColumnType type);
 
@@ -63,15 +63,21 @@ struct ColumnSpec {
   std::string description;  //
   std::string units;        // "nats", "tokens"; "" where it has none
   bool ragged = false;      // a row is a list of any length, of items of `width` elements
+  std::vector<std::string> names{};  // of the values 0, 1, ... of a u8 column: stored as HDF5 enum
 
-  /// Bytes of a row; of a ragged column: of one item of a list.
+  /// Whether rows have different lengths: lists of items, or texts, which are lists of bytes.
+  bool has_lists() const { return ragged || type == ColumnType::text; }
+
+  /// Bytes of a row; of a column with lists: of one item.
   std::size_t row_bytes() const {
     return static_cast<std::size_t>(width) * mgpu::store::size_of(type);
   }
 };
 
-/// One table of a result file: a group with a data set per column. A ragged column `x` lies beside
-/// the tables, as Arrow keeps lists: row r is arrays/x/values[row_offsets[r] : row_offsets[r + 1]].
+/// One table of a result file: a group with a data set per column. Columns whose rows have
+/// different lengths lie beside the tables, as Arrow keeps lists. Row r of column `x` of table `t`
+/// is arrays/t/x/values[row_offsets[r] : row_offsets[r + 1]]; the values of a text are its UTF-8
+/// bytes.
 struct TableSpec {
   std::string path;       // "samples", "metrics/train"; no leading slash
   std::int64_t rows = 0;  //
@@ -79,14 +85,15 @@ struct TableSpec {
   std::string signal;  // NeXus: the column to plot; "" for none
   std::string axis;    // NeXus: over which column; "" for none
 
-  /// Errors: Error when names are empty, doubled or hold a slash, a width is not positive, or
-  ///         text is ragged.
+  /// Errors: Error when names are empty, doubled or hold a slash, a width is not positive, text is
+  ///         ragged, or values have names that are not those of one u8 per row.
   void validate() const;
 
   /// Position of the column. Errors: Error when there is none of that name.
   std::size_t column_index(std::string_view name) const;
 
-  /// CRC-32C of names, types, widths and raggedness: what payloads and readers have to agree on.
+  /// CRC-32C of names, types, widths, raggedness and the names of values: what payloads and readers
+  /// have to agree on.
   std::uint32_t fingerprint() const;
 };
 

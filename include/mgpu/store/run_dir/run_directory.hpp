@@ -39,7 +39,7 @@ public:
   /// Ranks:  collective.
   /// Errors: Failure on all ranks: E601, E602 (also too little space), E607 (exit 81, another
   ///         process works there), E608 (exit 73, it belongs to another config, with the keys;
-  ///         or is finished), E609 (exit 66, not a run directory).
+  ///         is finished; or has an older format), E609 (exit 66, not a run directory).
   RunDirectory(const cluster::Group& group, const RunRequest& request);
 
   const std::filesystem::path& path() const { return path_; }
@@ -78,6 +78,9 @@ std::filesystem::path runs_folder(const std::filesystem::path& output);
 /// Errors: Failure E609 (exit 66, not a run directory); E604, E605 when its run.json cannot be
 ///         understood.
 bool is_finished_run(const std::filesystem::path& run_directory);
+
+/// The format of its journal and results: 1 or 2. Local. Errors: as is_finished_run().
+int format_of_run(const std::filesystem::path& run_directory);
 
 /// Errors: Failure E602 with bytes needed and free when the folder's file system has less; none
 ///         where no folder can be made, which the attempt says better.

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/store/journal/chunk_payload.hpp>
+#include <mgpu/store/results/table.hpp>
+
+namespace mgpu::store {
+
+/// The rows of a journaled chunk, column by column.
+class ChunkRows {
+public:
+  /// `payload` outlives this. Errors: Failure E604 where it is no chunk of `spec`.
+  ChunkRows(const TableSpec& spec, std::span<const std::byte> payload);
+
+  std::int64_t first_row() const { return head_.first_row; }
+  std::int64_t rows() const { return head_.rows; }
+
+  /// The stored bytes of a column. Errors: Error when there is no such column.
+  std::span<const std::byte> bytes(std::string_view column) const;
+
+  /// The values of a column of numbers. Errors: Error when the column has another type.
+  template <class T>
+  std::vector<T> numbers(std::string_view column) const {
+    require_type(column, column_type<T>());
+    std::vector<T> values(bytes(column).size() / sizeof(T));
+    if (!values.empty()) std::memcpy(values.data(), bytes(column).data(), bytes(column).size());
+    return values;
+  }
+
+  std::vector<std::string> texts(std::string_view column) const;
+
+private:
+  void require_type(std::string_view column, ColumnType type) const;
+
+  const TableSpec& spec_;
+  std::span<const std::byte> payload_;
+  ChunkHead head_;
+};
+
+/// Makes chunks of a table of format 1 into chunks of the table as it is now.
+class PayloadUpgrade {
+public:
+  /// Puts one column of the new chunk into the encoder, made of the old chunk.
+  using Make = std::function<void(const ChunkRows& old, ChunkEncoder& encoder)>;
+
+  /// `order`: the columns that format 1 had. Those that `table` has, too, have its types; `others`
+  /// are specified here. `make`: columns of `table` that are not copied.
+  /// Errors: Error for a column that is neither old nor made.
+  PayloadUpgrade(TableSpec table, const std::vector<std::string>& order,
+                 const std::vector<ColumnSpec>& others, std::map<std::string, Make> make);
+
+  /// Errors: Failure E604 where the bytes are no chunk of the old table.
+  std::vector<std::byte> operator()(std::span<const std::byte> payload) const;
+
+private:
+  TableSpec table_;
+  TableSpec old_;
+  std::map<std::string, Make> make_;
+};
+
+}  // namespace mgpu::store

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <mgpu/store/journal/chunk_payload.hpp>
+#include <mgpu/store/results/table.hpp>
+
+namespace mgpu::store {
+
+/// The columns of a table, each declared once: what the file says of it, and a function that takes
+/// its value out of a Row. They are stored in the order in which they are added.
+template <class Row>
+class Columns {
+public:
+  /// What a result file says of a column.
+  struct About {
+    std::string name;
+    std::string description;
+    std::string units{};  // "nats", "tokens"; "" where it has none
+  };
+
+  /// A column of the type that `get(row)` returns: a number, a std::string, or a std::vector of
+  /// numbers, which is a list of any length.
+  ///
+  /// Shapes: a list has items of `width` numbers each.
+  template <std::invocable<const Row&> Get>
+  void add(About about, Get get, std::int64_t width = 1) {
+    using Value = std::remove_cvref_t<std::invoke_result_t<Get, const Row&>>;
+    if constexpr (std::is_same_v<Value, std::string>) {
+      put(std::move(about), ColumnType::text, 1, false, texts(std::move(get)));
+    } else if constexpr (requires { typename Value::value_type; }) {
+      using Item = typename Value::value_type;
+      put(std::move(about), column_type<Item>(), width, true, lists<Item>(std::move(get)));
+    } else {
+      put(std::move(about), column_type<Value>(), 1, false, numbers<Value>(std::move(get)));
+    }
+  }
+
+  /// A column of `width` numbers in each row. `get(row)` returns them as a std::vector.
+  template <std::invocable<const Row&> Get>
+  void add_wide(About about, std::int64_t width, Get get) {
+    using Item = typename std::remove_cvref_t<std::invoke_result_t<Get, const Row&>>::value_type;
+    put(std::move(about), column_type<Item>(), width, false, wide<Item>(std::move(get)));
+  }
+
+  /// A u8 column, 0 to names.size() - 1, whose values have names.
+  template <std::invocable<const Row&> Get>
+  void add_code(About about, std::vector<std::string> names, Get get) {
+    const auto code = [get = std::move(get)](const Row& row) {
+      return static_cast<std::uint8_t>(get(row));
+    };
+    put(std::move(about), ColumnType::u8, 1, false, numbers<std::uint8_t>(code));
+    specs_.back().names = std::move(names);
+  }
+
+  /// The table of `rows` rows with these columns.
+  TableSpec table(std::string path, std::int64_t rows) const {
+    return {std::move(path), rows, specs_, "", ""};
+  }
+
+  /// The journal's payload of `values`, which are rows from `first` on of `table`.
+  /// Errors: those of ChunkEncoder.
+  std::vector<std::byte> encode(const TableSpec& table, std::int64_t first,
+                                std::span<const Row> values) const {
+    ChunkEncoder encoder(table, first, std::ssize(values));
+    for (std::size_t i = 0; i < specs_.size(); ++i)
+      put_[i](encoder, specs_[i].name, values);
+    return encoder.finish();
+  }
+
+private:
+  using Put = std::function<void(ChunkEncoder&, const std::string&, std::span<const Row>)>;
+
+  void put(About about, ColumnType type, std::int64_t width, bool ragged, Put put) {
+    specs_.push_back({std::move(about.name), type, width, std::move(about.description),
+                      std::move(about.units), ragged});
+    put_.push_back(std::move(put));
+  }
+
+  template <class T, class Get>
+  static Put numbers(Get get) {
+    return [get = std::move(get)](ChunkEncoder& encoder, const std::string& name,
+                                  std::span<const Row> rows) {
+      std::vector<T> values;
+      for (const Row& row : rows)
+        values.push_back(get(row));
+      encoder.column(name, std::span<const T>(values));
+    };
+  }
+
+  template <class T, class Get>
+  static Put wide(Get get) {
+    return [get = std::move(get)](ChunkEncoder& encoder, const std::string& name,
+                                  std::span<const Row> rows) {
+      std::vector<T> values;
+      for (const Row& row : rows)
+        for (const T value : get(row))
+          values.push_back(value);
+      encoder.column(name, std::span<const T>(values));
+    };
+  }
+
+  template <class T, class Get>
+  static Put lists(Get get) {
+    return [get = std::move(get)](ChunkEncoder& encoder, const std::string& name,
+                                  std::span<const Row> rows) {
+      std::vector<std::vector<T>> values;
+      for (const Row& row : rows)
+        values.push_back(get(row));
+      encoder.lists(name, std::span<const std::vector<T>>(values));
+    };
+  }
+
+  template <class Get>
+  static Put texts(Get get) {
+    return [get = std::move(get)](ChunkEncoder& encoder, const std::string& name,
+                                  std::span<const Row> rows) {
+      std::vector<std::string> values;
+      for (const Row& row : rows)
+        values.push_back(get(row));
+      encoder.text(name, values);
+    };
+  }
+
+  std::vector<ColumnSpec> specs_;
+  std::vector<Put> put_;
+};
+
+}  // namespace mgpu::store
