@@ -1,5 +1,5 @@
-# The Jinja interpreter of llama.cpp (MIT), for chat templates: sources that launch/run.sh puts
-# into .deps/. Without them the program is built all the same and refuses chat templates.
+# Adds the Jinja interpreter of llama.cpp (MIT) for chat templates, from sources that launch/run.sh
+# puts into .deps/. Without them the program is built, but refuses chat templates.
 find_path(MGPU_JINJA_SOURCES jinja/runtime.h NO_DEFAULT_PATH
           PATHS ${MGPU_DEPS_DIR}/llama.cpp/common
           DOC "Folder `common` of llama.cpp, as in llama-cpp-python 0.3.36")
@@ -10,7 +10,7 @@ if(NOT MGPU_JINJA_SOURCES)
 endif()
 
 set(MGPU_JINJA ON)
-# All that it uses of ggml.h is one macro.
+# It uses only one macro of ggml.h.
 set(jinja_shim ${PROJECT_BINARY_DIR}/jinja_shim)
 file(CONFIGURE OUTPUT ${jinja_shim}/ggml.h
      CONTENT "#include <cstdlib>\n#define GGML_ASSERT(x) ((x) ? (void)0 : std::abort())\n")

@@ -1,5 +1,5 @@
-# Every package the program links, found once. Nothing is downloaded at configure time:
-# launch/run.sh and launch/test.sh install what is missing.
+# Finds every package that the program links. Nothing is downloaded at configure time: launch/run.sh
+# and launch/test.sh install what is missing.
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)

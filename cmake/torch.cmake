@@ -1,5 +1,5 @@
-# libtorch through imported targets of our own: its CMake files stop without a CUDA toolkit.
-# Order: Torch_DIR, CMAKE_PREFIX_PATH, then the wheel that launch/run.sh puts into .deps/.
+# Imports libtorch by our targets, because its CMake files fail without a CUDA toolkit. Search
+# order: Torch_DIR, CMAKE_PREFIX_PATH, then the wheel that launch/run.sh puts into .deps/.
 set(MGPU_DEPS_DIR ${PROJECT_SOURCE_DIR}/.deps CACHE PATH "Where the set-up puts the torch wheel")
 if(Torch_DIR)
   get_filename_component(torch_hint ${Torch_DIR}/../../.. ABSOLUTE)
@@ -13,7 +13,7 @@ if(NOT MGPU_TORCH_INCLUDE)
 endif()
 get_filename_component(torch_root ${MGPU_TORCH_INCLUDE}/.. ABSOLUTE)
 
-# mgpu_torch_import(<library>): the target torch::<library>
+# mgpu_torch_import(<library>): makes the target torch::<library>
 function(mgpu_torch_import library)
   find_library(MGPU_TORCH_${library} ${library} REQUIRED NO_DEFAULT_PATH PATHS ${torch_root}/lib)
   add_library(torch::${library} SHARED IMPORTED)
@@ -31,7 +31,7 @@ mgpu_torch_import(c10)
 mgpu_torch_import(torch_cpu)
 target_link_libraries(mgpu_torch INTERFACE torch::torch_cpu torch::c10)
 if(MGPU_CUDA)
-  # torch_cuda registers its kernels by being loaded: src/tensor/cuda_half.cpp does that on GPUs.
+  # Loading torch_cuda registers its kernels: src/tensor/cuda_half.cpp does that on GPUs.
   find_library(MGPU_TORCH_torch_cuda torch_cuda REQUIRED NO_DEFAULT_PATH PATHS ${torch_root}/lib)
   mgpu_torch_import(c10_cuda)
   target_link_libraries(mgpu_torch INTERFACE torch::c10_cuda)

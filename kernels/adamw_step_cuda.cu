@@ -7,7 +7,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-/// One thread per element, striding by the grid: bound by memory, seven streams.
+/// One thread per element, striding by the grid; seven memory streams make it memory-bound.
 __global__ void adamw_step_kernel(AdamwArgs args) {
   const float keep = 1.0F - args.learning_rate * args.weight_decay;
   const float rate = args.learning_rate / args.correction1;

@@ -1,5 +1,5 @@
-// One head of attention in buffers that fit the caches, compiled once per instruction set; see
-// foreach_target.h of Highway.
+// Computes one head of attention in buffers that fit the caches. It is compiled once per
+// instruction set; see foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_ATTENTION_HEAD_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_ATTENTION_HEAD_INL
 #undef MGPU_KERNELS_ATTENTION_HEAD_INL
@@ -28,8 +28,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-constexpr std::size_t kRows = 2 * kTileRows;  // queries of a block
-constexpr std::size_t kKeyVectors = 2;        // keys are looked at in whole pairs of vectors
+constexpr std::size_t kRows = 2 * kTileRows;  // queries in a block
+constexpr std::size_t kKeyVectors = 2;        // keys are processed in whole pairs of vectors
 
 HWY_INLINE std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
@@ -75,7 +75,7 @@ public:
   float* v;          // [keys_pitch, column_pitch]
   float* grad_k;     // [keys_pitch, column_pitch]
   float* grad_v;     // [keys_pitch, column_pitch]
-  float* q;          // [kRows, column_pitch] of the block, times the scale of scores
+  float* q;          // [kRows, column_pitch] of the block, times the score scale
   float* grad_out;   // [kRows, column_pitch] of the block
   float* mixed;      // [kRows, column_pitch] sums over keys
   float* p;          // [kRows, keys_pitch] probabilities of the block
@@ -83,7 +83,8 @@ public:
   float* factors;    // [kRows, factor_pitch] dropout
 
 private:
-  /// Columns that lie a multiple of 256 bytes apart share too few sets of the first cache.
+  /// Increases a pitch that is a multiple of 256 bytes, since such columns share too few L1 cache
+  /// sets.
   static std::size_t apart(std::size_t pitch, std::size_t tile) {
     return pitch % 64 == 0 ? pitch + tile : pitch;
   }
@@ -96,7 +97,7 @@ private:
   hwy::AlignedFreeUniquePtr<float[]> memory_;
 };
 
-/// Where one head of one sample lies in [B, T, parts, H, C].
+/// The place of one head of one sample in [B, T, parts, H, C].
 struct HeadPlace {
   std::size_t offset;  // of token 0
   std::size_t stride;  // between tokens
@@ -108,8 +109,8 @@ struct HeadPlace {
         stride(parts * args.heads * args.head_dim) {}
 };
 
-/// Asks for a token that will be read soon: a head's rows are too far apart for the hardware to
-/// see them coming.
+/// Prefetches a token that will be read soon: a head's rows are too far apart for the hardware
+/// prefetcher.
 HWY_INLINE void prefetch(const HeadBuffers& b, const float* from, std::size_t stride,
                          std::size_t t) {
   constexpr std::size_t kAhead = 16;  // tokens
@@ -147,7 +148,7 @@ HWY_INLINE void store_rows(const HeadBuffers& b, const float* from, std::size_t 
     std::copy_n(from + t * b.column_pitch, b.head_dim, to + t * stride);
 }
 
-/// Rows first .. first + rows - 1 times a factor.
+/// Loads rows first .. first + rows - 1 times a factor.
 HWY_INLINE void load_block(const HeadBuffers& b, const float* from, std::size_t stride,
                            std::size_t first, std::size_t rows, float factor, float* to) {
   for (std::size_t r = 0; r < rows; ++r)
@@ -161,13 +162,14 @@ struct Keys {
   std::size_t end;
 };
 
-/// End of the keys that a block of queries looks at, in whole pairs of vectors. Those that a query
-/// does not see count 0 times what they have: NaN and infinity reach the whole block.
+/// Returns the end of the keys that a block of queries reads, in whole pairs of vectors. Invisible
+/// keys have weight 0, so a NaN or infinity in them reaches the whole block.
 HWY_INLINE std::size_t keys_of(const HeadBuffers& b, std::size_t first) {
   return std::min(round_up(first + kRows, b.lanes * kKeyVectors), b.keys_pitch);
 }
 
-/// out[r, j] = sum_c of_rows[r, c] * columns[c, j] for the keys, whole pairs of vectors.
+/// Computes out[r, j] = sum_c of_rows[r, c] * columns[c, j] for the keys, in whole pairs of
+/// vectors.
 HWY_INLINE void multiply_columns(const HeadBuffers& b, const float* of_rows, const float* columns,
                                  Keys keys, std::size_t rows, float* out) {
   small_product<Start::at_zero>({of_rows, b.column_pitch, 1}, {columns + keys.begin, b.keys_pitch},
@@ -175,7 +177,7 @@ HWY_INLINE void multiply_columns(const HeadBuffers& b, const float* of_rows, con
                                 {out + keys.begin, b.keys_pitch});
 }
 
-/// b.mixed[r, :] = sum_j of_keys[r, j] * lines[j, :].
+/// Computes b.mixed[r, :] = sum_j of_keys[r, j] * lines[j, :].
 HWY_INLINE void mix_lines(const HeadBuffers& b, const float* of_keys, const float* lines, Keys keys,
                           std::size_t rows) {
   small_product<Start::at_zero>({of_keys + keys.begin, b.keys_pitch, 1},
@@ -184,7 +186,7 @@ HWY_INLINE void mix_lines(const HeadBuffers& b, const float* of_keys, const floa
                                 {b.mixed, b.column_pitch});
 }
 
-/// grads[j, :] += sum_r of_keys[r, j] * of_rows[r, :].
+/// Computes grads[j, :] += sum_r of_keys[r, j] * of_rows[r, :].
 HWY_INLINE void add_to_keys(const HeadBuffers& b, const float* of_keys, const float* of_rows,
                             Keys keys, std::size_t rows, float* grads) {
   small_product<Start::at_sums>({of_keys + keys.begin, 1, b.keys_pitch}, {of_rows, b.column_pitch},
@@ -192,7 +194,7 @@ HWY_INLINE void add_to_keys(const HeadBuffers& b, const float* of_keys, const fl
                                 {grads + keys.begin * b.column_pitch, b.column_pitch});
 }
 
-/// grad_k += s^T q, grad_v += p^T grad_out, and grad_q = scale * s k.
+/// Computes grad_k += s^T q, grad_v += p^T grad_out, and grad_q = scale * s k.
 HWY_INLINE void accumulate_grads(const HeadBuffers& b, Keys keys, std::size_t rows, float scale,
                                  float* grad_q, std::size_t stride) {
   add_to_keys(b, b.s, b.q, keys, rows, b.grad_k);

@@ -1,6 +1,6 @@
-// One head of one sample at a time, so that its keys and values stay in L1 and L2: up to
-// 16 query rows against all keys before them. Scores: lanes are keys, from transposed panels.
-// Products with values and gradients: lanes are the head's columns.
+// Processes one head of one sample at a time, so its keys and values stay in L1 and L2: up to 16
+// query rows against all earlier keys. For scores the vector lanes are keys, from transposed
+// panels. For products with values and gradients the lanes are the head's columns.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "causal_attention_cpu.cpp"
-// foreach_target.h comes before whatever is compiled once per target.
+// foreach_target.h must come before everything that is compiled once per target.
 // clang-format off
 #include <hwy/foreach_target.h>
 #include <hwy/contrib/math/math-inl.h>
@@ -22,13 +22,13 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Scores of keys after the query become -infinity, so that exp makes them 0.
+/// Sets the scores of keys after the query to -infinity, so that exp makes them 0.
 void mask_future(std::size_t query, std::size_t keys, float* p) {
   if (query + 1 < keys) std::fill(p + query + 1, p + keys, -INFINITY);
 }
 
-/// Scores of one query -> exp(score - max), times the dropout factors if any; 0 after the query
-/// up to `keys`. Returns the sum before dropout and gives the maximum.
+/// Replaces the scores of one query by exp(score - max), times the dropout factors if any; entries
+/// after the query are 0 up to `keys`. Returns the sum before dropout, and outputs the maximum.
 float softmax_row(const HeadBuffers& b, std::size_t query, std::size_t keys, const float* factors,
                   float* HWY_RESTRICT p, float* top_out) {
   const Floats d;
@@ -47,7 +47,7 @@ float softmax_row(const HeadBuffers& b, std::size_t query, std::size_t keys, con
   return hn::GetLane(hn::SumOfLanes(d, sums));
 }
 
-/// Dropout factors of the queries of a block in head `head`.
+/// Computes the dropout factors of a block of queries in head `head`.
 void fill_factors(const CausalAttentionArgs& args, const HeadBuffers& b, std::size_t row,
                   std::size_t head, std::size_t first) {
   if (args.dropout.threshold == 0) return;
@@ -91,8 +91,8 @@ void forward_head(const CausalAttentionArgs& args, HeadBuffers& b, std::size_t r
   }
 }
 
-/// Scores in p and gradients of the probabilities in s -> dropped probabilities in p and
-/// gradients of the scores in s.
+/// On entry p has scores and s the gradients of the probabilities. On return p has dropped
+/// probabilities and s the gradients of the scores.
 void grad_row(const HeadBuffers& b, std::size_t r, std::size_t query, std::size_t keys, bool drops,
               float log_sum, float delta) {
   const Floats d;
@@ -110,7 +110,7 @@ void grad_row(const HeadBuffers& b, std::size_t r, std::size_t query, std::size_
   }
 }
 
-/// One block of queries of the backward pass.
+/// Processes one block of queries in the backward pass.
 void backward_block(const CausalAttentionGradArgs& grad, HeadBuffers& b, std::size_t row,
                     std::size_t head, std::size_t first) {
   const CausalAttentionArgs& args = grad.forward;

@@ -1,5 +1,5 @@
-// Float32 accumulators in registers, keys and values (or queries) in shared memory. A tile of
-// keys is one dropout run, so that a thread uses all eight numbers of each Philox block.
+// Accumulates float32 in registers, with keys and values (or queries) in shared memory. A tile of
+// keys is one dropout run, so a thread uses all eight numbers of each Philox block.
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/causal_attention.hpp>
 
@@ -13,11 +13,11 @@ constexpr unsigned kTileKeys = kDropoutRun;
 constexpr unsigned kTileQueries = 32;
 static_assert(kTileKeys == kThreads, "one thread per key in grad_keys_kernel");
 
-/// Which head of which sample a block works on, and which tile of it.
+/// The head and sample of a block, and its tile.
 struct Place {
   std::size_t row;
   std::size_t head;
-  std::size_t first;  // token
+  std::size_t first;  // first token
 
   __device__ explicit Place(const CausalAttentionArgs& args) {
     const std::size_t tiles = (args.tokens + kThreads - 1) / kThreads;
@@ -27,14 +27,14 @@ struct Place {
   }
 };
 
-/// Offset of a token's head in [B, T, parts, H, C].
+/// Returns the offset of a token's head in [B, T, parts, H, C].
 __device__ std::size_t offset(const CausalAttentionArgs& args, const Place& place,
                               std::size_t token, unsigned parts, unsigned part) {
   return (((place.row * args.tokens + token) * parts + part) * args.heads + place.head) *
          args.head_dim;
 }
 
-/// One head's line of `from` times a factor, padded with zeros to kDim.
+/// Loads one head's line of `from` times a factor, padded with zeros to kDim.
 template <unsigned kDim>
 __device__ void load_line(const CausalAttentionArgs& args, const float* from, float factor,
                           float (&to)[kDim]) {
@@ -51,8 +51,8 @@ __device__ void store_line(const CausalAttentionArgs& args, const float (&from)[
     if (c < args.head_dim) to[c] = from[c] * factor;
 }
 
-/// `count` tokens from `first` on into shared memory [count, kDim]; zeros beyond the data. All
-/// threads of the block.
+/// Loads `count` tokens from `first` on into shared memory [count, kDim], with zeros past the end.
+/// Called by all threads of the block.
 template <unsigned kDim>
 __device__ void load_tile(const CausalAttentionArgs& args, const Place& place, const float* from,
                           std::size_t first, unsigned count, unsigned parts, unsigned part,
@@ -81,7 +81,8 @@ __device__ void add(float factor, const float* x, float (&sum)[kDim]) {
     sum[c] += factor * x[c];
 }
 
-/// Bit m: whether key first_key + 16 m + lane is kept for the query. first_key: whole runs.
+/// Returns bit m = whether key first_key + 16 m + lane is kept for the query; first_key is
+/// run-aligned.
 __device__ unsigned kept_bits(const CausalAttentionArgs& args, const Place& place,
                               std::size_t query, std::size_t first_key, unsigned lane) {
   if (args.dropout.threshold == 0) return 0xFF;
@@ -98,7 +99,8 @@ __device__ unsigned kept_bits(const CausalAttentionArgs& args, const Place& plac
   return bits;
 }
 
-/// Calls visit(key in tile, kept) for the keys of a tile that the query sees, in a fixed order.
+/// Calls visit(key in tile, kept) for the keys of a tile that are visible to the query, in fixed
+/// order.
 template <class Visit>
 __device__ void visit_keys(const CausalAttentionArgs& args, const Place& place, std::size_t query,
                            std::size_t first_key, const Visit& visit) {
@@ -112,7 +114,7 @@ __device__ void visit_keys(const CausalAttentionArgs& args, const Place& place, 
   }
 }
 
-/// One thread per query, one block per 128 queries of a head; softmax online.
+/// One thread per query, one block per 128 queries of a head; online softmax.
 template <unsigned kDim>
 __global__ void __launch_bounds__(kThreads) forward_kernel(CausalAttentionArgs args) {
   extern __shared__ float shared[];  // keys, then values of a tile
@@ -129,7 +131,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(CausalAttentionArgs a
               rsqrtf(static_cast<float>(args.head_dim)), q);
 
   for (std::size_t first = 0; first <= place.first; first += kTileKeys) {
-    __syncthreads();  // everyone is done with the tile before
+    __syncthreads();  // all threads have finished the previous tile
     load_tile<kDim>(args, place, args.qkv, first, kTileKeys, 3, 1, shared);
     load_tile<kDim>(args, place, args.qkv, first, kTileKeys, 3, 2, values);
     __syncthreads();
@@ -154,7 +156,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(CausalAttentionArgs a
   args.log_sums[(place.row * args.heads + place.head) * args.tokens + query] = top + logf(total);
 }
 
-/// One thread per query: gradient of the queries.
+/// One thread per query: computes the gradient of the queries.
 template <unsigned kDim>
 __global__ void __launch_bounds__(kThreads) grad_queries_kernel(CausalAttentionGradArgs grad) {
   const CausalAttentionArgs& args = grad.forward;
@@ -180,7 +182,7 @@ __global__ void __launch_bounds__(kThreads) grad_queries_kernel(CausalAttentionG
   }
 
   for (std::size_t first = 0; first <= place.first; first += kTileKeys) {
-    __syncthreads();  // everyone is done with the tile before
+    __syncthreads();  // all threads have finished the previous tile
     load_tile<kDim>(args, place, args.qkv, first, kTileKeys, 3, 1, shared);
     load_tile<kDim>(args, place, args.qkv, first, kTileKeys, 3, 2, values);
     __syncthreads();
@@ -194,7 +196,7 @@ __global__ void __launch_bounds__(kThreads) grad_queries_kernel(CausalAttentionG
   if (exists) store_line(args, sums, scale, grad.grad_qkv + offset(args, place, query, 3, 0));
 }
 
-/// Queries of a tile as the threads of grad_keys_kernel need them.
+/// Queries of a tile in the layout for the threads of grad_keys_kernel.
 template <unsigned kDim>
 struct QueryTile {
   float q[kTileQueries * kDim];
@@ -204,7 +206,7 @@ struct QueryTile {
   unsigned char kept[kTileQueries * 16];  // bits of keys 16 m + lane, see kept_bits
 };
 
-/// All threads of the block.
+/// Called by all threads of the block.
 template <unsigned kDim>
 __device__ void load_queries(const CausalAttentionGradArgs& grad, const Place& place,
                              std::size_t first, QueryTile<kDim>& tile) {
@@ -228,7 +230,7 @@ __device__ void load_queries(const CausalAttentionGradArgs& grad, const Place& p
   }
 }
 
-/// One thread per key: gradients of keys and values, queries in order, so no atomics.
+/// One thread per key: computes the gradients of keys and values in query order, without atomics.
 template <unsigned kDim>
 __global__ void __launch_bounds__(kThreads) grad_keys_kernel(CausalAttentionGradArgs grad) {
   const CausalAttentionArgs& args = grad.forward;
@@ -247,7 +249,7 @@ __global__ void __launch_bounds__(kThreads) grad_keys_kernel(CausalAttentionGrad
   }
 
   for (std::size_t first = place.first; first < args.tokens; first += kTileQueries) {
-    __syncthreads();  // everyone is done with the tile before
+    __syncthreads();  // all threads have finished the previous tile
     load_queries(grad, place, first, tile);
     __syncthreads();
     if (!exists) continue;
@@ -271,7 +273,7 @@ unsigned blocks_of(const CausalAttentionArgs& args) {
   return static_cast<unsigned>(tiles * args.heads * args.rows);
 }
 
-/// Bytes of a tile of keys and values; beyond 48 KiB a kernel has to be told.
+/// Returns the bytes of a tile of keys and values; above 48 KiB a kernel attribute is needed.
 template <unsigned kDim, class Kernel>
 unsigned tile_bytes(Kernel kernel) {
   constexpr unsigned kBytes = 2 * kTileKeys * kDim * sizeof(float);
@@ -298,7 +300,7 @@ void launch_grad(const CausalAttentionGradArgs& args, CUstream_st* stream) {
   check_launch();
 }
 
-/// Whether there is anything to do.
+/// Checks the arguments; returns whether there is work.
 bool check(const CausalAttentionArgs& args) {
   if (args.head_dim == 0 || args.head_dim > kMaxHeadDim)
     throw ShapeError("causal_attention: the head is not 1 to 64 wide");

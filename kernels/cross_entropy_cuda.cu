@@ -18,7 +18,7 @@ struct AddSums {
   }
 };
 
-/// Gradient row and loss of prediction n, whose target is in range.
+/// Computes the gradient row and loss of prediction n, whose target is in range.
 __device__ CrossEntropySums one_prediction(const CrossEntropyArgs& args, std::size_t n,
                                            std::size_t aim) {
   const float* row = args.logits + n * args.classes;
@@ -44,7 +44,7 @@ __device__ CrossEntropySums one_prediction(const CrossEntropyArgs& args, std::si
   return {log(exp_sum) - whole * (row[aim] - top) - share * logit_sum, 1, top_class == aim ? 1 : 0};
 }
 
-/// One thread per prediction: classes are few. One block per partial sum.
+/// One thread per prediction, because there are few classes. One block per partial sum.
 __global__ void cross_entropy_kernel(CrossEntropyArgs args) {
   __shared__ typename Reduce::TempStorage scratch;
   const std::size_t n = blockIdx.x * std::size_t{kThreads} + threadIdx.x;
@@ -64,7 +64,7 @@ __global__ void cross_entropy_kernel(CrossEntropyArgs args) {
   if (threadIdx.x == 0) args.block_sums[blockIdx.x] = sums;
 }
 
-/// One block adds the partial sums, each thread its own in order.
+/// One block adds the partial sums; each thread adds its share in order.
 __global__ void total_kernel(CrossEntropyArgs args, std::size_t blocks) {
   __shared__ typename Reduce::TempStorage scratch;
   CrossEntropySums sums;

@@ -1,4 +1,4 @@
-// Stands in for every *_cuda.cu in a build without CUDA: same symbols, honest failure.
+// Replaces every *_cuda.cu in a build without CUDA: the same symbols throw NotBuiltError.
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/adamw_step.hpp>
 #include <mgpu/kernels/add_into.hpp>

@@ -1,4 +1,4 @@
-// Lanes are elements; what is left behind the last whole vector is filled up to one.
+// Vector lanes are elements; the elements after the last whole vector are padded to one.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// Up to a vector of floats; missing ones are 0.
+/// Loads up to one vector of floats; missing ones are 0.
 HWY_INLINE Vector load(const float* from, std::size_t count) {
   const Floats d;
   if (count >= hn::Lanes(d)) return hn::LoadU(d, from);
@@ -37,15 +37,15 @@ HWY_INLINE void store(Vector values, float* to, std::size_t count) {
   std::copy_n(last, count, to);
 }
 
-/// Calls visit(place, elements from there on) for vectors of `count` elements.
+/// Calls visit(place, number of remaining elements) for vectors of `count` elements.
 template <class Visit>
 HWY_INLINE void for_each_vector(std::size_t count, Visit visit) {
   for (std::size_t i = 0; i < count; i += hn::Lanes(Floats()))
     visit(i, count - i);
 }
 
-/// One row. With s = 1 / sqrt(mean(x^2) + epsilon) and g = grad * weight:
-/// grad_x = s (g - s^2 mean(g x) x), grad_weight += s grad x.
+/// Processes one row. With s = 1 / sqrt(mean(x^2) + epsilon) and g = grad * weight: grad_x = s (g -
+/// s^2 mean(g x) x), grad_weight += s grad x.
 void norm_row(const RmsNormGradArgs& args, std::size_t row) {
   const Floats d;
   const float* x = args.x + row * args.width;
@@ -81,11 +81,11 @@ struct Activated {
   Vector slope;
 };
 
-/// x s(z) with s(z) = 1 / (1 + exp(-z)), where z = x or, for gelu_tanh, 2 sqrt(2 / pi) (x + c x^3):
-/// (1 + tanh(z / 2)) / 2 = s(z).
+/// Computes x s(z) with s(z) = 1 / (1 + exp(-z)). Here z = x, or for gelu_tanh z = 2 sqrt(2 / pi)
+/// (x + c x^3), because (1 + tanh(z / 2)) / 2 = s(z).
 HWY_INLINE Activated activate(Vector x, ActivationKind kind) {
   const Floats d;
-  constexpr float kLargest = 88.0F;              // exp of it is still finite
+  constexpr float kLargest = 88.0F;              // its exp is still finite
   constexpr float kTwice = 1.5957691216057308F;  // 2 sqrt(2 / pi)
   constexpr float kCube = 0.044715F;
   const Vector one = hn::Set(d, 1.0F);
@@ -104,7 +104,7 @@ HWY_INLINE Activated activate(Vector x, ActivationKind kind) {
   return {value, hn::Add(sigmoid, bend)};
 }
 
-/// erf, which has no vector version here, goes one by one.
+/// Uses scalar erf, which has no vector version here.
 void gelu_elements(const GatedActivationGradArgs& args) {
   constexpr double kInverseRoot2 = 0.70710678118654752440;
   constexpr double kInverseRoot2Pi = 0.39894228040143267794;
@@ -125,7 +125,7 @@ void logits_row(const LogitsGradArgs& args, std::size_t row) {
   const Vector log_sum = hn::Set(d, args.log_sums[row]);
   for_each_vector(args.block, [&](std::size_t i, std::size_t count) HWY_ATTR {
     const Vector shifted = hn::Sub(load(logits + i, count), log_sum);
-    // hn::Exp makes 0 of NaN.
+    // hn::Exp turns NaN into 0.
     const Vector p = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
     store(hn::Mul(p, hn::Set(d, args.scale)), logits + i, count);
   });

@@ -1,4 +1,4 @@
-// A row at a time, in short pieces: their probabilities in vectors, then one sum in their order.
+// Processes a row in short pieces: probabilities as vectors, then one sum in order.
 #include <algorithm>
 
 #include <mgpu/kernels/draw_many.hpp>
@@ -19,14 +19,14 @@ using Floats = hn::CappedTag<float, 16>;
 
 constexpr std::size_t kPiece = 64;
 
-/// exp(logit - log_sum) of at most kPiece logits; those behind the last are 0.
+/// Computes exp(logit - log_sum) of at most kPiece logits; the entries after them are 0.
 void probabilities(const float* logits, std::size_t count, float log_sum, float* out) {
   const Floats d;
   std::fill_n(out, kPiece, -INFINITY);
   std::copy_n(logits, count, out);
   for (std::size_t i = 0; i < kPiece; i += hn::Lanes(d)) {
     const auto logit = hn::Load(d, out + i);
-    const auto is_token = hn::Gt(logit, hn::Set(d, -INFINITY));  // NaN is none
+    const auto is_token = hn::Gt(logit, hn::Set(d, -INFINITY));  // false for NaN
     const auto p = hn::Exp(d, hn::Sub(logit, hn::Set(d, log_sum)));
     hn::Store(hn::IfThenElseZero(is_token, p), d, out + i);
   }

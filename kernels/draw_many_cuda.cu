@@ -1,5 +1,5 @@
-// One block of threads per row: tiles of the vocabulary in their order, a scan in each, and every
-// thread looks for the uniforms that its token takes.
+// One block of threads per row. It processes the vocabulary in tiles with one scan each, and every
+// thread finds the uniforms that select its token.
 #include <cmath>
 
 #include <cub/block/block_scan.cuh>
@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned kThreads = 256;
 using Scan = cub::BlockScan<double, kThreads>;
 
-/// Number of uniforms below `bound`.
+/// Returns the number of uniforms below `bound`.
 __device__ std::size_t count_below(const double* uniforms, std::size_t count, double bound) {
   std::size_t low = 0;
   while (low < count) {
@@ -41,14 +41,14 @@ __global__ void draw_many_kernel(DrawManyArgs args) {
         logit > -INFINITY ? static_cast<double>(expf(logit - args.log_sums[n])) : 0.0;
     Scan(scratch).InclusiveSum(weight, ends[threadIdx.x]);
     __syncthreads();
-    // Each takes its neighbor's end for its begin, so that no uniform falls between two.
+    // Starts exactly where the neighbor's interval ends, so no uniform falls between two tokens.
     const double begin = threadIdx.x == 0 ? 0.0 : ends[threadIdx.x - 1];
     const std::size_t end = count_below(uniforms, args.draws, before + ends[threadIdx.x]);
     std::size_t draw = count_below(uniforms, args.draws, before + begin);
     for (; weight > 0.0 && draw < end; ++draw)
       args.ids[n * args.draws + draw] = args.first_id + static_cast<std::int64_t>(i);
     before += ends[kThreads - 1];
-    __syncthreads();  // the next tile writes there again
+    __syncthreads();  // the next tile overwrites it
   }
   if (threadIdx.x == 0) args.reached[n] = before;
 }

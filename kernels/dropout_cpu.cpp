@@ -12,7 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 
-/// One line of one row, a run of 128 elements at a time; the factors stay in L1.
+/// Processes one line of one row in runs of 128 elements; the factors stay in L1.
 void dropout_line(const DropoutArgs& args, std::size_t row, std::size_t line) {
   const hn::ScalableTag<float> d;
   const std::size_t offset = (row * args.lines + line) * args.elements;

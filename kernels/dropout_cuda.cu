@@ -5,10 +5,10 @@
 namespace mgpu::kernels::cuda {
 namespace {
 
-constexpr unsigned kThreads = 128;  // eight runs: 16 threads share one, 8 elements each
+constexpr unsigned kThreads = 128;  // eight runs: 16 threads share a run, with 8 elements each
 
-/// blockIdx.y strides over the lines of all rows. One thread per Philox block of a line: eight
-/// elements, 16 apart, so that 16 neighbors load together.
+/// blockIdx.y strides over the lines of all rows. Each thread has one Philox block of a line: eight
+/// elements at distance 16, so that 16 adjacent threads load together.
 __global__ void dropout_kernel(DropoutArgs args) {
   const float scale = args.site.scale();
   const std::size_t blocks = (args.elements + kDropoutRun - 1) / kDropoutRun * 16;

@@ -1,5 +1,5 @@
-// A row at a time: its largest logit, the sum of the exponentials, and the few logits that may be
-// among the best, of which the best are sorted.
+// For each row finds the largest logit, the sum of the exponentials, and the few logits that may be
+// among the best, which are then sorted.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -25,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// The logits from `i` on in one vector, filled up with -infinity.
+/// Loads the logits from `i` on as one vector, padded with -infinity.
 Vector load(const float* logits, std::size_t i, std::size_t count) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
@@ -36,7 +36,7 @@ Vector load(const float* logits, std::size_t i, std::size_t count) {
   return hn::Load(d, last);
 }
 
-/// hn::Exp makes 0 of NaN, and hn::Max may lose it: whoever wants to know has to ask.
+/// Returns whether there is a NaN: hn::Exp turns NaN into 0, and hn::Max may drop it.
 bool has_nan(const float* logits, std::size_t count) {
   const Floats d;
   for (std::size_t i = 0; i < count; i += hn::Lanes(d))
@@ -44,7 +44,7 @@ bool has_nan(const float* logits, std::size_t count) {
   return false;
 }
 
-/// NaN does not count.
+/// Returns the largest logit, ignoring NaN.
 float largest(const float* logits, std::size_t count) {
   const Floats d;
   const Vector lowest = hn::Set(d, -INFINITY);
@@ -68,7 +68,7 @@ struct Candidate {
   float logit;
   std::int64_t id;
 
-  /// The better one comes first; of equal ones that of the lower id.
+  /// Orders the better candidate first; ties by the lower id.
   friend bool operator<(const Candidate& a, const Candidate& b) {
     return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
   }
@@ -76,13 +76,14 @@ struct Candidate {
 
 constexpr std::size_t kMaxSections = 16;
 
-/// A logit that at least `count` of a block's are not below: the smallest of the tops of as many
-/// disjoint parts, each a lane of a section of vectors. -infinity where there are too few parts.
+/// Returns a lower bound for the `count` best logits of a block: the smallest maximum of `count`
+/// disjoint parts, each a lane of a section of vectors. Returns -infinity if there are too few
+/// parts.
 float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t sections = (count + lanes - 1) / lanes;
-  const std::size_t vectors = block / lanes / sections;  // of a section
+  const std::size_t vectors = block / lanes / sections;  // per section
   if (sections > kMaxSections || vectors < 2) return -INFINITY;
   Vector lowest = hn::Set(d, INFINITY);
   for (std::size_t s = 0; s < sections; ++s) {
@@ -90,15 +91,15 @@ float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
     Vector tops = hn::Set(d, -INFINITY);
     for (std::size_t v = 0; v < vectors; ++v) {
       const Vector next = hn::LoadU(d, section + v * lanes);
-      tops = hn::IfThenElse(hn::Gt(next, tops), next, tops);  // NaN is not greater
+      tops = hn::IfThenElse(hn::Gt(next, tops), next, tops);  // NaN never compares greater
     }
     lowest = hn::Min(lowest, tops);
   }
   return hn::GetLane(hn::MinOfLanes(d, lowest));
 }
 
-/// Adds what is better than the last of the best and may be among the best of the block: of most
-/// vectors nothing. A NaN is no candidate.
+/// Adds logits that beat the last of the best and may be among the best of the block; most vectors
+/// have no such logit. A NaN is never a candidate.
 void add_candidates(const FoldLogitsArgs& args, std::size_t n, const float* logits,
                     std::vector<Candidate>& candidates) {
   const Floats d;
@@ -121,7 +122,7 @@ void add_candidates(const FoldLogitsArgs& args, std::size_t n, const float* logi
   }
 }
 
-/// The best of those of earlier blocks and of this one, sorted.
+/// Merges the best of earlier blocks and of this one, sorted.
 void merge_best(const FoldLogitsArgs& args, std::size_t n, const float* logits,
                 std::vector<Candidate>& candidates) {
   candidates.clear();

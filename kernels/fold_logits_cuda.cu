@@ -1,5 +1,5 @@
-// One block per row. The best are found one after the other, each the first behind the one
-// before it among the old best and the new logits.
+// One block per row. It finds the best in descending order: each is the first after the previous
+// one among the old best and the new logits.
 #include <cmath>
 
 #include <cub/block/block_reduce.cuh>
@@ -19,7 +19,8 @@ struct Candidate {
   std::int64_t id;
 };
 
-/// Whether a comes before b: larger, or equal with a smaller token. id < 0 is no candidate.
+/// Returns whether a precedes b: larger, or equal with a smaller token. id < 0 is never a
+/// candidate.
 struct ComesBefore {
   __device__ static bool test(const Candidate& a, const Candidate& b) {
     if (a.id < 0 || b.id < 0) return a.id >= 0;
@@ -47,7 +48,7 @@ __device__ void fold_sum(const FoldLogitsArgs& args, std::size_t n, const float*
   mine = Floats(scratch).Reduce(mine, Larger());
   if (threadIdx.x == 0) top = fmaxf(args.tops[n], mine);
   __syncthreads();
-  const bool is_empty = top == -INFINITY;  // nothing to add, unless a logit is NaN
+  const bool is_empty = top == -INFINITY;  // nothing to add unless a logit is NaN
   float sum = 0.0F;
   for (std::size_t i = threadIdx.x; i < args.block; i += kThreads)
     sum += is_empty ? (isnan(logits[i]) ? logits[i] : 0.0F) : expf(logits[i] - top);
@@ -58,7 +59,7 @@ __device__ void fold_sum(const FoldLogitsArgs& args, std::size_t n, const float*
   }
 }
 
-/// Takes `candidate` for `found` if it comes behind `last` and before `found`.
+/// Replaces `found` by `candidate` if that comes after `last` and before `found`.
 __device__ void consider(Candidate candidate, bool has_last, const Candidate& last,
                          Candidate& found) {
   if (isnan(candidate.logit) || candidate.id < 0) return;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-/// fminf and fmaxf drop NaN; these keep it.
+/// Clamps like fminf and fmaxf, but keeps NaN.
 __device__ float at_most(float x, float limit) {
   return x > limit ? limit : x;
 }
@@ -33,7 +33,7 @@ __device__ float factor_of(float up, const GatedActivationArgs& args) {
   return -at_most(-at_most(up, args.limit), args.limit) + 1.0F;
 }
 
-/// One element per thread and stride.
+/// Each thread processes one element per grid stride.
 __global__ void gated_activation_kernel(GatedActivationArgs args) {
   const std::size_t stride = std::size_t{gridDim.x} * kThreads;
   for (std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x; i < args.count;

@@ -1,5 +1,5 @@
-// Products of one or two queries, or heads of one, with lines of keys, and sums of lines of values,
-// compiled once per instruction set; see foreach_target.h of Highway.
+// Multiplies one or two queries, or heads of a query, with lines of keys, and sums lines of values.
+// It is compiled once per instruction set; see foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_LINE_PRODUCTS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_LINE_PRODUCTS_INL
 #undef MGPU_KERNELS_LINE_PRODUCTS_INL
@@ -46,7 +46,7 @@ HWY_INLINE hn::Vec<Four> fold_halves(D d, hn::Vec<D> sums) {
   }
 }
 
-/// out[n] = scale times the sum of the lanes of sums[n].
+/// Computes out[n] = scale times the sum of the lanes of sums[n].
 HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
   const Floats d;
   const Four four;
@@ -62,7 +62,7 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
 }
 #endif
 
-/// What belongs to each of the queries that are worked on together.
+/// The values for each of the queries that are processed together.
 template <class Value>
 using PerQuery = std::array<Value*, kTogether>;
 
@@ -74,7 +74,7 @@ auto per_query(std::size_t queries, Place place) {
   return places;
 }
 
-/// out[q][n] = scale * queries[q] . lines[n]; `columns` fill their vectors.
+/// Computes out[q][n] = scale * queries[q] . lines[n]; `columns` is a whole number of vectors.
 template <std::size_t kQueries>
 HWY_INLINE void four_products(const PerQuery<float>& queries, const float* const (&lines)[4],
                               std::size_t columns, float scale, float (&out)[kQueries][4]) {
@@ -97,12 +97,12 @@ HWY_INLINE void four_products(const PerQuery<float>& queries, const float* const
     store_sums(sums[q], scale, out[q]);
 }
 
-/// scores[q][j] = scale * queries[q] . line j, each for itself.
+/// Computes scores[q][j] = scale * queries[q] . line j, separately for each q.
 template <std::size_t kQueries>
 void score_lines(const PerQuery<float>& queries, const Lines& lines, std::size_t count,
                  std::size_t columns, float scale, const PerQuery<float>& scores) {
   for (std::size_t j = 0; j < count; j += 4) {
-    const auto line = [&](std::size_t n) {  // the last again where there is none
+    const auto line = [&](std::size_t n) {  // repeats the last line past the end
       return lines.first + std::min(j + n, count - 1) * lines.pitch;
     };
     float four[kQueries][4];
@@ -136,7 +136,7 @@ HWY_INLINE void add_columns(const Lines& lines, const PerQuery<float>& weights, 
       hn::Store(sums[q][v], d, out[q] + column + v * lanes);
 }
 
-/// out[q] += weights[q][j] * line j, in the order of j.
+/// Computes out[q] += weights[q][j] * line j, in the order of j.
 template <std::size_t kQueries>
 void add_lines(const PerQuery<float>& weights, const Lines& lines, std::size_t count,
                std::size_t columns, const PerQuery<float>& out) {

@@ -1,4 +1,4 @@
-// Brings weights into panels, compiled once per instruction set; see foreach_target.h of Highway.
+// Packs weights into panels, compiled once per instruction set; see foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_PACK_PANEL_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PACK_PANEL_INL
 #undef MGPU_KERNELS_PACK_PANEL_INL
@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Some inputs of up to kPanelWidth outputs of a matrix, as PackPanelsArgs has it.
+/// A block of a matrix: some inputs of up to kPanelWidth outputs, laid out as in PackPanelsArgs.
 template <class Weight>
 struct PanelSource {
   const Weight* weight;  // of the first output and input
@@ -42,7 +42,7 @@ void transpose_elements(const PanelSource<Weight>& source, std::size_t outputs_b
       panel[i * kPanelWidth + o] = *source.at(o, i);
 }
 
-/// The weights of one output lie one after the other: a cache line of each at a time.
+/// Packs weights that are contiguous by output, a cache line of each at a time.
 template <class Weight>
 void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kLine = 16;
@@ -62,10 +62,10 @@ void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
   }
 }
 
-/// The weights of one input lie one after the other.
+/// Packs weights that are contiguous by input.
 template <class Weight>
 void copy_into(const PanelSource<Weight>& source, Weight* panel) {
-  constexpr std::size_t kAhead = 24;  // inputs: they lie too far apart to be seen coming
+  constexpr std::size_t kAhead = 24;  // inputs: too far apart for the hardware prefetcher
   const hn::CappedTag<Weight, 16> d;  // whole vectors in a panel
   for (std::size_t i = 0; i < source.inputs; ++i, panel += kPanelWidth) {
     const Weight* weights = source.at(0, i);
@@ -80,7 +80,7 @@ void copy_into(const PanelSource<Weight>& source, Weight* panel) {
   }
 }
 
-/// panel [inputs, kPanelWidth] written; missing outputs are zeros.
+/// Writes panel [inputs, kPanelWidth]; missing outputs are zeros.
 template <class Weight>
 void pack_panel(const PanelSource<Weight>& source, Weight* panel) {
   if (source.output_stride == 1)

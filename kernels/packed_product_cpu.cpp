@@ -1,4 +1,4 @@
-// A few hundred rows at a time, so that a block of their inputs stays in the second cache for all
+// Processes a few hundred rows at a time, so a block of their inputs stays in the L2 cache for all
 // panels.
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "packed_product_cpu.cpp"
-// foreach_target.h comes before whatever is compiled once per target.
+// foreach_target.h must come before everything that is compiled once per target.
 // clang-format off
 #include <hwy/foreach_target.h>
 // clang-format on
@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::size_t kRowBlock = 256;
 
-/// A block of inputs of all panels after the other, so that the rows' part of it stays in the
-/// second cache. The last outputs are computed elsewhere where a vector would reach past their row.
+/// Processes a block of inputs for all panels in turn, so the rows' part stays in the L2 cache. The
+/// last outputs are computed in a buffer if a vector would exceed their row.
 template <class Weight>
 class FewRows {
 public:
@@ -65,7 +65,7 @@ private:
   const Weight* weights_after(std::size_t panel, std::size_t input, std::size_t inputs) const {
     if (panel + 1 < count_) return weights(panel + 1, input);
     if (input + inputs < args_.inputs) return weights(0, input + inputs);
-    return weights(count_, 0);  // of another matrix, where several lie one after the other
+    return weights(count_, 0);  // of the next matrix, if several are adjacent
   }
 
   void multiply_panel(std::size_t panel, std::size_t input, std::size_t inputs) const {
@@ -92,7 +92,7 @@ private:
   hwy::AlignedFreeUniquePtr<float[]> last_;  // [rows, kPanelWidth]
 };
 
-/// Weights are moved as they are: of their type only the size matters.
+/// Copies weights without conversion: only the size of their type matters.
 template <class Weight>
 void pack_all(const PackPanelsArgs& args) {
   const auto* weight = static_cast<const Weight*>(args.weight);

@@ -1,7 +1,8 @@
-// Up to 8 consecutive queries of a sequence at a time: keys, and then values, are read in short
-// runs for all heads and queries that see them, by two of those together, while the next run is on
-// its way from memory. Scores: lanes are the head's columns, four are summed up together; softmax:
-// lanes are keys; products with values: lanes are columns, keys in their order.
+// Processes up to 8 consecutive queries of a sequence at a time. It reads keys, and then values, in
+// short runs for all heads and queries that attend to them, two of those together, while it
+// prefetches the next run. For scores the lanes are the head's columns, and four sums are reduced
+// together. For the softmax the lanes are keys. For products with values the lanes are columns,
+// with keys in order.
 #include <algorithm>
 #include <cmath>
 
@@ -32,12 +33,13 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
 constexpr std::size_t kCacheLine = 16;  // floats
 constexpr std::size_t kRunKeys = 16;
 
-/// Keys of a run. For one query they come from memory: those sent for farther ahead come later.
+/// Returns the keys of a run. A single query reads from memory, where prefetching farther arrives
+/// later.
 std::size_t run_keys(const QueryTile& tile) {
   return tile.count == 1 ? 4 : kRunKeys;
 }
 
-/// Padded copies, so that no vector is partial.
+/// Padded copies, so that all vectors are whole.
 class Buffers {
 public:
   Buffers(const PagedAttentionArgs& args, std::size_t queries_at_once, std::size_t longest)
@@ -82,7 +84,7 @@ private:
   float* scores_;   // [queries, H, score_pitch]
 };
 
-/// The lines themselves where they fill their vectors, else padded copies.
+/// Returns the lines themselves if they fill whole vectors, otherwise padded copies.
 Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const float* from,
                const KeyRun& run, std::size_t group) {
   const std::size_t width = args.kv_heads * args.head_dim;
@@ -93,8 +95,8 @@ Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const float* fr
   return {b.lines, b.columns};
 }
 
-/// Sends for one of `args.kv_heads` parts of `count` lines. Into the second cache: the first one
-/// waits for too few lines at a time to hide the way from memory.
+/// Prefetches one of `args.kv_heads` parts of `count` lines into the L2 cache. The L1 cache has too
+/// few outstanding misses to hide the memory latency.
 HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, std::size_t count,
                            std::size_t part) {
   const std::size_t floats = count * args.head_dim;
@@ -102,8 +104,8 @@ HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, s
     __builtin_prefetch(lines + part * floats + i, 0, 2);
 }
 
-/// Sends for a part of the lines after the run: those of `from`, after its last run the first of
-/// `then`, if any.
+/// Prefetches a part of the lines after the run in `from`; after its last run, the first lines of
+/// `then`.
 HWY_INLINE void fetch_ahead(const PagedAttentionArgs& args, const QueryTile& tile,
                             const KeyRun& run, std::size_t part, const float* from,
                             const float* then) {
@@ -121,13 +123,13 @@ struct Row {
   std::size_t h;
 };
 
-/// Calls visit(count, row_of) for the heads that share the keys of a group, of queries
-/// q .. q + n - 1, as many of them together as see a line when it is read once.
+/// Calls visit(count, row_of) for the heads that share the keys of a group, of queries q .. q + n -
+/// 1. As many of them are processed together as can share one read of a line.
 template <class Visit>
 HWY_INLINE void for_each_row(const Buffers& b, std::size_t group, std::size_t q, std::size_t n,
                              Visit visit) {
   static_assert(kTogether == 2);
-  const std::size_t shift = n - 1;  // rows are i % n and i / n, without dividing
+  const std::size_t shift = n - 1;  // rows are i % n and i / n, computed without a division
   const std::size_t rows = n * b.shared;
   for (std::size_t first = 0; first < rows; first += kTogether)
     visit(std::min(kTogether, rows - first), [&](std::size_t i) {
@@ -135,7 +137,7 @@ HWY_INLINE void for_each_row(const Buffers& b, std::size_t group, std::size_t q,
     });
 }
 
-/// Where a row's scores of keys from `from` on are.
+/// Returns the place of a row's scores from key `from` on.
 float* scores_of(const Buffers& b, const QueryTile& tile, const Row& row, std::size_t from) {
   return b.scores(row.q, row.h) + from - tile.begin(row.q);
 }
@@ -159,8 +161,8 @@ void score_keys(const PagedAttentionArgs& args, const Buffers& b, const QueryTil
   });
 }
 
-/// Scores -> exp(score - largest), and their sum, that of the sink included. Lanes past the end
-/// become 0.
+/// Replaces scores by exp(score - largest) and returns their sum, including the sink. Lanes past
+/// the end become 0.
 float softmax(const Buffers& b, std::size_t count, float* scores, const float* sink) {
   const Floats d;
   const std::size_t end = round_up(count, b.lanes);
@@ -172,7 +174,7 @@ float softmax(const Buffers& b, std::size_t count, float* scores, const float* s
   Vector sums = hn::Zero(d);
   for (std::size_t j = 0; j < end; j += b.lanes) {
     const Vector shifted = hn::Sub(hn::Load(d, scores + j), top);
-    // hn::Exp makes 0 of NaN.
+    // hn::Exp turns NaN into 0.
     const Vector e = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
     sums = hn::Add(sums, e);
     hn::Store(e, d, scores + j);
@@ -200,7 +202,7 @@ void add_values(const PagedAttentionArgs& args, const Buffers& b, const QueryTil
   });
 }
 
-/// Calls visit(q, h, place of the head in queries and out).
+/// Calls visit(q, h, offset of the head in queries and out).
 template <class Visit>
 void for_each_head(const PagedAttentionArgs& args, const QueryTile& tile, Visit visit) {
   for (std::size_t q = 0; q < tile.count; ++q)

@@ -1,5 +1,5 @@
-// One block per query and head. A warp takes every fourth key; its lanes are the head's columns.
-// Each warp keeps a running maximum and sum, and the four are joined at the end.
+// One block per query and head. A warp processes every fourth key; its lanes are the head's
+// columns. Each warp keeps a running maximum and sum, and the four results are merged at the end.
 #include <cmath>
 
 #include <mgpu/base/error.hpp>
@@ -14,7 +14,7 @@ constexpr unsigned kWarp = 32;
 constexpr unsigned kWarps = 4;
 constexpr unsigned kParts = kMaxPagedHeadDim / kWarp;  // columns per lane
 
-/// What one warp has seen of the keys.
+/// The running result of one warp.
 struct Running {
   float top = -INFINITY;
   float sum = 0.0F;
@@ -33,7 +33,7 @@ __device__ std::int64_t slot_of(const PagedAttentionArgs& args, std::size_t n, s
   return args.page_slots[args.sequences[n] * pitch + t / page] + t % page;
 }
 
-/// Adds one key to what the warp has seen.
+/// Adds one key to the warp's running result.
 __device__ void add_key(const PagedAttentionArgs& args, const float (&query)[kParts],
                         std::size_t line, Running& seen) {
   const unsigned lane = threadIdx.x % kWarp;
@@ -57,7 +57,8 @@ __device__ void add_key(const PagedAttentionArgs& args, const float (&query)[kPa
   }
 }
 
-/// The warps' results and the sink (-infinity: none) -> out, by all threads of the block.
+/// Merges the warps' results and the sink (-infinity: none) into out; called by all threads of the
+/// block.
 __device__ void join(const PagedAttentionArgs& args, const Running& seen, float sink, float* out) {
   __shared__ float tops[kWarps];
   __shared__ float sums[kWarps];

@@ -1,4 +1,5 @@
-// Philox in vector lanes, compiled once per instruction set; see foreach_target.h of Highway.
+// Computes Philox in vector lanes, compiled once per instruction set; see foreach_target.h of
+// Highway.
 #if defined(MGPU_KERNELS_PHILOX_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PHILOX_INL
 #undef MGPU_KERNELS_PHILOX_INL
@@ -14,15 +15,15 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most 16 lanes: one run of dropout bits is 16 Philox blocks.
+// At most 16 lanes, because one run of dropout bits is 16 Philox blocks.
 using Words = hn::CappedTag<std::uint32_t, 16>;
 using WordVector = hn::Vec<Words>;
 
-/// 32 x 32 -> 64 bit products of all lanes, high and low halves apart.
+/// Computes the 32 x 32 -> 64 bit products of all lanes, as high and low halves.
 HWY_INLINE void multiply_wide(WordVector a, std::uint32_t factor, WordVector& high,
                               WordVector& low) {
   const Words d;
-#if HWY_TARGET == HWY_SCALAR  // one lane: no vectors of wider words
+#if HWY_TARGET == HWY_SCALAR  // one lane: there are no vectors of wider words
   const std::uint64_t product = std::uint64_t{hn::GetLane(a)} * factor;
   high = hn::Set(d, static_cast<std::uint32_t>(product >> 32));
   low = hn::Set(d, static_cast<std::uint32_t>(product));
@@ -36,7 +37,7 @@ HWY_INLINE void multiply_wide(WordVector a, std::uint32_t factor, WordVector& hi
 #endif
 }
 
-/// The four words of blocks first_block + lane.
+/// Returns the four words of blocks first_block + lane.
 HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
                               std::uint32_t first_block, WordVector words[4]) {
   const Words d;
@@ -62,7 +63,7 @@ HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
   }
 }
 
-/// Lanes whose 16-bit number is not below the threshold, as a mask of floats.
+/// Returns a float mask of the lanes whose 16-bit number is not below the threshold.
 template <int half>
 HWY_INLINE hn::Mask<hn::Rebind<float, Words>> kept(WordVector word, std::uint32_t threshold) {
   const hn::Rebind<std::int32_t, Words> signed_words;
@@ -73,7 +74,7 @@ HWY_INLINE hn::Mask<hn::Rebind<float, Words>> kept(WordVector word, std::uint32_
   return hn::RebindMask(floats, hn::Gt(hn::BitCast(signed_words, bits), below));
 }
 
-/// Factors of the elements 128 run to 128 run + 127: scale or 0.
+/// Computes the factors of elements 128 run to 128 run + 127: scale or 0.
 HWY_INLINE void dropout_factors(const DropoutSite& site, std::uint64_t sample, std::uint64_t run,
                                 float* HWY_RESTRICT factors) {
   const hn::Rebind<float, Words> floats;

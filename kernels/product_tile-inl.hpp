@@ -1,7 +1,7 @@
-// Products of blocks of rows with panels of weights, compiled once per instruction set; see
+// Multiplies blocks of rows with panels of weights, compiled once per instruction set; see
 // foreach_target.h of Highway. A tile is up to 8 rows times three vectors of outputs, or 6 times
-// two where there are 16 registers, kept in registers over a block of inputs. A tile's weights stay
-// in the first cache for all rows, those of a panel in the second.
+// two with 16 registers; it stays in registers for a block of inputs. A tile's weights stay in the
+// L1 cache for all rows, those of a panel in L2.
 #if defined(MGPU_KERNELS_PRODUCT_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PRODUCT_TILE_INL
 #undef MGPU_KERNELS_PRODUCT_TILE_INL
@@ -26,32 +26,32 @@ using Vector = hn::Vec<Floats>;
 
 constexpr std::size_t kLineFloats = 16;  // of a cache line
 constexpr std::size_t kLineBytes = 64;
-// The block of weights that comes next is sent for by the first tiles, each a share, to the second
-// cache: the first one waits for too few lines at a time, and all of them at once take longer.
+// The first tiles prefetch the next block of weights into L2, a share each. L1 has too few
+// outstanding misses, and prefetching all at once takes longer.
 constexpr std::size_t kFetchingTiles = 8;
 
-/// Inputs are taken in blocks of this many, all about as long.
+/// Returns the block size in inputs; all blocks have about the same size.
 HWY_INLINE std::size_t input_block(std::size_t inputs) {
   const std::size_t blocks = (inputs + kMostInputs - 1) / kMostInputs;
   return blocks == 0 ? 1 : (inputs + blocks - 1) / blocks;
 }
 
-/// Columns of the last tile that are written for `columns` outputs of a panel.
+/// Returns the columns of the last tile that are written for `columns` outputs of a panel.
 HWY_INLINE std::size_t written_columns(std::size_t columns) {
   const std::size_t lanes = hn::Lanes(Floats());
   return (columns + lanes - 1) / lanes * lanes;
 }
 
-/// Rows that begin a multiple of 2 KiB apart push each other out of the cache, whose sets they
-/// share: products read a copy of them, this far apart.
+/// Rows at a distance of a multiple of 2 KiB evict each other, because they share cache sets.
+/// Products read a copy with another distance.
 constexpr std::size_t kSharedSets = 512;  // floats
 HWY_INLINE std::size_t spread_pitch(std::size_t inputs) {
   return inputs + kLineFloats;
 }
 
-/// x [rows, inputs], pitch apart -> copy, spread_pitch() apart. Rows are too far apart for the
-/// hardware to see them coming: the third next is sent for (1,024 rows of 8,192 inputs on a Zen 4:
-/// 105 -> 108 GFLOP/s).
+/// Copies x [rows, inputs] from distance pitch to distance spread_pitch(). Rows are too far apart
+/// for the hardware prefetcher, so the third next is prefetched (1,024 rows of 8,192 inputs on a
+/// Zen 4: 105 -> 108 GFLOP/s).
 HWY_INLINE void spread_rows(const float* x, std::size_t pitch, std::size_t rows, std::size_t inputs,
                             float* copy) {
   constexpr std::size_t kAhead = 3;  // rows
@@ -81,17 +81,17 @@ HWY_INLINE Vector load_weights(Floats d, const hwy::bfloat16_t* weights) {
 template <class Weight>
 struct Block {
   const float* x;       // first row, first input of the block
-  std::size_t x_pitch;  // between rows, also of the first rows of interleaved tiles
+  std::size_t x_pitch;  // between rows, also between the first rows of interleaved tiles
   const Weight* panel;  // [inputs, kPanelWidth]
-  const Weight* next;   // the block that comes after this one
-  std::size_t inputs;   //
-  float* out;           // first row, first output of the panel
+  const Weight* next;   // the following block
+  std::size_t inputs;
+  float* out;  // first row, first output of the panel
   std::size_t out_pitch;
-  std::size_t columns;  // of the panel that are computed, whole vectors
-  bool is_first;        // sums start at 0, not at what `out` has
+  std::size_t columns;  // computed columns of the panel, whole vectors
+  bool is_first;        // sums start at 0 instead of the value in `out`
 };
 
-/// Bytes of the next block that a tile sends for with each input; 0: none.
+/// Bytes of the next block that a tile prefetches for each input; 0: none.
 template <class Weight>
 HWY_INLINE std::size_t fetch_step(std::size_t tiles) {
   const std::size_t row = kPanelWidth * sizeof(Weight);
@@ -99,13 +99,14 @@ HWY_INLINE std::size_t fetch_step(std::size_t tiles) {
   return (row + sharers - 1) / sharers;
 }
 
-/// Where a tile starts to send for weights, and how far it goes with each input.
+/// Where a tile starts to prefetch weights, and the step per input.
 struct Fetch {
   const char* from;
   std::size_t step;
 };
 
-/// The next tile is sent for on the way: where rows begin, the hardware does not see them coming.
+/// Multiplies one tile and prefetches the next: the hardware prefetcher does not anticipate the
+/// start of rows.
 template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches, class Weight>
 HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::size_t column,
                               Fetch fetch) {
@@ -148,8 +149,8 @@ HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::
       hn::StoreU(sums[r][v], d, out + r * block.out_pitch + v * lanes);
 }
 
-/// Tiles of `rows` rows, all about as high: few rows in one would wait for their own sums.
-/// Interleaved rows stay in their tiles.
+/// Splits `rows` rows into tiles of about equal height: a tile with few rows would wait for its own
+/// sums. Interleaved rows stay in their tiles.
 template <Rows kOrder>
 HWY_INLINE std::size_t next_height(std::size_t rows) {
   if (kOrder == Rows::interleaved) return std::min(rows, kTileRows);
@@ -157,7 +158,7 @@ HWY_INLINE std::size_t next_height(std::size_t rows) {
   return (rows + tiles - 1) / tiles;
 }
 
-/// A tile of `height` <= kRows rows.
+/// Computes a tile of `height` <= kRows rows.
 template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches, class Weight>
 HWY_INLINE void multiply_height(const Block<Weight>& block, std::size_t height, std::size_t row,
                                 std::size_t column, Fetch fetch) {
@@ -183,7 +184,7 @@ HWY_INLINE void multiply_rows(const Block<Weight>& block, std::size_t rows, std:
   }
 }
 
-/// The weights may come from memory.
+/// Computes the product of a panel whose weights may come from memory.
 template <Rows kOrder, class Weight>
 HWY_NOINLINE void multiply_block(const Block<Weight>& block, std::size_t rows) {
   const std::size_t lanes = hn::Lanes(Floats());

@@ -1,5 +1,5 @@
-// Consecutive queries of a sequence and the keys in its pages that they see, compiled once per
-// instruction set; see foreach_target.h of Highway.
+// Consecutive queries of a sequence and the keys in its pages that are visible to them, compiled
+// once per instruction set; see foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_QUERY_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_QUERY_TILE_INL
 #undef MGPU_KERNELS_QUERY_TILE_INL
@@ -18,12 +18,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 constexpr std::size_t kTileQueries = 8;
-constexpr std::size_t kTogether = 2;  // queries, or heads of one, for which a line is read once
+constexpr std::size_t kTogether = 2;  // queries, or heads of a query, that share one read of a line
 
-/// Keys key .. key + count - 1 of a sequence, in neighboring slots.
+/// Keys key .. key + count - 1 of a sequence, in consecutive slots.
 struct KeyRun {
   std::size_t key;
-  std::size_t slot;  // of the first
+  std::size_t slot;  // slot of the first
   std::size_t count;
 };
 
@@ -43,7 +43,7 @@ public:
       ++count;
   }
 
-  /// Keys begin(q) .. end(q) - 1 are those that query first + q sees.
+  /// Keys begin(q) .. end(q) - 1 are visible to query first + q.
   std::size_t end(std::size_t q) const {
     return static_cast<std::size_t>(args_.positions[first + q]) + 1;
   }
@@ -52,7 +52,7 @@ public:
     return window == 0 || end(q) <= window ? 0 : end(q) - window;
   }
 
-  /// Calls visit(run) for all keys of the tile in their order, at most `most` at once.
+  /// Calls visit(run) for all keys of the tile in order, at most `most` at a time.
   template <class Visit>
   void for_each_run(std::size_t most, Visit visit) const {
     const std::size_t last = end(count - 1);
@@ -64,13 +64,14 @@ public:
     }
   }
 
-  /// Of a key that one of the queries sees.
+  /// Returns the slot of a key that is visible to one of the queries.
   std::size_t slot(std::size_t key) const {
     return static_cast<std::size_t>(pages_[key / args_.page_tokens]) + key % args_.page_tokens;
   }
 
-  /// Calls visit(q, n, from, to) for the queries that see keys from .. to - 1 of the run: n is 2
-  /// for keys that q and q + 1 both see, else 1. The keys of a query come in their order.
+  /// Calls visit(q, n, from, to) for the queries that attend to keys from .. to - 1 of the run.
+  /// It passes n = 2 for keys visible to both q and q + 1, otherwise 1. The keys of a query come in
+  /// order.
   template <class Visit>
   void for_each_query(const KeyRun& run, Visit visit) const {
     for (std::size_t q = 0; q < count; q += kTogether) {

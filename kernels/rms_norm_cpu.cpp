@@ -1,4 +1,4 @@
-// A row at a time: its squares in two vectors of sums, then one pass that writes.
+// For each row sums its squares in two vectors, then writes it in one pass.
 #include <cmath>
 
 #include <mgpu/kernels/rms_norm.hpp>

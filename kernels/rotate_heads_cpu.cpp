@@ -1,4 +1,5 @@
-// A head at a time, while it is in L1: its norm, if any, into the output, then the pairs there.
+// Processes a head at a time, while it is in L1: writes its norm, if any, then rotates the pairs
+// there.
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
 #include <mgpu/kernels/rotate_heads.hpp>
@@ -18,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// Pairs of one head; `out` may be `x`.
+/// Rotates the pairs of one head; `out` may be `x`.
 void rotate_pairs(const float* x, const float* cosine, const float* sine, std::size_t half,
                   float* out) {
   const Floats d;

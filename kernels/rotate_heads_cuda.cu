@@ -1,5 +1,5 @@
-// One block per head of a token, one thread per pair of columns: what is normed and rotated is
-// read once and stays in registers.
+// One block per head of a token, one thread per pair of columns. Values are read once and stay in
+// registers for both norm and rotation.
 #include <cub/block/block_reduce.cuh>
 
 #include <mgpu/base/error.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned kMaxPairs = 512;
 
-/// 1 / sqrt(mean(x^2) + epsilon) of the head, on all threads.
+/// Returns 1 / sqrt(mean(x^2) + epsilon) of the head, on all threads.
 template <unsigned kThreads>
 __device__ float norm_scale(float first, float second, const RotateHeadsArgs& args) {
   using Reduce = cub::BlockReduce<float, kThreads>;
@@ -22,7 +22,7 @@ __device__ float norm_scale(float first, float second, const RotateHeadsArgs& ar
   if (threadIdx.x == 0) scale = 1.0F / sqrtf(sum / static_cast<float>(args.columns) + args.epsilon);
   __syncthreads();
   const float result = scale;
-  __syncthreads();  // before the next head writes scratch and scale
+  __syncthreads();  // before scratch and scale are reused for the next head
   return result;
 }
 

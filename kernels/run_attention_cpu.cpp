@@ -1,5 +1,5 @@
-// One key head of one run at a time, as in causal_attention_cpu.cpp: up to 16 query rows against
-// the keys that they see.
+// Processes one key head of one run at a time, as in causal_attention_cpu.cpp: up to 16 query rows
+// against their visible keys.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "run_attention_cpu.cpp"
-// foreach_target.h comes before whatever is compiled once per target.
+// foreach_target.h must come before everything that is compiled once per target.
 // clang-format off
 #include <hwy/foreach_target.h>
 #include <hwy/contrib/math/math-inl.h>
@@ -20,14 +20,14 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-/// One query head of one run; its key head is in the buffers.
+/// One query head of one run; its key head is already in the buffers.
 struct RunHead {
   const RunAttentionGradArgs& args;
   std::size_t begin;   // first token of the run
   std::size_t tokens;  // of the run
   std::size_t head;
 
-  /// Of a token of the run in queries, grad_out and grad_queries.
+  /// Returns the line of a token of the run in queries, grad_out and grad_queries.
   std::size_t line(std::size_t token) const {
     return ((begin + token) * args.heads + head) * args.head_dim;
   }
@@ -38,13 +38,13 @@ struct RunHead {
   }
 };
 
-/// Scores of keys that the query does not see become -infinity, so that exp makes them 0.
+/// Sets the scores of keys that are invisible to the query to -infinity, so that exp makes them 0.
 void mask_unseen(const RunHead& run, std::size_t query, Keys keys, float* scores) {
   std::fill(scores + keys.begin, scores + std::max(keys.begin, run.first_key(query)), -INFINITY);
   std::fill(scores + std::min(keys.end, query + 1), scores + keys.end, -INFINITY);
 }
 
-/// Scores -> probabilities; returns that of the sink, 0 without one.
+/// Replaces scores by probabilities; returns the probability of the sink, 0 without one.
 float softmax(const HeadBuffers& b, Keys keys, const float* sink, float* scores) {
   const Floats d;
   Vector tops = hn::Set(d, sink == nullptr ? -INFINITY : *sink);
@@ -54,7 +54,7 @@ float softmax(const HeadBuffers& b, Keys keys, const float* sink, float* scores)
   Vector sums = hn::Zero(d);
   for (std::size_t j = keys.begin; j < keys.end; j += b.lanes) {
     const Vector shifted = hn::Sub(hn::Load(d, scores + j), top);
-    // hn::Exp makes 0 of NaN.
+    // hn::Exp turns NaN into 0.
     const Vector e = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
     sums = hn::Add(sums, e);
     hn::Store(e, d, scores + j);
@@ -66,7 +66,8 @@ float softmax(const HeadBuffers& b, Keys keys, const float* sink, float* scores)
   return of_sink * factor;
 }
 
-/// Gradients of the probabilities `p` -> gradients of the scores; returns sum_j p[j] * grads[j].
+/// Replaces gradients of the probabilities `p` by those of the scores; returns sum_j p[j] *
+/// grads[j].
 float grad_scores(const HeadBuffers& b, Keys keys, const float* HWY_RESTRICT p,
                   float* HWY_RESTRICT grads) {
   const Floats d;
@@ -81,7 +82,7 @@ float grad_scores(const HeadBuffers& b, Keys keys, const float* HWY_RESTRICT p,
   return hn::GetLane(along);
 }
 
-/// Queries first .. first + kRows - 1 of a head.
+/// Processes queries first .. first + kRows - 1 of a head.
 void backward_block(const RunHead& run, const HeadBuffers& b, std::size_t first) {
   const RunAttentionGradArgs& args = run.args;
   const std::size_t rows = std::min(kRows, run.tokens - first);
@@ -104,7 +105,7 @@ void backward_block(const RunHead& run, const HeadBuffers& b, std::size_t first)
                    args.grad_queries + run.line(first), run.stride());
 }
 
-/// All query heads of one key head.
+/// Processes all query heads of one key head.
 void backward_group(const RunAttentionGradArgs& args, const HeadBuffers& b, std::size_t begin,
                     std::size_t group) {
   const std::size_t stride = args.kv_heads * args.head_dim;

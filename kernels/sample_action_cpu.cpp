@@ -9,7 +9,7 @@
 namespace mgpu::kernels::cpu {
 namespace {
 
-/// Largest logit; NaN when a logit is NaN.
+/// Returns the largest logit; NaN if any logit is NaN.
 float row_top(std::span<const float> row) {
   float top = -std::numeric_limits<float>::infinity();
   for (const float logit : row) {

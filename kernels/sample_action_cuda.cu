@@ -8,7 +8,7 @@ namespace {
 
 constexpr unsigned kThreads = 128;
 
-/// Largest logit; NaN when a logit is NaN.
+/// Returns the largest logit; NaN if any logit is NaN.
 __device__ float row_top(const float* row, std::size_t classes) {
   float top = -INFINITY;
   for (std::size_t a = 0; a < classes; ++a) {
@@ -18,7 +18,7 @@ __device__ float row_top(const float* row, std::size_t classes) {
   return top;
 }
 
-/// One thread per row: classes are few.
+/// One thread per row, because there are few classes.
 __global__ void sample_action_kernel(SampleActionArgs args) {
   const std::size_t n = blockIdx.x * std::size_t{kThreads} + threadIdx.x;
   if (n >= args.rows) return;

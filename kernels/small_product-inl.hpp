@@ -1,5 +1,5 @@
-// Products of small matrices as they lie, compiled once per instruction set; see foreach_target.h
-// of Highway. A tile of the result is kept in registers: up to 6 or 8 rows times two vectors.
+// Multiplies small unpacked matrices, compiled once per instruction set; see foreach_target.h of
+// Highway. A tile of the result stays in registers: up to 6 or 8 rows times two vectors.
 #if defined(MGPU_KERNELS_SMALL_PRODUCT_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_SMALL_PRODUCT_INL
 #undef MGPU_KERNELS_SMALL_PRODUCT_INL
@@ -17,14 +17,14 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// [rows, count]; number i of row r is at r * row_step + i * step.
+/// [rows, count]; element i of row r is at r * row_step + i * step.
 struct Factors {
   const float* first;
   std::size_t row_step;
   std::size_t step;
 };
 
-/// [count, columns], columns in whole vectors.
+/// [count, columns], with columns in whole vectors.
 struct Summands {
   const float* first;
   std::size_t pitch;
@@ -65,7 +65,7 @@ HWY_INLINE void add_tile(const Factors& factors, const Summands& lines, std::siz
       hn::Store(sums[r][v], d, out.first + r * out.pitch + v * lanes);
 }
 
-/// A tile of `height` <= kHeight rows.
+/// Computes a tile of `height` <= kHeight rows.
 template <Start kStart, std::size_t kHeight, std::size_t kVectors>
 HWY_INLINE void add_low_tile(const Factors& factors, const Summands& lines, std::size_t count,
                              std::size_t height, const Sums& out) {
@@ -86,8 +86,9 @@ HWY_INLINE void add_columns_of(Factors factors, const Summands& lines, std::size
   if (rows > 0) add_low_tile<kStart, kTileRows - 1, kVectors>(factors, lines, count, rows, out);
 }
 
-/// out = factors * lines, or out += factors * lines: each sum is one chain in the order of i.
-/// Shapes: factors [rows, count], lines [count, columns], out [rows, columns]; lines and out
+/// Computes out = factors * lines, or out += factors * lines. Each sum is one chain in the order of
+/// i.
+/// Shapes: factors [rows, count], lines [count, columns], out [rows, columns]; lines and out are
 /// aligned
 template <Start kStart>
 HWY_NOINLINE void small_product(const Factors& factors, const Summands& lines, std::size_t count,

@@ -6,7 +6,7 @@
 namespace mgpu::kernels::cpu {
 namespace {
 
-/// Eight sums, lane i over the elements i mod 8: what a vector unit does, in a fixed order.
+/// Keeps eight sums, lane i over elements i mod 8, like a vector unit but in a fixed order.
 double block_sum(const float* x, std::size_t count) {
   std::array<double, 8> lanes{};
   std::size_t i = 0;

@@ -8,7 +8,7 @@
 namespace mgpu::kernels::cpu {
 namespace {
 
-/// Place of the first score whose cumulative share exceeds `uniform`; never one of weight 0.
+/// Returns the first score whose cumulative share exceeds `uniform`; never one of weight 0.
 std::size_t place_in(std::span<const float> scores, double top, double aim) {
   std::size_t place = 0;
   double reached = 0.0;

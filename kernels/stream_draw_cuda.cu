@@ -1,5 +1,5 @@
-// One block per row: the largest score, the sum, and, where the block takes the draw over, tiles
-// in their order until the aim is reached.
+// One block per row. It computes the largest score and the sum. If the block replaces the sample,
+// it scans tiles in order until the target sum is reached.
 #include <cmath>
 
 #include <cub/block/block_reduce.cuh>
@@ -36,7 +36,7 @@ struct Smaller {
   __device__ int operator()(int a, int b) const { return a < b ? a : b; }
 };
 
-/// What the first thread has, on all threads.
+/// Broadcasts the first thread's value to all threads.
 template <class T>
 __device__ T shared_by_all(T value) {
   __shared__ T common;
@@ -60,7 +60,8 @@ __device__ double block_sum(const float* scores, std::size_t count, double top, 
   return shared_by_all(Doubles(scratch.doubles).Sum(mine));
 }
 
-/// The first place at which the sum exceeds `aim`, else the last one of a weight above 0.
+/// Returns the first place at which the sum exceeds `aim`, otherwise the last one of positive
+/// weight.
 __device__ int place_in(const float* scores, std::size_t count, double top, double aim,
                         Scratch& scratch) {
   constexpr int kNowhere = 0x7fffffff;

@@ -1,5 +1,5 @@
-// Sizes of the tiles of a product, which have to fit the registers and the first cache; compiled
-// once per instruction set, see foreach_target.h of Highway.
+// Sizes of the tiles of a product, which must fit the registers and the L1 cache. They are compiled
+// once per instruction set; see foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_TILE_SHAPE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_TILE_SHAPE_INL
 #undef MGPU_KERNELS_TILE_SHAPE_INL
@@ -18,15 +18,15 @@ namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3 || \
     HWY_TARGET == HWY_SSE2
-constexpr std::size_t kTileRows = 6;  // 12 sums, 2 weights and an input in 16 registers
+constexpr std::size_t kTileRows = 6;  // 12 sums, 2 weights and one input in 16 registers
 constexpr std::size_t kTileVectors = 2;
-constexpr std::size_t kMostInputs = 384;  // a line of weights for each: 24 KiB
-constexpr std::size_t kPanelWidth = 16;   // a tile's with AVX2
+constexpr std::size_t kMostInputs = 384;  // with a line of weights for each: 24 KiB
+constexpr std::size_t kPanelWidth = 16;   // that of a tile with AVX2
 #else
 constexpr std::size_t kTileRows = 8;
 constexpr std::size_t kTileVectors = 3;
 constexpr std::size_t kMostInputs = 512;  // 96 KiB of weights
-constexpr std::size_t kPanelWidth = 48;   // a tile's with AVX-512
+constexpr std::size_t kPanelWidth = 48;   // that of a tile with AVX-512
 #endif
 static_assert(kMostPanelWidth % kPanelWidth == 0);
 

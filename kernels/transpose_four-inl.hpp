@@ -15,7 +15,7 @@ namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
-/// Four floats of each of four lines become four lines of one float of each.
+/// Transposes four floats of each of four lines into four lines of one float each.
 HWY_INLINE void transpose_four(const float* from, std::size_t from_pitch, float* to,
                                std::size_t to_pitch) {
   const hn::CappedTag<float, 4> four;

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Sourced by setup.sh: Arrow and Parquet, out of the pinned pyarrow wheel on PyPI, to read Parquet
-# files. Who cannot fetch it does without.
+# Sourced by setup.sh: installs Arrow and Parquet from the pinned pyarrow wheel on PyPI, to read
+# Parquet files. If it cannot be fetched, the build works without it.
 
 : "${deps:?setup.sh sets it}"
 
 arrow_version=26.0.1
 
-# install_arrow: headers and two libraries of the wheel, in .deps/arrow
+# install_arrow: installs headers and two libraries of the wheel in .deps/arrow
 install_arrow() {
   local stamp=$deps/arrow/version part=$deps/arrow.part
   [[ $(cat "$stamp" 2>/dev/null) != "$arrow_version" ]] || return 0
@@ -29,7 +29,7 @@ fetch_arrow() {
     --no-deps --no-compile --only-binary=:all: --target "$1" "pyarrow==$arrow_version"
 }
 
-# keep_arrow FOLDER: what is linked, and the license
+# keep_arrow FOLDER: keeps what is linked, and the license
 keep_arrow() {
   find "$1/pyarrow" -mindepth 1 -maxdepth 1 ! -name include \
     ! -name 'libarrow.so.*' ! -name 'libparquet.so.*' -exec rm -rf {} +

@@ -1,13 +1,14 @@
 # shellcheck shell=bash
-# Sourced by setup.sh: the Jinja interpreter of llama.cpp for chat templates, out of the pinned
-# source package of llama-cpp-python on PyPI. Who cannot fetch it does without.
+# Sourced by setup.sh: installs the Jinja interpreter of llama.cpp for chat templates from the
+# pinned source package of llama-cpp-python on PyPI. If it cannot be fetched, the build works
+# without it.
 
 : "${deps:?setup.sh sets it}"
 
 jinja_version=0.3.36
 jinja_sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
 
-# install_jinja: some 20 files of the package, in .deps/llama.cpp
+# install_jinja: installs about 20 files of the package in .deps/llama.cpp
 install_jinja() {
   local stamp=$deps/llama.cpp/version part=$deps/llama.cpp.part
   [[ $(cat "$stamp" 2>/dev/null) != "$jinja_version" ]] || return 0
@@ -24,7 +25,7 @@ install_jinja() {
   mv "$part" "$deps/llama.cpp"
 }
 
-# fetch_jinja FOLDER: pip compares the checksum before anything of the package runs
+# fetch_jinja FOLDER: pip compares the checksum before any code of the package runs
 fetch_jinja() {
   echo "llama-cpp-python==$jinja_version --hash=sha256:$jinja_sha256" >"$1/requirements.txt"
   python3 -m pip download --quiet --disable-pip-version-check --no-deps \

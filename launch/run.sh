@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # launch/run.sh [-np N] [CONF] [KEY=VALUE ...] [options]
 #
-# From a bare Debian 12 machine to a running program: installs what is missing, builds, and
-# runs CONF (conf/quickstart.yaml) on N ranks (2). What follows -np N goes to the program as
-# it is. --help prints this and, once the program is built, what it understands.
+# Takes a bare Debian 12 machine to a running program: installs what is missing, builds, and runs
+# CONF (conf/quickstart.yaml) on N ranks (2). Arguments after -np N are passed to the program
+# unchanged.
+# --help prints this and, once the program is built, the program's options.
 set -euo pipefail
 
 usage() {
@@ -29,12 +30,12 @@ while [[ $# -gt 0 ]]; do
       ranks=$2
       shift 2
       continue ;;
-    -h | --help) usage; exit 0 ;;  # who asks wants no installation yet
+    -h | --help) usage; exit 0 ;;  # help must not install anything
     --version) version; exit 0 ;;
     --env | --check | --plan* | --print-config* | --explain* | --merge* | --export*)
       looks_only=yes ;;
     *.yaml | *.yml)
-      # A path as seen from where the user stands; the program itself runs in the top folder.
+      # Resolves a path from the user's folder, because the program runs in the top folder.
       [[ ! -e $started_in/$1 ]] || set -- "$started_in/$1" "${@:2}"
       [[ $previous == --with ]] || conf=$1 ;;
   esac

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# Sourced by run.sh and test.sh: what the build needs is found or installed, then built.
-# Debian packages go through apt, as root or with sudo; everything else goes into .deps/.
-# Each step first looks whether its work is done, so a second start takes a moment.
+# Sourced by run.sh and test.sh: finds or installs what the build needs, then builds. Debian
+# packages are installed by apt, as root or with sudo; everything else goes into .deps/. Each step
+# first checks whether its work is done, so a second start takes a moment.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 deps=$top/.deps
 : "${CMAKE_PREFIX_PATH:=}"
 
-# What to look for, and the Debian 12 package that brings it. A tool is a command on the PATH,
-# a header something that the compiler finds, a module something that python3 imports. With a
-# question mark: who cannot install it does without.
+# The needs of the build, each with the Debian 12 package that provides it. A tool is a command on
+# the PATH, a header a file that the compiler finds, a module a package that python3 imports. A
+# question mark means optional.
 build_needs="
 tool:cmake            cmake
 tool:ninja            ninja-build
@@ -51,7 +51,7 @@ tool?:ip              iproute2
 say() { printf 'set-up: %s\n' "$*" >&2; }
 fail() { local code=$1; shift; printf 'set-up: %s\n' "$@" >&2; exit "$code"; }
 
-# set_up: everything that a build of the program needs
+# set_up: installs everything for a build of the program
 set_up() {
   extend_path
   install_packages "$build_needs"
@@ -60,8 +60,8 @@ set_up() {
   install_arrow
 }
 
-# set_up_tests yes|no: set_up, the tools of the tests, and their Python packages in .deps/venv;
-# yes: PyTorch among them on every machine
+# set_up_tests yes|no: does set_up, and installs the tools of the tests and their Python packages in
+# .deps/venv; with yes this includes PyTorch on every machine
 set_up_tests() {
   local oracle=$1
   extend_path
@@ -73,7 +73,7 @@ set_up_tests() {
   export PATH=$deps/venv/bin:$PATH MGPU_TEST_PYTHON=$deps/venv/bin/python
 }
 
-# extend_path: administrators' commands and an unannounced CUDA toolkit join the PATH
+# extend_path: adds administrators' commands and an installed CUDA toolkit to the PATH
 extend_path() {
   PATH=$PATH:/usr/sbin:/sbin
   local cuda=${CUDA_HOME:-${CUDA_PATH:-/usr/local/cuda}}
@@ -81,7 +81,7 @@ extend_path() {
   export PATH
 }
 
-# lacking NEEDS: the lines of NEEDS that neither dpkg nor a look around answers
+# lacking NEEDS: prints the lines of NEEDS that are not installed as package or otherwise
 lacking() {
   local -A installed=()
   local status_and_name="\${db:Status-Status} \${Package}\n"
@@ -94,7 +94,7 @@ lacking() {
   done <<<"$1"
 }
 
-# found KIND:NAME: is it here by other means, such as a cluster's modules?
+# found KIND:NAME: succeeds if it is available by other means, such as a cluster's modules
 found() {
   local name=${1#*:}
   case $1 in
@@ -113,7 +113,7 @@ has_header() {
     "${CXX:-g++}" -std=c++20 "${flags[@]}" -E -x c++ - >/dev/null 2>&1
 }
 
-# install_packages NEEDS: as root or with sudo; without both, exit 69 with what to do
+# install_packages NEEDS: installs as root or with sudo; otherwise exits with 69 and instructions
 install_packages() {
   local missing packages root=()
   missing=$(lacking "$1")
@@ -128,7 +128,7 @@ install_packages() {
   local get=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq
              -o DPkg::Lock::Timeout=300)
   local install=("${get[@]}" install -y --no-install-recommends "${packages[@]}")
-  # The package lists of a fresh machine are absent or old: fetch them when they do not serve.
+  # A fresh machine has no package lists or old ones: fetch them if the installation fails.
   "${install[@]}" >/dev/null 2>&1 || { "${get[@]}" update && "${install[@]}" >/dev/null; } ||
     fail 69 "apt-get could not install ${packages[*]}"
 }
@@ -139,7 +139,7 @@ may_install() {
     { [[ -t 0 ]] && command -v sudo >/dev/null; }
 }
 
-# list_missing LINES: ends with 69 unless all of them are things to do without
+# list_missing LINES: exits with 69 unless all of them are optional
 list_missing() {
   local probe package needed packages
   packages=$(awk '{printf " %s", $2}' <<<"$1")
@@ -163,10 +163,10 @@ source "$top/launch/jinja.sh"
 # shellcheck source=launch/arrow.sh
 source "$top/launch/arrow.sh"
 
-# install_venv yes|no: the Python packages that tests compare with and read files back by.
-# PyTorch is the wheel in .deps/python where that is whole (with a toolkit), else a download of
-# 2 GB for those who ask (yes), who also get the libraries that the goldens were made with. Who does
-# not ask works with all of them, too.
+# install_venv yes|no: installs the Python packages that tests compare with and read files with.
+# PyTorch is the wheel in .deps/python if that is complete (with a toolkit), otherwise with yes a
+# download of 2 GB. With yes it also installs the libraries that made the goldens. A later call with
+# no also works with these.
 install_venv() {
   local venv=$deps/venv list=$top/launch/requirements-test.txt
   local oracles=$top/launch/requirements-oracle.txt wheel=$deps/python torch='' more=()
@@ -196,7 +196,7 @@ venv_stamp() {
   printf '%s' "$(cat "$top"/launch/requirements-{test,torch}.txt "${@:2}")$1$(python3 -V)"
 }
 
-# configure: the release preset in build/, again only when something that decides it changed
+# configure: runs the release preset in build/, but only when its inputs have changed
 configure() {
   local stamp=$top/build/launch.stamp decisive
   local arguments=(--preset release)
@@ -215,7 +215,7 @@ configure() {
   printf '%s\n' "$decisive" >"$stamp"
 }
 
-# build [TARGET...]: everything when no target is named
+# build [TARGET...]: builds the targets, or everything
 build() {
   local targets=()
   [[ $# == 0 ]] || targets=(--target "$@")

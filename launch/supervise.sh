@@ -1,24 +1,24 @@
 # shellcheck shell=bash
-# What mgpu-run and the batch scripts in slurm/ share: when a world that ended is started again,
-# and what is said about its end. Both find the run directory in the program's own words.
+# Shared by mgpu-run and the batch scripts in slurm/: decides when to restart a world that ended,
+# and reports its end. Both find the run directory in the program's output.
 
 max_restarts=3  # in a row without progress
-max_traced=8    # deaths that are progress because they were traced to the samples of a rank: two rows
-                # of a chunk are four; more, and it is the machine that kills
-failures=0      # so far without progress
+max_traced=8    # deaths that were traced to a rank's samples and so count as progress: two rows of
+                # a chunk cause four; with more of them the machine itself kills ranks
+failures=0      # consecutive restarts without progress
 last_progress=''
 
 tell() { printf 'mgpu: %s\n' "$*" >&2; }
 
-# A command's text goes to its reader at once, and its first 64 KiB into FILE as well: the
-# banner with the run directory is among them, and a progress bar cannot fill the disk.
+# Passes a command's output on at once, and copies the first 64 KiB into FILE. These contain the
+# banner with the run directory, and a progress bar cannot fill the disk.
 copy_head() { tee -p >(head -c 65536 >"$1"); }
 
-# died CODE: did a rank die or hang (76, a signal, a lost host)? A program that was asked to
-# stop, found its input wrong or gave up by itself is not started again.
+# died CODE: succeeds if a rank died or hung (76, a signal, a lost host). A program that was asked
+# to stop, found invalid input or gave up is not restarted.
 died() { [[ $1 == 76 || ($1 -ge 129 && $1 != 130 && $1 != 143) ]]; }
 
-# refused CODE NOW WANTED: did the program turn down a number of ranks that only a loss has made?
+# refused CODE NOW WANTED: succeeds if the program refused a rank count that only a loss has caused
 refused() { [[ $1 == 78 && $2 -lt $3 && $2 -gt 1 ]]; }
 
 # next_smaller NUMBER: some runs accept only rank counts that divide their lanes, such as 16, 8, 4
@@ -28,13 +28,13 @@ next_smaller() {
   echo "$power"
 }
 
-# run_directory FILE...: as last named in the program's output
+# run_directory FILE...: prints the directory that the program's output named last
 run_directory() {
   sed -n 's/   (also .*//; s/^run directory  *//p' "$@" 2>/dev/null | tail -n 1
 }
 
-# names_its_run ARGUMENT...: does the program say where its run is, as it does at its start but for
-# quiet runs and what is no run?
+# names_its_run ARGUMENT...: succeeds if the program prints its run directory at the start, which
+# excludes quiet runs and commands that start no run
 names_its_run() {
   local argument
   for argument in "$@"; do
@@ -42,9 +42,9 @@ names_its_run() {
   done
 }
 
-# progress DIR: changes when a chunk was journaled, a checkpoint published, or a death traced to
-# the samples that were worked on, which a few more lead to a quarantined one. A ledger of less than
-# 512 bytes holds no chunk: each attempt begins one.
+# progress DIR: prints a value that changes when a chunk was journaled, a checkpoint published, or a
+# death traced to samples; further such deaths quarantine a sample. A ledger of less than 512 bytes
+# holds no chunk: each attempt begins one.
 progress() {
   local bytes newest deaths
   bytes=$(find "$1/parts" -type f -size +511c -printf '%s\n' 2>/dev/null | paste -sd+)
@@ -55,9 +55,9 @@ progress() {
   echo "$((${bytes:-0})) $newest${deaths:+ $deaths}"
 }
 
-# note_death DIR RANK SIGNAL: for the next attempt, which rank died first, by itself, and of which
-# signal (a number or a name). The ranks of this world may know already who it was; of SIGKILL they
-# do not know.
+# note_death DIR RANK SIGNAL: tells the next attempt which rank died first by itself, and by which
+# signal (a number or name). The ranks of this world may have recorded it already, except for
+# SIGKILL.
 note_death() {
   local last note cause
   last=$(find "$1/attempts" -name '[0-9]*.json' -printf '%f\n' 2>/dev/null | sort -n | tail -n 1)
@@ -76,7 +76,7 @@ note_death() {
   fi
 }
 
-# may_restart DIR: after a crash; waits 1, 2, 4 s, or says that it gives up
+# may_restart DIR: after a crash; waits 1, 2, 4 s, or reports that it gives up
 may_restart() {
   local now
   now=$1:$(progress "$1")
@@ -94,10 +94,10 @@ tell_restart() {
   tell "starting again on $1 ranks (restart $failures of $max_restarts without progress)"
 }
 
-# tell_asked WHAT_THEN: for a batch script, when Slurm sent it a signal
+# tell_asked WHAT_THEN: reports that Slurm sent a signal to a batch script
 tell_asked() { tell "Slurm asks to stop: saving, then $1"; }
 
-# wait_out PID: sets `code`. A trap that sets interrupted=yes cuts a wait short.
+# wait_out PID: sets `code`. A trap that sets interrupted=yes interrupts a wait.
 wait_out() {
   local status
   code=''
@@ -105,13 +105,13 @@ wait_out() {
     interrupted=no
     wait "$1" 2>/dev/null  # bash would say "Killed" and the whole command
     status=$?
-    [[ -n $code && $status == 127 ]] || code=$status  # 127: it had ended under the trap
+    [[ -n $code && $status == 127 ]] || code=$status  # 127: it had ended during the trap
     [[ $interrupted == yes ]] || break
   done
 }
 
-# tell_crash DIR SINCE SAID: the crash file that was written first after the file SINCE; only its
-# name where the ranks have said the same, in the file SAID
+# tell_crash DIR SINCE SAID: prints the first crash file that is newer than the file SINCE; only its
+# name if the ranks have printed the same, in the file SAID
 tell_crash() {
   local first cause
   first=$(find "$1/crash" -name 'rank_*.txt' -size +0c -newer "$2" -printf '%T@ %p\n' 2>/dev/null |
@@ -126,9 +126,9 @@ tell_crash() {
   sed '/^--- stack/,$d; s/^/mgpu:   /' "$first" >&2
 }
 
-# split_resume ARGUMENT...: into `others` what says nothing about resuming, into `wish` what the
-# rest asks for: auto, never, a run directory, or '' for nothing; into `again` the wish to try
-# quarantined rows again
+# split_resume ARGUMENT...: puts arguments unrelated to resuming into `others`. `wish` becomes what
+# the rest requests: auto, never, a run directory, or '' for nothing. `again` becomes the request to
+# retry quarantined rows.
 split_resume() {
   others=() wish='' again=()
   while [[ $# -gt 0 ]]; do
@@ -148,9 +148,9 @@ split_resume() {
   done
 }
 
-# resume_in DIR ARGUMENT...: into `arguments`, with DIR in place of what the caller wished about
-# resuming; that stays where the world ended before it named its run directory. Quarantined rows
-# are tried again once.
+# resume_in DIR ARGUMENT...: fills `arguments`, with DIR replacing the caller's options about
+# resuming. These stay if the world ended before it named its run directory. Quarantined rows are
+# retried once.
 resume_in() {
   local directory=$1
   split_resume "${@:2}"
@@ -158,8 +158,8 @@ resume_in() {
   arguments=("${others[@]}" "--resume=${directory:-${wish:-auto}}")
 }
 
-# begin_job ARGUMENT...: into `arguments`, for a batch script. A job that Slurm queued again goes
-# on with what it saved, also where it was told to begin with a new run.
+# begin_job ARGUMENT...: fills `arguments` for a batch script. A requeued job resumes from what it
+# saved, even if it was told to begin a new run.
 begin_job() {
   split_resume "$@"
   [[ ${SLURM_RESTART_COUNT:-0} == 0 || $wish != never ]] || wish=auto
@@ -168,8 +168,8 @@ begin_job() {
   arguments=("${others[@]}" "${again[@]}" "--resume=${wish:-auto}")
 }
 
-# slurm_node_answers NODE: does its slurmd accept a connection? Slurm itself takes minutes to
-# notice that a node is gone.
+# slurm_node_answers NODE: succeeds if its slurmd accepts a connection. Slurm itself takes minutes
+# to notice a lost node.
 slurm_node_answers() {
   local record address port
   record=$(scontrol show node "$1" -o) || return 1

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # launch/test.sh [--all | --long] [--write-times] [ctest arguments]
 #
-# From a bare Debian 12 machine to the tests' verdict: installs what is missing, builds, runs ctest,
-# clang-format and shellcheck, and prints the 20 tests that took longest.
+# Takes a bare Debian 12 machine to the tests' verdict: installs what is missing, builds, runs
+# ctest, clang-format and shellcheck, and prints the 20 slowest tests.
 #
-# Without a flag: the quick tests, of 10 s each at most, for every change. Their programs alone are
-# built.
-# --all: the whole check of a change, which .ci/run makes. Also the tests labelled "all" (kills,
-# Slurm, learning, GPUs), the goldens of tokenizers, chat templates and language models made again
-# with the libraries that they are from, and mutated files for the readers, for a minute. It brings
-# PyTorch to machines without a CUDA toolkit, too.
-# --long: before a release. Also the tests labelled "long", sanitizers, and 15 minutes of mutated
-# files. Takes hours.
-# --write-times: puts the times of this run into tests/times.tsv, which decides what is quick.
-# Stops after 90 minutes, --long after 9 hours.
+# Without a flag it runs the quick tests, of at most 10 s each, and builds only their programs.
+#
+# --all: the whole check of a change, as in .ci/run. It adds the tests labelled "all" (kills, Slurm,
+# learning, GPUs). It recomputes the goldens of tokenizers, chat templates and language models with
+# the original libraries, and feeds mutated files to the readers for a minute. It installs PyTorch
+# on machines without a CUDA toolkit, too.
+# --long: for a release. It adds the tests labelled "long", sanitizers, and 15 minutes of mutated
+# files. It takes hours.
+# --write-times: writes the times of this run to tests/times.tsv, which decides what is quick.
+# Stops after 90 minutes, or with --long after 9 hours.
 set -euo pipefail
 
 # shellcheck source=launch/setup.sh
@@ -31,7 +31,7 @@ declare -A other_labels=([quick]='^(all|long)$' [all]='^long$' [long]='^none$')
 declare -A fuzz_s=([all]=60 [long]=900) stop_after_s=([quick]=5400 [all]=5400 [long]=32400)
 failures=()
 
-# limited COMMAND...: in what is left of the time
+# limited COMMAND...: runs it within what is left of the time
 limited() {
   local left=$((stop_after_s[$tier] > SECONDS ? stop_after_s[$tier] - SECONDS : 1))
   local flags=(--kill-after=30)
@@ -39,7 +39,7 @@ limited() {
   timeout "${flags[@]}" "$left" "$@"
 }
 
-# check NAME COMMAND...: a check that fails is remembered, and the others still run
+# check NAME COMMAND...: records a failed check, and the others still run
 check() {
   local name=$1
   shift
@@ -47,7 +47,7 @@ check() {
   "$@" || failures+=("$name")
 }
 
-# The CUDA half of the build must go away by itself on a machine without a toolkit.
+# Without a toolkit the CUDA half of the build must disable itself.
 toolkit_hidden() {
   local visible='' folder
   while read -r folder; do
@@ -69,7 +69,7 @@ scripts() {
     xargs -0 -n 5 -P "$(nproc)" shellcheck -x
 }
 
-# Do the libraries still answer what the goldens say? ctest compares the goldens with ours.
+# Compares the goldens with the libraries; ctest compares them with our results.
 goldens() {
   local shipped=$deps/llama.cpp/models/templates
   limited python tests/oracle/tokenizer_goldens.py tests/text/goldens --check &&
@@ -84,14 +84,15 @@ goldens() {
   limited python tests/oracle/chat_template_goldens.py tests/text "$shipped" --check
 }
 
-# Does transformers open the model folders that ctest left behind?
+# Checks that transformers opens the model folders that ctest left.
 written_folders() {
   limited python tests/oracle/written_folders.py build/tests/recipes/written tests/lm/goldens
 }
 
 fuzz() { limited tests/fuzz/run.sh "${fuzz_s[$tier]}"; }
 
-# The tests of single modules, in programs that end at their first wrong address or overflow.
+# sanitizers: runs the tests of single modules in programs that end at their first wrong address
+# or overflow
 sanitizers() {
   limited cmake --preset sanitize >build/sanitize.log 2>&1 || { cat build/sanitize.log; return 1; }
   limited cmake --build --preset sanitize || return 1

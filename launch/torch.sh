@@ -1,14 +1,13 @@
 # shellcheck shell=bash
-# Sourced by setup.sh: libtorch, as the pinned PyPI wheel in .deps/python, unless the user has
-# an own one (Torch_DIR or CMAKE_PREFIX_PATH). Of the wheel's CUDA libraries only those are
-# fetched that the loader does not find, in a toolkit; without a toolkit, only what libtorch_cpu
-# loads.
+# Sourced by setup.sh: installs libtorch as the pinned PyPI wheel in .deps/python, unless the user
+# has one (Torch_DIR or CMAKE_PREFIX_PATH). With a toolkit it fetches only those of the wheel's CUDA
+# libraries that the loader does not find; without a toolkit only what libtorch_cpu loads.
 
 : "${deps:?setup.sh sets it}"
 
 torch_version=2.11.0
 
-# Which wheel brings a library, at the versions that torch 2.11.0 itself asks for.
+# The wheel that contains each library, in the versions that torch 2.11.0 requires.
 declare -A torch_wheels=(
   [libcudart.so.13]=nvidia-cuda-runtime==13.0.96
   [libcupti.so.13]=nvidia-cuda-cupti==13.0.85
@@ -43,8 +42,8 @@ torch_is_there() {
     { ! have_toolkit || [[ -e $deps/python/torch/lib/libtorch_cuda.so ]]; }
 }
 
-# install_torch: into a folder beside, renamed when complete, so that a broken start leaves
-# nothing half done
+# install_torch: installs into a temporary folder that is renamed when complete, so an interrupted
+# start leaves nothing unfinished
 install_torch() {
   if users_torch || torch_is_there; then return 0; fi
   local part=$deps/python.part round lacking
@@ -53,7 +52,7 @@ install_torch() {
   say "fetching libtorch $torch_version into .deps/ (a download of 0.5 GB, once)"
   pip_into "$part" "torch==$torch_version"
   have_toolkit || remove_cuda_half "$part"
-  for round in 1 2 3; do  # a fetched library may itself need another one
+  for round in 1 2 3; do  # a fetched library may need another one
     mapfile -t lacking < <(wheels_lacking "$part")
     [[ ${#lacking[@]} -gt 0 ]] || break
     [[ $round -lt 3 ]] || fail 69 "libtorch still misses libraries of ${lacking[*]}"
@@ -63,8 +62,8 @@ install_torch() {
   mv "$part" "$deps/python"
 }
 
-# pip_into FOLDER WHEEL...: beside, then merged, because pip --target replaces the folder that
-# the nvidia wheels share
+# pip_into FOLDER WHEEL...: installs into a temporary folder, then merges, because pip --target
+# replaces the folder that the nvidia wheels share
 pip_into() {
   local folder=$1
   shift
@@ -76,14 +75,14 @@ pip_into() {
   rm -rf "$folder.wheels"
 }
 
-# remove_cuda_half FOLDER: 0.6 GB that nothing loads where there is no toolkit
+# remove_cuda_half FOLDER: removes 0.6 GB that are never loaded without a toolkit
 remove_cuda_half() {
   rm -rf "${1:?}/torch/bin" "${1:?}/bin"
   rm -f "$1"/torch/lib/lib{torch_cuda,torch_cuda_linalg,torch_nvshmem,c10_cuda}.so \
         "$1"/torch/lib/lib{torch,torch_python,caffe2_nvrtc}.so
 }
 
-# wheels_lacking FOLDER: what the loader still misses of FOLDER's libraries, as pip names it
+# wheels_lacking FOLDER: prints the libraries that the loader misses for FOLDER, as pip names them
 wheels_lacking() {
   local library soname path
   path=$(printf '%s:' "$1"/nvidia/*/lib)${LD_LIBRARY_PATH:-}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How long tests take, and what tests/times.tsv says of it.
+"""Reads and writes tests/times.tsv, the times of all tests.
 
-  times.py longest JUNIT [COUNT]   the tests of one run that took longest (20), of ctest --output-junit
-  times.py write JUNIT BUILD       puts the seconds of that run into tests/times.tsv
-  times.py check BUILD             does the table fit the tests of a build folder? 1 if it does not
+  times.py longest JUNIT [COUNT]   prints the slowest tests (20) of ctest --output-junit
+  times.py write JUNIT BUILD       writes the seconds of that run into tests/times.tsv
+  times.py check BUILD             exits with 1 if the table does not fit the tests of a build folder
 """
 import datetime
 import json
@@ -22,12 +22,12 @@ TITLE = "# Seconds of each test, as launch/test.sh --write-times measured them. 
 
 
 def tier_of(labels):
-    """A tier is a label; a test without one is quick."""
+    """Returns the tier, which is a label; a test without one is quick."""
     return next((tier for tier in TIERS[1:] if tier in labels), TIERS[0])
 
 
 def registered(build):
-    """The tier of each test that ctest knows in a build folder."""
+    """Returns the tier of each test that ctest knows in a build folder."""
     listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True,
                             capture_output=True, text=True).stdout
     labels = {test["name"]: next((entry["value"] for entry in test.get("properties", ())
@@ -37,14 +37,14 @@ def registered(build):
 
 
 def measured(junit):
-    """Seconds of each test of a run; None for one that was skipped."""
+    """Returns the seconds of each test of a run; None for a skipped one."""
     cases = xml.etree.ElementTree.parse(junit).getroot().iter("testcase")
     return {case.get("name"): None if case.get("status") == "notrun" else float(case.get("time"))
             for case in cases}
 
 
 def read_table(path=TABLE):
-    """Rows {test: (seconds or None, tier)}, and the line that says how each tier was measured."""
+    """Returns rows {test: (seconds or None, tier)}, and how each tier was measured."""
     rows, origins = {}, {}
     for line in path.read_text().splitlines():
         if line.startswith("#"):
@@ -66,13 +66,13 @@ def table_text(rows, origins):
 
 
 def merged(old, times, tiers):
-    """The rows of all tests in `tiers`: new seconds where there are some."""
+    """Returns the rows of all tests in `tiers`, with new seconds if measured."""
     return {name: (times[name] if name in times else old[name][0], tier)
             for name, tier in tiers.items() if name in times or name in old}
 
 
 def problems(rows, tiers):
-    """What is wrong between the table and the tests that are there."""
+    """Returns the differences between the table and the existing tests."""
     found = [f"{name} takes {seconds:g} s, more than {QUICK_S:g}: it is not quick"
              for name, (seconds, tier) in rows.items() if tier == "quick" and (seconds or 0) > QUICK_S]
     found += [f"{name} is {tiers[name]}, and {rows[name][1]} in the table"
@@ -84,13 +84,13 @@ def problems(rows, tiers):
 
 
 def machine():
-    """Cores and processor, without the name of the host."""
+    """Returns cores and processor, without the name of the host."""
     model = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
     return f"{os.cpu_count()} cores of {model[1] if model else 'an unknown processor'}"
 
 
 def commit():
-    """The commit that is checked out, with a plus where files have changed since."""
+    """Returns the current commit, with a plus if files have changed since."""
     def git(*words):
         return subprocess.run(["git", *words], cwd=TOP, check=True, capture_output=True,
                               text=True).stdout.strip()

@@ -15,11 +15,11 @@ namespace {
 
 using Memories = std::vector<RolloutMemory>;
 
-/// Feeds the model what each agent remembers, as little of it as its cache allows.
+/// Feeds each agent's memory to the model, using the cache where possible.
 class Context {
 public:
   virtual ~Context() = default;
-  /// Logits of the next action of every row, [B, A] on the model's device.
+  /// Returns the logits of the next action of every row, [B, A] on the model's device.
   virtual at::Tensor next_logits(const Memories& memories) = 0;
 };
 
@@ -40,7 +40,7 @@ public:
   }
 
 private:
-  /// The tokens that the row's cache lacks; returns how many.
+  /// Writes the tokens that the row's cache lacks; returns their number.
   std::int64_t write(const RolloutMemory& memory, std::size_t row) {
     if (memory.continues()) {
       memory.write_last(buffers_.batch(), row * static_cast<std::size_t>(tokens_));
@@ -68,7 +68,7 @@ public:
     for (std::size_t row = 0; row < memories.size(); ++row) {
       memories[row].write(buffers_.batch(), row);
       const auto past = static_cast<std::int64_t>(memories[row].num_past());
-      // A window that slid or was cleared has other positions: its cached keys are of no use.
+      // A window that slid or was cleared has other positions, so its cached keys are invalid.
       all_continue =
           all_continue && past > 0 && cache_.length(static_cast<std::int64_t>(row)) == past - 1;
     }
@@ -79,7 +79,7 @@ public:
   }
 
 private:
-  /// The last transition of each row and its query.
+  /// Returns the last transition of each row and its query.
   TransitionTokens newest(const Memories& memories, Device device) const {
     std::vector<at::Tensor> last;
     for (std::size_t row = 0; row < memories.size(); ++row) {
@@ -106,7 +106,7 @@ std::unique_ptr<Context> make_context(const AdTransformer& model, const WindowRu
                                              static_cast<std::int64_t>(writer.num_features()));
 }
 
-/// One action per row, drawn with draw number `step` of each run's stream.
+/// Samples one action per row with draw `step` of each run's stream.
 std::vector<std::int64_t> sample(const at::Tensor& logits, std::span<const Rollout> runs,
                                  const RolloutSettings& settings, std::uint64_t step) {
   const at::Tensor host = logits.to(at::kFloat).cpu().contiguous();

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInitStd = 0.02;  // GPT-2
 
-/// Rows of step_embed.weight for each field of a step, in this order.
+/// Returns the rows of step_embed.weight for each field of a step, in this order.
 std::array<std::int64_t, 6> field_sizes(const AdTransformerConfig& config) {
   return {config.grid, config.grid, config.num_actions + 1, 3, config.grid + 1, config.grid + 1};
 }
@@ -24,8 +24,8 @@ std::int64_t sum(const std::array<std::int64_t, 6>& sizes) {
   return total;
 }
 
-/// Rows of 0 and 1 with a 1 at each index; NaN throughout where one is out of [0, width).
-/// A product with it looks rows up, and its backward has one fixed order of sums on a GPU too.
+/// Returns one-hot rows; a row is NaN if its index is outside [0, width). A product with it looks
+/// up rows, and its backward has a fixed order of sums on a GPU, too.
 at::Tensor hot(const at::Tensor& indices, const at::Tensor& is_bad, std::int64_t width,
                at::ScalarType type) {
   const at::Tensor zeros =

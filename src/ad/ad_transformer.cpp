@@ -31,13 +31,13 @@ void require(bool holds, const char* what) {
   if (!holds) throw ShapeError(what);
 }
 
-/// Row b of x [B, T, D] at token at[b], [B, D].
+/// Returns row b of x [B, T, D] at token at[b], [B, D].
 at::Tensor pick(const at::Tensor& x, const std::vector<std::int64_t>& at) {
   const at::Tensor index = to_device(at, x).view({-1, 1, 1}).expand({-1, 1, x.size(2)});
   return x.gather(1, index).squeeze(1);
 }
 
-/// Blocks over embedded tokens with positions 0, 1, ..., [B, T, D].
+/// Applies the blocks to embedded tokens with positions 0, 1, ..., [B, T, D].
 at::Tensor trunk(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                  const at::Tensor& embedded, const DropoutSamples* dropout) {
   require(embedded.size(1) <= config.n_transit, "more tokens than model.n_transit");
@@ -55,7 +55,7 @@ at::Tensor trunk(const tensor::ParameterArena& arena, const AdTransformerConfig&
   return x;
 }
 
-/// Blocks over new tokens behind those in the cache, [B, T, D]; lengths are not touched.
+/// Applies the blocks to new tokens after the cached ones, [B, T, D]; does not change the lengths.
 at::Tensor trunk_cached(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                         const at::Tensor& embedded, KvCache& cache) {
   const std::int64_t tokens = embedded.size(1);
@@ -116,7 +116,7 @@ at::Tensor AdTransformer::decode(KvCache& cache, const StepTokens& tokens,
   require(config_.tokens == TokenKind::step, "step tokens for a model of transitions");
   const at::Tensor embedded = embed(arena_, config_, tokens);
   require(embedded.size(0) == cache.rows(), "decode: the cache has other rows than the tokens");
-  KvCache grown = cache;  // shares the memory of keys and values; its lengths are its own
+  KvCache grown = cache;  // shares the memory of keys and values, but not the lengths
   grown.grow(counts);
   const at::Tensor x = trunk_cached(arena_, config_, embedded, cache);
   cache = std::move(grown);

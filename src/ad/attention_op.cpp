@@ -12,7 +12,7 @@
 namespace mgpu::ad {
 namespace {
 
-/// The probabilities in memory, [B, H, T, T].
+/// Materializes the probabilities, [B, H, T, T].
 at::Tensor eager_attention(const at::Tensor& qkv, std::int64_t heads, const Dropout* dropout) {
   const std::int64_t rows = qkv.size(0);
   const std::int64_t tokens = qkv.size(1);
@@ -36,7 +36,7 @@ at::Tensor eager_attention(const at::Tensor& qkv, std::int64_t heads, const Drop
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Arguments that point into the tensors; out [B, T, D] and log_sums [B, H, T].
+/// Returns arguments that point into the tensors; out [B, T, D] and log_sums [B, H, T].
 kernels::CausalAttentionArgs args_of(const at::Tensor& qkv, std::int64_t heads,
                                      const at::Tensor& out, const at::Tensor& log_sums,
                                      const Dropout& dropout) {
@@ -55,7 +55,7 @@ kernels::CausalAttentionArgs args_of(const at::Tensor& qkv, std::int64_t heads,
   return args;
 }
 
-/// Saves no probabilities: backward makes them and their dropout again.
+/// Saves no probabilities: backward recomputes them and their dropout.
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, std::int64_t heads,
                             const Dropout& dropout) {

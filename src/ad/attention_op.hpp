@@ -11,8 +11,8 @@
 // Shapes in this header: B rows, T tokens, H heads, C head width, D = H * C.
 namespace mgpu::ad {
 
-/// Causal self-attention with dropout on the probabilities, [B, T, D]; softmax in float or
-/// better, in any compute type. Both kinds compute the same and drop the same elements.
+/// Computes causal self-attention with dropout on the probabilities, [B, T, D]. The softmax uses at
+/// least float32 for every compute type. Both kinds compute the same and drop the same elements.
 ///
 /// Shapes: qkv [B, T, 3 D]: queries, keys, values, each by head
 at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads, AttentionKind kind,

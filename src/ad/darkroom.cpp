@@ -13,7 +13,7 @@ constexpr int kSide = 9;
 constexpr EnvironmentShape kShape{
     .width = kSide, .height = kSide, .num_actions = 5, .horizon = 20, .start = {4, 4}};
 
-/// All goals, row by row, in the order of random.seed(seed); random.shuffle(goals).
+/// Shuffles all goals, row by row, as random.seed(seed); random.shuffle(goals) does.
 std::vector<int> shuffled_goals(std::uint64_t split_seed) {
   std::vector<int> goals(std::size_t{kSide} * kSide);
   std::iota(goals.begin(), goals.end(), 0);
@@ -21,11 +21,13 @@ std::vector<int> shuffled_goals(std::uint64_t split_seed) {
   return goals;
 }
 
-/// Find a cell in the dark: 1 for every step that ends on the goal, 0 elsewhere.
+/// The task is to find a cell in the dark: the reward is 1 for every step that ends on the goal, 0
+/// elsewhere.
 ///
-/// A task is the state that is its goal. Actions: 0 to +x, 1 to -x, 2 to +y, 3 to -y, 4 stays;
-/// walls hold. Source: Laskin et al., arXiv 2210.14215, with horizon and split of the public
-/// implementations (9 of 10 goals, rounded, are for training).
+/// A task is its goal state. Actions: 0 to +x, 1 to -x, 2 to +y, 3 to -y, 4 stays; walls block
+/// moves.
+/// Source: Laskin et al., arXiv 2210.14215, with horizon and split of the public implementations (9
+/// of 10 goals, rounded, are for training).
 class Darkroom final : public Environment {
 public:
   explicit Darkroom(const std::vector<int>& goals)
@@ -41,7 +43,7 @@ public:
     return {next, next == task ? 1 : 0};
   }
 
-  /// The way to the goal earns its last step; the start itself is earned by staying.
+  /// Counts the last step of the way as rewarded; staying earns it if the start is the goal.
   int optimal_return(int task) const override {
     const Point goal = point(task);
     const int distance = std::abs(goal.x - kShape.start.x) + std::abs(goal.y - kShape.start.y);

@@ -10,7 +10,7 @@
 namespace mgpu::ad {
 namespace {
 
-/// x [B, L, E] float, contiguous, masked; plus residual if it is defined.
+/// Drops from contiguous x [B, L, E] float; adds residual if it is defined.
 at::Tensor run(const at::Tensor& x, const at::Tensor& residual, std::int64_t pitch,
                const Dropout& dropout) {
   at::Tensor out = at::empty_like(x);  // [B, L, E]
@@ -31,7 +31,7 @@ at::Tensor run(const at::Tensor& x, const at::Tensor& residual, std::int64_t pit
   return out;
 }
 
-/// Masks of other types than float are made as floats first, so all types drop the same.
+/// Computes other types in float first, so all types drop the same elements.
 at::Tensor masked(const at::Tensor& x, const at::Tensor& residual, std::int64_t pitch,
                   const Dropout& dropout) {
   if (x.scalar_type() == at::kFloat) return run(x, residual, pitch, dropout);
@@ -43,7 +43,7 @@ at::Tensor masked(const at::Tensor& x, const at::Tensor& residual, std::int64_t 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Backward makes the mask again from the same counters.
+/// Backward recomputes the mask from the same counters.
 struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
                             const std::optional<at::Tensor>& residual, std::int64_t pitch,

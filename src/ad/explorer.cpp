@@ -26,8 +26,8 @@ struct StateSet {
   friend StateSet operator&(StateSet a, StateSet b) { return {a.low & b.low, a.high & b.high}; }
 };
 
-/// How many bits are set. std::popcount is a library call where the machine is not known to have
-/// the instruction, and was a tenth of the run.
+/// Counts the set bits. std::popcount is a library call unless the target machine is known to have
+/// the instruction; that call took a tenth of the run time.
 constexpr std::uint32_t count_bits(std::uint64_t bits) {
   bits -= (bits >> 1) & 0x5555555555555555;
   bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333);
@@ -35,7 +35,7 @@ constexpr std::uint32_t count_bits(std::uint64_t bits) {
   return static_cast<std::uint32_t>((bits * 0x0101010101010101) >> 56);
 }
 
-/// The k-th smallest member, from 0.
+/// Returns the k-th smallest member, from 0.
 std::size_t member(StateSet set, std::uint32_t k) {
   const std::uint32_t in_low = count_bits(set.low);
   std::uint64_t bits = k < in_low ? set.low : set.high;
@@ -44,7 +44,7 @@ std::size_t member(StateSet set, std::uint32_t k) {
   return static_cast<std::size_t>(std::countr_zero(bits)) + (k < in_low ? 0 : 64);
 }
 
-/// The set bits of four, in order, and how many they are.
+/// The set bits of four, in order, and their number.
 struct SetBits {
   std::array<std::uint8_t, 4> place{};
   std::uint32_t count = 0;
@@ -57,19 +57,19 @@ constexpr auto kSetBits = [] {
   return table;
 }();
 
-/// Searches by walking to the nearest state that this history has not been in.
+/// Searches by walking to the nearest state that this history has not visited.
 ///
-/// Seen are the start and every state landed on, in all episodes so far. Each step anew, one of
-/// the nearest unseen states is drawn uniformly, and the first move of the shortest way to it
-/// is made. Nothing unseen and no reward yet: only the start, seen without landing there, is
-/// left, and the way leads there.
+/// Visited states are the start and every state landed on, in all episodes so far. At each step it
+/// draws one of the nearest unvisited states uniformly, and makes the first move of the shortest
+/// way to it. If all states are visited without a reward, only the start remains, which was never
+/// landed on; it then walks there.
 class NearestUnseen {
 public:
   struct Tables {
     explicit Tables(const StateGraph& graph);
 
-    /// Up to four neighbors in the order of their numbers, then the state itself; only the
-    /// state itself where there are more.
+    /// Up to four neighbors in ascending order, then the state itself; with more neighbors only the
+    /// state itself.
     using Neighbors = std::array<Move, 4>;
 
     StateSet all;
@@ -88,7 +88,7 @@ public:
     land(graph.start());
   }
 
-  /// Nine of ten choices are between neighbors: a table, and no branch on what was seen.
+  /// Chooses by a table without a branch for neighbors, which are nine of ten choices.
   Move choose(std::uint8_t state, std::uint32_t word) const {
     const Tables::Neighbors& near = tables_.neighbors[state];
     std::size_t bits = 0;
@@ -116,7 +116,7 @@ private:
 
   const StateGraph& graph_;
   const Tables& tables_;
-  std::array<std::uint8_t, kMaxStates> is_unseen_;  // 1 or 0, what unseen_ says
+  std::array<std::uint8_t, kMaxStates> is_unseen_;  // 1 or 0, copied from unseen_
   StateSet unseen_;
 };
 

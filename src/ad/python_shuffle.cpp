@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kWords = std::mt19937::state_size;
 
-/// Fills the whole state of a std::mt19937 as init_by_array does: the standard lets a seed
-/// sequence choose every word.
+/// Fills the whole state of a std::mt19937 like init_by_array: the standard lets a seed sequence
+/// choose every word.
 class InitByArray {
 public:
   using result_type = std::uint32_t;
@@ -49,7 +49,7 @@ private:
     return words;
   }
 
-  /// init_genrand(19650218).
+  /// Computes init_genrand(19650218).
   static std::array<std::uint32_t, kWords> first_state() {
     std::array<std::uint32_t, kWords> words{19650218};
     for (std::uint32_t i = 1; i < kWords; ++i)

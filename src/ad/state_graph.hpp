@@ -8,14 +8,14 @@
 
 namespace mgpu::ad {
 
-/// What an action does, in two bytes.
+/// The result of an action, in two bytes.
 struct Move {
   std::uint8_t action = 0;
   std::uint8_t next_state = 0;
 };
 
-/// Tables of an environment whose tasks differ only in which states are rewarded: where each
-/// action leads, how far states are apart, and the first move of a shortest way.
+/// Tables of an environment whose tasks differ only in their rewarded states: the result of each
+/// action, the distances of states, and the first move of a shortest way.
 class StateGraph {
 public:
   /// Errors: Failure E132 (exit 78) when moves depend on the task, when a reward depends on more
@@ -34,12 +34,12 @@ public:
   /// Shapes: [A], the move of each action in `state`
   const Move* moves(std::size_t state) const { return &moves_[state * num_actions_]; }
 
-  /// Shapes: [S], from each state the first move of a shortest way to `target`: the
-  /// lowest-numbered of its first actions; at the target the highest-numbered action that
-  /// stays, or action 0 where none does.
+  /// Shapes: [S], from each state the first move of a shortest way to `target`, the lowest-numbered
+  /// on a tie. At the target it is the highest-numbered action that stays, or action 0 if no action
+  /// stays.
   const Move* way_to(std::size_t target) const { return &ways_[target * num_states_]; }
 
-  /// Shapes: [S], the reward of reaching each state
+  /// Shapes: [S], the reward for reaching each state
   const std::uint8_t* rewards(int task) const {
     return &rewards_[static_cast<std::size_t>(task) * num_states_];
   }

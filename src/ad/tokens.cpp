@@ -23,7 +23,8 @@ WindowRules make_window_rules(TokenKind kind, int n_transit, const HistoryShape&
   const int tokens = std::min(n_transit, static_cast<int>(histories.steps()));
   if (kind == TokenKind::transition) {
     if (tokens < 2)
-      refuse("a context of " + std::to_string(tokens) + " holds no transition besides the query",
+      refuse("a context of " + std::to_string(tokens) +
+                 " has no room for a transition before the query",
              "model.n_transit=2 is the least");
     return {kind, tokens, horizon};
   }

@@ -15,11 +15,11 @@ namespace {
 constexpr double kNormEpsilon = 1e-5;
 constexpr double kInitStd = 0.02;  // GPT-2
 
-/// Dropouts of a block; the number of a site is fixed for ever: 4 layer + kind.
+/// Dropout sites of a block; the number of a site, 4 layer + kind, must never change.
 enum class Site : std::uint32_t { attention = 0, attention_residual = 1, mlp_residual = 2 };
 
-/// Whether libtorch has fast products of the type on this processor. Where it has none, rounded
-/// numbers are multiplied as float32: products are exact then, sums better than those of 16 bits.
+/// Returns whether libtorch has fast products of the type on this processor. Otherwise rounded
+/// numbers are multiplied as float32: the products are exact, and the sums better than 16-bit sums.
 bool processor_multiplies([[maybe_unused]] tensor::ComputeKind compute) {
 #ifdef __x86_64__
   if (compute == tensor::ComputeKind::bf16) return __builtin_cpu_supports("avx512bf16") != 0;
@@ -44,7 +44,7 @@ at::Tensor mlp(const tensor::ParameterArena& arena, const AdTransformerConfig& c
   return linear(arena, block + "mlp.down", at::gelu(up), config.compute);
 }
 
-/// Attention of new tokens over the cache, [B, T, D].
+/// Computes the attention of new tokens over the cache, [B, T, D].
 at::Tensor cached_attention(const AdTransformerConfig& config, const at::Tensor& q,
                             const DecodePlace& place, const at::Tensor& keys,
                             const at::Tensor& values) {
@@ -85,7 +85,8 @@ std::vector<tensor::ParameterSpec> block_specs(const AdTransformerConfig& config
                                                std::int64_t layer) {
   const std::int64_t d = config.n_embd;
   const std::string block = prefix(layer);
-  // GPT-2: what adds to the residual stream starts smaller, so that its variance stays.
+  // As in GPT-2, layers that add to the residual stream start smaller, so its variance stays
+  // constant.
   const double residual_std = kInitStd / std::sqrt(2.0 * static_cast<double>(config.n_layer));
   return {
       {block + "norm1.weight", {d}, 0.0, 1.0, false},

@@ -13,35 +13,36 @@
 // Shapes in this header: B rows, T tokens, D width, H heads, C = D / H.
 namespace mgpu::ad {
 
-/// x W^T + b in the compute type, handed back in x's own.
+/// Computes x W^T + b in the compute type, and returns x's dtype.
 at::Tensor linear(const tensor::ParameterArena& arena, const std::string& name, const at::Tensor& x,
                   tensor::ComputeKind compute);
 
 at::Tensor layer_norm(const tensor::ParameterArena& arena, const std::string& name,
                       const at::Tensor& x);
 
-/// Specs of the parameters of block `layer`.
+/// Returns the specs of the parameters of block `layer`.
 std::vector<tensor::ParameterSpec> block_specs(const AdTransformerConfig& config,
                                                std::int64_t layer);
 
-/// The random numbers of one training batch; nothing is dropped without samples.
+/// The random numbers of one training batch; without samples nothing is dropped.
 struct BlockDropout {
   std::uint64_t seed = 0;
   at::Tensor samples;  // [B] int64, or undefined
 };
 
-/// x + attention(norm(x)), then x + mlp(norm(x)).
+/// Computes x + attention(norm(x)), then x + mlp(norm(x)).
 at::Tensor block_forward(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                          std::int64_t layer, const at::Tensor& x, const BlockDropout& dropout);
 
-/// Where the tokens of a decode step go.
+/// Positions of the tokens of a decode step.
 struct DecodePlace {
   at::Tensor positions;  // [B, T] int64 slot of each new token; the cache's last for padding
-  std::int64_t visible;  // slots that any row may look at
-  bool is_fresh;         // all rows start at 0: the new tokens are all there is
+  std::int64_t visible;  // slots that any row may attend to
+  bool is_fresh;         // all rows start at 0, so only the new tokens are visible
 };
 
-/// block_forward for new tokens only, the earlier ones being in the cache; stores the new ones.
+/// Computes block_forward for new tokens, reading earlier ones from the cache, and stores the new
+/// ones.
 at::Tensor block_decode(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                         std::int64_t layer, const at::Tensor& x, const DecodePlace& place,
                         KvCache& cache);

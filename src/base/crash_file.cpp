@@ -26,7 +26,7 @@ constexpr std::array kSignals = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
 constexpr std::size_t kMaxEvents = 50;
 constexpr std::size_t kMaxFrames = 64;
 
-/// All that the handler needs, in static memory: it may allocate nothing.
+/// All data of the handler, in static memory because it must not allocate.
 struct Prepared {
   int fd = -1;
   char header[4096] = {};  // "rank: 3 of 8" and so on
@@ -44,7 +44,7 @@ struct Prepared {
 };
 Prepared prepared;
 std::atomic<bool> is_taken{false};
-alignas(16) char signal_stack[64 << 10];  // a handler for a stack that overflowed needs another
+alignas(16) char signal_stack[64 << 10];  // a handler for stack overflow needs a separate stack
 
 void put(std::string_view text) noexcept {
   while (!text.empty()) {
@@ -54,7 +54,7 @@ void put(std::string_view text) noexcept {
   }
 }
 
-/// Decimal, with at least `width` digits: snprintf is not async-signal-safe.
+/// Writes a decimal with at least `width` digits: snprintf is not async-signal-safe.
 void put_number(std::uint64_t value, int width = 1) noexcept {
   char digits[24];
   char* start = digits + sizeof digits;
@@ -81,11 +81,11 @@ void put_events() noexcept {
   }
 }
 
-/// The whole file; `put_what` writes the cause. Async-signal-safe.
+/// Writes the whole file; `put_what` writes the cause. Async-signal-safe.
 template <class PutWhat>
 void write_once(PutWhat put_what) noexcept {
   if (prepared.is_claimed.exchange(true)) {
-    // Another thread writes: let it finish before this one ends the process.
+    // Another thread is writing: let it finish before this one ends the process.
     const timespec pause{0, 10'000'000};
     for (int i = 0; i < 50 && !prepared.is_written.load(); ++i)
       nanosleep(&pause, nullptr);
@@ -133,7 +133,7 @@ extern "C" void on_fatal_signal(int signal) {
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     if (kSignals[i] == signal) ::sigaction(signal, &prepared.before[i], nullptr);
   }
-  ::raise(signal);  // blocked until this handler returns
+  ::raise(signal);  // delivered when this handler returns
 }
 
 template <std::size_t kBytes>
@@ -185,7 +185,7 @@ CrashFile::CrashFile(const Options& options)
                    {"  --> " + prepared_.string()},
                    "choose another folder: --output DIR"});
   }
-  // So that a full disk does not silence us; a file system that cannot is none the worse for it.
+  // Reserves space in case the disk fills up; file systems without support lose nothing.
   ::fallocate(prepared.fd, FALLOC_FL_KEEP_SIZE, 0, 64 << 10);
   const std::string header = header_of(options);
   copy_to(prepared.header, header);
@@ -198,7 +198,7 @@ CrashFile::CrashFile(const Options& options)
   prepared.is_claimed = false;
   prepared.is_written = false;
   void* frame[1];
-  backtrace(frame, 1);  // loads libgcc now: the first call allocates
+  backtrace(frame, 1);  // loads libgcc now, because the first call allocates
   install_handlers();
 }
 
@@ -209,7 +209,7 @@ CrashFile::~CrashFile() {
   prepared.fd = -1;
   std::error_code ignored;
   fs::remove(prepared_, ignored);
-  ::rmdir(path_.parent_path().c_str());  // fails while another rank's file is there
+  ::rmdir(path_.parent_path().c_str());  // fails while files of other ranks exist
   is_taken = false;
 }
 

@@ -10,9 +10,9 @@ namespace mgpu {
 namespace {
 
 constexpr std::uint64_t kMaxBytes = 1 << 20;
-constexpr std::size_t kMaxLineBytes = 4096;  // std::regex needs stack for each character
+constexpr std::size_t kMaxLineBytes = 4096;  // std::regex uses stack for each character
 
-/// The rest of the line that starts with `name`, among the lines before the first section.
+/// Returns the rest of the line that starts with `name`, among the lines before the first section.
 std::string field(std::string_view text, std::string_view name) {
   const std::string start = "\n" + std::string(name) + ": ";
   const std::size_t at = text.substr(0, text.find("\n--- ")).find(start);
@@ -43,7 +43,7 @@ std::optional<CrashReport> read_crash(const fs::path& path) {
     crash.what = section(text, "what");
     return crash;
   } catch (const Failure&) {
-    return std::nullopt;  // a file that cannot be read must not hide those that can
+    return std::nullopt;  // an unreadable file must not hide the readable ones
   }
 }
 

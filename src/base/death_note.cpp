@@ -14,7 +14,7 @@
 namespace mgpu {
 namespace {
 
-// All that a signal handler needs, in static memory.
+// All data of the signal handler, in static memory.
 constexpr std::size_t kMaxPath = 4096;
 char note_path[kMaxPath];
 std::atomic<bool> has_path{false};
@@ -37,7 +37,7 @@ const char* name_of(int signal) noexcept {
   }
 }
 
-/// "RANK WITNESS CAUSE\n", without an allocation.
+/// Builds "RANK WITNESS CAUSE\n" without an allocation.
 class Line {
 public:
   void add(std::string_view text) noexcept {
@@ -90,7 +90,7 @@ void write_own_death_note(int signal) noexcept {
 std::optional<DeathNote> read_death_note(const fs::path& file) {
   std::ifstream stream(file);
   std::string line;
-  if (!std::getline(stream, line) || stream.eof()) return std::nullopt;  // torn: no line end
+  if (!std::getline(stream, line) || stream.eof()) return std::nullopt;  // incomplete: no line end
   std::istringstream words(line);
   DeathNote note;
   words >> note.rank >> note.witness >> note.cause;

@@ -11,13 +11,13 @@ std::string placed(Where where, std::string_view message) {
   return std::string(where.file) + ":" + std::to_string(where.line) + ": " + std::string(message);
 }
 
-/// libtorch's host allocator has no exception type of its own.
+/// Recognizes errors of libtorch's host allocator, which has no exception type.
 bool is_out_of_host_memory(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
          std::strstr(error.what(), "DefaultCPUAllocator: can't allocate memory") != nullptr;
 }
 
-/// libtorch's allocator has an exception that only modules above can name; ours is CUDA's code 2.
+/// Recognizes libtorch's CUDA allocator error, whose type is unknown here, and our CUDA error 2.
 bool is_out_of_device_memory(const std::exception& error) {
   return std::strstr(error.what(), "CUDA out of memory") != nullptr ||
          std::strstr(error.what(), "CUDA error 2: ") != nullptr;

@@ -21,7 +21,7 @@ namespace {
 
 struct Plan {
   std::string place;
-  int rank = -1;  // any
+  int rank = -1;  // -1: any rank
   long arrival = 1;
   std::string action;
   long seen = 0;
@@ -65,7 +65,7 @@ Plan parse(std::string_view text) {
   return plan;
 }
 
-/// The plans of the environment, or nullptr where there are none.
+/// Returns the plans from the environment, or nullptr.
 std::vector<Plan>* plans() {
   static const std::unique_ptr<std::vector<Plan>> kPlans = [] {
     const char* text = std::getenv("MGPU_FAILPOINT");
@@ -87,7 +87,7 @@ void mark_now() {
   if (path != nullptr) std::ofstream{path};
 }
 
-/// An endless loop that the compiler keeps.
+/// Loops endlessly, without being optimized away.
 [[noreturn]] void spin() {
   for (volatile std::uint64_t turns = 0;;)
     turns = turns + 1;

@@ -65,7 +65,7 @@ std::string point(std::string_view what, const char* call) {
   return std::string(what) + "." + call;
 }
 
-/// Runs one system call behind its failpoint; returns the errno to report, or 0.
+/// Runs one system call guarded by its failpoint; returns the errno to report, or 0.
 template <class Call>
 int guarded(std::string_view what, const char* name, Call call) {
   const FailpointAction action = failpoint(point(what, name));

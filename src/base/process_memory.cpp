@@ -14,7 +14,7 @@
 namespace mgpu {
 namespace {
 
-/// The number behind `name` in a file of names and numbers; of the file's first word for "".
+/// Returns the number after `name` in a file of names and numbers; "" takes the first word.
 std::optional<std::uint64_t> number_in(const char* path, const std::string& name) {
   std::ifstream file(path);
   std::uint64_t number = 0;
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> number_in(const char* path, const std::string& name
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MGPU_GLIBC_HEAP 1
 
-/// Room is address space, which then is missing elsewhere.
+/// Returns whether reserving address space takes nothing from other allocations.
 bool address_space_is_free() {
   constexpr std::uint64_t kNeverTooMuch = 2;
   if (number_in("/proc/sys/vm/overcommit_memory", "") == kNeverTooMuch) return false;
@@ -54,7 +54,7 @@ void grow_heap(std::size_t bytes) {
 
 std::uint64_t host_peak_bytes() {
   if (const auto peak = number_in("/proc/self/status", "VmHWM:")) return *peak * 1024;
-  // Without /proc: at least that of the process that started this one by vfork.
+  // Fallback without /proc: at least the peak of the process that started this one by vfork.
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // ru_maxrss is in KiB
@@ -67,7 +67,7 @@ std::uint64_t host_free_bytes() {
   const auto limit = number_in("/sys/fs/cgroup/memory.max", "");
   const auto used = number_in("/sys/fs/cgroup/memory.current", "");
   if (!limit || !used) return free;
-  // Files that were read count as used, and go when memory is asked for.
+  // The page cache counts as used, but is dropped when memory is needed.
   const std::uint64_t files = number_in("/sys/fs/cgroup/memory.stat", "inactive_file").value_or(0);
   const std::uint64_t taken = *used - std::min(*used, files);
   return std::min(free, *limit - std::min(*limit, taken));
@@ -75,8 +75,8 @@ std::uint64_t host_free_bytes() {
 
 void keep_heap([[maybe_unused]] std::uint64_t bytes) {
 #ifdef MGPU_GLIBC_HEAP
-  ::mallopt(M_MMAP_MAX, 0);         // large blocks come from the heap too
-  ::mallopt(M_TRIM_THRESHOLD, -1);  // whose end does not go back to the system
+  ::mallopt(M_MMAP_MAX, 0);         // take large blocks from the heap too
+  ::mallopt(M_TRIM_THRESHOLD, -1);  // never return the end of the heap to the system
   if (address_space_is_free()) grow_heap(bytes);
 #endif
 }

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 6> kEnds = {"token",  "secret",   "secret
                                                    "passwd", "password", "apikey"};
 constexpr std::array<std::string_view, 4> kTokenStarts = {"hf_", "ghp_", "sk-", "AKIA"};
 
-/// Whether one word of a name tells; `is_first`: of the name.
+/// Returns whether one word of a name marks a secret; `is_first`: it is the name's first word.
 bool is_telling(std::string_view word, bool is_first) {
   const auto ends = [&](std::string_view end) { return word.ends_with(end); };
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end() ||
@@ -25,7 +25,7 @@ bool is_name_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }
 
-/// The name that ends before `end`, or before blanks and a quote there.
+/// Returns the name that ends before `end`, ignoring blanks and a quote there.
 std::string_view name_before(std::string_view line, std::size_t end) {
   while (end > 0 && line[end - 1] == ' ')
     --end;
@@ -36,7 +36,7 @@ std::string_view name_before(std::string_view line, std::size_t end) {
   return line.substr(begin, end - begin);
 }
 
-/// Where the value begins that follows `=` or `:`.
+/// Returns where the value after `=` or `:` begins.
 std::size_t value_begin(std::string_view line, std::size_t at) {
   at = std::min(line.find_first_not_of(' ', at), line.size());
   if (at < line.size() && (line[at] == '"' || line[at] == '\'')) ++at;
@@ -45,7 +45,7 @@ std::size_t value_begin(std::string_view line, std::size_t at) {
   return at;
 }
 
-/// Whether somebody may have written it down as a secret: not short, and not a number.
+/// Returns whether the value may be a secret: not short, and not a number.
 bool may_be_secret(std::string_view value) {
   return value.size() >= 6 && value.find_first_not_of("0123456789.") != std::string_view::npos;
 }
@@ -64,7 +64,7 @@ std::string without_named(std::string_view line) {
   return clean.append(line.substr(done));
 }
 
-/// Tokens of some sites are known by their first letters.
+/// Removes tokens of services that are known by their prefix.
 std::string without_tokens(std::string_view line) {
   std::string clean;
   for (std::size_t at = 0; at < line.size();) {

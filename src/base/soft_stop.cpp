@@ -19,8 +19,8 @@ constexpr std::array kSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT};
 constexpr std::int64_t kSameWishUs = 200'000;
 constexpr std::chrono::seconds kLookEvery{1};
 
-// One word, so that no handler on another thread sees half of it: microseconds of the monotonic
-// clock above, the signal's number in the low byte; 0: none yet.
+// Holds both values in one word, so that a handler on another thread never sees half. Upper bits:
+// microseconds of the monotonic clock. Low byte: the signal's number. 0: no signal. signal.
 std::atomic<std::int64_t> first_signal{0};
 std::atomic<bool> is_taken{false};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
@@ -40,7 +40,7 @@ extern "C" void on_stop_signal(int signal) {
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     ::sigaction(signal, &standard, nullptr);
-    ::raise(signal);  // blocked until this handler returns
+    ::raise(signal);  // delivered when this handler returns
   }
   errno = saved_errno;
 }
@@ -58,7 +58,7 @@ StopReason reason_of(int signal) {
   }
 }
 
-/// Seconds until Slurm ends the job; infinity outside Slurm or where it does not tell.
+/// Returns the seconds until Slurm ends the job; infinity outside Slurm or if unknown.
 double slurm_seconds_left() {
   const char* text = std::getenv("SLURM_JOB_END_TIME");
   std::int64_t end_time = 0;
@@ -92,7 +92,7 @@ std::string_view name_of(StopReason reason) {
 }
 
 SoftStop::SoftStop(const Options& options) : stop_file_(options.stop_file) {
-  // The wall clock is asked once: later jumps of it change nothing.
+  // The wall clock is read once, so later jumps change nothing.
   const double left_s = std::min(options.time_limit_s - options.elapsed_s, slurm_seconds_left());
   stop_after_s_ = left_s - std::clamp(left_s / 10, 0.0, options.margin_s);
   if (is_taken.exchange(true)) throw Error("there is a SoftStop already");
@@ -132,7 +132,7 @@ bool SoftStop::take_stop_file() {
   const Clock::time_point now = Clock::now();
   if (stop_file_.empty() || now - last_look_ < kLookEvery) return false;
   last_look_ = now;
-  return ::unlink(stop_file_.c_str()) == 0;  // else the same command would stop again
+  return ::unlink(stop_file_.c_str()) == 0;  // otherwise the same command would stop again
 }
 
 bool has_stop_signal() noexcept {

@@ -9,7 +9,7 @@ namespace {
 
 struct Form {
   unsigned char first_min, first_max;    // range of the leading byte
-  unsigned char second_min, second_max;  // range of the byte behind it
+  unsigned char second_min, second_max;  // range of the second byte
   std::size_t bytes;
 };
 
@@ -19,7 +19,7 @@ constexpr std::array kForms = {Form{0x00, 0x7F, 0x00, 0x00, 1}, Form{0xC2, 0xDF,
                                Form{0xF0, 0xF0, 0x90, 0xBF, 4}, Form{0xF1, 0xF3, 0x80, 0xBF, 4},
                                Form{0xF4, 0xF4, 0x80, 0x8F, 4}};
 
-/// Bytes of the character at the front of `text`; 0 when there is none.
+/// Returns the bytes of the first character of `text`; 0 if it is invalid.
 std::size_t character_bytes(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   for (const Form& form : kForms) {
@@ -37,7 +37,7 @@ bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
-/// Whether a terminal may act on the character instead of showing it.
+/// Returns whether a terminal may interpret the character instead of showing it.
 bool is_active(std::string_view character) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 1) return at(0) < 0x20 || at(0) == 0x7F;
@@ -49,7 +49,7 @@ bool is_active(std::string_view character) {
   return at(1) == 0x81 && at(2) >= 0xA6 && at(2) <= 0xA9;  // U+2066 to U+2069
 }
 
-/// Characters that `is_bad`, and bytes that are no character, become U+FFFD.
+/// Replaces characters for which `is_bad` holds, and invalid bytes, by U+FFFD.
 std::string replaced(std::string_view text, bool (*is_bad)(std::string_view)) {
   constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   std::string clean;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kTag = 2;
 
-/// A message that MPI may still read.
+/// A message that MPI may still be reading.
 struct Posted {
   std::string message;
   std::vector<MPI_Request> requests;
@@ -30,8 +30,9 @@ struct Announcements::State {
   Group group;
   int speaker;
   Waiter waiter;
-  std::deque<std::string> own{};                 // posted and not heard by the speaker itself
-  std::deque<std::unique_ptr<Posted>> posted{};  // and not taken by all others
+  std::deque<std::string> own{};                 // posted, and not yet received by the sender
+                                                 // itself
+  std::deque<std::unique_ptr<Posted>> posted{};  // posted, and not yet received by all others
 
   State(const Group& from, int who, double timeout_s)
       : group(from.duplicate()), speaker(who), waiter(group, timeout_s) {}
@@ -49,7 +50,7 @@ Announcements::~Announcements() {
     }
     state_->posted.pop_front();
   }
-  // Whoever failed does not take them any more: MPI keeps what it may still read.
+  // A rank that failed will not receive them any more: keep the memory that MPI may still read.
   if (!state_->posted.empty()) static_cast<void>(state_.release());
 }
 

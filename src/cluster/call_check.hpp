@@ -29,7 +29,7 @@ enum class CallKind : std::int64_t {
   split
 };
 
-/// What one rank is about to do, in words that travel between ranks.
+/// One rank's next call, in a form that can be sent between ranks.
 struct Call {
   CallKind kind;
   std::int64_t count = kAnyCount;  // elements; kAnyCount where ranks may differ
@@ -42,16 +42,16 @@ struct Call {
 };
 static_assert(sizeof(Call) == Call::kWords * sizeof(std::int64_t));
 
-/// "all_reduce of 12 f32, sum".
+/// Formats "all_reduce of 12 f32, sum".
 std::string describe(const Call& call);
 
-/// The call as it is noted for those who watch.
+/// Converts the call for the log that the watchdog reads.
 inline CallWords words_of(const Call& call) noexcept {
   return {static_cast<std::int64_t>(call.kind), call.count, call.type, call.detail};
 }
 
-/// Who differs from the call that most ranks make (the lowest rank's on a tie), as a sentence;
-/// nothing when all agree.
+/// Describes in a sentence which ranks differ from the call of the majority (on a tie, that of the
+/// lowest rank); nothing when all agree.
 std::optional<std::string> find_disagreement(std::span<const Call> calls);
 
 MPI_Op mpi_op(ReduceOp op);

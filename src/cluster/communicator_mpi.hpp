@@ -10,9 +10,9 @@
 
 namespace mgpu::cluster {
 
-/// Host memory through MPI's messages, not through its collectives: a blocking one cannot be left
-/// when a peer is gone, and Open MPI 4.1's MPI_Iallreduce has half the bandwidth (2 ranks, 25 MiB:
-/// 2 GB/s against 4 of MPI_Allreduce, which the ring here reaches).
+/// Uses MPI's messages on host memory, not its collectives: a blocking collective cannot be
+/// abandoned when a peer is gone. Open MPI 4.1's MPI_Iallreduce has half the bandwidth (2 ranks, 25
+/// MiB: 2 GB/s; MPI_Allreduce and the ring here reach 4).
 class MpiCommunicator final : public Communicator {
 public:
   MpiCommunicator(const Group& group, const CommunicatorOptions& options);
@@ -35,7 +35,7 @@ public:
   bool is_dead() const noexcept { return waiter_.is_dead(); }
 
 private:
-  /// What MPI may still write to after a call was given up.
+  /// Memory that MPI may still write to after a call was abandoned.
   struct Link {
     Group group;
     std::vector<std::byte> incoming;  // a part of a segment of the ring

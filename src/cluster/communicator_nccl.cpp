@@ -54,8 +54,8 @@ ncclRedOp_t nccl_op(ReduceOp op) {
   throw Error("unknown ReduceOp");
 }
 
-/// Calls NCCL on a stream of its own, never blocking inside NCCL or CUDA: a lost peer shows as an
-/// asynchronous error or a passed deadline, and ncclCommAbort stops the kernels that wait for it.
+/// Calls NCCL on a separate stream and never blocks inside NCCL or CUDA. A lost peer shows up as an
+/// asynchronous error or a missed deadline, and ncclCommAbort stops the kernels that wait for it.
 class NcclCommunicator final : public Communicator {
 public:
   NcclCommunicator(const Group& group, Device device, const CommunicatorOptions& options);
@@ -86,7 +86,7 @@ private:
   bool is_in_progress();
   void abort_communicator() noexcept;
 
-  /// Runs `step`; whatever fails in it leaves no kernel behind that waits for a peer.
+  /// Runs `step`; if it fails, no kernel that waits for a peer remains.
   template <class Step>
   void or_abort(Step step) {
     try {
@@ -134,7 +134,7 @@ void NcclCommunicator::connect() {
 
 NcclCommunicator::~NcclCommunicator() {
   if (comm_ == nullptr) return;
-  // Finalize and destroy wait for the peers, who are elsewhere while an exception unwinds.
+  // Finalize and destroy wait for the peers, which are elsewhere while an exception unwinds.
   if (std::uncaught_exceptions() > exceptions_at_birth_) return;
   if (waiter_.is_canceled()) {
     abort_communicator();
@@ -150,7 +150,8 @@ NcclCommunicator::~NcclCommunicator() {
   }
 }
 
-/// ncclCommAbort can hang itself: then it stays behind, because the process is about to end.
+/// Aborts on a separate thread. ncclCommAbort can hang; the thread is then left to the process's
+/// end.
 void NcclCommunicator::abort_communicator() noexcept {
   if (comm_ == nullptr) return;
   try {
@@ -162,7 +163,7 @@ void NcclCommunicator::abort_communicator() noexcept {
     }).detach();
     is_done.wait_for(kAbortPatience);
   } catch (const std::exception&) {
-    comm_ = nullptr;  // no thread to be had: the peers see the end of the process
+    comm_ = nullptr;  // no thread available: the peers notice when the process ends
   }
 }
 
@@ -184,16 +185,16 @@ void NcclCommunicator::until_issued(ncclResult_t issued) {
   waiter_.until([this] { return !is_in_progress(); });
 }
 
-/// The call, after this thread has turned to the GPU that does it.
+/// Makes the GPU current on this thread and returns the call's description.
 Call NcclCommunicator::on_device(CallKind kind, BufferView values, int detail) const {
-  if (values.device != device_) throw Error("backend nccl moves memory of its own GPU only");
+  if (values.device != device_) throw Error("backend nccl only moves memory of this rank's GPU");
   use_device(device_);
   return {kind, static_cast<std::int64_t>(values.count), static_cast<std::int64_t>(values.dtype),
           detail};
 }
 
 void NcclCommunicator::finish(ncclResult_t issued) {
-  until_issued(issued);  // nothing else may go onto the stream before
+  until_issued(issued);  // nothing may be enqueued on the stream before that
   finished_.record(stream_.get());
   waiter_.until([this] {
     is_in_progress();  // throws for an asynchronous error
@@ -225,7 +226,7 @@ void NcclCommunicator::exchange(BufferView mine, BufferView theirs, int peer) {
   if (mine.bytes() != theirs.bytes()) throw ShapeError("exchange of different sizes");
   const auto inside = waiter_.begin(on_device(CallKind::exchange, mine, 0), peer);
   or_abort([&] {
-    // One group, so that both sides send and receive at the same time; it is closed in any case.
+    // One group, so that both sides send and receive at the same time; it is always closed.
     require(ncclGroupStart());
     const ncclResult_t sent =
         ncclSend(mine.data, mine.bytes(), ncclUint8, peer, comm_, stream_.get());

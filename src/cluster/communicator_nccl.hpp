@@ -6,7 +6,7 @@
 
 namespace mgpu::cluster {
 
-/// Defined in communicator_nccl.cpp, or in cuda_absent.cpp, which throws NotBuiltError.
+/// Makes the backend in communicator_nccl.cpp; cuda_absent.cpp throws NotBuiltError instead.
 std::unique_ptr<Communicator> make_nccl_communicator(const Group& group, Device device,
                                                      const CommunicatorOptions& options);
 

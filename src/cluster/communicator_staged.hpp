@@ -6,8 +6,8 @@
 
 namespace mgpu::cluster {
 
-/// Device memory by way of host memory (pinned for a CUDA device) and MPI: for ranks that share
-/// a GPU. The pieces of a tensor go one after the other: down, through MPI, up.
+/// Moves device memory through host memory (pinned for a CUDA device) and MPI, for ranks that share
+/// a GPU. The pieces of a tensor follow each other: to the host, through MPI, to the device.
 class StagedCommunicator final : public Communicator {
 public:
   StagedCommunicator(const Group& group, Device device, const CommunicatorOptions& options);
@@ -30,7 +30,7 @@ public:
   void cancel() noexcept override { host_.cancel(); }
 
 private:
-  /// What MPI may still write to after a call was given up.
+  /// Memory that MPI may still write to after a call was abandoned.
   struct Buffers {
     Buffer outgoing;
     Buffer incoming;

@@ -1,4 +1,4 @@
-// Linked instead of cuda_calls.cpp and communicator_nccl.cpp where there is no CUDA toolkit.
+// Replaces cuda_calls.cpp and communicator_nccl.cpp in builds without a CUDA toolkit.
 #include <mgpu/base/error.hpp>
 #include <mgpu/cluster/device_choice.hpp>
 

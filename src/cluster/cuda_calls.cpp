@@ -20,7 +20,7 @@ void check(cudaError_t code, Where where = Where::here()) {
   throw LibraryError("CUDA", static_cast<int>(code), cudaGetErrorString(code), where);
 }
 
-/// As nvidia-smi -L prints it.
+/// Formats the id like nvidia-smi -L.
 std::string uuid_text(const cudaUUID_t& uuid) {
   std::string text = "GPU";
   for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {
@@ -32,13 +32,13 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
-/// Whether the machine has no GPU for us, as against one that does not work.
+/// Returns whether this code means that no GPU is available, not that one is broken.
 bool is_absence(cudaError_t code) {
   return code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver ||
          code == cudaErrorStubLibrary;
 }
 
-/// CUDA says "insufficient" of a driver that is not there at all.
+/// Explains the absence; CUDA also reports a missing driver as "insufficient".
 std::string why_absent(cudaError_t code) {
   std::error_code ignored;
   const bool has_driver = std::filesystem::exists("/proc/driver/nvidia/version", ignored);
@@ -50,7 +50,7 @@ std::string why_absent(cudaError_t code) {
 VisibleGpus visible_gpus() {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
-  cudaGetLastError();  // the runtime keeps the error otherwise
+  cudaGetLastError();  // otherwise the runtime keeps the error
   if (is_absence(code)) return {{}, why_absent(code)};
   if (code != cudaSuccess) {
     throw Failure({"E206",

@@ -5,7 +5,7 @@
 struct CUstream_st;
 struct CUevent_st;
 
-/// The CUDA runtime behind device_work.hpp: cuda_calls.cpp, or cuda_absent.cpp, which throws.
+/// The CUDA calls below device_work.hpp: in cuda_calls.cpp, or in cuda_absent.cpp, which throws.
 namespace mgpu::cluster::cuda {
 
 void set_device(int index);

@@ -11,7 +11,7 @@ namespace {
 
 using Ranks = std::span<const RankSight>;
 
-/// "[0, 1, 3]".
+/// Formats "[0, 1, 3]".
 std::string list_of(const std::vector<int>& ids) {
   std::string text = "[";
   for (const int id : ids)
@@ -86,7 +86,7 @@ Device gpu_for(const RankSight& rank, const ClusterConfig& config) {
   return {DeviceKind::cuda, ids[static_cast<std::size_t>(node_rank) % ids.size()]};
 }
 
-/// The first two ranks that have the same card.
+/// The first two ranks that use the same card.
 struct Shared {
   std::size_t first = 0;
   std::size_t second = 0;
@@ -103,7 +103,7 @@ std::optional<Shared> find_shared(Ranks ranks, const std::vector<Device>& device
   return std::nullopt;
 }
 
-/// Does NCCL take each rank for a host of its own?
+/// Returns whether NCCL takes each rank for a separate host.
 bool have_host_ids(Ranks ranks) {
   std::set<std::string> ids;
   for (const RankSight& rank : ranks)
@@ -111,7 +111,7 @@ bool have_host_ids(Ranks ranks) {
   return ids.size() == ranks.size() && !ids.contains("");
 }
 
-/// "GPU-e7b3bccd": enough to find it in nvidia-smi -L.
+/// Formats "GPU-e7b3bccd": enough to find it in nvidia-smi -L.
 std::string short_uuid(const std::string& uuid) {
   return uuid.substr(0, uuid.find('-', uuid.find('-') + 1));
 }
@@ -162,7 +162,7 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// One line per fact: none of them holds a line break.
+/// Formats one line per fact; no fact contains a line break.
 std::string pack(const VisibleGpus& visible) {
   std::string text = visible.why_none + '\n' + variable("CUDA_VISIBLE_DEVICES") + '\n' +
                      variable("NCCL_HOSTID") + '\n';

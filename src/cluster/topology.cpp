@@ -12,7 +12,7 @@
 namespace mgpu::cluster {
 namespace {
 
-/// 0 without the variable.
+/// Returns MGPU_RANKS_PER_NODE; 0 if it is not set.
 int ranks_per_node() {
   const char* text = std::getenv("MGPU_RANKS_PER_NODE");
   if (text == nullptr) return 0;
@@ -31,7 +31,7 @@ Group split_nodes(const Group& world) {
   return per_node == 0 ? world.split_by_node() : world.split(world.rank() / per_node, world.rank());
 }
 
-/// "2 gives 4 workers, 4 gives 2, 8 gives 1".
+/// Formats "2 gives 4 workers, 4 gives 2, 8 gives 1".
 std::string working_splits(int ranks) {
   std::string text;
   for (int per_model = ranks > 1 ? 2 : 1; per_model <= ranks; ++per_model) {
@@ -90,7 +90,7 @@ std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes) {
 
 struct Topology::Place {
   int num_groups = 0;
-  int group_index = 0;  // of this rank
+  int group_index = 0;  // index of this rank's group
 };
 
 namespace {

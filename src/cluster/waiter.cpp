@@ -9,7 +9,7 @@
 namespace mgpu::cluster {
 namespace {
 
-// A peer that is there answers within this many polls; after that the core is given back.
+// A responsive peer answers within this many polls; after that the core is yielded.
 constexpr int kEagerPolls = 1000;
 constexpr auto kPause = std::chrono::microseconds(20);
 

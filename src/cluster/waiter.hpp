@@ -12,27 +12,27 @@
 
 namespace mgpu::cluster {
 
-/// Waits for the communicator's calls, with a deadline and a way out.
+/// Waits for the communicator's calls, with a deadline and cancellation.
 class Waiter {
 public:
   Waiter(const Group& group, double timeout_s);
 
-  /// Starts the clock of the next call, which is over at the end of the block. `peer` is a rank of
-  /// the group, for a call between two ranks.
+  /// Starts the clock of the next call, which ends with the block. `peer` is a rank of the group,
+  /// for a call between two ranks.
   [[nodiscard]] LoggedGroup::Inside begin(const Call& call, int peer = LoggedGroup::kNoPeer);
 
-  /// Polls until `is_done` says so.
+  /// Polls until `is_done` returns true.
   /// Errors: TimeoutError after the deadline, E403 after cancel(); is_dead() is true then.
   void until(const std::function<bool()>& is_done);
 
-  /// Until all have finished. Errors: as until; LibraryError.
+  /// Polls until all requests have finished. Errors: as until; LibraryError.
   void until_all(std::span<MPI_Request> requests);
 
-  /// From any thread.
+  /// Cancels the current and later calls. Any thread.
   void cancel() noexcept { is_canceled_ = true; }
   bool is_canceled() const noexcept { return is_canceled_; }
 
-  /// After a failure, whose messages may still be under way.
+  /// Returns whether a call has failed; its messages may still be in flight.
   bool is_dead() const noexcept { return is_dead_; }
   [[noreturn]] void die(const std::string& sentence_end);
 
@@ -49,10 +49,10 @@ private:
   bool is_dead_ = false;
 };
 
-/// What a rank says that waited too long.
+/// Makes the error of a rank that waited too long.
 TimeoutError timed_out(const std::string& call, const Group& group, double timeout_s);
 
-/// In checked builds compares the call across the group. Errors: ShapeError; those of Waiter.
+/// Compares the call across the group in checked builds. Errors: ShapeError; those of Waiter.
 void check_call(const Group& group, const Call& mine, Waiter& waiter);
 
 }  // namespace mgpu::cluster

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 6> kPlaces = {"in the garden", "near the 
 /// Draws of one line, in order.
 class Dice {
 public:
-  /// Such texts are played by no source of histories, so the streams are free for them.
+  /// Sources of histories never run with these texts, so their streams are free.
   Dice(std::uint64_t seed, std::uint64_t line) : stream_(seed, Purpose::source, 0, line) {}
 
   std::uint32_t below(std::uint32_t n) { return stream_.below(n, next_++); }

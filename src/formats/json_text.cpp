@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Recursion is as deep as the value: 32 for what read_json_object() made.
+// Recursion is as deep as the value: at most 32 for results of read_json_object().
 struct ToJson {
   Json operator()(const JsonValue::List& list) const {
     Json json = Json::array();

@@ -15,10 +15,10 @@ constexpr std::size_t kMaxDepth = 32;
 
 using simdjson::dom::element_type;
 
-/// Turns one parsed document into our tree.
+/// Converts one parsed document to our tree.
 class TreeMaker {
 public:
-  // Recursion ends at kMaxDepth: simdjson has refused what is deeper.
+  // Recursion ends at kMaxDepth: simdjson has refused deeper documents.
   JsonValue tree(simdjson::dom::element element) const {
     switch (element.type()) {
       case element_type::ARRAY:

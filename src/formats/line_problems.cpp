@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kShown = 5;
 
-/// The text up to the next `end`, which is taken away with it.
+/// Removes the text up to the next `end`, and returns it without `end`.
 std::string_view take_until(std::string_view& text, char end) {
   const std::size_t at = std::min(text.find(end), text.size());
   const std::string_view taken = text.substr(0, at);

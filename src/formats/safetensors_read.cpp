@@ -48,11 +48,11 @@ constexpr std::array kTypes = {FormatType{"BOOL", 8},
                                FormatType{"I64", 64, DType::i64},
                                FormatType{"U64", 64, DType::u64}};
 
-/// A name out of the file as it may be printed: no control bytes, at most 120 characters.
+/// Makes a name from the file printable: no control bytes, at most 120 characters.
 std::string shown(std::string_view name) {
   std::size_t length = std::min<std::size_t>(name.size(), 120);
   while (length < name.size() && (static_cast<unsigned char>(name[length]) & 0xc0) == 0x80)
-    --length;  // not in the middle of a UTF-8 character
+    --length;  // never split a UTF-8 character
   std::string text = "`";
   for (const char c : name.substr(0, length)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -61,7 +61,7 @@ std::string shown(std::string_view name) {
   return text + (name.size() > length ? "...`" : "`");
 }
 
-/// Reads one header; every way out but the good one is a Failure.
+/// Reads one header; throws a Failure unless it is valid.
 class HeaderParser {
 public:
   HeaderParser(const fs::path& path, std::span<const std::byte> file) : path_(path), file_(file) {}
@@ -106,7 +106,7 @@ private:
            std::memcmp(file_.data(), start.data(), start.size()) == 0;
   }
 
-  /// Says what a file without a safetensors header is, where that can be told.
+  /// Names the kind of a file without a safetensors header, if it is a known one.
   void refuse_known_kinds() const {
     refuse_lfs_pointer(path_, {reinterpret_cast<const char*>(file_.data()), file_.size()});
     Report report{"E622", ExitCode::data, "", {"  --> " + path_.string()}, ""};
@@ -229,7 +229,7 @@ private:
     return data_.subspan(begin, end - begin);
   }
 
-  /// Sorts by place; together the tensors are the data, each byte once.
+  /// Sorts by offset and checks that the tensors cover the data, each byte once.
   void check_cover(std::vector<StoredTensor>& tensors) const {
     std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
       const std::pair place_a(a.bytes.data(), a.bytes.size());
@@ -253,7 +253,7 @@ private:
 
   const fs::path& path_;
   std::span<const std::byte> file_;
-  std::span<const std::byte> data_;  // what follows the header
+  std::span<const std::byte> data_;  // the bytes after the header
 };
 
 [[noreturn]] void fail_open(const fs::path& path, std::string_view why, bool io = false) {
@@ -265,7 +265,7 @@ private:
 }
 
 Mapping map_file(const fs::path& path) {
-  // O_NONBLOCK: a pipe of that name must not make us wait for a writer.
+  // O_NONBLOCK: otherwise a pipe with this name would block until a writer opens it.
   const FdHandle fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) fail_open(path, std::strerror(errno), errno == EIO || errno == ESTALE);
   struct stat info {};

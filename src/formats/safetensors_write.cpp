@@ -13,9 +13,9 @@ namespace mgpu::formats {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
-constexpr std::size_t kHeaderAlign = 8;  // so that every tensor is aligned for its type
+constexpr std::size_t kHeaderAlign = 8;  // keeps every tensor aligned for its type
 
-/// Name in the format, and the place in the order of the Python writer (larger comes first).
+/// The type's name in the format, and its rank in the order of the Python writer (larger first).
 struct FormatType {
   std::string_view name;
   int order;
@@ -45,7 +45,7 @@ FormatType format_type(DType dtype) {
   throw Error("unknown DType " + std::to_string(static_cast<int>(dtype)));
 }
 
-/// In the order of their data in the file.
+/// Sorts the tensors in the order of their data in the file.
 std::vector<const NamedTensor*> in_file_order(std::span<const NamedTensor> tensors) {
   std::vector<const NamedTensor*> ordered;
   for (const NamedTensor& tensor : tensors) {
@@ -69,7 +69,7 @@ std::string json_text(std::string_view text) {
   }
 }
 
-/// "a":"b","c":"d" without a comma at the end.
+/// Formats "a":"b","c":"d" without a final comma.
 std::string members_of(const TensorMetadata& metadata) {
   std::string text;
   for (const auto& [key, value] : metadata) {
@@ -79,7 +79,7 @@ std::string members_of(const TensorMetadata& metadata) {
   return text;
 }
 
-/// The eight bytes of the length, then the JSON, padded with spaces.
+/// Returns the eight bytes of the length, then the JSON, padded with spaces.
 std::string header_of(const std::vector<const NamedTensor*>& ordered,
                       const TensorMetadata& metadata) {
   std::string text = "{";

@@ -26,7 +26,7 @@ bool lies_in(const fs::path& file, const fs::path& folder) {
          folder.end();
 }
 
-/// The shard behind a name of the index.
+/// Returns the path of a shard that the index names.
 fs::path shard_path(const fs::path& folder, const fs::path& index, const std::string& name) {
   if (name.empty() || name == "." || name == ".." ||
       name.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos) {
@@ -44,7 +44,7 @@ fs::path shard_path(const fs::path& folder, const fs::path& index, const std::st
   refuse_index(index, "`" + printable(name) + "` is a link that leads out of the folder");
 }
 
-/// Why a folder has no weights that we read.
+/// Explains why a folder has no readable weights.
 [[noreturn]] void refuse_folder(const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
@@ -72,7 +72,7 @@ fs::path shard_path(const fs::path& folder, const fs::path& index, const std::st
                  "name the folder that has config.json and the weights"});
 }
 
-/// Tensor -> file, as the index says.
+/// Reads the index: tensor -> file.
 std::map<std::string, std::string> weight_map(const fs::path& index) {
   const JsonValue root = read_json_object(index, kMaxIndexBytes);
   const JsonValue* map = root.find("weight_map");

@@ -5,18 +5,18 @@
 namespace mgpu::input {
 namespace {
 
-/// The record without its line end.
+/// Returns the record without its line end.
 std::string_view without_line_end(std::string_view record) {
   if (record.ends_with('\n')) record.remove_suffix(1);
   if (record.ends_with('\r')) record.remove_suffix(1);
   return record;
 }
 
-/// Refuses `byte` where it breaks the rules of quoting; `before` and `behind` are the places around
-/// it.
+/// Throws if `byte` breaks the rules of quoting; `before` and `behind` are the states before and
+/// after it.
 void check_quoting(CsvPlace before, char byte, CsvPlace behind, const CsvRules& rules) {
   if (!rules.has_quotes || behind != CsvPlace::plain) return;
-  if (before == CsvPlace::behind_quote) throw RowError("characters stand behind a closing quote");
+  if (before == CsvPlace::behind_quote) throw RowError("characters follow a closing quote");
   if (byte == '"') throw RowError("a quote stands inside of a cell that has no quotes around it");
 }
 
@@ -29,7 +29,7 @@ std::vector<CsvCell> csv_cells(std::string_view record, const CsvRules& rules) {
     const CsvPlace before = place;
     place = csv_place(before, byte, rules);
     check_quoting(before, byte, place, rules);
-    if (place == CsvPlace::record_end) throw RowError("a line ends inside of it");
+    if (place == CsvPlace::record_end) throw RowError("it contains a line end");
     if (place == CsvPlace::cell_begin) {
       cells.emplace_back();
     } else if (place == CsvPlace::quoted && before == CsvPlace::cell_begin) {

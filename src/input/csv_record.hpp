@@ -8,14 +8,14 @@ namespace mgpu::input {
 
 struct CsvRules {
   char separator = ',';
-  bool has_quotes = true;  // false: a quote is a character like others
+  bool has_quotes = true;  // false: quotes are ordinary characters
 };
 
-/// Where a reader of CSV stands between two bytes.
+/// The state of the CSV reader between two bytes.
 enum class CsvPlace { cell_begin, plain, quoted, behind_quote, record_end };
 
-/// The place behind `byte`. Nothing in a file stops it: what RFC 4180 does not allow is told by
-/// csv_cells(), and ends where it most probably was meant to.
+/// Returns the state after `byte`. It accepts any file: csv_cells() reports what RFC 4180 forbids,
+/// and a violation ends where its author most likely intended.
 inline CsvPlace csv_place(CsvPlace place, char byte, const CsvRules& rules) {
   if (place == CsvPlace::quoted) return byte == '"' ? CsvPlace::behind_quote : CsvPlace::quoted;
   if (byte == '\n') return CsvPlace::record_end;
@@ -29,10 +29,9 @@ struct CsvCell {
   bool is_quoted = false;
 };
 
-/// The cells of one record, which may end with its line feed.
-///
-/// Errors: RowError: a quote that is not closed, or inside of a cell without quotes; characters
-///         behind a closing quote.
+/// Splits one record, which may end with its line feed, into cells.
+/// Errors: RowError for an unclosed quote, a quote inside an unquoted cell, or characters after a
+///         closing quote.
 /// Source: RFC 4180.
 std::vector<CsvCell> csv_cells(std::string_view record, const CsvRules& rules);
 

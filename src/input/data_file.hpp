@@ -9,7 +9,7 @@
 
 namespace mgpu::input {
 
-/// How the system knows a file that nobody writes to.
+/// Identifies a version of a file, provided that it is not being written.
 struct FileStamp {
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;
@@ -17,29 +17,29 @@ struct FileStamp {
   bool operator==(const FileStamp&) const = default;
 };
 
-/// A file that is read by position, and has to stay as it is meanwhile.
+/// A file that is read by position, and must not change meanwhile.
 class DataFile {
 public:
-  /// Errors: Failure E603 (missing or unreadable, exit 66; with the name of this host).
+  /// Opens it. Errors: Failure E603 (missing or unreadable, exit 66), which names this host.
   explicit DataFile(fs::path path);
 
   const fs::path& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
 
-  /// The bytes from `offset` on, as many as fit: fewer than asked for only at the end.
+  /// Reads the bytes from `offset` on; returns fewer than requested only at the end of the file.
   /// Errors: Failure E603 (exit 74), E534.
   std::size_t read(std::uint64_t offset, std::span<char> bytes) const;
 
   /// Calls `use` with each block of the file in order. Errors: those of read().
   void for_each_block(const std::function<void(std::string_view)>& use) const;
 
-  /// Errors: Failure E534 (exit 65) when the file is another one than when it was opened.
+  /// Errors: Failure E534 (exit 65) when the file has changed since it was opened.
   void check_unchanged() const;
 
-  /// The same for what another rank found. Errors: Failure E534.
+  /// Compares with the stamp of another rank. Errors: Failure E534.
   void check_same(const FileStamp& elsewhere) const;
 
-  /// For a library that closes what it gets. Errors: Failure E603.
+  /// Duplicates the descriptor, for a library that closes it. Errors: Failure E603.
   int descriptor_copy() const;
 
 private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kRowsPerPass = std::int64_t{1} << 16;
 
-/// All ranks' ids of this pass, those that are equal next to each other and in order.
+/// Gathers all ranks' ids of this pass, sorted so that equal ones are adjacent.
 std::vector<IdDigest> gather_ids(const Readers& readers, const std::vector<IdDigest>& mine,
                                  std::uint64_t pass, std::uint64_t passes) {
   std::string bytes;

@@ -8,7 +8,7 @@
 
 namespace mgpu::input {
 
-/// An id as far as it has to be known to find it again: 128 bits of its SHA-256.
+/// Identifies an id by 128 bits of its SHA-256.
 struct IdDigest {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -18,17 +18,16 @@ struct IdDigest {
 
 IdDigest digest_id(std::string_view id, std::int64_t row, std::int64_t line);
 
-/// A row whose id an earlier one has.
+/// A row whose id occurs in an earlier row.
 struct DoubleId {
   std::int64_t row = 0;
   std::int64_t line = 0;
-  std::int64_t first_line = 0;  // of the first row with it
+  std::int64_t first_line = 0;  // line of the first row with this id
 };
 
-/// The rows whose id comes twice, ascending, on every rank.
-///
-/// Memory: `mine`, and some 8 MiB.
-/// Ranks:  collective over the readers; each gives the ids of its rows.
+/// Finds the rows that repeat an id, ascending, on every rank.
+/// Memory: `mine`, and about 8 MiB.
+/// Ranks:  collective over the readers; each passes the ids of its rows.
 std::vector<DoubleId> find_double_ids(const Readers& readers, const std::vector<IdDigest>& mine,
                                       std::int64_t rows);
 

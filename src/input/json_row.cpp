@@ -10,13 +10,13 @@ namespace {
 
 using formats::JsonValue;
 
-constexpr std::size_t kSafeDigits = 18;  // any integer of so many fits
+constexpr std::size_t kSafeDigits = 18;  // any integer of this many digits fits
 
 bool is_digit(char byte) {
   return byte >= '0' && byte <= '9';
 }
 
-/// The end of the text that a quote at `begin` opens, behind its closing quote.
+/// Returns the end of the text opened by the quote at `begin`, past its closing quote.
 std::size_t end_of_text(std::string_view json, std::size_t begin) {
   for (std::size_t i = begin + 1; i < json.size(); ++i) {
     if (json[i] == '\\') {
@@ -28,7 +28,7 @@ std::size_t end_of_text(std::string_view json, std::size_t begin) {
   return json.size();
 }
 
-/// The end of what looks like a number at `begin`.
+/// Returns the end of a possible number at `begin`.
 std::size_t end_of_number(std::string_view json, std::size_t begin) {
   const std::size_t end = json.find_first_not_of("+-.0123456789eE", begin);
   return end == std::string_view::npos ? json.size() : end;
@@ -43,7 +43,7 @@ bool is_large_integer(std::string_view number) {
   return read.ec == std::errc::result_out_of_range;
 }
 
-/// Whether so many digits stand next to each other anywhere that one of them may be too large.
+/// Returns whether any run of digits is so long that its number may be too large.
 bool has_many_digits(std::string_view json) {
   std::size_t digits = 0;
   for (const char byte : json) {

@@ -8,14 +8,13 @@
 
 namespace mgpu::input {
 
-/// The object that a text is; integers that do not fit into 64 bits become texts of their digits.
-/// Errors: RowError.
+/// Parses one object; integers beyond 64 bits become texts of their digits. Errors: RowError.
 formats::JsonValue parse_row_object(std::string_view text);
 
-/// Any JSON value, as a cell of a table holds it. Errors: RowError.
+/// Parses any JSON value, as in a cell of a table. Errors: RowError.
 formats::JsonValue parse_cell(std::string_view text);
 
-/// The text with quotes around integers that do not fit into 64 bits; nothing where there are none.
+/// Puts quotes around integers beyond 64 bits; returns nothing without such integers.
 std::optional<std::string> quote_large_integers(std::string_view text);
 
 }  // namespace mgpu::input

@@ -1,4 +1,4 @@
-// Stands in for parquet_rows.cpp in builds without Arrow.
+// Replaces parquet_rows.cpp in builds without Arrow.
 #include <mgpu/base/error.hpp>
 
 #include "parquet_rows.hpp"

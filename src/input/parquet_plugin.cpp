@@ -1,4 +1,4 @@
-// Rows of Parquet files, through Arrow. A library of its own, see parquet_rows.cpp.
+// Reads rows of Parquet files through Arrow. It is a separate library, see parquet_rows.cpp.
 #include "parquet_plugin.hpp"
 
 #include <algorithm>
@@ -25,12 +25,12 @@ constexpr std::int64_t kBatchRows = 1024;
 constexpr std::int64_t kBufferBytes = std::int64_t{1} << 20;
 constexpr int kMaxDepth = 32;
 
-/// What is wrong with a row, in words that follow "it cannot be used: ".
+/// Why a row is unusable, as a phrase that follows "it cannot be used: ".
 struct BadValue {
   std::string why;
 };
 
-/// Runs what asks Arrow or Parquet; their errors become one kind.
+/// Runs code that calls Arrow or Parquet, and turns their errors into one type.
 template <class Work>
 auto ask(Work work) {
   try {
@@ -47,7 +47,7 @@ using Reader = std::unique_ptr<::parquet::arrow::FileReader>;
 arrow::Result<Reader> make_reader(int descriptor) {
   ARROW_ASSIGN_OR_RAISE(const auto input, arrow::io::ReadableFile::Open(descriptor));
   ::parquet::ReaderProperties bytes;
-  bytes.enable_buffered_stream();  // else whole columns of a row group come at once
+  bytes.enable_buffered_stream();  // otherwise whole columns of a row group are loaded at once
   bytes.set_buffer_size(kBufferBytes);
   ::parquet::ArrowReaderProperties rows;
   rows.set_batch_size(kBatchRows);
@@ -64,7 +64,7 @@ JsonValue text_value(std::string_view text) {
   return JsonValue(std::string(text));
 }
 
-/// NaN is what pandas writes for a number that is missing.
+/// Converts a number; pandas writes NaN for a missing one.
 JsonValue real_value(double value) {
   return std::isnan(value) ? JsonValue() : JsonValue(value);
 }
@@ -103,7 +103,7 @@ JsonValue struct_at(const arrow::Array& array, std::int64_t i, int depth) {
   return JsonValue(std::move(members));
 }
 
-/// Dates, times and what else has no kind of its own: as Arrow writes it.
+/// Formats dates, times and all types without a JSON equivalent as Arrow prints them.
 JsonValue written_at(const arrow::Array& array, std::int64_t i) {
   const auto scalar = array.GetScalar(i);
   if (!scalar.ok()) throw BadValue{"a value of it cannot be read: " + scalar.status().ToString()};
@@ -205,7 +205,7 @@ private:
     return raw;
   }
 
-  /// Brings the batch that has the row; forward in a row group, or from the begin of one.
+  /// Loads the batch with the row: forward within a row group, or from the start of another.
   void go_to(std::int64_t row) {
     const auto group = std::upper_bound(ends_.begin(), ends_.end(), row) - ends_.begin();
     if (group != group_ || row < batch_begin_) open_group(group);
@@ -227,7 +227,7 @@ private:
   }
 
   Reader reader_;
-  std::vector<std::int64_t> ends_;  // of row groups, in rows of the file
+  std::vector<std::int64_t> ends_;  // end of each row group, in rows of the file
   std::ptrdiff_t group_ = -1;
   std::unique_ptr<arrow::RecordBatchReader> batches_;
   std::shared_ptr<arrow::RecordBatch> batch_;

@@ -9,8 +9,8 @@
 
 namespace mgpu::input {
 
-/// What parquet_plugin.cpp, a library that is loaded when the first Parquet file comes, gives to
-/// the program. It knows nothing of the program but JsonValue, and throws std::runtime_error.
+/// The interface of parquet_plugin.cpp, a library that is loaded with the first Parquet file. Of
+/// the program it uses only JsonValue, and it throws std::runtime_error.
 class ParquetPlugin {
 public:
   virtual ~ParquetPlugin() = default;
@@ -20,7 +20,7 @@ public:
   virtual std::vector<RawRow> read(std::int64_t first, std::int64_t count) = 0;
 };
 
-/// The function mgpu_open_parquet of the library; takes the descriptor.
+/// The function mgpu_open_parquet of the library; it takes ownership of the descriptor.
 using OpenParquet = std::unique_ptr<ParquetPlugin> (*)(int descriptor);
 
 }  // namespace mgpu::input

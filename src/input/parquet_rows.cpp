@@ -1,6 +1,6 @@
-// Parquet files. Arrow's libraries export functions of OpenSSL and simdjson, in other versions than
-// those that the program uses, so they are loaded where nobody else sees them, and see their own
-// first (RTLD_LOCAL, RTLD_DEEPBIND); and only when there is a Parquet file.
+// Loads the Parquet library. Arrow's libraries export functions of OpenSSL and simdjson in other
+// versions than the program uses. So they are loaded only for a Parquet file, invisible to others
+// (RTLD_LOCAL), and prefer their own symbols (RTLD_DEEPBIND).
 #include "parquet_rows.hpp"
 
 #include <stdexcept>
@@ -23,7 +23,7 @@ namespace {
                  ""});
 }
 
-/// Loaded once, for good.
+/// Loads the library once; it is never unloaded.
 OpenParquet open_parquet() {
   static const OpenParquet kOpen = [] {
     void* library = ::dlopen(MGPU_PARQUET_PLUGIN, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
@@ -40,7 +40,7 @@ OpenParquet open_parquet() {
   return kOpen;
 }
 
-/// Runs what asks the library.
+/// Runs code that calls the library.
 template <class Work>
 auto ask(const fs::path& path, Work work) {
   try {

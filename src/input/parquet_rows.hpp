@@ -14,12 +14,13 @@ struct ParquetFacts {
   std::vector<std::string> columns;
 };
 
-/// Errors: Failure E532 (no Parquet file), E535 (not in this build).
+/// Errors: Failure E532 (not a Parquet file), E535 (not in this build).
 ParquetFacts read_parquet_facts(const DataFile& file);
 
-/// Rows are decoded from the begin of their row group, unless they follow those of the last call.
+/// Opens the rows. They are decoded from the start of their row group, unless they follow the last
+/// call.
 ///
-/// Memory: `file` has to outlive it; 1024 rows, and a MiB for each column.
+/// Memory: `file` must outlive it; 1024 rows, and 1 MiB per column.
 /// Errors: as above.
 std::unique_ptr<RowSource> open_parquet_rows(const DataFile& file);
 

@@ -9,7 +9,7 @@
 
 namespace mgpu::input {
 
-/// Who reads a file: the ranks of a world, or one process without MPI.
+/// The readers of a file: the ranks of a world, or one process without MPI.
 class Readers {
 public:
   Readers() = default;
@@ -18,18 +18,18 @@ public:
   int rank() const { return world_ == nullptr ? 0 : world_->rank(); }
   int size() const { return world_ == nullptr ? 1 : world_->size(); }
 
-  /// As cluster::run_together().
+  /// Runs a step as cluster::run_together() does.
   void together(const std::function<void()>& step) const {
     if (world_ == nullptr) return step();
     cluster::run_together(*world_, step);
   }
 
-  /// Rank 0's bytes.
+  /// Returns rank 0's bytes.
   std::string broadcast(std::string bytes) const {
     return world_ == nullptr ? bytes : world_->broadcast(std::move(bytes), 0);
   }
 
-  /// The bytes of all, by rank.
+  /// Returns the bytes of all readers, by rank.
   std::vector<std::string> all_gather(std::string_view mine) const {
     if (world_ == nullptr) return {std::string(mine)};
     return world_->all_gather(mine);

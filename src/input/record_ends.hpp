@@ -8,21 +8,22 @@
 
 namespace mgpu::input {
 
-/// Finds where records end, in a file that comes in blocks.
+/// Finds the ends of records in a file that arrives in blocks.
 class RecordEnds {
 public:
   virtual ~RecordEnds() = default;
 
-  /// The offset behind the end of the record that `block` goes on with; npos when it ends later.
+  /// Returns the offset just past the current record's end in `block`; npos if the record
+  /// continues.
   virtual std::size_t find_end(std::string_view block) = 0;
 
-  /// Whether what ended is a record: all but the nothing between `[` and `]`.
+  /// Returns whether the last part was a record; only the gap in `[]` is not.
   virtual bool is_record() const { return true; }
 
-  /// Whether there may be no more records: the list is closed.
+  /// Returns whether no more records may follow, because the list is closed.
   virtual bool is_over() const { return false; }
 
-  /// Whether the end of the file ends the last record like any other.
+  /// Returns whether the end of the file ends the last record.
   virtual bool ends_with_file() const { return true; }
 };
 
@@ -32,7 +33,7 @@ public:
   std::size_t find_end(std::string_view block) override;
 };
 
-/// A record ends with a line that ends outside of quotes.
+/// A record ends with a line that ends outside quotes.
 class CsvEnds : public RecordEnds {
 public:
   explicit CsvEnds(const CsvRules& rules) : rules_(rules) {}
@@ -43,7 +44,7 @@ private:
   CsvPlace place_ = CsvPlace::cell_begin;
 };
 
-/// A record is an item of a JSON list, with the comma or bracket behind it; begins behind the
+/// A record is an item of a JSON list with the comma or bracket after it. It starts after the
 /// bracket that opens the list.
 class ListEnds : public RecordEnds {
 public:
@@ -58,12 +59,12 @@ private:
   int depth_ = 1;
   bool is_text_ = false;
   bool is_escaped_ = false;
-  bool is_blank_ = true;  // the item, so far
+  bool is_blank_ = true;  // true while the item has only white space
   bool is_first_byte_ = true;
   std::int64_t items_ = 0;
 };
 
-/// Whether JSON takes the byte for white space.
+/// Returns whether JSON treats the byte as white space.
 constexpr bool is_json_blank(char byte) {
   return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }

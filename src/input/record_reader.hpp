@@ -13,21 +13,21 @@ namespace mgpu::input {
 struct Record {
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
-  std::int64_t line = 0;     // where it begins
-  std::string text;          // with its end; nothing of a record that is too long
+  std::int64_t line = 0;     // line where it begins
+  std::string text;          // includes its end; empty for a record that is too long
   bool is_too_long = false;  // longer than kMaxBytes
 };
 
-/// The records of a file, one after the other.
+/// Reads the records of a file in order.
 class RecordReader {
 public:
-  /// Memory: `file` has to outlive it; a block and a record.
+  /// Memory: `file` must outlive it; a block and a record.
   RecordReader(const DataFile& file, std::unique_ptr<RecordEnds> ends, const RowMark& begin);
 
-  /// False where the file has ended. Errors: those of DataFile::read().
+  /// Returns false at the end of the file. Errors: those of DataFile::read().
   bool next(Record& record);
 
-  /// Behind what was read.
+  /// Returns the position after the last record read.
   const RowMark& position() const { return position_; }
 
 private:
@@ -38,7 +38,7 @@ private:
   std::unique_ptr<RecordEnds> ends_;
   RowMark position_;
   std::string block_;
-  std::size_t used_ = 0;  // bytes of the block
+  std::size_t used_ = 0;  // consumed bytes of the block
 };
 
 }  // namespace mgpu::input

@@ -6,7 +6,7 @@
 
 namespace mgpu::input {
 
-/// What is wrong with a row, in words that follow "it cannot be used: ".
+/// Why a row is unusable, as a phrase that follows "it cannot be used: ".
 class RowError : public Error {
 public:
   explicit RowError(std::string why, Where where = Where::here())

@@ -21,7 +21,7 @@ bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// "`a`, `b` and `c`"
+/// Formats "`a`, `b` and `c`".
 std::string listed(const Names& names, const std::string& last) {
   std::string text;
   const std::size_t shown = std::min(names.size(), kShownNames);
@@ -39,7 +39,7 @@ Names names_of(const JsonValue::Members& members) {
   return names;
 }
 
-/// "it has `a` and `b`; did you mean `a`?"
+/// Formats "it has `a` and `b`; did you mean `a`?".
 std::string what_there_is(const std::string& missing, const Names& there) {
   std::string text = there.empty() ? "it has nothing" : "it has " + listed(there, "and");
   const std::string nearest = nearest_name(missing, there);
@@ -79,7 +79,7 @@ void check_kind(const std::string& name, const JsonValue& value) {
     throw RowError("`id` is neither a text nor a whole number");
 }
 
-/// Of a table: what is a list in other files.
+/// Parses a table cell that is a list in other formats.
 JsonValue parse_list_cell(const std::string& name, const JsonValue& cell) {
   const bool is_list = name == "messages" || name == "token_ids";
   if (!is_list || cell.text() == nullptr) return cell;
@@ -156,7 +156,7 @@ JsonValue RowFields::apply(const JsonValue& row, bool has_cells) const {
   return renamed;
 }
 
-/// Under our names where there is one; what is called like one of ours, but is not meant, goes.
+/// Renames columns to our names; drops a column that has one of our names but another meaning.
 RowFields::Members RowFields::rename(const Members& members) const {
   if (columns_.empty()) return members;
   Members renamed;
@@ -178,7 +178,7 @@ RowFields::Members RowFields::rename(const Members& members) const {
   throw Error("a row has a column twice");
 }
 
-/// What does not count, and nulls under our names.
+/// Drops the columns that are ignored, and nulls under our names.
 void RowFields::drop(Members& members) const {
   std::erase_if(members, [&](const auto& member) {
     return contains(left_out_, member.first) ||

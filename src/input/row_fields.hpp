@@ -9,20 +9,20 @@
 
 namespace mgpu::input {
 
-/// Brings what a file calls its columns under our names, and checks what has to be there.
+/// Renames a file's columns to our names, and checks the required ones.
 class RowFields {
 public:
   explicit RowFields(const RowOptions& options);
 
-  /// For files whose rows all have the same columns.
-  /// Errors: Failure E533 where one that is needed is not among them.
+  /// Checks files whose rows all have the same columns.
+  /// Errors: Failure E533 when a required one is missing.
   void check_columns(const fs::path& path, const std::vector<std::string>& columns) const;
 
-  /// The row under our names. `has_cells`: lists are texts of JSON.
-  /// Errors: RowError where something that is needed is missing or of another kind.
+  /// Returns the row under our names. `has_cells`: lists are JSON texts.
+  /// Errors: RowError when a required field is missing or has the wrong type.
   formats::JsonValue apply(const formats::JsonValue& row, bool has_cells) const;
 
-  /// Whether ids have to differ.
+  /// Returns whether ids must be unique.
   bool has_ids() const;
 
 private:
@@ -36,12 +36,12 @@ private:
 
   std::vector<std::pair<std::string, std::string>> columns_;  // ours, theirs
   std::vector<std::string> one_of_;                           // those that count
-  std::vector<std::string> left_out_;                         // the others
+  std::vector<std::string> left_out_;                         // those that are ignored
   std::vector<std::string> all_of_;
-  std::vector<std::string> checked_;  // whose kind is looked at
+  std::vector<std::string> checked_;  // columns whose type is checked
 };
 
-/// What tells apart rows: the text of `id`, or its digits.
+/// Returns the text that identifies a row: the text of `id`, or its digits.
 std::string id_of(const formats::JsonValue& row);
 
 }  // namespace mgpu::input

@@ -24,7 +24,7 @@ std::string why_double(const DoubleId& twice) {
 
 }  // namespace
 
-/// An open file, and how its rows are to be read.
+/// An open file with its options and index.
 struct RowFile::Opened {
   Opened(const RowOptions& wanted, RowIndex known)
       : options(wanted), file(options.path), fields(options), index(std::move(known)) {
@@ -61,7 +61,7 @@ struct RowFile::Opened {
     return row;
   }
 
-  /// "" for a row whose id no earlier one has.
+  /// Explains a repeated id; "" if no earlier row has it.
   std::string why_double(std::int64_t id) const {
     const auto found =
         std::lower_bound(doubles.begin(), doubles.end(), id,
@@ -80,7 +80,7 @@ struct RowFile::Opened {
 
 namespace {
 
-/// What one rank finds in its share of the rows.
+/// The problems and ids that one rank finds in its share of the rows.
 struct Findings {
   explicit Findings(const fs::path& path) : problems(path) {}
 
@@ -116,7 +116,7 @@ formats::LineProblems problems_of_all(const Readers& readers, const fs::path& pa
   return all;
 }
 
-/// The file on this rank, by the index that rank 0 makes.
+/// Opens the file on this rank with the index that rank 0 makes.
 std::unique_ptr<RowFile::Opened> open_by_index(const Readers& readers, const RowOptions& options) {
   std::string index;
   readers.together([&] {

@@ -34,13 +34,13 @@ bool is_table(RowFormat format) {
   throw Failure({"E532", ExitCode::data, sentence, {"  --> " + path.string() + place}, help});
 }
 
-/// Counts rows and notes where they begin, while the file goes by.
+/// Counts rows and records where they begin, in one pass over the file.
 class RowCounter {
 public:
   RowCounter(RowIndex& index, RecordEnds& ends, const RowMark& begin)
       : index_(index), ends_(ends), position_(begin) {}
 
-  /// Errors: RowError for what stands behind the last row.
+  /// Errors: RowError for data after the last row.
   void add(std::string_view bytes) {
     while (!bytes.empty()) {
       if (ends_.is_over()) {
@@ -77,7 +77,7 @@ private:
   void check_tail(std::string_view bytes) {
     const auto strange = std::find_if_not(bytes.begin(), bytes.end(), is_json_blank);
     position_.line += std::count(bytes.begin(), strange, '\n');
-    if (strange != bytes.end()) throw RowError("something stands behind the end of the list");
+    if (strange != bytes.end()) throw RowError("there is data after the end of the list");
   }
 
   RowIndex& index_;
@@ -86,7 +86,7 @@ private:
   bool is_inside_ = false;
 };
 
-/// Where rows may begin: behind the byte order mark, and behind the bracket of a list.
+/// Returns where rows may begin: after the byte order mark, and after the bracket of a list.
 RowMark find_body(const DataFile& file, RowIndex& index) {
   std::string head(std::size_t{64} << 10, '\0');
   head.resize(file.read(0, head));
@@ -100,7 +100,7 @@ RowMark find_body(const DataFile& file, RowIndex& index) {
   return {first - head.begin() + 1, 1 + std::count(begin, first, '\n')};
 }
 
-/// The names in the first record, which is taken away from the body; without a header 1, 2, 3.
+/// Reads the names in the first record and removes it from the body; without a header 1, 2, 3.
 void read_columns(const DataFile& file, const RowOptions& options, RowIndex& index, RowMark& body) {
   RecordReader reader(file, make_record_ends(index, options), body);
   Record record;
@@ -125,9 +125,9 @@ void check_columns(const DataFile& file, const RowIndex& index) {
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return;
   refuse(file.path(), 1, "two columns are called `" + printable(*twice) + "`",
-         is_table(index.format) ? "give each column a name of its own; a file without names is "
+         is_table(index.format) ? "give each column a unique name; a file without names is "
                                   "read with data.header=false"
-                                : "give each column a name of its own");
+                                : "give each column a unique name");
 }
 
 void count_rows(const DataFile& file, const RowOptions& options, RowIndex& index) {

@@ -19,7 +19,7 @@ struct RowMark {
   std::int64_t line = 1;
 };
 
-/// What one rank has to know of a file so that all can read it.
+/// The facts about a file that every rank needs to read it.
 struct RowIndex {
   static constexpr std::int64_t kRowsPerMark = 32;
 
@@ -29,26 +29,26 @@ struct RowIndex {
   bool is_list = false;                 // jsonl: one list of objects
   std::int64_t rows = 0;
   std::vector<std::string> columns;  // csv, tsv, parquet
-  std::vector<RowMark> marks;        // of row 0, 32, 64, ...; none of parquet
+  std::vector<RowMark> marks;        // of rows 0, 32, 64, ...; empty for parquet
 
-  /// For another rank of the same build.
+  /// Serializes the index for another rank of the same build.
   std::string to_bytes() const;
   static RowIndex from_bytes(std::string_view bytes);
 };
 
-/// The format of the file by key and name.
-/// Errors: Failure E532 where neither tells.
+/// Returns the file's format, by key and name.
+/// Errors: Failure E532 when neither determines it.
 RowFormat format_of(const RowOptions& options);
 
 CsvRules csv_rules(RowFormat format, const RowOptions& options);
 
-/// What finds the ends of the records that the index counts.
+/// Makes the object that finds the ends of the indexed records.
 std::unique_ptr<RecordEnds> make_record_ends(const RowIndex& index, const RowOptions& options);
 
 /// Reads the whole file once.
 ///
 /// Memory: a block, 16 bytes for 32 rows.
-/// Errors: Failure E531 (empty), E532 (not of its format), E534, E535, E603.
+/// Errors: Failure E531 (empty), E532 (wrong format), E534, E535, E603.
 RowIndex make_row_index(const DataFile& file, const RowOptions& options);
 
 }  // namespace mgpu::input

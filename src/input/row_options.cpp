@@ -12,7 +12,7 @@ struct OurName {
 
 constexpr std::array kOurNames = {
     OurName{"text", "column with texts"},
-    OurName{"prompt", "column with what comes before a completion"},
+    OurName{"prompt", "column with the text before a completion"},
     OurName{"completion", "column with what follows a prompt"},
     OurName{"messages", "column with conversations: lists of {role, content}"},
     OurName{"token_ids", "column with lists of token ids"},

@@ -12,24 +12,24 @@
 
 namespace mgpu::input {
 
-/// A row as the file has it.
+/// A row with the file's column names.
 struct RawRow {
   std::int64_t line = 0;
   formats::JsonValue object;
-  std::string problem;  // "" where `object` is one
+  std::string problem;  // "" if `object` is valid
 };
 
-/// The rows of a file by their number in it.
+/// Reads the rows of a file by number.
 class RowSource {
 public:
   virtual ~RowSource() = default;
 
-  /// Rows that follow those of the last call come without a search.
+  /// Reads rows; those that follow the last call need no search.
   /// Errors: those of DataFile::read().
   virtual std::vector<RawRow> read(std::int64_t first, std::int64_t count) = 0;
 };
 
-/// Memory: `file` and `index` have to outlive it.
+/// Memory: `file` and `index` must outlive it.
 std::unique_ptr<RowSource> open_text_rows(const DataFile& file, const RowIndex& index,
                                           const RowOptions& options);
 

@@ -64,7 +64,7 @@ private:
     return parse_row_object(text);
   }
 
-  /// The item without the comma or bracket behind it.
+  /// Returns the item without the comma or bracket after it.
   static std::string_view item_of(std::string_view text) {
     if (!text.ends_with(',') && !text.ends_with(']'))
       throw RowError("the file ends inside of the list");

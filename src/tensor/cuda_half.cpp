@@ -13,7 +13,7 @@ namespace mgpu::tensor {
 #if MGPU_CUDA
 namespace {
 
-/// It registers its kernels by being loaded.
+/// Opens the library, which registers its kernels.
 void* open_library() {
   void* library = ::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL);
   if (library != nullptr) return library;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kAlignment = 16;  // elements
 
-/// FNV-1a: which stream a parameter's initial values come from.
+/// Hashes the name with FNV-1a; the hash selects the stream of a parameter's initial values.
 std::uint64_t hash_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name)
@@ -28,13 +28,13 @@ std::int64_t count_of(const ParameterSpec& spec) {
                          std::multiplies<>());
 }
 
-/// Elements that a parameter takes with the gap behind it.
+/// Returns the elements of a parameter, including the gap after it.
 std::int64_t padded(std::int64_t count) {
   return (count + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Uniform on +-sqrt(3) std: additions, products and a square root only, so no math library
-/// has a say in the bits.
+/// Draws uniformly from +-sqrt(3) std with additions, products and one square root only, so the
+/// bits do not depend on a math library.
 void initialize(const ParameterSpec& spec, std::uint64_t seed, at::Tensor flat) {
   if (spec.init_std == 0.0) {
     flat.fill_(spec.init_value);

@@ -15,32 +15,32 @@
 
 namespace mgpu::text {
 
-/// A token that is looked for in the text itself, before the model sees it.
+/// A token that is searched for in the text itself, before the model processes it.
 struct AddedToken {
   std::string content;
-  bool single_word = false;  // not next to a word character
-  bool lstrip = false;       // takes the white space before it along
+  bool single_word = false;  // never next to a word character
+  bool lstrip = false;       // includes the white space before it
   bool rstrip = false;
-  bool normalized = false;  // looked for in the normalized text
-  bool special = false;     // left out by decode(..., skip_special_tokens = true)
+  bool normalized = false;  // searched for in the normalized text
+  bool special = false;     // omitted by decode(..., skip_special_tokens = true)
 
   bool operator==(const AddedToken&) const = default;
 };
 
-/// The list `added_tokens` of a tokenizer.json. Errors: E541
+/// Reads the list `added_tokens` of a tokenizer.json. Errors: E541
 std::vector<AddedToken> read_added_tokens(const JsonNode& root);
 
-/// Finds the longest of many texts at a place.
+/// Finds the longest of many texts at a position.
 class TextFinder {
 public:
-  /// False when it is there already, or empty.
+  /// Returns false if the text is already in the set, or empty.
   bool add(std::string_view text, TokenId id);
 
   struct Found {
     std::size_t begin, end;
     TokenId id;
   };
-  /// The first one at or behind `start`, the longest of those that begin there.
+  /// Finds the first match at or after `start`, the longest of those that begin there.
   std::optional<Found> find(std::string_view text, std::size_t start) const;
 
 private:
@@ -50,7 +50,7 @@ private:
   }
 
   std::unordered_map<Edge, std::uint32_t> next_;
-  std::vector<TokenId> ends_ = {kNoToken};  // by node: the text that ends there
+  std::vector<TokenId> ends_ = {kNoToken};  // by node: id of the text that ends there
   std::array<bool, 256> starts_{};
 };
 
@@ -58,26 +58,26 @@ private:
 /// Source: tokenizers 0.23, tokenizer/added_vocabulary
 class AddedTokens {
 public:
-  /// Part of a text: a token, or kNoToken for what the model is to encode.
+  /// Part of a text: a token, or kNoToken for text that the model encodes.
   struct Part {
     std::size_t begin, end;
     TokenId id;
   };
 
-  /// A content that the vocabulary has keeps its id; the others follow the vocabulary's size.
-  /// One that comes again keeps its id and gets the new flags.
-  /// Errors: std::invalid_argument when two different ones are looked for as the same text
+  /// Adds tokens. Content that is in the vocabulary keeps its id; others get ids after the
+  /// vocabulary. A repeated content keeps its id and gets the new flags.
+  /// Errors: std::invalid_argument when two different tokens are searched for as the same text
   AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,
               const Normalizer* normalizer);
 
-  /// Appends parts that cover the text, in which tokens with this `normalized` are looked for.
+  /// Appends parts that cover the text; searches for the tokens with this value of `normalized`.
   void cut(std::string_view text, bool normalized, std::vector<Part>& parts) const;
 
-  /// kNoToken when no added token has this content.
+  /// Returns the id of this content, or kNoToken.
   TokenId find(std::string_view content) const;
   const AddedToken* find(TokenId id) const;
 
-  /// The token's text in a decoded list; nullptr for other ids.
+  /// Returns the token's text in a decoded list; nullptr for other ids.
   const std::string* decoded_text(TokenId id) const;
   bool is_special(TokenId id) const;
   TokenId end_id() const { return by_id_.empty() ? 0 : by_id_.rbegin()->first + 1; }
@@ -85,7 +85,7 @@ public:
 private:
   struct Entry {
     AddedToken token;
-    std::string text;  // as it is looked for and decoded: normalized if the token is
+    std::string text;  // the text to search for and decode: normalized if the token is
   };
 
   std::optional<Part> place(std::string_view text, const TextFinder::Found& found,

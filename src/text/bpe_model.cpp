@@ -11,7 +11,8 @@
 namespace mgpu::text {
 namespace {
 
-constexpr std::size_t kShortPiece = 24;  // up to here looking at all pairs beats a heap
+constexpr std::size_t kShortPiece = 24;  // up to this length checking all pairs is faster than a
+                                         // heap
 
 std::string_view text_or_empty(const JsonNode& node, std::string_view key) {
   const auto member = node.find(key);
@@ -55,7 +56,7 @@ struct TokenPair {
   std::string_view left, right;
 };
 
-/// "left right" or ["left", "right"]; two empty texts for anything else.
+/// Reads "left right" or ["left", "right"]; returns two empty texts for anything else.
 TokenPair read_pair(simdjson::dom::element item) {
   TokenPair pair;
   std::string_view both;
@@ -134,7 +135,8 @@ void BpeModel::encode(std::string_view piece, Scratch& scratch, std::vector<Toke
 void BpeModel::start(std::string_view piece, Scratch& scratch) const {
   std::vector<TokenId>& ids = scratch.start;
   ids.clear();
-  bool unknown = false;  // one is due. Tokens of bytes overtake it, as in the original
+  bool unknown = false;  // one is pending; as in the original, tokens of bytes are emitted before
+                         // it
   for (std::size_t i = 0; i < piece.size();) {
     const std::string_view character = piece.substr(i, character_bytes(piece[i]));
     i += character.size();
@@ -156,7 +158,7 @@ TokenId BpeModel::find_character(std::string_view character) const {
                                : vocabulary_.find(character);
 }
 
-/// All bytes have to have a token.
+/// Requires a token for every byte.
 bool BpeModel::append_bytes(std::string_view character, std::vector<TokenId>& ids) const {
   const auto token = [&](char byte) { return bytes_[static_cast<unsigned char>(byte)]; };
   if (std::any_of(character.begin(), character.end(),
@@ -169,7 +171,7 @@ bool BpeModel::append_bytes(std::string_view character, std::vector<TokenId>& id
 }
 
 void BpeModel::merge_short(std::vector<TokenId>& ids) const {
-  std::array<const Merge*, kShortPiece> merges{};  // of each token and the next
+  std::array<const Merge*, kShortPiece> merges{};  // the merge of each token with the next one
   const auto look = [&](std::size_t i) { merges[i] = merges_.find(ids[i], ids[i + 1]); };
   for (std::size_t i = 0; i + 1 < ids.size(); ++i)
     look(i);
@@ -203,7 +205,7 @@ void BpeModel::push_candidate(Scratch& scratch, int left) const {
                  });
 }
 
-/// Symbols in a linked list, possible merges in a heap: n log n for pieces of any length.
+/// Keeps symbols in a linked list and possible merges in a heap: O(n log n) for any length.
 void BpeModel::merge_long(Scratch& scratch) const {
   auto& symbols = scratch.symbols;
   auto& candidates = scratch.candidates;
@@ -226,7 +228,7 @@ void BpeModel::merge_long(Scratch& scratch) const {
     if (left.id == kNoToken || left.next < 0) continue;
     auto& right = symbols[static_cast<std::size_t>(left.next)];
     const Merge* merge = merges_.find(left.id, right.id);
-    if (merge == nullptr || merge->result != candidate.result) continue;  // merged meanwhile
+    if (merge == nullptr || merge->result != candidate.result) continue;  // merged in the meantime
     left.id = candidate.result;
     left.next = right.next;
     right.id = kNoToken;

@@ -11,18 +11,18 @@
 
 namespace mgpu::text {
 
-/// Byte-pair encoding: a piece starts as the tokens of its characters, and the pair with the
-/// lowest rank merges (the leftmost of equal ones) until no pair does.
+/// Byte-pair encoding: a piece starts as the tokens of its characters. The pair with the lowest
+/// rank merges (the leftmost among equals) until no pair can merge.
 ///
 /// Source: Sennrich et al., Neural machine translation of rare words with subword units (2016);
 ///         tokenizers 0.23, models/bpe, for unknown characters
 class BpeModel {
 public:
-  /// The parts of a search that a caller keeps for the next one; not for two threads at once.
+  /// Buffers that a caller reuses between calls; not for two threads at once.
   struct Scratch {
     struct Symbol {
       TokenId id;
-      int previous, next;  // index of a symbol; -1 for none
+      int previous, next;  // index of a symbol; -1: no symbol
     };
     struct Candidate {
       std::uint32_t rank;
@@ -35,19 +35,19 @@ public:
     std::vector<Candidate> candidates;  // a heap
   };
 
-  /// Vocabulary and merges are those of `node`, all else that of `options`.
+  /// Takes the vocabulary and merges from `node`, everything else from `options`.
   /// Errors: E541, E542
   BpeModel(const JsonNode& node, const JsonNode& options);
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
   /// Appends the tokens of a piece. Shapes: piece is valid UTF-8 and not empty
-  /// Errors: Failure E543 for a character without a token where the unknown token is missing
+  /// Errors: Failure E543 for a character without a token if there is no unknown token
   void encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& ids) const;
 
 private:
   void read_merges(const JsonNode& list);
-  /// The tokens of the characters, in scratch.start.
+  /// Puts the tokens of the characters into scratch.start.
   void start(std::string_view piece, Scratch& scratch) const;
   TokenId find_character(std::string_view character) const;
   bool append_bytes(std::string_view character, std::vector<TokenId>& ids) const;
@@ -60,7 +60,7 @@ private:
   std::array<TokenId, 0x80> ascii_;  // tokens of single characters
   std::array<TokenId, 256> bytes_;   // tokens <0x00> to <0xFF>
   TokenId unknown_ = kNoToken;
-  bool unknown_missing_ = false;  // it is named and not in the vocabulary
+  bool unknown_missing_ = false;  // it is named, but not in the vocabulary
   bool byte_fallback_, fuse_unknown_, ignore_merges_;
 };
 

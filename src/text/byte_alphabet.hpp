@@ -7,8 +7,8 @@
 
 namespace mgpu::text {
 
-/// The characters that stand for the 256 bytes in byte-level vocabularies: printable ones for
-/// themselves, the others as U+0100 and on.
+/// The characters that represent the 256 bytes in byte-level vocabularies: printable bytes
+/// represent themselves, the others are U+0100 and following.
 /// Source: GPT-2, encoder.py, bytes_to_unicode
 class ByteAlphabet {
 public:
@@ -17,7 +17,7 @@ public:
   /// Appends the characters of all bytes.
   void spell(std::string_view bytes, std::string& text) const;
 
-  /// The byte that a character stands for; nothing for other characters.
+  /// Returns the byte that a character represents; nothing for other characters.
   std::optional<unsigned char> byte(char32_t character) const {
     if (character >= kEnd || bytes_[character] < 0) return {};
     return static_cast<unsigned char>(bytes_[character]);

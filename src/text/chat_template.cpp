@@ -36,7 +36,7 @@ jinja::value messages_value(const std::vector<ChatMessage>& messages) {
   return list;
 }
 
-/// The interpreter puts each node it passes into the text; the reason stands last.
+/// Returns the reason alone: the interpreter lists each node on the way, and the reason comes last.
 std::string reason_of(const std::exception& error) {
   constexpr std::string_view kMark = "Error: ";
   const std::string text = error.what();

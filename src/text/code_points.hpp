@@ -8,12 +8,12 @@
 
 namespace mgpu::text {
 
-/// First and last of a run of characters.
+/// The first and last of consecutive characters.
 struct CodeRange {
   char32_t first, last;
 };
 
-/// Every step-th character from first to last moves by shift to its lower case.
+/// Every step-th character from first to last has its lower case at distance `shift`.
 struct LowerRun {
   char32_t first, last;
   std::int32_t step, shift;
@@ -24,38 +24,39 @@ struct LowerSpecial {
   char32_t from, to_first, to_second;
 };
 
-/// A class of regular expressions, such as \p{L}, as the tokenizers library has it.
+/// A character class of regular expressions, such as \p{L}, as the tokenizers library defines it.
 struct RegexClass {
   std::string_view name;
-  bool complete;             // `members` are all of them, else what PCRE2's own class lacks
-  std::uint32_t count;       // members in all, for the test
-  std::string_view members;  // as written inside [...]
+  bool complete;             // `members` lists all members, otherwise those that PCRE2's class
+                             // lacks
+  std::uint32_t count;       // total number of members, for the test
+  std::string_view members;  // in the syntax inside [...]
 };
 
-/// Bytes of the character that begins with `first`, in valid UTF-8.
+/// Returns the bytes of the character that begins with `first`, in valid UTF-8.
 constexpr std::size_t character_bytes(char first) {
   const auto byte = static_cast<unsigned char>(first);
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
-/// The character at `offset`. Shapes: text is valid UTF-8, offset at the start of a character
+/// Returns the character at `offset`. Shapes: valid UTF-8, offset at the start of a character
 char32_t character_at(std::string_view text, std::size_t offset);
 
-/// Offset of the character that ends before `offset` > 0.
+/// Returns the offset of the character that ends at `offset` > 0.
 std::size_t previous_character(std::string_view text, std::size_t offset);
 
 void append_character(std::string& text, char32_t character);
 
-/// Whether sorted `ranges` have the character.
+/// Returns whether sorted `ranges` contain the character.
 bool contains(std::span<const CodeRange> ranges, char32_t character);
 
-/// Source: what each part of tokenizers 0.23.3 answers, unicode_tables.hpp
+/// Source: the answers of each part of tokenizers 0.23.3, unicode_tables.hpp
 bool is_whitespace(char32_t character);
 bool is_digit(char32_t character);
 bool is_punctuation(char32_t character);
 bool is_word(char32_t character);
 
-/// Appends the character's lower case, whatever stands around it.
+/// Appends the character's lower case, independent of its context.
 void append_lower(std::string& text, char32_t character);
 
 }  // namespace mgpu::text

@@ -78,7 +78,7 @@ private:
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
   }
 
-  /// 10 for "<0x0A>"; -1 for other tokens.
+  /// Returns 10 for "<0x0A>"; -1 for other tokens.
   static int byte_of(std::string_view token) {
     if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return -1;
     const int high = digit(token[3]);
@@ -86,7 +86,7 @@ private:
     return high < 0 || low < 0 ? -1 : 16 * high + low;
   }
 
-  std::string bytes_;  // of the tokens in a row so far
+  std::string bytes_;  // bytes of the consecutive tokens so far
 };
 
 class Metaspace final : public DecodeStage {
@@ -140,7 +140,7 @@ private:
   std::vector<Section> sections_;
 };
 
-/// At the end it holds back characters that may turn out to be the last ones.
+/// Holds back characters that may turn out to be the last ones.
 class Strip final : public DecodeStage {
 public:
   Strip(std::string content, std::size_t start, std::size_t stop, bool joined)
@@ -170,7 +170,7 @@ public:
   }
 
 private:
-  /// Emits the character `count` times; 0.
+  /// Emits the character `count` times; returns 0.
   std::size_t flush(std::size_t count, const Emit& emit) const {
     for (std::size_t i = 0; i < count; ++i)
       emit(content_);

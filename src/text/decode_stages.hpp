@@ -10,22 +10,24 @@
 
 namespace mgpu::text {
 
-// Each has the name of its type in tokenizer files. With `joined`, everything that comes in is
-// one token in parts.
+// Each stage has the name of its type in tokenizer files. With `joined` the input is one token that
+// arrives in parts.
 // Source: tokenizers 0.23, decoders/ and pre_tokenizers/
 
-/// Spaces between tokens: what happens in a file without a decoder.
+/// Puts spaces between tokens, as for a file without a decoder.
 std::unique_ptr<DecodeStage> join_by_spaces();
-/// Characters back to the bytes that they stand for; a token with others is taken as it is.
+/// Maps characters to the bytes that they represent; a token with other characters is unchanged.
 std::unique_ptr<DecodeStage> decode_byte_level();
-/// Tokens <0x00> to <0xFF> in a row become their bytes if those are UTF-8, else a U+FFFD each.
+/// Turns consecutive tokens <0x00> to <0xFF> into bytes if these are UTF-8, otherwise each to
+/// U+FFFD.
 std::unique_ptr<DecodeStage> decode_byte_fallback();
-/// The mark becomes a space, or nothing in the first token.
+/// Replaces the mark by a space, or removes it in the first token.
 std::unique_ptr<DecodeStage> decode_metaspace(const MetaspaceOptions& options, bool joined);
-/// Matches of a pattern become `content`. A joined token is searched when all of it is there.
+/// Replaces matches of a pattern by `content`. A joined token is searched once it is complete.
 std::unique_ptr<DecodeStage> decode_replace(std::shared_ptr<const Pattern> pattern,
                                             std::string content, bool joined);
-/// Up to `start` and `stop` times the character `content` off the ends of each token.
+/// Strips `content` up to `start` times from the start of each token, and `stop` times from its
+/// end.
 std::unique_ptr<DecodeStage> decode_strip(std::string content, std::size_t start, std::size_t stop,
                                           bool joined);
 

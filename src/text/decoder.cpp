@@ -24,7 +24,7 @@ void Decoder::read(const JsonNode& node, bool& joined) {
   const JsonNode type = node.at("type");
   const std::string_view name = type.text();
   if (joined && name.starts_with("Byte"))
-    type.not_supported("decoder `" + std::string(name) + "` behind one that joins the tokens");
+    type.not_supported("decoder `" + std::string(name) + "` after one that joins the tokens");
   if (name == "Sequence") {
     for (const JsonNode& part : node.at("decoders").items())
       read(part, joined);
@@ -34,7 +34,7 @@ void Decoder::read(const JsonNode& node, bool& joined) {
   } else if (name == "ByteFallback") {
     stages_.emplace_back(decode_byte_fallback);
   } else if (name == "Fuse") {
-    joined = true;  // the parts stay as they are
+    joined = true;  // the parts are unchanged
   } else if (name == "Metaspace") {
     const MetaspaceOptions options = read_metaspace(node);
     stages_.emplace_back([options, joined] { return decode_metaspace(options, joined); });

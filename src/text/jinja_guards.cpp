@@ -11,7 +11,7 @@ using jinja::expression;
 using jinja::statement_ptr;
 using jinja::statements;
 
-/// Walks the tree and puts the guards in.
+/// Walks the tree and inserts the guards.
 void visit(statement_ptr& node);
 
 void visit_all(statements& nodes) {
@@ -19,7 +19,7 @@ void visit_all(statements& nodes) {
     visit(node);
 }
 
-/// Statements whose values are printed.
+/// Visits statements whose values are printed.
 void visit_body(statements& nodes) {
   for (statement_ptr& node : nodes) {
     const bool is_text = jinja::is_stmt<jinja::string_literal>(node);
@@ -29,7 +29,7 @@ void visit_body(statements& nodes) {
   }
 }
 
-/// The name of a filter, a test or a static member, and whether it is called with arguments.
+/// The name of a filter, test or static member, and whether it is called with arguments.
 struct Name {
   std::string name;
   bool has_arguments = false;
@@ -124,7 +124,7 @@ void visit_expression(statement_ptr& node) {
   }
 }
 
-/// Expressions that only hold others.
+/// Visits expressions that only contain others.
 void visit_container(statement_ptr& node) {
   const auto visit_if = [](statement_ptr& child) {
     if (child) visit(child);

@@ -41,7 +41,7 @@ void need_ascii(const value& v, const std::string& what) {
     not_supported(what + " of a text outside ASCII");
 }
 
-/// White space of Python's str.strip().
+/// Returns whether Python's str.strip() removes the character.
 bool is_space(char32_t character) {
   return is_whitespace(character) || (character >= 0x1C && character <= 0x1F);
 }
@@ -57,12 +57,12 @@ value strip(const value& v, bool left, bool right) {
   return mk_val<jinja::value_string>(text.substr(begin, end - begin));
 }
 
-/// A text with a byte for each character, for those who count them.
+/// Returns a text with one byte per character, for filters that count characters.
 value as_many_bytes(const value& v) {
   return mk_val<jinja::value_string>(std::string(utf8_length(v->as_string().str()), 'x'));
 }
 
-/// An expression that does something with the value of another one.
+/// An expression that processes the value of another one.
 struct Guarded : expression {
   explicit Guarded(statement_ptr inner) : inner_(std::move(inner)) { pos = inner_->pos; }
   std::string type() const override { return inner_->type(); }
@@ -74,13 +74,13 @@ private:
   statement_ptr inner_;
 };
 
-/// A statement that is no obstacle where it is not reached.
+/// A statement that is refused only when it is executed.
 struct Refused : Guarded {
   using Guarded::Guarded;
   value execute_impl(context&) const override { not_supported("`" + type() + "`"); }
 };
 
-/// {{ ... }}: what Python prints of a value.
+/// {{ ... }}: prints a value like Python.
 struct Printed : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -93,7 +93,7 @@ struct Printed : Guarded {
   }
 };
 
-/// What has members, or is calculated with.
+/// An operand that must be defined, because it has members or is part of a calculation.
 struct Defined : Guarded {
   using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
@@ -109,7 +109,7 @@ constexpr std::array<std::string_view, 11> kTextMethods = {
 constexpr std::array<std::string_view, 4> kCaseMethods = {"upper", "lower", "title", "capitalize"};
 constexpr std::array<std::string_view, 4> kObjectMethods = {"get", "items", "keys", "values"};
 
-/// The object of a method call, or of a member that is no method.
+/// The object of a method call, or of a member that is not a method.
 struct Object : Defined {
   Object(statement_ptr inner, std::string member, bool is_called, bool has_arguments)
       : Defined(std::move(inner)),
@@ -122,13 +122,14 @@ struct Object : Defined {
     if (!is_called_) return check_member(v);
     if (is_text(v)) return text_of_method(v);
     if (is_val<jinja::value_object>(v) && contains(kObjectMethods, member_)) return v;
-    // A macro or a function in a namespace is no built-in.
+    // A macro or function in a namespace is not a built-in.
     if (is_val<jinja::value_object>(v) && !v->get_builtins().contains(member_)) return v;
     not_supported("method `" + member_ + "` of a value of type " + v->type());
   }
 
 private:
-  /// Built-ins of the interpreter that are filters in Python are no members there.
+  /// Refuses built-ins of the interpreter that are filters in Python, because they are no members
+  /// there.
   value check_member(const value& v) const {
     const bool has_builtins = is_text(v) || is_val<jinja::value_array>(v);
     if (has_builtins && v->get_builtins().contains(member_))
@@ -149,7 +150,7 @@ private:
   bool is_called_, has_arguments_;
 };
 
-/// The object of x[...]: bytes are characters only in ASCII, and only lists count from the end.
+/// The object of x[...]: bytes equal characters only in ASCII, and only lists count from the end.
 struct Indexed : Defined {
   Indexed(statement_ptr inner, bool is_slice) : Defined(std::move(inner)), is_slice_(is_slice) {}
   value execute_impl(context& ctx) const override {
@@ -170,7 +171,7 @@ constexpr std::array<std::string_view, 23> kFilters = {
 constexpr std::array<std::string_view, 6> kCharacterFilters = {"trim",    "tojson", "string",
                                                                "default", "safe",   "replace"};
 
-/// What a filter is applied to.
+/// The input of a filter.
 struct Filtered : Guarded {
   Filtered(statement_ptr inner, std::string filter, bool has_arguments)
       : Guarded(std::move(inner)), filter_(std::move(filter)), has_arguments_(has_arguments) {}
@@ -215,7 +216,7 @@ private:
   std::string test_;
 };
 
-/// + and ~, which the interpreter also applies to a text and something else.
+/// + and ~, which the interpreter also applies to a text and a value of another type.
 struct Joined : expression {
   Joined(statement_ptr whole, const jinja::binary_expression& operation)
       : whole_(std::move(whole)), operation_(operation) {

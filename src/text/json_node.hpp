@@ -14,23 +14,23 @@
 
 namespace mgpu::text {
 
-/// A value of a JSON file that knows where it stands, so that what is wrong with it has a place.
+/// A value of a JSON file that knows its path, so that error messages can name the place.
 ///
-/// Memory: a view into the parsed document and the path, which both outlive it
+/// Memory: a view into the parsed document and the path, which must both outlive it
 /// Errors: E541 (malformed, exit 65) with the file and a place such as model.merges[7]
 class JsonNode {
 public:
   JsonNode(const fs::path& file, simdjson::dom::element value, std::string place = "")
       : file_(&file), value_(value), place_(std::move(place)) {}
 
-  /// The member `key`; nothing when it is absent or null.
+  /// Returns the member `key`; nothing if it is absent or null.
   std::optional<JsonNode> find(std::string_view key) const;
-  /// Also true for a member that is null.
+  /// Returns whether the member exists; also true for null.
   bool has(std::string_view key) const;
-  /// The member `key`, which has to be there.
+  /// Returns the member `key`, which must exist.
   JsonNode at(std::string_view key) const;
   std::vector<JsonNode> items() const;
-  /// The members of an object that are not null, with their keys, in the order of the file.
+  /// Returns the members of an object that are not null, with their keys, in the order of the file.
   std::vector<std::pair<std::string_view, JsonNode>> members() const;
 
   std::string_view text() const;
@@ -45,11 +45,11 @@ public:
   const std::string& place() const { return place_; }
   const fs::path& file() const { return *file_; }
 
-  /// E541: what is wrong with this value.
+  /// Throws E541: this value is malformed.
   [[noreturn]] void refuse(std::string_view why) const;
-  /// E542: this value asks for something that the program does not do.
+  /// Throws E542: this value requires an unsupported feature.
   [[noreturn]] void not_supported(std::string_view what, std::string_view help = "") const;
-  /// E542: the value is a choice, and none of `known`, a list for people to read.
+  /// Throws E542: the value is not in `known`, a list for people to read.
   [[noreturn]] void unknown_choice(std::string_view kind, std::string_view known) const;
 
 private:

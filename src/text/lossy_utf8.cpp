@@ -7,9 +7,9 @@ namespace mgpu::text {
 namespace {
 
 struct Prefix {
-  std::size_t bytes;  // of the longest beginning of a character, at least 1
-  bool whole;         // it is all of it
-  bool open;          // more bytes could make it whole
+  std::size_t bytes;  // length of the longest valid start of a character, at least 1
+  bool whole;         // the character is complete
+  bool open;          // more bytes could complete it
 };
 
 /// Source: Unicode 15.0, table 3-7

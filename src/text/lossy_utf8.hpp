@@ -5,8 +5,8 @@
 
 namespace mgpu::text {
 
-/// Bytes that come in parts, as valid UTF-8: each longest part of a character that goes wrong
-/// becomes one U+FFFD. The beginning of a character waits for its end.
+/// Turns bytes that arrive in parts into valid UTF-8: each maximal invalid part of a character
+/// becomes one U+FFFD. The start of a character waits for its end.
 ///
 /// Source: Unicode 15.0, 3.9, "substitution of maximal subparts"; the same as Rust's
 ///         String::from_utf8_lossy
@@ -18,7 +18,7 @@ public:
   std::string finish();
 
 private:
-  std::string pending_;  // the beginning of a character
+  std::string pending_;  // the start of a character
 };
 
 }  // namespace mgpu::text

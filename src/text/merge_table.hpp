@@ -8,24 +8,25 @@
 
 namespace mgpu::text {
 
-/// What two neighboring tokens become, and how early.
+/// The token that two neighbors merge into, and the priority of this merge.
 struct Merge {
-  std::uint32_t rank;  // lower goes first
+  std::uint32_t rank;  // lower merges first
   TokenId result;
 };
 
-/// Pairs of tokens and their merges: open addressing, a power of two of slots, half of them free.
+/// Pairs of tokens and their merges: open addressing with a power of two of slots, half of them
+/// free.
 class MergeTable {
 public:
   explicit MergeTable(std::size_t size) : slots_(std::bit_ceil(2 * size + 2)) {}
 
-  /// A pair that is there already gets the new merge.
+  /// Adds a merge; an existing pair gets the new one.
   void put(TokenId left, TokenId right, Merge merge) {
     const std::uint64_t key = key_of(left, right);
     slots_[slot_of(key)] = {key, merge};
   }
 
-  /// nullptr when the two do not merge.
+  /// Returns nullptr if the two do not merge.
   const Merge* find(TokenId left, TokenId right) const {
     const std::uint64_t key = key_of(left, right);
     const Slot& slot = slots_[slot_of(key)];

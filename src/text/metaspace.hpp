@@ -6,17 +6,17 @@
 
 namespace mgpu::text {
 
-/// Where a mark for a space is put in front of a text that has none.
+/// Where a text without a leading space gets one.
 enum class PrependScheme { always, first, never };
 
-/// What the pre-tokenizer and the decoder named Metaspace share.
+/// The options that the pre-tokenizer and the decoder named Metaspace share.
 struct MetaspaceOptions {
-  std::string replacement;  // one character that stands for a space
+  std::string replacement;  // one character that represents a space
   PrependScheme prepend = PrependScheme::always;
   bool split = true;
 };
 
-/// Errors: E541, E542
+/// Reads the options. Errors: E541, E542
 MetaspaceOptions read_metaspace(const JsonNode& node);
 
 }  // namespace mgpu::text

@@ -12,15 +12,15 @@ class Normalizer {
 public:
   virtual ~Normalizer() = default;
 
-  /// Shapes: text is valid UTF-8, and stays so
+  /// Rewrites the text. Shapes: text is valid UTF-8 before and after
   virtual void apply(std::string& text) const = 0;
 };
 
-/// Errors: E541, E542
+/// Makes a normalizer. Errors: E541, E542
 std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node);
 
-/// NFC, NFD, NFKC or NFKD of Unicode 9; nullptr for another name. Through ICU, which is told to
-/// leave characters of later versions alone.
+/// Makes NFC, NFD, NFKC or NFKD of Unicode 9; returns nullptr for another name. Uses ICU,
+/// restricted so that characters of later Unicode versions do not change.
 std::unique_ptr<Normalizer> make_unicode_normalizer(std::string_view form);
 
 }  // namespace mgpu::text

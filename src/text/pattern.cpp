@@ -61,7 +61,7 @@ private:
   bool (*fits_)(char32_t);
 };
 
-/// A match joins the section before it, if that is not a match, too.
+/// Joins a match to the section before it, unless that is also a match.
 void merge_with_previous(std::vector<Section>& sections) {
   std::size_t kept = 0;
   bool after_match = false;

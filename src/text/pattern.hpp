@@ -10,7 +10,7 @@
 
 namespace mgpu::text {
 
-/// What a text is searched for: a regular expression, a fixed text, a kind of characters.
+/// A search pattern for texts: a regular expression, a fixed text, or a kind of character.
 class Pattern {
 public:
   virtual ~Pattern() = default;
@@ -21,24 +21,24 @@ public:
 
 std::unique_ptr<Pattern> regex_pattern(std::string_view expression);
 std::unique_ptr<Pattern> literal_pattern(std::string_view literal);
-/// Each character that fits is a match of its own.
+/// Makes a pattern that matches each single character for which `fits` holds.
 std::unique_ptr<Pattern> character_pattern(bool (*fits)(char32_t));
 
-/// {"Regex": ...} or {"String": ...}. Errors: E541, E542
+/// Reads {"Regex": ...} or {"String": ...}. Errors: E541, E542
 std::unique_ptr<Pattern> make_pattern(const JsonNode& node);
 
-/// `text` with every match replaced. `sections` is scratch space.
+/// Replaces every match in `text`. `sections` is scratch space.
 void replace_matches(std::string& text, const Pattern& pattern, std::string_view replacement,
                      std::vector<Section>& sections);
 
-/// What becomes of the matches when a text is split at them.
+/// How a split at the matches treats the matches.
 /// Source: tokenizers, SplitDelimiterBehavior
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Errors: E542
+/// Reads a behavior. Errors: E542
 SplitBehavior make_behavior(const JsonNode& node);
 
-/// Joins and drops sections as the behavior says. What is left are the pieces.
+/// Joins and drops sections according to the behavior. The remaining sections are the pieces.
 void apply_behavior(SplitBehavior behavior, std::vector<Section>& sections);
 
 }  // namespace mgpu::text

@@ -29,7 +29,7 @@ TokenFrame read_template(const JsonNode& node) {
   return frame;
 }
 
-/// The outer frame goes around what the inner one has framed.
+/// Puts the outer frame around the inner one.
 void wrap(TokenFrame& inner, const TokenFrame& outer) {
   inner.before.insert(inner.before.begin(), outer.before.begin(), outer.before.end());
   inner.behind.insert(inner.behind.end(), outer.behind.begin(), outer.behind.end());

@@ -7,12 +7,12 @@
 
 namespace mgpu::text {
 
-/// Tokens that stand before and behind those of a text, when special tokens are asked for.
+/// Tokens added before and after those of a text if special tokens are requested.
 struct TokenFrame {
   std::vector<TokenId> before, behind;
 };
 
-/// The frame that a post-processor puts around one text. ByteLevel changes no token.
+/// Reads the frame that a post-processor puts around one text. ByteLevel changes no token.
 /// Errors: E541, E542
 TokenFrame read_post_processor(const JsonNode& node);
 

@@ -28,7 +28,7 @@ void split(Pieces& pieces, const Pattern& pattern, SplitBehavior behavior, bool 
   pieces.pieces.swap(pieces.next_pieces);
 }
 
-/// Writes each piece anew: rewrite(piece, index) appends to pieces.next_text.
+/// Rewrites each piece: rewrite(piece, index) appends to pieces.next_text.
 template <class Rewrite>
 void rewrite_pieces(Pieces& pieces, const Rewrite& rewrite) {
   pieces.next_text.clear();

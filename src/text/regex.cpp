@@ -16,7 +16,7 @@
 namespace mgpu::text {
 namespace {
 
-constexpr int kNewestUnicode = 16;  // that of the tokenizers library
+constexpr int kNewestUnicode = 16;  // the version of the tokenizers library
 
 struct MatchDataTraits {
   using Raw = pcre2_match_data*;
@@ -41,7 +41,7 @@ std::string message(int code) {
   return reinterpret_cast<const char*>(text.data());
 }
 
-/// The tables add to Unicode 14 what came up to 16; a PCRE2 outside that would answer otherwise.
+/// Checks PCRE2's version: the tables add what Unicode 15 and 16 added to version 14.
 void check_unicode_version() {
   std::array<char, 64> version{};
   pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, version.data());
@@ -69,7 +69,7 @@ Regex::Regex(std::string_view expression) {
                                                   PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error,
                                                   &place, nullptr));
   if (!code_) throw std::invalid_argument("regular expression: " + message(error));
-  pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // where it fails, matching is slower
+  pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // without it matching is slower, but works
 }
 
 bool Regex::find(std::string_view text, std::size_t start, Section& match) const {
@@ -78,7 +78,9 @@ bool Regex::find(std::string_view text, std::size_t start, Section& match) const
                        PCRE2_NO_UTF_CHECK | options, match_data(), nullptr);
   };
   int found = run(0);
-  if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = run(PCRE2_NO_JIT);  // that one uses the heap
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT)
+    found = run(PCRE2_NO_JIT);  // the interpreter uses the
+                                // heap
   if (found == PCRE2_ERROR_NOMATCH) return false;
   if (found < 0) {
     throw Failure({"E543",
@@ -93,7 +95,7 @@ bool Regex::find(std::string_view text, std::size_t start, Section& match) const
 }
 
 void Regex::cut(std::string_view text, std::vector<Section>& sections) const {
-  std::size_t covered = 0;  // the end of the last match
+  std::size_t covered = 0;  // end of the last match
   bool matched = false;
   Section match{};
   for (std::size_t start = 0; start <= text.size() && find(text, start, match);) {

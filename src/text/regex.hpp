@@ -19,22 +19,22 @@ struct RegexTraits {
   static void destroy(Raw code) noexcept;
 };
 
-/// A regular expression of tokenizer files, compiled. Any number of threads may use one.
+/// A compiled regular expression of tokenizer files. Any number of threads may use one.
 ///
-/// Errors: std::invalid_argument when it cannot be compiled or is not known to mean the same in
-///         PCRE2 as in the tokenizers library
+/// Errors: std::invalid_argument when it cannot be compiled, or may have another meaning in PCRE2
+///         than in the tokenizers library
 class Regex {
 public:
   explicit Regex(std::string_view expression);
 
-  /// Appends sections that cover `text`: matches and what lies between. An empty match is one,
-  /// too, unless it touches the match before.
+  /// Appends sections that cover `text`: matches and the parts between them. An empty match counts
+  /// unless it touches the match before it.
   /// Shapes: text is valid UTF-8
   /// Errors: Failure E543 when the text takes more steps than the engine allows
   void cut(std::string_view text, std::vector<Section>& sections) const;
 
 private:
-  /// Whether there is a match from `start` on, and where.
+  /// Finds the first match from `start` on; returns whether there is one.
   bool find(std::string_view text, std::size_t start, Section& match) const;
 
   UniqueHandle<RegexTraits> code_;

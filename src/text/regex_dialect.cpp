@@ -19,7 +19,7 @@ bool is_hex(char c) {
   return std::isxdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-/// Reads from left to right and copies, except where the two dialects differ.
+/// Copies an expression from left to right, and rewrites it where the two dialects differ.
 class Translator {
 public:
   explicit Translator(std::string_view expression) : rest_(expression) {}
@@ -79,7 +79,7 @@ private:
     refuse(rest_.substr(0, 3));
   }
 
-  /// {n}, {n,}, {n,m}; possessive ones mean something else in Ruby's syntax.
+  /// Translates {n}, {n,}, {n,m}; possessive intervals have another meaning in Ruby's syntax.
   void interval() {
     const std::size_t end = rest_.find('}');
     const std::string_view inner = rest_.substr(1, end == rest_.npos ? 0 : end - 1);
@@ -115,7 +115,7 @@ private:
     }
   }
 
-  /// \p{Name}, \P{Name}, \p{^Name}, \pN
+  /// Translates \p{Name}, \P{Name}, \p{^Name}, \pN.
   void property() {
     const std::size_t end = rest_.size() > 2 && rest_[2] == '{' ? rest_.find('}') : 2;
     if (end >= rest_.size()) refuse(rest_);
@@ -144,7 +144,7 @@ private:
     rest_.remove_prefix(bytes);
   }
 
-  /// A set cannot have "all but these", except for white space, whose gaps are few.
+  /// Writes a complement in a set, which is only possible for white space, whose gaps are few.
   void negated_member(const RegexClass& row, std::size_t bytes) {
     if (row.name != "\\s") refuse(std::string(rest_.substr(0, bytes)) + " within [...]");
     char32_t next = 0;
@@ -164,7 +164,7 @@ private:
     rest_.remove_prefix(bytes);
   }
 
-  /// \xHH, \x{H...}, \uHHHH
+  /// Translates \xHH, \x{H...}, \uHHHH.
   void code() {
     const bool braces = rest_.substr(1).starts_with("x{");
     const std::size_t first = braces ? 3 : 2;

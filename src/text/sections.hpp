@@ -4,9 +4,9 @@
 
 namespace mgpu::text {
 
-/// Part of a text: a match of a pattern, or what lies between two.
+/// Part of a text: a match of a pattern, or the part between two matches.
 struct Section {
-  std::size_t begin, end;  // bytes
+  std::size_t begin, end;  // byte offsets
   bool is_match;
 };
 

@@ -17,7 +17,7 @@ AddedToken special_token(std::string_view text) {
   return token;
 }
 
-/// A token with its flags, as Python's AddedToken(**node) reads it.
+/// Reads a token with its flags like Python's AddedToken(**node).
 AddedToken flagged_token(const JsonNode& node, bool special) {
   AddedToken token;
   token.content = node.at("content").text();
@@ -29,7 +29,7 @@ AddedToken flagged_token(const JsonNode& node, bool special) {
   return token;
 }
 
-/// A text, or an object that says that it is a token; special_tokens_map.json does not say so.
+/// Reads a text, or an object marked as a token; in special_tokens_map.json it has no mark.
 AddedToken named_token(const JsonNode& node, bool is_map, bool special = true) {
   if (node.is_text()) return special_token(node.text());
   if (is_map) return flagged_token(node, true);
@@ -120,7 +120,7 @@ void SpecialTokens::read_roles(const JsonNode& node, bool is_map) {
   }
 }
 
-/// Roles that only this model has, such as image_token: those with flags, or the mere texts.
+/// Reads roles that only this model has, such as image_token: those with flags, or plain texts.
 void SpecialTokens::read_other_roles(const JsonNode& node, bool is_map, bool texts) {
   for (const auto& [role, value] : node.members()) {
     if (!role.ends_with("_token") || is_standard(role)) continue;
@@ -129,7 +129,7 @@ void SpecialTokens::read_other_roles(const JsonNode& node, bool is_map, bool tex
   }
 }
 
-/// A list of tokens, or an object of roles; the first list that is not empty counts.
+/// Reads a list of tokens, or an object of roles; the first list that is not empty counts.
 void SpecialTokens::read_extra(const JsonNode& node, std::string_view key) {
   const auto list = node.find(key);
   if (!list || !extra_.empty()) return;

@@ -9,35 +9,36 @@
 
 namespace mgpu::text {
 
-/// The documents of a folder; an absent one is an empty object.
+/// The JSON documents of a folder; a missing one is an empty object.
 struct TextDocuments {
   JsonNode tokenizer, settings, special_tokens_map, added_tokens;
 };
 
-/// The tokens that a folder's files name beside the vocabulary.
+/// The tokens that a folder's files name in addition to the vocabulary.
 /// Source: transformers 5.23, tokenization_utils_base.py (_from_pretrained, __init__)
 class SpecialTokens {
 public:
   /// Errors: E541, E542
   SpecialTokens(const TextDocuments& documents, TokenizerClass kind);
 
-  /// The token for a role (bos_token, ...), or "".
+  /// Returns the token for a role (bos_token, ...), or "".
   const std::string& text(std::string_view role) const;
 
-  /// All roles that have a token, with its text.
+  /// Returns all roles that have a token, with its text.
   std::map<std::string, std::string> by_role() const;
 
-  /// Those that the class adds to the tokenizer, in this order. `known` are there already.
+  /// Returns the tokens that the class adds to the tokenizer, in this order. `known` are already
+  /// present.
   std::vector<AddedToken> additions(const std::vector<AddedToken>& known) const;
 
-  /// The texts of all roles' tokens and the extra ones; some twice.
+  /// Returns the texts of all roles' tokens and of the extra ones; some occur twice.
   std::vector<std::string> texts() const;
 
 private:
   struct Named {
     std::string role;
     AddedToken token;
-    bool is_given = true;  // by a file, not by the class
+    bool is_given = true;  // by a file; false: by the class
   };
   struct Listed {
     AddedToken token;

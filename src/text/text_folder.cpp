@@ -13,19 +13,19 @@ std::string read_if_there(const fs::path& file) {
   return fs::exists(file) ? read_file(file, kMaxFileBytes) : "";
 }
 
-/// An empty file is none.
+/// Reads chat_template.jinja; an empty file counts as missing.
 std::optional<std::string> read_own_template(const fs::path& folder) {
   std::string jinja = read_if_there(folder / "chat_template.jinja");
   if (jinja.empty()) return std::nullopt;
   return jinja;
 }
 
-/// The document of a file, an empty object for an absent one.
+/// Parses a file; a missing one gives an empty object.
 JsonFile parse_file(const fs::path& folder, const char* name, const std::string& content) {
   return {folder / name, content.empty() ? std::string_view("{}") : content};
 }
 
-/// Settings that change ids or texts and that nothing here acts on.
+/// Refuses settings that change ids or texts and are not implemented.
 void refuse_settings(const JsonNode& settings) {
   for (const char* key :
        {"split_special_tokens", "fix_mistral_regex", "fast_tokenizer_files",
@@ -53,7 +53,7 @@ Tokenizer make_tokenizer(const JsonNode& file, const JsonNode& settings, Tokeniz
   return TokenizerAccess::make(std::make_shared<TokenizerParts>(file, parts.root(), tokens));
 }
 
-/// `eos_token_id` of a file: an id, or a list of some. False when it has none.
+/// Reads `eos_token_id` of a file: an id, or a list of ids. Returns false if it is missing.
 bool read_stop_ids(const JsonNode& node, std::vector<TokenId>& ids) {
   const auto value = node.find("eos_token_id");
   if (!value) return false;
@@ -69,7 +69,7 @@ bool read_stop_ids(const JsonNode& node, std::vector<TokenId>& ids) {
   return true;
 }
 
-/// The text, or the one that is called default in a list of them; "" when there is none.
+/// Returns the template, or the one named default in a list; "" if there is no template.
 std::string read_chat_template(const JsonNode& settings) {
   const auto node = settings.find("chat_template");
   if (!node) return "";

@@ -19,7 +19,7 @@ constexpr std::array kClasses = {
     KnownClass{"Qwen2Tokenizer", TokenizerClass::qwen2},
 };
 
-// `@` is the rule for a blank before the text, `#` what undoes it.
+// `@` is replaced by the rule for a blank before the text, `#` by its inverse.
 constexpr std::string_view kLlamaParts = R"({
   "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "@",
                     "split": false},
@@ -97,15 +97,17 @@ TokenizerClass class_of_model(const JsonNode& model, std::string_view model_type
 TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& model,
                                       std::string_view file) {
   if (const auto code = settings.find("auto_map"))
-    code->not_supported("a tokenizer with code of its own");
+    code->not_supported("a tokenizer with custom code");
   const std::string_view model_type = text_or_empty(model, "model_type");
   const TokenizerClass standard = class_of_model(model, model_type);
-  if (model_type == "mistral" || model_type == "qwen2") return standard;  // whatever it names
+  if (model_type == "mistral" || model_type == "qwen2")
+    return standard;  // independent of the
+                      // named class
   auto name = settings.find("tokenizer_class");
   if (!name) name = model.find("tokenizer_class");
   if (!name) return standard;
   const TokenizerClass kind = known_class(*name);
-  // Llama 3 names the class of Llama 2, which cannot read its vocabulary of bytes.
+  // Llama 3 names the class of Llama 2, which cannot read its byte-level vocabulary.
   if (kind == TokenizerClass::llama && file.find("\"ByteLevel\"") != file.npos)
     return TokenizerClass::as_file;
   return kind;

@@ -15,7 +15,7 @@
 
 namespace mgpu::text {
 
-/// What encode() needs and keeps for the next text.
+/// The buffers of encode(), which are reused for the next text.
 struct EncodeScratch {
   BpeModel::Scratch model;
   Pieces pieces;
@@ -23,7 +23,7 @@ struct EncodeScratch {
   std::vector<AddedTokens::Part> plain_parts, normalized_parts;
 };
 
-/// One set of scratch space waits here; a second thread at the same time makes its own.
+/// Holds one set of buffers for reuse; a second thread at the same time makes another.
 class ScratchStore {
 public:
   ScratchStore() = default;
@@ -43,16 +43,16 @@ private:
   mutable std::atomic<EncodeScratch*> spare_ = nullptr;
 };
 
-/// Everything that a tokenizer.json says, in the order in which a text goes through it.
+/// All parts of a tokenizer.json, in the order in which they process a text.
 struct TokenizerParts {
   explicit TokenizerParts(const JsonNode& root);
 
-  /// `root` has the vocabulary, the merges and the post-processor, `parts` the others.
+  /// Reads the vocabulary, the merges and the post-processor from `root`, the others from `parts`.
   TokenizerParts(const JsonNode& root, const JsonNode& parts,
                  const std::vector<AddedToken>& added_tokens);
 
   void encode(std::string_view text, EncodeScratch& scratch, std::vector<TokenId>& ids) const;
-  /// The text that the decoder gets for an id; false for no such id.
+  /// Finds the text that the decoder gets for an id; returns false for an unknown id.
   bool decoded_text(TokenId id, std::string_view& text) const;
 
   std::unique_ptr<const Normalizer> normalizer;       // may be nullptr
@@ -67,7 +67,7 @@ struct TokenizerParts {
 /// Errors: Failure E543 when a text is not UTF-8, with the offset
 void check_utf8(std::string_view text);
 
-/// Makes a tokenizer of parts from elsewhere than one file.
+/// Makes a tokenizer from parts that come from several files.
 struct TokenizerAccess {
   static Tokenizer make(std::shared_ptr<const TokenizerParts> parts) {
     return Tokenizer(std::move(parts));

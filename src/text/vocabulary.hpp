@@ -13,26 +13,26 @@ namespace mgpu::text {
 constexpr TokenId kNoToken = -1;
 constexpr TokenId kMaxTokenId = (1 << 24) - 1;
 
-/// The tokens of a model, by text and by id. Ids may have gaps.
+/// Maps the tokens of a model between text and id. Ids may have gaps.
 class Vocabulary {
 public:
-  /// An object of texts and ids. Errors: E541, also for an id or a text that comes twice
+  /// Reads an object of texts and ids. Errors: E541, also for a repeated id or text
   explicit Vocabulary(const JsonNode& node);
 
-  /// kNoToken when there is no such token.
+  /// Returns kNoToken if there is no such token.
   TokenId find(std::string_view token) const;
 
   bool has(TokenId id) const {
     return id >= 0 && id < end_id() && spans_[static_cast<std::size_t>(id)].begin != kAbsent;
   }
-  /// Shapes: has(id)
+  /// Returns the text of an id. Shapes: has(id)
   std::string_view text(TokenId id) const {
     const Span& span = spans_[static_cast<std::size_t>(id)];
     return std::string_view(texts_).substr(span.begin, span.bytes);
   }
 
   std::size_t size() const { return size_; }
-  /// One more than the largest id.
+  /// Returns the largest id plus one.
   TokenId end_id() const { return static_cast<TokenId>(spans_.size()); }
 
 private:
@@ -44,13 +44,13 @@ private:
 
   std::size_t slot_of(std::string_view token) const;
 
-  std::string texts_;           // one after the other
+  std::string texts_;           // concatenated
   std::vector<Span> spans_;     // by id
   std::vector<TokenId> slots_;  // by hash, open addressing; a power of two
   std::size_t size_ = 0;
 };
 
-/// FNV-like hash that takes eight bytes at a time.
+/// Hashes eight bytes at a time, similar to FNV.
 std::uint64_t hash_bytes(std::string_view bytes);
 
 }  // namespace mgpu::text

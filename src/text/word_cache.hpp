@@ -10,13 +10,13 @@
 
 namespace mgpu::text {
 
-/// Tokens of short pieces that came up lately. One slot a hash: a newer piece takes the place of
-/// an older one, so the memory stays the same and nothing is allocated.
+/// Tokens of recently encoded short pieces. Each hash has one slot: a newer piece replaces an older
+/// one, so memory is constant and nothing is allocated.
 class WordCache {
 public:
   WordCache() : slots_(kSlots) {}
 
-  /// Appends the tokens of a known piece; false when it is not known.
+  /// Appends the tokens of a known piece; returns false if it is unknown.
   bool find(std::string_view piece, std::vector<TokenId>& ids) const {
     if (piece.size() > kMaxBytes) return false;
     const Slot& slot = slots_[hash_bytes(piece) % kSlots];
@@ -42,7 +42,8 @@ private:
   static constexpr std::size_t kMaxBytes = 30, kMaxIds = 8;  // a slot fills one cache line
 
   struct Slot {
-    unsigned char num_bytes = 0, num_ids = 0;  // no piece is empty, so 0 bytes: free
+    unsigned char num_bytes = 0, num_ids = 0;  // pieces are never empty, so 0 bytes marks a free
+                                               // slot
     std::array<char, kMaxBytes> bytes;
     std::array<TokenId, kMaxIds> ids;
   };

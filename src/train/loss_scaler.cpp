@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kFirstScale = 65536.0;
 constexpr double kLargestScale = 16777216.0;
-constexpr std::int64_t kGrowthInterval = 2000;  // good updates
+constexpr std::int64_t kGrowthInterval = 2000;  // consecutive finite updates
 
 }  // namespace
 

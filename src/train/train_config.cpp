@@ -3,7 +3,7 @@
 namespace mgpu::train {
 namespace {
 
-constexpr double kMostSequences = 1e7;  // of a step
+constexpr double kMostSequences = 1e7;  // per step
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void add_train_keys(KeyTable& table) {
              .min = 1,
              .max = kMostSequences,
              .aliases = {"gradient_accumulation_steps"},
-             .alias_note = "it cuts `train.global_batch_size`, which stays as it is"});
+             .alias_note = "it cuts `train.global_batch_size`, which does not change"});
   table.add({.name = "train.eval_every",
              .type = KeyType::integer,
              .standard = "1000",

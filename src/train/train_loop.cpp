@@ -12,15 +12,15 @@
 namespace mgpu::train {
 namespace {
 
-/// Where a part of the batch puts its sums: every part has its own two slots and all others add
-/// 0 there, so the totals do not depend on the order in which MPI adds.
+/// Slots for the sums of one part of the batch. Every part has separate slots, to which all others
+/// add 0, so the totals do not depend on the order of MPI's additions.
 constexpr std::size_t kSlots = 2;
 
 std::size_t num_parts(const BatchShape& batch, int ranks) {
   return static_cast<std::size_t>(batch.layout ? batch.lanes : ranks);
 }
 
-/// For tests of the numeric guard: failpoint train.gradient makes the gradient NaN.
+/// Supports tests of the numeric guard: failpoint train.gradient makes the gradient NaN.
 void maybe_poison(const at::Tensor& gradients) {
   if (failpoint("train.gradient").error != 0) {
     gradients.narrow(0, 0, 1).fill_(std::numeric_limits<float>::quiet_NaN());
@@ -42,8 +42,8 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
       [&reducer = parts_.reducer](std::size_t parameter) { reducer.mark_ready(parameter); });
 }
 
-/// Of the global batch that begins with item `first`. Where items are made, each rank makes and
-/// counts its own.
+/// Counts the global batch that begins with item `first`. If items are generated, each rank
+/// generates and counts its share.
 double TrainLoop::predictions(std::int64_t first) {
   if (!parts_.objective.makes_items())
     return static_cast<double>(parts_.objective.predictions(static_cast<std::uint64_t>(first),
@@ -53,7 +53,7 @@ double TrainLoop::predictions(std::int64_t first) {
   return static_cast<double>(parts_.group.all_reduce(here, cluster::ReduceOp::sum));
 }
 
-/// A rank's passes lie one behind the other. Returns their predictions.
+/// Generates the items of a rank's passes, which are adjacent. Returns their predictions.
 std::int64_t TrainLoop::make_items(std::int64_t first) {
   const auto begin = static_cast<std::uint64_t>(first + passes_.front().offset);
   const std::int64_t count = passes_.back().offset + passes_.back().count - passes_.front().offset;
@@ -69,7 +69,8 @@ void TrainLoop::run_passes(const Batch& batch, std::vector<double>& sums, double
     const Pass& pass = passes_[p];
     const bool is_last = p + 1 == passes_.size();
     parts_.reducer.begin_pass(is_last, producer_of(parameters.gradients()));
-    void(failpoint("train.pass"));  // for tests of what the others say of a rank that hangs here
+    void(failpoint("train.pass"));  // lets tests observe how other ranks report a rank that hangs
+                                    // here
     const PassSums done = parts_.objective.add_gradients(
         static_cast<std::uint64_t>(batch.first + pass.offset), pass.count, batch.grad_scale);
     const auto part = static_cast<std::size_t>(config_.batch.layout ? pass.offset / lane_size
@@ -141,7 +142,7 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
   return outcome;
 }
 
-/// A device that computes wrongly may be alone in seeing NaN: all skip, or all update.
+/// Lets the ranks agree to skip or update: only a faulty device may see NaN.
 bool TrainLoop::is_so_everywhere(bool here) const {
   return parts_.group.all_reduce(std::int32_t{here ? 1 : 0}, cluster::ReduceOp::min) == 1;
 }
@@ -151,7 +152,7 @@ void TrainLoop::fail(const Report& report) const {
   throw Failure(report);
 }
 
-/// One such fault may be a cosmic ray; a card that has two is not to be trusted.
+/// One such fault may be a cosmic ray; a card with two faults is not reliable.
 void TrainLoop::count_repetition(std::int64_t step) {
   if (++repetitions_ < 2) return;
   fail({"E707",

@@ -14,7 +14,8 @@ const GroupSight* in_group(const RankState& rank, std::uint64_t group) {
   return found == rank.groups.end() ? nullptr : &*found;
 }
 
-/// For whom `rank` waits in one call: who has not come to it, or the peer of a call of two.
+/// Returns the ranks that `rank` waits for in one call: those that have not entered it, or the
+/// peer.
 Ranks awaited_in(const GroupSight& call, std::span<const RankState> ranks) {
   Ranks awaited;
   if (call.peer >= 0) {
@@ -39,7 +40,7 @@ Ranks awaited_by(const RankState& rank, std::span<const RankState> ranks) {
   return awaited;
 }
 
-/// Whether a rank that came to the same call gets on: then the call may be under way.
+/// Returns whether a rank in the same call makes progress, so the transfer may be running.
 bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
                         const std::vector<bool>& hangs) {
   for (const GroupSight& call : rank.groups) {
@@ -53,7 +54,7 @@ bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
   return false;
 }
 
-/// The silent ranks, less those that wait for a rank that gets on.
+/// Returns the silent ranks, except those that wait for a rank that makes progress.
 std::vector<bool> hung(std::span<const RankState> ranks) {
   std::vector<bool> hangs(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r)
@@ -73,7 +74,7 @@ std::vector<bool> hung(std::span<const RankState> ranks) {
   return hangs;
 }
 
-/// How many hung ranks wait for each rank.
+/// Returns for each rank how many hung ranks wait for it.
 std::vector<int> votes(std::span<const RankState> ranks, const std::vector<bool>& hangs) {
   std::vector<int> votes(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -89,7 +90,7 @@ std::string sentence(int rank, const cluster::CallWords& odd, const cluster::Cal
          ", the others call " + cluster::describe(usual);
 }
 
-/// The words of one collective, by rank.
+/// The ranks of one collective, each with its call.
 using Calls = std::vector<std::pair<int, cluster::CallWords>>;
 
 std::optional<Culprit> minority(const Calls& calls) {
@@ -105,7 +106,7 @@ std::optional<Culprit> minority(const Calls& calls) {
   return std::nullopt;
 }
 
-/// Who made another call than the others as the same collective of a group.
+/// Finds a rank whose call differs from that of the others in the same collective of a group.
 std::optional<Culprit> find_mismatch(std::span<const RankState> ranks) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, Calls> by_call;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -130,7 +131,7 @@ std::optional<Culprit> find_culprit(std::span<const RankState> ranks) {
   if (std::ranges::find(hangs, true) == hangs.end()) return std::nullopt;
   const std::vector<int> waiting = votes(ranks, hangs);
 
-  // The one that most wait for, then the one that is silent for longest, among those that fit.
+  // Among the candidates takes the rank that most others wait for, then the one silent for longest.
   const auto best = [&](auto fits) {
     std::optional<std::size_t> found;
     for (std::size_t r = 0; r < ranks.size(); ++r) {

@@ -17,44 +17,45 @@ struct PastCall {
   cluster::CallWords words{};
 };
 
-/// A group that a rank is in, and the call that it is inside of.
+/// A group of a rank, and the call that the rank is in.
 struct GroupSight {
   std::uint64_t group = 0;
-  std::uint64_t number = 0;  // of the collectives that it has entered
+  std::uint64_t number = 0;  // number of collectives that it has entered
   bool is_inside = false;
-  int peer = cluster::LoggedGroup::kNoPeer;  // of a call between two ranks
+  int peer = cluster::LoggedGroup::kNoPeer;  // peer of a call between two ranks
   cluster::CallWords words{};
 };
 
-/// One rank as a watcher sees it.
+/// One rank as a watchdog sees it.
 struct RankState {
-  bool is_here = true;  // false: it has left, or never came
+  bool is_here = true;  // false: it has ended, or never started
   bool is_stopped = false;
-  bool is_silent = false;  // without a sign of progress for longer than its limit
+  bool is_silent = false;  // no progress for longer than its limit
   double silent_s = 0.0;
   std::vector<GroupSight> groups{};
   std::vector<PastCall> past{};
 
-  const GroupSight* call() const;  // one that it is inside of, or nullptr
+  const GroupSight* call() const;  // the call that it is in, or nullptr
 };
 
-/// How a culprit was found, the surest sign first.
+/// How a culprit was found, in order of certainty.
 enum class Sign {
   stopped,   // its process is stopped
-  outside,   // it is in no call between ranks
-  mismatch,  // it calls something else than the others
+  outside,   // it is in no communication call
+  mismatch,  // its call differs from that of the others
   awaited,   // most of the others wait for it
-  left,      // they wait for it, but it has ended its work
-  stuck      // all have come, and nothing moves
+  left,      // they wait for it, but it has ended normally
+  stuck      // all have entered the call, but it does not complete
 };
 
 struct Culprit {
   int rank = 0;
   Sign sign = Sign::stuck;
-  std::string difference{};  // of a mismatch: "rank 2 calls barrier; the others call ..."
+  std::string difference{};  // for a mismatch: "rank 2 calls barrier; the others call ..."
 };
 
-/// Who holds the others up; nothing where every silent rank waits for one that gets on.
+/// Finds the rank that blocks the others; nothing if every silent rank waits for a rank that makes
+/// progress.
 std::optional<Culprit> find_culprit(std::span<const RankState> ranks);
 
 }  // namespace mgpu::watch

@@ -10,8 +10,8 @@
 namespace mgpu::watch {
 namespace {
 
-/// In front of the slots. The number stands behind them, too: a file that is half of one writing
-/// and half of the next has two.
+/// Precedes the slots. The sequence number is repeated after them: a file that is half of one write
+/// and half of the next has two different numbers.
 struct Header {
   std::uint64_t run = 0;
   std::uint64_t number = 0;
@@ -27,7 +27,7 @@ void put(std::string& bytes, const T& value) {
 }  // namespace
 
 NodeFiles::NodeFiles(Layout layout) : layout_(std::move(layout)), heard_(layout_.ranks_of.size()) {
-  std::error_code ignored;  // tell() would fail as well, and the others notice that
+  std::error_code ignored;  // tell() would fail as well, and the other nodes would notice
   fs::create_directories(layout_.directory, ignored);
 }
 
@@ -62,7 +62,7 @@ void NodeFiles::tell(const WatchPage& page) {
 NodeFiles::Heard NodeFiles::hear(int node, const WatchPage& page) {
   const auto index = static_cast<std::size_t>(node);
   std::string bytes(bytes_of(node), '\0');
-  // Opened each time: only then does NFS ask the server.
+  // Opened each time, because NFS asks the server only on open.
   const FdHandle file(::open(file_of(node).c_str(), O_RDONLY | O_CLOEXEC));
   if (!file || ::pread(file.get(), bytes.data(), bytes.size(), 0) != std::ssize(bytes)) return {};
   Header header;
@@ -84,7 +84,7 @@ NodeFiles::Heard NodeFiles::hear(int node, const WatchPage& page) {
 
 void NodeFiles::remove() noexcept {
   ::unlink(file_of(layout_.own_node).c_str());
-  ::rmdir(layout_.directory.c_str());  // fails while another node's file is there
+  ::rmdir(layout_.directory.c_str());  // fails while another node's file exists
 }
 
 }  // namespace mgpu::watch

@@ -11,32 +11,32 @@
 
 namespace mgpu::watch {
 
-/// How the nodes of a run see each other: a file each in the run directory, which holds the slots
-/// of the node's ranks and is written anew every second. No MPI, no sockets.
+/// Lets the nodes of a run see each other: each node has a file in the run directory, which holds
+/// the slots of its ranks and is rewritten every second. It uses no MPI and no sockets.
 class NodeFiles {
 public:
   struct Layout {
-    fs::path directory;     // made when it is not there
-    std::uint64_t run = 0;  // tells the files of this start from older ones
+    fs::path directory;     // created if missing
+    std::uint64_t run = 0;  // distinguishes the files of this start from older ones
     int own_node = 0;
     std::vector<std::vector<int>> ranks_of;  // world ranks of each node
   };
 
   explicit NodeFiles(Layout layout);
 
-  /// Tells the others what this node's slots hold, and its verdict. Failures of the file system are
-  /// left to the others to notice.
+  /// Publishes this node's slots and verdict. File system errors are ignored here, because the
+  /// other nodes will notice the silence.
   void tell(const WatchPage& page);
 
   struct Heard {
-    bool is_new = false;  // since the last look
+    bool is_new = false;  // changed since the last look
     int verdict = Verdict::none;
-    std::string text{};  // of the verdict
+    std::string text{};  // text of the verdict
   };
-  /// Puts what a node told into its slots.
+  /// Copies the published data of a node into its slots.
   Heard hear(int node, const WatchPage& page);
 
-  /// Removes this node's file: when all its ranks have ended in order.
+  /// Removes this node's file, once all its ranks have ended normally.
   void remove() noexcept;
 
 private:
@@ -45,7 +45,7 @@ private:
 
   Layout layout_;
   std::uint64_t told_ = 0;
-  std::vector<std::uint64_t> heard_;  // number of the last writing, by node
+  std::vector<std::uint64_t> heard_;  // sequence number last read, by node
 };
 
 }  // namespace mgpu::watch

@@ -13,7 +13,7 @@
 namespace mgpu::watch {
 namespace {
 
-/// At most 4 KiB of a file in /proc; "" where it cannot be read.
+/// Reads at most 4 KiB of a file in /proc; returns "" if it is unreadable.
 std::string read_proc(const std::string& path) {
   const FdHandle fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return "";
@@ -26,7 +26,7 @@ std::string folder_of(int pid) {
   return "/proc/" + std::to_string(pid) + "/";
 }
 
-/// The `index`-th word, from 0.
+/// Returns the word at `index`, from 0.
 std::string_view word(std::string_view text, int index) {
   for (; index > 0; --index) {
     const std::size_t space = text.find(' ');
@@ -36,7 +36,7 @@ std::string_view word(std::string_view text, int index) {
   return text.substr(0, text.find_first_of(" \n"));
 }
 
-/// The line of /proc/[pid]/status that begins so, or "".
+/// Returns the line of /proc/[pid]/status that begins with `name`, or "".
 std::string_view line_of(std::string_view status, std::string_view name) {
   const std::size_t begin = status.find(name);
   if (begin == std::string_view::npos) return "";
@@ -68,7 +68,7 @@ std::string_view name_of(char state) {
 
 std::optional<ProcessSight> look_at(int pid) {
   const std::string text = read_proc(folder_of(pid) + "stat");
-  const std::size_t name_end = text.rfind(')');  // the name may hold blanks and brackets itself
+  const std::size_t name_end = text.rfind(')');  // the name itself may contain blanks and brackets
   if (name_end == std::string::npos || name_end + 2 >= text.size()) return std::nullopt;
   const std::string_view rest = std::string_view(text).substr(name_end + 2);
   ProcessSight sight;

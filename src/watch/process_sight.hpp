@@ -6,21 +6,22 @@
 
 namespace mgpu::watch {
 
-/// A process as the kernel sees it.
+/// A process as the kernel describes it.
 struct ProcessSight {
   char state = '?';              // R S D T t Z X, as in proc(5)
-  std::uint64_t start_time = 0;  // clock ticks after boot: tells a new process of the same number
+  std::uint64_t start_time = 0;  // clock ticks after boot: distinguishes a new process with the
+                                 // same pid
 
   bool is_gone() const { return state == 'Z' || state == 'X'; }
 };
 
-/// Nothing where there is no such process. Source: proc(5), /proc/[pid]/stat.
+/// Looks up a process; nothing if it does not exist. Source: proc(5), /proc/[pid]/stat.
 std::optional<ProcessSight> look_at(int pid);
 
-/// "stopped (state T), in do_signal_stop".
+/// Formats "stopped (state T), in do_signal_stop".
 std::string kernel_words(int pid);
 
-/// Several lines: state, threads, memory, and what the kernel tells of its stack.
+/// Formats several lines: state, threads, memory, and the kernel's stack if available.
 std::string kernel_report(int pid);
 
 }  // namespace mgpu::watch

@@ -12,7 +12,7 @@
 namespace mgpu::watch {
 namespace {
 
-constexpr int kFromFirst = 8;  // the first real-time signals are taken by other libraries
+constexpr int kFromFirst = 8;  // other libraries use the first real-time signals
 std::atomic<const char*> cause{nullptr};
 struct sigaction before;
 

@@ -2,12 +2,12 @@
 
 namespace mgpu::watch {
 
-/// From now on the thread that gets the report signal writes this process's crash file, with its
-/// own stack and `what`, which has to stay.
+/// Installs the handler: a thread that gets the report signal writes the crash file of this process
+/// with its stack and `what`, which must stay valid.
 void take_report_signal(const char* what);
 void forget_report_signal();
 
-/// Asks a thread of this process for it.
+/// Sends the signal to a thread of this process.
 void send_report_signal(int thread);
 
 }  // namespace mgpu::watch

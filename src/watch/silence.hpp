@@ -9,10 +9,10 @@
 
 namespace mgpu::watch {
 
-/// For how long each slot has shown no sign of progress, and no beat of its watchdog thread.
+/// Measures for how long each slot shows no progress, and no heartbeat of its watchdog thread.
 ///
-/// Time counts only while this thread runs: a step of it is at most two looks long. So neither a
-/// node that was suspended nor a core that is shared by many makes ranks silent.
+/// Time counts only while this thread runs: one step is at most two looks long. So neither a
+/// suspended node nor an overloaded core makes ranks seem silent.
 class Silence {
 public:
   using Clock = std::chrono::steady_clock;
@@ -29,7 +29,7 @@ private:
   struct Rank {
     std::uint64_t marks = 0;
     std::uint64_t beats = 0;
-    double progress_s = 0.0;  // when marks changed last
+    double progress_s = 0.0;  // time of the last change of `marks`
     double beat_s = 0.0;
   };
 

@@ -5,13 +5,13 @@
 
 namespace mgpu::watch {
 
-/// What a slot says of its rank, `silent_s` and `is_silent` aside.
+/// Converts a slot to a rank's state, without `silent_s` and `is_silent`.
 RankState state_of(const Slot& slot);
 
-/// "in all_reduce of 12 f32, sum"; "in no call between ranks".
+/// Formats "in all_reduce of 12 f32, sum", or "in no call between ranks".
 std::string call_in_words(const RankState& rank);
 
-/// "phase forward, train, step 20; in no call between ranks".
+/// Formats "phase forward, train, step 20; in no call between ranks".
 std::string doing_in_words(const Slot& slot);
 
 }  // namespace mgpu::watch

@@ -16,7 +16,7 @@
 namespace mgpu::watch {
 namespace {
 
-constexpr std::size_t kVerdictBytes = (sizeof(Verdict) + 63) / 64 * 64;  // the slots lie behind it
+constexpr std::size_t kVerdictBytes = (sizeof(Verdict) + 63) / 64 * 64;  // offset of the slots
 
 std::size_t bytes_of(int ranks) {
   return kVerdictBytes + static_cast<std::size_t>(ranks) * sizeof(Slot);
@@ -47,7 +47,7 @@ WatchPage::WatchPage(void* memory, int ranks)
 WatchPage WatchPage::create(const std::string& name, int ranks) {
   const FdHandle file(::shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, S_IRUSR | S_IWUSR));
   if (!file) fail(name, errno);
-  // Reserved now: later a full file system would be a SIGBUS.
+  // Reserved now, because a file system that fills up later would cause a SIGBUS.
   const int error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes_of(ranks)));
   if (error != 0) {
     unlink(name);

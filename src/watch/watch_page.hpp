@@ -13,20 +13,21 @@ namespace mgpu::watch {
 
 enum class Presence : int { absent, here, left };
 
-/// What the ranks of a node know of one rank. Ranks of other nodes: as their node last told.
+/// The knowledge of a node's ranks about one rank; for ranks of other nodes, their node's last
+/// report.
 struct Slot {
   std::atomic<Presence> presence{Presence::absent};
   std::atomic<int> pid{0};
-  std::atomic<std::uint64_t> start_time{0};  // of the process, see ProcessSight
+  std::atomic<std::uint64_t> start_time{0};  // start time of the process, see ProcessSight
   std::atomic<std::uint64_t> beats{0};       // looks of its watchdog thread
-  std::atomic<bool> has_reported{false};     // its crash file is written
-  std::atomic<char> process_state{'?'};      // as its node's leader saw it
-  SafeText<96> kernel;                       // kernel_words(), where it is silent
+  std::atomic<bool> has_reported{false};     // its crash file has been written
+  std::atomic<char> process_state{'?'};      // as last seen by the leader of its node
+  SafeText<96> kernel;                       // kernel_words(), if it is silent
   Activity activity;
   cluster::CallLog calls;
 };
 
-/// What the ranks were found to suffer from. Written once.
+/// The cause that was found. Written once.
 struct Verdict {
   enum State : int { none, being_written, told, over };
   static constexpr std::size_t kTextBytes = 8192;
@@ -37,17 +38,17 @@ struct Verdict {
 
 /// Memory that the ranks of a node share, with a slot for every rank of the world.
 ///
-/// It has a name only until all have mapped it (see unlink): whatever becomes of the processes,
-/// nothing is left behind. Never unmapped, because threads may still be writing into it.
+/// It has a name only until all ranks have mapped it (see unlink), so nothing remains if processes
+/// die. It is never unmapped, because threads may still write into it.
 class WatchPage {
 public:
-  /// A new page of this name, readable by its user only.
-  /// Errors: Failure E601 when it is there already, or shared memory is full.
+  /// Creates a page of this name, readable by its user only.
+  /// Errors: Failure E601 when the name exists, or shared memory is full.
   static WatchPage create(const std::string& name, int ranks);
   static WatchPage open(const std::string& name, int ranks);
   static void unlink(const std::string& name) noexcept;
 
-  /// A name that no other process takes.
+  /// Returns a name that no other process uses.
   static std::string fresh_name();
 
   std::span<Slot> slots() const { return slots_; }

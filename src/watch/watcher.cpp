@@ -87,7 +87,7 @@ void Watchdog::Watcher::come_in(const cluster::Topology& topology) {
 void Watchdog::Watcher::hang_up_bells() {
   handles_.emplace_back(::eventfd(0, EFD_CLOEXEC));
   for (const int rank : local_ranks()) {
-    // Ranks in containers of their own do not see each other's processes.
+    // Ranks in separate containers do not see each other's processes.
     const Slot& slot = slot_of(rank);
     const auto sight = look_at(slot.pid);
     if (!sight || sight->start_time != slot.start_time) continue;
@@ -102,7 +102,7 @@ void Watchdog::Watcher::hang_up_bells() {
 void Watchdog::Watcher::open_node_files(const cluster::Topology& topology) {
   const fs::path folder = options_.directory / "watch";
   if (topology.num_nodes() == 1) {
-    std::error_code ignored;  // of an earlier attempt on several nodes
+    std::error_code ignored;  // removes the files of an earlier attempt on several nodes
     if (rank_ == 0) fs::remove_all(folder, ignored);
     return;
   }
@@ -116,7 +116,7 @@ void Watchdog::Watcher::start() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits it
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits the mask
   thread_ = std::thread([this] { run(); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -128,14 +128,14 @@ void Watchdog::Watcher::run() {
   }
 }
 
-/// A death rings; whoever does not lead then looks again soon, for the verdict.
+/// Waits for the next look. After a death, ranks that do not lead look again soon for the verdict.
 void Watchdog::Watcher::wait() {
   constexpr int kSoonMs = 40;
   static_cast<void>(::poll(bells_.data(), bells_.size(), static_cast<int>(kBetweenLooks.count())));
   bool has_rung = false;
   for (std::size_t i = 1; i < bells_.size(); ++i) {
     if (bells_[i].revents == 0) continue;
-    bells_[i].fd = -1;  // it rings once
+    bells_[i].fd = -1;  // it signals only once
     has_rung = true;
   }
   if (has_rung && !leads()) ::poll(bells_.data(), 1, kSoonMs);
@@ -155,7 +155,7 @@ void Watchdog::Watcher::look() {
   if (const auto node = find_lost_node()) {
     speak(report_of_lost_node(scene(), *node, unheard_s(*node)));
   }
-  if (nodes_ && find_hung()) hear_nodes();  // one of them may just have spoken
+  if (nodes_ && find_hung()) hear_nodes();  // one of them may just have published
   if (const auto culprit = find_hung()) speak_of_hang(*culprit);
 }
 

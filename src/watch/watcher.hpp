@@ -16,8 +16,9 @@
 
 namespace mgpu::watch {
 
-/// The thread of a Watchdog, and what it looks at. Of the ranks of a node the lowest living one
-/// leads: it judges, speaks, and meets the other nodes; the others follow its verdict.
+/// The thread of a Watchdog and its data. The lowest living rank of a node leads: it decides,
+/// prints the message, and exchanges files with the other nodes. The other ranks follow its
+/// verdict.
 class Watchdog::Watcher {
 public:
   Watcher(const cluster::Topology& topology, CrashFile& crash, Options options);
@@ -26,7 +27,7 @@ public:
   ~Watcher();
 
 private:
-  // Its beginning (watcher.cpp)
+  // Start (watcher.cpp)
   void share_page(const cluster::Topology& topology);
   void come_in(const cluster::Topology& topology);
   void hang_up_bells();
@@ -38,7 +39,7 @@ private:
   void wait();
   void look();
 
-  // What it sees (watcher_sight.cpp)
+  // Observation (watcher_sight.cpp)
   bool leads() const;
   bool is_gone(int rank) const;
   std::optional<int> find_dead() const;
@@ -76,12 +77,12 @@ private:
   std::vector<std::vector<int>> ranks_of_;  // by node
   std::optional<WatchPage> page_;
   std::optional<Silence> silence_;
-  std::optional<NodeFiles> nodes_;  // where there are several
-  std::vector<double> heard_s_;     // by node, on the clock of silence_
-  double told_s_ = 0.0;             // likewise
-  std::vector<int> visible_;        // local ranks whose process this one can see
-  std::vector<FdHandle> handles_;   // of the bells
-  std::vector<pollfd> bells_;       // the first ends the thread, the others ring at a death
+  std::optional<NodeFiles> nodes_;  // only with several nodes
+  std::vector<double> heard_s_;     // last contact by node, on the clock of silence_
+  double told_s_ = 0.0;             // time of the last publication
+  std::vector<int> visible_;        // local ranks whose process is visible from here
+  std::vector<FdHandle> handles_;   // handles of the entries in bells_
+  std::vector<pollfd> bells_;       // the first ends the thread, the others signal a death
   int main_thread_;
   double born_unix_s_;
   std::atomic<bool> is_over_{false};

@@ -25,12 +25,12 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kStep{10};
-constexpr milliseconds kStackPatience{300};   // until a thread has written its stack
-constexpr milliseconds kReportPatience{800};  // until the ranks of this node have
+constexpr milliseconds kStackPatience{300};   // for a thread to write its stack
+constexpr milliseconds kReportPatience{800};  // for the ranks of this node to report
 constexpr milliseconds kSpeakerPatience{4000};
-constexpr milliseconds kNodesPatience{2500};  // a node looks once a second
+constexpr milliseconds kNodesPatience{2500};  // for other nodes, which look once a second
 
-/// Waits until `is_so`, for `patience` at most.
+/// Waits until `is_so` returns true, for at most `patience`.
 template <class Question>
 bool wait_until(Question is_so, milliseconds patience) {
   for (milliseconds waited{0}; waited < patience; waited += kStep) {
@@ -44,7 +44,7 @@ bool wait_until(Question is_so, milliseconds patience) {
   ::_exit(static_cast<int>(ExitCode::ranks_lost));
 }
 
-/// A line of progress may stand on a terminal.
+/// Returns whether standard error is a terminal, which may show a progress line.
 bool is_on_terminal() {
   const char* told = std::getenv("MGPU_TTY");
   return told == nullptr ? ::isatty(STDERR_FILENO) == 1 : std::string_view(told) == "1";
@@ -57,7 +57,7 @@ void print(const Report& report) {
   static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
 }
 
-/// The crash file from its stack on; "" where there is none.
+/// Returns the crash file's text from its stack on; "" if it has no stack.
 std::string stack_in(const fs::path& crash_file) {
   try {
     const std::string text = read_file(crash_file, std::uint64_t{1} << 20);
@@ -72,8 +72,8 @@ std::string stack_in(const fs::path& crash_file) {
 }  // namespace
 
 void Watchdog::Watcher::speak_of_death(int rank) {
-  // A launcher that ends all ranks has asked them to stop before; whoever kills several does not
-  // mean what one of them works on.
+  // A launcher that ends all ranks has asked them to stop first. If several ranks were killed, the
+  // row that one of them was working on is not to blame.
   const auto is_dead = [&](int other) {
     return slot_of(other).presence == Presence::here && is_gone(other);
   };
@@ -83,7 +83,7 @@ void Watchdog::Watcher::speak_of_death(int rank) {
 }
 
 void Watchdog::Watcher::speak_of_hang(const Culprit& culprit) {
-  // Not a rank that somebody stopped, nor one that another may keep waiting.
+  // Excludes a rank that was stopped by a signal, and one that may be waiting for another rank.
   if (culprit.sign == Sign::outside) write_death_note(culprit.rank, "watchdog", "hang");
   Scene scene = this->scene();
   const Slot& slot = slot_of(culprit.rank);
@@ -106,12 +106,12 @@ void Watchdog::Watcher::speak(const Report& report) {
   write_report_file(report);
   write_crash_file();
   wait_for_local_reports();
-  write_report_file(report);  // with the stacks of this node
+  write_report_file(report);  // includes the stacks of this node
   if (nodes_) {
     wait_for_nodes();
-    write_report_file(report);  // with those of all
+    write_report_file(report);  // includes the stacks of all nodes
   }
-  verdict.state = Verdict::over;  // the launcher kills all soon after the first has left
+  verdict.state = Verdict::over;  // the launcher kills all ranks soon after the first exit
   leave();
 }
 
@@ -121,7 +121,7 @@ void Watchdog::Watcher::follow() {
   leave();
 }
 
-/// Of the leader of a node that another node has told: that one waits for it.
+/// Publishes the reports of this node after another node has given the verdict and waits for them.
 void Watchdog::Watcher::pass_on() {
   write_crash_file();
   wait_for_local_reports();
@@ -130,8 +130,8 @@ void Watchdog::Watcher::pass_on() {
   leave();
 }
 
-/// With the stack of the main thread, which is the one that the message is about. The launcher's
-/// SIGTERM, which follows when the first rank has left, comes too early.
+/// Includes the stack of the main thread, which is the subject of the message. The launcher's
+/// SIGTERM would come too early: it follows the exit of the first rank.
 void Watchdog::Watcher::write_crash_file() {
   std::signal(SIGTERM, SIG_IGN);
   send_report_signal(main_thread_);
@@ -164,7 +164,7 @@ void Watchdog::Watcher::wait_for_nodes() {
   wait_until(is_known, kNodesPatience);
 }
 
-/// The kernel's words are of this node, the stacks of all.
+/// Writes the kernel's information about this node, and the stacks of all nodes.
 void Watchdog::Watcher::write_report_file(const Report& report) const {
   try {
     const Scene scene = this->scene();
@@ -181,7 +181,8 @@ void Watchdog::Watcher::write_report_file(const Report& report) const {
     const fs::path prepared = options_.directory / ".hang_report.tmp";
     std::ofstream(prepared) << file.str();
     fs::rename(prepared, scene.report_file);
-  } catch (const std::exception&) {  // a full disk: the message is out, the crash files are written
+  } catch (const std::exception&) {  // disk full: the message is printed and the crash files are
+                                     // written
   }
 }
 
@@ -190,7 +191,7 @@ std::string Watchdog::Watcher::last_words_of(int rank) const {
     for (const CrashReport& crash : crashes(options_.directory / "crash", born_unix_s_)) {
       if (crash.rank == rank) return crash.what.substr(0, crash.what.find('\n'));
     }
-  } catch (const std::exception&) {  // it is gone, and nothing is known
+  } catch (const std::exception&) {  // the process has ended, and nothing is known
   }
   return "";
 }

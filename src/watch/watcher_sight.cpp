@@ -10,15 +10,17 @@
 namespace mgpu::watch {
 namespace {
 
-constexpr double kBeatLostS = 1.5;   // a watchdog thread without a beat for so long does not lead
-constexpr double kTellEveryS = 1.0;  // the other nodes
-constexpr double kTellUrgentlyS = 0.4;  // when a rank of this one is silent
-constexpr double kNodeQuietS = 4.0;     // after so long without a word nobody knows who hangs there
-constexpr double kNodeLostS = 10.0;     // after so long a node is lost, or after the limit
-// For each node before this one, which speaks first: what it sees of others is a second old.
+constexpr double kBeatLostS = 1.5;      // a watchdog thread without a heartbeat for so long cannot
+                                        // lead
+constexpr double kTellEveryS = 1.0;     // interval of publication to other nodes
+constexpr double kTellUrgentlyS = 0.4;  // the same while a rank of this node is silent
+constexpr double kNodeQuietS = 4.0;     // after so long without contact the ranks of a node are
+                                        // unknown
+constexpr double kNodeLostS = 10.0;     // after so long, or after the limit, a node is lost
+// Extra wait per lower-numbered node, which reports first: the view of others is a second old.
 constexpr double kNodePatienceS = 1.5;
 constexpr double kMostPatienceS = 3.0;
-constexpr double kLookCloserS = 0.5;  // at a rank that is silent for so long
+constexpr double kLookCloserS = 0.5;  // inspect the process of a rank silent for so long
 constexpr std::chrono::milliseconds kSureAfter{20};
 
 bool contains(const std::vector<int>& ranks, int rank) {
@@ -44,7 +46,7 @@ bool Watchdog::Watcher::leads() const {
   return true;
 }
 
-/// Looks twice: when the launcher kills all ranks, this one has a moment to die as well.
+/// Looks twice, because a launcher that kills all ranks needs a moment to kill this one as well.
 std::optional<int> Watchdog::Watcher::find_dead() const {
   for (const int rank : local_ranks()) {
     const auto is_dead = [&] { return slot_of(rank).presence == Presence::here && is_gone(rank); };
@@ -77,7 +79,7 @@ void Watchdog::Watcher::meet_nodes() {
   hear_nodes();
 }
 
-/// Does not return when one of them has spoken.
+/// Reads the other nodes' files; does not return if one of them has given a verdict.
 void Watchdog::Watcher::hear_nodes() {
   for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
     if (std::cmp_equal(node, node_)) continue;
@@ -114,7 +116,7 @@ std::optional<int> Watchdog::Watcher::find_lost_node() const {
 }
 
 std::optional<Culprit> Watchdog::Watcher::find_hung() const {
-  // Somebody looks at a rank with a debugger, on any node.
+  // A debugger holds a rank on some node.
   const auto is_held = [](const Slot& slot) {
     return slot.presence == Presence::here && slot.process_state == 't';
   };
@@ -142,7 +144,7 @@ Scene Watchdog::Watcher::scene(double patience_s) const {
   for (std::size_t r = 0; r < places_.size(); ++r) {
     const Slot& slot = page_->slots()[r];
     RankState state = state_of(slot);
-    // Of another node: up to its last word.
+    // On another node: up to its last report.
     const int node = places_[r].node_index;
     state.silent_s = silence_->progress_s(r) - (node == node_ ? 0.0 : unheard_s(node));
     const bool may_be_slow = state.call() == nullptr && has_long_limit(slot);

@@ -22,7 +22,7 @@ std::string name_of(const Scene& scene, int rank) {
          ", pid " + std::to_string(scene.slots[static_cast<std::size_t>(rank)].pid) + ")";
 }
 
-/// The other ranks, those that do the same on one line; a handful of lines.
+/// Adds the other ranks in a few lines; ranks that do the same share a line.
 void add_others(const Scene& scene, int but, Report& report) {
   std::map<std::string, std::vector<int>> by_doing;
   for (std::size_t r = 0; r < scene.slots.size(); ++r) {
@@ -92,7 +92,7 @@ Report report_of_hang(const Scene& scene, const Culprit& culprit) {
   if (!kernel.empty()) report.lines.push_back("  its process: " + kernel);
   if (!culprit.difference.empty()) report.lines.push_back("  " + culprit.difference);
   add_others(scene, culprit.rank, report);
-  report.lines.push_back("  stacks: " + scene.report_file + ", crash/ beside it");
+  report.lines.push_back("  stacks: " + scene.report_file + ", crash/ in its folder");
   report.help.append("; ").append(scene.longer).append(" waits longer");
   return report;
 }

@@ -12,27 +12,28 @@
 
 namespace mgpu::watch {
 
-/// What the words are about.
+/// The state that a message describes.
 struct Scene {
   std::span<Slot> slots;                       // by world rank
-  std::span<const cluster::RankPlace> places;  // likewise
-  std::vector<RankState> states{};             // likewise
-  std::string longer{};                        // "watchdog.limit_s=3000"
+  std::span<const cluster::RankPlace> places;  // by world rank
+  std::vector<RankState> states{};             // by world rank
+  std::string longer{};                        // setting for a longer limit:
+                                               // "watchdog.limit_s=3000"
   std::string report_file{};                   // hang_report.txt
 };
 
-/// "ranks 0-2, 5".
+/// Formats "ranks 0-2, 5".
 std::string rank_list(const std::vector<int>& ranks);
 
-/// A rank whose process has ended. `own_words`: what it left in its crash file, or "".
+/// Reports a rank whose process has ended. `own_words`: the cause in its crash file, or "".
 Report report_of_death(const Scene& scene, int rank, const std::string& own_words);
 
 Report report_of_hang(const Scene& scene, const Culprit& culprit);
 
-/// A node that has said nothing for `silent_s`.
+/// Reports a node without contact for `silent_s`.
 Report report_of_lost_node(const Scene& scene, int node, double silent_s);
 
-/// What every rank was doing, line by line.
+/// Describes what every rank was doing, line by line.
 std::string all_ranks(const Scene& scene);
 
 }  // namespace mgpu::watch

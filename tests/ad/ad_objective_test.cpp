@@ -35,7 +35,8 @@ protected:
     return model;
   }
 
-  /// Sum of the losses of items 0 to kItems - 1 by libtorch alone, with its gradient in `model`.
+  /// Computes the summed loss of items 0 to kItems - 1 by libtorch alone, with its gradient in
+  /// `model`.
   train::PassSums plain_pass(AdTransformer& model) const {
     std::vector<std::uint64_t> ordinals(kItems);
     std::iota(ordinals.begin(), ordinals.end(), 0);
@@ -67,7 +68,7 @@ protected:
   PhaseClock clock_;
 };
 
-// Sums of float32 of size 1 in another order: 1e-6.
+// The sums of float32 of size 1 have another order: 1e-6.
 TEST_P(AdObjectiveTest, LossAndGradientAreThoseOfAPlainCrossEntropy) {
   AdTransformer model = make_model(0.0);
   AdTransformer plain = make_model(0.0);
@@ -85,7 +86,7 @@ TEST_P(AdObjectiveTest, LossAndGradientAreThoseOfAPlainCrossEntropy) {
   EXPECT_LT((model.parameters().gradients() - gradients).abs().max().item<double>(), 1e-5);
 }
 
-// A rank passes its items in as many parts as fit into memory; dropout follows the item.
+// A rank divides its items into as many passes as memory requires; dropout follows the item.
 TEST_P(AdObjectiveTest, PassesAddUpToTheBatchWithDropoutToo) {
   AdTransformer whole = make_model(0.2);
   AdTransformer parts = make_model(0.2);

@@ -33,7 +33,7 @@ protected:
   AdRolloutsTest() {
     set_formula_weights(model_.parameters());
     if (sees_steps()) return;
-    // Beside cells of 0 to 3 a reward of 0 or 1 would hardly be seen.
+    // Next to cells of 0 to 3 a reward of 0 or 1 would hardly be visible.
     const at::NoGradGuard no_grad;
     const std::int64_t reward = 2 + ring_.num_actions();  // x, y, one-hot action, reward
     model_.parameters().parameter("transition_embed.weight").select(1, reward).mul_(20.0);
@@ -45,7 +45,7 @@ protected:
     return play(model_, ring_, rules_, runs, settings_);
   }
 
-  /// All that happened, read off the path.
+  /// Reconstructs all steps from the path.
   Steps steps_of(const Rollout& run, const RolloutRecord& record) const {
     Steps steps;
     int state = ring_.start_state();
@@ -62,17 +62,17 @@ protected:
     return steps;
   }
 
-  /// The first step that an agent remembers when it acts in step t.
+  /// Returns the first step in the agent's memory when it acts in step t.
   std::size_t oldest_seen(std::size_t t, Controls controls) const {
     const std::size_t episode = t / Ring::kHorizon;
     const auto memory = static_cast<std::size_t>(rules_.memory());
     const std::size_t cleared = controls.clear_context ? episode * Ring::kHorizon : 0;
     if (!sees_steps()) return std::max(cleared, t - std::min(t, memory));
-    const std::size_t kept = memory / Ring::kHorizon;  // episodes, the running one included
+    const std::size_t kept = memory / Ring::kHorizon;  // episodes, including the current one
     return std::max(cleared, (episode + 1 - std::min(episode + 1, kept)) * Ring::kHorizon);
   }
 
-  /// Logits [A] of the next action by one forward over everything, without a cache.
+  /// Computes logits [A] of the next action by one forward over all tokens, without a cache.
   at::Tensor logits_after(std::span<const Transition> past, std::uint8_t state) const {
     const TokenWriter writer(ring_);
     if (sees_steps()) {
@@ -92,8 +92,9 @@ protected:
     return model_.forward(buffers.to_model(Device{}))[0];
   }
 
-  /// Every action is the one whose share of [0, 1) holds the uniform of its step. Cached and
-  /// uncached logits of size 1 differ by float rounding, 1e-6; a wrong token moves them by 0.1.
+  /// Checks that every action is the one whose share of [0, 1) contains the uniform of its step.
+  /// Cached and uncached logits of size 1 differ by float rounding, 1e-6; a wrong token moves them
+  /// by 0.1.
   void expect_drawn_from_plain_forwards(const Rollout& run, const RolloutRecord& record) const {
     Steps seen = steps_of(run, record);
     if (run.controls.hide_rewards)
@@ -135,7 +136,7 @@ TEST_P(AdRolloutsTest, CachedPlayIsDrawnFromForwardsWithoutACache) {
     expect_drawn_from_plain_forwards(runs[row], records[row]);
 }
 
-// Rows whose context is cleared restart while their neighbors go on.
+// Rows with cleared context restart while the other rows continue.
 TEST_P(AdRolloutsTest, EveryRowOfABatchIsUnderItsOwnControls) {
   const std::vector<Rollout> runs{{20, 0, kSeesAll}, {21, 1, kHidden},  {22, 2, kCleared},
                                   {23, 3, kBoth},    {24, 0, kCleared}, {25, 1, kHidden}};

@@ -1,4 +1,4 @@
-// The model against PyTorch: tests/oracle/ad_transformer.py made the goldens (torch 2.11.0).
+// Compares the model with PyTorch: tests/oracle/ad_transformer.py made the goldens (torch 2.11.0).
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -17,7 +17,7 @@
 namespace mgpu::ad {
 namespace {
 
-/// Values in the order in which the script wrote them.
+/// Reads values in the order in which the script wrote them.
 class Golden {
 public:
   explicit Golden(TokenKind kind) {
@@ -57,7 +57,7 @@ at::Tensor targets_of(TokenKind kind) {
   return kind == TokenKind::step ? formula_step_targets() : formula_transition_targets();
 }
 
-/// Largest difference, measured against the largest value of the golden tensor.
+/// Returns the largest difference, relative to the largest value of the golden tensor.
 double distance(const at::Tensor& actual, const at::Tensor& golden) {
   const double difference = (actual - golden).abs().max().item<double>();
   return difference / (golden.abs().max().item<double>() + 1e-3);
@@ -72,7 +72,7 @@ protected:
     set_formula_weights(model_.parameters());
   }
 
-  /// The mean loss of the oracle; leaves gradients in the arena.
+  /// Returns the mean loss of the oracle; leaves gradients in the arena.
   double forward_backward(at::Tensor* logits_out) {
     const at::Tensor logits = forward(model_);
     const at::Tensor targets = targets_of(GetParam().tokens);

@@ -32,7 +32,7 @@ StepTokens narrow(const StepTokens& t, std::int64_t begin, std::int64_t count) {
           part(t.reward), part(t.landing_x), part(t.landing_y)};
 }
 
-/// Gradients of the mean loss, as one flat tensor.
+/// Returns the gradients of the mean loss as one flat tensor.
 at::Tensor gradients(AdTransformer& model, const DropoutSamples* dropout) {
   const at::Tensor logits = model.forward(formula_steps(), dropout);
   const at::Tensor targets = formula_step_targets();
@@ -101,7 +101,7 @@ TEST(AdTransformerTest, DropoutFollowsTheSampleWhereverItsRowIs) {
   const at::Tensor b = model.forward(shuffled, &as_moved);
 
   EXPECT_TRUE(a.equal(b));
-  EXPECT_GT(largest(a - model.forward(shuffled)), 1e-3);  // it does drop
+  EXPECT_GT(largest(a - model.forward(shuffled)), 1e-3);  // dropout has an effect
 }
 
 TEST(AdTransformerTest, ARowDoesNotSeeItsNeighbors) {
@@ -165,8 +165,8 @@ TEST(AdTransformerTest, HalfPrecisionStaysNearFloat) {
   }
 }
 
-// What a processor without such products does has to be what a GPU does: operands and gradients
-// of products are numbers of the short type.
+// A processor without such products must give the results of a GPU: operands and gradients of
+// products are numbers of the short type.
 TEST(AdTransformerTest, HalfPrecisionMultipliesRoundedWeights) {
   for (const tensor::ComputeKind compute : {tensor::ComputeKind::bf16, tensor::ComputeKind::f16}) {
     AdTransformerConfig config = formula_config(TokenKind::step, AttentionKind::flash);
@@ -187,7 +187,7 @@ TEST(AdTransformerTest, HalfPrecisionMultipliesRoundedWeights) {
   }
 }
 
-// The loss scale is halved when that happens: it must happen on every device.
+// The loss scale is then halved, so this must happen on every device.
 TEST(AdTransformerTest, GradientsBeyondTheRangeOfFp16AreInfinite) {
   AdTransformerConfig config = formula_config(TokenKind::step, AttentionKind::flash);
   config.compute = tensor::ComputeKind::f16;

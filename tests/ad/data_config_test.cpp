@@ -25,7 +25,7 @@ TEST(DataConfigTest, TheTableKnowsTheKeysOfTheModule) {
   EXPECT_NE(table.find_accepted("data.num_workers"), nullptr);
 }
 
-/// Every key at its default, but for those in `given`.
+/// Makes a configuration with defaults, except for the keys in `given`.
 Config config_of(const KeyTable& table, const std::map<std::string, std::string>& given) {
   std::map<std::string, Config::Value, std::less<>> values;
   for (const KeySpec& key : table.keys()) {

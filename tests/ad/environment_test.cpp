@@ -1,5 +1,5 @@
 // Expected goals and returns of Darkroom: Laskin et al. (arXiv 2210.14215) with the public
-// implementation's split; the figures are exact or worked out here by dynamic programming.
+// implementation's split. The figures are exact, or computed here by dynamic programming.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -26,8 +26,8 @@ double mean_optimum(const Environment& environment, std::span<const int> tasks) 
   return std::accumulate(tasks.begin(), tasks.end(), 0, add) / static_cast<double>(tasks.size());
 }
 
-/// The value of the start with a whole episode to go, by backward induction with `best` over
-/// the values of the actions.
+/// Returns the value of the start for a whole episode, by backward induction with `best` over the
+/// values of the actions.
 template <class Best>
 double start_value(const Environment& environment, int task, Best best) {
   std::vector<double> value(static_cast<std::size_t>(environment.num_states()), 0.0);
@@ -131,7 +131,7 @@ TEST(EnvironmentTest, TheRegistryKnowsItsNames) {
   EXPECT_THROW(make_environment("brightroom", 0), Error);
 }
 
-/// A corridor of `width` cells without rewards, with the lists of tasks that a test wants.
+/// A corridor of `width` cells without rewards, with configurable lists of tasks.
 class Corridor final : public Environment {
 public:
   Corridor(int width, std::vector<int> train, std::vector<int> test)

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kHorizon = 20;
 
-/// What the explorer is, in plain words: the specification of src/ad/explorer.cpp in Darkroom.
+/// Specifies src/ad/explorer.cpp in Darkroom by plain code.
 class PlainExplorer {
 public:
   PlainExplorer(const Environment& room, int task, double epsilon) : room_(room), task_(task) {

@@ -75,7 +75,7 @@ TEST_F(HistorySetTest, MeanReturnsAreByEpisode) {
   EXPECT_EQ(mean_returns(two), (std::vector<double>{1.0, 0.5}));
 }
 
-/// One history that stays in the start.
+/// Makes one history that stays at the start.
 HistorySet idle(const Environment& environment) {
   HistorySet one(environment, kShape, 0, 1);
   for (std::size_t t = 0; t < one.action().size(); ++t) {

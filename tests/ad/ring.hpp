@@ -4,8 +4,8 @@
 
 namespace mgpu::ad {
 
-/// 16 cells in a ring on which each action makes a jump of its own, so that a path tells the
-/// actions. Every fourth cell rewards, which of them depends on the task.
+/// 16 cells in a ring where each action has a different jump, so a path determines its actions.
+/// Every fourth cell can be rewarded; the task determines which.
 class Ring final : public Environment {
 public:
   static constexpr int kHorizon = 4;
@@ -23,7 +23,7 @@ public:
 
   int optimal_return(int /*task*/) const override { return kHorizon; }
 
-  /// The action that leads from `state` to `next`; -1 when none does.
+  /// Returns the action that leads from `state` to `next`; -1 if no action does.
   int action_between(int state, int next) const {
     for (int action = 0; action < num_actions(); ++action)
       if (step(0, state, action).next_state == next) return action;

@@ -19,7 +19,7 @@ constexpr std::size_t kHorizon = 20;
 constexpr std::size_t kTokens = 60;  // three of the five episodes
 constexpr int kStart = 40;
 
-/// Lets a memory live through stored histories and looks at it before every step.
+/// Replays stored histories through a memory and inspects it before every step.
 class RolloutMemoryTest : public ::testing::Test {
 protected:
   RolloutMemoryTest() { play_all(*make_source("explorer", *room_, {.epsilon = 0.3}), histories_); }
@@ -28,7 +28,7 @@ protected:
     return {*room_, histories_, make_window_rules(kind, kTokens, histories_.shape()), 0};
   }
 
-  /// Ordinal in the first epoch of each training item.
+  /// Returns the ordinal in the first epoch of each training item.
   static std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> ordinals(
       const TrainingWindows& set) {
     std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> of;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kHorizon = 20;
 
-/// One history of any task, test tasks included, with its own memory.
+/// One history of any task, including test tasks, with separate memory.
 struct Played {
   Played(const Source& source, int task, std::uint64_t id, int episodes)
       : action(kHorizon * static_cast<std::size_t>(episodes)),
@@ -29,7 +29,7 @@ struct Played {
   std::vector<std::uint8_t> landing;
 };
 
-/// Mean return of each episode over `runs` histories of each task.
+/// Returns the mean return of each episode over `runs` histories of each task.
 std::vector<double> curve(const Source& source, const std::vector<int>& tasks, int episodes,
                           int runs) {
   std::vector<double> sums(static_cast<std::size_t>(episodes), 0.0);
@@ -139,7 +139,7 @@ TEST_F(SourceTest, TheExplorersTrainingHistoriesHaveThePublishedCurve) {
               {2.4, 6.1, 9.4, 12.2, 14.4, 15.4, 15.6, 15.6}, 0.15);
 }
 
-/// Mean returns of a random walk that after its first hit is optimal, exactly.
+/// Computes the exact mean returns of a random walk that is optimal after its first hit.
 std::vector<double> exact_random_walk(const Environment& environment, int episodes) {
   std::vector<double> returns(static_cast<std::size_t>(episodes), 0.0);
   for (int task = 0; task < environment.num_tasks(); ++task) {
@@ -165,7 +165,7 @@ std::vector<double> exact_random_walk(const Environment& environment, int episod
 }
 
 TEST_F(SourceTest, TheRandomWalkHasItsExactCurve) {
-  // Spread of a return below 8.5, 81 * 1,000 runs: standard error 0.03; four of them.
+  // Spread of a return below 8.5, 81 * 1,000 runs: standard error 0.03; allows four of them.
   expect_near(curve(*make("random_walk", 0.0), all(), 12, 1000), exact_random_walk(*room_, 12),
               0.12);
 }
@@ -202,7 +202,7 @@ TEST_F(SourceTest, TiesAreDrawnUniformly) {
     ++first.at(Played(*source, 0, id, 1).action[0]);
 
   EXPECT_EQ(first[4], 0);
-  for (int action = 0; action < 4; ++action)  // standard deviation 27; five of them
+  for (int action = 0; action < 4; ++action)  // standard deviation 27; allows five of them
     EXPECT_NEAR(first.at(static_cast<std::size_t>(action)), kRuns / 4.0, 137);
 }
 
@@ -214,7 +214,7 @@ TEST_F(SourceTest, ASourceOutlivesItsEnvironment) {
   EXPECT_EQ(Played(*source, 0, 0, 8).action, Played(*make("explorer", 0.05), 0, 0, 8).action);
 }
 
-/// A strip of cells where action 1 goes right and action 0 left; what is odd about it is a choice.
+/// A strip of cells where action 1 goes right and action 0 left, with a selectable defect.
 class Strip final : public Environment {
 public:
   enum class Quirk { none, moves_by_task, rewards_by_action, one_way };
@@ -244,7 +244,7 @@ TEST(SourceFitTest, AnEnvironmentWithoutAStayActionIsPlayed) {
   const Strip strip(5, Strip::Quirk::none);
   const auto source = make_source("explorer", strip, {.epsilon = 0.0, .seed = 0, .round = 0});
 
-  const Played played(*source, 1, 0, 2);  // rewarded is cell 2, then to and fro
+  const Played played(*source, 1, 0, 2);  // cell 2 is rewarded, then to and fro
 
   EXPECT_EQ(std::accumulate(played.reward.begin() + kHorizon, played.reward.end(), 0), 10);
 }

@@ -107,7 +107,7 @@ TEST(ProgramKeysTest, NotesWhatNamesOfGuide001MeanHere) {
                   "guide.yaml:1: `mixed_precision` is read as `train.mixed_precision`",
                   "guide.yaml:2: `gradient_accumulation_steps` is read as "
                   "`train.gradient_accumulation_steps`: it cuts `train.global_batch_size`, which "
-                  "stays as it is",
+                  "does not change",
                   "guide.yaml:3: `train_batch_size` is read as `train.global_batch_size`: it "
                   "counts all ranks",
                   "guide.yaml:4: `test_batch_size` has no effect: evaluations play "

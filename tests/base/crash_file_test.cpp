@@ -31,7 +31,7 @@ protected:
     return read_file(directory_ / ("rank_0" + std::to_string(rank) + ".txt"));
   }
 
-  /// A crash file of `rank` as another process would have left it.
+  /// Writes a crash file of `rank`, as another process would have left it.
   void put(int rank, const std::string& time, const std::string& what) const {
     fs::create_directories(directory_);
     std::ofstream(directory_ / ("rank_0" + std::to_string(rank) + ".txt"))
@@ -108,7 +108,7 @@ TEST_F(CrashFileTest, AnotherThreadsCrashIsWrittenToo) {
   EXPECT_THAT(text(), HasSubstr("killed by SIGSEGV"));
 }
 
-/// Deeper than any stack for a large `depth`.
+/// Recurses deeper than any stack for a large `depth`.
 int recurse(std::int64_t depth) {
   volatile int room[1024] = {};
   if (depth == 0) return room[0];

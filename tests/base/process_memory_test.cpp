@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-/// What this test program prints in a process of its own that runs one disabled test.
+/// Runs one disabled test in a separate process and returns its output.
 std::string output_of(const std::string& test) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   const std::string command = "exec '" + self +
@@ -32,7 +32,7 @@ std::string output_of(const std::string& test) {
   return output;
 }
 
-/// The number that follows `name` in the output, 0 without it.
+/// Returns the number that follows `name` in the output, 0 without it.
 unsigned long long number_after(const std::string& output, const std::string& name) {
   const std::size_t place = output.find(name);
   return place == std::string::npos ? 0 : std::stoull(output.substr(place + name.size()));
@@ -44,7 +44,7 @@ long page_faults() {
   return usage.ru_minflt;
 }
 
-/// Pages that the system brings while a block is taken, filled and let go of.
+/// Counts the page faults while a block is allocated, filled and freed.
 long faults_of_a_block() {
   const long before = page_faults();
   const std::vector<char> block(64 * kMiB, 1);
@@ -62,7 +62,7 @@ bool address_space_is_free() {
   return overcommit != 2 && space.rlim_cur == RLIM_INFINITY && data.rlim_cur == RLIM_INFINITY;
 }
 
-/// Whether the heap has a part that was asked for in huge pages (hg), given or not.
+/// Returns whether a part of the heap was requested in huge pages (hg), granted or not.
 bool heap_asks_for_huge_pages() {
   std::ifstream maps("/proc/self/smaps");
   bool in_heap = false;
@@ -105,7 +105,8 @@ TEST(ProcessMemoryTest, AHeapThatIsKeptBringsNoPageTwice) {
 
   EXPECT_GT(number_after(output, "before "), 16U) << output;
   EXPECT_LT(number_after(output, "again "), 16U) << output;
-  EXPECT_LT(number_after(output, "peak "), 160 * kMiB) << output;  // room is not memory
+  EXPECT_LT(number_after(output, "peak "), 160 * kMiB) << output;  // reserved space does not count
+                                                                   // as memory
   if (std::filesystem::exists("/sys/kernel/mm/transparent_hugepage") && address_space_is_free()) {
     EXPECT_EQ(number_after(output, "huge "), 1U) << output;
   }

@@ -40,7 +40,7 @@ TEST(RandomStreamTest, UniformHasTheMomentsOfAUniform) {
     sum += u;
     square += u * u;
   }
-  // Standard error of the mean: 1 / sqrt(12 n) = 9.1e-4; five of them.
+  // Standard error of the mean: 1 / sqrt(12 n) = 9.1e-4; allows five of them.
   EXPECT_NEAR(sum / kDraws, 0.5, 4.6e-3);
   EXPECT_NEAR(square / kDraws, 1.0 / 3.0, 4.8e-3);
 }

@@ -37,7 +37,7 @@ TEST_F(SoftStopTest, EverySignalIsHeardAndTheFirstStays) {
   for (const auto& [signal, reason] : all) {
     SoftStop stop({});
     std::raise(signal);
-    std::raise(SIGTERM);  // at once: the same wish, delivered twice
+    std::raise(SIGTERM);  // at once: the same request, delivered twice
     EXPECT_EQ(stop.poll(), reason) << name_of(reason);
   }
 }

@@ -1,8 +1,8 @@
-// One training step of Algorithm Distillation: forward, loss, backward, AdamW, on one thread.
+// Measures a training step of Algorithm Distillation on one thread: forward, loss, backward, AdamW.
 //
 //   ad_step_bench step|transition LAYERS TOKENS ROWS DROPOUT [STEPS [PASS_ROWS [no|fp16|bf16]]]
 //
-// Prints one JSON line; samples per second of CPU time, and as "check" the loss after two steps
+// Prints one JSON line with samples per second of CPU time, and as "check" the loss after two steps
 // without dropout. Its peer, ad_step_torch.py, has the same weights and the same batch.
 #include <algorithm>
 #include <cstdio>
@@ -30,7 +30,7 @@ struct Work {
   ad::AdTransformerConfig config;
   std::int64_t rows;
   int steps;
-  std::int64_t pass_rows;  // of the batch that go through the model at once
+  std::int64_t pass_rows;  // rows of the batch per forward pass
 };
 
 Work parse(const std::vector<std::string>& words) {
@@ -49,7 +49,7 @@ Work parse(const std::vector<std::string>& words) {
   return work;
 }
 
-/// Weights in +-0.25 (1 +- 0.25 where a norm scales) by their place among all weights.
+/// Sets weights in +-0.25 (1 +- 0.25 for the scale of a norm) by their place among all weights.
 void set_weights(tensor::ParameterArena& arena) {
   const at::NoGradGuard no_grad;
   std::int64_t first = 0;
@@ -63,7 +63,7 @@ void set_weights(tensor::ParameterArena& arena) {
   }
 }
 
-/// Whole numbers below `size` by their place, different for each `salt`.
+/// Returns integers below `size` by their place, different for each `salt`.
 at::Tensor numbers(std::int64_t size, std::int64_t salt, const std::vector<std::int64_t>& shape) {
   std::int64_t count = 1;
   for (const std::int64_t n : shape)
@@ -89,7 +89,7 @@ public:
     }
   }
 
-  /// Mean loss before the update.
+  /// Returns the mean loss before the update.
   double step(bool drops) {
     model_.parameters().zero_gradients();
     double loss = 0.0;
@@ -103,7 +103,7 @@ public:
 private:
   bool is_step() const { return work_.config.tokens == ad::TokenKind::step; }
 
-  /// Of the loss, so that small gradients do not become 0 in 16 bits.
+  /// Scales the loss, so that small gradients do not become 0 in 16 bits.
   double scale() const { return work_.config.compute == tensor::ComputeKind::f16 ? 65536.0 : 1.0; }
 
   at::Tensor forward(std::int64_t row, std::int64_t rows, const ad::DropoutSamples* dropout) const {
@@ -115,7 +115,7 @@ private:
     return model_.forward(ad::TransitionTokens{part(0), part(1), lengths}, dropout);
   }
 
-  /// The sum of the losses of `rows` samples from `row` on.
+  /// Returns the summed loss of `rows` samples from `row` on.
   double add_gradients(std::int64_t row, std::int64_t rows, bool drops) {
     const std::int64_t first = first_sample_ + row;
     const ad::DropoutSamples dropout{1, at::arange(first, first + rows, at::kLong)};
@@ -129,7 +129,7 @@ private:
   Work work_;
   ad::AdTransformer model_;
   train::Adamw optimizer_;
-  std::vector<at::Tensor> inputs_;  // fields of StepTokens or TransitionTokens, in their order
+  std::vector<at::Tensor> inputs_;  // fields of StepTokens or TransitionTokens in order
   at::Tensor targets_;              // [rows, tokens] or [rows]
   std::int64_t first_sample_ = 0;   // of this step in the whole training
 };

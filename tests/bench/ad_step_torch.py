@@ -1,11 +1,11 @@
-"""Peer of ad_step_bench: the same training step as an eager PyTorch module.
+"""Peer of ad_step_bench: makes the same training step with an eager PyTorch module.
 
   python3 tests/bench/ad_step_torch.py [--compile] [--device cuda] \\
       step|transition LAYERS TOKENS ROWS DROPOUT [STEPS [PASS_ROWS [no|fp16|bf16]]]
 
 Prints one line of JSON: samples per second, and as "check" the loss after two steps without
-dropout. CPU time of one thread; --device cuda: wall time. The peer has what PyTorch offers: its
-fused attention, fused AdamW, and automatic mixed precision.
+dropout. It measures CPU time of one thread, or with --device cuda wall time. The peer uses
+PyTorch's fused attention, fused AdamW, and automatic mixed precision.
 """
 import argparse
 import json
@@ -39,7 +39,7 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    """Parameters in the order of ours."""
+    """Lists parameters in our order."""
 
     def __init__(self, options):
         super().__init__()
@@ -65,7 +65,7 @@ class Model(nn.Module):
 
 
 def set_weights(model):
-    """In +-0.25 (1 +- 0.25 where a norm scales) by their place among all weights."""
+    """Makes weights in +-0.25 (1 +- 0.25 for a norm's scale) by their place among all weights."""
     first = 0
     for module in model.modules():
         for name, weight in module.named_parameters(recurse=False):
@@ -77,7 +77,7 @@ def set_weights(model):
 
 
 def numbers(size, salt, *shape):
-    """Whole numbers below `size` by their place, different for each `salt`."""
+    """Makes integers below `size` by their place, different for each `salt`."""
     i = torch.arange(torch.Size(shape).numel())
     return ((i * 31 + salt * 17 + i // 7) % size).reshape(shape)
 
@@ -92,7 +92,7 @@ def batch(options):
 
 
 def make_step(model, options):
-    """A function that takes a step with a module and gives its mean loss before the update."""
+    """Returns a function that trains a module by a step and returns its loss before the update."""
     inputs, targets = batch(options)
     decayed = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() == 1]
@@ -112,7 +112,7 @@ def make_step(model, options):
             loss = F.cross_entropy(logits.float().flatten(0, -2), targets[part].flatten(),
                                    reduction="sum") / targets.numel()
             scaler.scale(loss).backward()
-            total += loss.item()  # waits for the device: the clock never runs ahead of it
+            total += loss.item()  # waits for the device, so the clock includes its work
         scaler.unscale_(optimizer)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         scaler.step(optimizer)

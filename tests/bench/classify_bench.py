@@ -1,16 +1,17 @@
-"""Job classify beside transformers: posts called hate or normal by a Llama of 15 million random
-parameters, float32, one thread each.
+"""Compares job classify with transformers: posts called hate or normal, float32, one thread each.
+
+The model is a Llama of 15 million random parameters.
 
   classify_bench.py make MODEL                       the model, with the tokenizer of conf/tiny_lm
-  classify_bench.py ours PROGRAM MODEL [BATCH]       score: label_logprob, the program as users run
-                                                     it, journal and seal included
+  classify_bench.py ours PROGRAM MODEL [BATCH]       score: label_logprob, the whole program,
+                                                     journal and seal included
   classify_bench.py hf MODEL [BATCH] [ANSWER]        generate ANSWER tokens, find a label
   classify_bench.py table PROGRAM MODEL [ROUNDS]     batches of 1, 4, 16 of both, and 1, 2 ranks
 
 Prompts are those of combined_optimized in conf/prompts/unified.json around posts of 24 words. An
-answer has as many tokens as TYPICAL, which is the JSON that they ask for. One line of JSON:
-texts per CPU-second behind start-up and loading, which a shorter run measures. "check" is the mean
-log-probability of both labels for the first 8 posts: the same prompts, the same labels, the same
+answer has as many tokens as TYPICAL, which is the JSON that they ask for. It prints one line of
+JSON: texts per CPU-second without start-up and loading, which a shorter run measures. "check" is
+the mean log-probability of both labels for the first 8 posts, to compare prompts, labels and
 weights. Needs numpy and h5py; make and hf also torch 2.11 and transformers 5.23.
 """
 import json
@@ -55,7 +56,7 @@ def rows_of(count):
 
 
 def prompts_of(rows):
-    """As the program writes them without a chat template."""
+    """Formats messages like the program without a chat template."""
     strategy = json.loads(PROMPTS.read_text())["strategies"][STRATEGY]
     return [strategy["system_prompt"] + "\n\n" +
             strategy["user_template"].format(**row) for row in rows], strategy["answer_prefix"]
@@ -73,7 +74,7 @@ def make(model):
 
 
 def run_ours(program, model, folder, count, batch, ranks=1):
-    """CPU and wall seconds of a run, and its folder."""
+    """Returns the CPU and wall seconds of a run, and its folder."""
     rows = folder / f"{count}.jsonl"
     rows.write_text("".join(json.dumps(row) + "\n" for row in rows_of(count)))
     config = folder / f"{count}.yaml"
@@ -87,7 +88,7 @@ def run_ours(program, model, folder, count, batch, ranks=1):
 
 
 def measure_ours(program, model, batch, ranks=1):
-    """Texts per CPU-second, texts per second, and the labels' mean log-probability."""
+    """Returns texts per CPU-second, texts per second, and the labels' mean log-probability."""
     import h5py
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -109,7 +110,7 @@ def load_hf(model):
 
 
 def score_hf(network, tokenizer):
-    """Mean log-probability of the labels, one forward pass for each."""
+    """Returns the mean log-probability of the labels, with one forward pass for each."""
     import torch
     prompts, prefix = prompts_of(rows_of(CHECKED))
     scores = []
@@ -125,7 +126,7 @@ def score_hf(network, tokenizer):
 
 
 def answers_of(network, tokenizer, prompts, batch, tokens):
-    """Labels that are found in generated answers."""
+    """Finds labels in generated answers."""
     import torch
     found = []
     for first in range(0, len(prompts), batch):
@@ -145,7 +146,7 @@ def measure_hf(model, batch, tokens):
     network, tokenizer = load_hf(model)
     tokens = tokens or len(tokenizer(TYPICAL)["input_ids"])
     prompts, _ = prompts_of(rows_of(batch + TEXTS))
-    answers_of(network, tokenizer, prompts[:batch], batch, tokens)  # warm
+    answers_of(network, tokenizer, prompts[:batch], batch, tokens)  # warm-up
     begin = time.process_time()
     found = answers_of(network, tokenizer, prompts[batch:], batch, tokens)
     assert len(found) == TEXTS
@@ -167,7 +168,7 @@ def hf(model, batch="16", tokens="0"):
 
 
 def table(program, model, rounds="3"):
-    """Rows as guide 003 has them; each figure the median of its rounds, taken in turn."""
+    """Prints batches of 1, 4 and 16; each figure is the median of its interleaved rounds."""
     def peer(batch):
         done = subprocess.run([sys.executable, __file__, "hf", model, str(batch)], check=True,
                               capture_output=True, text=True)

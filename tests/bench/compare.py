@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Our program beside a peer: runs both in turn (A B A B ...) and prints their medians and ratio.
+"""Compares our program with a peer: runs both in turn (A B A B ...), prints medians and ratio.
 
   compare.py --ours 'build/tests/bench/histories_bench' --peer 'python3 histories_numpy.py'
 
-Each command's last line is an object of JSON with "name", "value" (a rate: more is better),
-"unit" and optionally "check", a result that has to agree within --tolerance: the same work.
+Each command's last line is a JSON object with "name", "value" (a rate: more is better), and "unit".
+Its optional "check" is a result that must agree within --tolerance, as a proof of equal work.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def median(results):
 
 
 def interval(ratios):
-    """Of 95 %, where there are rounds enough to tell one."""
+    """Returns the 95 % interval, if there are enough rounds."""
     if len(ratios) < ratio.LEAST_ROUNDS:
         return {}
     return {"interval": [round(end, 2) for end in ratio.interval(ratios)]}
@@ -50,7 +50,7 @@ def main():
                       "value": round(ours["value"] / peer["value"], 2), "unit": "ratio",
                       "rounds": args.rounds} | interval(ratios)))
     difference = abs(ours.get("check", 0) - peer.get("check", 0))
-    if not difference <= args.tolerance * abs(peer.get("check", 0)):  # also where one is NaN
+    if not difference <= args.tolerance * abs(peer.get("check", 0)):  # true for NaN, too
         sys.exit("the results differ: this is not the same work")
 
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Students of one teacher, by what they learn from: its texts, all of its distributions, draws of
-them (RS-KD), or the top 12. Prints a Markdown table over seeds; held-out figures by transformers.
+"""Compares students of one teacher by their training targets.
+
+These are its texts, all of its distributions, draws from them (RS-KD), or the top 12. It prints a
+Markdown table over seeds, with held-out figures by transformers.
 
     distill_table.py --teacher FOLDER --out FOLDER [--program mgpu_spmd] [--seeds 3] [--steps 400]
 
-The teacher writes the texts itself, so that its distributions are what there is to know. All
-students begin with the same random weights and see the same tokens in the same order.
-Source: arXiv 2503.16870, tables 2 and 3.
+The teacher itself writes the texts, so its distributions are the truth. All students begin with the
+same random weights and see the same tokens in the same order. Source: arXiv 2503.16870, tables 2
+and 3.
 """
 import argparse
 import json
@@ -38,7 +40,7 @@ def parse():
 
 
 def run(args, name, *keys):
-    """The run directory of a job."""
+    """Runs a job and returns its run directory."""
     config = args.out / f"{name}.yaml"
     config.write_text(f"schema: 1\nrun: {{name: {name}, output: {args.out}}}\n")
     ended = subprocess.run([args.program.resolve(), config, "run.resume=never", *keys],
@@ -49,7 +51,7 @@ def run(args, name, *keys):
 
 
 def write_texts(teacher, count, path):
-    """Texts of the teacher, as token ids."""
+    """Generates texts of the teacher, as token ids."""
     begin = torch.full((count, 1), teacher.config.bos_token_id)
     with torch.no_grad():
         ids = teacher.generate(begin, attention_mask=torch.ones_like(begin), do_sample=True,
@@ -59,7 +61,7 @@ def write_texts(teacher, count, path):
 
 
 def make_student(teacher_folder, folder):
-    """A folder without weights: two layers of the teacher's width."""
+    """Makes a folder without weights: two layers of the teacher's width."""
     folder.mkdir(exist_ok=True)
     for name in ("tokenizer.json", "tokenizer_config.json", "generation_config.json"):
         if (teacher_folder / name).exists():
@@ -76,7 +78,7 @@ def log_probs(model, ids):
 
 
 def calibration_error(log_q, targets):
-    """Expected calibration error of the most probable token, in percent."""
+    """Returns the expected calibration error of the most probable token, in percent."""
     confidence, best = log_q.exp().max(-1)
     right = (best == targets).double()
     bins = (confidence * BINS).long().clamp(max=BINS - 1)
@@ -89,7 +91,7 @@ def calibration_error(log_q, targets):
 
 
 def judge(folder, held_out, log_p):
-    """KL(teacher || student), cross-entropy and calibration error on texts nobody was trained on."""
+    """Returns KL(teacher || student), cross-entropy and calibration error on held-out texts."""
     log_q = log_probs(AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32), held_out)
     targets = held_out[:, 1:].flatten()
     divergence = (log_p.exp() * (log_p - log_q)).sum(-1).mean()
@@ -98,7 +100,7 @@ def judge(folder, held_out, log_p):
 
 
 def ways(args, data, seed):
-    """What the students learn from, by name."""
+    """Returns the students' training targets by name."""
     source = ("job=teacher", f"model.path={args.teacher}", f"data.path={data}", f"run.seed={seed}",
               "data.max_length=128")
     draws = run(args, "draws", *source, "teacher.targets=random_sampling",

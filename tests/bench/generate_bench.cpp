@@ -1,7 +1,7 @@
-// Greedy generation with a Hugging Face folder: generate_bench FOLDER [BATCH PROMPT NEW PREFILL].
-// One line of JSON with tokens per CPU-second; "check" is the sum of the new tokens' ids,
-// "prefill_s" the CPU time of the same prompts with one new token each, "prefill_of_peak" the share
-// of what the core's multiply-adds reach.
+// Measures greedy generation with a Hugging Face folder: generate_bench FOLDER [BATCH PROMPT NEW
+// PREFILL]. Prints one line of JSON with tokens per CPU-second. "check" is the sum of the new
+// tokens' ids. "prefill_s" is the CPU time of the same prompts with one new token each, and
+// "prefill_of_peak" its share of the core's peak multiply-adds.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -21,7 +21,7 @@ double cpu_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-/// As in generate_peer.py.
+/// Makes the prompts of generate_peer.py.
 std::vector<std::vector<std::int64_t>> make_prompts(std::int64_t batch, std::int64_t tokens,
                                                     std::int64_t vocab) {
   std::vector<std::vector<std::int64_t>> prompts(static_cast<std::size_t>(batch));
@@ -38,7 +38,7 @@ struct Timed {
   std::int64_t id_sum = 0;
 };
 
-/// The second of two equal generations: a job keeps its cache from chunk to chunk.
+/// Times the second of two equal generations, because a job keeps its cache from chunk to chunk.
 Timed generate(const LanguageModel& model, const std::vector<std::vector<std::int64_t>>& ids,
                std::int64_t new_tokens, std::int64_t prefill_tokens) {
   GenerationConfig config;
@@ -63,9 +63,9 @@ Timed generate(const LanguageModel& model, const std::vector<std::vector<std::in
   return timed;
 }
 
-/// Of the prefill of prompts of `tokens` of which the last state alone is wanted: two for each
-/// weight and row of a Llama's matrices, four for each query, key and unit of width. The last layer
-/// computes keys and values of all tokens, the rest of one.
+/// Counts the FLOP of the prefill of prompts of `tokens` if only the last state is needed. There
+/// are two for each weight and row of a Llama's matrices, four for each query, key and unit of
+/// width. The last layer computes keys and values of all tokens, and the rest for one token.
 double prefill_flops(const LmConfig& config, std::int64_t batch, std::int64_t tokens) {
   const auto number = [](std::int64_t x) { return static_cast<double>(x); };
   const double queries = number(config.heads * config.head_dim);

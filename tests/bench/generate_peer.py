@@ -1,12 +1,12 @@
-"""Greedy generation as generate_bench does it, with a peer, on one thread.
+"""Generates greedily like generate_bench, but with a peer, on one thread.
 
-  generate_peer.py make DIR          random-init Llamas DIR/l15 and DIR/l110 (15M, 110M), and
+  generate_peer.py make DIR          makes random Llamas DIR/l15 and DIR/l110 (15M, 110M), and
                                      their forms for CTranslate2, DIR/l15-ct2 and DIR/l110-ct2
   generate_peer.py hf DIR/l15 [BATCH PROMPT NEW]
   generate_peer.py ct2 DIR/l15 [BATCH PROMPT NEW]
 
-Needs torch 2.11, transformers 5.23, ctranslate2 4.8. One line of JSON; "check" is the sum of the
-new tokens' ids.
+Needs torch 2.11, transformers 5.23, ctranslate2 4.8. Prints one line of JSON; "check" is the sum of
+the new tokens' ids.
 """
 import json
 import sys
@@ -22,7 +22,7 @@ def make(target):
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
     for name, (width, layers, heads, inner, vocab) in MODELS.items():
         torch.manual_seed(0)
-        # Wider than usual, so that the best token is rarely decided by rounding.
+        # Wider than usual, so that rounding rarely decides the best token.
         LlamaForCausalLM(LlamaConfig(
             vocab_size=vocab, hidden_size=width, num_hidden_layers=layers,
             num_attention_heads=heads, num_key_value_heads=heads, intermediate_size=inner,

@@ -1,5 +1,5 @@
-// Environment steps per CPU-second of the explorer in Darkroom, on one core.
-// Usage: histories_bench [seconds]. Prints one line of JSON.
+// Measures environment steps per CPU-second of the explorer in Darkroom, on one core. Usage:
+// histories_bench [seconds]. Prints one line of JSON.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>

@@ -1,10 +1,11 @@
-"""The explorer of src/ad/explorer.cpp in vectorized numpy: all histories of a batch step
-together, and every step works on the histories that need it. Prints one line of JSON.
+"""Runs the explorer of src/ad/explorer.cpp in vectorized numpy. Prints one line of JSON.
 
-Two ways to find a nearest unseen cell, `rings` being the faster one where it was measured:
-  keys   a random byte under the distance of every cell, and the smallest key of a row wins
-  rings  bit sets: the cells at distance 1, 2, ... of a history are intersected with its unseen
-         ones until a ring is not empty, and one of its bits is drawn
+All histories of a batch step together, and every operation handles the histories that need it.
+
+It has two ways to find a nearest unseen cell; `rings` was measured to be the faster one.
+  keys   puts a random byte below the distance of every cell, and takes a row's smallest key
+  rings  uses bit sets: it intersects the cells at distance 1, 2, ... of a history with its unseen
+         ones until a ring is not empty, and draws one of its bits
 """
 
 import argparse
@@ -22,7 +23,7 @@ RADIUS = 2 * (SIDE - 1)
 
 
 def moves():
-    """[cells, actions]: where each action leads."""
+    """Returns [cells, actions]: the result of each action."""
     dx, dy = np.array([1, -1, 0, 0, 0]), np.array([0, 0, 1, -1, 0])
     x = np.clip(X[:, None] + dx, 0, SIDE - 1)
     y = np.clip(Y[:, None] + dy, 0, SIDE - 1)
@@ -30,7 +31,7 @@ def moves():
 
 
 def ways():
-    """[from, to]: the first action of a shortest way, along x before y."""
+    """Returns [from, to]: the first action of a shortest way, along x before y."""
     way = np.full((CELLS, CELLS), 4, np.uint8)
     way[Y[:, None] < Y] = 2
     way[Y[:, None] > Y] = 3
@@ -43,7 +44,7 @@ MOVES, WAYS = moves().ravel(), ways().ravel()
 
 
 class Keys:
-    """Nearest unseen cell by the smallest of 81 keys."""
+    """Finds the nearest unseen cell by the smallest of 81 keys."""
 
     BASE = (DISTANCE << 8).astype(np.uint16)
 
@@ -64,7 +65,7 @@ class Keys:
 
 
 class Rings:
-    """Nearest unseen cell by bit sets of 64 + 17 cells."""
+    """Finds the nearest unseen cell by bit sets of 64 + 17 cells."""
 
     def __init__(self, n):
         self.unseen = np.empty((2, n), np.uint64)
@@ -109,7 +110,7 @@ class Rings:
 
 
 def play(goals, search, rng):
-    """Histories of `goals` as action, reward, landing: each [episodes * horizon, n] bytes."""
+    """Returns histories of `goals` as action, reward, landing, each [episodes * horizon, n]."""
     n = goals.size
     memory = search(n)
     everyone = np.arange(n)

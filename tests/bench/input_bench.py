@@ -1,11 +1,11 @@
-"""Many short rows beside few: job teacher with a model of one layer of width 32.
+"""Compares many short rows with few: job teacher with a model of one layer of width 32.
 
   input_bench.py PROGRAM [ROWS [ROUNDS]]
 
-ROWS rows (1,000,000) in one run beside 10,000, ROUNDS (4) times each side of it: CPU seconds of
-a row behind start-up and loading, which a run of 2,000 rows measures, and the peak of memory. Asked
-are rates within 5 % and 64 MiB more at most (issue 6). Ends with 1 where that does not hold. Needs
-torch 2.11 and transformers 5.23, which write the model.
+It runs ROWS rows (1,000,000) once, and 10,000 rows ROUNDS (4) times before and after it. It
+measures CPU seconds per row without start-up and loading, which a run of 2,000 rows measures, and
+peak memory. The limits are rates within 5 % and at most 64 MiB more. It ends with 1 if one is
+exceeded. Needs torch 2.11 and transformers 5.23, which write the model.
 """
 import json
 import os
@@ -43,7 +43,7 @@ def make_model(folder):
 
 
 def run(program, model, folder, count):
-    """CPU seconds, peak MiB and seconds of each phase."""
+    """Returns CPU seconds, peak MiB and seconds of each phase."""
     rows = folder / "rows.jsonl"
     with rows.open("w") as file:
         for i in range(count):
@@ -54,7 +54,8 @@ def run(program, model, folder, count):
     latest = folder / "out" / "bench" / "latest"
     summary = json.loads((latest / "summary.json").read_text())
     subprocess.run(["rm", "-rf", str(folder / "out")], check=True)
-    # ru_maxrss would be at least this process's, whose memory the child has until it is PROGRAM.
+    # ru_maxrss would include this process's memory, which the child shares before it becomes
+    # PROGRAM.
     return seconds, summary["host_peak_bytes"][0] / 2**20, summary["phases"]
 
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Is the new program as fast as the old one? Runs both in turn and compares their CPU seconds.
+"""Tests whether a new program is as fast as an old one. Runs both in turn.
 
   interleaved.py OLD_PROGRAM NEW_PROGRAM [--rounds 9] [--case NAME]
 
-Each round runs every case with both programs, on one rank and one thread, whole runs with start-up
-and report; the order changes from round to round. Prints for each case the median of the
-ratios old / new of CPU seconds, which is new speed / old speed, with its 95 % interval. Ends with 1
-where the interval lies wholly below 0.97. Needs numpy and safetensors.
+Each round runs every case with both programs, on one rank and one thread, as whole runs with
+start-up and report; the order alternates. It prints for each case the median ratio old / new of CPU
+seconds, the relative speed of the new program, with its 95 % interval. It ends with 1 if an
+interval lies wholly below 0.97. Needs numpy and safetensors.
 """
 import argparse
 import json
@@ -86,7 +86,7 @@ def number_of_rounds(text):
 
 
 def make_files(folder):
-    """Models and rows, by the words that stand for them in CASES."""
+    """Makes models and rows, by their placeholders in CASES."""
     rows = {
         "TEXTS": [[3 + (7 * j * j + 29 * j + 131 * i) % (VOCAB - 3) for j in range(256)]
                   for i in range(48)],
@@ -103,7 +103,7 @@ def make_files(folder):
 
 
 class Program:
-    """One of the two, with configurations in its own words."""
+    """One of the two programs, with configurations in its spelling."""
 
     def __init__(self, path, words, folder):
         self._path = path.resolve(strict=True)
@@ -118,7 +118,7 @@ class Program:
         (self._folder / f"{case}.yaml").write_text(self._words.config(text))
 
     def run(self, case):
-        """CPU seconds, and how many samples or steps were done."""
+        """Returns CPU seconds, and the number of samples or steps."""
         output = self._folder / "outputs"
         seconds = run_timed([self._path, self._folder / f"{case}.yaml", f"run.output={output}"])
         summary = json.loads((output / "bench" / "latest" / "summary.json").read_text())
@@ -127,7 +127,7 @@ class Program:
 
 
 def run_round(number, programs, case):
-    """CPU seconds of both. Who begins changes, for the first may find the machine otherwise."""
+    """Returns CPU seconds of both. The order alternates, because the machine's state may change."""
     order = programs if number % 2 == 0 else programs[::-1]
     (first_s, first_done), (second_s, second_done) = [one.run(case) for one in order]
     if first_done != second_done:
@@ -136,13 +136,13 @@ def run_round(number, programs, case):
 
 
 def verdict(ratios):
-    """Median, interval, and whether the new program is slower beyond doubt."""
+    """Returns median, interval, and whether the new program is significantly slower."""
     median, low, high = ratio.summary(ratios)
     return median, low, high, high < LIMIT
 
 
 def print_case(case, rounds):
-    """Whether the case is fast enough."""
+    """Returns whether the case is fast enough."""
     median, low, high, is_slower = verdict([old / new for old, new in rounds])
     old_s, new_s = (statistics.median(seconds) for seconds in zip(*rounds))
     print(f"{case:<10} {len(rounds):>6} {old_s:>9.2f} {new_s:>9.2f}   {median:.3f}   "

@@ -1,4 +1,4 @@
-"""The interleaved benchmark calls a slower program slower, and noise noise."""
+"""Tests that the interleaved benchmark tells a slower program from noise."""
 import math
 import random
 import sys
@@ -74,7 +74,7 @@ class Measured(unittest.TestCase):
 
 
 class Stub:
-    """A program that takes the seconds that it is told."""
+    """A program that uses the requested seconds."""
 
     def __init__(self, name, seconds, begun, done=8):
         self._name, self._result, self._begun = name, (seconds, done), begun

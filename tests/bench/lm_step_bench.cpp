@@ -1,8 +1,8 @@
-// One training step of a language model: forward, loss, backward, AdamW, on one thread.
+// Measures one training step of a language model on one thread: forward, loss, backward, AdamW.
 //
 //   lm_step_bench FOLDER ROWS TOKENS [STEPS [no|fp16|bf16]]
 //
-// Prints one JSON line; tokens per second of CPU time, and as "check" the loss after two steps.
+// Prints one JSON line with tokens per second of CPU time, and as "check" the loss after two steps.
 // Its peer, lm_step_peer.py, makes the folder and has the same batch.
 #include <cstdio>
 #include <cstdlib>
@@ -42,7 +42,7 @@ public:
     }
   }
 
-  /// Mean loss before the update.
+  /// Returns the mean loss before the update.
   double step() {
     model_.parameters().zero_gradients();
     const auto count = static_cast<double>(batch_.targets.size());
@@ -66,7 +66,7 @@ double cpu_seconds() {
 
 void run(const std::vector<std::string>& words) {
   at::set_num_threads(1);
-  keep_heap(host_free_bytes());  // as job train does
+  keep_heap(host_free_bytes());  // as in job train
   const std::int64_t rows = std::stoll(words.at(1));
   const std::int64_t tokens = std::stoll(words.at(2));
   const int steps = words.size() > 3 ? std::stoi(words[3]) : 4;

@@ -1,13 +1,13 @@
-"""Peer of lm_step_bench: the same training step of transformers' model in PyTorch.
+"""Peer of lm_step_bench: makes the same training step with transformers' model in PyTorch.
 
   python3 tests/bench/lm_step_peer.py FOLDER make | make_gpt_oss
   python3 tests/bench/lm_step_peer.py FOLDER ROWS TOKENS [STEPS [no|fp16|bf16]] [--compile]
 
-`make` writes the folder: a Llama of 15 million parameters (384 x 6 layers, 8192 tokens), random;
-`make_gpt_oss` one with 32 experts in each of 4 layers, 4 of them used.
-Otherwise prints one line of JSON: tokens per second of CPU time of one thread, and as "check" the
-loss after two steps. The peer has what PyTorch offers: its fused attention (gpt_oss has none), fused
-AdamW, automatic mixed precision.
+`make` writes the folder: a random Llama of 15 million parameters (384 x 6 layers, 8192 tokens).
+`make_gpt_oss` writes one with 4 layers of 32 experts, 4 of them used. Otherwise it prints one line
+of JSON: tokens per second of CPU time of one thread, and as "check" the loss after two steps. The
+peer uses PyTorch's fused attention (gpt_oss has only the eager one), fused AdamW, and automatic
+mixed precision.
 """
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""A Llama of 15 million random parameters, made without PyTorch, with a tokenizer of few tokens."""
+"""Makes a Llama of 15 million random parameters without PyTorch, with a tokenizer of few tokens."""
 import json
 import pathlib
 import shutil
@@ -11,7 +11,7 @@ WIDTH, LAYERS, HEADS, INNER, VOCAB = 384, 6, 6, 1024, 8192
 
 
 def make_llama(folder, width=WIDTH, layers=LAYERS, heads=HEADS, inner=INNER, vocab=VOCAB):
-    """A model folder. No token ends a text, so that all completions are as long as they may be."""
+    """Writes a model folder. No token ends a text, so all completions have the maximum length."""
     folder.mkdir(parents=True)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(TOKENIZER / name, folder)

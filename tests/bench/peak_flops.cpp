@@ -6,7 +6,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "peak_flops.cpp"
-// foreach_target.h comes before whatever is compiled once per target.
+// foreach_target.h must come before everything that is compiled once per target.
 // clang-format off
 #include <hwy/foreach_target.h>
 // clang-format on
@@ -17,10 +17,11 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::bench::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t kChains = 12;  // at once: two units that take four or five cycles each
+constexpr std::size_t kChains = 12;  // in flight, for two units with a latency of four or five
+                                     // cycles
 constexpr std::size_t kRounds = 32'000'000;
 
-/// FLOP; `out`, a vector, has a sum that needs them all.
+/// Returns the FLOP; `out` is a vector whose sum depends on all results.
 double multiply_add(float* out) {
   const hn::CappedTag<float, 16> d;
   using Vector = hn::Vec<decltype(d)>;

@@ -1,10 +1,10 @@
-// What a core can do at most, for shares of it.
+// Measures the peak speed of a core, as the base of relative figures.
 #pragma once
 
 namespace mgpu::bench {
 
-/// Multiply-adds of float32 in registers on one core, with the widest vectors that the kernels use:
-/// FLOP per CPU-second, the best of a few trials of some 50 ms.
+/// Measures float32 multiply-adds in registers on one core, with the widest vectors that the
+/// kernels use. Returns FLOP per CPU-second, the best of a few trials of about 50 ms.
 double peak_flops();
 
 }  // namespace mgpu::bench

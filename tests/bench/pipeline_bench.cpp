@@ -1,7 +1,8 @@
-// How busy the stages of a pipeline are while they generate: mpirun -np RANKS pipeline_bench
-// [LAYERS WIDTH BATCH NEW]. One line of JSON: the least share of the run that a stage worked, in
-// its own time line ("value"; a processor per rank) and with the recorded CPU times of its passes
-// replayed as if each rank had one ("replayed"); "stages": CPU seconds of each.
+// Measures how busy the stages of a pipeline are during generation. Usage: mpirun -np RANKS
+// pipeline_bench [LAYERS WIDTH BATCH NEW]. Prints one line of JSON. "value" is the least share of
+// the run that a stage worked, by its time line (with a processor per rank). "replayed" is the same
+// from the recorded CPU times of its passes, replayed as if each rank had a processor. "stages":
+// CPU seconds of each.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -34,7 +35,7 @@ std::vector<std::vector<std::int64_t>> make_prompts(std::int64_t count, std::int
   return prompts;
 }
 
-/// As a job does it chunk by chunk: the cache's memory is taken by the first run.
+/// Generates twice, as a job does chunk by chunk: the first run allocates the cache.
 void generate_twice(ModelGroup& group, std::int64_t batch, std::int64_t new_tokens) {
   GenerationConfig config;
   config.max_new_tokens = new_tokens;
@@ -49,7 +50,7 @@ void generate_twice(ModelGroup& group, std::int64_t batch, std::int64_t new_toke
   generator.run(prompts);
 }
 
-/// The passes of all ranks, on each.
+/// Gathers the passes of all ranks on each rank.
 std::vector<std::vector<double>> all_passes(const cluster::Group& world,
                                             const std::vector<double>& mine) {
   const std::string_view bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * 8);

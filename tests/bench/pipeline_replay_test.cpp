@@ -17,7 +17,7 @@ TEST(PipelineReplayTest, EqualStagesWithEnoughPassesAreAlwaysBusy) {
 TEST(PipelineReplayTest, OnePassAtATimeKeepsOneStageBusy) {
   const std::vector<std::vector<double>> seconds(4, std::vector<double>(3, 1.0));
 
-  // The first stage begins at 0, 4 and 8 and is done at 9.
+  // The first stage begins at 0, 4 and 8 and ends at 9.
   EXPECT_DOUBLE_EQ(replayed_busy_share(seconds, 1), 3.0 / 9.0);
 }
 
@@ -25,7 +25,7 @@ TEST(PipelineReplayTest, AFastStageWaitsForASlowOne) {
   const std::vector<std::vector<double>> seconds{std::vector<double>(100, 2.0),
                                                  std::vector<double>(100, 1.0)};
 
-  // The second works from 2 on, one of every two seconds, and is done at 201.
+  // The second works from 2 on, one of every two seconds, and ends at 201.
   EXPECT_DOUBLE_EQ(replayed_busy_share(seconds, 3), 100.0 / 199.0);
 }
 

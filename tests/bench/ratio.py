@@ -1,15 +1,15 @@
-"""The median of ratios that were measured in turn, and how sure it is."""
+"""Computes the median of interleaved ratios, and its confidence interval."""
 import math
 import statistics
 
-LEAST_ROUNDS = 6  # with fewer, not even the smallest and the largest hold the median in 95 %
+LEAST_ROUNDS = 6  # with fewer, even the smallest and largest give less than 95 %
 
 
 def interval(ratios, confidence=0.95):
-    """Two of the ratios, between which their true median lies with at least that confidence.
+    """Returns two of the ratios that enclose their true median with at least that confidence.
 
-    A ratio is below the true median as often as a coin shows heads, whatever the noise is like;
-    so a few rounds that another process disturbed do not move the interval.
+    A ratio is below the true median with probability one half, for any distribution of noise. So a
+    few rounds that another process disturbed do not move the interval.
     Source: Conover, Practical Nonparametric Statistics, 3rd edition, section 3.2.
     """
     count = len(ratios)
@@ -24,5 +24,5 @@ def interval(ratios, confidence=0.95):
 
 
 def summary(ratios):
-    """Median, lower and upper end."""
+    """Returns the median, and the lower and upper end."""
     return statistics.median(ratios), *interval(ratios)

@@ -1,13 +1,13 @@
-"""Job teacher beside transformers: top 64 of texts of 256 tokens, float32, to HDF5, on one thread.
+"""Compares job teacher with transformers: top 64 of texts of 256 tokens to HDF5, on one thread.
 
-  teacher_bench.py ours PROGRAM MODEL    the program as users run it, journal and seal included
+  teacher_bench.py ours PROGRAM MODEL    the whole program, journal and seal included
   teacher_bench.py hf MODEL              forward, log-softmax, top-k, HDF5, 8 texts at a time
-  teacher_bench.py share PROGRAM MODEL   what phases journal and seal take of the wall time
+  teacher_bench.py share PROGRAM MODEL   share of the phases journal and seal in the wall time
 
-MODEL is one of generate_peer.py's (make). One line of JSON: texts per CPU-second behind start-up
-and loading, which a run of 8 texts measures; "peak_mib" is the most memory that the process had,
-ours until it writes its report; "check" the mean of the largest log-probability. Needs numpy and
-h5py; hf also torch 2.11 and transformers 5.23.
+MODEL is one of generate_peer.py's (make), in float32. It prints one line of JSON: texts per
+CPU-second without start-up and loading, which a run of 8 texts measures. "peak_mib" is the
+process's peak memory, for ours until it writes its report; "check" is the mean of the largest
+log-probability. Needs numpy and h5py; hf also torch 2.11 and transformers 5.23.
 """
 import json
 import os
@@ -42,7 +42,7 @@ def vocab_of(model):
 
 
 def without_tokenizer(model, folder):
-    """generate_peer.py's tokenizer knows whole words only; rows of ids need none."""
+    """Writes rows of ids: generate_peer.py's tokenizer knows only whole words."""
     folder.mkdir()
     for name in ("config.json", "model.safetensors"):
         (folder / name).symlink_to(os.path.abspath(os.path.join(model, name)))
@@ -55,7 +55,7 @@ def emit(name, rate, peak_mib, check):
 
 
 def run_ours(program, model, folder, count):
-    """CPU seconds and peak memory of a run, and its results."""
+    """Returns the CPU seconds and peak memory of a run, and its results."""
     rows = folder / f"{count}.jsonl"
     rows.write_text("".join(json.dumps({"token_ids": ids.tolist()}) + "\n"
                             for ids in texts_of(count, vocab_of(model))))
@@ -64,7 +64,8 @@ def run_ours(program, model, folder, count):
     seconds = run_timed([program, config, f"run.output={folder}/{count}"])
     results = folder / str(count) / "bench" / "latest" / "results.h5"
     summary = json.loads((results.parent / "summary.json").read_text())
-    # ru_maxrss would be at least this process's, whose memory the child has until it is PROGRAM.
+    # ru_maxrss would include this process's memory, which the child shares before it becomes
+    # PROGRAM.
     return seconds, summary["host_peak_bytes"][0] / 2**20, results
 
 
@@ -81,7 +82,7 @@ def ours(program, model):
 
 
 def share(program, model):
-    """Of 2 * TEXTS texts; start-up and loading are a part of the wall time."""
+    """Prints the share for 2 * TEXTS texts; the wall time includes start-up and loading."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         model = without_tokenizer(model, folder / "model")
@@ -114,7 +115,7 @@ def hf(model):
                 values[first:first + BATCH] = best.numpy().astype(numpy.float16)
                 indices[first:first + BATCH] = ids.numpy().astype(numpy.int32)
 
-        extract(0)  # warm
+        extract(0)  # warm-up
         begin = time.process_time()
         for first in range(BATCH, len(texts), BATCH):
             extract(first)

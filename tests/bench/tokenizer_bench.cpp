@@ -1,4 +1,4 @@
-// Bytes of text per CPU-second through a tokenizer, on one core, each line of a file a text.
+// Measures bytes of text per CPU-second of a tokenizer on one core; each line of a file is a text.
 // Usage: tokenizer_bench encode|decode tokenizer.json lines.txt [seconds]. Prints a line of JSON.
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +28,7 @@ std::vector<std::string> read_lines(const char* path) {
   return lines;
 }
 
-/// A number below 2^31 that depends on every value and its place.
+/// A checksum below 2^31 that depends on every value and its place.
 class Check {
 public:
   void add(std::uint64_t value) { state_ = (state_ * 1'000'003 + value + 1) % 2'147'483'647; }
@@ -38,7 +38,7 @@ private:
   std::uint64_t state_ = 0;
 };
 
-/// CPU-seconds per call of `pass`, at the second and later calls.
+/// Returns the CPU-seconds per call of `pass`, without the first call.
 template <class Pass>
 double seconds_per_pass(double at_least_s, const Pass& pass) {
   pass();

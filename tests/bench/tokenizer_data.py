@@ -1,10 +1,10 @@
-"""Tokenizers of 16,000 tokens and texts for tokenizer_bench.
+"""Makes tokenizers of 16,000 tokens and texts for tokenizer_bench.
 
   tokenizer_data.py TEXT OUT    # TEXT: any large file of lines, also JSONL
 
 Writes OUT/llama3.json and qwen2.json (byte-level) and OUT/llama2.json (SentencePiece-like), all
-trained on TEXT; OUT/lines.txt, its lines; OUT/hard.txt, the hard texts of tests/oracle without
-their line ends.
+trained on TEXT. OUT/lines.txt has its lines; OUT/hard.txt the hard texts of tests/oracle without
+line ends.
 """
 import json
 import pathlib

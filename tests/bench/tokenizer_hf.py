@@ -1,4 +1,4 @@
-"""The peer of tokenizer_bench: the tokenizers library on one thread, in batches.
+"""The peer of tokenizer_bench: runs the tokenizers library on one thread, in batches.
 
   tokenizer_hf.py encode|decode tokenizer.json lines.txt [--seconds S]
 """

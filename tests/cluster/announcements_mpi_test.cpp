@@ -1,4 +1,4 @@
-// Words of one rank that the others hear later.
+// Tests messages of one rank that the others receive later.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ TEST(AnnouncementsTest, AllHearTheSpeakersWordsInTheirOrder) {
   const Group world = Group::world();
   const int speaker = world.size() - 1;
   Announcements words(world, speaker, 60.0);
-  const std::string large(1 << 20, 'x');  // too large for MPI to take it over at once
+  const std::string large(1 << 20, 'x');  // too large for MPI to buffer it
 
   if (words.is_speaker()) {
     words.post("one");

@@ -1,4 +1,4 @@
-// Linked with mgpu::cluster_checked, whose collectives compare themselves across ranks first.
+// Linked with mgpu::cluster_checked, whose collectives first compare themselves across ranks.
 #include <functional>
 #include <vector>
 
@@ -71,7 +71,7 @@ TEST_P(CheckedCommunicatorTest, UnequalKindsAreRefused) {
 
 TEST_P(CheckedCommunicatorTest, AnExchangeOfUnequalSizesIsRefusedOnBothSides) {
   const int peer = world_.rank() ^ 1;
-  if (peer >= world_.size()) return;  // the odd one out
+  if (peer >= world_.size()) return;  // odd number of ranks: this one has no peer
   const std::size_t count = world_.rank() % 2 == 0 ? 4 : 2;
   std::vector<float> theirs(count);
   EXPECT_THAT(

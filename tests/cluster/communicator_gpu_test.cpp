@@ -1,4 +1,4 @@
-// The backends nccl and staged on CUDA memory; with one GPU both ranks share it.
+// Tests the backends nccl and staged on CUDA memory; with one GPU both ranks share it.
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace mgpu::cluster {
 namespace {
 
-/// A vector's values on the device, and back.
+/// A vector's values on the device.
 template <class T>
 class OnDevice {
 public:
@@ -27,7 +27,7 @@ public:
 
   BufferView view() const { return buffer_.view(values_.size(), dtype_); }
 
-  /// Recorded behind the copy that fills the buffer.
+  /// Returns the event recorded after the copy that fills the buffer.
   CUevent_st* produced() const { return copied_.get(); }
 
   std::vector<T> read() {
@@ -62,7 +62,7 @@ protected:
 TEST_P(GpuCommunicatorTest, SumsEveryType) {
   const int sum = world_.size() * (world_.size() + 1) / 2;
   const int mine = world_.rank() + 1;
-  // More than one piece of the staged backend: 12 MiB.
+  // Several pieces of the staged backend: 12 MiB.
   OnDevice<float> f32(device_, std::vector<float>(3000001, static_cast<float>(mine)), DType::f32);
   comm_->wait_for(f32.produced());
   comm_->all_reduce(f32.view(), ReduceOp::sum);
@@ -105,7 +105,7 @@ TEST_P(GpuCommunicatorTest, BroadcastsAndExchanges) {
   EXPECT_EQ(values.read(), std::vector<std::int32_t>(501, last));
 
   const int peer = world_.rank() ^ 1;
-  if (peer >= world_.size()) return;  // the odd one out
+  if (peer >= world_.size()) return;  // odd number of ranks: this one has no peer
   const OnDevice<float> mine(device_, std::vector<float>(501, static_cast<float>(world_.rank())),
                              DType::f32);
   OnDevice<float> theirs(device_, std::vector<float>(501, -1.0F), DType::f32);
@@ -116,7 +116,7 @@ TEST_P(GpuCommunicatorTest, BroadcastsAndExchanges) {
 }
 
 TEST_P(GpuCommunicatorTest, RefusesHostMemory) {
-  if (GetParam() == Backend::staged) return;  // takes either
+  if (GetParam() == Backend::staged) return;  // accepts both
   float value = 0.0F;
   EXPECT_THROW(comm_->all_reduce({&value, 1, DType::f32, {}}, ReduceOp::sum), Error);
 }
@@ -138,7 +138,7 @@ TEST_P(GpuCommunicatorTest, APeerThatDoesNotComeIsAFailureAtTheDeadline) {
     EXPECT_THROW(comm->all_reduce(values.view(), ReduceOp::sum), Failure);
   }
   world_.barrier();
-  if (world_.rank() != 0) comm->cancel();  // its peer has aborted: destroying would wait
+  if (world_.rank() != 0) comm->cancel();  // its peer has aborted, so destroying would wait
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, GpuCommunicatorTest,

@@ -1,4 +1,4 @@
-// The backends that work without a GPU: mpi, and staged with the CPU in the role of the device.
+// Tests the backends that work without a GPU: mpi, and staged with the CPU as the device.
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -28,7 +28,7 @@ protected:
     return make_communicator(world_, GetParam().backend, {}, {timeout_s, GetParam().piece_bytes});
   }
 
-  /// 1 + 2 + ... + ranks.
+  /// Returns 1 + 2 + ... + ranks.
   int rank_sum() const { return world_.size() * (world_.size() + 1) / 2; }
 
   Group world_ = Group::world();
@@ -43,7 +43,7 @@ TEST_P(CommunicatorTest, KnowsItsRanksAndItsName) {
 
 template <class T>
 void expect_sums(Communicator& comm, DType dtype, int rank_sum) {
-  // The last: 4-byte segments of 1 MiB, but for one that is an element longer.
+  // The last size gives 4-byte segments of 1 MiB, except for one that is an element longer.
   const std::size_t uneven = (std::size_t{1} << 18) * static_cast<std::size_t>(comm.size()) + 1;
   for (const std::size_t n :
        {std::size_t{0}, std::size_t{1}, std::size_t{5}, std::size_t{20011}, uneven}) {
@@ -124,7 +124,7 @@ TEST_P(CommunicatorTest, BroadcastsTheRootsBytes) {
 TEST_P(CommunicatorTest, ExchangesWithAPeer) {
   const auto comm = make();
   const int peer = world_.rank() ^ 1;
-  if (peer >= world_.size()) return;  // the odd one out
+  if (peer >= world_.size()) return;  // odd number of ranks: this one has no peer
   for (const std::size_t n : {std::size_t{0}, std::size_t{3001}}) {
     std::vector<double> mine(n, world_.rank());
     std::vector<double> theirs(n, -1.0);
@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, CommunicatorTest,
                                          Setup{Backend::staged, std::size_t{64} << 20},
                                          Setup{Backend::staged, 1000}));
 
-/// What a lone rank is told: rank 0 calls, the others never come.
+/// Returns the report of a lone rank: rank 0 calls, the others never do.
 Report report_of_lone_call(Communicator& comm, std::vector<float>& values) {
   try {
     comm.all_reduce(view_of(values, DType::f32), ReduceOp::sum);

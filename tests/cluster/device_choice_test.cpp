@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Nodes of `ranks` ranks that all see the same `gpus` cards.
+/// Makes nodes of `ranks` ranks that all see the same `gpus` cards.
 std::vector<RankSight> machine(int nodes, int ranks, int gpus) {
   std::vector<RankSight> sights;
   for (int node = 0; node < nodes; ++node) {

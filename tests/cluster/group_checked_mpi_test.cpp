@@ -1,4 +1,4 @@
-// Linked with mgpu::cluster_checked, whose collectives compare themselves across ranks first.
+// Linked with mgpu::cluster_checked, whose collectives first compare themselves across ranks.
 #include <functional>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// What this rank is told when it joins the others with a call that does not match.
+/// Returns the error of this rank when its call does not match that of the others.
 std::string refusal(const std::function<void()>& call) {
   try {
     call();

@@ -1,4 +1,4 @@
-// Starts session_probe as a user would, and looks at what comes out.
+// Starts session_probe as a user would, and checks its output.
 #include <array>
 #include <chrono>
 #include <cstdio>

@@ -1,4 +1,5 @@
-// What mpi_session_test.cpp starts: one rank of a program that ends as its argument says.
+// The program that mpi_session_test.cpp starts: one rank of a program that ends as its argument
+// says.
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Numbers that are given to whichever rank asks first.
+// Tests numbers that are given to the rank that asks first.
 #include <algorithm>
 #include <chrono>
 #include <ctime>

@@ -1,12 +1,12 @@
-# What all tests are compiled with: in half the time with -O1 instead of a Release's -O3. With
-# <string> precompiled, g++ 12 sees "text" + std::string leave its bounds (GCC bug 105329).
+# Compile options of all tests: -O1 instead of a Release's -O3 halves the time. With <string>
+# precompiled, g++ 12 reports wrong bounds for "text" + std::string (GCC bug 105329).
 add_library(mgpu_test_options INTERFACE)
 target_compile_options(mgpu_test_options INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-array-bounds -Wno-stringop-overflow>)
 target_link_libraries(mgpu_test_options INTERFACE GTest::gtest GTest::gmock mgpu_warnings)
 
-# mgpu_test_headers(<kind> <header>...): precompiled with GoogleTest, for mgpu_test(... <KIND>).
+# mgpu_test_headers(<kind> <header>...): precompiles them with GoogleTest for mgpu_test(... <KIND>).
 function(mgpu_test_headers kind)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${kind}_test_headers.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Only its precompiled headers matter.\n")
@@ -25,19 +25,19 @@ function(mgpu_tier tier)
   set_property(TEST ${ARGN} APPEND PROPERTY LABELS ${tier})
 endfunction()
 
-# What the quick tests start; launch/test.sh builds no more than this for them.
+# The programs of the quick tests; launch/test.sh builds only these for them.
 add_custom_target(quick_tests)
 
 # mgpu_test(<name> SOURCES <file>... LIBRARIES <target>... [RANKS <n>...] [GPU] [ALONE] [TORCH]
 #           [SECONDS <s>] [TIER <tier>])
 #
-# One GoogleTest executable. Without RANKS it runs as a plain process, labelled "unit". With
+# Adds one GoogleTest executable. Without RANKS it runs as a plain process, labelled "unit". With
 # RANKS it runs once per count under mpirun, named <name>.np<n> and labelled "mpi". GPU adds
 # the label "gpu", tier all, and a lock, so that two GPU tests never share the card.
 # TORCH: its sources include headers of libtorch, which are precompiled.
-# ALONE: nothing else runs meanwhile, for a clock or the memory at a moment is judged.
+# ALONE: no other test runs meanwhile, because it measures time or memory.
 # SECONDS is the deadline (default 60): a rank that left a collective would hang forever.
-# TIER: of all its entries; see mgpu_tier().
+# TIER applies to all its entries; see mgpu_tier().
 set(MGPU_TEST_ENVIRONMENT
   OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none)
@@ -100,8 +100,8 @@ function(mgpu_test name)
   endif()
 endfunction()
 
-# mgpu_split(<name> <filter>): of a test without RANKS, the cases that match the GoogleTest filter
-# become an entry <name>.all of tier all. Call it after all properties of <name> are set.
+# mgpu_split(<name> <filter>): moves the cases of a test without RANKS that match the GoogleTest
+# filter to an entry <name>.all of tier all. Call it after all properties of <name> are set.
 function(mgpu_split name filter)
   add_test(NAME ${name}.all COMMAND ${name})
   foreach(property LABELS TIMEOUT ENVIRONMENT RUN_SERIAL SKIP_REGULAR_EXPRESSION)
@@ -116,8 +116,9 @@ function(mgpu_split name filter)
   set_tests_properties(${name} ${name}.all PROPERTIES FAIL_REGULAR_EXPRESSION "Running 0 tests")
 endfunction()
 
-# mgpu_long(<entry> COMMAND <command>... FILTER <cases> ENVIRONMENT <name=value>...): a GoogleTest
-# program once more in tier long, where ENVIRONMENT makes its cases try more; for an hour at most.
+# mgpu_long(<entry> COMMAND <command>... FILTER <cases> ENVIRONMENT <name=value>...): runs a
+# GoogleTest program again in tier long, where ENVIRONMENT makes its cases try more. Its limit is an
+# hour.
 function(mgpu_long entry)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FILTER" "COMMAND;ENVIRONMENT")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_COMMAND OR NOT arg_FILTER)
@@ -134,7 +135,7 @@ set(MGPU_TEST_PYTHON ${MGPU_DEPS_DIR}/venv/bin/python CACHE FILEPATH
 
 # mgpu_python_test(<name> <script> [LABEL <label>] [SECONDS <s>] [ENVIRONMENT <name=value>...])
 #
-# A script that ends with 77 where a module is missing, labelled "script" where nothing is said.
+# Adds a script that ends with 77 if a module is missing. The default label is "script".
 function(mgpu_python_test name script)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "LABEL;SECONDS" "ENVIRONMENT")
   if(arg_UNPARSED_ARGUMENTS)

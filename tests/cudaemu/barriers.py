@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""barriers.py PLAIN TSAN: takes each __syncthreads() out of the kernels, one at a time, and fails
-where the sweep does not notice: by a wrong result in one of three orders of threads (PLAIN, the
-program of the sweep), or as a race (TSAN, the same with ThreadSanitizer).
+"""barriers.py PLAIN TSAN: removes each __syncthreads() from the kernels, one at a time.
+
+It fails if the sweep does not notice. PLAIN, the program of the sweep, notices a wrong result in
+one of three orders of threads. TSAN, the same with ThreadSanitizer, notices a race.
 """
 import os
 import pathlib
@@ -11,12 +12,12 @@ import sys
 
 KERNELS = pathlib.Path(__file__).resolve().parent.parent.parent / "kernels"
 BARRIER = re.compile(r"^(?!\s*//).*__syncthreads\(\);")
-# The barriers inside the next call of CUB order the same accesses: (kernel, which of its barriers).
+# Barriers inside the next CUB call order the same accesses: (kernel, number of its barrier).
 REDUNDANT = {("draw_many", 2), ("rms_norm", 2), ("rotate_heads", 2)}
 
 
 def barriers():
-    """(kernel, number of the barrier in it, FILE:LINE)"""
+    """Yields (kernel, number of the barrier in it, FILE:LINE)."""
     for path in sorted(KERNELS.glob("*_cuda.cu")):
         kernel = path.name.removesuffix("_cuda.cu")
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -36,7 +37,7 @@ def ends_well(program, kernel, **environment):
 
 
 def notices(programs, kernel, **environment):
-    """What sees that something is wrong."""
+    """Returns which program detects the error."""
     plain, tsan = programs
     seen = [order for order in ("forward", "backward", "random")
             if not ends_well(plain, kernel, CUDAEMU_ORDER=order, **environment)]

@@ -1,4 +1,4 @@
-# cudaemu_translate(<variable> <file.cu>...): the C++ sources that translate.py makes of them
+# cudaemu_translate(<variable> <file.cu>...): lists the C++ sources that translate.py makes.
 function(cudaemu_translate variable)
   set(sources)
   foreach(file IN LISTS ARGN)
@@ -15,9 +15,9 @@ function(cudaemu_translate variable)
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
-# cudaemu_libraries(<suffix> [WATCHED_BY <definition>] [SANITIZERS <flag>...]): cudaemu<suffix> and
-# cudaemu_kernels<suffix>. Sanitizers look at the kernels only: the emulator changes stacks under
-# them, and is only told which one watches.
+# cudaemu_libraries(<suffix> [WATCHED_BY <definition>] [SANITIZERS <flag>...]) makes cudaemu<suffix>
+# and cudaemu_kernels<suffix>. Sanitizers instrument only the kernels: the emulator switches stacks
+# below them, and only needs to know which sanitizer is active.
 function(cudaemu_libraries suffix)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "WATCHED_BY" "SANITIZERS")
   add_library(cudaemu${suffix} OBJECT EXCLUDE_FROM_ALL
@@ -33,14 +33,14 @@ function(cudaemu_libraries suffix)
   add_library(cudaemu_kernels${suffix} OBJECT EXCLUDE_FROM_ALL ${kernel_sources})
   target_include_directories(cudaemu_kernels${suffix} BEFORE PUBLIC include
                              PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
-  # The warnings that nvcc hands on to g++: device code is not written for more.
+  # These are the warnings that nvcc passes to g++; device code is not written for more.
   target_compile_options(cudaemu_kernels${suffix} PRIVATE -O2 ${arg_SANITIZERS} -Wall -Wextra
                          -Wundef -Werror -Wno-unknown-pragmas)
   target_link_libraries(cudaemu_kernels${suffix} PUBLIC mgpu::kernels)
 endfunction()
 
-# cudaemu_again(<test> <how> LABEL <label> [FILTER <tests>] [ENVIRONMENT <name=value>...]): a test
-# program once more, as <test>.<how>
+# cudaemu_again(<test> <how> LABEL <label> [FILTER <tests>] [ENVIRONMENT <name=value>...]) runs a
+# test program once more, as <test>.<how>.
 function(cudaemu_again test how)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "LABEL;FILTER" "ENVIRONMENT")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_LABEL)
@@ -52,8 +52,8 @@ function(cudaemu_again test how)
     FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites")
 endfunction()
 
-# cudaemu_sanitized(<suffix> WATCHED_BY <definition> SANITIZERS <flag>...): the three test programs
-# with their kernels sanitized, labelled "long". They are built when they are about to run.
+# cudaemu_sanitized(<suffix> WATCHED_BY <definition> SANITIZERS <flag>...) adds the three test
+# programs with sanitized kernels, labelled "long". They are built just before they run.
 function(cudaemu_sanitized suffix)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "WATCHED_BY" "SANITIZERS")
   set(sanitizers ${arg_SANITIZERS} -fno-omit-frame-pointer -g)
@@ -80,7 +80,7 @@ function(cudaemu_sanitized suffix)
   endforeach()
 endfunction()
 
-# cudaemu_program_tests(<script>): a ctest entry cudaemu_program.<case> for each test_<case>
+# cudaemu_program_tests(<script>) adds a ctest entry cudaemu_program.<case> for each test_<case>.
 function(cudaemu_program_tests script)
   set(path ${CMAKE_CURRENT_SOURCE_DIR}/${script})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})

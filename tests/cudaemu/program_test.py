@@ -1,4 +1,4 @@
-"""The program's branches for GPUs, with emulated kernels, beside the same runs on the CPU."""
+"""Compares the program's GPU branches, with emulated kernels, with the same runs on the CPU."""
 import json
 import os
 import pathlib
@@ -37,7 +37,7 @@ train: {{seq_len: 64, global_batch_size: 8, lanes: 4, max_steps: 6, learning_rat
 
 
 class BothWays(program.ProgramTest):
-    """Runs of the CPU's kernels and of the emulated ones."""
+    """Runs with the CPU's kernels and with the emulated ones."""
 
     def setUp(self):
         super().setUp()
@@ -45,7 +45,7 @@ class BothWays(program.ProgramTest):
             self.skipTest(NO_H5PY)
 
     def run_both(self, config, *arguments, ranks=1, kernels=()):
-        """Run directories: of the CPU, and of the emulated GPU, which launched `kernels`."""
+        """Returns run directories of the CPU and of the emulated GPU, which launched `kernels`."""
         keys = (*arguments, "devices.backend=mpi", "run.resume=never")
         self.run_to(0, ranks, *keys, f"run.output={self.folder / 'cpu'}", config=config)
         with mock.patch.object(self, "program", EMULATED):
@@ -62,7 +62,7 @@ class BothWays(program.ProgramTest):
 
     @staticmethod
     def curve(run):
-        """Losses of the steps, and the norm of the last gradient."""
+        """Returns the losses of the steps, and the norm of the last gradient."""
         losses = json.loads((run / "summary.json").read_text())["series"]["train_loss"]
         events = map(json.loads, (run / "events.jsonl").read_text().splitlines())
         return losses + [event["grad"] for event in events if event["event"] == "train"][-1:]
@@ -122,12 +122,12 @@ class Inference(BothWays):
             for i in range(7)])
 
     def rows(self, run):
-        """What --export makes of a run."""
+        """Returns the exported files of a run."""
         self.run_to(0, 1, "--export", "jsonl", str(run), config=None)
         return [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
 
     def generate(self, family, *arguments, kernels=(), tolerance=1e-5, **options):
-        """The same tokens, and log-probabilities within the tolerance."""
+        """Expects the same tokens, and log-probabilities within the tolerance."""
         model = self.folder / family
         if not model.exists():
             tiny_lm.make_folder(model, family, tokenizer=False)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""translate.py FILE.cu OUT.cpp: rewrites the two things of CUDA that g++ cannot read.
+"""translate.py FILE.cu OUT.cpp: rewrites the two CUDA constructs that g++ cannot parse.
 
   kernel<<<config>>>(arguments)  ->  ::cudaemu::Kernel("kernel", kernel).on(config)(arguments)
   extern __shared__ T name[];    ->  T* const name = static_cast<T*>(::cudaemu::dynamic_shared());
 
-Everything else is done by the headers in include/. Lines keep their numbers.
+The headers in include/ provide everything else. Line numbers do not change.
 """
 import pathlib
 import re
@@ -15,12 +15,12 @@ DYNAMIC = re.compile(r"extern\s+__shared__\s+(?:__align__\(\d+\)\s*)?([\w:<> ]+?
 
 
 def blanked(text):
-    """`text` with blanks for comments and strings, so that every place stays where it is."""
+    """Replaces comments and strings in `text` by blanks, so that all offsets stay the same."""
     return NOT_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def name_begin(code, end):
-    """Where the kernel's name begins that ends before `end`: name, space::name or name<types>."""
+    """Returns where the kernel name begins that ends at `end`: name, space::name, name<types>."""
     at = len(code[:end].rstrip())
     if code[at - 1] == ">":
         depth = 0

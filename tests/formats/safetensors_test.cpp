@@ -24,7 +24,7 @@ NamedTensor tensor(std::string name, std::vector<std::int64_t> shape, std::vecto
   return {std::move(name), std::move(shape), {values.data(), values.size(), DType::f32, {}}};
 }
 
-/// A file from a header and data, its length put in front.
+/// Makes a file from a header and data, with the header's length in front.
 std::string file_of(const std::string& header, const std::string& data = "") {
   std::string length(8, '\0');
   for (std::size_t i = 0; i < 8; ++i)
@@ -39,7 +39,8 @@ protected:
     return path_;
   }
 
-  /// The report of opening a file with these bytes; its code is "" where it was accepted.
+  /// Returns the report of opening a file with these bytes; its code is "" if the file was
+  /// accepted.
   Report refusal(const std::string& bytes) {
     try {
       SafetensorsFile file(put(bytes));
@@ -189,7 +190,7 @@ TEST_F(SafetensorsTest, RefusesBadHeaders) {
   expect_refused(file_of(R"({"__metadata__":3})"), "is not an object");
 }
 
-/// One tensor `t` with these fields, and data behind it.
+/// Makes a file with one tensor `t` with these fields, and data after it.
 std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets,
                 std::size_t data = 8) {
   return file_of(
@@ -239,7 +240,7 @@ TEST_F(SafetensorsTest, MessagesCarryNoControlBytes) {
   EXPECT_EQ(report.sentence.find('\x1b'), std::string::npos);
 }
 
-// Whatever the bytes, opening ends with a file or with a Failure of exit 65.
+// For any bytes, opening must give a file or a Failure of exit 65.
 TEST_F(SafetensorsTest, SurvivesMutatedFiles) {
   std::vector<float> values(24);
   std::iota(values.begin(), values.end(), 0.0F);

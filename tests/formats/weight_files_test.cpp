@@ -33,7 +33,7 @@ protected:
     std::ofstream(folder_.path() / name, std::ios::binary) << text;
   }
 
-  /// A file with one float per name.
+  /// Writes a file with one float per name.
   void put_tensors(const std::string& name, const std::vector<std::string>& tensors) {
     std::vector<NamedTensor> views;
     views.reserve(tensors.size());

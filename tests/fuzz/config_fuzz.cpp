@@ -1,4 +1,4 @@
-// Any bytes as a configuration: either a ConfigFailure, or a config that survives printing.
+// Reads any bytes as a configuration: gives a ConfigFailure, or a config that survives printing.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -35,7 +35,7 @@ void require(bool ok) {
 
 }  // namespace
 
-/// The first line may be "# arguments: KEY=VALUE".
+/// Runs one input, whose first line may be "# arguments: KEY=VALUE".
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const KeyTable kTable = config_test_table();
   const std::string text(reinterpret_cast<const char*>(data), size);

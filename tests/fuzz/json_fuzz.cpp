@@ -1,5 +1,5 @@
-// Any bytes as a JSON file of a model: either a Failure that can be shown, or a tree that is the
-// same when it is written and read again.
+// Reads any bytes as a JSON file of a model: gives a printable Failure, or a tree that does not
+// change when it is written and read again.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -11,7 +11,7 @@
 
 #include <mgpu/base/unique_handle.hpp>
 
-// For readers that take a path: a file that no disk sees.
+// An in-memory file for readers that take a path.
 namespace mgpu::fuzz {
 
 inline void require(bool ok) {

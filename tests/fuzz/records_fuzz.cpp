@@ -1,5 +1,5 @@
-// Any bytes as a table, as a JSON list and as a line of JSON. Records end at the same places
-// however the file comes in blocks; what one holds is the same when it is written and read again.
+// Reads any bytes as a table, a JSON list and a line of JSON. The ends of records do not depend on
+// how the file is divided into blocks. A record does not change when it is written and read again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ using namespace mgpu;
 using namespace mgpu::input;
 using fuzz::require;
 
-/// The records of a text that comes in blocks of `block` bytes.
+/// Returns the records of a text that arrives in blocks of `block` bytes.
 std::vector<std::string> records_of(std::string_view text, std::unique_ptr<RecordEnds> ends,
                                     std::size_t block) {
   std::vector<std::string> records(1);
@@ -38,7 +38,7 @@ std::vector<std::string> records_of(std::string_view text, std::unique_ptr<Recor
   return records;
 }
 
-/// The same whatever the size of blocks.
+/// Returns the records, which must not depend on the block size.
 template <class MakeEnds>
 std::vector<std::string> records_of(std::string_view text, MakeEnds make_ends) {
   std::vector<std::string> records = records_of(text, make_ends(), text.size() + 1);
@@ -75,7 +75,7 @@ void read_again(const std::string& record, const CsvRules& rules) {
   }
 }
 
-/// What is wrong with a row can be sent to another rank, and shown.
+/// Checks that the reason for an unusable row can be sent to another rank, and printed.
 void show_again(const std::string& why) {
   require(!why.empty());
   formats::LineProblems problems("fuzz.jsonl");

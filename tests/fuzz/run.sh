@@ -2,12 +2,12 @@
 # tests/fuzz/run.sh [SECONDS]
 #
 # Builds the fuzz targets with clang and feeds each of them mutants of its corpus, for SECONDS of one
-# core in all (60). Ends with 1 when one finds something; the input lies in build-fuzz/findings then.
+# core in total (60). Ends with 1 when one finds an error; the input is then in build-fuzz/findings.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 seconds=${1:-60}
-# target, longest input, folders of its corpus
+# target, longest input, corpus folders
 targets=(
   'config_fuzz 4096 tests/fuzz/corpus tests/config/config_errors'
   'json_fuzz 4096 tests/fuzz/json_corpus'

@@ -1,5 +1,5 @@
-// Any bytes as a safetensors file: either a Failure that can be shown, or tensors that lie in the
-// file one behind the other and have the bytes that their shapes ask for.
+// Reads any bytes as a safetensors file: gives a printable Failure, or tensors that are contiguous
+// in the file and have the bytes of their shapes.
 #include <cstddef>
 #include <cstdint>
 #include <set>

@@ -1,5 +1,5 @@
-// Any bytes as a folder's files and a text: either a Failure that can be shown, or a tokenizer
-// that encodes and decodes the text to valid UTF-8, at once and token by token.
+// Reads any bytes as a folder's files and a text. It gives a printable Failure, or a tokenizer that
+// encodes and decodes the text to valid UTF-8, at once and token by token.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -19,7 +19,7 @@ void require(bool ok) {
   if (!ok) std::abort();
 }
 
-/// The part before the next line of dashes, which is taken off; files stand one after the other.
+/// Removes and returns the part before the next line of dashes; the files are concatenated.
 std::string next_part(std::string_view& rest) {
   constexpr std::string_view kMark = "\n----\n";
   const std::size_t mark = rest.find(kMark);
@@ -45,7 +45,8 @@ void use(const Tokenizer& tokenizer, const std::string& text) {
 
 }  // namespace
 
-/// tokenizer.json, the text, tokenizer_config.json, special_tokens_map.json, config.json
+/// Runs one input: tokenizer.json, the text, tokenizer_config.json, special_tokens_map.json,
+/// config.json.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   TextFiles files;

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# tests/gpu/bundle.sh [BUILD]: makes bundle/ from a finished build (build/), for a machine with
-# a GPU, CUDA and PyTorch's Python package but without compiler, MPI, HDF5 and network:
+# tests/gpu/bundle.sh [BUILD]: makes bundle/ from a finished build (build/). It serves a machine
+# with a GPU, CUDA and PyTorch's Python package, but without compiler, MPI, HDF5 and network:
 #
 #   bundle/bin      the program, the GPU tests and benchmarks, mpirun
-#   bundle/lib      the shared libraries that such a machine lacks
-#   bundle/openmpi  Open MPI's plug-ins and texts
+#   bundle/lib      shared libraries that such a machine lacks
+#   bundle/openmpi  plug-ins and texts of Open MPI
 #   bundle/tests    one line per GPU test: ranks, name
 #
-# Programs and libraries are packed with gzip.
-# tests/gpu/run.sh runs it there, from the project's folder with bundle/ in it. libtorch, CUDA
-# and NCCL come from that machine's PyTorch.
+# Programs and libraries are packed with gzip. tests/gpu/run.sh runs it there, from the project's
+# folder with bundle/ in it. libtorch, CUDA and NCCL come from that machine's PyTorch.
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -17,12 +16,12 @@ build=$(realpath "${1:-$top/build}")
 bundle=$top/bundle
 most_mib=64
 
-# Not carried: what every Linux has, and what comes with PyTorch or with CUDA.
+# Excludes what every Linux has, and what comes with PyTorch or CUDA.
 left_out='^(ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s|libgomp'
 left_out+='|libtorch.*|libc10.*|libcuda|libcudart|libcupti|libcublas.*|libcudnn.*|libcufft.*'
 left_out+='|libcufile.*|libcurand|libcusolver.*|libcusparse.*|libnccl|libnv.*)[-.]'
 
-# libraries_of FILE: path of each shared library that it loads, directly or not
+# libraries_of FILE: prints the path of each shared library that it loads, directly or not
 libraries_of() { ldd "$1" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// {print $3}'; }
 
 carry_libraries_of() {
@@ -39,7 +38,7 @@ carry_program() {
   carry_libraries_of "$1"
 }
 
-# gpu_tests: "ranks path" of every test that ctest labels gpu
+# gpu_tests: prints "ranks path" of every test with ctest's label gpu
 gpu_tests() {
   ctest --test-dir "$build" -L '^gpu$' --show-only=json-v1 | python3 -c '
 import json, sys
@@ -50,7 +49,7 @@ for test in json.load(sys.stdin)["tests"]:
     print(command[command.index("-n") + 1] if "-n" in command else "1", command[-1])'
 }
 
-# Plug-ins for clusters drag in their fabric libraries; one machine needs none of them.
+# Excludes plug-ins for clusters, which need their fabric libraries; a single machine needs none.
 carry_openmpi() {
   local plugins plugin
   plugins=$(ompi_info --path pkglibdir --parsable | sed 's/.*pkglibdir://')

@@ -1,7 +1,7 @@
-"""What two runs did, from their run directories. Plain Python: a machine with a GPU may lack h5py.
+"""Compares what two runs did, from their run directories. It needs only plain Python.
 
   curves.py compare A B --within 0.02    loss curves agree, as a share of the first loss
-  curves.py completions A B              what two runs of job generate said is the same
+  curves.py completions A B              completions of two runs of job generate agree
   curves.py rate A                       optimizer steps per second, from the second event on
 """
 
@@ -13,7 +13,7 @@ import sys
 
 
 def fields(message):
-    """(number, value) of each field of a protocol-buffer message: bytes or an integer."""
+    """Yields (number, value) of each field of a protocol-buffer message: bytes or an integer."""
     at = 0
 
     def varint():
@@ -38,7 +38,7 @@ def fields(message):
 
 
 def scalars(run, tag):
-    """{step: (seconds of the clock, value)} from the run's TensorBoard file, which has all."""
+    """Returns {step: (wall-clock seconds, value)} from the run's TensorBoard file."""
     found = {}
     for path in sorted(pathlib.Path(run).glob("tb/**/events.out.tfevents.*")):
         data, at = path.read_bytes(), 0
@@ -53,7 +53,7 @@ def scalars(run, tag):
 
 
 def losses(run):
-    """{step: loss} of every step."""
+    """Returns {step: loss} of every step."""
     return {step: loss for step, (_, loss) in scalars(run, "train/loss").items()}
 
 
@@ -68,7 +68,7 @@ def compare(a, b, within):
             print(f"  step {steps[i]:6d}  loss {curve_a[steps[i]]:.4f} and {curve_b[steps[i]]:.4f}")
     worst = max(steps, key=away.get)
     print(f"  farthest apart at step {worst}: {away[worst]:.2e} of the first loss")
-    if not all(distance <= within for distance in away.values()):  # a NaN is not within anything
+    if not all(distance <= within for distance in away.values()):  # false for NaN
         sys.exit(f"the curves are farther apart than {within}")
     if not curve_a[steps[-1]] < curve_a[steps[0]]:
         sys.exit("the loss did not fall")
@@ -87,7 +87,7 @@ def rate(run):
 
 
 def completions(a, b):
-    """Greedy completions: a near tie may fall the other way, and the rest with it."""
+    """Compares greedy completions: a near tie may be decided differently, and change the rest."""
     said = []
     for run in (a, b):
         with open(pathlib.Path(run) / "results.jsonl", encoding="utf-8") as lines:

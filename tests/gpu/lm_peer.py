@@ -1,4 +1,4 @@
-"""The runs of lm_speed.py in plain PyTorch."""
+"""Makes the runs of lm_speed.py in plain PyTorch."""
 import json
 import math
 import struct
@@ -6,14 +6,14 @@ import time
 
 import lm_runs
 
-# What NVIDIA's data sheets say: dense bfloat16 FLOP/s and bytes/s of memory.
+# From NVIDIA's data sheets: dense bfloat16 FLOP/s and bytes/s of memory.
 PEAKS = (("H200", 989.4e12, 4.8e12), ("H100 80GB HBM3", 989.4e12, 3.35e12),
          ("A100-SXM4-80GB", 312e12, 2.039e12), ("A100 80GB PCIe", 312e12, 1.935e12),
          ("A100-SXM4-40GB", 312e12, 1.555e12))
 
 
 class Llama:
-    """LlamaForCausalLM's forward pass; a layer's cache is [B, key heads, tokens, head_dim]."""
+    """Forward pass of LlamaForCausalLM; a layer's cache is [B, key heads, tokens, head_dim]."""
 
     def __init__(self, folder, device):
         import torch
@@ -32,7 +32,7 @@ class Llama:
         self.frequencies = self._frequencies()
 
     def _frequencies(self):
-        """Rotary frequencies of rope_type llama3."""
+        """Returns the rotary frequencies of rope_type llama3."""
         torch, half = self.torch, self.sizes["head_dim"] // 2
         rope = lm_runs.ROPE
         plain = 500000.0 ** (-torch.arange(half, dtype=torch.float32) / half)
@@ -60,7 +60,7 @@ class Llama:
                       for _ in range(2)) for _ in range(self.sizes["num_hidden_layers"])]
 
     def hidden(self, ids, cache=None, seen=0):
-        """States behind the last norm, [B, T, D], of tokens behind `seen` ones in the cache."""
+        """Returns states after the last norm, [B, T, D], of tokens after `seen` cached ones."""
         F = self.torch.nn.functional
         batch, count = ids.shape
         width = self.sizes["head_dim"]
@@ -95,7 +95,7 @@ class Llama:
 
 
 class Peer:
-    """The runs of ours in plain PyTorch, chunk by chunk. Times are seconds of a chunk."""
+    """Makes our runs in plain PyTorch, chunk by chunk. Times are seconds per chunk."""
 
     def __init__(self, folder, device):
         import torch
@@ -110,7 +110,7 @@ class Peer:
         return ids.split(run["together"])
 
     def timed(self, work, chunks):
-        """Mean seconds of work(chunk) behind the first, and what it gave for each."""
+        """Returns the mean seconds of work(chunk) after the first chunk, and each result."""
         results, begin = [], 0.0
         for place, chunk in enumerate(chunks):
             results.append(work(chunk))
@@ -121,18 +121,18 @@ class Peer:
         return (time.monotonic() - begin) / (len(chunks) - 1), results
 
     def score(self, ids):
-        """Log-probabilities of all tokens but the first."""
+        """Returns the log-probabilities of all tokens except the first."""
         logits = self.model.logits(self.model.hidden(ids))[:, :-1].float()
         return logits.log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0].tolist()
 
     def teach(self, ids):
-        """As guide 004: whole logits, log-softmax, the best of it to the host."""
+        """Computes whole logits and their log-softmax, and copies the best to the host."""
         logits = self.model.logits(self.model.hidden(ids)).float()
         best, places = logits.log_softmax(-1).topk(lm_runs.TOP_K, -1)
         return best.half().cpu(), places.int().cpu()
 
     def complete(self, ids, new):
-        """Greedy tokens, and the log-probability of the first."""
+        """Returns greedy tokens, and the log-probability of the first."""
         cache = self.model.make_cache(ids.shape[0], ids.shape[1] + new)
         states = self.model.hidden(ids, cache)[:, -1]
         said, first = [], None
@@ -163,7 +163,7 @@ class Peer:
         return found
 
     def peaks(self):
-        """FLOP/s and bytes/s that the device could do, and where that is known from."""
+        """Returns the device's peak FLOP/s and bytes/s, and the source of these figures."""
         name = self.torch.cuda.get_device_name() if self.device == "cuda" else "CPU"
         for part, flops, rate in PEAKS:
             if part in name:

@@ -1,4 +1,4 @@
-"""The model and the runs of lm_speed.py: shapes, weights, rows, configurations."""
+"""Makes the model and the runs of lm_speed.py: shapes, weights, rows, configurations."""
 import ctypes
 import json
 import math
@@ -6,7 +6,7 @@ import struct
 
 ROPE = {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
         "original_max_position_embeddings": 8192}
-# 1b: the sizes of Llama-3.2-1B. rows of a chunk go together; the first chunk is not timed.
+# 1b: the sizes of Llama-3.2-1B. The rows of a chunk form a batch; the first chunk is not timed.
 SHAPES = {
     "1b": {"model": dict(hidden_size=2048, intermediate_size=8192, num_hidden_layers=16,
                          num_attention_heads=32, num_key_value_heads=8, head_dim=64,
@@ -57,8 +57,10 @@ def tensor_shapes(model):
 
 
 def make(folder, shape):
-    """A folder as transformers writes it, tied, with weights wide enough that best tokens are
-    rarely decided by rounding; a configuration and a file of rows for each run."""
+    """Writes a folder like transformers, tied, and a configuration and rows for each run.
+
+    The weights are wide, so that rounding rarely decides the best token.
+    """
     import torch
     folder.mkdir(parents=True, exist_ok=True)
     sizes = SHAPES[shape]["model"]

@@ -1,13 +1,17 @@
-"""How fast jobs teacher and generate are with a Llama of random weights in bfloat16, beside plain
-PyTorch on the same weights: run.sh calls this. No numpy, h5py, transformers or safetensors.
+"""Compares the speed of jobs teacher and generate with plain PyTorch on the same weights.
 
-  lm_speed.py make FOLDER --shape 1b|tiny     the model, and configuration and rows of each run
-  lm_speed.py peer FOLDER --device cuda|cpu   the same work in plain PyTorch: FOLDER/peer.json
-  lm_speed.py compare FOLDER RUNS --to FILE   RUNS/NAME/run are ours: a line per entry, and JSON
+The model is a Llama with random weights in bfloat16. run.sh calls this script, which needs no
+numpy, h5py, transformers or safetensors.
+
+  lm_speed.py make FOLDER --shape 1b|tiny     writes the model, and each run's configuration and
+  rows
+  lm_speed.py peer FOLDER --device cuda|cpu   does the same work in plain PyTorch: FOLDER/peer.json
+  lm_speed.py compare FOLDER RUNS --to FILE   reads our RUNS/NAME/run; prints a line per entry, and
+  JSON
 
 The peer is the forward pass of transformers' Llama, module by module, with PyTorch's
-scaled_dot_product_attention; its cache is allocated once. Rates are those of whole chunks behind
-the first, journal included; the peer's second pass on is timed.
+scaled_dot_product_attention; its cache is allocated once. Rates are those of whole chunks after the
+first, journal included. The peer is timed from its second pass on.
 """
 import argparse
 import json
@@ -21,7 +25,7 @@ import lm_runs
 
 
 def chunk_seconds(run):
-    """Mean seconds between the ends of chunks behind the first, as the run's log has them."""
+    """Returns the mean seconds between the ends of chunks after the first, from the run's log."""
     ends = [when for when, _ in curves.scalars(run, "perf/tokens_per_second").values()]
     if len(ends) < 3:
         sys.exit(f"{run}: {len(ends)} chunks are too few for a rate")
@@ -34,7 +38,7 @@ def said_by(run):
 
 
 class Work:
-    """Operations and bytes that the model's shape asks for."""
+    """Counts operations and bytes from the model's shape."""
 
     def __init__(self, sizes):
         shapes = lm_runs.tensor_shapes(sizes)
@@ -49,24 +53,30 @@ class Work:
         self.cached = 2 * self.layers * sizes["num_key_value_heads"] * sizes["head_dim"]
 
     def flops(self, tokens, heads):
-        """Of a forward pass of a text of `tokens`, with the head behind `heads` of them: two for
-        each weight and token; scores and mixtures of the keys that a token sees."""
+        """Counts the FLOP of a forward pass of `tokens`, with the head after `heads` of them.
+
+        There are two for each weight and token, plus scores and mixtures of the keys that a token
+        sees.
+        """
         attention = 2 * tokens * (tokens + 1) * self.queries * self.layers
         return 2.0 * (self.matrices - self.head) * tokens + 2.0 * self.head * heads + attention
 
     def spared(self, tokens):
-        """Of flops() what ours leaves out where only a text's last state is wanted: matrices of
-        the last layer, but keys and values, and its attention."""
+        """Counts the part of flops() that ours skips when only a text's last state is needed.
+
+        These are the last layer's attention and matrices, except keys and values.
+        """
         attention = 2 * tokens * (tokens + 1) * self.queries
         return 2.0 * self.asking * (tokens - 1) + attention - 4 * tokens * self.queries
 
     def step_bytes(self, batch, context, cache_type_bytes):
-        """That a step of decoding reads: all matrices once, and the cache of each sequence."""
+        """Counts the bytes of a decoding step: all matrices once, and the cache of each
+        sequence."""
         return 2.0 * self.matrices + batch * context * self.cached * cache_type_bytes
 
 
 def check_same_work(folder, runs, peer):
-    """The forward passes agree within what bfloat16 rounds."""
+    """Checks that the forward passes agree within the rounding of bfloat16."""
     ours = [row["prompt_log_probs"][1:] for row in said_by(runs / "score" / "run")]
     away = [abs(a - b) for x, y in zip(ours, peer["score"]["log_probs"], strict=True)
             for a, b in zip(x, y, strict=True)]
@@ -115,7 +125,7 @@ def compare(folder, runs, to):
         mine = (chunk_seconds(runs / entry / "run") -
                 chunk_seconds(runs / f"{entry}_first" / "run")) / steps
         other = (peer[entry]["seconds"] - peer[f"{entry}_first"]["seconds"]) / steps
-        # Keys and values: float32 of ours, bfloat16 of the peer's.
+        # Keys and values: float32 in ours, bfloat16 in the peer.
         read = [work.step_bytes(run["together"], context, size) for size in (4, 2)]
         emit(entry, "tokens/s", run["together"] / mine, run["together"] / other,
              {"ours_bandwidth": read[0] / mine / peaks["bytes"],

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# tests/gpu/run.sh [--no-gpu] [--lm-speed] [BUNDLE]: README.md beside this says when and where.
+# tests/gpu/run.sh [--no-gpu] [--lm-speed] [BUNDLE]: see README.md in this folder.
 #
-# Every GPU test of the bundle, NCCL with two ranks on the one card, training on both backends,
-# steps per second beside eager PyTorch, a 1B language model beside plain PyTorch. Logs and runs go
-# to outputs/gpu; the logs and figures in one archive also to $OUT where that is set.
-# --no-gpu: what a machine without a GPU can tell: the bundle loads, trains on the CPU, each GPU
-# test says that there is none, and the language model's entries run with a tiny one.
-# --lm-speed: the entries of the language model only.
-# Exit 0: all right; 1: something failed; 66: no bundle; 69: no GPU or no PyTorch here.
+# Runs every GPU test of the bundle, NCCL with two ranks on one card, and training on both backends.
+# It also compares steps per second with eager PyTorch, and a 1B language model with plain PyTorch.
+# Logs and runs go to outputs/gpu; if $OUT is set, an archive of logs and figures goes there.
+# --no-gpu: tests what is possible without a GPU. The bundle loads and trains on the CPU, each GPU
+#   test reports that there is no GPU, and a tiny language model is used.
+# --lm-speed: only compares the language model.
+# Exits with 0: all right; 1: something failed; 66: no bundle; 69: no GPU or no PyTorch.
 set -uo pipefail
 
 gpu=yes
@@ -35,17 +35,17 @@ site=$(python3 -c 'import importlib.util as u, os
 print(os.path.dirname(os.path.dirname(u.find_spec("torch").origin)))') ||
   { echo 'run.sh: python3 has no torch' >&2; exit 69; }
 [[ $gpu == no ]] || nvidia-smi -L || { echo 'run.sh: no GPU here' >&2; exit 69; }
-rm -rf "$out"  # else a run of last time would be taken for this one's
+rm -rf "$out"  # otherwise an earlier run would be taken for this one
 mkdir -p "$out"
 
-# Open MPI has moved house; one machine needs no remote shell.
+# Open MPI has been moved; a single machine needs no remote shell.
 export OPAL_PREFIX=$bundle/openmpi OPAL_BINDIR=$bundle/bin OPAL_LIBDIR=$bundle/lib
 export OPAL_PKGLIBDIR=$bundle/openmpi/plugins OPAL_PKGDATADIR=$bundle/openmpi/share
 export OMPI_MCA_plm=isolated PMIX_MCA_pcompress_base_silence_warning=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
 libraries=$bundle/lib:$site/torch/lib$(printf ':%s' "$site"/nvidia/*/lib)
 
-# ours RANKS PROGRAM ARGUMENT...: the bundle's libraries for our programs only, not for Python
+# ours RANKS PROGRAM ARGUMENT...: uses the bundle's libraries for our programs only, not for Python
 ours() {
   local ranks=$1 command=("$bundle/bin/$2" "${@:3}")
   [[ $ranks == 1 ]] || command=("$top/tests/gpu/one_card.sh" "${command[@]}")
@@ -54,7 +54,7 @@ ours() {
     "${command[@]}"
 }
 
-# check NAME SECONDS COMMAND...: its output goes to $out/NAME.log, a line to the screen
+# check NAME SECONDS COMMAND...: writes its output to $out/NAME.log, and a line to the screen
 check() {
   local name=$1 limit_s=$2 log=$out/$1.log began=$SECONDS verdict=passed code
   "${@:3}" >"$log" 2>&1 </dev/null
@@ -72,7 +72,7 @@ check() {
   fi
 }
 
-# train NAME RANKS KEY=VALUE...: its run directory is $out/NAME/run
+# train NAME RANKS KEY=VALUE...: trains in the run directory $out/NAME/run
 train() {
   local name=$1 ranks=$2
   shift 2
@@ -96,7 +96,7 @@ gpu_tests() {
   done <"$bundle/tests"
 }
 
-# complete NAME MODEL KEY=VALUE...: what a trained model says, as JSON lines in $out/NAME/run
+# complete NAME MODEL KEY=VALUE...: writes completions of a model as JSON lines in $out/NAME/run
 complete() {
   local name=$1 model=$out/$2/run/ckpt/last
   shift 2
@@ -114,13 +114,13 @@ same_completions() {
 
 same_curve() { python3 tests/gpu/curves.py compare "$out/$1/run" "$out/$2/run"; }
 
-# nccl_is_refused: exit 69, with the reason
+# nccl_is_refused: expects exit 69 with the reason
 nccl_is_refused() {
   ours 2 mgpu_spmd "$conf" devices.backend=nccl --output "$out/refused"
   [[ $? == 69 ]]
 }
 
-# speed: the shape of both is that of tests/bench/ad_step_torch.py
+# speed: both programs have the shape of tests/bench/ad_step_torch.py
 speed() {
   python3 - "$out/eager.log" "$(python3 tests/gpu/curves.py rate "$out/shape/run")" <<'PY'
 import json, sys
@@ -130,7 +130,7 @@ print(f"steps/s  ours {ours:.1f}  eager PyTorch {eager:.1f}  ratio {ours / eager
 PY
 }
 
-# lm_run NAME BACKEND: one of lm_speed.py's runs; $out/lm_speed/NAME/run is its directory
+# lm_run NAME BACKEND: makes one of lm_speed.py's runs in $out/lm_speed/NAME/run
 lm_run() {
   local name=$1
   ours 1 mgpu_spmd "$out/lm/$name.yaml" devices.backend="$2" --output "$out/lm_speed/$name" \
@@ -140,7 +140,7 @@ lm_run() {
     { [[ $name == teacher ]] || ours 1 mgpu_spmd --export jsonl "$out/lm_speed/$name/run"; }
 }
 
-# lm_speed SHAPE DEVICE BACKEND: jobs teacher and generate beside plain PyTorch
+# lm_speed SHAPE DEVICE BACKEND: compares jobs teacher and generate with plain PyTorch
 lm_speed() {
   local name
   check lm.make 200 python3 tests/gpu/lm_speed.py make "$out/lm" --shape "$1"

@@ -1,4 +1,4 @@
-// Tables with commas and tabs.
+// Tests tables with commas and tabs.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ TEST(CsvRowsTest, NamesTheLineOfEachMistake) {
   EXPECT_THAT(refusal_of(good + "\"1,2\n3,4\n"),
               HasSubstr("data.csv:3: a quote is opened and never closed"));
   EXPECT_THAT(refusal_of(good + "\"1\"x,2\n"),
-              HasSubstr("data.csv:3: characters stand behind a closing quote"));
+              HasSubstr("data.csv:3: characters follow a closing quote"));
   EXPECT_THAT(refusal_of(good + "say \"x\",2\n"),
               HasSubstr("data.csv:3: a quote stands inside of a cell"));
   EXPECT_THAT(refusal_of(good + "1,\xff\n"), HasSubstr("data.csv:3: byte 3 of it is not UTF-8"));

@@ -1,4 +1,4 @@
-// JSON Lines and lists of objects: the catalogue of bad input, and what is read all the same.
+// Tests JSON Lines and lists of objects: invalid input, and unusual input that is valid.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -133,7 +133,7 @@ TEST(JsonRowsTest, AListThatIsNotWholeIsABadRow) {
 TEST(JsonRowsTest, AListHasRowsAndNothingBehindIt) {
   EXPECT_THAT(refusal_of_list(" [ ] \n"), HasSubstr("error[E532]: a data file has no rows"));
   EXPECT_THAT(refusal_of_list("[{\"a\": 1}]\n\n{\"a\": 2}"),
-              HasSubstr("error[E532]: something stands behind the end of the list"));
+              HasSubstr("error[E532]: there is data after the end of the list"));
   EXPECT_THAT(refusal_of_list("[{\"a\": 1}]\n\n{\"a\": 2}"), HasSubstr("data.json:3"));
 }
 

@@ -13,7 +13,7 @@
 
 namespace mgpu::input {
 
-/// A data file for a test, and how to read it.
+/// A data file for a test, and the options to read it.
 class MadeFile {
 public:
   MadeFile(const std::string& name, std::string_view text) : path_(folder_.path() / name) {
@@ -38,7 +38,7 @@ inline std::vector<Row> read_all(const RowOptions& options) {
   return file.read(0, file.rows());
 }
 
-/// The report of the failure with which `options` are refused; "" where they are not.
+/// Returns the report of the failure that `options` cause; "" if they are valid.
 inline std::string refusal(const RowOptions& options) {
   try {
     open_rows(options);
@@ -49,7 +49,7 @@ inline std::string refusal(const RowOptions& options) {
   return "";
 }
 
-/// The text of a column; "(none)" where there is no text.
+/// Returns the text of a column; "(none)" if it has no text.
 inline std::string text_in(const Row& row, const std::string& name) {
   const formats::JsonValue* value = row.object.find(name);
   return value == nullptr || value->text() == nullptr ? "(none)" : *value->text();

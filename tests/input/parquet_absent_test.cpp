@@ -1,4 +1,4 @@
-// A build without Arrow says what to do.
+// Tests that a build without Arrow names the remedy.
 #include <fstream>
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Parquet files of fixtures/make_parquet.py.
+// Tests the Parquet files of fixtures/make_parquet.py.
 #include <cstdint>
 #include <string>
 
@@ -67,7 +67,7 @@ TEST(ParquetRowsTest, AFileOfPandasHasTextsMessagesTokensAndWhatIsMissing) {
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(text_in(rows[0], "text"), "hello");
   EXPECT_EQ(text_in(rows[1], "text"), "h\xC3\xA9llo \xE4\xBD\xA0\xE5\xA5\xBD");
-  EXPECT_EQ(text_in(rows[0], "label"), "ham");  // a category of pandas
+  EXPECT_EQ(text_in(rows[0], "label"), "ham");  // a pandas category
   EXPECT_EQ(rows[2].object.find("label"), nullptr);
   EXPECT_EQ(text_in(rows[0], "day"), "2026-11-22 05:30:00.000000");
   EXPECT_TRUE(rows[1].object.find("score")->is_null());

@@ -1,4 +1,4 @@
-// Ranks see one file: the same rows, the same refusals.
+// Tests that all ranks see the same rows and errors of a file.
 #include <fstream>
 #include <string>
 
@@ -42,7 +42,7 @@ std::string lines(int rows) {
   return text;
 }
 
-/// The report with which all ranks are refused alike; "" where they are not.
+/// Returns the report that all ranks throw; "" without an error.
 std::string refusal(const cluster::Group& world, const RowOptions& options) {
   std::string shown;
   try {
@@ -70,7 +70,7 @@ TEST(RowFileMpiTest, AllRanksReadTheSameRows) {
   EXPECT_THAT(read, testing::StartsWith("311row 310\n312row 311\n"));
   for (const std::string& theirs : world.all_gather(read))
     EXPECT_EQ(theirs, read);
-  world.barrier();  // the file goes with rank 0's folder
+  world.barrier();  // rank 0's folder is removed with the file
 }
 
 TEST(RowFileMpiTest, BadRowsOfAllSharesBecomeOneError) {

@@ -1,4 +1,4 @@
-// What holds for files of any format: columns, ids, the choice of rows, files that change.
+// Tests what all formats share: columns, ids, the choice of rows, files that change.
 #include <string>
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ TEST(RowFileTest, ColumnsComeUnderOurNamesAndTheOthersUnderTheirs) {
   EXPECT_EQ(row.problem, "");
   EXPECT_EQ(text_in(row, "text"), "new");
   EXPECT_EQ(text_in(row, "label"), "7");
-  EXPECT_EQ(row.object.members()->size(), 2U);  // the file's own `text` and `prompt` are not meant
+  EXPECT_EQ(row.object.members()->size(), 2U);  // excludes the file's columns `text` and `prompt`
   EXPECT_THAT(file.columns(), testing::ElementsAre("text", "body", "id", "prompt"));
 }
 

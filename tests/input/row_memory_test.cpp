@@ -1,4 +1,4 @@
-// A file of a million rows needs little memory.
+// Tests that a file of a million rows needs little memory.
 #include <fstream>
 #include <string>
 

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-/// The options that a file of these lines makes.
+/// Returns the options from a file of these lines.
 RowOptions options_of(const std::string& text) {
   KeyTable table;
   table.add({.name = "data.path",

@@ -36,7 +36,7 @@ TEST(CrossEntropyCpuTest, TwoEqualLogitsByHand) {
   const Loss loss = loss_of(cpu::cross_entropy, {7, 7}, {1}, 0.0F);
   EXPECT_DOUBLE_EQ(loss.sums.loss, std::log(2.0));
   EXPECT_EQ(loss.sums.count, 1);
-  EXPECT_EQ(loss.sums.correct, 0);  // of equals the first counts
+  EXPECT_EQ(loss.sums.correct, 0);  // on a tie the first counts
   EXPECT_FLOAT_EQ(loss.grad[0], 0.25F);
   EXPECT_FLOAT_EQ(loss.grad[1], -0.25F);
 }

@@ -10,7 +10,7 @@
 
 #include "random_values.hpp"
 
-// Inputs that the CPU and the CUDA kernels of decoders are judged on.
+// Inputs for the CPU and CUDA kernels of decoders.
 namespace mgpu::kernels {
 
 struct AttentionSizes {
@@ -21,10 +21,10 @@ struct AttentionSizes {
   std::int64_t window;
 };
 
-/// Two sequences of 73 and 3 tokens whose pages lie backwards in the pool; every token of both
-/// is a query.
+/// Two sequences of 73 and 3 tokens whose pages are in reverse order in the pool; every token of
+/// both is a query.
 struct AttentionCase {
-  static constexpr std::size_t kLong = 73;  // nine tiles of queries and one more
+  static constexpr std::size_t kLong = 73;  // nine tiles of queries plus one token
   static constexpr std::size_t kShort = 3;
   static constexpr std::size_t kQueries = kLong + kShort;
 
@@ -55,7 +55,7 @@ struct AttentionCase {
   std::vector<float> queries;
   std::vector<float> keys;
   std::vector<float> values;
-  std::vector<float> sinks;  // for those who want them
+  std::vector<float> sinks;  // only for some tests
   std::vector<std::int64_t> page_slots;
   std::vector<std::int64_t> sequences;
   std::vector<std::int64_t> positions;
@@ -70,7 +70,7 @@ inline const std::vector<AttentionSizes>& attention_sizes() {
   return kSizes;
 }
 
-/// What is known of each row, at its beginning.
+/// The initial state of each row.
 struct FoldState {
   FoldState(std::size_t rows, std::size_t best)
       : tops(rows, -std::numeric_limits<float>::infinity()),

@@ -13,14 +13,14 @@
 namespace mgpu::kernels {
 namespace {
 
-/// (f(x + h) - f(x - h)) / 2 h in double.
+/// Computes (f(x + h) - f(x - h)) / 2 h in double.
 template <class Function>
 double slope(Function f, double x) {
   constexpr double kStep = 1e-6;
   return (f(x + kStep) - f(x - kStep)) / (2.0 * kStep);
 }
 
-/// sum_i grad[i] * norm(x)[i], where x[place] is replaced by `value`.
+/// Computes sum_i grad[i] * norm(x)[i], where x[place] is replaced by `value`.
 double weighted_norm(std::vector<double> x, const std::vector<float>& weight, const float* grad,
                      std::size_t place, double value) {
   x[place] = value;
@@ -41,7 +41,7 @@ TEST(RmsNormGradTest, IsThatOfFiniteDifferences) {
     const std::vector<float> weight = normals(width, 2);
     const std::vector<float> grad = normals(kRows * width, 3);
     std::vector<float> grad_x(x.size());
-    std::vector<float> grad_weight(width, 0.5F);  // is added to
+    std::vector<float> grad_weight(width, 0.5F);  // is incremented
     cpu::rms_norm_grad({x.data(), weight.data(), grad.data(), grad_x.data(), grad_weight.data(),
                         kRows, width, 1e-5F});
 

@@ -109,7 +109,7 @@ TEST_F(DecoderGpuTest, FoldLogitsIsTheReferenceOverBlocks) {
     for (unsigned b = 0; b < 4; ++b) {
       std::vector<float> logits = normals(kRows * block, b, 4.0F);
       for (float& logit : logits)
-        logit = std::round(logit);  // many equal ones
+        logit = std::round(logit);  // gives many ties
       const OnDevice d_logits(logits);
       const auto first = static_cast<std::int64_t>(b * block);
       cuda::fold_logits({d_logits.get(), d_aims.get(), tops.get(), sums.get(), picked.get(),

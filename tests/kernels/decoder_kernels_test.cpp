@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// By hand: mean of squares (9 + 16) / 2 = 12.5; with epsilon 3.5 the root is 4.
+// Computed by hand: mean of squares (9 + 16) / 2 = 12.5; with epsilon 3.5 the root is 4.
 TEST(RmsNormReferenceTest, ByHand) {
   const std::vector<float> x{3.0F, -4.0F};
   const std::vector<float> weight{2.0F, 1.0F};
@@ -97,7 +97,7 @@ TEST(GatedActivationCpuTest, NoGateMeansOneAndNanStaysNan) {
   EXPECT_TRUE(std::isnan(out[0]) && std::isnan(out[1]));
 }
 
-/// As in the formulas, and as in PyTorch.
+// The result follows from the formulas, and PyTorch agrees.
 TEST(GatedActivationCpuTest, MinusInfinityGivesNan) {
   const float gate = -std::numeric_limits<float>::infinity();
   for (const auto kind : {ActivationKind::silu, ActivationKind::gelu, ActivationKind::gelu_tanh,
@@ -137,7 +137,7 @@ TEST(PagedAttentionReferenceTest, ByHand) {
   reference::paged_attention(args);
   EXPECT_FLOAT_EQ(out, 4.0F);
 
-  const float sink = std::log(3.0F);  // as heavy as that key
+  const float sink = std::log(3.0F);  // same weight as that key
   args.sinks = &sink;
   reference::paged_attention(args);
   EXPECT_NEAR(out, 2.0F, 1e-6F);
@@ -157,7 +157,7 @@ TEST(PagedAttentionCpuTest, IsTheReference) {
       input.args.out = expected.data();
       reference::paged_attention(input.args);
 
-      // Values are about 1, scores below 10: some 70 roundings of 2^-24 at the worst.
+      // Values are about 1, scores below 10: at worst some 70 roundings of 2^-24.
       for (std::size_t i = 0; i < out.size(); ++i)
         ASSERT_NEAR(out[i], expected[i], 5e-6F) << sizes.head_dim << " " << i;
     }
@@ -235,7 +235,7 @@ TEST_P(FoldLogitsBestTest, IsTheReferenceOverBlocks) {
     for (unsigned b = 0; b < 4; ++b) {
       std::vector<float> logits = normals(kRows * block, b, 4.0F);
       for (float& logit : logits)
-        logit = std::round(logit);  // many equal ones
+        logit = std::round(logit);  // gives many ties
       for (std::size_t i = 4; i < logits.size(); i += 9)
         logits[i] = -kInfinity;
       for (FoldState* each : {&state, &expected}) {

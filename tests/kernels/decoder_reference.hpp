@@ -12,8 +12,7 @@
 #include <mgpu/kernels/paged_attention.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
 
-// The kernels of decoders as plain loops in double: the specification that judges cpu:: and
-// cuda::.
+// Specifies the kernels of decoders for cpu:: and cuda:: by plain loops in double.
 namespace mgpu::kernels::reference {
 
 inline void rms_norm(const RmsNormArgs& args) {
@@ -28,7 +27,7 @@ inline void rms_norm(const RmsNormArgs& args) {
   }
 }
 
-/// x W^T with the weights as they are, [O, I].
+/// Computes x W^T with unpacked weights, [O, I].
 inline std::vector<double> product(const std::vector<float>& x, const std::vector<float>& weight,
                                    std::size_t inputs) {
   std::vector<double> out;
@@ -66,7 +65,7 @@ inline void gated_activation(const GatedActivationArgs& args) {
                                      (args.up == nullptr ? 1.0 : gate_factor(args.up[i], args)));
 }
 
-/// One head of one query.
+/// Computes one head of one query.
 inline void attend(const PagedAttentionArgs& args, std::size_t n, std::size_t h) {
   const std::int64_t end = args.positions[n] + 1;
   const std::int64_t first = args.window == 0 ? 0 : std::max<std::int64_t>(0, end - args.window);

@@ -67,7 +67,7 @@ TEST(DropoutCpuTest, KeepsTheShareAndTheMean) {
 
   double kept = 0.0;
   double sum = 0.0;
-  double neighbors = 0.0;  // both of two neighbors kept
+  double neighbors = 0.0;  // both of two adjacent elements are kept
   for (std::size_t i = 0; i < kCount; ++i) {
     kept += out[i] != 0.0F ? 1.0 : 0.0;
     sum += out[i];
@@ -77,7 +77,7 @@ TEST(DropoutCpuTest, KeepsTheShareAndTheMean) {
   const double error = std::sqrt(share * (1.0 - share) / kCount);
   EXPECT_NEAR(kept / kCount, share, 4.0 * error);
   EXPECT_NEAR(sum / kCount, 1.0, 4.0 * error / share);
-  // Pairs are 0/1 with mean share^2; overlapping pairs are correlated: twice the error covers it.
+  // Pairs are 0/1 with mean share^2. Overlapping pairs are correlated; twice the error covers that.
   EXPECT_NEAR(neighbors / kCount, share * share, 8.0 * error);
 }
 

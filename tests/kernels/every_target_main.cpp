@@ -1,5 +1,5 @@
-// Runs the tests once for each instruction set that kernels were compiled for and this processor
-// has, each time as on a processor that has none beyond it.
+// Runs the tests once for each compiled instruction set that this processor has, each time as on a
+// processor that has no newer one.
 #include <cstdint>
 #include <cstdio>
 #include <utility>

@@ -14,8 +14,9 @@
 namespace mgpu::kernels {
 namespace {
 
-// By hand: g = 0.5 * 4 = 2; m = 0.1 * 2 = 0.2, v = 0.01 * 4 = 0.04; both divided by their
-// corrections: 2 and 4; the step is 0.1 * 2 / 2 = 0.1; decay takes 0.1 * 0.5 of the weight 1.
+// Computed by hand: g = 0.5 * 4 = 2; m = 0.1 * 2 = 0.2, v = 0.01 * 4 = 0.04. Divided by their
+// corrections they are 2 and 4. The step is 0.1 * 2 / 2 = 0.1; decay subtracts 0.1 * 0.5 of the
+// weight 1.
 TEST(AdamwStepCpuTest, FirstStepByHand) {
   float w = 1.0F;
   const float g = 4.0F;

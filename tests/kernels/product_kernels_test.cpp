@@ -15,7 +15,7 @@
 namespace mgpu::kernels {
 namespace {
 
-/// Of all panels of a matrix.
+/// Returns the size of all panels of a matrix.
 std::size_t panel_floats(std::size_t outputs, std::size_t inputs) {
   const std::size_t width = cpu::panel_width();
   return (outputs + width - 1) / width * inputs * width;
@@ -50,7 +50,7 @@ TEST(PackedProductTest, IsTheReferenceAndARowsBitsAreItsOwn) {
       const std::vector<float> out = packed_product(x, weight, inputs);
       const std::vector<double> expected = reference::product(x, weight, inputs);
 
-      // A chain of roundings of sums whose terms have size 1: about sqrt(I) * sqrt(I) * 2^-24.
+      // Roundings in a chain of sums whose terms have size 1: about sqrt(I) * sqrt(I) * 2^-24.
       const double tolerance = 2e-7 * static_cast<double>(inputs) + 1e-6;
       for (std::size_t i = 0; i < out.size(); ++i)
         ASSERT_NEAR(out[i], expected[i], tolerance) << inputs << " " << outputs;
@@ -92,7 +92,7 @@ std::vector<float> product_of_halves(const std::vector<float>& x, const std::uin
   return out;
 }
 
-// A number of bfloat16 is one of float32 whose last 16 bits are zeros.
+// A bfloat16 number is a float32 number whose last 16 bits are zeros.
 TEST(PackedProductTest, WeightsOfHalfTheBytesGiveTheBitsOfTheSameWeights) {
   for (const std::size_t inputs : {1U, 31U, 257U}) {
     for (const std::size_t outputs : {1U, 48U, 130U}) {
@@ -112,7 +112,7 @@ TEST(PackedProductTest, WeightsOfHalfTheBytesGiveTheBitsOfTheSameWeights) {
   }
 }
 
-// Rows are taken in blocks of 256, the last has 5.
+// Rows are processed in blocks of 256; the last block has 5.
 TEST(PackedProductTest, ABlockOfRowsEndsNowhere) {
   constexpr std::size_t kInputs = 7;
   constexpr std::size_t kOutputs = 50;
@@ -130,7 +130,7 @@ TEST(PackedProductTest, ABlockOfRowsEndsNowhere) {
   }
 }
 
-// x, then the weights, as they are or transposed in memory; 1030 rows are two blocks.
+// x, then the weights, either stored normally or transposed; 1030 rows are two blocks.
 TEST(MatrixProductTest, HasThePackedProductsBitsWhateverTheStrides) {
   for (const std::size_t rows : {1U, 7U, 13U, 40U, 1030U}) {
     for (const std::size_t inputs : {1U, 31U, 600U}) {

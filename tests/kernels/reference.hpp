@@ -12,7 +12,7 @@
 #include <mgpu/kernels/dropout.hpp>
 #include <mgpu/kernels/sample_action.hpp>
 
-// The kernels as plain loops in double: the specification that judges cpu:: and cuda::.
+// Specifies the kernels for cpu:: and cuda:: by plain loops in double.
 namespace mgpu::kernels::reference {
 
 inline void dropout(const DropoutArgs& args) {
@@ -41,7 +41,7 @@ inline void adamw_step(const AdamwArgs& args) {
   }
 }
 
-/// softmax of a row, in double.
+/// Computes the softmax of a row in double.
 inline std::vector<double> softmax(const float* row, std::size_t count) {
   double top = -std::numeric_limits<double>::infinity();
   for (std::size_t a = 0; a < count; ++a)
@@ -95,7 +95,7 @@ inline void sample_action(const SampleActionArgs& args) {
   }
 }
 
-/// Offset of [row, token, part, head, 0] in [B, T, parts, H, C].
+/// Returns the offset of [row, token, part, head, 0] in [B, T, parts, H, C].
 inline std::size_t place(const CausalAttentionArgs& args, std::size_t row, std::size_t token,
                          std::size_t head, std::size_t parts, std::size_t part) {
   return (((row * args.tokens + token) * parts + part) * args.heads + head) * args.head_dim;
@@ -108,7 +108,7 @@ inline double dot(const float* a, const float* b, std::size_t count) {
   return sum;
 }
 
-/// What a query sees: probabilities of keys 0 .. query, their dropout factors, log sum exp.
+/// The attention of one query: probabilities of keys 0 .. query, dropout factors, log sum exp.
 struct Attended {
   std::vector<double> p;
   std::vector<double> factor;

@@ -82,7 +82,7 @@ struct Case {
   std::vector<float> sinks;
 };
 
-/// Plain loops in double over one query head of one query.
+/// Computes plain loops in double over one query head of one query.
 class Reference {
 public:
   explicit Reference(const Case& given) : given_(given), grads(given.sizes) {
@@ -147,7 +147,7 @@ void expect_near(const std::vector<float>& values, const std::vector<double>& ex
     ASSERT_NEAR(values[i], expected[i], 2e-5 * (1.0 + std::abs(expected[i]))) << i;
 }
 
-// A token that sees only itself passes its gradient on to its value.
+// A token that attends only to itself passes its gradient to its value.
 TEST(RunAttentionGradTest, OneTokenByHand) {
   const Case given({{0, 1}, 2, 1, 3, 0, false});
 
@@ -189,7 +189,7 @@ TEST(RunAttentionGradTest, NanReachesTheGradients) {
 
   const Grads<float> grads = given.grads();
 
-  EXPECT_FALSE(std::isnan(grads.queries[15 * 16]));  // of a block before
+  EXPECT_FALSE(std::isnan(grads.queries[15 * 16]));  // of an earlier block
   EXPECT_TRUE(std::isnan(grads.queries[50 * 16]));
   EXPECT_TRUE(std::isnan(grads.values[0]));
 }
@@ -200,7 +200,7 @@ TEST(RunAttentionGradTest, NanOfAValueReachesTheGradients) {
 
   const Grads<float> grads = given.grads();
 
-  EXPECT_FALSE(std::isnan(grads.queries[40 * 16]));  // of a block before
+  EXPECT_FALSE(std::isnan(grads.queries[40 * 16]));  // of an earlier block
   EXPECT_TRUE(std::isnan(grads.queries[80 * 16]));
 }
 

@@ -13,10 +13,10 @@
 
 #include "random_values.hpp"
 
-// Inputs that the CPU and the CUDA kernels around tokens are judged on, and their specification.
+// Makes inputs for the CPU and CUDA kernels around tokens, and specifies those kernels.
 namespace mgpu::kernels {
 
-/// Angles of tokens and heads, normed or not.
+/// Angles of tokens and heads, with or without norm.
 struct HeadsCase {
   static constexpr std::size_t kTokens = 5;
   static constexpr std::size_t kHeads = 3;
@@ -39,7 +39,7 @@ struct HeadsCase {
 
 namespace reference {
 
-/// A pair of columns is a complex number that is turned by the token's angle.
+/// Rotates each pair of columns as a complex number by the token's angle.
 inline std::vector<double> rotate_heads(const HeadsCase& input, bool is_normed) {
   const std::size_t columns = input.weight.size();
   const std::size_t half = columns / 2;
@@ -66,8 +66,8 @@ inline std::vector<double> rotate_heads(const HeadsCase& input, bool is_normed) 
 
 }  // namespace reference
 
-/// Rows with equal scores in three blocks, each row with uniforms of its own; every seventh token
-/// is excluded.
+/// Rows with equal scores in three blocks, each row with different uniforms; every seventh token is
+/// excluded.
 struct DrawCase {
   static constexpr std::size_t kRows = 20000;
   static constexpr std::size_t kBlocks = 3;
@@ -90,7 +90,7 @@ struct DrawCase {
     }
   }
 
-  /// softmax(scores) of any row.
+  /// Returns softmax(scores) of any row.
   std::vector<double> probabilities() const {
     std::vector<double> result;
     double sum = 0.0;
@@ -111,7 +111,7 @@ struct DrawCase {
   std::vector<double> uniforms[kBlocks];
 };
 
-/// What is known of each row's draw.
+/// The state of each row's sample.
 struct DrawState {
   std::vector<double> tops =
       std::vector<double>(DrawCase::kRows, -std::numeric_limits<double>::infinity());
@@ -120,7 +120,7 @@ struct DrawState {
   std::vector<float> picked = std::vector<float>(DrawCase::kRows, -1.0F);
 };
 
-/// Draws on the CPU.
+/// Samples on the CPU.
 inline DrawState draw_on_cpu(const DrawCase& input) {
   DrawState state;
   for (std::size_t b = 0; b < DrawCase::kBlocks; ++b)
@@ -130,8 +130,8 @@ inline DrawState draw_on_cpu(const DrawCase& input) {
   return state;
 }
 
-/// Rows with distributions and uniforms of their own. No uniform is near the border between two
-/// tokens, where the rounding of sums decides.
+/// Rows with different distributions and uniforms. No uniform is near the border between two
+/// tokens, where rounding of sums decides.
 struct ManyDrawsCase {
   static constexpr std::size_t kRows = 40;
   static constexpr std::size_t kDraws = 50;

@@ -69,7 +69,7 @@ TEST_F(TokenGpuTest, StreamDrawDrawsWhatTheCpuDraws) {
     }
     const DrawState expected = draw_on_cpu(input);
 
-    // Uniforms are nowhere near the borders between tokens, up to the rounding of double sums.
+    // Uniforms are not near the borders between tokens, compared with the rounding of double sums.
     EXPECT_EQ(ids.host(), expected.ids) << block;
     EXPECT_EQ(picked.host(), expected.picked) << block;
     const std::vector<double> actual = sums.host();

@@ -1,5 +1,5 @@
-// The dependency order of src/README.md, checked: a module may include only what is below it,
-// and the headers of a library stay in the modules that own it.
+// Checks the dependency order of src/README.md: a module may include only lower ones, and the
+// headers of a library stay in the modules that own it.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -20,7 +20,7 @@ namespace {
 using Names = std::set<std::string>;
 namespace fs = std::filesystem;
 
-/// Modules, lowest first, and what each may include.
+/// Modules, lowest first, and the modules that each may include.
 const std::vector<std::pair<std::string, Names>> kModules = {
     {"base", {}},
     {"config", {"base"}},
@@ -51,7 +51,7 @@ const std::vector<std::pair<std::string, Names>> kModules = {
       "tensor", "train", "lm", "ad", "datasets", "report", "run", "rows", "recipes", "jobs"}},
 };
 
-/// Where a library's headers, named by how they begin, may appear.
+/// The modules that may include a library's headers, by the start of the header's name.
 const std::map<std::string, Names> kOwners = {
     {"arrow/", {"input"}},
     {"ATen/", {"tensor", "train", "lm", "ad", "run", "rows", "recipes", "jobs", "app"}},
@@ -79,7 +79,7 @@ const Names* may_include(const std::string& module) {
   return row == kModules.end() ? nullptr : &row->second;
 }
 
-/// "include/mgpu/train/train_loop.hpp" -> "train"; "" outside the modules.
+/// Maps "include/mgpu/train/train_loop.hpp" to "train"; returns "" outside the modules.
 std::string module_of(const fs::path& file) {
   static const std::regex kModule(R"((?:^|/)(?:include/mgpu|src)/([a-z]+)/|(?:^|/)(kernels)/)");
   std::smatch m;
@@ -88,8 +88,8 @@ std::string module_of(const fs::path& file) {
   return m[1].matched ? m[1].str() : m[2].str();
 }
 
-/// The module that an include names: <mgpu/train/x.hpp> and "train/x.hpp" -> "train"; "" for
-/// headers of libraries and for those beside the source.
+/// Returns the module of an include: <mgpu/train/x.hpp> and "train/x.hpp" give "train". Headers of
+/// libraries and those in the source's folder give "".
 std::string module_of_include(const std::string& header) {
   static const std::regex kOurs("^(?:mgpu/)?([a-z]+)/");
   std::smatch m;
@@ -135,7 +135,7 @@ TEST(IncludeOrder, LibrariesStayWithTheirOwners) {
   Names seen;
   for_each_include(
       [&](const std::string& place, const std::string& module, const std::string& header) {
-        if (fs::exists(fs::path(place).parent_path() / header)) return;  // one beside the source
+        if (fs::exists(fs::path(place).parent_path() / header)) return;  // in the same folder
         for (const auto& [library, owners] : kOwners) {
           if (!header.starts_with(library)) continue;
           EXPECT_TRUE(owners.contains(module)) << place << ": <" << header << "> in " << module;
@@ -145,7 +145,7 @@ TEST(IncludeOrder, LibrariesStayWithTheirOwners) {
   EXPECT_EQ(seen.size(), kOwners.size()) << "a library of the table is included nowhere";
 }
 
-/// "src/jobs/classify/page.cpp" -> "classify"; "" outside the jobs' folders.
+/// Maps "src/jobs/classify/page.cpp" to "classify"; returns "" outside the jobs' folders.
 std::string job_folder_of(const std::string& path) {
   static const std::regex kFolder("(?:^|/)jobs/([a-z_]+)/");
   std::smatch m;
@@ -177,7 +177,7 @@ TEST(IncludeOrder, EveryModuleComesAfterWhatItUses) {
   }
 }
 
-/// Rows "| `store` | base cluster | ..." of the table of modules, in their order.
+/// Compares the rows "| `store` | base cluster | ..." of the table of modules, in their order.
 TEST(IncludeOrder, SourceReadmeSaysTheSame) {
   static const std::regex kRow(R"(^\| `([a-z]+)` \| ([a-z ]*)\|)");
   std::ifstream readme(fs::path(MGPU_SOURCE_DIR) / "src/README.md");

@@ -1,5 +1,5 @@
-// A source that calls kernels chooses between CPU and CUDA by tensor::runs_on_gpu(), which
-// tests/cudaemu answers in its own way. A choice by is_cuda() would go untested there.
+// Tests that sources which call kernels choose between CPU and CUDA by tensor::runs_on_gpu(), which
+// tests/cudaemu replaces. A choice by is_cuda() would not be tested there.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -1,6 +1,6 @@
-// A public header includes the standard headers of the names that it uses, for whoever includes it
-// first. Most headers are also compiled alone; those above libtorch with its headers precompiled,
-// which would hide what they lack.
+// Tests that a public header includes the standard headers of the names that it uses. Most headers
+// are also compiled alone. Those above libtorch are compiled with precompiled headers, which would
+// hide a missing include.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// std::<name> -> the header that it is from.
+/// Maps std::<name> to its header.
 const std::map<std::string, std::string> kHeaders = {
     {"array", "array"},
     {"atomic", "atomic"},
@@ -50,7 +50,7 @@ const std::map<std::string, std::string> kHeaders = {
     {"vector", "vector"},
 };
 
-/// The first groups of all matches.
+/// Returns the first groups of all matches.
 std::set<std::string> found(const std::string& text, const std::regex& pattern) {
   std::set<std::string> names;
   for (auto m = std::sregex_iterator(text.begin(), text.end(), pattern);

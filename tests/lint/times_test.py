@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""That tests/times.py finds what is wrong with a table of times, and writes one."""
+"""Tests that tests/times.py finds errors in a table of times, and writes one."""
 import pathlib
 import sys
 import tempfile

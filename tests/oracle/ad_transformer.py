@@ -1,12 +1,12 @@
-"""Goldens of the Algorithm Distillation transformer, from plain PyTorch in float64.
+"""Makes goldens of the Algorithm Distillation transformer from plain PyTorch in float64.
 
   python3 tests/oracle/ad_transformer.py tests/ad/goldens
 
-Made with torch 2.11.0 on the CPU. Writes ad_step.bin and ad_transition.bin: little-endian
-float32 values one after the other: loss; logits; gradients of all parameters; all parameters
-after three AdamW steps on the same batch. Parameters come in the order of PARAMETERS.
+Made with torch 2.11.0 on the CPU. Writes ad_step.bin and ad_transition.bin as concatenated
+little-endian float32 values: loss; logits; gradients of all parameters; all parameters after three
+AdamW steps on the same batch. Parameters are in the order of PARAMETERS.
 
-Weights and inputs are integer formulas, so that the C++ test can make the same ones.
+Weights and inputs are integer formulas, so the C++ test can make the same ones.
 """
 import math
 import pathlib
@@ -16,7 +16,7 @@ import sys
 import torch
 
 B, T, D, H, LAYERS, INNER, GRID, ACTIONS = 3, 12, 16, 2, 2, 24, 4, 5
-# A large epsilon: the bias of the keys has gradient 0, and AdamW would magnify its rounding.
+# A large epsilon, because the keys' bias has gradient 0 and AdamW would magnify its rounding.
 SMOOTHING, LR, BETAS, EPS, DECAY, CLIP = 0.1, 1e-2, (0.9, 0.99), 1e-3, 0.1, 0.5
 FIELDS = [GRID, GRID, ACTIONS + 1, 3, GRID + 1, GRID + 1]  # x y action reward landing-x landing-y
 
@@ -41,7 +41,7 @@ def parameters(kind):
         value = ((i * 7919 + k * 104729) % 2001 - 1000).double() / 4000  # in +-0.25
         if "norm" in name and name.endswith("weight"):
             value = value + 1
-        # The C++ model holds float32; start from the same values.
+        # The C++ model has float32, so start from the same values.
         tensors[name] = value.float().double().reshape(shape).requires_grad_(True)
     return tensors
 

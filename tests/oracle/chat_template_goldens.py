@@ -1,12 +1,13 @@
-"""Goldens of chat templates, from transformers' own set-up of jinja2.
+"""Makes goldens of chat templates from transformers with its configuration of jinja2.
 
   python3 tests/oracle/chat_template_goldens.py tests/text SHIPPED           # writes chats.json
   python3 tests/oracle/chat_template_goldens.py tests/text SHIPPED --check   # compares
 
 Made with transformers 5.23.0 and jinja2 3.1.6. The templates are those of
 tests/text/chat_templates and of SHIPPED, the folder models/templates of the llama.cpp in
-llama-cpp-python 0.3.36 (.deps/llama.cpp/models/templates). For each template and conversation,
-without and with a generation prompt: the first 8 bytes of the text's SHA-256, "" where Python refuses.
+llama-cpp-python 0.3.36 (.deps/llama.cpp/models/templates). It writes the first 8 bytes of the
+text's SHA-256 for each template and conversation, without and with a generation prompt; "" if
+Python refuses it.
 """
 import datetime
 import hashlib

@@ -1,19 +1,21 @@
-"""Goldens of generation, from transformers.
+"""Makes goldens of generation from transformers.
 
   python3 tests/oracle/generation.py tests/lm/goldens [--check]
 
-Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. Writes
-  generation.safetensors: for each of FOLDERS, which language_models.py made, and each PROMPT,
+Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. Writes two files.
+
+  generation.safetensors: for each of FOLDERS, made by language_models.py, and each PROMPT
     FOLDER.PROMPT.ids      [T] int64
     FOLDER.PROMPT.greedy   [G] int64, model.generate(do_sample=False) in float64, at most 16 new
-                           tokens; cut before a step where the two best scores are closer than
+                           tokens; ends before a step whose two best scores differ by less than
                            1e-3, so that rounding cannot decide
     FOLDER.PROMPT.penalty  [G] int64, the same with repetition_penalty=1.3
   sampling.safetensors: logits processors in the order of generate()
     logits [R, V], context [R, C], settings [S, 4] (penalty, temperature, top_k, top_p),
     probabilities [S, R, V] float32
-With --check nothing is written: all is computed again from the weights, logits and context that
-are there; exit 1 where transformers says something else.
+
+With --check nothing is written: the values are computed again from the existing weights, logits and
+context. The exit code is 1 if transformers disagrees.
 """
 import pathlib
 import sys
@@ -32,7 +34,7 @@ FOLDERS = ["gpt2", "gpt2_switches", "gpt_oss", "gpt_oss_switches", "llama", "lla
            "llama_dynamic", "llama_linear", "llama_llama3", "llama_yarn", "llama_yarn_switches",
            "mistral", "mistral_no_window", "qwen2", "qwen2_window", "qwen3", "qwen3_switches"]
 PROMPTS = {"one": [1], "five": [1, 40, 3, 22, 9], "twenty": [(i * 17 + 4) % 67 for i in range(20)]}
-# across its context of 32 while decoding, and behind it from the first token
+# past its context of 32 while decoding, and beyond it from the first token
 FURTHER = {"llama_dynamic": {"across": [(i * 17 + 4) % 67 for i in range(29)], **BEYOND}}
 # penalty, temperature, top k, top p
 SETTINGS = [(1.0, 0.7, 0, 1.0), (1.0, 1.0, 5, 1.0), (1.0, 1.0, 0, 0.6), (1.0, 1.5, 0, 0.97),
@@ -40,7 +42,7 @@ SETTINGS = [(1.0, 0.7, 0, 1.0), (1.0, 1.0, 5, 1.0), (1.0, 1.0, 0, 0.6), (1.0, 1.
 
 
 def greedy(folder, ids, **options):
-    model = open_model(folder)  # its own: dynamic rotary positions remember longer sequences
+    model = open_model(folder)  # not reused: dynamic rotary positions remember longer sequences
     out = model.generate(torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)),
                          max_new_tokens=16, do_sample=False, return_dict_in_generate=True,
                          output_scores=True, pad_token_id=0, **options)
@@ -106,7 +108,7 @@ def check(generated, sampled):
 
 def main():
     logging.disable_progress_bar()
-    torch.set_num_threads(1)  # many small operations: threads only get in each other's way
+    torch.set_num_threads(1)  # for many small operations threads only cost time
     target = pathlib.Path(sys.argv[1])
     run = check if "--check" in sys.argv else write
     run(target / "generation.safetensors", target / "sampling.safetensors")

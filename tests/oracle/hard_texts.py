@@ -1,7 +1,7 @@
-"""12,000 texts that are hard for a tokenizer, the same here and in tests/text/hard_texts.hpp.
+"""Makes 12,000 texts that are hard for a tokenizer, equal to those of tests/text/hard_texts.hpp.
 
-hard_texts.json holds what they are made of: whole texts that come first, fragments, and ranges of
-characters with many of new, odd and changing ones. A text is a function of its number.
+hard_texts.json holds their parts: whole texts that come first, fragments, and ranges of characters
+with many new, odd and changing ones. A text is a function of its number.
 """
 import json
 import pathlib
@@ -11,14 +11,14 @@ MASK = (1 << 64) - 1
 
 
 def mix(x):
-    """The finalizer of splitmix64."""
+    """Applies the finalizer of splitmix64."""
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & MASK
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB & MASK
     return x ^ (x >> 31)
 
 
 class Draws:
-    """Whole numbers that depend on a text's number and the count of draws before."""
+    """Draws integers that depend on a text's number and the count of previous draws."""
 
     def __init__(self, number):
         self.counter = number << 20
@@ -47,6 +47,6 @@ def make_texts(path):
 
 
 def make_ids(number, vocab_size):
-    """Up to 24 ids, a few of them of no token."""
+    """Returns up to 24 ids, a few of which have no token."""
     draws = Draws(number + (1 << 30))
     return [draws.below(vocab_size + 2) for _ in range(draws.below(25))]

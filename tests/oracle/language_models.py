@@ -1,20 +1,22 @@
-"""Goldens of the language-model forward pass, from transformers in float64.
+"""Makes goldens of the language-model forward pass from transformers in float64.
 
   python3 tests/oracle/language_models.py tests/lm/goldens [--check] [NAME...]
 
 Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. Writes a folder per
-family and switch: config.json, generation_config.json and weights as save_pretrained makes them
-(random, seed 0, in the type that the case names, so that the stored values are exact), and
-golden.safetensors beside them with, for each prompt P,
+family and switch: config.json, generation_config.json, and weights in the form of save_pretrained.
+The weights are random (seed 0) in the type that the case names, so the stored values are exact.
+golden.safetensors has for each prompt P:
+
   P.ids     [T] int64
   P.logits  [T, V] float64 of all positions, the model in float64 (rotary angles in float32, as
-            transformers has them)
-  P.greedy  [G] int64, the greedy continuation without a cache; stops before a position where
-            the two best logits are closer than 1e-3, so that rounding cannot decide
-gpt_oss_mxfp4 has random MXFP4 blocks; its goldens are those of the model whose experts have the
-values that transformers' own decoder makes of them.
-With --check nothing is written: golden.safetensors is computed again from the configurations and
-weights that are there; exit 1 where transformers says something else.
+            in transformers)
+  P.greedy  [G] int64, the greedy continuation without a cache; ends before a position whose two
+            best logits differ by less than 1e-3, so that rounding cannot decide
+
+gpt_oss_mxfp4 has random MXFP4 blocks. Its goldens are those of the model whose experts have the
+values that transformers' decoder makes from them. With --check nothing is written:
+golden.safetensors is computed again from the existing configurations and weights. The exit code is
+1 if transformers disagrees.
 """
 import json
 import pathlib
@@ -97,7 +99,7 @@ CASES = {
                                    tie_word_embeddings=True, rms_norm_eps=1e-3),
                        torch.bfloat16, {}),
 }
-# config.json as transformers 4 wrote it, for the case whose weights it takes
+# config.json in the form of transformers 4, for the case whose weights it uses
 OLD_SPELLING = {"llama_llama3_v4": ("llama_llama3", LLAMA3)}
 SHARDED = {"qwen2": "20KB"}
 MXFP4 = "gpt_oss_mxfp4"
@@ -105,7 +107,7 @@ NAMES = [MXFP4, *CASES, *OLD_SPELLING]
 
 
 def perturb(model):
-    """Biases and norms of a fresh model are 0 and 1, which would hide an error in them."""
+    """Draws biases and norms, whose usual values 0 and 1 would hide an error in them."""
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -120,7 +122,7 @@ def open_model(folder):
 
 
 def logits_of(folder, ids):
-    # A model of its own for each length: dynamic rotary positions remember longer ones.
+    # Opens a new model for each length, because dynamic rotary positions remember longer ones.
     model = open_model(folder)
     with torch.no_grad():
         return model(torch.tensor([ids]), use_cache=False).logits[0]
@@ -147,7 +149,7 @@ def golden_of(folder, prompts):
 
 
 def decode_mxfp4(folder, plain):
-    """`plain` becomes the model of `folder` without MXFP4, which transformers opens on any CPU."""
+    """Makes `plain` the model of `folder` without MXFP4, which transformers opens on any CPU."""
     config = json.loads((folder / "config.json").read_text())
     del config["quantization_config"]
     weights = load_file(folder / "model.safetensors")
@@ -169,7 +171,7 @@ def golden_named(target, name):
 
 
 def make_mxfp4(folder):
-    """A folder as OpenAI publishes them: the experts' matrices are [experts, out, in]."""
+    """Writes a folder in OpenAI's published form: the experts' matrices are [experts, out, in]."""
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(gpt_oss(hidden_size=64, intermediate_size=32))
     perturb(model)
@@ -202,7 +204,7 @@ def make_case(folder):
 
 
 def make_old_spelling(folder):
-    """Takes weights and goldens from the case that it spells differently."""
+    """Takes weights and goldens from the case that has other key names."""
     origin, scaling = OLD_SPELLING[folder.name]
     config = json.loads((folder.parent / origin / "config.json").read_text())
     del config["rope_parameters"]
@@ -231,7 +233,7 @@ def make(target, name):
 
 
 def is_same(ours, theirs, atol):
-    """Names, shapes and integers must be equal."""
+    """Returns whether names, shapes and integers are equal."""
     def tolerance(tensor):
         return dict(rtol=1e-5, atol=atol) if tensor.is_floating_point() else dict(rtol=0, atol=0)
 
@@ -242,7 +244,7 @@ def is_same(ours, theirs, atol):
 
 def check(target, chosen):
     there = {path.parent.name for path in target.glob("*/golden.safetensors")}
-    # Rotary angles are float32: their last bit, which CPUs decide, moves logits by 2e-6.
+    # Rotary angles are float32: their last bit depends on the CPU, and moves logits by 2e-6.
     different = [name for name in chosen or sorted(there.union(NAMES)) if not is_same(
         load_file(target / name / "golden.safetensors"), golden_named(target, name), atol=1e-5)]
     if different:
@@ -251,7 +253,7 @@ def check(target, chosen):
 
 def main():
     logging.disable_progress_bar()
-    torch.set_num_threads(1)  # many small operations: threads only get in each other's way
+    torch.set_num_threads(1)  # for many small operations threads only cost time
     arguments = [argument for argument in sys.argv[1:] if argument != "--check"]
     target, chosen = pathlib.Path(arguments[0]), arguments[1:]
     if "--check" in sys.argv:

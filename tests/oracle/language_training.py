@@ -1,15 +1,17 @@
-"""Goldens of the loss and its gradients, from transformers in float64.
+"""Makes goldens of the loss and its gradients from transformers in float64.
 
   python3 tests/oracle/language_training.py tests/lm/goldens [--check]
 
 Made with transformers 5.23.0, torch 2.11.0, safetensors 0.8.0 on the CPU. For some of the models
 that language_models.py wrote, TARGET/training/CASE.safetensors holds
-  ids, counts    [N], [S] int64: sequences one after the other, and their lengths
-  targets        [N] int64: the next token, or -100 where it is not learned
-  loss           [] float64: mean over the targets that are learned
+
+  ids, counts    [N], [S] int64: concatenated sequences, and their lengths
+  targets        [N] int64: the next token, or -100 if it is not trained on
+  loss           [] float64: mean over the targets that are trained on
   NAME           float32: gradient of that loss, rounded once from float64
-With --check nothing is written; exit 1 where transformers says something else.
-Each sequence goes through the model alone, so that none can see another.
+
+With --check nothing is written; the exit code is 1 if transformers disagrees. Each sequence goes
+through the model alone, so that it cannot attend to another.
 """
 import pathlib
 import sys

@@ -1,10 +1,10 @@
-"""Goldens of transformers' own rules for the tokenizer of a folder.
+"""Makes goldens of transformers' rules for the tokenizer of a folder.
 
   python3 tests/oracle/text_folder_goldens.py tests/text           # writes folders.json
   python3 tests/oracle/text_folder_goldens.py tests/text --check   # compares
 
 Made with transformers 5.23.0 and tokenizers 0.23.3, without mistral-common. Each case is a
-tokenizer of tests/text/goldens with other files beside it; AutoTokenizer.from_pretrained opens the
+tokenizer of tests/text/goldens with additional files; AutoTokenizer.from_pretrained opens the
 folder. The hash is a SHA-256 over the hashes of the first 400 hard texts (tokenizer_goldens.py).
 """
 import hashlib
@@ -52,7 +52,7 @@ QWEN_SETTINGS = dict(
 
 
 def cases():
-    """name, tokenizer, the other files"""
+    """Yields name, tokenizer, and the other files."""
     classes = ("LlamaTokenizer", "GPT2TokenizerFast", "Qwen2Tokenizer", "PreTrainedTokenizerFast",
                "TokenizersBackend")
     for model in ("", "gpt2", "llama", "mistral", "qwen2", "qwen3", "gpt_oss"):

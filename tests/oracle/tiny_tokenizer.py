@@ -1,4 +1,4 @@
-"""The tokenizer of conf/tiny_lm: byte-level BPE over the words of src/datasets/synthetic_texts.cpp.
+"""Makes conf/tiny_lm's tokenizer: byte-level BPE of the words in src/datasets/synthetic_texts.cpp.
 
   python3 tests/oracle/tiny_tokenizer.py src/datasets/synthetic_texts.cpp conf/tiny_lm
 

@@ -1,13 +1,13 @@
-"""Goldens of the tokenizer, from the tokenizers wheel.
+"""Makes goldens of the tokenizer from the tokenizers wheel.
 
   python3 tests/oracle/tokenizer_goldens.py tests/text/goldens           # writes all
   python3 tests/oracle/tokenizer_goldens.py tests/text/goldens --check   # compares the hashes
   python3 tests/oracle/tokenizer_goldens.py tests/text/goldens FILE HASHES   # of a real tokenizer
 
-Made with tokenizers 0.23.3. Trains one tiny tokenizer of each kind (KIND.json), and
-writes KIND.hashes: for each of the 12,000 hard texts the first 8 bytes of a SHA-256 over its ids without
-and with special tokens, their decoded text without and with special tokens, and the decoded text
-of some random ids.
+Made with tokenizers 0.23.3. Trains one tiny tokenizer of each kind (KIND.json), and writes
+KIND.hashes. It has the first 8 bytes of a SHA-256 for each of the 12,000 hard texts. The hash is
+over its ids and decoded text, both without and with special tokens, and the decoded text of some
+random ids.
 """
 import hashlib
 import json
@@ -41,7 +41,7 @@ TONGUES = ["The quick brown fox doesn't jump over 12345 lazy dogs; I'll say we'v
            "def f(x):\n    return x ** 2  # square\n\n\tpass\r\nprint(f(3.14))\n", "🦙🙂👩‍👩‍👧 ½ Ⅷ ² ﬁ"]
 
 
-# -- what the texts are made of -------------------------------------------------------------
+# -- the texts -------------------------------------------------------------------------------
 
 TEXTS = ["", "a", " ", "  ", "\n", "\n\n\n", " \n \n", "\r\n\r\n x", "\t\t\tx\t y",
          "don't DON'T I'll I'LL we've he'd it'S 'sſt K'ſ ’s", "1 12 123 1234 12345 1.234,56 ١٢٣٤",
@@ -179,7 +179,7 @@ MARK = metaspace("always", False)
 def llama3():
     data = add_tokens(byte_level([LLAMA3]), ("<|begin_of_text|>", SPECIAL), ("<|eot_id|>", SPECIAL))
     data["model"]["ignore_merges"] = True
-    # Some tokens are no longer the result of merges, so that ignore_merges shows.
+    # Some tokens can no longer result from merges, so that ignore_merges has an effect.
     data["model"]["merges"] = [m for i, m in enumerate(data["model"]["merges"]) if i % 7 != 5]
     first = len(data["model"]["vocab"])
     data["post_processor"] = sequence("processors", dict(BYTE_LEVEL, trim_offsets=False),
@@ -211,7 +211,7 @@ def kinds():
     yield "qwen2", add_tokens(dict(byte_level([QWEN2]), normalizer={"type": "NFC"}),
                               ("<|endoftext|>", SPECIAL), ("<|im_end|>", SPECIAL), ("<tool>", {}))
     yield "gpt_oss", add_tokens(byte_level([O200K]), ("<|endoftext|>", SPECIAL))
-    # A mark before each piece: ids show every border, which a small vocabulary hides.
+    # A mark before each piece, so that ids show every border, which a small vocabulary hides.
     for name, expressions in (("gpt2", [GPT2]), ("llama3", [LLAMA3]), ("gpt_oss", [O200K]),
                               ("deepseek", DEEPSEEK)):
         yield f"borders_{name}", pieces(*(split(e, "Isolated") for e in expressions), MARK)

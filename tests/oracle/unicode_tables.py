@@ -1,12 +1,12 @@
-"""Unicode data of the tokenizers wheel, as two C++ headers.
+"""Writes Unicode data of the tokenizers wheel as two C++ headers.
 
   python3 tests/oracle/unicode_tables.py src/text
 
 Made with tokenizers 0.23.3 and PCRE2 10.42 (Unicode 14). The wheel mixes several versions of
-Unicode, so each table is asked of the part that uses it: its regular expressions, its character
+Unicode, so each table comes from the part that uses it: its regular expressions, its character
 tests, its lower case. For a class of the regular expressions only the difference from PCRE2 is
-written; a class from which PCRE2 must lose characters is written in full. Run it again after
-either library changes, and look at what changed.
+written; a class from which PCRE2 must lose characters is written in full. Run it again after either
+library changes, and review the changes.
 """
 import ctypes
 import ctypes.util
@@ -16,7 +16,7 @@ import sys
 
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-# Characters that tokenizer files name in their expressions; others are refused by the program.
+# Characters that tokenizer files name in their expressions; the program refuses others.
 CLASSES = [r"\s", r"\d"] + [r"\p{%s}" % name for name in (
     "L Lu Ll Lt Lm Lo M Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp "
     "Han").split()]
@@ -25,7 +25,7 @@ ALL = "".join(map(chr, POINTS))
 
 
 def removed_by(pre_tokenizer):
-    """The characters that a pre-tokenizer with behavior "removed" takes away."""
+    """Returns the characters that a pre-tokenizer with behavior "removed" removes."""
     kept = set()
     for _, (begin, end) in pre_tokenizer.pre_tokenize_str(ALL):
         kept.update(POINTS[begin:end])
@@ -33,7 +33,7 @@ def removed_by(pre_tokenizer):
 
 
 class Pcre2:
-    """The set of characters that PCRE2 gives a class."""
+    """Returns the set of characters in a class of PCRE2."""
     UTF, UCP = 0x00080000, 0x00020000
 
     def __init__(self):
@@ -80,7 +80,7 @@ def ranges(members):
 
 
 def lower_runs():
-    """[first, last, step, shift] for single characters; [from, to...] for the others."""
+    """Returns [first, last, step, shift] for single characters; [from, to...] for the others."""
     lower = normalizers.Lowercase()
     runs, several = [], []
     for c in POINTS:
@@ -101,7 +101,7 @@ def lower_runs():
 
 
 def digit_members():
-    """Digits stand alone; so look for them between letters."""
+    """Finds digits, which are split off, by placing them between letters."""
     pieces = pre_tokenizers.Digits(True).pre_tokenize_str("a" + "a".join(ALL) + "a")
     return {POINTS[begin // 2] for _, (begin, end) in pieces if begin % 2 == 1 and end == begin + 1}
 
@@ -184,7 +184,7 @@ def main():
     header = HEADER % (importlib.metadata.version("tokenizers"), version)
     (folder / "regex_classes.hpp").write_text(
         f'{header}inline constexpr std::string_view kPcreUnicode = "{version}";\n\n'
-        "/// What to add to PCRE2's classes, or (true) all members.\n"
+        "/// Members that PCRE2's classes lack, or (true) all members.\n"
         f"inline constexpr std::array<RegexClass, {count}> kRegexClasses = {{{{\n{rows}\n}}}};\n"
         f"{FOOTER}")
     tables = [
@@ -194,7 +194,7 @@ def main():
         numbers("kPunctuation", ranges(removed_by(pre_tokenizers.Punctuation("removed"))),
                 "CodeRange", "Characters of the pre-tokenizer Punctuation."),
         numbers("kWord", ranges(single_word_members()), "CodeRange",
-                "Word characters beside an added token with single_word."),
+                "Word characters next to an added token with single_word."),
         numbers("kLowerRuns", runs, "LowerRun",
                 "Lower case: every step-th character from first to last moves by shift."),
         numbers("kLowerSpecial", several, "LowerSpecial", "Lower case of two characters."),

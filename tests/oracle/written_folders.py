@@ -1,9 +1,10 @@
-"""Do checkpoints that model_checkpoint_mpi_test wrote open in transformers, with the logits of the
-goldens?
+"""Checks that transformers opens the checkpoints of model_checkpoint_mpi_test.
+
+Their logits must be those of the goldens.
 
   python3 tests/oracle/written_folders.py build/tests/recipes/written tests/lm/goldens
 
-Exit 1 when one does not, or there are none.
+Exits with 1 if one differs, or if there are no checkpoints.
 """
 import pathlib
 import sys

@@ -1,4 +1,4 @@
-"""The runs that two programs are compared by: jobs, ranks, and how they are broken off."""
+"""Defines the runs by which two programs are compared: jobs, ranks, and interruptions."""
 import dataclasses
 import functools
 import json
@@ -18,7 +18,7 @@ import tiny_lm  # noqa: E402
 
 PIPELINE = ("devices.gpus_per_model=2",)
 TENSOR = ("devices.gpus_per_model=2", "model.parallel=tensor")
-SOFT_STOP = "train.pass@0:5:sleep"  # while it sleeps, the signal comes
+SOFT_STOP = "train.pass@0:5:sleep"  # the signal arrives while it sleeps
 KILL = "ledger.write:3:kill"
 KILL_BEFORE_SEAL = "results.write:1:kill"
 NO_LAYOUT = ("run.deterministic=false",)
@@ -31,9 +31,9 @@ class Case:
     keys: tuple = ()
     ranks: int = 1
     quick: bool = False
-    break_off: str = ""  # a failpoint, at which the run is stopped or killed before it goes on
-    merges: bool = False  # --merge ends it instead of a second start
-    parts: int = 0  # runs with --only, joined by --merge
+    break_off: str = ""  # failpoint at which the run is stopped or killed before it resumes
+    merges: bool = False  # --merge finishes it instead of a second start
+    parts: int = 0  # runs with --only, which --merge joins
     exports: tuple = ()
 
     @property
@@ -72,7 +72,7 @@ CASES = (
     Case("teacher.1", exports=("jsonl", "guide004")),
     Case("teacher.2", ranks=2),
     Case("teacher.packed", ("teacher.store=packed",)),
-    # top_k of the file has no meaning here, and its default is as if it were not given.
+    # The file's top_k has no meaning here, and its default counts as not given.
     Case("teacher.draws", ("teacher.targets=random_sampling", "teacher.num_draws=9",
                            "teacher.top_k=64")),
     Case("teacher.pipeline", PIPELINE, ranks=2),
@@ -93,14 +93,14 @@ JOBS = tuple(dict.fromkeys(case.job for case in CASES))
 
 
 class Fixtures:
-    """Files that both programs read, made once; `run_old` runs a job with the old program."""
+    """Makes files that both programs read, once; `run_old` runs a job with the old program."""
 
     def __init__(self, folder, run_old):
         self._folder = folder
         self._run_old = run_old
 
     def config_of(self, case):
-        """The text of a case's configuration file."""
+        """Returns the text of a case's configuration file."""
         texts = {"ad": program.TINY, "generate": generate_case.CONFIG,
                  "teacher": teacher_test.CONFIG, "classify": classify_test.CONFIG}
         if case.job in texts:
@@ -108,7 +108,7 @@ class Fixtures:
         return language_training_test.CONFIG if case.job == "sft" else distillation_test.TRAIN
 
     def keys_of(self, case):
-        """Its keys, with the files that it reads; the keys of the case replace the job's."""
+        """Returns its keys with its input files; the keys of the case override the job's."""
         makers = {"sft": self._sft_keys, "distill": self._distill_keys,
                   "generate": self._generate_keys, "teacher": self._teacher_keys,
                   "classify": self._classify_keys}

@@ -1,4 +1,4 @@
-"""Runs a case with one of the two programs, in a folder of its own."""
+"""Runs a case with one of the two programs, in a separate folder."""
 import signal
 
 from byte_cases import program
@@ -8,11 +8,11 @@ EXPORTED = {"jsonl": "results.jsonl", "csv": "results.csv", "guide004": "teacher
 
 
 class RunFailed(Exception):
-    """A run that did not end as the case says."""
+    """A run that ended in another way than the case expects."""
 
 
 class CaseRun(program.Workplace):
-    """One case with one program. `folder` is there until close_folder()."""
+    """Runs one case with one program. `folder` exists until close_folder()."""
 
     def __init__(self, program_path, words):
         self.program = program_path
@@ -20,7 +20,7 @@ class CaseRun(program.Workplace):
         self.open_folder()
 
     def make(self, case, config, keys):
-        """The run folder with all that the case asks for. Raises RunFailed."""
+        """Makes the run folder with all that the case needs. Raises RunFailed."""
         self._config = self.folder / "case.yaml"
         self._config.write_text(self._words.config(config))
         keys = [self._words.of(key) for key in keys]
@@ -38,7 +38,7 @@ class CaseRun(program.Workplace):
         return self.run_folder()
 
     def make_alone(self, config, *arguments):
-        """A run on one rank that is not compared; its folder, resolved."""
+        """Makes a run on one rank that is not compared; returns its resolved folder."""
         self._config = self.folder / "alone.yaml"
         self._config.write_text(self._words.config(config))
         output = self.folder / f"alone{len(self._jobs)}"

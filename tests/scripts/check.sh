@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# Sourced by the script tests: each case is a function that ends with its first broken promise;
-# `finish` runs all, and is the test's verdict.
+# Sourced by the script tests. Each case is a function that ends at its first failed check; `finish`
+# runs all cases and gives the test's verdict.
 
-# shellcheck disable=SC2034  # for those who source this
+# shellcheck disable=SC2034  # for the scripts that source this
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/mgpu-script.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# run COMMAND...: its exit code into `code`, both streams into the file `output`
+# run COMMAND...: stores its exit code in `code`, and both streams in the file `output`
 run() {
   output=$work/output
   "$@" >"$output" 2>&1 </dev/null
@@ -24,7 +24,7 @@ code_is() { [[ $code == "$1" ]] || broken "exit code $code instead of $1"; }
 says() { grep -qE -- "$1" "$output" || broken "it does not say '$1'"; }
 says_not() { ! grep -qE -- "$1" "$output" || broken "it says '$1'"; }
 
-# run_case NAME: in a folder of its own below $work
+# run_case NAME: runs a case in a separate folder below $work
 run_case() {
   set +m
   work=$work/$1
@@ -32,13 +32,13 @@ run_case() {
   "$1" && touch "$work/passed"
 }
 
-# finish: every function whose name begins with case_, four side by side, since they wait for mpirun
-# most of the time
+# finish: runs every function whose name begins with case_, four at a time, because they mostly wait
+# for mpirun
 finish() {
   local names name failed=0
   mapfile -t names < <(declare -F | sed -n 's/^declare -f \(case_.*\)/\1/p')
-  chmod a+x "$work"  # for cases that go on as another user
-  set -m             # what is started in the background could not be interrupted otherwise
+  chmod a+x "$work"  # for cases that continue as another user
+  set -m             # otherwise background processes could not be interrupted
   for name in "${names[@]}"; do
     [[ $(jobs -pr | wc -l) -lt 4 ]] || wait -n
     run_case "$name" >"$work/$name.log" 2>&1 &

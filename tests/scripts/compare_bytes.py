@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Do two programs store the same? Runs every job with both and compares what they leave.
+"""Compares what two programs store: runs every job with both and compares the files.
 
   compare_bytes.py OLD_PROGRAM NEW_PROGRAM [--quick] [--jobs WORDS] [--expect FILE]
 
-Compared are the names, types, shapes, bytes and attributes of all data sets, all tensors of the
-last and the best checkpoint, and exported tables. Prints a line per case, and ends with 1 where
-anything differs that FILE does not expect, or where something that it expects does not occur.
---quick runs one or two cases of each job. Needs numpy and h5py; PyYAML where --new-keys is given.
+It compares the names, types, shapes, bytes and attributes of all data sets, all tensors of the last
+and the best checkpoint, and exported tables. It prints a line per case. It ends with 1 if something
+differs that FILE does not expect, or if an expected difference does not occur. --quick runs one or
+two cases of each job. Needs numpy and h5py; PyYAML if --new-keys is given.
 """
 import argparse
 import concurrent.futures
@@ -23,7 +23,7 @@ from compare_files import Comparison, compare_runs
 from expected_differences import read_expectations, unmet
 from spelling import Words, spelling_of
 
-SHOWN = 12  # differences of a file
+SHOWN = 12  # differences per file
 
 
 def parse():
@@ -52,7 +52,7 @@ def program_path(text):
 
 
 def chosen_cases(words, is_quick):
-    """Raises ValueError for a word that fits no case, and where none is left."""
+    """Raises ValueError for a word that matches no case, and if no case is left."""
     chosen = set()
     for word in words.split(","):
         found = {case for case in byte_cases.CASES
@@ -67,7 +67,7 @@ def chosen_cases(words, is_quick):
 
 
 class Comparer:
-    """Runs cases with both programs, side by side."""
+    """Runs cases with both programs, one after the other."""
 
     def __init__(self, args, fixtures, expectations):
         self._sides = [(args.old, Words(spelling_of(args.new_keys, is_new=False))),
@@ -77,7 +77,7 @@ class Comparer:
         self._keep = args.keep
 
     def compare(self, case):
-        """A Comparison; a run that failed is a difference."""
+        """Returns a Comparison; a run that failed is a difference."""
         try:
             config, keys = self._fixtures.config_of(case), self._fixtures.keys_of(case)
         except RunFailed as failed:
@@ -108,12 +108,12 @@ class Comparer:
 
 
 def run_folder_of(run, case, config, keys):
-    """The run folder, or why there is none."""
+    """Returns the run folder, or why there is no run."""
     try:
         return run.make(case, config, keys).resolve()
     except RunFailed as failed:
         return failed
-    except AssertionError as late:  # of a job that does not end
+    except AssertionError as late:  # a job that does not end
         return RunFailed(str(late))
 
 
@@ -132,7 +132,7 @@ def print_result(case, result, seconds):
 
 
 def by_file(differences):
-    """Texts `FILE: what` by file, results and weights first."""
+    """Formats texts `FILE: what` by file, results and weights first."""
     files = {}
     for text in differences:
         file, _, what = text.partition(": ")
@@ -142,7 +142,7 @@ def by_file(differences):
 
 
 def compare_all(args, cases, expectations, folder):
-    """Whether all cases are equal."""
+    """Returns whether all cases are equal."""
     maker = CaseRun(args.old, Words(spelling_of(args.new_keys, is_new=False)))
     try:
         comparer = Comparer(args, byte_cases.Fixtures(folder, maker.make_alone), expectations)

@@ -1,4 +1,4 @@
-"""The byte script on real runs: a program equals itself, and not itself with another seed."""
+"""Tests the byte script on real runs: a program equals itself, but not with another seed."""
 import os
 import pathlib
 import shlex
@@ -25,7 +25,7 @@ class RealRuns(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def compare(self, code, new, *options):
-        """What the script prints about one case."""
+        """Returns what the script prints about one case."""
         script = [sys.executable, "-B", HERE / "compare_bytes.py", PROGRAM, new]
         ended = subprocess.run([*script, "--jobs", "generate.1", *options], check=False,
                                capture_output=True, text=True)
@@ -33,7 +33,7 @@ class RealRuns(unittest.TestCase):
         return ended.stdout
 
     def wrapper(self, line):
-        """A program that is PROGRAM, but for a line of shell before it."""
+        """Makes a program that runs PROGRAM after a line of shell."""
         path = self.folder / "mgpu_spmd"
         path.write_text(f'#!/bin/sh\n{line}\nexec {shlex.quote(PROGRAM)} "$@"\n')
         path.chmod(0o755)
@@ -50,7 +50,7 @@ class RealRuns(unittest.TestCase):
         self.assertIn("expected, but did not occur: differs * results.h5", missing)
 
     def test_another_seed_is_noticed_and_can_be_expected(self):
-        # Not before the words of --merge and --export, which begin with a dash.
+        # Excludes the arguments of --merge and --export, which begin with a dash.
         other = self.wrapper('case $1 in -*) ;; *) set -- "$@" run.seed=1 ;; esac')
         differs = self.compare(1, other)
         self.assertIn("results.h5: run@keys:run.seed: b'0' -> b'1'", differs)

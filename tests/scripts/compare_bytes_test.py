@@ -1,4 +1,4 @@
-"""The byte script notices what differs between two runs, by differences planted in made files."""
+"""Tests that the byte script finds differences that are planted in made files."""
 import json
 import pathlib
 import shutil
@@ -47,7 +47,7 @@ def write_results(path):
 
 
 class TwoRuns(unittest.TestCase):
-    """An old run folder and a copy of it, into which a test plants a difference."""
+    """An old run folder and a copy, into which a test plants a difference."""
 
     def setUp(self):
         self.top = pathlib.Path(tempfile.mkdtemp(prefix="mgpu_bytes."))
@@ -64,7 +64,7 @@ class TwoRuns(unittest.TestCase):
         shutil.copytree(self.old, self.new)
 
     def compare(self, expected=""):
-        """The Comparison, and the expectations that did not occur."""
+        """Returns the Comparison, and the expectations that did not occur."""
         expectations = read_expectations(expected)
         result = compare_runs("generate.1", self.old, self.new, expectations)
         return result, [one.line for one in unmet(expectations, ["generate.1"])]
@@ -78,7 +78,7 @@ class TwoRuns(unittest.TestCase):
         path.write_text(path.read_text().replace(old, new))
 
     def assert_only(self, *beginnings, expected=""):
-        """The differences are these, and everything expected occurs."""
+        """Asserts that these are the differences, and that everything expected occurs."""
         result, missing = self.compare(expected)
         self.assertEqual(len(result.differences), len(beginnings), result.differences)
         for text, beginning in zip(result.differences, beginnings):
@@ -243,7 +243,7 @@ class Expected(TwoRuns):
                  "differs generate.1 results.h5 (bytes)"]
         result, missing = self.compare("\n".join([*lines, "differs teacher.* * *"]))
         self.assertEqual(result.differences, [])
-        self.assertEqual(missing, lines)  # not that of a case which was not run
+        self.assertEqual(missing, lines)  # excludes a case that did not run
 
     def test_a_rename_to_nothing_is_a_difference(self):
         with self.results() as file:

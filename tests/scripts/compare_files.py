@@ -4,7 +4,7 @@ import dataclasses
 from expected_differences import WHOLE_FILE, FileExpectations
 from stored_items import CLOCKED, GROUP, NAMES, VALUE, Item, bytes_that_differ, items_of
 
-# How a run went, which two runs of one program do not share.
+# Records of a run's progress, which differ between two runs of one program.
 RECORDS = {"LOCK", "run.h5", "run.json", "report.html", "summary.json", "events.jsonl", "run.log",
            "hang_report.txt"}
 
@@ -13,10 +13,10 @@ CHECKSUM = "@crc32c"
 
 @dataclasses.dataclass
 class Comparison:
-    """Of a file or of a run: `differences` are texts, empty where nothing unexpected was seen."""
+    """The result for a file or run: `differences` are texts, empty without a surprise."""
     files: int = 0
-    data_sets: int = 0  # tensors and columns of exported tables, too
-    attributes: int = 0  # and values of JSON
+    data_sets: int = 0  # includes tensors and columns of exported tables
+    attributes: int = 0  # includes JSON values
     differences: list = dataclasses.field(default_factory=list)
     excused: int = 0
 
@@ -28,14 +28,14 @@ class Comparison:
         self.differences += [f"{file}: {text}" for text in other.differences]
 
     def count(self, items):
-        """Counts what was compared."""
+        """Counts the compared items."""
         attributes = sum("@" in name or item.kind == VALUE for name, item in items.items())
         self.attributes += attributes
         self.data_sets += sum(item.kind != GROUP for item in items.values()) - attributes
 
 
 def compare_items(old, new, expected):
-    """Two dictionaries of items. `expected` is FileExpectations."""
+    """Compares two dictionaries of items. `expected` is FileExpectations."""
     result = Comparison()
     result.count(old)
     old, result.excused = expected.renamed(_with_columns_of_new(old, new, expected), new)
@@ -47,14 +47,14 @@ def compare_items(old, new, expected):
             continue
         if expected.excuse(kind, name):
             result.excused += 1
-        elif name.removesuffix(CHECKSUM) not in reported:  # which says that it differs, too
+        elif name.removesuffix(CHECKSUM) not in reported:  # its difference is reported already
             reported.add(name)
             result.differences.append(f"{name}: {text}")
     return result
 
 
 def _judge(old, new):
-    """The kind of the difference and its text; the text is "" where there is none."""
+    """Returns the kind of the difference and its text; the text is "" if there is no difference."""
     if new is None:
         return "old-only", "in the old file only"
     if old is None:
@@ -63,7 +63,7 @@ def _judge(old, new):
 
 
 def _with_columns_of_new(old, new, expected):
-    """Lists of columns as the new file has them after the expected renames and losses."""
+    """Renames and removes columns of lists as expected for the new file."""
     def adjusted(group, names):
         for name in names:
             path = f"{group}/{name}"
@@ -76,7 +76,7 @@ def _with_columns_of_new(old, new, expected):
 
 
 def _without_new_columns(new, old, expected):
-    """Lists of columns without those that are expected to be new."""
+    """Returns lists of columns without those that are expected to be new."""
     def adjusted(group, names):
         for name in names:
             path = f"{group}/{name}"
@@ -93,7 +93,7 @@ def _with_columns(items, adjusted):
 
 
 def compare_files(old_path, new_path, expected):
-    """Two files, by their items, and by their bytes where no item differs."""
+    """Compares two files by their items, and by their bytes if no item differs."""
     old = items_of(old_path)
     old_bytes, new_bytes = old_path.read_bytes(), new_path.read_bytes()
     result = compare_items(old, items_of(new_path), expected)
@@ -114,7 +114,7 @@ def _compare_bytes(result, old, new, expected):
 
 
 def compare_runs(case, old_folder, new_folder, expectations):
-    """All compared files of two run folders."""
+    """Compares all files of two run folders."""
     result = Comparison()
     old_files, new_files = files_of(old_folder), files_of(new_folder)
     for file in sorted(old_files | new_files):
@@ -134,7 +134,7 @@ def _one_sided(is_old, expected):
 
 
 def files_of(folder):
-    """Results, weights and exported tables, by their paths in the run folder."""
+    """Returns results, weights and exported tables, by their paths in the run folder."""
     names = {path.name for path in folder.iterdir() if path.is_file()} - RECORDS
     for checkpoint in ("ckpt/last", "ckpt/best"):
         names |= {f"{checkpoint}/{path.name}" for path in (folder / checkpoint).glob("*")}

@@ -1,7 +1,7 @@
-"""Differences between two programs that are meant, from a file of --expect.
+"""Reads the intended differences between two programs from a file of --expect.
 
-A line is KIND CASES FILES NAME [NEW]; # begins a comment. CASES and FILES are shell patterns, of
-the table's cases and of paths in the run folder; NAME is an item of stored_items.py.
+A line is KIND CASES FILES NAME [NEW]; # begins a comment. CASES and FILES are shell patterns for
+the table's cases and for paths in the run folder; NAME is an item of stored_items.py.
 
   renamed   *         results.h5  samples/finish_reason samples/reason
   renamed   train.*   results.h5  run@keys:data.little_texts run@keys:data.synthetic_texts
@@ -9,11 +9,10 @@ the table's cases and of paths in the run folder; NAME is an item of stored_item
   new-only  *         results.h5  samples/status
   differs   teacher*  results.h5  samples/text*
 
-A name stands for all that is in it, too: a group for its data sets, a data set for its
-attributes, `blocks` for tensor `blocks.0.bias`. NAME may be a pattern, but not where `renamed`
-stands before it. The name "." is the whole file. The list of columns that a table has as an
-attribute follows renamed, old-only and new-only by itself. `(bytes)` is the file's own bytes,
-which are compared where all items are equal.
+A name includes everything inside the item: a group its data sets, a data set its attributes,
+`blocks` the tensor `blocks.0.bias`. NAME may be a pattern, except after `renamed`. The name "." is
+the whole file. A table's attribute with the list of columns follows renamed, old-only and new-only
+automatically. `(bytes)` means the file's bytes, which are compared if all items are equal.
 """
 import dataclasses
 import fnmatch
@@ -44,7 +43,7 @@ class Expectation:
 
 
 def _with_owners(item):
-    """The name, and those of all that it lies in."""
+    """Returns the name, and those of all enclosing items."""
     yield item
     yield WHOLE_FILE
     for separator in _SEPARATOR.finditer(item):
@@ -52,7 +51,7 @@ def _with_owners(item):
 
 
 def read_expectations(text):
-    """Raises ValueError that names the first line that cannot be read."""
+    """Parses lines. Raises ValueError that names the first invalid line."""
     expectations = []
     for number, line in enumerate(text.splitlines(), 1):
         words = shlex.split(line, comments=True)
@@ -65,26 +64,26 @@ def read_expectations(text):
 
 
 def unmet(expectations, cases):
-    """Those that one of `cases` could have met, and none did."""
+    """Returns those that could have occurred in one of `cases`, but did not."""
     return [one for one in expectations if not one.met and
             any(fnmatch.fnmatchcase(case, one.cases) for case in cases)]
 
 
 class FileExpectations:
-    """What is expected of one file of one case."""
+    """The expectations for one file of one case."""
 
     def __init__(self, expectations, case, file):
         self._all = [one for one in expectations if one.concerns(case, file)]
 
     def excuse(self, kind, name):
-        """Whether a difference is expected; counts it."""
+        """Returns whether a difference is expected; counts it."""
         return self._count([one for one in self._all if one.kind == kind and one.covers(name)])
 
     def is_expected(self, kind, name):
         return any(one.kind == kind and one.covers(name) for one in self._all)
 
     def renamed(self, items, new_items):
-        """`items` by the names that they have in the new file, and how many were found there."""
+        """Returns `items` under their new names, and how many names were found."""
         result, found = {}, 0
         for name, item in items.items():
             new = self.new_name(name)
@@ -97,7 +96,7 @@ class FileExpectations:
         return result, found
 
     def new_name(self, name):
-        """The name itself where no line renames it."""
+        """Returns the new name, or the name itself if no line renames it."""
         line = self._rename_of(name)
         return line.new + name[len(line.name):] if line else name
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What launch/mgpu-run promises, with the stand-in job ($MGPU_STAND_IN) in the program's place.
+# Tests the promises of launch/mgpu-run, with the stand-in job ($MGPU_STAND_IN) as the program.
 set -uo pipefail
 # shellcheck source=tests/scripts/check.sh
 source "$(dirname "${BASH_SOURCE[0]}")/check.sh"
@@ -9,13 +9,13 @@ source "$top/launch/supervise.sh"
 stand_in=${MGPU_STAND_IN:?the path of the stand-in job}
 mgpu_run=$top/launch/mgpu-run
 
-# job NAME KEY=VALUE...: the arguments of a stand-in job with a run directory of its own
+# job NAME KEY=VALUE...: prints the arguments of a stand-in job with a separate run directory
 job() { echo "$stand_in" --output "$work/$1" "${@:2}"; }
 
-# start NAME KEY=VALUE...: in the background, until it has journaled steps; sets `pid`
+# start NAME KEY=VALUE...: starts a job in the background and waits for its first steps; sets `pid`
 start() {
   output=$work/$1.log
-  # shellcheck disable=SC2046  # words on purpose
+  #   shellcheck disable=SC2046  # words on purpose
   "$mgpu_run" -np 2 $(job "$@") >"$output" 2>&1 </dev/null &
   pid=$!
   local tries
@@ -114,7 +114,7 @@ case_batch_job_resumes_unless_told_otherwise() {
   become c.yaml --resume=auto
 }
 
-# what the note of the last attempt says after note_death DIR ARGUMENT...
+# note_after DIR ARGUMENT...: prints the last attempt's note after note_death
 note_after() {
   note_death "$work/$1" "${@:2}"
   cat "$work/$1/attempts/0012.died" 2>/dev/null

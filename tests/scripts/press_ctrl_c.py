@@ -1,6 +1,8 @@
-"""press_ctrl_c.py TIMES COMMAND...: runs COMMAND in a terminal of its own and presses Ctrl-C
-TIMES, half a second apart, once the job has begun its steps. Shows what the terminal showed
-and ends with COMMAND's exit code."""
+"""press_ctrl_c.py TIMES COMMAND...: runs COMMAND in a new terminal and presses Ctrl-C.
+
+It does so TIMES, half a second apart, once the job has begun its steps. It prints what the terminal
+showed and ends with COMMAND's exit code.
+"""
 
 import os
 import pty
@@ -24,7 +26,7 @@ def main():
     while True:
         try:
             text = os.read(terminal, 4096)
-        except OSError:  # Linux says so when the last process has closed the terminal
+        except OSError:  # on Linux: the last process has closed the terminal
             break
         shown += text
         if not begun and b"from step" in shown:

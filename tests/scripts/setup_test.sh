@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What launch/setup.sh promises, without installing anything.
+# Tests the promises of launch/setup.sh, without installing anything.
 set -uo pipefail
 # shellcheck source=tests/scripts/check.sh
 source "$(dirname "${BASH_SOURCE[0]}")/check.sh"
 
-# as_nobody SHELL TEXT: with setup.sh sourced, as a user without root or sudo. From a copy: root's
-# own folder may be closed to others.
+# as_nobody SHELL TEXT: runs it with setup.sh sourced, as a user without root or sudo. It works on a
+# copy, because root's folder may be closed to others.
 as_nobody() {
   cp -r "$top/launch" "$work/"
   chmod -R a+rX "$work"

@@ -1,15 +1,15 @@
-"""Keys, options and failpoints that two programs spell otherwise."""
+"""Translates keys, options and failpoints between the spellings of two programs."""
 import re
 
 
 class Words:
-    """How one program spells keys, options and failpoints that the other spells otherwise."""
+    """Translates the other program's keys, options and failpoints to this program's."""
 
     def __init__(self, spelling):
-        self._spelling = spelling  # theirs to its own
+        self._spelling = spelling  # words of the other program to words of this program
 
     def of(self, argument):
-        """KEY=VALUE or an option, where each word may have another spelling."""
+        """Translates KEY=VALUE or an option; each word may have another spelling."""
         name, equals, value = str(argument).partition("=")
         return self._own(name) + equals + self._own(value)
 
@@ -17,10 +17,10 @@ class Words:
         return "".join(self._own(word) for word in re.split(r"([:;@])", plan))
 
     def config(self, text):
-        """A configuration file with this program's keys."""
+        """Returns a configuration file with this program's keys."""
         if not self._spelling:
             return text
-        import yaml  # not everywhere, and seldom needed
+        import yaml  # not always installed, and rarely needed
         flat = dict(_flat("", yaml.safe_load(text)))
         return yaml.safe_dump(_nested({self._own(key): value for key, value in flat.items()}))
 
@@ -48,6 +48,6 @@ def _nested(flat):
 
 
 def spelling_of(pairs, is_new):
-    """From the other program's words to this one's. `pairs` are texts OLD=NEW."""
+    """Makes Words from texts OLD=NEW, for words of the other program to words of this program."""
     words = [pair.partition("=")[::2] for pair in pairs]
     return {old: new for old, new in words} if is_new else {new: old for old, new in words}

@@ -1,15 +1,15 @@
-"""What a file of a run stores, as named items that can be compared one by one.
+"""Reads a file of a run as named items that can be compared one by one.
 
-`items_of(path)` gives a dictionary from name to Item. The names, for each kind of file:
+`items_of(path)` returns a dictionary from name to Item. The names depend on the kind of file:
 
   HDF5         GROUP/DATASET, OBJECT@ATTRIBUTE; lines `key: value` of an attribute are
                OBJECT@ATTRIBUTE:KEY; a group is an item too
   safetensors  TENSOR, and __metadata__@KEY
   .jsonl       one item per field, with its values in all lines; .csv: one item per column
   .json        KEY, or OUTER.INNER
-  others       none but the bytes
+  others       only the bytes
 
-Numbers of text files stay the text that the file has: 0.50 is not 0.5.
+Numbers of text files are compared as text: 0.50 differs from 0.5.
 """
 import csv
 import dataclasses
@@ -22,22 +22,22 @@ import numpy
 
 GROUP = "group"
 NAMES = "list of names"  # of an attribute that lists columns
-VALUE = "text"  # of a key
+VALUE = "text"  # kind of a key's value
 CLOCKED = "measured by a clock"
 CLOCK_COLUMNS = {"response_time"}  # of .csv
-SHORT = 40  # bytes that a message shows as they are
+SHORT = 40  # messages show up to this many bytes in full
 _KEY_LINE = re.compile(r"([\w.]+): (.*)")
 
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """One stored thing: `data` is bytes, or a tuple of texts where kind is NAMES."""
+    """One stored item: `data` is bytes, or a tuple of texts if kind is NAMES."""
     kind: str
     shape: tuple
     data: object
 
     def difference(self, new):
-        """Says what differs from `new`; "" where nothing does."""
+        """Describes how it differs from `new`; returns "" if it does not."""
         if self.kind != new.kind:
             return f"type {self.kind} -> {new.kind}"
         if self.shape != new.shape:
@@ -57,7 +57,7 @@ def bytes_that_differ(old, new):
 
 
 def items_of(path):
-    """All items of a file. Raises ValueError or OSError where the file cannot be read."""
+    """Returns all items of a file. Raises ValueError or OSError if the file cannot be read."""
     readers = {".h5": _hdf5_items, ".safetensors": _safetensors_items, ".json": _json_items,
                ".jsonl": _jsonl_items, ".csv": _csv_items}
     reader = readers.get(path.suffix)
@@ -95,7 +95,7 @@ def _add_attributes(items, owner, thing):
 
 
 def _key_lines(text):
-    """The keys of a text of sorted lines `key: value`; None for any other text."""
+    """Returns the keys of a text of sorted lines `key: value`; None for any other text."""
     matches = [_KEY_LINE.fullmatch(line) for line in text.splitlines()]
     if not matches or not all(matches):
         return None
@@ -117,7 +117,7 @@ def _array_item(dtype, shape, value):
 
 
 def _counted(text):
-    """A text with its length before it, so that "ab", "c" is not "a", "bc"."""
+    """Prefixes a text with its length, so that "ab", "c" differs from "a", "bc"."""
     data = text.encode() if isinstance(text, str) else bytes(text)
     return struct.pack("<q", len(data)) + data
 

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# A real Slurm cluster of four nodes on this machine, for tests; root only.
+# Runs a real Slurm cluster of four nodes on this machine, for tests; root only.
 #
 #   cluster.sh start | stop | status
-#   cluster.sh env                    eval this: sbatch, srun, ... of that shell then use it
-#   cluster.sh kill-node n3           power cut: every process of n3 is gone at once
-#   cluster.sh start-node n3          and on again
+#   cluster.sh env                    prints settings to eval, so that the shell uses this cluster
+#   cluster.sh kill-node n3           cuts the power: every process of n3 ends at once
+#   cluster.sh start-node n3          starts the node again
 #   cluster.sh cut-net n3 | join-net n3
 #   cluster.sh run COMMAND...         start, run COMMAND in its environment, always stop
 #
-# Real: munge, slurmctld, slurmd, PMIx through srun, time limits, signals, requeue, preemption,
-# node failure. A node is a set of namespaces with its own host name, address, /dev/shm and
-# process table. Not real: processors and memory are declared and not limited, a GPU is
-# /dev/null under another name, the network is a bridge, the file system is this machine's.
-# Exit 77 where namespaces or Slurm are missing.
+# Real parts: munge, slurmctld, slurmd, PMIx through srun, time limits, signals, requeue,
+# preemption, node failure. A node is a set of namespaces with a separate host name, address,
+# /dev/shm and process table. Simulated parts: processors and memory are declared but not limited, a
+# GPU is /dev/null under another name, the network is a bridge, and the file system is this
+# machine's.
+# Exits with 77 if namespaces or Slurm are missing.
 set -euo pipefail
 
 root=${MGPU_CLUSTER_ROOT:-/tmp/mgpu-cluster}
@@ -138,7 +139,7 @@ lay_cable() {
   ip -n "$bridge-$node" link set eth0 up
 }
 
-# What runs as the first process of a node; it takes in orphans, and all end with it.
+# The first process of a node; it adopts orphans, and all processes end with it.
 # shellcheck disable=SC2016  # expanded by the node's own shell
 node_main='hostname "$1"
 mount --bind "$2/etc/hosts" /etc/hosts
@@ -146,7 +147,7 @@ mount -t tmpfs -o size=1g tmpfs /dev/shm
 export TMPDIR="$2/tmp/$1"
 slurmd -D -N "$1" & wait'
 
-# nsenter and not `ip netns exec`, whose fresh /sys lacks the cgroups that slurmd looks for
+# uses nsenter, because `ip netns exec` mounts a fresh /sys without the cgroups that slurmd needs
 start_node() {
   local node=$1
   ! lives "$(pid_of "$node")" || { say "$node runs already"; return 1; }
@@ -164,15 +165,15 @@ start_node() {
 kill_node() {
   local pid
   pid=$(pid_of "$1")
-  ! lives "$pid" || kill -KILL "$pid"  # takes the node's first process, and that all others
+  ! lives "$pid" || kill -KILL "$pid"  # kills the node's first process, and with it all others
   rm -f "$root/run/$1.pid"
 }
 
-# --- the whole -------------------------------------------------------------------------------
+# --- start and stop --------------------------------------------------------------------------
 
 all_idle() { [[ $(sinfo -h -N -p batch -o %t | grep -c '^idle$') == "${#nodes[@]}" ]]; }
 
-# claim: this cluster is ours from here on; what a killed one left behind goes away
+# claim: takes over the cluster; removes what a killed one left
 claim() {
   need
   ! lives "$(pid_of munged)" || { say "$root is in use: stop it first"; exit 1; }

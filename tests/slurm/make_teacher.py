@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_teacher.py FOLDER: FOLDER/model, a Llama of four layers with random weights, and
+"""make_teacher.py FOLDER: writes FOLDER/model, a Llama of four layers with random weights, and
 FOLDER/rows.jsonl, conversations for it."""
 import json
 import pathlib
@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "end_to_end"))
 import tiny_lm  # noqa: E402
 
-LAYERS = 4  # a rank each where four ranks hold the model
+LAYERS = 4  # one layer per rank when four ranks hold the model
 ROWS = 192
 VOCAB, HIDDEN, HEADS, KV_HEADS, HEAD, INNER = 67, 32, 4, 2, 8, 40
 
@@ -33,7 +33,7 @@ def shapes():
 
 
 def write_weights(path):
-    """bfloat16: the upper half of a float32."""
+    """Converts to bfloat16: the upper half of a float32."""
     source = random.Random(6)
     header, data = {}, bytearray()
     for name, shape in shapes():

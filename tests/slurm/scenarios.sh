@@ -2,26 +2,26 @@
 # scenarios.sh [--program P] [--conf C] [--result FILE]... [--set KEY=VALUE]... [--golden SUMS]
 #              [SCENARIO ...]
 #
-# What the batch scripts promise, tried on the cluster of cluster.sh. P takes C and ends with
-# FILEs in its run directory, the same however often the run was cut. C must work for about
-# 10 s; --set adds a key to every run. Without options it is the stand-in job ($MGPU_STAND_IN);
-# the program itself:
+# Tests the promises of the batch scripts on the cluster of cluster.sh. P takes C and ends with
+# FILEs in its run directory, the same however often the run was interrupted. C must work for about
+# 10 s; --set adds a key to every run. Without options it runs the stand-in job ($MGPU_STAND_IN).
+# For the program:
 #   scenarios.sh --program ./mgpu_spmd --conf tests/slurm/train.yaml \
 #     --result results.h5 --result ckpt/last/model.safetensors --set comm.timeout_s=20
-# On an overloaded machine Open MPI 4.1.4 under srun crashes now and then in MPI_Init (its TCP
-# part calls a null pointer) or loses a message; the batch script must then start again, too.
-#   finish   16 ranks on 4 nodes finish (always runs where no SUMS, the output of sha256sum, are
+# On an overloaded machine Open MPI 4.1.4 under srun sometimes crashes in MPI_Init (its TCP part
+# calls a null pointer) or loses a message. Then the batch script must also start again.
+#   finish   16 ranks on 4 nodes finish (always runs unless SUMS, the output of sha256sum, are
 #            given: the others compare with its FILE)
-#   rank     after a killed rank the job is started again and finishes; the rank is named
-#   node     after a killed node the job finishes on what is left; the node is named
-#   limit    before the time limit it saves and is queued again, and the second run finishes
-#   cancel   scancel ends it for good
-#   single   single_node.sbatch: a killed rank, then finished
-#   late     (only when named, of the stand-in) a start that hangs is ended, the next one finishes
-#   preempt  (only when named) evicted by a job of a better partition, then finished
+#   rank     after a killed rank the job restarts and finishes; the message names the rank
+#   node     after a killed node the job finishes on the rest; the message names the node
+#   limit    before the time limit it saves and is requeued, and the second run finishes
+#   cancel   scancel ends it permanently
+#   single   single_node.sbatch: a rank is killed, then it finishes
+#   late     (only when named, for the stand-in) a start that hangs is ended, the next one finishes
+#   preempt  (only when named) a job of a better partition evicts it, then it finishes
 #   half     (only when named) as node, once half of a job with samples is done
 #   net      (only when named) a node loses its network
-# The work folder is kept when a scenario fails. Exit 77 where no cluster can be made.
+# The work folder is kept when a scenario fails. Exits with 77 if no cluster can be started.
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -57,14 +57,14 @@ cd "$top" || exit 66
 
 # --- a job -----------------------------------------------------------------------------------
 
-# Each scenario runs in a subshell and ends with its first broken promise.
+# Each scenario runs in a subshell and ends at its first failed check.
 broken() {
   tell "BROKEN: $*"
   sed 's/^/    /' "$log" | tail -n 60 >&2
   exit 1
 }
 
-# within SECONDS WHAT COMMAND...: wait for COMMAND to be true
+# within SECONDS WHAT COMMAND...: waits until COMMAND succeeds
 within() {
   local end=$((SECONDS + $1)) what=$2
   shift 2
@@ -90,15 +90,15 @@ state_is() {
 
 queued_again() { state_is PENDING && scontrol show job "$job" -o | grep -q ' Restarts=1 '; }
 
-# start_again_within SECONDS [CHANGE...]: Slurm itself would wait two minutes. Sooner than KillWait
-# it ends the new run with what it still sends to the old one.
+# start_again_within SECONDS [CHANGE...]: shortens Slurm's wait of two minutes. Less than KillWait
+# would end the new run with signals for the old one.
 start_again_within() {
   within "$1" 'the job is queued again' queued_again
   sleep 8
   scontrol update "JobId=$job" StartTime=now "${@:2}"
 }
 
-# is_working: past its start, with something to lose
+# is_working: past its start, with results to lose
 is_working() {
   local directory
   state_is RUNNING && directory=$(run_directory "$log") && [[ -n $directory ]] &&
@@ -119,7 +119,7 @@ finishes_within() {
 
 says() { grep -q "$1" "$log" || broken "the log does not say '$1'"; }
 
-# processes_of_ranks [RANK]: of this job, in this machine's process table
+# processes_of_ranks [RANK]: lists this job's processes in this machine's process table
 processes_of_ranks() {
   local folder name rank='[0-9]*'
   [[ -z ${1:-} ]] || rank=$1
@@ -134,7 +134,7 @@ processes_of_ranks() {
   done
 }
 
-# signal_ranks SIGNAL [RANK]: to one, or to all
+# signal_ranks SIGNAL [RANK]: signals one rank, or all
 signal_ranks() {
   local processes
   mapfile -t processes < <(processes_of_ranks "${@:2}")
@@ -169,7 +169,7 @@ scenario_node() {
   within 60 'the node is back' node_is_idle n3
 }
 
-# is_half_way: of its samples, as the job last told
+# is_half_way: whether half the samples are done, by the job's last message
 is_half_way() {
   local directory told
   state_is RUNNING && directory=$(run_directory "$log") && [[ -n $directory ]] || return 1
@@ -194,16 +194,16 @@ scenario_half() {
 node_is_idle() { [[ $(sinfo -h -n "$1" -p batch -o %t) == idle ]]; }
 
 scenario_limit() {
-  keys=("${keys[@]/#comm.timeout_s=*/comm.timeout_s=300}")  # held ranks are no lost ones
+  keys=("${keys[@]/#comm.timeout_s=*/comm.timeout_s=300}")  # stopped ranks must not count as lost
   submit limit multi_node.sbatch --signal=B:USR1@90
   within 60 'the job works' is_working
-  # Slurm looks every 30 s only: hold the ranks until it has sent the signal. The limit comes down
-  # only now, since Slurm may be early with its signal.
+  # Slurm checks only every 30 s: stop the ranks until it has sent the signal. The limit is lowered
+  # only now, because Slurm may signal early.
   signal_ranks STOP
   within 20 'Slurm takes the new limit' scontrol update "JobId=$job" TimeLimit=2
   within 100 'Slurm announces the limit' grep -q 'Slurm asks to stop' "$log"
   signal_ranks CONT
-  start_again_within 30 TimeLimit=10  # a busy machine would reach 30 s once more
+  start_again_within 30 TimeLimit=10  # a busy machine would reach 30 s again
   says 'stopped'
   finishes_within 300
 }
@@ -256,7 +256,7 @@ scenario_net() {
   within 60 'the node is back' node_is_idle n4
 }
 
-# clear_away: what a failed scenario left must not break the next one
+# clear_away: removes what a failed scenario left
 clear_away() {
   local node
   scancel -u "$(id -un)"

@@ -1,13 +1,12 @@
-// A small MPI job that keeps the program's contract with its launchers: names its run
-// directory, journals each step, saves and exits 75 on USR1 or TERM, resumes, gives the same
+// A small MPI job that implements the program's contract with its launchers. It names its run
+// directory, journals each step, saves and exits 75 on USR1 or TERM, resumes, and gives the same
 // result on any number of ranks. The launchers' tests run it instead of the whole program.
 //
 //   stand_in CONF.yaml [KEY=VALUE ...] [--output DIR] [--name NAME] [--resume=...]
 //
-// Keys (`key: value` lines of CONF): steps, step_ms; divide=1 refuses rank counts that do not
-// divide the 16 lanes; die_rank, die_step, die_attempts kill a rank at a step of the first
-// attempts; exit_code ends the job at its first step; late_once=1 never begins when it is started
-// first.
+// Keys (`key: value` lines of CONF): steps, step_ms. `divide=1` refuses rank counts that do not
+// divide the 16 lanes. `die_rank`, die_step, die_attempts kill a rank at a step of the first
+// attempts. `exit_code` ends the job at its first step. `late_once=1` hangs on the first start.
 
 #include <algorithm>
 #include <array>
@@ -49,7 +48,7 @@ void on_peer_death(int) {
 
 struct Job {
   std::map<std::string, std::string> keys;
-  int num_resume = 0;  // how often it was said how to resume
+  int num_resume = 0;  // number of options about resuming
   fs::path run_directory;
   int rank = 0;
   int num_ranks = 1;
@@ -64,7 +63,7 @@ struct Job {
 struct State {
   std::int64_t step = 0;
   std::array<std::uint64_t, kLanes>
-      lanes{};  // zero is a valid start: each step mixes in its number
+      lanes{};  // zero is a valid start, because each step mixes in its number
 };
 
 // SplitMix64's finalizer (Steele, Lea, Flood 2014, figure 19).
@@ -112,7 +111,7 @@ fs::path ledger(const Job& job, int attempt) {
   return job.run_directory / "parts" / name.data();
 }
 
-// The last whole record of all attempts; a cut one at the end of a file is dropped.
+// Finds the last complete record of all attempts; drops an incomplete one at the end of a file.
 State recover(Job& job) {
   State state;
   while (fs::exists(ledger(job, job.attempt))) {
@@ -150,7 +149,7 @@ void fail_if_asked(const Job& job, const State& state) {
   }
 }
 
-// One step of every lane, each by one rank; true when any rank was asked to stop.
+// Runs one step of every lane, each on one rank; returns true when any rank was asked to stop.
 bool advance(const Job& job, State& state) {
   std::array<std::uint64_t, kLanes + 1> sum{};
   for (int lane = job.rank; lane < kLanes; lane += job.num_ranks) {
@@ -217,7 +216,7 @@ int begin(Job& job) {
   return run(job, state);
 }
 
-/// As where a message of the launcher is lost: one rank does not come.
+/// Imitates a lost message of the launcher: one rank does not arrive.
 void be_late_once(const Job& job) {
   const char* rank = std::getenv("PMIX_RANK");
   const fs::path mark = job.run_directory / "was_late";

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # teacher.sh [--program P]
 #
-# conf/teacher_logits.yaml as it is, a tiny model on every four of 16 ranks, one of the cluster's
-# four nodes killed half way: the file has the bytes of an unbroken run on one rank of this machine.
-# Exit 77 where no cluster can be made.
+# Runs conf/teacher_logits.yaml unchanged, with a tiny model on every four of 16 ranks, and kills
+# one of the cluster's four nodes half way. The file must have the bytes of an uninterrupted run on
+# one rank of this machine. Exits with 77 if no cluster can be started.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -22,8 +22,8 @@ keys=("model.path=$made/model" "data.path=$made/rows.jsonl" run.chunk_size=4)
   --name golden --output "$made" >"$made/golden.log" 2>&1 || { cat "$made/golden.log" >&2; exit 1; }
 (cd "$made/golden/latest" && sha256sum results.h5) >"$made/golden.sum"
 
-# The 12 chunks of every group take a second more, on a fast machine, too: at half way all are at
-# work.
+# The 12 chunks of every group take one second more, on a fast machine, too. So all groups are still
+# working at half way.
 slow=$(for n in {1..12}; do printf 'chunk.work:%s:sleep;' "$n"; done)
 set -- --program "$program" --conf "$conf" --golden "$made/golden.sum" --result results.h5
 for key in "${keys[@]}"; do set -- "$@" --set "$key"; done

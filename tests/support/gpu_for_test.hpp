@@ -9,9 +9,9 @@
 
 namespace mgpu::cluster {
 
-/// Lets ranks that share a GPU speak NCCL: with a host name of its own each rank looks like a
-/// node, so NCCL finds no second rank on the card and goes over sockets. Slow, for logic only.
-/// Before the first NCCL call of the process.
+/// Lets ranks that share a GPU use NCCL. A separate host name makes each rank look like a node, so
+/// NCCL finds no second rank on the card and uses sockets. This is slow, for tests of logic only.
+/// Call it before the first NCCL call of the process.
 inline void let_ranks_share_a_gpu(int rank) {
   setenv("NCCL_HOSTID", ("rank" + std::to_string(rank)).c_str(), 1);
   for (const char* setting :
@@ -24,7 +24,7 @@ inline void let_ranks_share_a_gpu(int rank) {
   }
 }
 
-/// This rank's GPU, or the CPU where no GPU is visible. Ranks beyond the number of GPUs share
+/// Returns this rank's GPU, or the CPU if no GPU is visible. Ranks beyond the number of GPUs share
 /// them. Collective.
 inline Device gpu_for_test(const Group& world) {
   const auto gpus = static_cast<int>(visible_gpus().gpus.size());

@@ -7,8 +7,8 @@
 
 namespace mgpu::testing_support {
 
-/// A new empty folder that is removed with the object; in memory where there is room for that,
-/// so that syncs cost nothing.
+/// A new empty folder that is removed with the object. It is in memory if there is room, so that
+/// syncs are cheap.
 class TemporaryFolder {
 public:
   TemporaryFolder() {

@@ -16,7 +16,7 @@ std::vector<ParameterSpec> two_specs() {
   return {{"a.weight", {3, 5}, 0.5, 0.0, true}, {"a.bias", {3}, 0.0, 2.0, false}};
 }
 
-/// y = x W^T + b, summed.
+/// Runs backward for the sum of y = x W^T + b.
 void backward(const ParameterArena& arena) {
   at::linear(at::ones({4, 5}), arena.parameter("a.weight"), arena.parameter("a.bias"))
       .sum()
@@ -83,8 +83,8 @@ TEST(ParameterArenaTest, InitialValuesDependOnSeedAndNameOnly) {
   EXPECT_FALSE(a.parameter(0).equal(ParameterArena(two_specs(), Device{}, 2).parameter(0)));
 }
 
-// A uniform's fourth moment is 9/5 of its squared variance: the variance of n draws is known to
-// sqrt(0.8 / n), here 0.9 %, the mean to 0.5 / 100.
+// A uniform's fourth moment is 9/5 of its squared variance. So the variance of n draws has standard
+// error sqrt(0.8 / n), here 0.9 %, and the mean 0.5 / 100.
 TEST(ParameterArenaTest, InitialValuesHaveTheAskedDeviation) {
   const ParameterArena arena({{"w", {100, 100}, 0.5}}, Device{}, 1);
   const at::Tensor w = arena.parameter(0).to(at::kDouble);

@@ -1,4 +1,4 @@
-// Chat templates against transformers' jinja2: tests/oracle/chat_template_goldens.py.
+// Compares chat templates with transformers' jinja2: tests/oracle/chat_template_goldens.py.
 #include <cstdlib>
 #include <filesystem>
 
@@ -36,7 +36,7 @@ ChatOptions options(bool add_generation_prompt) {
           .special_tokens = goldens()["special_tokens"]};
 }
 
-/// What render() answers, or the code and the reason of its failure.
+/// The result of render(), or the code and reason of its failure.
 struct Answer {
   std::string text, code, reason;
 };

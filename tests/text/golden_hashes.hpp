@@ -20,7 +20,7 @@ inline const std::vector<std::string>& texts() {
   return kTexts;
 }
 
-/// As hexadecimal digits, 16 a text.
+/// Reads hashes of 16 hexadecimal digits per text.
 inline std::vector<std::string> read_hashes(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
@@ -60,7 +60,7 @@ inline std::string hash_of(const Tokenizer& tokenizer, std::size_t number) {
   return sha256_hex(message).substr(0, 16);
 }
 
-/// Numbers of the texts to which the tokenizer answers otherwise than the tokenizers library.
+/// Returns the numbers of the texts for which the tokenizer differs from the tokenizers library.
 inline std::vector<std::size_t> different_texts(const Tokenizer& tokenizer,
                                                 const std::vector<std::string>& expected) {
   std::vector<std::size_t> different;

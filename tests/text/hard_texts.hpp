@@ -9,7 +9,7 @@
 
 namespace mgpu::text {
 
-/// Whole numbers that depend on a text's number and the count of draws before.
+/// Random integers that depend on a text's number and the count of previous draws.
 class Draws {
 public:
   explicit Draws(std::uint64_t number) : counter_(number << 20) {}
@@ -19,7 +19,7 @@ public:
   }
 
 private:
-  /// The finalizer of splitmix64.
+  /// Applies the finalizer of splitmix64.
   static std::uint64_t mix(std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
@@ -39,7 +39,7 @@ inline std::string utf8_of(std::uint64_t character) {
   return {byte(18, 0xF0, 0x07), byte(12, 0x80, 0x3F), byte(6, 0x80, 0x3F), byte(0, 0x80, 0x3F)};
 }
 
-/// The texts of tests/oracle/hard_texts.py, from the same file.
+/// Makes the texts of tests/oracle/hard_texts.py, from the same file.
 inline std::vector<std::string> make_hard_texts(const std::string& path) {
   constexpr std::size_t kCount = 12'000;
   const auto made_of = nlohmann::json::parse(std::ifstream(path));
@@ -65,7 +65,7 @@ inline std::vector<std::string> make_hard_texts(const std::string& path) {
   return texts;
 }
 
-/// Up to 24 ids, a few of them of no token.
+/// Makes up to 24 ids, a few of which have no token.
 inline std::vector<std::int32_t> make_hard_ids(std::uint64_t number, std::size_t vocab_size) {
   Draws draws(number + (std::uint64_t{1} << 30));
   std::vector<std::int32_t> ids(draws.below(25));

@@ -1,5 +1,5 @@
-// A published tokenizer against the tokenizers library. The file is not part of the repository:
-// MGPU_TEST_DATA, or ../shared/data beside it, may have it.
+// Compares a published tokenizer with the tokenizers library. The file is not part of the
+// repository: it may be in the folder MGPU_TEST_DATA, or in ../shared/data next to the repository.
 #include <cstdlib>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Folders with other files beside tokenizer.json, against transformers:
+// Compares folders with more files than tokenizer.json with transformers:
 // tests/oracle/text_folder_goldens.py.
 #include <fstream>
 
@@ -67,7 +67,7 @@ TEST(TextFolderTest, IsReadAsTransformersReadsIt) {
   EXPECT_EQ(cases.size(), 116U);
 }
 
-/// A folder of a tokenizer that nothing else is said about.
+/// Returns a folder with only a tokenizer.
 TextFiles plain_files() {
   TextFiles files;
   files.tokenizer = golden("llama3");
@@ -143,7 +143,7 @@ TEST(TextFolderTest, RefusesByNameWhatItDoesNotDo) {
               HasSubstr("E622 this is a Git LFS pointer"));
 }
 
-// transformers writes 10^30 where it knows of no length, which no integer of 64 bits holds.
+// transformers writes 10^30 for an unknown length, which exceeds a 64-bit integer.
 TEST(TextFolderTest, ReadsNumbersOfAnyLength) {
   TextFiles files = plain_files();
   files.tokenizer_config =

@@ -1,4 +1,4 @@
-// Every kind of tokenizer against the tokenizers library: tests/oracle/tokenizer_goldens.py.
+// Compares every kind of tokenizer with the tokenizers library: tests/oracle/tokenizer_goldens.py.
 #include <gtest/gtest.h>
 
 #include "golden_hashes.hpp"

@@ -16,7 +16,8 @@ namespace {
 using Ids = std::vector<TokenId>;
 using testing::HasSubstr;
 
-/// a b c d and the merges ab, cd, abcd; with the members given, such as "decoder".
+/// Returns a tokenizer for a b c d with the merges ab, cd, abcd, plus the given members
+/// ("decoder").
 std::string tokenizer_json(const std::string& members = "", const std::string& options = "") {
   return R"({"model": {"type": "BPE", )" + options +
          R"("vocab": {"a": 0, "b": 1, "c": 2, "d": 3, "ab": 4, "cd": 5, "abcd": 6, " ": 7},

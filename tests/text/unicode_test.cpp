@@ -1,4 +1,4 @@
-// Characters, over all of Unicode: the tables against the library that uses them.
+// Compares the tables with the library that uses them, over all characters of Unicode.
 #include <string>
 #include <vector>
 
@@ -23,7 +23,7 @@ const std::string& all_characters() {
   return kAll;
 }
 
-/// Characters of Unicode that an expression for one character matches.
+/// Counts the Unicode characters that an expression for one character matches.
 std::size_t count_matches(const std::string& expression) {
   std::vector<Section> sections;
   Regex(expression).cut(all_characters(), sections);
@@ -50,7 +50,7 @@ TEST(UnicodeTest, WhiteSpaceIsNegatedInsideASet) {
   EXPECT_EQ(count_matches(R"([\S\n])"), 0x110000U - 0x800U - 24U);
 }
 
-/// Counts as the wheel of tokenizers 0.23.3 gave them: tests/oracle/unicode_tables.py.
+/// Counts from the wheel of tokenizers 0.23.3: tests/oracle/unicode_tables.py.
 TEST(UnicodeTest, TablesAnswerForEveryCharacter) {
   std::size_t spaces = 0, digits = 0, punctuation = 0, words = 0, lower = 0;
   for (char32_t c = 0; c < 0x110000; ++c) {

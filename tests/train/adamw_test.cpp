@@ -15,7 +15,7 @@ tensor::ParameterArena two_parameters() {
   return {{{"w", {2}, 0.0, 1.0, true}, {"b", {2}, 0.0, 1.0, false}}, Device{}, 1};
 }
 
-/// One update with all gradients g: the weight of w and of b after it.
+/// Makes one update with all gradients g; returns the weights of w and b.
 std::vector<float> after_one(double g, const AdamwConfig& config, double learning_rate) {
   tensor::ParameterArena arena = two_parameters();
   Adamw optimizer(arena, config);
@@ -25,8 +25,8 @@ std::vector<float> after_one(double g, const AdamwConfig& config, double learnin
   return {arena.parameter(0)[0].item<float>(), arena.parameter(1)[0].item<float>()};
 }
 
-// The first step of AdamW is the learning rate, whatever the gradient; decay takes lr * decay
-// of the weight, from `w` only.
+// The first step of AdamW equals the learning rate for any gradient; decay subtracts lr * decay of
+// the weight, from `w` only.
 TEST(AdamwTest, DecayIsForParametersThatDecay) {
   const std::vector<float> after = after_one(3.0, {0.9, 0.99, 0.0, 0.5, 0.0}, 0.1);
   EXPECT_NEAR(after[0], 1.0 - 0.1 * 0.5 - 0.1, 1e-6);
@@ -69,7 +69,7 @@ TEST(AdamwTest, AnInfiniteGradientChangesNothing) {
   EXPECT_EQ(optimizer.second_moment().abs().sum().item<float>(), 0.0F);
 }
 
-// What a checkpoint does: moments copied, the count of updates set.
+// Restores a state like a checkpoint: copies the moments and sets the count of updates.
 TEST(AdamwTest, ContinuesFromItsState) {
   tensor::ParameterArena first = two_parameters();
   Adamw a(first, {});

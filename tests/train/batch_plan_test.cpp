@@ -42,7 +42,7 @@ TEST(BatchPlanTest, LayoutPassesAreTheSameAtEveryRankCount) {
     return passes;
   };
   const auto alone = all_passes(1);
-  EXPECT_EQ(alone.size(), 16U);  // 8 lanes of 4 items, cut 3 + 1
+  EXPECT_EQ(alone.size(), 16U);  // 8 lanes of 4 items, split 3 + 1
   for (const int ranks : {2, 4, 8})
     EXPECT_EQ(all_passes(ranks), alone) << ranks << " ranks";
 }

@@ -1,4 +1,4 @@
-// The reducer on CUDA memory, over nccl and staged; with one GPU both ranks share it.
+// Tests the reducer on CUDA memory with nccl and staged; with one GPU both ranks share it.
 #include <cmath>
 #include <vector>
 
@@ -18,7 +18,7 @@ constexpr std::size_t kCount = 100000;
 constexpr int kLanes = 4;
 const std::vector<ParameterSpan> kParameters = {{0, 30000}, {30000, 20000}, {50000, 50000}};
 
-/// Through the host, and finished when it returns: the test needs no kernel.
+/// Adds through the host and finishes before it returns, so the test needs no kernel.
 void add_through_host(BufferView into, BufferView from, CUstream_st* stream) {
   std::vector<float> a(into.count);
   std::vector<float> b(into.count);
@@ -58,7 +58,8 @@ protected:
 
   BufferView view() const { return arena_->view(kCount, DType::f32); }
 
-  /// A lane's backward: copies that stay behind on the producer stream while marks go ahead.
+  /// Imitates a lane's backward: copies still run on the producer stream after parameters are
+  /// marked.
   void backward(GradientReducer& reducer, int lane) {
     values_.resize(kCount);
     for (std::size_t i = 0; i < kCount; ++i)

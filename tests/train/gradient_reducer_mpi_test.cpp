@@ -29,8 +29,8 @@ protected:
 
   BufferView view() { return {arena_.data(), arena_.size(), DType::f32, {}}; }
 
-  /// What pass `pass` of rank `rank` adds to element i of the arena: small integers, so that
-  /// every order of the sum gives the same bits.
+  /// Returns what pass `pass` of rank `rank` adds to element i of the arena. The values are small
+  /// integers, so every order of the sum gives the same bits.
   static float gradient(int rank, int pass, std::size_t i) {
     return static_cast<float>(static_cast<std::size_t>(100 * (rank + 1) + 7 * pass) + i);
   }
@@ -126,7 +126,7 @@ TEST_F(GradientReducerTest, LaterStepsFollowTheOrderThatRankZeroSaw) {
   reducer.finish();
   expect_sums(1);
 
-  // Parameter 2 has 48 bytes: now it is the first bucket, and goes alone.
+  // Parameter 2 has 48 bytes, so it is now a bucket by itself and the first one.
   arena_.assign(kArena, 0.0F);
   reducer.begin_pass(/*is_last=*/true);
   backward(0, 2);
@@ -161,17 +161,17 @@ TEST_F(GradientReducerTest, MisuseIsAnError) {
   reducer.finish();
 }
 
-// Lanes.
+// Tests with lanes.
 
 constexpr int kLanes = 8;
 
-/// Numbers whose sum depends on its order.
+/// Returns numbers whose sum depends on its order.
 float lane_gradient(int lane, std::size_t i) {
   return std::sin(static_cast<float>(i + 1) * 1.7F) *
          std::exp2(static_cast<float>((lane * 5 + static_cast<int>(i)) % 11));
 }
 
-/// The specification: the balanced binary tree over lanes [begin, begin + n).
+/// Specifies the sum: the balanced binary tree over lanes [begin, begin + n).
 float tree_sum(int begin, int n, std::size_t i) {
   if (n == 1) return lane_gradient(begin, i);
   return tree_sum(begin, n / 2, i) + tree_sum(begin + n / 2, n / 2, i);
@@ -224,11 +224,11 @@ TEST_F(GradientReducerTest, TheLastPassNeedsAllOtherLanes) {
   EXPECT_THROW(reducer.begin_pass(/*is_last=*/true), Error);
 }
 
-// Failures.
+// Tests of failures.
 
 class FailingReducerTest : public GradientReducerTest {
 protected:
-  /// One step on every rank, in which the guilty rank fails in the middle of backward.
+  /// Runs one step on every rank, in which the guilty rank fails in the middle of backward.
   void step_with_failure(GradientReducer& reducer, int guilty) {
     cluster::run_together(world_, [&] {
       try {
@@ -271,7 +271,7 @@ TEST_F(FailingReducerTest, NorInTheMiddleOfItsLanes) {
   expect_all_hear_of_it({.bucket_bytes = 40, .lanes = kLanes});
 }
 
-/// An arena that outlives its reducer by being leaked with it.
+/// Makes an arena that outlives its reducer by being leaked with it.
 GradientArena leaked_arena() {
   const auto values = std::make_shared<std::vector<float>>(kArena);
   return {{values->data(), kArena, DType::f32, {}}, kParameters, values};
@@ -290,7 +290,7 @@ TEST_F(FailingReducerTest, APeerThatNeverComesIsThrownByFinish) {
       EXPECT_EQ(e.report().code, "E402");
     }
     EXPECT_THROW(reducer.begin_pass(/*is_last=*/true), Failure);
-    EXPECT_FALSE(reducer.drain());  // at once
+    EXPECT_FALSE(reducer.drain());  // returns at once
   }
   world_.barrier();
 }

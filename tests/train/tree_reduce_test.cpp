@@ -38,7 +38,7 @@ TEST(CheckLanesTest, OtherLaneCountsAreRefused) {
   EXPECT_EQ(refusal(0, 1).sentence, "train.lanes is 0, not a power of two");
 }
 
-/// Adds nothing: writes down who was added to whom. A value names the lanes that it sums.
+/// Records the additions instead of adding. A value names the lanes of its sum.
 class Spy {
 public:
   Spy(std::vector<float>& arena, std::vector<std::string>& sums) : arena_(arena), sums_(sums) {}
@@ -75,7 +75,7 @@ TEST(LaneTreeTest, LanesMeetAsInABalancedTree) {
   tree.fold_into_last(0, 1, nullptr);
 
   EXPECT_EQ(arena[0], 255.0F);
-  // 1 takes 0; 3 takes 2, then 01; 5 takes 4; 7 takes 6, then 45, then 0123.
+  // 1 adds 0; 3 adds 2, then 01; 5 adds 4; 7 adds 6, then 45, then 0123.
   EXPECT_THAT(sums, testing::ElementsAre("0", "2", "01", "4", "6", "45", "0123"));
 }
 

@@ -1,5 +1,5 @@
-// What watchdog_test.cpp starts: ranks that compute and meet, step after step, until one of them
-// misbehaves as the first argument says. hang_probe HOW RANK FOLDER [LIMIT_S]
+// The program that watchdog_test.cpp starts: ranks compute and synchronize in each step, until one
+// of them misbehaves as the first argument says. Usage: hang_probe HOW RANK FOLDER [LIMIT_S]
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -32,7 +32,7 @@ struct Arguments {
   double limit_s;
 };
 
-/// Three limits long, with signs of progress.
+/// Works for three times the limit, with signs of progress.
 void work_long(const Arguments& arguments) {
   const auto steps = static_cast<int>(3 * arguments.limit_s / 0.05);
   for (int i = 0; i < steps; ++i) {
@@ -45,7 +45,7 @@ void sleep_for_limits(const Arguments& arguments, double limits) {
   std::this_thread::sleep_for(std::chrono::duration<double>(limits * arguments.limit_s));
 }
 
-/// In place of the step's work.
+/// Misbehaves instead of doing the step's work.
 void misbehave(const Arguments& arguments, const Group& world, Communicator& peers) {
   const std::string_view how = arguments.how;
   std::int32_t value = 0;
@@ -66,7 +66,7 @@ void misbehave(const Arguments& arguments, const Group& world, Communicator& pee
   }
 }
 
-/// The collective of the step; as it should be unless this rank is to mix them up.
+/// Runs the collective of the step; the wrong one if `is_mixed_up`.
 void meet(const Group& world, bool is_mixed_up) {
   if (is_mixed_up) return static_cast<void>(world.broadcast("", world.size() - 1));
   static_cast<void>(world.all_reduce(std::int64_t{1}));

@@ -1,5 +1,5 @@
-// Starts hang_probe as a user would: one of four ranks misbehaves in step 40, with a limit of a
-// second, and the message has to name it.
+// Starts hang_probe as a user would. One of four ranks misbehaves in step 40, with a limit of one
+// second, and the message must name it.
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -29,7 +29,7 @@ struct Outcome {
   std::string text;
 };
 
-/// Of watchdogs, of whatever runs there are and were on this machine.
+/// Returns the watchdog pages of all runs, past and present, on this machine.
 std::set<std::string> pages_in_shared_memory() {
   std::set<std::string> names;
   for (const fs::directory_entry& entry : fs::directory_iterator("/dev/shm")) {
@@ -39,7 +39,7 @@ std::set<std::string> pages_in_shared_memory() {
   return names;
 }
 
-/// Pages that were not there before and stay: another run that starts now has one for a moment.
+/// Returns new pages that stay: another run that starts now has one for a moment.
 std::set<std::string> pages_left_since(const std::set<std::string>& before) {
   std::set<std::string> left = pages_in_shared_memory();
   std::erase_if(left, [&](const std::string& name) { return before.contains(name); });
@@ -52,7 +52,7 @@ std::set<std::string> pages_left_since(const std::set<std::string>& before) {
 
 class WatchdogTest : public testing::Test {
 protected:
-  /// mpirun's own boxes go elsewhere.
+  /// Runs the probe; mpirun's message boxes are redirected.
   Outcome run(const std::string& how, int rank, const std::string& environment = "",
               int limit_s = 1) {
     const std::string command = environment + " OPAL_OUTPUT_REDIRECT=file TMPDIR=" + folder() +
@@ -73,7 +73,7 @@ protected:
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, took.count(), text};
   }
 
-  /// One message, which names rank 2 first, and what it and the others did.
+  /// Expects one message that names rank 2 first, and the state of all ranks.
   void expect_named(const Outcome& outcome, const std::string& sentence) {
     EXPECT_EQ(outcome.exit_code, 76) << outcome.text;
     EXPECT_THAT(outcome.text, ContainsRegex("error.E405.: rank 2 .[^ ]+, pid [0-9]+. " + sentence));
@@ -137,7 +137,7 @@ TEST_F(WatchdogTest, ACollectiveThatDoesNotFitIsNamed) {
 TEST_F(WatchdogTest, ADeadRankIsNamedBeforeTheLauncherKillsTheOthers) {
   const std::set<std::string> before = pages_in_shared_memory();
   const Outcome outcome = run("kill", 1);
-  EXPECT_EQ(outcome.exit_code, 137) << outcome.text;  // mpirun's own
+  EXPECT_EQ(outcome.exit_code, 137) << outcome.text;  // exit code of mpirun
   EXPECT_THAT(outcome.text, ContainsRegex("error.E401.: rank 1 .[^ ]+, pid [0-9]+. died"));
   EXPECT_THAT(outcome.text, HasSubstr("it was last in phase compute, step 40"));
   EXPECT_THAT(outcome.text, HasSubstr("= help: the same command resumes the run"));
@@ -183,7 +183,7 @@ TEST_F(WatchdogTest, NodesThatGetOnLeaveNoFiles) {
   EXPECT_FALSE(fs::exists(place_.path() / "watch"));
 }
 
-/// Both ranks of the first node stopped: it says nothing any more, and the other one has to see.
+/// Both ranks of the first node are stopped: it is silent, and the other node must notice.
 TEST_F(WatchdogTest, ANodeThatSaysNothingIsLost) {
   const Outcome outcome = run("stop_node", 2, "MGPU_RANKS_PER_NODE=2", /*limit_s=*/8);
   EXPECT_EQ(outcome.exit_code, 76) << outcome.text;

@@ -12,16 +12,17 @@ namespace mgpu::ad {
 
 struct AdObjectiveOptions {
   double label_smoothing = 0.0;
-  std::uint64_t seed = 0;  // of dropout
+  std::uint64_t seed = 0;  // seed of dropout
 };
 
-/// Algorithm Distillation: cross-entropy of the source's actions given the history before them,
-/// at every step (tokens: step) or at the query (tokens: transition).
+/// The objective of Algorithm Distillation: cross-entropy of the source's actions given the
+/// preceding history, at every step (tokens: step) or at the query (tokens: transition).
 ///
 /// Source: Laskin et al. 2022, arXiv 2210.14215, equation 1.
 class AdObjective final : public train::Objective {
 public:
-  /// All references have to outlive this. The clock gets the phases data, forward, backward.
+  /// Keeps references, which must all outlive this object. The clock gets the phases data, forward,
+  /// backward.
   AdObjective(AdTransformer& model, const TrainingWindows& windows, AdObjectiveOptions options,
               PhaseClock& clock);
 

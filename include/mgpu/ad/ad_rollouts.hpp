@@ -10,10 +10,10 @@
 
 namespace mgpu::ad {
 
-/// One run of an agent with frozen weights: its context starts empty and grows over episodes.
+/// One run of an agent with frozen weights: its context starts empty and grows over the episodes.
 struct Rollout {
-  std::uint64_t sample = 0;  // global id, keys the random draws
-  int task = 0;              // of the environment
+  std::uint64_t sample = 0;  // global id, which selects the random draws
+  int task = 0;              // task of the environment
   Controls controls{};
 };
 
@@ -23,18 +23,18 @@ struct RolloutSettings {
   std::uint32_t round = 0;  // < 2^24
 };
 
-/// What happened in one run.
+/// The record of one run.
 struct RolloutRecord {
   std::vector<std::int32_t> returns;  // [episodes] sum of rewards
   std::vector<std::uint8_t> path;     // [episodes * horizon] the state each step reached
 };
 
-/// Plays all runs side by side: actions are sampled from the softmax, keys and values cached.
+/// Plays all runs in one batch: actions are sampled from the softmax, keys and values are cached.
+/// [episodes * horizon] the state after each step A run's record depends only on its sample id,
+/// task and controls, up to the rounding of matrix products. For identical bits run the same batch
+/// (one chunk).
 ///
-/// A run's record depends on its sample id, task and controls only, up to the rounding of matrix
-/// products: run the same batch (one chunk) to get the same bits.
-///
-/// Errors: Failure E704 (exit 79) when the model's logits are no distribution.
+/// Errors: Failure E704 (exit 79) when the logits of the model are not finite.
 std::vector<RolloutRecord> play(const AdTransformer& model, const Environment& environment,
                                 const WindowRules& rules, std::span<const Rollout> runs,
                                 const RolloutSettings& settings);

@@ -12,23 +12,22 @@
 // Shapes in this header: B = rows (samples), T = tokens <= n_transit, A = actions, G = grid.
 namespace mgpu::ad {
 
-/// Input of TokenKind::step: what the agent knows when it chooses its action at each step.
+/// Input of TokenKind::step: at each step, the state and the previous transition.
 ///
-/// Reward 2 and landing G have embeddings as well, for a caller that marks the first token there,
-/// too. The action alone tells it apart, and data::TokenWriter does no more.
-///
-/// Memory: on the model's device. A number out of range makes the logits of its token NaN.
+/// Reward 2 and landing G also have embeddings, for callers that mark the first token in these
+/// fields, too. ad::TokenWriter marks it by the action alone.
+/// Memory: on the model's device. An out-of-range number makes the logits of its token NaN.
 struct StepTokens {
   at::Tensor x;          // [B, T] int64 column of the current cell, 0 .. G-1
   at::Tensor y;          // [B, T] int64 row of the current cell, 0 .. G-1
-  at::Tensor action;     // [B, T] int64 previous action, 0 .. A-1; A: none yet
+  at::Tensor action;     // [B, T] int64 previous action, 0 .. A-1; A: none
   at::Tensor reward;     // [B, T] int64 previous reward, 0 or 1; 0 at the first token
-  at::Tensor landing_x;  // [B, T] int64 where the previous action led; the current cell
-  at::Tensor landing_y;  // [B, T] int64 at the first token
+  at::Tensor landing_x;  // [B, T] int64 column of the previous landing; x at the first token
+  at::Tensor landing_y;  // [B, T] int64 row of the previous landing; y at the first token
 };
 
-/// Input of TokenKind::transition, ragged on the right: row b is transitions 0 .. lengths[b]-1,
-/// then its query. What stands in `transitions` beyond that has no influence.
+/// Input of TokenKind::transition, ragged on the right: row b has transitions 0 .. lengths[b]-1,
+/// then its query. Later elements of `transitions` have no influence.
 ///
 /// Memory: on the model's device, except `lengths`.
 struct TransitionTokens {
@@ -37,19 +36,19 @@ struct TransitionTokens {
   std::vector<std::int64_t> lengths;  // [B] 0 .. T-1
 };
 
-/// Which random numbers dropout takes. Without one the model does not drop.
+/// The random numbers of dropout. Without them the model does not drop.
 struct DropoutSamples {
   std::uint64_t seed = 0;
   at::Tensor samples;  // [B] int64 ordinal of each row in the whole training, on the device
 };
 
-/// Elements of the weights of a model of this configuration, the arena's gaps included: what
-/// parameters().weights() will have, known without the memory for it.
+/// Returns the size of the weights of a model with this configuration, including the arena's gaps,
+/// without allocating it. It equals the size of parameters().weights().
 ///
-/// Errors: Error when sizes of the config do not fit together.
+/// Errors: Error when sizes of the config are inconsistent.
 std::int64_t weights_size(const AdTransformerConfig& config);
 
-/// Algorithm Distillation's causal transformer: pre-norm blocks, exact GELU, final norm.
+/// The causal transformer of Algorithm Distillation: pre-norm blocks, exact GELU, final norm.
 ///
 /// Parameters, in order: step_embed.weight [3 G + ... rows, D] or transition_embed.{weight,bias}
 /// and query_embed.weight; position.weight; blocks.N.{norm1, attn.qkv, attn.out, norm2, mlp.up,
@@ -59,8 +58,8 @@ std::int64_t weights_size(const AdTransformerConfig& config);
 /// Source: Laskin et al. 2022, arXiv 2210.14215; blocks as in GPT-2.
 class AdTransformer {
 public:
-  /// dtype: f64 runs everything in double on the CPU, for gradient checks; otherwise f32.
-  /// Errors: Error when sizes of the config do not fit together.
+  /// dtype: f64 computes everything in double on the CPU, for gradient checks; otherwise f32.
+  /// Errors: Error when sizes of the config are inconsistent.
   AdTransformer(const AdTransformerConfig& config, Device device, std::uint64_t seed,
                 DType dtype = DType::f32);
 
@@ -68,28 +67,28 @@ public:
   tensor::ParameterArena& parameters() { return arena_; }
   const tensor::ParameterArena& parameters() const { return arena_; }
 
-  /// Logits of the action at every step, [B, T, A] in the parameters' dtype.
+  /// Returns the logits of the action at every step, [B, T, A] in the parameters' dtype.
   ///
-  /// Errors: ShapeError when the tokens are of another kind than the config's or do not fit.
+  /// Errors: ShapeError when the token kind differs from the config's or shapes do not match.
   at::Tensor forward(const StepTokens& tokens, const DropoutSamples* dropout = nullptr) const;
 
-  /// Logits of the action at the query, [B, A].
+  /// Returns the logits of the action at the query, [B, A].
   at::Tensor forward(const TransitionTokens& tokens, const DropoutSamples* dropout = nullptr) const;
 
   KvCache make_cache(std::int64_t rows) const;
 
-  /// Appends counts[b] steps to row b of the cache and gives the logits [B, A] of its last one;
-  /// equal to forward() over all steps since the row's restart, up to rounding. Rows with count
-  /// 0 keep their state and their logits mean nothing. One step is T = 1; T > 1 refills a
+  /// Appends counts[b] steps to row b of the cache and returns the logits [B, A] of the last one.
+  /// They equal forward() over all steps since the row's restart, up to rounding. Rows with count 0
+  /// keep their state, and their logits are undefined. T = 1 decodes one step; T > 1 refills a
   /// window.
   ///
-  /// Errors: ShapeError when a row would exceed n_transit steps; the cache has not changed then.
+  /// Errors: ShapeError when a row would exceed n_transit steps; the cache is then unchanged.
   at::Tensor decode(KvCache& cache, const StepTokens& tokens,
                     const std::vector<std::int64_t>& counts) const;
 
-  /// Appends lengths[b] transitions to row b, then looks at its query without keeping it.
+  /// Appends lengths[b] transitions to row b, then evaluates its query without caching it.
   ///
-  /// Errors: ShapeError when a row with its query would exceed n_transit.
+  /// Errors: ShapeError when a row plus its query would exceed n_transit.
   at::Tensor decode(KvCache& cache, const TransitionTokens& tokens) const;
 
 private:

@@ -9,11 +9,11 @@
 namespace mgpu::ad {
 
 enum class AttentionKind : std::uint8_t {
-  eager,  // matrices of libtorch: [B, H, T, T] in memory
-  flash,  // our kernel: a few rows of it at a time
+  eager,  // libtorch's matrix products with [B, H, T, T] in memory
+  flash,  // our kernel, which keeps a few rows at a time
 };
 
-/// Keys model.*; the defaults are those of the Algorithm Distillation guide.
+/// The keys model.*.
 struct AdTransformerConfig {
   TokenKind tokens = TokenKind::step;
   AttentionKind attention = AttentionKind::flash;
@@ -23,7 +23,7 @@ struct AdTransformerConfig {
   std::int64_t n_layer = 4;
   std::int64_t n_head = 4;
   std::int64_t n_inner = 128;
-  std::int64_t n_transit = 240;  // longest sequence in tokens, the query included
+  std::int64_t n_transit = 240;  // longest sequence in tokens, including the query
   double dropout = 0.1;          // of attention probabilities and of both residual branches
   std::int64_t grid = 9;         // cells per side of the room
   std::int64_t num_actions = 5;
@@ -34,8 +34,8 @@ struct AdTransformerConfig {
 /// Adds the keys model.arch, model.tokens, model.tf_n_embd, ... to the program's table.
 void add_model_keys(KeyTable& table);
 
-/// Errors: Failure (exit 78) when tf_n_embd is not a multiple of tf_n_head, or a head is wider
-///         than 64.
+/// Reads the keys. Errors: Failure (exit 78) when tf_n_embd is not a multiple of tf_n_head, or a
+/// head is wider than 64.
 AdTransformerConfig read_ad_transformer_config(const Config& config);
 
 }  // namespace mgpu::ad

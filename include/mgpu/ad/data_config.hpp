@@ -7,20 +7,20 @@
 
 namespace mgpu::ad {
 
-/// The keys data.*; fields are called as their keys are.
+/// The keys data.*; fields have the names of their keys.
 struct DataConfig {
-  std::string env;                   // which environment
-  std::string source;                // which source plays the histories
-  std::string path;                  // histories to read instead of playing them; "" for none
+  std::string env;                   // name of the environment
+  std::string source;                // name of the source that plays the histories
+  std::string path;                  // file of histories to read instead of playing them; "": play
   int episodes = 0;                  // of each history
   int streams = 0;                   // histories of each training task
-  double source_epsilon = 0.0;       // probability of a random action of the source
-  std::uint64_t env_split_seed = 0;  // which tasks are for training
+  double source_epsilon = 0.0;       // probability of a random action by the source
+  std::uint64_t env_split_seed = 0;  // selects the training tasks
 };
 
 void add_data_keys(KeyTable& table);
 
-/// Errors: none beyond those that the table checks.
+/// Reads the keys. The table has already checked them.
 DataConfig read_data_config(const Config& config);
 
 }  // namespace mgpu::ad

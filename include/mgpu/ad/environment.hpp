@@ -9,7 +9,7 @@
 
 namespace mgpu::ad {
 
-/// A place on the grid that states lie on.
+/// A cell of the grid.
 struct Point {
   int x = 0;
   int y = 0;
@@ -17,7 +17,7 @@ struct Point {
   friend bool operator==(const Point&, const Point&) = default;
 };
 
-/// Sizes that do not change while an environment lives.
+/// Sizes that are fixed during an environment's life.
 struct EnvironmentShape {
   int width = 0;        // states have x in {0, ..., width - 1}
   int height = 0;       // and y in {0, ..., height - 1}; width * height <= 256
@@ -26,7 +26,7 @@ struct EnvironmentShape {
   Point start;          // where every episode begins
 };
 
-/// A family of tasks on one grid: the same states, actions and start, different rewards.
+/// A family of tasks on one grid with the same states, actions and start, but different rewards.
 ///
 /// A state is a cell, numbered x * height + y. Tasks are numbered from 0 and are either for
 /// training or for testing. Rewards are whole numbers from 0 to 255. The step that ends an
@@ -44,10 +44,10 @@ public:
   Environment(Environment&&) = delete;
   Environment& operator=(Environment&&) = delete;
 
-  /// What `action` does in `state`. Errors: none are checked; arguments are in range.
+  /// Returns the result of `action` in `state`. Arguments are not checked; they must be in range.
   virtual Step step(int task, int state, int action) const = 0;
 
-  /// The largest sum of rewards that an episode of `task` can have.
+  /// Returns the largest possible sum of rewards in an episode of `task`.
   virtual int optimal_return(int task) const = 0;
 
   const std::string& name() const { return name_; }
@@ -65,8 +65,8 @@ public:
   int state_at(Point p) const { return p.x * shape_.height + p.y; }
 
 protected:
-  /// Errors: Error when states or actions do not fit into a byte, or a task is not in exactly
-  /// one of the two lists.
+  /// Errors: Error when states or actions do not fit into a byte, or a task is not in exactly one
+  /// of the two lists.
   Environment(std::string name, EnvironmentShape shape, std::vector<int> train_tasks,
               std::vector<int> test_tasks);
 
@@ -77,10 +77,11 @@ private:
   std::vector<int> test_tasks_;
 };
 
-/// The names that make_environment knows.
+/// Returns the names that make_environment accepts.
 std::vector<std::string> environment_names();
 
-/// `split_seed` decides which tasks are for training. Errors: Error for an unknown name.
+/// Makes an environment; `split_seed` selects the training tasks. Errors: Error for an unknown
+/// name.
 std::unique_ptr<Environment> make_environment(std::string_view name, std::uint64_t split_seed);
 
 }  // namespace mgpu::ad

@@ -22,54 +22,55 @@ struct HistoryShape {
   friend bool operator==(const HistoryShape&, const HistoryShape&) = default;
 };
 
-/// One history: what its source did, episode after episode.
+/// One history: the steps of its source, episode after episode.
 ///
 /// Shapes: all three [T] bytes, T = episodes * horizon. The state before step t is
 ///         landing[t - 1], or the start of the environment where an episode begins.
 template <class Byte>
 struct BasicHistory {
-  int task = 0;    // of the environment
-  int stream = 0;  // which of the task's histories
+  int task = 0;    // task of the environment
+  int stream = 0;  // index among the task's histories
   std::span<Byte> action{};
   std::span<Byte> reward{};
-  std::span<Byte> landing{};  // the state that the step reached; at an episode's end too
+  std::span<Byte> landing{};  // the state after the step, also at the end of an episode
 };
 using History = BasicHistory<const std::uint8_t>;
 using HistorySlot = BasicHistory<std::uint8_t>;
 
 /// Learning histories with consecutive ids, as columns.
 ///
-/// History `id` is stream id % streams of training task id / streams, so ids say which
-/// histories a file or a chunk holds, whoever made them.
+/// History `id` is stream id % streams of training task id / streams. So ids determine the
+/// histories of a file or chunk, on whatever rank they are made.
 class HistorySet {
 public:
-  /// Ids first_id to first_id + count - 1, all steps zero. Errors: Error past the last id, or
-  /// for a shape without steps.
+  /// Holds ids first_id to first_id + count - 1 with all steps zero. Errors: Error past the last
+  /// id, or for a shape without steps.
   HistorySet(const Environment& environment, HistoryShape shape, std::uint64_t first_id,
              std::size_t count);
 
-  /// All histories of the training tasks.
+  /// Holds all histories of the training tasks.
   HistorySet(const Environment& environment, HistoryShape shape);
 
-  /// How many ids there are: training tasks * streams.
+  /// Returns the number of ids: training tasks * streams.
   static std::size_t total(const Environment& environment, const HistoryShape& shape);
 
   std::size_t size() const { return task_.size(); }
   std::uint64_t first_id() const { return first_id_; }
   const HistoryShape& shape() const { return shape_; }
 
-  /// By index in this set, from 0.
+  /// Returns a history by its index in this set, from 0.
   History operator[](std::size_t index) const;
   HistorySlot slot(std::size_t index);
 
-  /// Columns, one row per history. Shapes: task, stream [N]; action, reward, landing [N, T].
+  /// Returns columns, one row per history. Shapes: task, stream [N]; action, reward, landing [N,
+  /// T].
   std::span<const std::int32_t> task() const { return task_; }
   std::span<const std::int32_t> stream() const { return stream_; }
   std::span<const std::uint8_t> action() const { return action_; }
   std::span<const std::uint8_t> reward() const { return reward_; }
   std::span<const std::uint8_t> landing() const { return landing_; }
 
-  /// The same to be filled, by a reader of files.
+  /// Returns the same columns for writing, for a reader of files.
   std::span<std::uint8_t> action() { return action_; }
   std::span<std::uint8_t> reward() { return reward_; }
   std::span<std::uint8_t> landing() { return landing_; }
@@ -84,14 +85,14 @@ private:
   std::vector<std::uint8_t> landing_;
 };
 
-/// Mean sum of rewards of each episode. Shapes: result [episodes]
+/// Returns the mean sum of rewards of each episode. Shapes: result [episodes]
 std::vector<double> mean_returns(const HistorySet& histories);
 
-/// CRC-32C of the shape and of all columns: whether two sets hold the same histories.
+/// Returns the CRC-32C of the shape and all columns, to tell whether two sets are equal.
 std::uint32_t crc_of(const HistorySet& histories);
 
-/// Plays every history again. Errors: Failure E521 (exit 65) at the first step whose landing
-/// cell or reward is not what the environment answers: the file is of another environment.
+/// Replays every history. Errors: Failure E521 (exit 65) at the first step whose landing cell or
+/// reward differs from the environment's: the file belongs to another environment.
 void check_histories(const Environment& environment, const HistorySet& histories);
 
 }  // namespace mgpu::ad

@@ -10,8 +10,8 @@ namespace mgpu::ad {
 
 // Shapes in this header: N = layers, B = rows, H = heads, C = head width, T = longest sequence.
 
-/// Keys and values of the tokens that each row has seen, for decoding. Rows are independent:
-/// each has its own length and may restart when it likes.
+/// Keys and values of each row's tokens, for decoding. Rows are independent: each has a separate
+/// length and may restart at any time.
 class KvCache {
 public:
   struct Sizes {
@@ -29,14 +29,14 @@ public:
   std::int64_t length(std::int64_t row) const { return lengths_[static_cast<std::size_t>(row)]; }
   const std::vector<std::int64_t>& lengths() const { return lengths_; }
 
-  /// The row forgets everything: its window restarts.
+  /// Clears the row: its window restarts.
   void restart(std::int64_t row) { lengths_[static_cast<std::size_t>(row)] = 0; }
   void restart_all();
 
-  /// Errors: ShapeError when a row would grow beyond the capacity; nothing has changed then.
+  /// Errors: ShapeError when a row would exceed the capacity; nothing is changed then.
   void grow(const std::vector<std::int64_t>& counts);
 
-  /// [B, H, T + 1, C]; the last slot takes what belongs nowhere.
+  /// Returns [B, H, T + 1, C]; the last slot receives padding.
   const at::Tensor& keys(std::size_t layer) const { return keys_[layer]; }
   const at::Tensor& values(std::size_t layer) const { return values_[layer]; }
 

@@ -6,23 +6,23 @@
 
 namespace mgpu::ad {
 
-/// The numbers of CPython's `random` module: the same generator, seeded and read the same way.
+/// Reproduces CPython's `random` module: the same generator with the same seeding and reading.
 ///
-/// So that a split made by a Python script can be made again.
+/// It serves to reproduce a split that a Python script made.
 /// Source: CPython 3.11, Modules/_randommodule.c (random_seed, init_by_array, getrandbits) and
 /// Lib/random.py (_randbelow_with_getrandbits, shuffle); Matsumoto and Nishimura, mt19937ar.
 class PythonRandom {
 public:
-  /// random.seed(seed) of an integer.
+  /// Equals random.seed(seed) with an integer.
   explicit PythonRandom(std::uint64_t seed);
 
-  /// random.getrandbits(bits), 1 <= bits <= 32.
+  /// Equals random.getrandbits(bits), 1 <= bits <= 32.
   std::uint32_t getrandbits(int bits);
 
-  /// random._randbelow(n), n >= 1.
+  /// Equals random._randbelow(n), n >= 1.
   std::uint32_t below(std::uint32_t n);
 
-  /// random.shuffle(items).
+  /// Equals random.shuffle(items).
   void shuffle(std::span<int> items);
 
 private:

@@ -14,11 +14,11 @@ namespace mgpu::ad {
 
 struct SourceOptions {
   double epsilon = 0.05;    // probability of a uniformly random action at any step, in [0, 1]
-  std::uint64_t seed = 0;   // of the run
-  std::uint32_t round = 0;  // of the experiment, < 2^24
+  std::uint64_t seed = 0;   // seed of the run
+  std::uint32_t round = 0;  // round of the experiment, < 2^24
 };
 
-/// A learning algorithm whose behavior is to be distilled: it plays a task from scratch.
+/// A learning algorithm whose behavior will be distilled: it plays a task from scratch.
 class Source {
 public:
   virtual ~Source() = default;
@@ -27,8 +27,8 @@ public:
   Source(Source&&) = delete;
   Source& operator=(Source&&) = delete;
 
-  /// The history `id` of task `out.task`, all of its episodes. A pure function of the options,
-  /// the id and the task: draw t of the id's stream decides step t, whoever plays it.
+  /// Plays history `id` of task `out.task` with all its episodes. A pure function of the options,
+  /// the id and the task: draw t of the id's stream decides step t on any rank.
   /// Errors: Error when `out` does not hold whole episodes.
   virtual void play(std::uint64_t id, HistorySlot out) const = 0;
 
@@ -36,11 +36,11 @@ protected:
   Source() = default;
 };
 
-/// The names that make_source knows.
+/// Returns the names that make_source accepts.
 std::vector<std::string> source_names();
 
-/// The environment may be gone afterwards. Errors: Error for an unknown name; Failure E132
-/// (exit 78) when the source does not work for this environment.
+/// Makes a source, which does not refer to the environment later. Errors: Error for an unknown
+/// name; Failure E132 (exit 78) when the source does not support this environment.
 std::unique_ptr<Source> make_source(std::string_view name, const Environment& environment,
                                     const SourceOptions& options);
 

@@ -6,8 +6,8 @@ namespace mgpu::ad {
 
 /// How a history becomes tokens.
 enum class TokenKind : std::uint8_t {
-  step,        // a token per step, each predicts its action; windows begin with an episode
-  transition,  // a token per past transition, then the state to act in; windows slide
+  step,        // one token per step, each predicts its action; windows begin with an episode
+  transition,  // one token per past transition, then the current state; windows slide
 };
 
 }  // namespace mgpu::ad

@@ -10,30 +10,30 @@
 
 namespace mgpu::ad {
 
-/// Which part of which history a training item is.
+/// Identifies a training item by its history and step.
 struct TrainingItem {
   std::size_t history = 0;  // index in the set
-  std::size_t step = 0;     // kind step: first step of the window; transition: the one predicted
+  std::size_t step = 0;     // kind step: first step of the window; transition: the predicted step
 
   friend bool operator==(const TrainingItem&, const TrainingItem&) = default;
 };
 
 /// The training items of a set of histories in an endless order that needs no memory.
 ///
-/// Item `ordinal` is the global number of a training sample: optimizer step * global batch +
-/// place in the batch. Every epoch shows each item once, in an order that is a function of seed
-/// and epoch, so ranks share the work, and a run resumes, by arithmetic.
+/// Item `ordinal` is the global number of a training sample: optimizer step * global batch + place
+/// in the batch. Each epoch contains each item once, in an order that is a function of seed and
+/// epoch. So sharing among ranks and resuming need only arithmetic.
 ///
-/// Items of kind `step` are full windows, one for each episode that they can begin with; of kind
-/// `transition` all steps, the first of a history with a short past.
+/// Items of kind `step` are full windows, one for each episode that they can start with. Items of
+/// kind `transition` are all steps; the first steps of a history have a short past.
 class TrainingWindows {
 public:
-  /// The histories are shared with the caller and outlive this. Errors: Error without histories,
-  /// or where a window is longer than a history.
+  /// Keeps a reference to the histories. Errors: Error without histories, or when a window is
+  /// longer than a history.
   TrainingWindows(const Environment& environment, const HistorySet& histories, WindowRules rules,
                   std::uint64_t seed);
 
-  /// Items of an epoch.
+  /// Returns the items of an epoch.
   std::uint64_t size() const { return histories_->size() * items_per_history_; }
   std::uint64_t epoch(std::uint64_t ordinal) const { return ordinal / size(); }
   TrainingItem item(std::uint64_t ordinal) const;
@@ -41,7 +41,7 @@ public:
   const TokenWriter& writer() const { return writer_; }
   const WindowRules& rules() const { return rules_; }
 
-  /// Row b becomes item ordinals[b]. Errors: Error for the other kind of tokens.
+  /// Fills row b with item ordinals[b]. Errors: Error for the other kind of tokens.
   void fill(std::span<const std::uint64_t> ordinals, const StepBatch& out) const;
   void fill(std::span<const std::uint64_t> ordinals, const TransitionBatch& out) const;
 

@@ -7,7 +7,7 @@ namespace mgpu {
 
 enum class DType : std::uint8_t { f32, f64, f16, bf16, i32, i64, u8, u32, u64 };
 
-/// Bytes of one element.
+/// Returns the bytes of one element.
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::u8:
@@ -31,12 +31,12 @@ enum class DeviceKind : std::uint8_t { cpu, cuda };
 
 struct Device {
   DeviceKind kind = DeviceKind::cpu;
-  int index = 0;  // CUDA ordinal among the visible ones; 0 on the CPU
+  int index = 0;  // CUDA ordinal among the visible devices; 0 on the CPU
 
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// Elements that somebody else owns: how modules without libtorch see a tensor.
+/// A view of elements that it does not own. Modules without libtorch use it in place of a tensor.
 struct BufferView {
   void* data = nullptr;   // on `device`
   std::size_t count = 0;  // elements

@@ -9,24 +9,24 @@
 
 namespace mgpu {
 
-/// `text` without what looks like a secret (token=..., password: ..., hf_...) and without control
-/// bytes other than line ends.
+/// Returns `text` without what looks like a secret (token=..., password: ..., hf_...) and without
+/// control bytes other than line ends.
 std::string without_secrets(std::string_view text);
 
-/// What a dying rank leaves behind: crash/rank_NN.txt with the error or the signal, the phase, the
-/// last events and the stack. Peers of a dead rank have a second or less, so everything is ready
-/// beforehand: the file is open (as .rank_NN.tmp, it gets its name when there is something in
-/// it), and writing it takes system calls only.
+/// Writes crash/rank_NN.txt when a rank dies: the error or signal, the phase, the last events and
+/// the stack. After a rank dies its peers have a second or less, so everything is prepared in
+/// advance. The file is already open under the name .rank_NN.tmp and is renamed once it has
+/// content. Writing takes system calls only.
 ///
-/// Handles SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL: writes, then lets the signal do what it
-/// did before. One object at a time. No environment, no data and no secrets are written.
+/// It handles SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL: it writes the file, then restores the
+/// previous action of the signal. One object at a time. It writes no environment, data or secrets.
 class CrashFile {
 public:
   struct Options {
-    fs::path directory;      // "<run directory>/crash", created
-    int world_rank = 0;      //
+    fs::path directory;  // "<run directory>/crash", created
+    int world_rank = 0;
     int world_size = 1;      //
-    std::string versions{};  // any lines, written as they are
+    std::string versions{};  // any lines, copied verbatim
   };
 
   /// Errors: Failure E601.
@@ -37,21 +37,21 @@ public:
   /// Removes the prepared file, and the directory when it is empty.
   ~CrashFile();
 
-  /// "train, step 41000". Main thread; at most 255 bytes are kept.
+  /// Sets the phase, for example "train, step 41000". Main thread; at most 255 bytes are kept.
   void set_phase(std::string_view phase) noexcept;
 
   /// Remembers one line; the last 50 are written. Any thread; at most 239 bytes are kept.
   void add_event(std::string_view line);
 
-  /// Writes the file for an error that was caught: `what` is the rendered report. Only the first
-  /// failure of the process is written. Any thread.
+  /// Writes the file for a caught exception: `what` is the rendered report. Only the first failure
+  /// of the process is written. Any thread.
   void write(std::string_view what) noexcept;
 
-  /// The same from a signal handler, with the stack of the thread that it interrupted; `what` is
-  /// written as it is. Nothing happens where there is no CrashFile.
+  /// Does the same from a signal handler, with the stack of the interrupted thread; `what` is
+  /// copied verbatim. Does nothing without a CrashFile.
   static void write_in_handler(const char* what) noexcept;
 
-  /// Whether the file is there.
+  /// Returns whether the file has been written.
   static bool is_written() noexcept;
 
   const fs::path& path() const { return path_; }
@@ -61,7 +61,7 @@ private:
   fs::path prepared_;
 };
 
-/// One crash file, as far as it can be read.
+/// The contents of one crash file, as far as it could be parsed.
 struct CrashReport {
   fs::path path;
   double unix_time = 0.0;  // wall clock of the dying rank
@@ -72,7 +72,7 @@ struct CrashReport {
   std::string what;  // the report, or "killed by SIGSEGV ..."
 };
 
-/// The crash files of a directory with a time from `not_before` on (unix seconds).
+/// Returns the crash files of a directory whose time is at least `not_before` (Unix seconds).
 std::vector<CrashReport> crashes(const fs::path& directory, double not_before = 0.0);
 
 }  // namespace mgpu

@@ -6,21 +6,21 @@
 
 namespace mgpu {
 
-/// What --explain prints about an error code.
+/// The text that --explain prints about an error code.
 struct ErrorPage {
   std::string_view code;     // "E101"
   std::string_view title;    // what is wrong, in a few words
-  std::string_view meaning;  // when it comes up
+  std::string_view meaning;  // when it occurs
   std::string_view remedy;   // what to do
 };
 
-/// All codes, in their order.
+/// Returns all codes in ascending order.
 std::span<const ErrorPage> error_pages();
 
-/// nullptr when there is no such code; "e101" finds E101.
+/// Finds a code; nullptr if it does not exist. "e101" finds E101.
 const ErrorPage* find_error_page(std::string_view code);
 
-/// The page as text, lines of at most 80 characters.
+/// Formats the page as text with lines of at most 80 characters.
 std::string error_page_text(const ErrorPage& page);
 
 }  // namespace mgpu

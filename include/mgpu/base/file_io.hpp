@@ -21,7 +21,7 @@ struct FdTraits {
 };
 using FdHandle = UniqueHandle<FdTraits>;
 
-/// A file that is being written for keeps. Every call stands behind a failpoint named
+/// A file whose contents must survive a crash. Each system call is guarded by a failpoint named
 /// "<what>.<call>", e.g. "ledger.write", "checkpoint.sync", "results.rename".
 ///
 /// Errors: Failure E601 (cannot be created, exit 73) or E602 (I/O error or full disk, exit 74)
@@ -34,15 +34,15 @@ public:
   /// `what` names the kind of file in failpoints and messages: "ledger", "checkpoint", ...
   DurableFile(fs::path path, std::string what, Mode mode);
 
-  /// All of `bytes`, or an exception; a torn tail may stay behind then.
+  /// Writes all of `bytes` or throws; after an exception an incomplete tail may remain in the file.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
 
-  /// fdatasync.
+  /// Calls fdatasync.
   void sync();
 
-  /// Reserves disk space behind the end without changing the size (fallocate KEEP_SIZE); falls
-  /// back to comparing with the free space where the file system cannot.
+  /// Reserves disk space after the end of the file without changing its size (fallocate KEEP_SIZE).
+  /// On file systems without support it compares with the free space instead.
   void reserve(std::uint64_t bytes);
 
   void close();
@@ -54,27 +54,27 @@ private:
   FdHandle fd_;
 };
 
-/// rename, then fsync of the directory: readers see the old file or the whole new one.
-/// Failpoints "<what>.rename" and "<what>.dirsync". Errors: E602.
+/// Renames, then syncs the directory: readers see the old file or the complete new one. Failpoints
+/// "<what>.rename" and "<what>.dirsync". Errors: E602.
 void rename_durably(const fs::path& from, const fs::path& to, std::string_view what);
 
-/// fsync of an existing path (file or directory). Failpoint "<what>.dirsync". Errors: E602.
+/// Syncs an existing path (file or directory). Failpoint "<what>.dirsync". Errors: E602.
 void sync_path(const fs::path& path, std::string_view what);
 
-/// Writes `text` to a temporary name beside `path`, syncs, renames. Errors: E601, E602.
+/// Writes `text` to a temporary file next to `path`, syncs it and renames it. Errors: E601, E602.
 void write_file_durably(const fs::path& path, std::string_view text, std::string_view what);
 
-/// The whole file. Errors: Failure E603 (missing or unreadable, exit 66), or larger than
-/// `limit_bytes` (exit 65).
+/// Reads the whole file. Errors: Failure E603 if it is missing or unreadable (exit 66), or larger
+/// than `limit_bytes` (exit 65).
 std::string read_file(const fs::path& path, std::uint64_t limit_bytes = UINT64_MAX);
 
-/// CRC-32C (Castagnoli) of `bytes`, continuing from `crc` (0 to begin). Source: RFC 3720, B.4.
+/// Returns the CRC-32C (Castagnoli) of `bytes`, continuing from `crc`. Source: RFC 3720, B.4.
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 std::uint32_t crc32c(std::string_view text, std::uint32_t crc = 0);
 
-/// Lower-case hexadecimal SHA-256. Source: FIPS 180-4 (through OpenSSL).
+/// Returns the SHA-256 in lower-case hexadecimal. Source: FIPS 180-4 (through OpenSSL).
 std::string sha256_hex(std::string_view text);
-/// The same over a file, read in blocks. Errors: as read_file.
+/// Returns the same for a file, which is read in blocks. Errors: as read_file.
 std::string sha256_hex_of_file(const fs::path& path);
 
 }  // namespace mgpu

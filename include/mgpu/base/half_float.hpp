@@ -5,7 +5,7 @@
 
 namespace mgpu {
 
-/// bfloat16 is the upper half of a float32.
+/// Converts bfloat16, which is the upper half of a float32.
 inline float from_bf16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
@@ -17,17 +17,17 @@ inline std::uint16_t to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
 }
 
-/// IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits.
+/// Converts IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits.
 inline float from_f16(std::uint16_t bits) {
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16;
   const std::uint32_t rest = bits & 0x7FFFU;
   if (rest >= 0x7C00U) return std::bit_cast<float>(sign | 0x7F800000U | (rest & 0x3FFU) << 13);
-  // A float with the half's bits at its own place is 2^112 times too small, also below 2^-14.
+  // A float with the half's bits in the same position is 2^112 times too small, even below 2^-14.
   const float scaled = std::bit_cast<float>(rest << 13) * 0x1p112F;
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(scaled));
 }
 
-/// Rounds to nearest, ties to even; from 65520 on infinity; NaN stays a (quiet) NaN.
+/// Rounds to nearest, ties to even; values from 65520 become infinity; NaN stays a (quiet) NaN.
 inline std::uint16_t to_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);
@@ -35,7 +35,7 @@ inline std::uint16_t to_f16(float value) {
   if (rest > 0x7F800000U) return static_cast<std::uint16_t>(sign | 0x7E00U);
   if (rest >= 0x477FF000U) return static_cast<std::uint16_t>(sign | 0x7C00U);
   if (rest < 0x38800000U) {
-    // Below 2^-14 halves are multiples of 2^-24, as are floats around 0.5: let the adder round.
+    // Below 2^-14 halves are multiples of 2^-24, as are floats around 0.5, so the addition rounds.
     const auto sum = std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest) + 0.5F);
     return static_cast<std::uint16_t>(sign | (sum - std::bit_cast<std::uint32_t>(0.5F)));
   }
@@ -43,7 +43,7 @@ inline std::uint16_t to_f16(float value) {
   return static_cast<std::uint16_t>(sign | (rounded - 0x38000000U) >> 13);
 }
 
-/// A stored number of 16 bits, IEEE 754 binary16.
+/// A 16-bit floating-point number in storage, IEEE 754 binary16.
 struct Half {
   std::uint16_t bits = 0;
 

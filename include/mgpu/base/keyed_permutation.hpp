@@ -6,15 +6,15 @@ namespace mgpu {
 
 /// A random order of {0, ..., n - 1} that needs no memory: position -> element in O(1).
 ///
-/// So the order of training data is a function of (seed, epoch), and resuming is one integer.
-/// Source: four-round balanced Feistel network over the next even power of two, walked until
-/// the value falls below n (Black and Rogaway, CT-RSA 2002, cycle walking).
+/// The order of training data is a function of (seed, epoch), and resuming takes one integer.
+/// Source: four-round balanced Feistel network over the next even power of two, iterated until the
+/// value falls below n (Black and Rogaway, CT-RSA 2002, cycle walking).
 class KeyedPermutation {
 public:
-  /// n >= 1; epoch < 2^24.
+  /// Requires n >= 1 and epoch < 2^24.
   KeyedPermutation(std::uint64_t n, std::uint64_t seed, std::uint32_t epoch);
 
-  /// The element at `position` < n.
+  /// Returns the element at `position` < n.
   std::uint64_t operator()(std::uint64_t position) const;
 
   std::uint64_t size() const { return n_; }

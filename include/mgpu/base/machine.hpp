@@ -7,13 +7,13 @@
 
 namespace mgpu {
 
-/// This machine's name; "unknown" when the system does not tell.
+/// Returns the host name; "unknown" if the system does not provide it.
 std::string host_name();
 
-/// `path`, or the nearest folder above it that exists.
+/// Returns `path`, or its nearest ancestor that exists.
 fs::path existing_folder(const fs::path& path);
 
-/// Free bytes where `path` is or would be; 0 where nobody knows.
+/// Returns the free bytes at `path`, which need not exist yet; 0 if unknown.
 std::uint64_t free_bytes(const fs::path& path);
 
 }  // namespace mgpu

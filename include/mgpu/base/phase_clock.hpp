@@ -10,14 +10,14 @@
 
 namespace mgpu {
 
-/// Where the wall time of this rank went: at any instant exactly one phase is running.
+/// Measures where the wall time of this rank goes: at any instant exactly one phase is running.
 ///
-/// The phase is also shown to those who watch this process (activity.hpp).
-/// Phases nest; time inside an inner scope counts for the inner phase only, so the sums add up
-/// to the wall time. One thread only. For the time line of the report the time is cut into equal
-/// slices, at most kMaxSlices; when they are used up, neighbors are merged and slices are twice as
-/// long. Memory is allocated when a phase is used first: small blocks that came while tensors come
-/// and go would keep the heap from shrinking.
+/// The current phase is also published in the activity of this process (activity.hpp). Phases nest;
+/// time in an inner scope counts only for the inner phase, so the totals add up to the wall time.
+/// One thread only. The time line of the report cuts the time into equal slices, at most
+/// kMaxSlices. When all are used, neighbors are merged and slices become twice as long. Memory is
+/// allocated on first use of a phase: later small blocks between tensors would keep the heap from
+/// shrinking.
 class PhaseClock {
 public:
   using Clock = std::chrono::steady_clock;
@@ -28,7 +28,7 @@ public:
     double seconds = 0.0;
     std::int64_t calls = 0;
   };
-  /// Leaves the phase at the end of the block.
+  /// Ends the phase at the end of the block.
   class Scope {
   public:
     explicit Scope(PhaseClock* clock) : clock_(clock) {}
@@ -49,16 +49,16 @@ public:
 
   [[nodiscard]] Scope enter(std::string_view phase);
 
-  /// Seconds since birth, the `elapsed_s` of the constructor included.
+  /// Returns the seconds since construction, plus the constructor's `elapsed_s`.
   double elapsed_s() const;
 
-  /// All phases in order of first use, up to this instant; they sum to elapsed_s().
+  /// Returns all phases in order of first use, up to this instant; they sum to elapsed_s().
   std::vector<Total> totals() const;
 
-  /// Slices from the clock's birth up to the last change of phase, each slice_s() long.
+  /// Slices from the clock's start to the last change of phase, each slice_s() long.
   std::size_t num_slices() const { return num_slices_; }
 
-  /// Seconds of each slice that were spent in a phase, by index into totals(); 0 behind the last.
+  /// Seconds of each slice spent in one phase, by its index in totals(); 0 after the last slice.
   const std::vector<double>& slices(std::size_t phase) const { return slices_[phase]; }
 
   double slice_s() const { return slice_s_; }
@@ -77,7 +77,7 @@ private:
   std::vector<std::size_t> stack_;
   std::vector<Total> totals_;
   std::size_t num_slices_ = 0;
-  std::vector<std::vector<double>> slices_;  // of each phase, kMaxSlices
+  std::vector<std::vector<double>> slices_;  // one vector of kMaxSlices per phase
 };
 
 }  // namespace mgpu

@@ -6,22 +6,22 @@
 
 namespace mgpu {
 
-/// What random numbers are for: each purpose has its own streams, so that adding a draw in one
-/// place never shifts the numbers of another.
+/// The purpose of random numbers. Each purpose has separate streams, so adding a draw in one place
+/// never changes the numbers of another.
 enum class Purpose : std::uint8_t {
   source = 1,      // actions of the source algorithm, by history
   data_order = 2,  // keyed permutation of the training items, by epoch
-  window = 3,      // which window of a history a training item is
+  window = 3,      // choice of a training item's window in its history
   dropout = 4,     // dropout masks, by training item
   init = 5,        // initial weights, by parameter
   sampling = 6,    // sampled actions and tokens, by sample
-  targets = 7,     // tokens that stand for a teacher's distribution, by sample
-  on_policy = 8,   // which completions a student draws itself, by sample
+  targets = 7,     // tokens sampled from a teacher's distribution, by sample
+  on_policy = 8,   // choice of completions that a student generates, by sample
 };
 
 using Philox4 = std::array<std::uint32_t, 4>;
 
-/// Ten rounds of Philox: `counter` in, four independent 32-bit words out.
+/// Applies ten rounds of Philox to `counter`; returns four independent 32-bit words.
 ///
 /// Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (SC 2011), Philox4x32-10.
 constexpr Philox4 philox(Philox4 counter, std::uint64_t key) {
@@ -39,44 +39,44 @@ constexpr Philox4 philox(Philox4 counter, std::uint64_t key) {
   return counter;
 }
 
-/// Uniform in [0, 1), a multiple of 2^-53, of two words.
+/// Returns a uniform number in [0, 1), a multiple of 2^-53, made of two words.
 constexpr double uniform53(std::uint32_t high, std::uint32_t low) {
   const std::uint64_t bits = (std::uint64_t{high} << 32) | low;
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
-/// The random numbers of one sample in one round: draw d is a pure function of
-/// (seed, purpose, round, sample, d), never of a rank or of the order of calls.
+/// The random numbers of one sample in one round. Draw d is a pure function of (seed, purpose,
+/// round, sample, d), never of a rank or of the order of calls.
 class RandomStream {
 public:
-  /// round < 2^24.
+  /// Requires round < 2^24.
   constexpr RandomStream(std::uint64_t seed, Purpose purpose, std::uint32_t round,
                          std::uint64_t sample)
       : key_(seed), site_((static_cast<std::uint32_t>(purpose) << 24) | round), sample_(sample) {}
 
-  /// 32 random bits.
+  /// Returns 32 random bits.
   constexpr std::uint32_t bits(std::uint64_t draw) const {
     return block(static_cast<std::uint32_t>(draw / 4))[draw % 4];
   }
 
-  /// Uniform in [0, 1), a multiple of 2^-24.
+  /// Returns a uniform number in [0, 1), a multiple of 2^-24.
   constexpr float uniform(std::uint64_t draw) const {
     return static_cast<float>(bits(draw) >> 8) * 0x1.0p-24F;
   }
 
-  /// Uniform in {0, ..., n - 1}; n > 0. Bias below n / 2^32.
+  /// Returns a uniform number in {0, ..., n - 1}; n > 0. The bias is below n / 2^32.
   constexpr std::uint32_t below(std::uint32_t n, std::uint64_t draw) const {
     return static_cast<std::uint32_t>((std::uint64_t{bits(draw)} * n) >> 32);
   }
 
-  /// Draws 4b to 4b + 3.
+  /// Returns draws 4b to 4b + 3.
   constexpr Philox4 block(std::uint32_t b) const {
     return philox(
         {b, site_, static_cast<std::uint32_t>(sample_), static_cast<std::uint32_t>(sample_ >> 32)},
         key_);
   }
 
-  /// Draws 4 * first_block and on, as many as there are `words`, several blocks at a time.
+  /// Fills `words` with the draws from 4 * first_block on, several blocks at a time.
   void fill(std::uint32_t first_block, std::span<std::uint32_t> words) const;
 
 private:

@@ -5,17 +5,17 @@
 
 namespace mgpu {
 
-/// What stands in the place of a secret.
+/// Replaces a secret in printed text.
 inline constexpr std::string_view kHidden = "***";
 
-/// Whether a value under this name must not be shown: HF_TOKEN, hub.api_key, db-password, ...
+/// Returns whether a value with this name is secret: HF_TOKEN, hub.api_key, db-password, ...
 bool is_secret_name(std::string_view name);
 
-/// The value of a setting, or kHidden by its name.
+/// Returns the value of a setting, or kHidden if its name is secret.
 std::string shown_value(std::string_view name, std::string_view value);
 
-/// One line without what looks like a secret: words of six letters and more behind such a name
-/// (token=..., password: ...), and what has the form of one (hf_...).
+/// Removes likely secrets from a line: words of at least six letters after such a name (token=...,
+/// password: ...), and words with the form of a known token (hf_...).
 std::string redact(std::string_view line);
 
 }  // namespace mgpu

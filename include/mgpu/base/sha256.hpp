@@ -18,7 +18,7 @@ public:
   void add(std::span<const std::byte> bytes);
   void add(std::string_view text);
 
-  /// Lower-case hexadecimal; ends the digest, add() may not follow.
+  /// Finishes the digest and returns it in lower-case hexadecimal; add() must not follow.
   std::string hex();
 
 private:

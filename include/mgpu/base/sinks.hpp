@@ -9,7 +9,7 @@
 
 namespace mgpu {
 
-/// Something that happened, for the log, events.jsonl and the progress line.
+/// An event for the log, events.jsonl and the progress line.
 struct Event {
   using Value = std::variant<std::int64_t, double, std::string, bool>;
 
@@ -17,20 +17,20 @@ struct Event {
   std::vector<std::pair<std::string, Value>> fields;  // in the order they are printed
 };
 
-/// Where algorithms report; implemented in `report`. Local: only rank 0 is given one that speaks.
+/// Receives events of algorithms; implemented in `report`. Local: only the sink of rank 0 writes.
 class EventSink {
 public:
   virtual ~EventSink() = default;
   virtual void event(const Event& event) = 0;
 };
 
-/// Curves over a step axis (TensorBoard).
+/// Receives curves over a step axis (TensorBoard).
 class ScalarSink {
 public:
   virtual ~ScalarSink() = default;
   virtual void scalar(std::string_view tag, std::int64_t step, double value) = 0;
 
-  /// What an earlier attempt wrote from `step` on is void.
+  /// Invalidates what an earlier attempt wrote from `step` on.
   virtual void resumed_at(std::int64_t /*step*/) {}
 };
 

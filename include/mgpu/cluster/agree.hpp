@@ -14,14 +14,14 @@
 
 namespace mgpu::cluster {
 
-/// run_together, with the failure as a value: so that what all ranks opened can be closed by all
-/// ranks before anyone throws.
+/// Does the same as run_together, but returns the failure. All ranks can then close together what
+/// they opened together before any of them throws.
 std::optional<Report> agree(const Group& group, const std::function<void()>& step);
 
-/// Runs `step` on rank 0 only; its text, or its failure, on every rank.
+/// Runs `step` on rank 0 only; every rank gets its text or its failure.
 std::string on_rank_0(const Group& group, const std::function<std::string()>& step);
 
-/// Plain records of all ranks, in rank order, on every rank.
+/// Gathers a trivially copyable record from every rank, in rank order, on every rank.
 template <class T>
 std::vector<T> all_gather_records(const Group& group, const std::vector<T>& mine) {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -4,12 +4,12 @@
 
 namespace mgpu::cluster {
 
-/// A bell that any rank can ring without waiting, and that the others hear when they look.
+/// An abort flag that any rank can raise without waiting, and that the others can poll.
 ///
-/// For loops without collectives: a rank that fails rings and goes to the agreement that ends
-/// the loop; its peers stop at their next look instead of finishing their share first.
+/// It serves loops without collectives. A rank that fails raises the flag and enters the agreement
+/// that ends the loop; its peers stop at their next poll instead of finishing their share.
 ///
-/// Ranks: the constructor is collective over the group, the rest is local.
+/// Ranks: the constructor is collective over the group, all other calls are local.
 class Alarm {
 public:
   explicit Alarm(const Group& group);
@@ -17,10 +17,10 @@ public:
   Alarm& operator=(const Alarm&) = delete;
   ~Alarm() = default;
 
-  /// Rings at every other rank. Does not block; a second call does nothing.
+  /// Raises the flag on every other rank. Does not block; a second call does nothing.
   void ring();
 
-  /// Whether any rank rang, this one included.
+  /// Returns whether any rank has raised the flag, including this one.
   bool rang();
 
 private:

@@ -8,12 +8,12 @@
 
 namespace mgpu::cluster {
 
-/// Words from one rank of a group to all others, in order, without an agreement: the speaker goes
-/// on at once, and each of the others hears them when it comes to ask.
+/// An ordered broadcast of messages from one rank of a group to all others, without
+/// synchronization: the sender continues at once, and the others receive when they call hear().
 ///
-/// Ranks:  the constructor is collective over the group; post() is the speaker's, and all ranks
-///         hear() each message once, the speaker as well.
-/// Memory: a message is kept until all others have taken it.
+/// Ranks:  the constructor is collective over the group; only the sender calls post(), and all
+///         ranks including the sender hear() each message once.
+/// Memory: a message is kept until all other ranks have received it.
 class Announcements {
 public:
   Announcements(const Group& group, int speaker, double timeout_s);
@@ -24,7 +24,7 @@ public:
   bool is_speaker() const;
   void post(std::string message);
 
-  /// The next message. Errors: Failure E402 when it does not come within the deadline.
+  /// Returns the next message. Errors: Failure E402 if it does not arrive within the deadline.
   std::string hear();
 
 private:

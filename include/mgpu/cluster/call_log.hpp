@@ -10,25 +10,25 @@
 
 namespace mgpu::cluster {
 
-/// A call between ranks as four numbers: kind, count, type, and the ReduceOp or the root.
+/// A communication call as four numbers: kind, count, type, and the ReduceOp or the root.
 using CallWords = std::array<std::int64_t, 4>;
 
-/// "all_reduce of 12 f32, sum"; "a call" for numbers that are none.
+/// Formats "all_reduce of 12 f32, sum"; "a call" for invalid numbers.
 std::string describe(const CallWords& words);
 
-/// The calls of one rank, for those who watch it. Has no pointers, so that it can lie in memory
-/// that other processes map; see keep_call_log_in().
+/// The communication calls of one rank, for the watchdog. It holds no pointers, so it can live in
+/// memory that other processes map; see keep_call_log_in().
 struct CallLog {
-  static constexpr std::size_t kGroups = 64;  // groups that live at the same time; more are not
-                                              // watched
-  static constexpr std::size_t kPast = 64;    // last collectives
+  static constexpr std::size_t kGroups = 64;  // groups that live at the same time; further groups
+                                              // are not watched
+  static constexpr std::size_t kPast = 64;    // most recent collectives
 
-  /// A group that this rank is in.
+  /// One group of this rank.
   struct Entry {
     std::atomic<std::uint64_t> id{0};         // the same on all ranks of the group; 0: free
     std::atomic<std::uint64_t> number{0};     // collectives entered so far
-    std::atomic<std::uint32_t> is_inside{0};  // of a call
-    std::atomic<std::int32_t> peer{-1};       // world rank, of a call between two ranks
+    std::atomic<std::uint32_t> is_inside{0};  // 1 during a call
+    std::atomic<std::int32_t> peer{-1};       // world rank of the peer in a call between two ranks
     std::array<std::atomic<std::int64_t>, 4> words{};
   };
   struct Past {
@@ -42,11 +42,11 @@ struct CallLog {
   std::atomic<std::uint64_t> num_past{0};
 };
 
-/// Moves the log of this process to `place`, which has to stay until the next call; nullptr: back.
-/// No other thread may be inside a call.
+/// Moves the log of this process to `place`, which must stay valid until the next call; nullptr
+/// moves it back. No other thread may be inside a call.
 void keep_call_log_in(CallLog* place) noexcept;
 
-/// One group's line in the log, for as long as the group lives.
+/// One group's entry in the log, for as long as the group lives.
 class LoggedGroup {
 public:
   static constexpr int kNoPeer = -1;
@@ -64,7 +64,7 @@ public:
   }
   ~LoggedGroup();
 
-  /// The call is over at the end of the block.
+  /// Ends the call at the end of the block.
   class Inside {
   public:
     Inside(const LoggedGroup& group, bool is_outer) noexcept
@@ -78,12 +78,12 @@ public:
     bool is_outer_;
   };
 
-  /// A collective, or a call with one peer (its rank in the world). One thread at a time; inside
-  /// another call of the group it is part of that one.
+  /// Enters a collective, or a call with one peer (a world rank). One thread at a time. A call
+  /// inside another call of the same group counts as part of the outer one.
   [[nodiscard]] Inside enter(const CallWords& words, int peer = kNoPeer) const noexcept;
 
-  /// The id of the next group that all ranks of this one make, in the same order; `first` tells
-  /// its parts from each other.
+  /// Returns the id of the next group that all ranks of this one create in the same order; `first`
+  /// distinguishes the subgroups.
   std::uint64_t id_of_child(int first) const noexcept;
 
   /// The id of a group that some ranks of this one make alone; `tag` tells groups of the same ranks

@@ -11,15 +11,16 @@ namespace mgpu::cluster {
 
 /// The keys devices.* and comm.*.
 struct ClusterConfig {
-  std::optional<std::vector<int>> gpus;  // of each node, ordinals among the visible; none: all
-  std::optional<int> world;              // ranks that --plan is for; none: those launched
+  std::optional<std::vector<int>> gpus;  // of each node, ordinals among the visible GPUs; nullopt:
+                                         // all
+  std::optional<int> world;              // number of ranks for --plan; nullopt: the launched ones
   int gpus_per_model = 1;                // ranks that share one copy of the model
-  std::vector<int> groups;               // sizes instead, where they differ; see Topology
-  std::optional<Backend> backend;        // none: chosen by what the ranks see
+  std::vector<int> groups;               // group sizes to use instead, if they differ; see Topology
+  std::optional<Backend> backend;        // nullopt: chosen by the visible devices
   int threads = 1;                       // compute threads of a rank
   double memory_margin = 0.08;           // share of GPU memory that the plan keeps free
   std::int64_t clear_cache_every = 0;    // steps; 0: never
-  double timeout_s = 300.0;              // of a collective
+  double timeout_s = 300.0;              // deadline of a collective
   std::int64_t bucket_mb = 25;           // MiB of gradients that are reduced at a time
 
   std::vector<int> group_sizes() const {
@@ -30,8 +31,7 @@ struct ClusterConfig {
 void add_cluster_keys(KeyTable& table);
 
 /// Errors: Failure E204 (exit 78) when devices.gpus is an empty list; E106 when a group has no
-/// rank,
-///         E124 when sizes of groups are given twice.
+///         rank; E124 when group sizes are given twice.
 ClusterConfig read_cluster_config(const Config& config);
 
 }  // namespace mgpu::cluster

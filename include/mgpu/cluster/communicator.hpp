@@ -11,19 +11,19 @@ struct CUevent_st;
 
 namespace mgpu::cluster {
 
-/// How the ranks of a group move tensors: MPI on host memory, NCCL, or staged through the host.
+/// Moves tensors between the ranks of a group: by MPI on host memory, by NCCL, or staged through
+/// the host.
 ///
-/// Every call returns when the data is there: the transfer has finished, and later work of any
-/// stream sees the result. For CUDA buffers a call starts after the events that wait_for() was
-/// given; whoever gives none makes sure that nothing still writes the buffers.
-/// One thread at a time; it may be another one than the main thread (MPI_THREAD_MULTIPLE), and
-/// the communicator's messages never mix with those of the group that it was made from.
+/// Every call returns when the transfer has finished, so later work on any stream sees the result.
+/// For CUDA buffers a call starts after the events given to wait_for(). Without events the caller
+/// must ensure that no work still writes the buffers. One thread at a time; it may differ from the
+/// main thread (MPI_THREAD_MULTIPLE). Messages never mix with those of the group it was made from.
 ///
 /// Ranks:  each call is collective over the group, in the same order on all ranks; `exchange`,
-///         `send` and `receive` are between two ranks, wait_for and cancel are local.
+///         `send` and `receive` are between two ranks; wait_for and cancel are local.
 /// Errors: Failure E402 when a deadline (comm.timeout_s) has passed, E403 when a peer is lost or
-///         NCCL reports an asynchronous error; afterwards the communicator is dead, and each call
-///         fails. Checked builds: ShapeError when kind, count or type differ between ranks.
+///         NCCL reports an asynchronous error. After that every call of the communicator fails.
+///         Checked builds: ShapeError when kind, count or type differ between ranks.
 class Communicator {
 public:
   Communicator() = default;
@@ -37,27 +37,28 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// In place, element by element; f32 f64 f16 bf16 i32 i64. The order of the sum is the
-  /// library's; all ranks end with the same bits.
+  /// Reduces element by element, in place; f32 f64 f16 bf16 i32 i64. The library chooses the order
+  /// of the sum; all ranks get the same bits.
   virtual void all_reduce(BufferView values, ReduceOp op) = 0;
 
-  /// The root's bytes on every rank.
+  /// Copies the root's bytes to every rank.
   virtual void broadcast(BufferView values, int root) = 0;
 
-  /// Sends `mine` to `peer` and receives as many bytes from it into `theirs`; both ranks call.
+  /// Sends `mine` to `peer` and receives the same number of bytes into `theirs`; both ranks call
+  /// it.
   virtual void exchange(BufferView mine, BufferView theirs, int peer) = 0;
 
-  /// Sends `values` to `peer`, which receives as many bytes from this rank. Returns when they may
-  /// be overwritten, which may be only after the peer came.
+  /// Sends `values` to `peer`, which receives as many bytes from this rank. Returns when the buffer
+  /// may be overwritten, which can require that the peer has entered its call.
   virtual void send(BufferView values, int peer) = 0;
   virtual void receive(BufferView values, int peer) = 0;
 
-  /// The next call starts on the device after `produced` (see Event in device_work.hpp), which
-  /// the producing thread recorded behind the work that fills the buffer. Does not block.
+  /// Starts the next call on the device after `produced` (see Event in device_work.hpp). The
+  /// producing thread recorded this event after the work that fills the buffer. Does not block.
   /// Memory: the event has to live until the next call returns.
   virtual void wait_for(CUevent_st* produced) { static_cast<void>(produced); }
 
-  /// From any thread: the pending call and all later ones throw E403 soon, without their peers.
+  /// Makes the pending call and all later ones throw E403 soon, without their peers. Any thread.
   /// MPI may write into the buffers of the pending call until the process ends.
   virtual void cancel() noexcept {}
 };
@@ -66,15 +67,15 @@ enum class Backend { mpi, nccl, staged };
 std::string_view name_of(Backend backend);
 
 struct CommunicatorOptions {
-  double timeout_s = 300.0;                         // a call older than this fails
+  double timeout_s = 300.0;                         // deadline of each call
   std::size_t piece_bytes = std::size_t{64} << 20;  // of one message
 };
 
-/// A communicator over the ranks of `group`, for buffers on `device`.
+/// Makes a communicator over the ranks of `group`, for buffers on `device`.
 ///
 /// Ranks:  collective over `group`, which stays usable and independent.
-/// Errors: NotBuiltError for nccl and staged in a build without CUDA; Failure E402 when NCCL did
-///         not come up within the deadline, E403 with NCCL's own text.
+/// Errors: NotBuiltError for nccl and staged in a build without CUDA; Failure E402 when NCCL does
+///         not start within the deadline, E403 with NCCL's error text.
 std::unique_ptr<Communicator> make_communicator(const Group& group, Backend backend, Device device,
                                                 const CommunicatorOptions& options = {});
 

@@ -13,41 +13,41 @@ namespace mgpu::cluster {
 
 struct GpuInfo {
   std::string name;                // "NVIDIA A100-SXM4-80GB"
-  std::string uuid;                // "GPU-e7b3bccd-...": the same card in every process
+  std::string uuid;                // "GPU-e7b3bccd-...": identifies the card in every process
   std::uint64_t memory_bytes = 0;  // installed
 };
 
 struct VisibleGpus {
   std::vector<GpuInfo> gpus;  // by CUDA ordinal
-  std::string why_none;       // "" where there are some
+  std::string why_none;       // reason for an empty list, otherwise ""
 };
 
-/// The GPUs that this process may use. None without a driver, or in a build without CUDA.
+/// Returns the GPUs that this process may use. None without a driver, or in a build without CUDA.
 ///
 /// Errors: Failure E206 (exit 69) when there are GPUs but CUDA does not work.
 VisibleGpus visible_gpus();
 
-/// What one rank sees.
+/// The devices that one rank can see.
 struct RankSight {
   RankPlace place;
   std::vector<std::string> uuids;    // of the visible GPUs, by CUDA ordinal
   std::string why_none;              // as in VisibleGpus
-  std::string cuda_visible_devices;  // the variable; "" where it is not set
-  std::string nccl_host_id;          // NCCL_HOSTID, likewise
+  std::string cuda_visible_devices;  // the variable; "" if it is not set
+  std::string nccl_host_id;          // NCCL_HOSTID; "" if it is not set
 };
 
 struct DevicePlan {
   Backend backend = Backend::mpi;
   std::vector<Device> devices;  // by world rank
-  std::string note;             // which backend and why, for the banner
+  std::string note;             // the backend and its reason, for the banner
 };
 
-/// Who computes where. A rank takes GPU (node rank modulo GPUs): this is right whether a task
-/// sees all GPUs of its node (mpirun, --gres) or only its own (--gpus-per-task). Ranks with an
-/// NCCL_HOSTID each may share a GPU with nccl: a way to try NCCL on one card, slow.
+/// Assigns a device to each rank. A rank takes GPU (node rank modulo GPUs). This is correct whether
+/// a task sees all GPUs of its node (mpirun, --gres) or only one (--gpus-per-task). With nccl,
+/// ranks that each have an NCCL_HOSTID may share a GPU: a slow way to try NCCL on one card.
 ///
-/// Errors: Failure E201 an id of devices.gpus is out of range, E202 nccl with two ranks on one
-///         GPU, E203 no GPU where one is needed, E205 more ids than ranks of a node. All exit 69.
+/// Errors: Failure E201 an id of devices.gpus is out of range; E202 nccl with two ranks on one GPU,
+///         E203 no GPU although one is needed, E205 more ids than ranks of a node. All exit 69.
 DevicePlan plan_devices(std::span<const RankSight> ranks, const ClusterConfig& config);
 
 struct DeviceChoice {
@@ -56,7 +56,7 @@ struct DeviceChoice {
   GpuInfo gpu;      // of this rank; empty on the CPU
 };
 
-/// Looks at this rank's GPUs and plans with all others.
+/// Finds this rank's GPUs and plans the devices together with all other ranks.
 ///
 /// Ranks:  collective over the topology's world.
 /// Errors: those of plan_devices and visible_gpus, on every rank.

@@ -10,11 +10,11 @@ struct CUevent_st;
 
 namespace mgpu::cluster {
 
-// Streams, events and memory of a device, so that one code serves both: on the CPU work is done
-// when the call returns, streams and events are null, and waiting does nothing. With a CUDA
-// device each call throws LibraryError, or NotBuiltError in a build without CUDA.
+// Streams, events and memory of a device, so that the same code serves CPU and CUDA. On the CPU
+// work is done when the call returns, streams and events are null, and waiting does nothing. With a
+// CUDA device each call throws LibraryError on failure, or NotBuiltError in a build without CUDA.
 
-/// Makes `device` the current one of this thread.
+/// Makes `device` the current device of this thread.
 void use_device(Device device);
 
 struct StreamTraits {
@@ -24,13 +24,13 @@ struct StreamTraits {
   static void destroy(Raw stream) noexcept;
 };
 
-/// A stream of high priority that does not wait for the legacy default stream.
+/// A high-priority stream that does not synchronize with the legacy default stream.
 class Stream {
 public:
   explicit Stream(Device device);
   CUstream_st* get() const noexcept { return handle_.get(); }
 
-  /// Later work of this stream starts after the event. Does not block.
+  /// Makes later work of this stream start after the event. Does not block.
   void wait_for(CUevent_st* event) const;
 
 private:
@@ -44,7 +44,7 @@ struct EventTraits {
   static void destroy(Raw event) noexcept;
 };
 
-/// A mark behind the work that a stream holds at the time of record().
+/// A CUDA event: it marks the work that is in a stream at the time of record().
 class Event {
 public:
   explicit Event(Device device);
@@ -53,7 +53,7 @@ public:
   void record(CUstream_st* stream) const;
   bool has_happened() const;
 
-  /// Blocks this thread until the work in front of the mark is done.
+  /// Blocks this thread until the marked work is done.
   void wait() const;
 
 private:
@@ -75,23 +75,23 @@ public:
   std::byte* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  /// The first `count` elements.
+  /// Returns a view of the first `count` elements.
   BufferView view(std::size_t count, DType dtype) const;
 
 private:
-  Device device_;  // of the memory: the CPU when it is pinned
+  Device device_;  // location of the memory: the CPU when it is pinned
   std::size_t bytes_;
   MemoryKind kind_;
   std::byte* data_;
 };
 
-/// `count` elements from `begin` on.
+/// Returns `count` elements from `begin` on.
 BufferView slice(BufferView view, std::size_t begin, std::size_t count);
 
-/// Copies into.bytes() bytes, in the order of `stream`; either side may be host or device.
+/// Copies into.bytes() bytes in stream order; either side may be host or device memory.
 void copy(BufferView into, BufferView from, CUstream_st* stream);
 
-/// Sets all bytes to 0, in the order of `stream`.
+/// Sets all bytes to 0 in stream order.
 void zero(BufferView into, CUstream_st* stream);
 
 }  // namespace mgpu::cluster

@@ -6,16 +6,16 @@
 
 namespace mgpu::cluster {
 
-/// Refuses a launch in which MPI would not find the other ranks. Call before MpiSession.
+/// Throws if MPI would not find the other ranks of this launch. Call it before MpiSession.
 ///
 /// Errors: Failure E211 for a Slurm task without PMIx, where MPI_Init would end the process.
 void check_launch();
 
-/// MPI, from here to the end of the block. One per process, before any Group.
+/// Initializes MPI until the end of the block. One per process, before any Group.
 ///
-/// Runs with MPI_THREAD_MULTIPLE, reports errors as codes, does file I/O by ROMIO (Open MPI's
-/// own ompio loses data on a full disk), and tells the failpoints the rank. A process started
-/// without mpirun is a world of one rank.
+/// Runs with MPI_THREAD_MULTIPLE, reports errors as codes, uses ROMIO for file I/O (Open MPI's
+/// ompio loses data on a full disk), and tells the failpoints the rank. A process started without
+/// mpirun is a world of one rank.
 ///
 /// Errors: Failure E212 (exit 69) when MPI lacks MPI_THREAD_MULTIPLE.
 class MpiSession {
@@ -26,16 +26,16 @@ public:
   MpiSession(MpiSession&&) = delete;
   MpiSession& operator=(MpiSession&&) = delete;
 
-  /// Ranks:  collective (MPI_Finalize), so all groups are gone by now. While an exception unwinds
-  ///         this rank nothing happens: its peers are elsewhere, and abort_world has to follow.
+  /// Ranks:  collective (MPI_Finalize), after all groups have been destroyed. While an exception
+  ///         unwinds it does nothing, because the peers are elsewhere; abort_world has to follow.
   ~MpiSession();
 
 private:
   int exceptions_at_birth_ = std::uncaught_exceptions();
 };
 
-/// Ends all ranks now, with this exit code: for a failure that only this rank knows of. Works
-/// without MPI, too. A failure that all ranks know of (TogetherError) ends by returning from main.
+/// Ends all ranks now with this exit code, for a failure that only this rank knows. Works without
+/// MPI, too. After a failure that all ranks know (TogetherError), return from main instead.
 [[noreturn]] void abort_world(ExitCode code) noexcept;
 
 }  // namespace mgpu::cluster

@@ -7,13 +7,13 @@
 
 namespace mgpu::cluster {
 
-/// Numbers 0, 1, 2, ..., each given to one rank: to whichever asks first.
+/// A shared counter 0, 1, 2, ...: each number is given to one rank, the first that asks.
 ///
-/// A thread of rank 0 answers, because MPI moves nothing for others while a rank computes. It
-/// sleeps between two looks, a hundredth of the time since the last question: from 50 us to 2 ms.
+/// A thread of rank 0 answers, because MPI makes no progress for others while a rank computes. It
+/// sleeps between two polls for 1 % of the time since the last question, from 50 us to 2 ms.
 ///
-/// Ranks:  constructed and destroyed collectively over the group, destroyed when no rank asks any
-///         more; take() is local.
+/// Ranks:  constructed and destroyed collectively over the group, and destroyed only after the last
+///         take() of every rank; take() is local.
 class Tickets {
 public:
   Tickets(const Group& group, double timeout_s);
@@ -21,8 +21,8 @@ public:
   Tickets& operator=(const Tickets&) = delete;
   ~Tickets();
 
-  /// Errors: Failure E402 when rank 0 does not answer within the deadline; on rank 0 those of the
-  ///         thread that answers.
+  /// Returns the next number. Errors: Failure E402 when rank 0 does not answer within the deadline;
+  /// on rank 0 also those of the answering thread.
   std::int64_t take();
 
 private:

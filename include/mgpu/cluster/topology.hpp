@@ -9,21 +9,22 @@
 
 namespace mgpu::cluster {
 
-/// Where a rank sits. Never taken from SLURM_*: under mpirun those describe the launcher.
+/// The place of a rank in the machine. SLURM_* is not used: under mpirun it describes the launcher.
 struct RankPlace {
   int node_index = 0;  // nodes in the order of their lowest rank
   int node_rank = 0;   // rank among the ranks of the node
   std::string host;
 };
 
-/// Number of the group of each rank, in groups of these sizes one after the other, again and again.
+/// Returns the group number of each rank, where groups of these sizes repeat cyclically.
 ///
-/// Errors: Failure E121 (exit 78) when the ranks cannot be split so.
+/// Errors: Failure E121 (exit 78) when the ranks cannot be split into such groups.
 std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes);
 
-/// Who works with whom: the ranks of a node, the ranks that share a model, and their leaders.
+/// The communicators of a run: the ranks of a node, the ranks that share a model, and their
+/// leaders.
 ///
-/// MGPU_RANKS_PER_NODE=k lets every k consecutive ranks believe that they are a node (for tests).
+/// MGPU_RANKS_PER_NODE=k makes every k consecutive ranks act as one node (for tests).
 ///
 /// Ranks:  made collectively over `world`, which has to outlive it.
 /// Errors: Failure E121 (exit 78) when the ranks cannot be split into models of these sizes; E213
@@ -32,18 +33,17 @@ class Topology {
 public:
   Topology(const Group& world, int gpus_per_model);
 
-  /// Groups of these sizes one after the other, again and again: {1, 1, 2} on 8 ranks makes six
-  /// groups.
+  /// Makes groups of these sizes, repeated cyclically: {1, 1, 2} on 8 ranks makes six groups.
   Topology(const Group& world, const std::vector<int>& group_sizes);
 
   const Group& world() const { return *world_; }
   const Group& node() const { return node_; }
 
-  /// Consecutive ranks: one copy of a model.
+  /// Returns the consecutive ranks that hold one copy of a model.
   const Group& model_group() const { return model_group_; }
 
-  /// The ranks that hold the same part of each copy, by group: gradients are summed over them.
-  /// Seen from a leader these are the leaders.
+  /// Returns the ranks that hold the same part of each model copy, by group; gradients are summed
+  /// over them. On a leader these are all leaders.
   const Group& across_groups() const { return across_groups_; }
 
   int num_nodes() const { return num_nodes_; }
@@ -51,7 +51,7 @@ public:
   int group_index() const { return group_index_; }
   bool is_leader() const { return model_group_.rank() == 0; }
 
-  /// Of every rank, by world rank.
+  /// Returns the places of all ranks, by world rank.
   std::span<const RankPlace> places() const { return places_; }
   const RankPlace& place() const { return places_[static_cast<std::size_t>(world_->rank())]; }
 

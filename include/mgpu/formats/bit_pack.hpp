@@ -7,16 +7,15 @@
 
 namespace mgpu::formats {
 
-/// Bits that every number below `count` fits into: 17 for 128,256, 18 for 151,936.
+/// Returns how many bits any number below `count` needs: 17 for 128,256, 18 for 151,936.
 int bits_for(std::uint64_t count);
 
-/// Numbers of `bits` bits each, 1 to 32, one after the other without gaps: bit j of number i is bit
-/// (i * bits + j) % 8 of byte (i * bits + j) / 8. The last byte is filled up with zeros.
-///
+/// Packs numbers of `bits` bits each, 1 to 32, without gaps: bit j of number i is bit (i * bits +
+/// j) % 8 of byte (i * bits + j) / 8. The last byte is padded with zeros.
 /// Errors: Error when a number needs more bits.
 std::vector<std::uint8_t> pack_bits(std::span<const std::uint32_t> values, int bits);
 
-/// The first `count` numbers. Errors: ShapeError when there are fewer bytes than that.
+/// Unpacks the first `count` numbers. Errors: ShapeError when there are too few bytes.
 std::vector<std::uint32_t> unpack_bits(std::span<const std::uint8_t> bytes, int bits,
                                        std::size_t count);
 

@@ -19,7 +19,7 @@ void put(std::vector<std::byte>& out, T value) {
   out.insert(out.end(), bytes, bytes + sizeof value);
 }
 
-/// Takes one number off the front; the caller has checked that it is there.
+/// Removes one number from the front; the caller has checked that there are enough bytes.
 template <class T>
 T take(std::span<const std::byte>& from) {
   static_assert(std::is_arithmetic_v<T>);

@@ -12,8 +12,8 @@
 
 namespace mgpu::formats {
 
-/// A JSON document as a plain tree: what modules without a JSON library see of config.json and
-/// its kin.
+/// A JSON document as a plain tree, for modules without a JSON library that read config.json and
+/// similar files.
 class JsonValue {
 public:
   using List = std::vector<JsonValue>;
@@ -26,7 +26,7 @@ public:
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(held_); }
   const Held& held() const { return held_; }
 
-  /// nullptr where the value is of another type.
+  /// Returns nullptr if the value has another type.
   const bool* flag() const { return std::get_if<bool>(&held_); }
   const std::int64_t* integer() const { return std::get_if<std::int64_t>(&held_); }
   const double* real() const { return std::get_if<double>(&held_); }
@@ -34,14 +34,14 @@ public:
   const List* list() const { return std::get_if<List>(&held_); }
   const Members* members() const { return std::get_if<Members>(&held_); }
 
-  /// The member of an object; nullptr where there is none, or this is no object.
+  /// Returns the member of an object; nullptr if it is missing, or this is not an object.
   const JsonValue* find(std::string_view name) const;
 
 private:
   Held held_ = nullptr;
 };
 
-/// What is wrong with a JSON text, in words that follow "it cannot be used: ".
+/// Why a JSON text is invalid, as a phrase that follows "it cannot be used: ".
 class JsonError : public Error {
 public:
   explicit JsonError(std::string why, Where where = Where::here())
@@ -53,22 +53,21 @@ private:
   std::string why_;
 };
 
-/// The object that a text of somebody else is. Depth (32), UTF-8 and doubled names are checked.
-///
-/// Errors: JsonError; the caller knows whose text it is.
+/// Parses an untrusted text that holds one object. Checks depth (32), UTF-8 and repeated names.
+/// Errors: JsonError; the caller adds the origin of the text.
 JsonValue parse_json_object(std::string_view text);
 
-/// Parses the object of a file that somebody else wrote. Nothing in it is trusted: size, depth
-/// (32) and doubled names are checked before anything is made of it.
+/// Parses the object in an untrusted file. Size, depth (32) and repeated names are checked before
+/// any value is used.
 ///
 /// Errors: Failure E603 (missing, exit 66; larger than `limit_bytes`, exit 65), E622 (a Git LFS
 ///         pointer, exit 65), E623 (not one JSON object, or a name twice, exit 65).
 JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes);
 
-/// The same of text that was read before; `path` is for messages.
+/// Does the same for text that is already in memory; `path` is for messages.
 JsonValue parse_json_object(const fs::path& path, std::string_view text);
 
-/// The text of a value, indented by 2 as transformers does, members in their order.
+/// Formats a value, indented by 2 as in transformers, with members in their order.
 /// Errors: Error when a text is not UTF-8.
 std::string to_json(const JsonValue& value);
 

@@ -10,7 +10,7 @@
 
 namespace mgpu::formats {
 
-/// What is wrong with lines of a file, kept until all of them were looked at.
+/// Collects the problems of a file's lines until all lines have been checked.
 class LineProblems {
 public:
   explicit LineProblems(fs::path path) : path_(std::move(path)) {}
@@ -19,14 +19,14 @@ public:
 
   std::int64_t count() const { return count_; }
 
-  /// What add() was told, as text for another rank, and the other way round.
+  /// Serializes what add() received, for another rank; the reverse adds it here.
   std::string packed() const;
   void unpack(std::string_view packed);
 
-  /// "data.jsonl:3: it is an empty line": the first one. There has to be one.
+  /// Returns the first problem: "data.jsonl:3: it is an empty line". There must be one.
   std::string first_text() const;
 
-  /// One error with the first five lines.
+  /// Throws one error that shows the first five lines.
   /// Errors: Failure E531 (exit 65) when there are any problems.
   void throw_if_any(const std::string& help = "repair or remove them; none is skipped") const;
 

@@ -15,7 +15,7 @@
 
 namespace mgpu::formats {
 
-/// A tensor of somebody else: what is written, or where a stored one goes.
+/// A tensor that it does not own: the source of a write, or the destination of a read.
 struct NamedTensor {
   std::string name;                 // UTF-8, "blocks.0.attn.qkv.weight"
   std::vector<std::int64_t> shape;  // [] is a scalar; 0 is allowed
@@ -24,32 +24,32 @@ struct NamedTensor {
 
 using TensorMetadata = std::map<std::string, std::string>;
 
-/// "[192, 64]".
+/// Formats "[192, 64]".
 std::string to_text(std::span<const std::int64_t> shape);
 
-/// The format's word for a type: "F32", "BF16".
+/// Returns the format's name of a type: "F32", "BF16".
 std::string_view name_of(DType dtype);
 
-/// Errors: Error when the view is not host memory or does not have the elements of the shape.
+/// Checks the view. Errors: Error when it is not host memory or its size differs from the shape's.
 void check_view(const NamedTensor& tensor);
 
-/// What a file holds, as it was in memory when it was written.
+/// Sizes and checksums of a file, computed in memory during the write.
 struct SafetensorsDigest {
   std::uint64_t bytes = 0;                       // of the file
   std::string sha256;                            // of the file
   std::map<std::string, std::uint32_t> tensors;  // name -> CRC-32C of the data
 };
 
-/// Bytes that write_safetensors would write.
+/// Returns the bytes that write_safetensors would write.
 std::uint64_t safetensors_bytes(std::span<const NamedTensor> tensors,
                                 const TensorMetadata& metadata);
 
-/// Writes a new file, syncs and closes it. Equal tensors and metadata give equal bytes, whatever
-/// the order of `tensors`: wide types first, then by name, as the Python writer does.
+/// Writes a new file, syncs and closes it. Equal tensors and metadata give equal bytes in any order
+/// of `tensors`: wide types come first, then names in order, as in the Python writer.
 ///
-/// Memory: host; in pieces of 8 MiB, no copy of the tensors is made.
-/// Errors: Error when a name is doubled or not UTF-8, or a view does not match its shape;
-///         Failure E601, E602 of DurableFile("checkpoint"), a part of the file stays behind then.
+/// Memory: host; written in pieces of 8 MiB without a copy of the tensors.
+/// Errors: Error when a name is repeated or not UTF-8, or a view does not match its shape; Failure
+///         E601, E602 of DurableFile("checkpoint"), after which a partial file may remain.
 /// Source: huggingface/safetensors README, "Format".
 SafetensorsDigest write_safetensors(const fs::path& path, std::span<const NamedTensor> tensors,
                                     const TensorMetadata& metadata);
@@ -57,10 +57,10 @@ SafetensorsDigest write_safetensors(const fs::path& path, std::span<const NamedT
 /// One tensor of a file.
 struct StoredTensor {
   std::string name;
-  std::string dtype_name;            // as in the file: "BF16", "F8_E4M3"
-  std::optional<DType> dtype;        // none where this program has no such type
-  std::vector<std::int64_t> shape;   //
-  std::span<const std::byte> bytes;  // lives as long as the SafetensorsFile
+  std::string dtype_name;      // as in the file: "BF16", "F8_E4M3"
+  std::optional<DType> dtype;  // nullopt if this program lacks the type
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;  // valid as long as the SafetensorsFile
 };
 
 struct Mapping {
@@ -77,11 +77,11 @@ struct MappingTraits {
   static void destroy(Raw mapping) noexcept;
 };
 
-/// A safetensors file, mapped read-only. Nothing in it is trusted: the header is checked whole
-/// before the constructor returns.
+/// A safetensors file, mapped read-only and not trusted: the whole header is checked before the
+/// constructor returns.
 ///
-/// Errors: Failure E603 (missing, exit 66), E621 (not well-formed, exit 65), E622 (pickle, zip or
-///         Git LFS pointer, exit 65), each with the path and what to do.
+/// Errors: Failure E603 (missing, exit 66), E621 (malformed, exit 65), E622 (pickle, zip or Git LFS
+///         pointer, exit 65), each with the path and a remedy.
 class SafetensorsFile {
 public:
   explicit SafetensorsFile(fs::path path);
@@ -89,9 +89,9 @@ public:
   const fs::path& path() const { return path_; }
   std::uint64_t bytes() const { return mapping_.get().bytes; }
 
-  /// In the order of their data.
+  /// Returns the tensors in the order of their data.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
-  /// nullptr when there is no such tensor.
+  /// Returns nullptr if there is no such tensor.
   const StoredTensor* find(std::string_view name) const;
   const TensorMetadata& metadata() const { return metadata_; }
 

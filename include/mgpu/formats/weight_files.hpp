@@ -13,29 +13,29 @@
 namespace mgpu::formats {
 
 /// The weights of a Hugging Face model folder: `model.safetensors`, or the shards that
-/// `model.safetensors.index.json` names. All headers are checked when it is opened; the data
-/// are mapped and read when somebody touches them.
+/// `model.safetensors.index.json` names. All headers are checked on opening; the data are mapped
+/// and read on first access.
 ///
-/// Names of shards are plain file names. A shard may be a link into the folder itself or into
-/// the `blobs` of the Hub cache that the folder is a snapshot of; other links are refused.
+/// Shard names are plain file names. A shard may be a link into the folder itself, or into the
+/// `blobs` of the Hub cache whose snapshot the folder is; other links are refused.
 ///
-/// Errors: Failure E603 (no folder, or a shard is missing, exit 66), E621 (a malformed file),
-///         E622 (only pickles, or Git LFS pointers), E623 (malformed index), E624 (index and
-///         shards do not fit together, or lead out of the folder), each exit 65.
+/// Errors: Failure E603 (no folder, or a shard is missing, exit 66); E621 (a malformed file), E622
+///         (only pickles, or Git LFS pointers); E623 (malformed index), E624 (index and shards
+///         disagree, or point outside the folder), each exit 65.
 class WeightFiles {
 public:
   explicit WeightFiles(fs::path folder);
 
   const fs::path& folder() const { return folder_; }
 
-  /// nullptr when there is no such tensor. Lives as long as this object.
+  /// Returns nullptr if there is no such tensor. Valid as long as this object.
   const StoredTensor* find(std::string_view name) const;
 
-  /// Of all files, ordered by name.
+  /// Returns the tensors of all files, ordered by name.
   const std::map<std::string_view, const StoredTensor*>& tensors() const { return tensors_; }
 
   std::size_t num_files() const { return files_.size(); }
-  std::uint64_t bytes() const;  // of all files
+  std::uint64_t bytes() const;  // total size of all files
 
 private:
   void open_shards(const fs::path& index);

@@ -17,14 +17,14 @@ struct AdamwArgs {
   float beta2;
   float epsilon;
   float weight_decay;  // 0 for spans without decay
-  float grad_scale;    // multiplies each gradient first: clipping, mean, loss scale
+  float grad_scale;    // multiplies each gradient first: clipping, mean and loss scale combined
   float correction1;   // 1 - beta1^t
   float correction2;   // 1 - beta2^t
 };
 
-/// One AdamW update of a span. With g = grad_scale * grads:
-/// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
-/// w = w (1 - lr decay) - lr (m / correction1) / (sqrt(v / correction2) + epsilon).
+/// Applies one AdamW update to a span. With g = grad_scale * grads: m = beta1 m + (1 - beta1) g, v
+/// = beta2 v + (1 - beta2) g^2, w = w (1 - lr decay) - lr (m / correction1) / (sqrt(v /
+/// correction2) + epsilon).
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the

@@ -12,7 +12,7 @@ struct AddIntoArgs {
   std::size_t count;
 };
 
-/// sum += x, one rounding per element.
+/// Computes sum += x with one rounding per element.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the

@@ -12,35 +12,35 @@ namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxHeadDim = 64;
 
-/// Dropout number of the probability of key k for query q in head h:
-/// (q * H + h) * kAttentionPitch + k. Longer than any sequence, so that a mask does not depend
-/// on how long the batch is.
+/// The dropout number of the probability of key k for query q in head h is (q * H + h) *
+/// kAttentionPitch + k. The pitch exceeds every sequence length, so a mask does not depend on the
+/// length of the batch.
 inline constexpr std::size_t kAttentionPitch = 1 << 14;
 
 struct CausalAttentionArgs {
   const float* qkv;             // [B, T, 3, H, C] queries, keys, values
-  const std::int64_t* samples;  // [B] as in DropoutArgs; nullptr when nothing is dropped
+  const std::int64_t* samples;  // [B] as in DropoutArgs; nullptr without dropout
   float* out;                   // [B, T, H, C] written
   float* log_sums;              // [B, H, T] written: log sum exp of the scores, for backward
   std::size_t rows;             // B
   std::size_t tokens;           // T <= kAttentionPitch
   std::size_t heads;            // H
   std::size_t head_dim;         // C <= kMaxHeadDim
-  DropoutSite dropout;          // threshold 0: keep all
+  DropoutSite dropout;          // threshold 0: no dropout
 };
 
 struct CausalAttentionGradArgs {
-  CausalAttentionArgs forward;  // of the forward call; out and log_sums are read
+  CausalAttentionArgs forward;  // of the forward call; reads out and log_sums
   const float* grad_out;        // [B, T, H, C]
   float* grad_qkv;              // [B, T, 3, H, C] written
 };
 
-/// out = dropout(softmax(Q K^T / sqrt(C), keys up to the query)) V, never more than a few rows
-/// (16 on the CPU) of probabilities in memory; backward makes them again from log_sums.
+/// Computes out = dropout(softmax(Q K^T / sqrt(C), keys up to the query)) V. Only a few rows (16 on
+/// the CPU) of probabilities are in memory at a time; backward recomputes them from log_sums.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates
 ///         about T * (6 * C + 48) floats per call.
-/// Errors: ShapeError when T or C are too large; cuda also LibraryError, and NotBuiltError in a
+/// Errors: ShapeError when T or C is too large; cuda also LibraryError, and NotBuiltError in a
 ///         build without CUDA. cuda returns before the work is done.
 /// Source: Dao et al., FlashAttention, NeurIPS 2022; one pass per row of keys in cache.
 namespace cpu {

@@ -8,23 +8,23 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 // Shapes in this header: N = predictions, A = classes (actions).
 namespace mgpu::kernels {
 
-/// A target with this value takes no part in the loss: no term, no gradient, no count.
+/// A target with this value is ignored: it adds no loss, no gradient and no count.
 inline constexpr std::int64_t kIgnoreTarget = -100;
 
-/// Sums over the predictions that take part. All are sums, so parts of a batch add up.
+/// Sums over the predictions that are not ignored. They are plain sums, so parts of a batch add up.
 struct CrossEntropySums {
   double loss = 0.0;         // nats
-  std::int64_t count = 0;    // predictions that take part
-  std::int64_t correct = 0;  // of those, target has the largest logit (the first of equals)
+  std::int64_t count = 0;    // predictions that are not ignored
+  std::int64_t correct = 0;  // those whose target has the largest logit (the first on a tie)
 };
 
-/// Predictions that form one partial sum of the loss; the sums are added in order.
+/// Number of predictions in one partial sum of the loss; partial sums are added in order.
 inline constexpr std::size_t kCrossEntropyBlock = 256;
 
 struct CrossEntropyArgs {
   const float* logits;           // [N, A]
   const std::int64_t* targets;   // [N] in [0, A), or kIgnoreTarget
-  float* grad;                   // [N, A] d(grad_scale * loss) / d(logits); nullptr: not wanted
+  float* grad;                   // [N, A] d(grad_scale * loss) / d(logits); nullptr: not computed
   CrossEntropySums* block_sums;  // [ceil(N / kCrossEntropyBlock)] scratch
   CrossEntropySums* out;         // [1]
   std::size_t predictions;       // N
@@ -33,13 +33,13 @@ struct CrossEntropyArgs {
   float grad_scale;              // usually loss scale / predictions of the global batch
 };
 
-/// Loss and gradient of -sum_a q_a log softmax(logits)_a in one pass.
+/// Computes the loss -sum_a q_a log softmax(logits)_a and its gradient in one pass.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Units:  nats. A target outside [0, A) gives NaN in the loss and in its row of the gradient.
 /// Errors: ShapeError when A = 0 and N > 0; cuda also LibraryError, and NotBuiltError in a
 ///         build without CUDA. cuda returns before the work is done.
-/// Source: log-sum-exp with the row maximum taken out; smoothing: Szegedy et al., CVPR 2016.
+/// Source: log-sum-exp with the row maximum subtracted; smoothing: Szegedy et al., CVPR 2016.
 namespace cpu {
 void cross_entropy(const CrossEntropyArgs& args);
 }

@@ -5,9 +5,9 @@
 
 #include <mgpu/kernels/gated_activation.hpp>
 
-// Gradients of what a decoder does row by row, each in one pass over memory. On the CPU only: on
-// GPUs they are libtorch's. Pointers are on the host.
-// Shapes in this header: N = rows, D = width, V = logits of a row.
+// Gradients of the row-wise operations of a decoder, each in one pass over memory. They exist only
+// for the CPU; on GPUs libtorch computes them. Pointers are on the host. Shapes in this header: N =
+// rows, D = width, V = logits of a row.
 namespace mgpu::kernels {
 
 struct RmsNormGradArgs {
@@ -15,7 +15,7 @@ struct RmsNormGradArgs {
   const float* weight;  // [D]
   const float* grad;    // [N, D]
   float* grad_x;        // [N, D] written
-  float* grad_weight;   // [D] added to, in the order of the rows
+  float* grad_weight;   // [D] incremented, in the order of the rows
   std::size_t rows;     // N
   std::size_t width;    // D
   float epsilon;
@@ -26,14 +26,14 @@ struct GatedActivationGradArgs {
   const float* up;    // [count]; nullptr: all 1
   const float* grad;  // [count]
   float* grad_gate;   // [count] written
-  float* grad_up;     // [count] written; nullptr where `up` is
+  float* grad_up;     // [count] written; nullptr if `up` is nullptr
   std::size_t count;
-  ActivationKind kind;  // not clamped
+  ActivationKind kind;  // any except clamped
 };
 
 struct LogitsGradArgs {
-  float* logits;                // [N, V] replaced by their gradients
-  const float* log_sums;        // [N] of the exponentials of all logits of the row
+  float* logits;                // [N, V] replaced by the gradients
+  const float* log_sums;        // [N] log of the sum of exp over the row's whole vocabulary
   const std::int64_t* targets;  // [N] in the whole vocabulary
   std::int64_t first_id;        // of the V logits
   std::size_t rows;             // N
@@ -42,16 +42,16 @@ struct LogitsGradArgs {
 };
 
 namespace cpu {
-/// Gradients of rms_norm().
+/// Computes the gradients of rms_norm().
 ///
 void rms_norm_grad(const RmsNormGradArgs& args);
 
-/// Gradients of gated_activation().
+/// Computes the gradients of gated_activation().
 ///
-/// Errors: ShapeError when the activation is the clamped one.
+/// Errors: ShapeError for the clamped activation.
 void gated_activation_grad(const GatedActivationGradArgs& args);
 
-/// Gradients of scale * (sum over rows of log_sum - logit of the target).
+/// Computes the gradients of scale * (sum over rows of log_sum - logit of the target).
 void logits_grad(const LogitsGradArgs& args);
 }  // namespace cpu
 

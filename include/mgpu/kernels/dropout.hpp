@@ -10,28 +10,28 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 // Shapes in this header: B = samples, L = lines of a sample, E = elements of a line.
 namespace mgpu::kernels {
 
-/// Where a dropout mask comes from: a function of (seed, site, sample, element) alone, so that
-/// backward makes the same mask again and nobody stores it.
+/// Determines a dropout mask as a function of (seed, site, sample, element) alone, so backward can
+/// recompute the mask instead of storing it.
 struct DropoutSite {
   std::uint64_t seed = 0;
-  std::uint32_t site = 0;       // which dropout of the model, < 2^24
-  std::uint32_t threshold = 0;  // probability of dropping in units of 1/65536; 0: keep all
+  std::uint32_t site = 0;       // number of the dropout in the model, < 2^24
+  std::uint32_t threshold = 0;  // dropout probability in units of 1/65536; 0: no dropout
 
-  /// What a kept element is multiplied by.
+  /// Returns the factor of kept elements.
   constexpr float scale() const { return 65536.0F / static_cast<float>(65536 - threshold); }
 };
 
-/// `probability` in [0, 1) rounded to a multiple of 1/65536.
+/// Rounds `probability` in [0, 1) to a multiple of 1/65536.
 ///
 /// Errors: Error outside [0, 1).
 std::uint32_t dropout_threshold(double probability);
 
-/// Elements in a run: 16 neighboring Philox blocks of eight 16-bit numbers. Half h of word w of
-/// block i belongs to element 32 w + 16 h + i of the run, so 16 vector lanes can make 16 blocks
-/// and use them without a shuffle.
+/// Number of elements in a run: 16 adjacent Philox blocks of eight 16-bit numbers. Half h of word w
+/// of block i belongs to element 32 w + 16 h + i of the run. So 16 vector lanes can compute 16
+/// blocks and use them without a shuffle.
 inline constexpr std::uint64_t kDropoutRun = 128;
 
-/// Whether the element stays: its 16 random bits are not below the threshold.
+/// Returns whether the element is kept: its 16 random bits are not below the threshold. Requires
 /// element < 2^35.
 constexpr bool is_kept(const DropoutSite& site, std::uint64_t sample, std::uint64_t element) {
   const auto in_run = static_cast<std::uint32_t>(element % kDropoutRun);
@@ -43,24 +43,24 @@ constexpr bool is_kept(const DropoutSite& site, std::uint64_t sample, std::uint6
 
 struct DropoutArgs {
   const float* x;               // [B, L, E]
-  const float* residual;        // [B, L, E] added after the mask; nullptr: nothing
-  const std::int64_t* samples;  // [B] which sample each row is: its ordinal in training
+  const float* residual;        // [B, L, E] added after the mask; nullptr: none
+  const std::int64_t* samples;  // [B] sample of each row: its ordinal in training
   float* out;                   // [B, L, E] written; may be x or residual
   std::size_t rows;             // B
   std::size_t lines;            // L
   std::size_t elements;         // E
-  std::size_t pitch;            // element e of line l is number l * pitch + e of the sample, below
+  std::size_t pitch;            // element e of line l has number l * pitch + e in the sample, below
                                 // 2^35; a multiple of kDropoutRun
   DropoutSite site;
 };
 
-/// out = residual + (kept ? x * scale : 0). Backward is the same call on the gradient, without
-/// a residual.
+/// Computes out = residual + (kept ? x * scale : 0). For backward call it with the gradient and
+/// without a residual.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: ShapeError for a pitch that is no multiple of kDropoutRun; cuda also LibraryError,
-///         and NotBuiltError in a build without CUDA. cuda returns before the work is done.
-/// Source: Srivastava et al., JMLR 15 (2014), in the inverted form.
+/// Errors: ShapeError when the pitch is not a multiple of kDropoutRun; cuda also LibraryError, and
+///         NotBuiltError in a build without CUDA. cuda returns before the work is done.
+/// Source: Srivastava et al., JMLR 15 (2014), inverted dropout.
 namespace cpu {
 void dropout(const DropoutArgs& args);
 }

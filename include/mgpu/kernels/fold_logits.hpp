@@ -8,17 +8,17 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 // Shapes in this header: N = rows, B = logits of one block of the vocabulary, K = best kept.
 namespace mgpu::kernels {
 
-inline constexpr std::size_t kMaxBest = 1024;  // K at most
+inline constexpr std::size_t kMaxBest = 1024;  // upper limit of K
 
-/// What is known of each row after some blocks of the vocabulary. Before the first block: tops
-/// -infinity, sums 0, picked NaN, best_logits -infinity, best_ids -1.
+/// State of each row after the first blocks of the vocabulary. Initial values: tops -infinity, sums
+/// 0, picked NaN, best_logits -infinity, best_ids -1.
 struct FoldLogitsArgs {
   const float* logits;          // [N, B] of tokens first_id .. first_id + B - 1
-  const std::int64_t* targets;  // [N] token whose logit is wanted; nullptr: none
+  const std::int64_t* targets;  // [N] token whose logit is returned; nullptr: none
   float* tops;                  // [N] largest logit
   float* sums;                  // [N] sum of exp(logit - top)
-  float* picked;                // [N] written where the target is in this block; may be nullptr
-  float* best_logits;           // [N, K] descending, equal ones by ascending token
+  float* picked;                // [N] written when the target is in this block; may be nullptr
+  float* best_logits;           // [N, K] descending, ties by ascending token
   std::int64_t* best_ids;       // [N, K]
   std::size_t rows;             // N
   std::size_t block;            // B
@@ -26,9 +26,9 @@ struct FoldLogitsArgs {
   std::int64_t first_id;
 };
 
-/// Folds one block of logits into what is known of each row, so that the logits of the whole
-/// vocabulary never exist. The bits of a row depend on that row only. NaN is never among the
-/// best, and makes the sum NaN.
+/// Updates the state of each row with one block of logits, so the logits of the whole vocabulary
+/// never exist at once. The bits of a row depend on that row only. NaN is never among the best, and
+/// makes the sum NaN.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: ShapeError when K is too large; cuda also LibraryError, and NotBuiltError in a build

@@ -24,8 +24,8 @@ struct GatedActivationArgs {
   float limit = 1.0F;  // of ActivationKind::clamped
 };
 
-/// out = activation(gate) * up. The bits of an element depend on that element only, not on its
-/// place: a vector at the end is filled up instead of taken one by one.
+/// Computes out = activation(gate) * up. The bits of an element depend on that element only, not on
+/// its position: a partial vector at the end is padded instead of processed by scalar code.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the

@@ -8,20 +8,20 @@ namespace mgpu::kernels {
 struct MatrixProductArgs {
   const float* x;       // [N, I] at n * row_stride + i * input_stride
   const float* weight;  // [O, I] at o * output_stride + i * weight_input_stride
-  float* out;           // [N, O] written, or added to
+  float* out;           // [N, O] written, or incremented
   std::size_t rows;     // N
   std::size_t inputs;   // I
   std::size_t outputs;  // O
   std::size_t row_stride;
-  std::size_t input_stride;  // of x; it or row_stride is 1
+  std::size_t input_stride;  // of x; this or row_stride is 1
   std::size_t output_stride;
   std::size_t weight_input_stride;
-  bool adds;  // to what `out` has
+  bool adds;  // adds to the values in `out`
 };
 
-/// out = x W^T of matrices that are multiplied once, one thread. Each output has the bits that
-/// packed_product gives it; where it `adds`, its chain starts at what is there. There is no CUDA
-/// twin: the product is cuBLAS's there.
+/// Computes out = x W^T for matrices that are multiplied once, on one thread. Each output has the
+/// same bits as with packed_product; if `adds`, its chain of sums starts at the value in `out`.
+/// There is no CUDA version, because cuBLAS computes this product there.
 ///
 /// Memory: pointers on the host. Allocates up to 3 MiB.
 /// Source: Goto and van de Geijn, ACM TOMS 34 (2008): both matrices in panels, block by block.

@@ -12,12 +12,12 @@ enum class WeightType : std::uint8_t { f32, bf16 };
 
 struct PackPanelsArgs {
   const void* weight;   // weight of output o and input i at o * output_stride + i * input_stride
-  void* panels;         // [P, I, W] written; missing outputs are zeros
+  void* panels;         // [P, I, W] written; padded with zeros
   std::size_t outputs;  // O
   std::size_t inputs;   // I
   std::size_t output_stride;
   std::size_t input_stride;
-  WeightType type = WeightType::f32;  // of both
+  WeightType type = WeightType::f32;  // of both matrices
 };
 
 struct PackedProductArgs {
@@ -27,19 +27,18 @@ struct PackedProductArgs {
   std::size_t rows;                   // N
   std::size_t inputs;                 // I
   std::size_t outputs;                // O
-  WeightType type = WeightType::f32;  // of the panels; products and sums are float32
+  WeightType type = WeightType::f32;  // type of the panels; products and sums are float32
 };
 
-/// out = x W^T with the weights in panels, one thread. Each output is one chain of fused
-/// multiply-adds in the order of the inputs: its bits depend on its row and its weights only.
-/// There is no CUDA twin: the product of rows and a matrix is cuBLAS's there, with the weights as
-/// they are.
+/// Computes out = x W^T with packed weights, on one thread. Each output is one chain of fused
+/// multiply-adds in the order of the inputs, so its bits depend on its row and weights only. There
+/// is no CUDA version, because cuBLAS multiplies by the unpacked weights there.
 ///
 /// Memory: pointers on the host. packed_product allocates up to 256 x 576 floats.
 /// Source: Goto and van de Geijn, ACM TOMS 34 (2008): panels, blocks of the inner dimension.
 namespace cpu {
-/// Of this processor's instruction set: with AVX2 and AVX-512 the outputs of a tile, which so reads
-/// its weights in the order in which they lie. A divisor of kMostPanelWidth.
+/// Returns the panel width for this processor's instruction set. With AVX2 and AVX-512 it is the
+/// tile's number of outputs, so a tile reads its weights sequentially. It divides kMostPanelWidth.
 std::size_t panel_width();
 void pack_panels(const PackPanelsArgs& args);
 void packed_product(const PackedProductArgs& args);

@@ -5,46 +5,45 @@
 
 struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
 
-// Shapes in this header: N = queries of all sequences, S = sequences, H = query heads, G = key
-// heads (G divides H; query head h reads key head h / (H / G)), C = width of a head.
+// Shapes in this header: N = queries of all sequences, S = sequences, C = width of a head,
+// H = query heads, G = key heads. G divides H; query head h reads key head h / (H / G).
 namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxPagedHeadDim = 256;
 
-/// Keys and values lie in slots. Token t of sequence s has slot
-/// page_slots[s * page_pitch + t / page_tokens] + t % page_tokens: a cache of pages, or with
-/// neighboring pages simply tokens one after the other.
+/// Keys and values are stored in slots. Token t of sequence s has slot page_slots[s * page_pitch +
+/// t / page_tokens] + t % page_tokens: a paged cache, or with consecutive pages simply one token
+/// after the other.
 struct PagedAttentionArgs {
   const float* queries;            // [N, H, C]
   const float* keys;               // [slots, G, C]
   const float* values;             // [slots, G, C]
   float* out;                      // [N, H, C] written
   const std::int64_t* page_slots;  // [S, page_pitch] slot of the first token of each page
-  const std::int64_t* sequences;   // [N] which sequence a query belongs to
-  const std::int64_t* positions;   // [N] its token number there; keys up to it exist
+  const std::int64_t* sequences;   // [N] sequence of each query
+  const std::int64_t* positions;   // [N] its token number in the sequence; keys up to it exist
   std::size_t num_queries;         // N
   std::size_t heads;               // H
   std::size_t kv_heads;            // G
   std::size_t head_dim;            // C <= kMaxPagedHeadDim
   std::size_t page_tokens;         //
   std::size_t page_pitch;          // pages per sequence in page_slots
-  std::int64_t window;             // keys that a query sees, its own included; 0: all
-  float scale;                     // times the product of query and key
-  const float* sinks = nullptr;    // [H] score of a key without a value; nullptr: no such key
+  std::int64_t window;             // keys that a query attends to, including its own; 0: all
+  float scale;                     // multiplies the product of query and key
+  const float* sinks = nullptr;    // [H] score of a key without a value; nullptr: no sinks
 };
 
-/// out = softmax(scale * Q K^T, over the visible keys up to the query and the sink) V. At most the
-/// scores of 8 queries exist at a time. On one machine the bits of a query depend on its own
-/// sequence up to itself: not on other queries, on the pages, or on what was computed in which
-/// call.
+/// Computes out = softmax(scale * Q K^T, over the visible keys up to the query and the sink) V. At
+/// most the scores of 8 queries exist at a time. On one machine the bits of a query depend only on
+/// its own sequence up to that position. They do not depend on other queries, on the pages, or on
+/// how the computation was divided into calls.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates one row of
 ///         scores per query head, for 8 queries.
 /// Errors: ShapeError when C is too large or G does not divide H; cuda also LibraryError, and
 ///         NotBuiltError in a build without CUDA. cuda returns before the work is done.
 /// Source: Kwon et al., SOSP 2023 (pages); Xiao et al., arXiv 2309.17453 (sinks); Milakov and
-/// Gimelshein, arXiv 1805.02867 (running
-///         maximum).
+///         Gimelshein, arXiv 1805.02867 (running maximum).
 namespace cpu {
 void paged_attention(const PagedAttentionArgs& args);
 }

@@ -16,8 +16,8 @@ struct RmsNormArgs {
   float epsilon;
 };
 
-/// out = x / sqrt(mean(x^2) + epsilon) * weight, row by row. On one machine the bits of a row
-/// depend on that row only.
+/// Computes out = x / sqrt(mean(x^2) + epsilon) * weight, row by row. On one machine the bits of a
+/// row depend on that row only.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the

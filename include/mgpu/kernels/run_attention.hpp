@@ -3,11 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 
-// Shapes in this header: N = tokens of all runs, R = runs, H = query heads, G = key heads (G
-// divides H; query head h reads key head h / (H / G)), C = width of a head.
+// Shapes in this header: N = tokens of all runs, R = runs, C = width of a head, H = query heads, G
+// = key heads. G divides H; query head h reads key head h / (H / G).
 namespace mgpu::kernels {
 
-/// Runs are whole sequences, one after the other; none sees another.
+/// Runs are whole, concatenated sequences; no run attends to another.
 struct RunAttentionGradArgs {
   const float* queries;            // [N, H, C]
   const float* keys;               // [N, G, C]
@@ -21,16 +21,17 @@ struct RunAttentionGradArgs {
   std::size_t heads;               // H
   std::size_t kv_heads;            // G
   std::size_t head_dim;            // C
-  std::int64_t window;             // keys that a query sees, its own included; 0: all
-  float scale;                     // times the product of query and key
+  std::int64_t window;             // keys that a query attends to, including its own; 0: all
+  float scale;                     // multiplies the product of query and key
   const float* sinks = nullptr;    // [H] as in PagedAttentionArgs
-  float* grad_sinks = nullptr;     // [H] added to; where there are sinks
+  float* grad_sinks = nullptr;     // [H] incremented; required if there are sinks
 };
 
-/// Gradients of paged_attention() of runs whose tokens are their own keys. Makes the probabilities
-/// again, of up to 16 queries at a time. On the CPU only: on GPUs the products are cuBLAS's.
+/// Computes the gradients of paged_attention() for runs that attend only to their own tokens.
+/// Recomputes the probabilities of up to 16 queries at a time. CPU only: on GPUs cuBLAS computes
+/// the products.
 ///
-/// Memory: pointers on the host. Allocates about longest run * (6 * C + 48) floats.
+/// Memory: pointers on the host. Allocates about (longest run) * (6 * C + 48) floats.
 /// Errors: ShapeError when G does not divide H.
 /// Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B; Xiao et al., arXiv 2309.17453
 ///         (sinks).

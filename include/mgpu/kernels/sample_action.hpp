@@ -8,19 +8,19 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 // Shapes in this header: N = rows, A = classes (actions).
 namespace mgpu::kernels {
 
-/// The row has no distribution to sample from: a NaN, a +infinity, or only -infinity.
+/// The row has no distribution to sample from: it has NaN, +infinity, or only -infinity.
 inline constexpr std::int64_t kNoAction = -1;
 
 struct SampleActionArgs {
-  const float* logits;    // [N, A]; -infinity is a class of probability 0
+  const float* logits;    // [N, A]; -infinity means probability 0
   const float* uniforms;  // [N] in [0, 1)
   std::int64_t* actions;  // [N] written
   std::size_t rows;       // N
   std::size_t classes;    // A
 };
 
-/// Draws from softmax(logits): the first class whose cumulative probability exceeds the
-/// uniform. Never a class of probability 0. Equal logits are equally likely.
+/// Samples from softmax(logits): the first class whose cumulative probability exceeds the uniform.
+/// A class of probability 0 is never sampled. Equal logits are equally likely.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: ShapeError when A = 0 and N > 0; cuda also LibraryError, and NotBuiltError in a

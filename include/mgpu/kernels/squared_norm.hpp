@@ -6,8 +6,8 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 
 namespace mgpu::kernels {
 
-/// Elements whose squares are summed first; the block sums are then added in order, so the
-/// result does not depend on the launch or on the load of the machine.
+/// Number of squares in one block sum. The block sums are then added in order, so the result does
+/// not depend on the launch or the load of the machine.
 inline constexpr std::size_t kNormBlock = 4096;
 
 struct SquaredNormArgs {
@@ -17,7 +17,7 @@ struct SquaredNormArgs {
   double* out;         // [1]
 };
 
-/// out = sum of x^2 in double. Infinity or NaN in x, and nothing else, makes it not finite.
+/// Computes out = sum of x^2 in double. The result is finite unless x has infinity or NaN.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the

@@ -16,32 +16,30 @@ namespace mgpu::tensor {
 struct ParameterSpec {
   std::string name;  // "blocks.0.attention.qkv.weight"
   std::vector<std::int64_t> shape;
-  double init_std = 0.0;    // uniform with this standard deviation; 0: all init_value
-  double init_value = 0.0;  //
-  bool decays = false;      // whether weight decay applies
+  double init_std = 0.0;  // standard deviation of a uniform distribution; 0: use init_value
+  double init_value = 0.0;
+  bool decays = false;  // whether weight decay applies
 };
 
-/// Where a parameter lies in both arenas, in elements.
+/// The place of a parameter in both arenas, in elements.
 struct ParameterSpan {
   std::int64_t begin = 0;
   std::int64_t count = 0;
 };
 
-/// Elements of each buffer of an arena of such parameters, the gaps included. Allocates neither.
+/// Returns the elements of each buffer of such an arena, gaps included, without allocating it.
 std::int64_t arena_size(const std::vector<ParameterSpec>& specs);
 
-/// All weights of a model in one flat buffer, their gradients in another, in the order of the
-/// specs. Each parameter is an autograd leaf whose storage and whose gradient are views, so
-/// backward adds to the gradient arena in place, and optimizer, reducer and checkpoint see flat
-/// memory.
+/// Holds all weights of a model in one flat buffer and their gradients in another, in the order of
+/// the specs. Each parameter is an autograd leaf whose storage and gradient are views. So backward
+/// adds to the gradient arena in place, and optimizer, reducer and checkpoint see flat memory.
 ///
 /// Memory: parameters start at multiples of 64 bytes; the gaps stay 0 in both buffers.
 class ParameterArena {
 public:
-  /// Draws the initial weights: element i of a parameter is a function of (seed, name, i) in
-  /// exact arithmetic, equal on every machine and device.
-  ///
-  /// dtype: f32 for training (master weights); f64 for gradient checks.
+  /// Draws the initial weights: element i of a parameter is a function of (seed, name, i) in exact
+  /// arithmetic, equal on every machine and device. `dtype` is f32 for training (master weights),
+  /// and f64 for gradient checks.
   ParameterArena(std::vector<ParameterSpec> specs, Device device, std::uint64_t seed,
                  DType dtype = DType::f32);
   ParameterArena(const ParameterArena&) = delete;
@@ -56,19 +54,19 @@ public:
   const at::Tensor& parameter(std::size_t index) const { return parameters_[index]; }
   at::Tensor gradient(std::size_t index) const;
 
-  /// Errors: Error when there is no such parameter.
+  /// Returns a parameter by name. Errors: Error when there is no such parameter.
   const at::Tensor& parameter(std::string_view name) const;
   std::size_t index_of(std::string_view name) const;
 
   const at::Tensor& weights() const { return weights_; }      // [elements] flat
   const at::Tensor& gradients() const { return gradients_; }  // [elements] flat
-  std::int64_t num_parameters() const;                        // without the gaps
+  std::int64_t num_parameters() const;                        // excludes the gaps
 
   void zero_gradients();
 
-  /// `ready(index)` runs in each backward pass as soon as that parameter's gradient is added,
-  /// on the thread that autograd uses for the device (CPU: the caller of backward).
-  /// Replaces an earlier hook; an empty function removes it.
+  /// Registers a hook: `ready(index)` runs in each backward pass as soon as that parameter's
+  /// gradient is added, on autograd's thread for the device (CPU: the caller of backward). It
+  /// replaces an earlier hook; an empty function removes it.
   void on_gradient_ready(const std::function<void(std::size_t)>& ready);
 
 private:

@@ -8,15 +8,15 @@ namespace mgpu::tensor {
 
 at::ScalarType scalar_type(DType dtype);
 
-/// Errors: Error for a type that the rest of the program does not know (complex, quantized).
+/// Converts a type. Errors: Error for types unknown to the program (complex, quantized).
 DType dtype_of(at::ScalarType type);
 
 at::Device torch_device(Device device);
 Device device_behind(const at::Tensor& tensor);
 
-/// The elements of a tensor, for modules without libtorch.
+/// Returns a view of a tensor's elements, for modules without libtorch.
 ///
-/// Memory: the tensor keeps owning them and has to outlive the view.
+/// Memory: the tensor keeps ownership and must outlive the view.
 /// Errors: ShapeError when the tensor is not contiguous.
 BufferView view_of(const at::Tensor& tensor);
 

@@ -16,38 +16,39 @@ using TokenId = std::int32_t;
 
 struct TokenizerParts;
 
-/// Texts to token ids and back, as the Hugging Face tokenizers library 0.23.3 does it from the
-/// same tokenizer.json. What the file asks for and the program does not do is refused.
+/// Converts texts to token ids and back, exactly as the Hugging Face tokenizers library 0.23.3 does
+/// with the same tokenizer.json. Files that need an unsupported feature are refused.
 ///
-/// Truncation and padding of the file are left out, as transformers does unless asked.
-/// Copies share everything; any number of threads may use one.
+/// The file's truncation and padding are ignored, as in transformers by default. Copies share all
+/// data; any number of threads may use one object.
 class Tokenizer {
 public:
-  /// The file's own rules. Errors: Failure E603 (missing), E541 (malformed), E542 (not supported)
+  /// Opens a file and follows its rules alone. Errors: Failure E603 (missing), E541 (malformed),
+  /// E542 (not supported)
   static Tokenizer open(const fs::path& tokenizer_json);
 
-  /// The same from a text; `name` stands for it in messages.
+  /// Parses the same from a text; `name` replaces the path in messages.
   static Tokenizer parse(std::string_view json, const fs::path& name = "tokenizer.json");
 
-  /// With `add_special_tokens`, the file's template puts its tokens (<s>, ...) around.
+  /// Encodes a text. With `add_special_tokens` the file's template adds its tokens (<s>, ...).
   /// Errors: Failure E543 when the text is not UTF-8, with the offset
   std::vector<TokenId> encode(std::string_view text, bool add_special_tokens) const;
 
-  /// The text of all ids together; valid UTF-8, with U+FFFD for bytes that form no character.
-  /// Ids without a token add nothing.
+  /// Decodes all ids to valid UTF-8, with U+FFFD for bytes that form no character. Unknown ids add
+  /// nothing.
   std::string decode(std::span<const TokenId> ids, bool skip_special_tokens) const;
 
-  /// -1 when no token has this text.
+  /// Returns the id of a token text; -1 if there is no such token.
   TokenId token_id(std::string_view token) const;
 
-  /// What a token is called in the file; "" when there is no such id.
+  /// Returns the name of a token in the file; "" for an unknown id.
   std::string token_text(TokenId id) const;
 
-  /// A token by itself as a person can read it: its text; "<E2 80>" where it is bytes that form no
-  /// character; "#7" when there is no such id.
+  /// Returns a single token in readable form: its text; "<E2 80>" for bytes that form no character;
+  /// "#7" for an unknown id.
   std::string shown_token(TokenId id) const;
 
-  /// One more than the largest id.
+  /// Returns the largest id plus one.
   std::size_t vocab_size() const;
 
 private:
@@ -61,8 +62,8 @@ private:
 
 struct StreamState;
 
-/// Decodes a growing list of ids: what add() and finish() return, joined, is what decode() makes
-/// of all ids. No character is ever split; text that a later token could still change waits.
+/// Decodes a growing list of ids: the joined results of add() and finish() equal decode() of all
+/// ids. It never splits a character, and holds back text that a later token could still change.
 class StreamDecoder {
 public:
   StreamDecoder(const Tokenizer& tokenizer, bool skip_special_tokens);
@@ -70,9 +71,9 @@ public:
   StreamDecoder& operator=(StreamDecoder&&) noexcept;
   ~StreamDecoder();
 
-  /// The text that is certain now and was not before; often "".
+  /// Returns the text that has become final with this id; often "".
   std::string add(TokenId id);
-  /// What is left. After it, nothing may be added.
+  /// Returns the rest. No id may be added after it.
   std::string finish();
 
 private:

@@ -14,14 +14,14 @@ struct AdamwConfig {
   double beta1 = 0.9;
   double beta2 = 0.99;
   double epsilon = 1e-8;
-  double weight_decay = 0.01;  // of parameters whose spec says `decays`
-  double max_grad_norm = 1.0;  // larger gradients are scaled down to it; 0: never
+  double weight_decay = 0.01;  // for parameters whose spec has `decays`
+  double max_grad_norm = 1.0;  // larger gradients are scaled down to this norm; 0: never
 };
 
-/// What happened to one update.
+/// The result of one update.
 struct UpdateReport {
   double grad_norm = 0.0;   // after grad_scale, before clipping
-  bool is_applied = false;  // false: a gradient is infinite or NaN; nothing has changed
+  bool is_applied = false;  // false: a gradient is infinite or NaN, and nothing has changed
 };
 
 /// AdamW over the flat arenas of a model.
@@ -29,15 +29,16 @@ struct UpdateReport {
 /// Source: Loshchilov and Hutter, ICLR 2019; clipping by the global norm as in PyTorch.
 class Adamw {
 public:
-  /// Memory: `parameters` has to outlive this.
+  /// Memory: `parameters` must outlive this object.
   Adamw(tensor::ParameterArena& parameters, const AdamwConfig& config);
 
-  /// Whether the gradient is finite for all who update together, given whether it is here.
+  /// Returns whether the gradient is finite on all ranks that update together, given the local
+  /// answer.
   using Agree = std::function<bool(bool is_finite)>;
 
-  /// One update with the gradients times grad_scale (1 / loss scale). Waits for the device, to
-  /// learn the norm. The same gradients give the same bits on every rank. Without `agree` the
-  /// gradients here decide.
+  /// Updates once with the gradients times grad_scale (1 / loss scale). Waits for the device to
+  /// read the norm. The same gradients give the same bits on every rank. Without `agree` only the
+  /// local gradients decide.
   UpdateReport step(double learning_rate, double grad_scale = 1.0, const Agree& agree = {});
 
   std::int64_t updates() const { return updates_; }
@@ -60,10 +61,10 @@ private:
   tensor::ParameterArena* parameters_;
   AdamwConfig config_;
   std::int64_t updates_ = 0;
-  std::vector<Span> spans_;  // neighbors with equal decay are one span
+  std::vector<Span> spans_;  // adjacent parameters with equal decay share a span
   at::Tensor m_;             // [elements] float32
   at::Tensor v_;             // [elements] float32
-  at::Tensor norm_scratch_;  // [blocks + 1] float64; the sum comes last
+  at::Tensor norm_scratch_;  // [blocks + 1] float64; the last is the sum
 };
 
 }  // namespace mgpu::train

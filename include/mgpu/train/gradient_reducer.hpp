@@ -20,40 +20,40 @@ namespace mgpu::train {
 
 /// A parameter's gradient in the arena.
 struct ParameterSpan {
-  std::size_t begin = 0;  // element
+  std::size_t begin = 0;  // first element
   std::size_t count = 0;
 };
 
 struct GradientArena {
-  BufferView values;                      // [N] f32, all gradients of the model; gaps allowed
+  BufferView values;                      // [N] f32, all gradients of the model, possibly with gaps
   std::vector<ParameterSpan> parameters;  // disjoint, in the model's order
-  std::shared_ptr<const void> owner{};    // keeps `values`; see ~GradientReducer
+  std::shared_ptr<const void> owner{};    // keeps `values` alive; see ~GradientReducer
 };
 
 struct ReducerOptions {
   std::size_t bucket_bytes = std::size_t{25} << 20;
-  int lanes = 0;              // 0: plain sums over ranks; otherwise lanes of the global batch
-  AddInto add = add_on_host;  // for lanes; a CUDA arena needs a kernel here
+  int lanes = 0;              // 0: plain sums over ranks; otherwise the lanes of the global batch
+  AddInto add = add_on_host;  // addition for lanes; a CUDA arena needs a kernel here
 };
 
-/// Sums gradients over ranks while backward still computes the rest of them.
+/// Sums gradients over ranks while backward still computes the others.
 ///
-/// A thread of its own reduces a bucket as soon as all its parameters are marked ready. Buckets
-/// are cut along the order in which gradients appear: at first the model's order backwards, from
-/// the second step on the order that rank 0 saw in the first one.
+/// A separate thread reduces a bucket as soon as all its parameters are marked ready. Buckets
+/// follow the order in which gradients appear: in the first step the reverse order of the model,
+/// afterwards the order that rank 0 saw in the first step.
 ///
 ///     one step:  for each pass: begin_pass(is_last); backward, which calls mark_ready
 ///                finish();  // the arena now holds the sums
 ///     lanes:     end_lane() after the last pass of each lane but this rank's last one
 ///
-/// Only the last pass communicates. Gradients accumulate in the arena in the passes before; the
-/// caller sets it to 0 before the first pass.
+/// Only the last pass communicates. Earlier passes accumulate gradients in the arena, which the
+/// caller zeroes before the first pass.
 ///
 /// Units:  plain sums; the caller divides.
-/// Ranks:  constructed, finished and drained collectively over the communicator, which nobody
-///         else uses between begin_pass(true) and finish().
-/// Errors: Failure E122 when the ranks do not divide the lanes. What goes wrong on the
-///         communication thread is thrown by finish(), and from then on by every call.
+/// Ranks:  constructed, finished and drained collectively over the communicator, which must not be
+///         used otherwise between begin_pass(true) and finish().
+/// Errors: Failure E122 when the ranks do not divide the lanes. finish() throws failures of the
+///         communication thread, and afterwards every call does.
 class GradientReducer {
 public:
   GradientReducer(cluster::Communicator& communicator, GradientArena arena,
@@ -63,48 +63,48 @@ public:
   GradientReducer(GradientReducer&&) = delete;
   GradientReducer& operator=(GradientReducer&&) = delete;
 
-  /// Starts no collective and waits for no peer: a call that waits for one is given up. MPI may
-  /// then still write to the arena, so its owner is leaked on purpose until the process ends.
+  /// Starts no collective and waits for no peer: a call that still waits is abandoned. MPI may
+  /// write to the arena later, so its owner is then leaked until the process ends.
   ~GradientReducer();
 
-  /// `producer` is the stream on which backward works; null on the CPU.
+  /// Starts a pass. `producer` is the stream on which backward runs; null on the CPU.
   void begin_pass(bool is_last, CUstream_st* producer = nullptr);
 
-  /// This pass adds nothing more to the parameter's gradient: the work on the producer stream so
-  /// far has all of it. From any thread, once per parameter and pass.
+  /// Declares the parameter's gradient complete for this pass, including the work enqueued so far
+  /// on the producer stream. Any thread, once per parameter and pass.
   void mark_ready(std::size_t parameter);
 
-  /// With lanes: the arena holds the gradient of a whole lane, and this rank has more lanes.
+  /// Ends a lane: the arena holds its whole gradient, and this rank has further lanes.
   void end_lane();
 
-  /// Waits until all buckets are reduced; parameters that were not marked count with what the
-  /// arena holds. Returns the seconds waited: communication that backward did not hide.
+  /// Waits until all buckets are reduced; parameters that were not marked count with the arena's
+  /// current values. Returns the seconds waited: communication that backward did not hide.
   double finish();
 
-  /// For a rank that fails between two calls of finish(): takes part in this step's collectives
-  /// with whatever the arena holds, so that the peers reach their next agreement (run_together),
-  /// where they hear of the failure. Returns whether that worked; else the peers cannot meet any
-  /// more. Never throws.
+  /// Serves a rank that fails between two calls of finish(). It joins this step's collectives with
+  /// the arena's current values, so the peers reach their next agreement (run_together) and learn
+  /// of the failure. Returns whether that worked; otherwise the ranks cannot synchronize any more.
+  /// Never throws.
   [[nodiscard]] bool drain() noexcept;
 
   /// Lanes that this rank computes in each step; 1 without lanes.
   int local_lanes() const { return local_lanes_; }
   std::size_t num_buckets() const { return buckets_.size(); }
 
-  /// Buckets of the current pass that are reduced already.
+  /// Buckets of the current pass that are already reduced.
   std::size_t reduced_buckets() const { return reduced_; }
 
 private:
   struct Bucket {
-    std::vector<ParameterSpan> runs;  // of the arena
+    std::vector<ParameterSpan> runs;  // consecutive ranges of the arena
     std::size_t num_parameters = 0;
     std::size_t num_missing = 0;  // not ready yet in this pass
-    cluster::Event produced;      // recorded when nothing is missing anymore
+    cluster::Event produced;      // recorded when the bucket is complete
   };
-  /// What MPI may still write to after a call was given up.
+  /// Memory that MPI may still write to after a call was abandoned.
   struct Memory {
     std::shared_ptr<const void> owner;
-    std::optional<cluster::Buffer> scratch;  // with lanes: a run of a peer
+    std::optional<cluster::Buffer> scratch;  // with lanes: data of a peer
   };
 
   void cut_buckets(const std::vector<std::uint32_t>& order);
@@ -122,23 +122,24 @@ private:
   cluster::Stream stream_;
   std::unique_ptr<Memory> memory_;
   std::optional<LaneTree> tree_;
-  std::vector<Bucket> buckets_;                // in the order in which they are reduced
+  std::vector<Bucket> buckets_;                // in the order of reduction
   std::vector<std::size_t> bucket_of_;         // by parameter
-  std::vector<std::uint32_t> arena_position_;  // by parameter: its place in the arena's order
+  std::vector<std::uint32_t> arena_position_;  // by parameter: its position in the arena
   bool has_seen_order_ = false;
 
-  std::mutex mutex_;  // of everything below
+  std::mutex mutex_;  // protects everything below
   std::condition_variable changed_;
-  std::vector<std::uint32_t> order_;  // parameters as they became ready in this pass
+  std::vector<std::uint32_t> order_;  // parameters in the order in which they became ready in this
+                                      // pass
   std::vector<std::uint8_t> is_ready_;
   CUstream_st* producer_ = nullptr;
   bool is_last_pass_ = false;
-  bool is_reducing_ = false;  // the thread is inside the communicator
+  bool is_reducing_ = false;  // the thread is inside a call of the communicator
   bool is_stopping_ = false;
   std::exception_ptr failure_;
   std::atomic<std::size_t> reduced_ = 0;
 
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // last member, because it uses all of the above
 };
 
 }  // namespace mgpu::train

@@ -4,10 +4,10 @@
 
 namespace mgpu::train {
 
-/// Scale of the loss for fp16: gradients too small for 16 bits are lifted, and a scale that
-/// overflows is halved. For other types the scale stays 1.
+/// Scales the loss for fp16: it lifts gradients that are too small for 16 bits, and halves a scale
+/// that overflows. For other types the scale is always 1.
 ///
-/// Ranks: all ranks feed the same outcomes (the reduced gradient's), so all keep the same scale.
+/// Ranks: all ranks pass the same results (of the reduced gradient), so all keep the same scale.
 /// Source: Micikevicius et al., ICLR 2018, section 3.2; numbers as in PyTorch's GradScaler.
 class LossScaler {
 public:
@@ -18,11 +18,11 @@ public:
 
   explicit LossScaler(bool is_dynamic);
 
-  /// Whether a smaller scale may make a gradient finite that is not.
+  /// Returns whether a smaller scale may make an infinite gradient finite.
   bool can_shrink() const { return is_dynamic_ && state_.scale > 1.0; }
   double scale() const { return state_.scale; }
 
-  /// After each optimizer step: whether its gradients were finite.
+  /// Updates the scale after an optimizer step, given whether its gradients were finite.
   void update(bool is_finite);
 
   const State& state() const { return state_; }

@@ -14,31 +14,31 @@ struct PassSums {
   std::int64_t correct = 0;
 };
 
-/// What is minimized: the training loop's view of a model with its data and its loss.
+/// The function to minimize: the training loop's view of a model with its data and loss.
 class Objective {
 public:
   virtual ~Objective() = default;
 
   virtual tensor::ParameterArena& parameters() = 0;
 
-  /// Whether items are made anew for each step, by prepare().
+  /// Returns whether prepare() generates items for each step.
   virtual bool makes_items() const { return false; }
 
-  /// Makes items [first, first + count), all that this rank has of a step, with the weights as they
-  /// are; those of before go. Local.
+  /// Generates items [first, first + count), this rank's share of a step, with the current weights;
+  /// earlier generated items are discarded. Local.
   virtual void prepare(std::uint64_t /*first*/, std::int64_t /*count*/) {}
 
-  /// Predictions that items [first, first + count) add to the loss. Every rank can say it of all
-  /// items, so that a mean over the global batch needs no count of the other ranks; where items are
-  /// made, of those that it made.
+  /// Returns the number of predictions that items [first, first + count) add to the loss. Every
+  /// rank can compute it for all items, so a mean over the global batch needs no communication. If
+  /// items are generated, a rank knows only those that it generated.
   virtual std::int64_t predictions(std::uint64_t first, std::int64_t count) const = 0;
 
-  /// Items of an epoch.
+  /// Returns the items of an epoch.
   virtual std::uint64_t epoch_size() const = 0;
 
   /// Adds the gradient of grad_scale * (sum of losses) over items [first, first + count) to the
-  /// gradient arena. An item is its ordinal in the whole training (step * global batch + place),
-  /// so what is added does not depend on ranks. Local.
+  /// gradient arena. An item is its ordinal in the whole training (step * global batch + place), so
+  /// the result does not depend on ranks. Local.
   virtual PassSums add_gradients(std::uint64_t first, std::int64_t count, double grad_scale) = 0;
 
 protected:

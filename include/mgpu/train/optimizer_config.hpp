@@ -7,7 +7,7 @@
 
 namespace mgpu::train {
 
-/// Keys train.* that say how weights change.
+/// Keys train.* of the optimizer.
 struct OptimizerConfig {
   AdamwConfig adamw;
   LrSchedule schedule;
@@ -17,8 +17,8 @@ struct OptimizerConfig {
 /// Adds train.max_steps, train.learning_rate, train.lr_schedule, ... to the program's table.
 void add_optimizer_keys(KeyTable& table);
 
-/// A warm-up longer than the training is allowed (a short trial of a long config): the rate then
-/// never reaches its peak.
+/// Reads the keys. The warm-up may be longer than the training (a short trial of a long config);
+/// the rate then never reaches its peak.
 OptimizerConfig read_optimizer_config(const Config& config);
 
 }  // namespace mgpu::train

@@ -14,28 +14,29 @@
 
 namespace mgpu::train {
 
-/// What one optimizer step did; the same on all ranks.
+/// The metrics of one optimizer step; the same on all ranks.
 struct StepRow {
-  double loss = 0.0;           // nats per prediction, mean over the global batch
-  double accuracy = 0.0;       // share of predictions whose largest logit is the target
-  double learning_rate = 0.0;  //
-  double grad_norm = 0.0;      // of the mean gradient, before clipping
+  double loss = 0.0;      // nats per prediction, mean over the global batch
+  double accuracy = 0.0;  // share of predictions whose largest logit is the target
+  double learning_rate = 0.0;
+  double grad_norm = 0.0;  // norm of the mean gradient, before clipping
 };
 
 struct StepOutcome {
   StepRow row;
-  bool is_applied = true;       // false: the weights are as they were before the step
-  bool is_skipped = false;      // and not for fp16's loss scale, which was halved otherwise
-  bool was_repeated = false;    // not finite at first, then finite: a fault of the hardware?
+  bool is_applied = true;       // false: the step left the weights unchanged
+  bool is_skipped = false;      // the batch was skipped, which excludes steps that only halved
+                                // fp16's loss scale
+  bool was_repeated = false;    // not finite at first, then finite: a possible hardware fault
   bool stop_asked = false;      // by any rank
-  double exposed_wait_s = 0.0;  // communication that backward did not hide, this rank
+  double exposed_wait_s = 0.0;  // communication on this rank that backward did not hide
 };
 
-/// Data-parallel optimizer steps: every rank works on its passes of the global batch, gradients
-/// are summed while backward runs, all ranks make the same update.
+/// Runs data-parallel optimizer steps: each rank computes its passes of the global batch, gradients
+/// are summed while backward runs, and all ranks make the same update.
 ///
-/// Which items a step uses and what the learning rate is depends on the step alone. With
-/// `run.deterministic: layout` the update has the same bits at any number of ranks.
+/// The items and learning rate of a step depend on its number alone. With `run.deterministic:
+/// layout` the update has the same bits for any number of ranks.
 class TrainLoop {
 public:
   struct Parts {
@@ -47,18 +48,16 @@ public:
     PhaseClock& clock;
   };
 
-  /// All parts have to outlive this. Errors: those of plan_passes.
+  /// Keeps the parts, which must outlive this object. Errors: those of plan_passes.
   TrainLoop(const Parts& parts, const TrainConfig& config, const LrSchedule& schedule);
 
-  /// Optimizer step number `step` (from 0). `stop_asked` of any rank reaches all.
-  ///
+  /// Runs optimizer step `step` (from 0). `stop_asked` of any rank reaches all. A loss or gradient
+  /// that is infinite or NaN, for which the loss scale is not to blame, is computed again from the
+  /// same inputs. If it is not finite again, the batch is skipped.
   /// Ranks:  collective over the group.
-  /// A loss or gradient that is infinite or NaN without a loss scale to blame is computed again
-  /// from the same inputs. If it is so again, the batch is skipped.
-  ///
-  /// Errors: the failure of one rank on all ranks; Failure E703 (exit 79) when more batches would
-  ///         have to be skipped than may be, E707 (exit 80) when a second gradient differs from
-  ///         its repetition in being finite. Neither has updated anything.
+  /// Errors: the failure of one rank on all ranks; Failure E703 (exit 79) when more batches than
+  ///         allowed would be skipped; E707 (exit 80) when for the second time a repeated gradient
+  ///         became finite. After both the weights are unchanged.
   StepOutcome step(std::int64_t step, bool stop_asked);
 
   const std::vector<Pass>& passes() const { return passes_; }
@@ -70,7 +69,7 @@ private:
     bool stop_asked = false;
   };
 
-  /// Items of the global batch, and what each of their predictions adds to the gradient.
+  /// Holds the size of a step's global batch, and each prediction's weight in the gradient.
   struct Batch {
     std::int64_t first = 0;
     double grad_scale = 1.0;
@@ -89,8 +88,8 @@ private:
   TrainConfig config_;
   LrSchedule schedule_;
   std::vector<Pass> passes_;
-  std::int64_t skipped_ = 0;      // steps, in this attempt
-  std::int64_t repetitions_ = 0;  // that came out finite
+  std::int64_t skipped_ = 0;      // steps of this attempt
+  std::int64_t repetitions_ = 0;  // repeated gradients that became finite
 };
 
 }  // namespace mgpu::train

@@ -10,36 +10,36 @@
 
 namespace mgpu::train {
 
-// Sums of lanes in one fixed tree. The global batch is cut into a power of two of lanes, each
-// rank owns consecutive ones, and the sum is that of the balanced binary tree over the lane
-// index, ((0 + 1) + (2 + 3)) + ...: first inside the ranks, then between them. Floating-point
-// addition commutes, so the bits depend on the tree only, not on where its nodes are computed.
+// Sums lanes in one fixed tree. The global batch is divided into a power of two of lanes, and each
+// rank owns consecutive lanes. The sum follows the balanced binary tree over the lane index, ((0 +
+// 1) + (2 + 3)) + ...: first within ranks, then between them. Floating-point addition commutes, so
+// the bits depend only on the tree, not on where its nodes are computed.
 
-/// into += from, element by element, in the order of `stream` (null on the CPU).
+/// Computes into += from, element by element, in stream order (null on the CPU).
 using AddInto = std::function<void(BufferView into, BufferView from, CUstream_st* stream)>;
 
-/// The AddInto of f32 in host memory.
+/// Adds f32 values in host memory; an AddInto.
 void add_on_host(BufferView into, BufferView from, CUstream_st* stream);
 
 /// Errors: Failure E122 (exit 78) unless `lanes` is a power of two that `ranks` divides.
 void check_lanes(int lanes, int ranks);
 
-/// The tree inside one rank: partial sums of 1, 2, 4, ... lanes, kept like a binary counter.
+/// The part of the tree within one rank: partial sums of 1, 2, 4, ... lanes, like a binary counter.
 ///
 /// Memory: log2(local_lanes) buffers of the arena's size, on its device.
 class LaneTree {
 public:
-  /// `arena` is where every lane's gradient appears; `local_lanes` is a power of two.
+  /// Sums gradients that appear in `arena`, one lane at a time; `local_lanes` is a power of two.
   LaneTree(BufferView arena, int local_lanes, AddInto add);
 
-  /// Takes the arena's values as those of the next lane and sets the arena to 0. For all lanes
-  /// but the last one, whose gradient stays in the arena.
+  /// Adds the arena's values as the next lane's gradient and zeroes the arena. Called for all lanes
+  /// except the last, whose gradient stays in the arena.
   void put_away(CUstream_st* stream);
 
-  /// Errors: Error unless all lanes but the last one were put away.
+  /// Errors: Error unless all lanes except the last one were put away.
   void require_last_lane() const;
 
-  /// Adds all other local lanes to a run of the arena that holds the last lane's gradient.
+  /// Adds all other local lanes to a range of the arena that holds the last lane's gradient.
   void fold_into_last(std::size_t begin, std::size_t count, CUstream_st* stream) const;
 
   void restart() { lanes_put_away_ = 0; }
@@ -55,9 +55,9 @@ private:
   std::vector<cluster::Buffer> levels_;  // levels_[k] sums 2^k lanes while bit k is set
 };
 
-/// The tree between ranks: afterwards every rank holds the sum of all ranks' values.
+/// Computes the tree between ranks: afterwards every rank holds the sum of all ranks' values.
 ///
-/// Shapes: scratch at least as long as values; both on the communicator's device.
+/// Shapes: scratch is at least as long as values; both on the communicator's device.
 /// Ranks:  collective over the communicator, whose size is a power of two.
 /// Source: recursive doubling, as in Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005), 4.
 void add_across_ranks(cluster::Communicator& communicator, BufferView values, BufferView scratch,

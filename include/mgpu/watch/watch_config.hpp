@@ -7,13 +7,13 @@ namespace mgpu::watch {
 /// The keys watchdog.*.
 struct WatchConfig {
   bool enabled = true;
-  double limit_s = 300.0;        // without a sign of progress
-  double slow_limit_s = 1800.0;  // in phases that read or write large files
+  double limit_s = 300.0;        // allowed time without progress
+  double slow_limit_s = 1800.0;  // the same in phases that read or write large files
 };
 
 void add_watch_keys(KeyTable& table);
 
-/// Needs the key comm.timeout_s, too.
+/// Reads the watchdog's keys, and comm.timeout_s. Errors: Failure of Config
 WatchConfig read_watch_config(const Config& config);
 
 }  // namespace mgpu::watch

@@ -10,30 +10,31 @@
 
 namespace mgpu::watch {
 
-/// Whether a debugger holds this process: then nobody should measure its silence.
+/// Returns whether a debugger holds this process; its silence then means nothing.
 bool is_debugged();
 
-/// A thread in each rank that looks five times a second after all ranks of its node: names one that
-/// died at once, and one without a sign of progress (activity.hpp) at its limit; then writes the
-/// crash file of each rank with its stack, hang_report.txt, one message from the lowest living
-/// rank, and ends the processes with 76. The ranks of a node see each other in shared memory, the
-/// nodes through a file each in `directory`; the thread calls no MPI.
+/// A thread in each rank that checks all ranks of its node five times a second. It reports a dead
+/// rank at once, and a rank without progress (activity.hpp) when its limit has passed. Then it
+/// writes the crash file of each rank with its stack and hang_report.txt, prints one message from
+/// the lowest living rank, and ends the processes with 76. The ranks of a node see each other in
+/// shared memory, and nodes communicate through one file each in `directory`; the thread never
+/// calls MPI.
 ///
-/// A rank that waits in a collective for one that gets on does not hang, however long it takes.
+/// A rank that waits in a collective for a rank that makes progress does not count as hung.
 ///
-/// Ranks:  made collectively over the topology's world, before a second thread communicates; the
-///         destructor is local, and says that this rank has come to its end in order.
-/// Errors: Failure E601 on all ranks without shared memory.
+/// Ranks:  made collectively over the topology's world, before a second thread communicates. The
+///         destructor is local, and records that this rank has ended normally.
+/// Errors: Failure E601 on all ranks if there is no shared memory.
 class Watchdog {
 public:
   struct Options {
     double limit_s = 300.0;
     double slow_limit_s = 1800.0;
-    std::vector<std::string> slow_phases{};  // those of the phase clock that have the second limit
-    fs::path directory;                      // of the run; crash files lie in crash/
+    std::vector<std::string> slow_phases{};  // phases of the phase clock with the second limit
+    fs::path directory;                      // of the run; crash files are in its folder crash/
   };
 
-  /// `crash` has to outlive it.
+  /// Requires that `crash` outlives this object.
   Watchdog(const cluster::Topology& topology, CrashFile& crash, Options options);
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;

@@ -55,7 +55,7 @@ void Block::thread_main() {
   std::abort();
 }
 
-/// Lets the next thread go on that can; the host where there is none.
+/// Resumes the next thread that can continue, or the host if no thread can.
 void Block::pass_on() {
   const unsigned from = running_;
   for (unsigned tried = 0; tried < count_; ++tried) {
@@ -90,7 +90,7 @@ void Block::barrier(const Place& place) {
   moment.acquire();
 }
 
-/// Threads go on in the order in which they began, whoever came last.
+/// Resumes threads in the order in which they started, independent of their arrival.
 void Block::open_barrier() {
   position_ = count_ - 1;
   num_waiting_ = 0;
@@ -139,7 +139,7 @@ void Block::fail(const char* what, const Place& place) {
   std::abort();
 }
 
-/// What is on the stacks of a stopped kernel is never looked at again.
+/// Abandons the stacks of a stopped kernel, which are never read again.
 void Block::give_up() {
   for (unsigned t = 0; t < count_; ++t)
     threads_[t].fiber.abandon(host_);

@@ -16,15 +16,15 @@ namespace cudaemu {
 
 inline constexpr unsigned kMostThreads = 1024;
 
-/// The block that runs: a fiber per thread. A thread runs until it has to wait; then the next one
-/// that can go on does, in a fixed order.
+/// The running block with one fiber per thread. A thread runs until it must wait. Then the next one
+/// that can continue runs, in a fixed order.
 class Block {
 public:
   /// Runs `kernel` on threads 0 to order.size() - 1, which take turns in that order. Returns "", or
-  /// why the block was stopped.
+  /// the reason for stopping the block.
   std::string run(const std::vector<unsigned>& order, const std::function<void()>& kernel);
 
-  // For the thread that runs.
+  // Called by the running thread.
   unsigned running() const { return running_; }
   void barrier(const Place& place);
   void exchange(unsigned mask, const Offer& offer, bool orders_memory, const Place& place);
@@ -37,7 +37,7 @@ private:
     Fiber fiber;
     uint3 index{};
     Place place;                 // where it waits
-    Meeting* meeting = nullptr;  // that it waits for
+    Meeting* meeting = nullptr;  // the one that it waits for
   };
 
   static void thread_main();
@@ -53,7 +53,7 @@ private:
   std::string where_is(unsigned thread) const;
 
   std::array<Thread, kMostThreads> threads_;
-  std::array<State, kMostThreads> states_{};  // apart from the rest, for all are looked at often
+  std::array<State, kMostThreads> states_{};  // separate, because all are read often
   std::array<Warp, kMostThreads / kLanes> warps_;
   std::vector<unsigned> order_;
   const std::function<void()>* kernel_ = nullptr;
@@ -64,17 +64,17 @@ private:
   unsigned count_ = 0;
   unsigned num_done_ = 0;
   unsigned num_waiting_ = 0;  // at the barrier of the block
-  bool is_divided_ = false;   // they do not all wait at the same one
-  bool skips_ = false;        // a barrier that a test takes out
+  bool is_divided_ = false;   // they wait at different barriers
+  bool skips_ = false;        // for a barrier that a test removes
   Place barrier_place_;
-  // A thread may come to the next barrier before another has left this one.
+  // A thread may reach the next barrier before another has left this one.
   std::array<Moment, 2> barriers_;
   unsigned num_barriers_ = 0;
   Moment begun_;
   Moment ended_;
 };
 
-/// One for the whole program.
+/// The only one in the program.
 extern Block the_block;
 
 }  // namespace cudaemu

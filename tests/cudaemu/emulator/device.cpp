@@ -10,8 +10,8 @@
 namespace cudaemu {
 namespace {
 
-constexpr std::size_t kSharedBytes = 48 << 10;       // without being asked for more
-constexpr std::size_t kMostSharedBytes = 227 << 10;  // of an H100
+constexpr std::size_t kSharedBytes = 48 << 10;       // the default limit
+constexpr std::size_t kMostSharedBytes = 227 << 10;  // limit of an H100
 
 }  // namespace
 

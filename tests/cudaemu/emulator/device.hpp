@@ -13,7 +13,7 @@
 
 namespace cudaemu {
 
-/// The queue of launches and copies, and the last error. Any thread may call.
+/// The queue of launches and copies, and the last error. Any thread may call it.
 class Device {
 public:
   Device();
@@ -23,11 +23,10 @@ public:
 
   void launch(Launch launch);
 
-  /// Runs `work` after all that was queued before: now, or where CUDAEMU_LAZY=1 when somebody
-  /// waits.
+  /// Runs `work` after everything queued before it: now, or with CUDAEMU_LAZY=1 at the next wait.
   void queue(std::function<void()> work);
 
-  /// Until everything is done.
+  /// Waits until the queue is empty.
   void wait();
 
   cudaError_t last_error() const { return last_error_; }

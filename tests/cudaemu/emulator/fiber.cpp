@@ -5,7 +5,7 @@
 
 #include <sys/mman.h>
 
-// Saves the registers that calls preserve on the stack of `from`, then takes those of `to`.
+// Saves the callee-saved registers on the stack of `from`, then restores those of `to`.
 extern "C" void cudaemu_hand_over(void** from, void* to);
 asm(R"(
 .text
@@ -35,13 +35,13 @@ namespace cudaemu {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-// An odd number of pages, and tops that differ: equal ones would share a few sets of the caches.
+// An odd number of pages and different tops, because equal ones would share few cache sets.
 constexpr std::size_t kStackBytes = 65 * kPage;
 constexpr std::size_t kTopStep = 320;
 constexpr std::size_t kTops = 64;
 constexpr int kSavedRegisters = 6;
 
-/// Its lowest page is closed, so that an overflow is a fault.
+/// Allocates a stack whose lowest page is protected, so an overflow causes a fault.
 char* new_stack() {
   void* memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -67,7 +67,7 @@ void Fiber::begin(void (*main)(), std::size_t index) {
   }
   const std::size_t lower = 64 + index % kTops * kTopStep;
   auto* top = reinterpret_cast<void**>(stack_ + kStackBytes - lower);
-  *--top = nullptr;  // where a call would leave the address to return to
+  *--top = nullptr;  // the place of a return address
   *--top = reinterpret_cast<void*>(main);
   for (int i = 0; i < kSavedRegisters; ++i)
     *--top = nullptr;

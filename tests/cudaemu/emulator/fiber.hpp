@@ -6,23 +6,23 @@
 
 namespace cudaemu {
 
-/// A stack on which a function runs until it hands over to another fiber.
+/// A stack on which a function runs until it switches to another fiber.
 class Fiber {
 public:
-  /// The fiber of the operating system's thread that calls.
+  /// Returns the fiber of the calling thread of the operating system.
   static Fiber current();
 
-  /// Puts `main`, which never returns, at the begin of the stack. `index` differs between fibers.
+  /// Puts `main`, which never returns, at the start of the stack. `index` differs between fibers.
   void begin(void (*main)(), std::size_t index);
 
-  /// Gives up what the fiber was doing.
+  /// Abandons the fiber's current work.
   void abandon(const Fiber& caller);
 
-  /// Returns when somebody hands over to `from`.
+  /// Switches fibers; returns when another fiber switches to `from`.
   static void hand_over(Fiber& from, Fiber& to);
 
 private:
-  char* stack_ = nullptr;  // lives as long as the program
+  char* stack_ = nullptr;  // valid for the whole program
   void* top_ = nullptr;    // saved registers
   WatchedFiber watched_;
 };

@@ -13,7 +13,7 @@
 #include "block.hpp"
 #include "settings.hpp"
 
-// The variables that kernels call __shared__; absent in a program without one.
+// The variables that kernels declare __shared__; absent in a program without such variables.
 extern "C" char __start_cudaemu_shared[] __attribute__((weak));
 extern "C" char __stop_cudaemu_shared[] __attribute__((weak));
 
@@ -27,7 +27,7 @@ struct Free {
 std::unique_ptr<void, Free> dynamic_memory;
 std::size_t dynamic_bytes = 0;
 
-/// Ends where it ends, so that AddressSanitizer sees who goes beyond.
+/// Ends the memory exactly at its size, so AddressSanitizer detects accesses past it.
 void set_dynamic(std::size_t bytes) {
   constexpr std::size_t kAlignment = 128;
   void* memory = nullptr;
@@ -37,7 +37,7 @@ void set_dynamic(std::size_t bytes) {
   dynamic_bytes = bytes;
 }
 
-/// Shared memory is as good as random when a block begins.
+/// Fills shared memory with poison, because its content is undefined when a block begins.
 void poison_shared() {
   if (__start_cudaemu_shared != nullptr)
     std::memset(__start_cudaemu_shared, 0xFF,

@@ -7,10 +7,10 @@
 
 namespace cudaemu {
 
-/// Whether an H100 would take the launch, with so much dynamic shared memory allowed.
+/// Returns whether an H100 would accept the launch with this limit of dynamic shared memory.
 bool is_possible(const Launch& launch, std::size_t allowed_shared);
 
-/// Runs all blocks, one after the other. Returns "", or why the kernel was stopped.
+/// Runs all blocks in sequence. Returns "", or the reason for stopping the kernel.
 std::string run_grid(const Launch& launch);
 
 }  // namespace cudaemu

@@ -41,7 +41,7 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   *data = nullptr;
   if (bytes == 0) return cudaSuccess;
   if (posix_memalign(data, kAlignment, bytes) != 0) return cudaErrorMemoryAllocation;
-  std::memset(*data, 0xFF, bytes);  // nobody promises zeros
+  std::memset(*data, 0xFF, bytes);  // memory is not zeroed
   return cudaSuccess;
 }
 

@@ -1,5 +1,5 @@
-// What the sanitizers are told about fibers, for they see only the kernels: the emulator itself is
-// compiled without them. ThreadSanitizer takes each fiber for a thread.
+// Informs the sanitizers about fibers, because they see only the kernels: the emulator itself is
+// compiled without them. ThreadSanitizer treats each fiber as a thread.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ public:
     return fiber;
   }
 
-  /// Called just before the stack changes. Does not order what the fibers do.
+  /// Announces a switch of stacks just before it. Does not order the fibers' accesses.
   void announce() const {
 #ifdef CUDAEMU_TSAN
     constexpr unsigned kNoOrder = 1;
@@ -47,7 +47,7 @@ public:
 #endif
   }
 
-  /// Everything that the fiber did comes before what the caller does next.
+  /// Orders everything that the fiber did before what the caller does next.
   void destroy([[maybe_unused]] const WatchedFiber& caller) const {
 #ifdef CUDAEMU_TSAN
     __tsan_switch_to_fiber(handle_, 0);
@@ -62,7 +62,7 @@ private:
 #endif
 };
 
-/// A moment that orders memory: what came before release() comes before what follows acquire().
+/// A synchronization point: accesses before release() happen before those after acquire().
 class Moment {
 public:
   void release() {
@@ -80,7 +80,7 @@ private:
   [[maybe_unused]] char tag_ = 0;
 };
 
-/// A stack whose functions will never return is free again.
+/// Frees a stack whose functions will never return.
 inline void forget_stack([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
 #ifdef CUDAEMU_ASAN
   __asan_unpoison_memory_region(begin, bytes);

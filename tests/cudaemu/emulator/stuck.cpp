@@ -1,4 +1,4 @@
-// Why a block whose threads all wait cannot go on.
+// Explains why a block whose threads all wait cannot continue.
 #include "block.hpp"
 #include "place.hpp"
 

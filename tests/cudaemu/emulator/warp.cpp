@@ -7,7 +7,7 @@
 namespace cudaemu {
 namespace {
 
-/// One by one: a library's memcpy would be seen by ThreadSanitizer, which knows no registers.
+/// Copies single bytes: ThreadSanitizer would see a library's memcpy, although these are registers.
 void copy(const void* from, void* to, std::size_t bytes) {
   const auto* source = static_cast<const volatile unsigned char*>(from);
   auto* aim = static_cast<unsigned char*>(to);

@@ -11,27 +11,27 @@ namespace cudaemu {
 /// Lanes of one warp that wait for each other at one place.
 struct Meeting {
   Place place;
-  unsigned mask = 0;     // who is to come
-  unsigned arrived = 0;  // who has come
-  unsigned inside = 0;   // who has come and has not gone on yet
+  unsigned mask = 0;     // lanes that take part
+  unsigned arrived = 0;  // lanes that have arrived
+  unsigned inside = 0;   // lanes that have arrived and not yet continued
   std::array<Offer, kLanes> offers;
   Moment moment;
 
   bool is_complete() const { return arrived == mask; }
 
-  /// Gives each lane what it takes.
+  /// Gives each lane its value.
   void deliver() const;
 };
 
 class Warp {
 public:
-  /// The meeting that a lane of `mask` joins at this place.
+  /// Returns the meeting that a lane of `mask` joins at this place.
   Meeting& meeting(unsigned mask, const Place& place);
 
   void clear() { meetings_.clear(); }
 
 private:
-  std::deque<Meeting> meetings_;  // those that nobody is inside are used again
+  std::deque<Meeting> meetings_;  // those without lanes inside are reused
 };
 
 }  // namespace cudaemu

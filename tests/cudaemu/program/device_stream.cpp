@@ -1,5 +1,5 @@
-// In place of the model's own: tensors on the CPU go the way of those on GPUs, and the kernels that
-// wait for them there are the emulated ones.
+// Replaces the program's functions: CPU tensors take the path of GPU tensors, where they meet the
+// emulated kernels.
 #include <mgpu/tensor/device_stream.hpp>
 
 namespace mgpu::tensor {

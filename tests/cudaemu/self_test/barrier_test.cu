@@ -1,4 +1,4 @@
-// Barriers that some threads miss.
+// Tests barriers that some threads miss.
 #include <cub/block/block_reduce.cuh>
 
 #include "wrong_kernels.cuh"

@@ -1,4 +1,4 @@
-// Launches: what CUDA refuses, how they are written, when they run.
+// Tests launches: what CUDA refuses, their syntax, and when they run.
 #include <algorithm>
 
 #include "wrong_kernels.cuh"
@@ -57,7 +57,7 @@ TEST_F(LaunchTest, MuchSharedMemoryIsAskedForFirst) {
 }
 
 TEST_F(LaunchTest, KernelsAreTemplatesInNamespaces) {
-  // A comment with a <<<1, 2>>>() in it is none.
+  // A comment that contains <<<1, 2>>>() is not a launch.
   cudaemu::typed_kernel<std::max(3U, 7U), float><<<1, kThreads, kThreads * sizeof(float)>>>(data_);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(out()[0], 7.0F + kThreads - 1.0F);
@@ -75,7 +75,7 @@ TEST_F(LaunchTest, LazyLaunchesAndCopiesWaitToBeWaitedFor) {
   cudaMemcpyAsync(data_, &host, sizeof host, cudaMemcpyHostToDevice);
   cudaMemsetAsync(data_ + 1, 0, sizeof host);
   const bool is_untouched = std::isnan(data_[0]) && std::isnan(data_[1]);
-  host = 4.0F;  // too early: the copy has not been made
+  host = 4.0F;  // too early: the copy has not run
   const std::vector<float> values = out();
   settings().is_lazy = false;
 

@@ -1,4 +1,4 @@
-// Shared memory that is read before it is written, races, and arrays that are too short.
+// Tests shared memory that is read before it is written, races, and accesses past the end.
 #include <cub/block/block_reduce.cuh>
 
 #include "wrong_kernels.cuh"
@@ -9,7 +9,7 @@ namespace {
 using Reduce = cub::BlockReduce<float, kThreads>;
 
 #if !defined(__SANITIZE_ADDRESS__)
-/// Nobody has written values[0].
+/// Reads values[0], which no thread has written.
 __global__ void uninitialized_kernel(float* out) {
   __shared__ float values[kThreads + 1];
   values[threadIdx.x + 1] = 1.0F;
@@ -35,13 +35,13 @@ __global__ void uninitialized_dynamic_kernel(float* out) {
   out[threadIdx.x] = values[threadIdx.x];
 }
 
-/// The sum is the first thread's only.
+/// Uses the sum on all threads, although only the first thread has it.
 __global__ void sum_everywhere_kernel(float* out) {
   __shared__ typename Reduce::TempStorage scratch;
   out[threadIdx.x] = Reduce(scratch).Sum(1.0F);
 }
 
-/// TempStorage is used again without a barrier between.
+/// Reuses TempStorage without a barrier in between.
 __global__ void reused_storage_kernel(float* out) {
   __shared__ typename Reduce::TempStorage scratch;
   const float first = Reduce(scratch).Sum(1.0F);
@@ -49,14 +49,14 @@ __global__ void reused_storage_kernel(float* out) {
   if (threadIdx.x == 0) out[0] = first + second;
 }
 
-/// No barrier between writing and reading.
+/// Lacks the barrier between writing and reading.
 __global__ void race_kernel(float* out) {
   __shared__ float values[kThreads];
   values[threadIdx.x] = static_cast<float>(threadIdx.x);
   out[threadIdx.x] = values[(threadIdx.x + 1) % kThreads];
 }
 
-/// Shuffles order no memory: only the first version is right.
+/// Relies on a shuffle to order memory: only the first version is right.
 template <bool kSyncs>
 __global__ void after_shuffle_kernel(float* out) {
   __shared__ float values[kThreads];
@@ -99,7 +99,7 @@ TEST(MemoryTest, ARaceShowsInSomeOrder) {
   const Left backward = run(race_kernel);
   EXPECT_NE(forward.out[0], 1.0F);
   EXPECT_EQ(backward.out[0], 1.0F);
-  EXPECT_EQ(forward.races > 0, kSeesRaces);  // ThreadSanitizer reports a place once
+  EXPECT_EQ(forward.races > 0, kSeesRaces);  // ThreadSanitizer reports a place only once
 }
 
 TEST(MemoryTest, ShufflesOrderNoMemory) {

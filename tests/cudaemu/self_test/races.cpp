@@ -17,7 +17,7 @@ int num_races() {
 extern "C" void __tsan_on_report(void*) {
   ++cudaemu::reports;
 }
-/// Races are expected here; each test counts its own.
+/// Keeps ThreadSanitizer running: races are expected here, and each test counts them.
 extern "C" const char* __tsan_default_options() {
   return "exitcode=0";
 }

@@ -1,4 +1,4 @@
-// Shuffles, votes and atomics give what CUDA's do.
+// Tests that shuffles, votes and atomics give CUDA's results.
 #include "wrong_kernels.cuh"
 
 namespace cudaemu {

@@ -1,4 +1,4 @@
-// What the tests of the emulator share. They launch kernels that are wrong on purpose.
+// Shared by the tests of the emulator. They launch kernels that are wrong on purpose.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ int num_races();
 
 constexpr unsigned kThreads = 64;
 
-/// What a launch left behind.
+/// The effects of a launch.
 struct Left {
   cudaError_t code;
   std::vector<float> out;
@@ -46,7 +46,7 @@ inline Left run(void (*kernel)(float*), std::size_t shared_bytes = 0) {
   return {code, out, num_races() - races_before, std::move(err)};
 }
 
-/// An order of threads and blocks until the end of the scope.
+/// Sets an order of threads and blocks until the end of the scope.
 class InOrder {
 public:
   explicit InOrder(Order order) : before_(settings().order) { settings().order = order; }

@@ -1,4 +1,4 @@
-// Few classes per prediction: cross_entropy, sample_action.
+// Sweeps kernels with few classes per prediction: cross_entropy, sample_action.
 #include <algorithm>
 #include <ostream>
 
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CrossEntropySweep, testing::ValuesIn(prediction
 
 struct Actions {
   Kind kind;
-  float uniform;  // of all rows; negative: each its own
+  float uniform;  // of all rows; negative: each row has a different one
 };
 
 std::ostream& operator<<(std::ostream& out, const Actions& shape) {

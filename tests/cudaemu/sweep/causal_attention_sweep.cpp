@@ -47,14 +47,14 @@ TEST_P(CausalAttentionSweep, IsTheCpusForwardAndBackward) {
   cuda::causal_attention(device, nullptr);
   cuda::causal_attention_grad({device, d_grad_out.get(), d_grad.get()}, nullptr);
 
-  // Sums of products around 1 in another order; dropout multiplies by up to 65536.
+  // The sums of products around 1 have another order; dropout multiplies by up to 65536.
   expect_near("out", d_out, out, {3e-5, 2e-5});
   expect_near("log_sums", d_log_sums, log_sums, {1e-5, 1e-5});
   expect_near("grad", d_grad, grad, {1e-4, 1e-4});
 }
 
-/// Around the borders of a tile of 128 keys and of a run of dropout; heads that fill their
-/// registers or do not.
+/// Returns shapes around the borders of a tile of 128 keys and of a run of dropout, with heads that
+/// fill their registers and heads that do not.
 std::vector<Shape> shapes() {
   std::vector<Shape> all;
   for (const std::size_t tokens : {1U, 2U, 127U, 128U, 129U, 240U, 241U, 256U, 257U})

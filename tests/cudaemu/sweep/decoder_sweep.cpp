@@ -1,4 +1,4 @@
-// What decoders do row by row: rotate_heads, rms_norm, gated_activation.
+// Sweeps the row-wise kernels of decoders: rotate_heads, rms_norm, gated_activation.
 #include <ostream>
 
 #include <mgpu/kernels/gated_activation.hpp>
@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, RotateHeadsSweep, testing::ValuesIn(head_shapes
 struct Rows {
   std::size_t rows;
   std::size_t width;
-  float size = 1.0F;  // of the numbers
+  float size = 1.0F;  // magnitude of the numbers
 };
 
 std::ostream& operator<<(std::ostream& out, const Rows& shape) {

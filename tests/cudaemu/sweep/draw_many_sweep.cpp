@@ -15,7 +15,7 @@ struct Shape {
   std::size_t blocks;
   std::size_t draws;
   Kind kind;
-  float spread = 1.0F;  // that logits are multiplied by
+  float spread = 1.0F;  // factor of the logits
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
@@ -24,7 +24,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
              << shape.spread;
 }
 
-/// By block: [rows, block].
+/// Returns the logits by block: [rows, block].
 std::vector<std::vector<float>> all_logits(const Shape& shape) {
   std::vector<std::vector<float>> blocks;
   for (std::size_t b = 0; b < shape.blocks; ++b) {
@@ -47,7 +47,7 @@ std::vector<float> log_sums(const Shape& shape, const std::vector<std::vector<fl
   return logs;
 }
 
-/// [rows, draws], each row ascending.
+/// Returns [rows, draws], each row ascending.
 std::vector<double> ascending_uniforms(const Shape& shape) {
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
@@ -60,8 +60,8 @@ std::vector<double> ascending_uniforms(const Shape& shape) {
   return uniforms;
 }
 
-/// expf of CPU and GPU differ by an ulp or two, so a uniform near a border may fall on either
-/// side: one in a thousand, and one more.
+/// Compares the draws. expf of CPU and GPU differ by an ulp or two, so a uniform near a border may
+/// fall on either side. The limit is one in a thousand, plus one.
 void expect_same_draws(const Shape& shape, const std::vector<std::int64_t>& actual,
                        const std::vector<std::int64_t>& expected) {
   std::size_t others = 0;

@@ -1,4 +1,4 @@
-// A kernel that comes new is swept, too.
+// Tests that every kernel is swept, including new ones.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 const fs::path kSource = MGPU_SOURCE_DIR;
 
-/// The text of all files that end so.
+/// Returns the text of all files with this ending.
 std::string text_of(const fs::path& folder, const std::string& ending) {
   std::string text;
   for (const auto& entry : fs::directory_iterator(folder)) {

@@ -20,7 +20,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
              << shape.best << ", kind " << static_cast<int>(shape.kind);
 }
 
-/// Before the first block.
+/// The state before the first block.
 struct State {
   State(std::size_t rows, std::size_t best)
       : tops(rows, -kInfinity),

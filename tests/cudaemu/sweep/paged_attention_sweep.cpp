@@ -12,14 +12,14 @@ namespace {
 struct Shape {
   std::size_t sequences = 1;
   std::size_t length = 1;      // tokens of each sequence
-  std::size_t new_tokens = 1;  // of those, at the end: the queries
+  std::size_t new_tokens = 1;  // number of queries: the last tokens
   std::size_t heads = 1;
   std::size_t kv_heads = 1;
   std::size_t head_dim = 64;
   std::size_t page_tokens = 16;
   std::int64_t window = 0;
   bool has_sinks = false;
-  float scale = 0.0F;  // 0: that of the head's width
+  float scale = 0.0F;  // 0: the usual scale of the head's width
 
   std::size_t pitch() const { return (length + page_tokens - 1) / page_tokens + 1; }
   std::size_t pages() const { return sequences * pitch(); }
@@ -32,7 +32,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
              << (shape.has_sinks ? ", sinks" : "") << ", scale " << shape.scale;
 }
 
-/// Pages in random order.
+/// Returns pages in random order.
 std::vector<std::int64_t> page_slots(const Shape& shape) {
   std::vector<std::int64_t> slots(shape.pages());
   for (std::size_t i = 0; i < slots.size(); ++i)
@@ -104,7 +104,7 @@ TEST_P(PagedAttentionSweep, IsTheCpus) {
   if (shape.has_sinks) args.sinks = d_sinks.get();
   cuda::paged_attention(args, nullptr);
 
-  // Sums of products around 1 in another order.
+  // The sums of products around 1 have another order.
   expect_near("out", d_out, expected, {2e-5, 1e-5});
 }
 

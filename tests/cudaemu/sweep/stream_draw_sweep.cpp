@@ -23,7 +23,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
              << static_cast<int>(shape.kind) << ", uniform " << shape.uniform;
 }
 
-/// Before the first block.
+/// The state before the first block.
 struct State {
   explicit State(std::size_t rows)
       : tops(rows, -std::numeric_limits<double>::infinity()),
@@ -64,7 +64,7 @@ TEST_P(StreamDrawSweep, DrawsWhatTheCpuDraws) {
     cuda_check(cudaDeviceSynchronize());  // before the scores are freed
   }
 
-  if (!is_meaningful(kind)) return;  // runs to its end all the same
+  if (!is_meaningful(kind)) return;  // it must still finish
   expect_near("tops", d_tops, state.tops);
   expect_near("sums", d_sums, state.sums, {1e-12, 0.0});
   expect_near("ids", d_ids, state.ids);

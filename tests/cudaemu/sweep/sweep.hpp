@@ -1,4 +1,4 @@
-// What the sweeps share: CUDA kernels run beside their CPU twins over many shapes.
+// Shared by the sweeps, which compare CUDA kernels with their CPU versions over many shapes.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace mgpu::kernels {
 
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-inline constexpr float kUntouched = 9.0F;  // what outputs hold before
+inline constexpr float kUntouched = 9.0F;  // initial value of outputs
 
 /// |actual - expected| <= absolute + relative |expected|. The default: equal.
 struct Tolerance {
@@ -46,12 +46,12 @@ void expect_near(const char* what, const OnDevice<T>& on_device, const std::vect
         << expected[i];
 }
 
-/// What logits look like.
+/// Kinds of logits.
 enum class Kind { normal, ties, few_finite, all_excluded, nan, infinite };
 inline constexpr Kind kKinds[] = {Kind::normal,       Kind::ties, Kind::few_finite,
                                   Kind::all_excluded, Kind::nan,  Kind::infinite};
 
-/// What CPU and GPU agree on is said for finite logits and those that are excluded.
+/// Returns whether CPU and GPU promise the same result: for finite logits and excluded ones.
 inline bool is_meaningful(Kind kind) {
   return kind != Kind::nan && kind != Kind::infinite;
 }
@@ -74,7 +74,7 @@ inline float changed(float logit, std::size_t i, Kind kind) {
   return logit;
 }
 
-/// [rows, block]
+/// Returns [rows, block].
 inline std::vector<float> logits_of(std::size_t rows, std::size_t block, Kind kind, unsigned seed) {
   std::vector<float> logits = normals(rows * block, seed, 4.0F);
   for (std::size_t i = 0; i < logits.size(); ++i)

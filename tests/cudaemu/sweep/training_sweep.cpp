@@ -1,4 +1,4 @@
-// What a step of training does element by element: dropout, adamw_step, squared_norm, add_into.
+// Sweeps the element-wise kernels of training: dropout, adamw_step, squared_norm, add_into.
 #include <ostream>
 
 #include <mgpu/kernels/adamw_step.hpp>

@@ -1,4 +1,4 @@
-// What the headers for device code ask of the block that runs.
+// The interface of the running block for the headers of device code.
 #pragma once
 
 #include <cstddef>
@@ -11,34 +11,34 @@ using Place = std::source_location;
 
 inline constexpr unsigned kLanes = 32;  // of a warp
 
-/// Stops the kernel: a line on stderr, and cudaErrorLaunchFailure is the last error.
+/// Stops the kernel: prints a line on stderr, and cudaErrorLaunchFailure becomes the last error.
 [[noreturn]] void fail(const char* what, Place place);
 
 unsigned thread_of_block();  // x runs fastest
 unsigned lane();             // of the warp
 
-/// Memory of `extern __shared__` arrays, as much as the launch asks for.
+/// Returns the memory of `extern __shared__` arrays, with the size of the launch.
 void* dynamic_shared();
 
 /// Returns when all threads of the block wait at this place.
 void block_barrier(Place place);
 
-/// What a lane gives to others of its warp, and what it takes.
+/// The value that a lane offers to others of its warp, and the one that it wants.
 struct Offer {
   const void* value = nullptr;
-  void* result = nullptr;  // nullptr: takes nothing
+  void* result = nullptr;  // nullptr: wants no value
   std::size_t bytes = 0;   // of the value
-  unsigned from = kLanes;  // takes the value of this lane; kLanes: of all, in a row
+  unsigned from = kLanes;  // wants the value of this lane; kLanes: of all, in order
 };
 
-/// Returns when all lanes of `mask` wait at this place with this mask. As with CUDA, shuffles and
-/// votes order no other accesses to memory.
+/// Returns when all lanes of `mask` wait at this place with this mask. As in CUDA, shuffles and
+/// votes do not order other memory accesses.
 void exchange(unsigned mask, const Offer& offer, Place place);
 
-/// Like exchange(), and orders the accesses to memory of these lanes.
+/// Does the same as exchange(), and also orders the memory accesses of these lanes.
 void warp_barrier(unsigned mask, Place place);
 
-/// What no computation makes by chance: NaN, -1.
+/// Returns a value that no computation produces by chance: NaN, -1.
 template <class T>
 T poison() {
   T value;

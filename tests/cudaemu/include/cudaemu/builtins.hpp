@@ -1,4 +1,4 @@
-// Types, variables and words that device code has without an #include.
+// Types, variables and keywords that device code has without an #include.
 #pragma once
 
 struct uint3 {
@@ -11,7 +11,7 @@ struct dim3 {
 struct CUstream_st;
 using cudaStream_t = CUstream_st*;
 
-// Of the thread that runs now.
+// The indices of the running thread.
 extern uint3 threadIdx;
 extern uint3 blockIdx;
 extern dim3 blockDim;
@@ -24,8 +24,8 @@ inline constexpr int warpSize = 32;
 #define __forceinline__ inline
 #define __constant__
 #define __launch_bounds__(...)
-// One block runs at a time, so its variables may be static. In a section of their own they are
-// filled with NaN before each block; AddressSanitizer watches only the common sections.
+// One block runs at a time, so its variables may be static. In a separate section they are filled
+// with NaN before each block; AddressSanitizer watches only the usual sections.
 #if defined(__SANITIZE_ADDRESS__)
 #define __shared__ static
 #else

@@ -33,7 +33,7 @@ T shuffle(unsigned mask, T value, unsigned from, Place place) {
   return result;
 }
 
-/// Bit l: whether lane l says yes.
+/// Returns bit l = whether the predicate of lane l is true.
 inline unsigned vote(unsigned mask, int predicate, Place place) {
   const unsigned mine = predicate != 0 ? 1 : 0;
   std::array<unsigned, kLanes> all{};

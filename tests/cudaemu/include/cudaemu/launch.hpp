@@ -1,4 +1,4 @@
-// kernel<<<grid, block, bytes, stream>>>(arguments), as translate.py writes it.
+// Represents kernel<<<grid, block, bytes, stream>>>(arguments), as translate.py writes it.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ struct Launch {
   std::function<void()> thread;  // the kernel's body with its arguments
 };
 
-/// Runs a kernel, or queues it where CUDAEMU_LAZY=1. As with CUDA, a configuration that is refused
-/// becomes the last error.
+/// Runs a kernel, or queues it with CUDAEMU_LAZY=1. As in CUDA, a refused configuration becomes the
+/// last error.
 void launch(Launch launch);
 
-/// Lets a kernel have so many bytes of dynamic shared memory; false where no GPU has as many.
+/// Allows a kernel this much dynamic shared memory; returns false if no GPU has as much.
 bool allow_shared(const void* kernel, int bytes);
 
 template <class... Parameters>

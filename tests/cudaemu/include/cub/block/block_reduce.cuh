@@ -1,5 +1,5 @@
-// cub::BlockReduce of one-dimensional blocks, with the steps of CUB's default algorithm: a tree in
-// each warp, a slot of TempStorage per warp, one barrier, then the first thread adds the slots.
+// cub::BlockReduce of one-dimensional blocks with the steps of CUB's default algorithm. Each warp
+// reduces a tree into a slot of TempStorage; after one barrier the first thread adds the slots.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,8 @@ public:
 
   explicit BlockReduce(TempStorage& storage) : storage_(storage) {}
 
-  /// The first thread has the result. The others get poison, for CUB promises them nothing.
+  /// Returns the result on the first thread. The others get poison, because CUB leaves theirs
+  /// undefined.
   template <class Op>
   T Reduce(const T& value, Op op, cudaemu::Place place = cudaemu::Place::current()) {
     if (blockDim.x * blockDim.y * blockDim.z != kThreads)
@@ -48,7 +49,7 @@ public:
 private:
   T& slot(unsigned warp) { return reinterpret_cast<T*>(storage_.warps)[warp]; }
 
-  /// On the first lane, in the order of a tree of __shfl_down_sync.
+  /// Returns the sum on the first lane, in the order of a tree of __shfl_down_sync.
   template <class Op>
   static T warp_sum(const T& value, Op op, cudaemu::Place place) {
     const unsigned first = cudaemu::thread_of_block() - cudaemu::lane();
@@ -60,7 +61,8 @@ private:
     if (!is_first) return cudaemu::poison<T>();
     T* const lanes = reinterpret_cast<T*>(bytes);
     for (unsigned step = 1; step < cudaemu::kLanes; step *= 2)
-      for (unsigned l = 0; l + step < count; ++l)  // upwards, so that each reads the step before
+      for (unsigned l = 0; l + step < count; ++l)  // ascending, so that each lane reads the
+                                                   // previous step
         lanes[l] = op(lanes[l], lanes[l + step]);
     return lanes[0];
   }

@@ -1,6 +1,6 @@
 // cub::BlockScan of one-dimensional blocks of whole warps, inclusive sums only, in the order of
-// CUB's default algorithm (raking): 32 lanes add up their neighbors, the sums of the lanes are
-// scanned, and each lane goes through its neighbors again. Here the first thread does it for them.
+// CUB's default algorithm (raking). There 32 lanes add up adjacent values, the sums of the lanes
+// are scanned, and each lane processes its values again. Here the first thread does all of this.
 #pragma once
 
 #include <array>
