@@ -5,7 +5,7 @@
 namespace mgpu::recipes {
 
 std::int64_t LoopSettings::planned_evaluations() const {
-  if (evaluation_values == 0) return 0;
+  if (evaluation_values.empty()) return 0;
   const std::int64_t steps = optimizer.schedule.max_steps;
   const std::int64_t regular = train.eval_every == 0 ? 0 : steps / train.eval_every;
   const bool last_is_regular = train.eval_every > 0 && steps % train.eval_every == 0;
@@ -13,7 +13,7 @@ std::int64_t LoopSettings::planned_evaluations() const {
 }
 
 bool LoopSettings::evaluates_after(std::int64_t steps_done) const {
-  if (evaluation_values == 0) return false;
+  if (evaluation_values.empty()) return false;
   if (evaluates_last_step && steps_done == optimizer.schedule.max_steps) return true;
   return train.eval_every > 0 && steps_done % train.eval_every == 0;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include <mgpu/config/config.hpp>
 #include <mgpu/store/checkpoint/checkpoint_config.hpp>
@@ -15,7 +17,8 @@ struct LoopSettings {
   train::OptimizerConfig optimizer;
   store::CheckpointConfig checkpoint;
   std::uint64_t seed = 0;
-  int evaluation_values = 0;         // numbers that an evaluation gives; 0: there are none
+  std::vector<std::string>
+      evaluation_values{};  // names of an evaluation's values; empty: there is no evaluation
   bool evaluates_last_step = false;  // false: where the job evaluates the trained model by itself
 
   /// Evaluations during the training.

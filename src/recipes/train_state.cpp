@@ -1,6 +1,8 @@
 #include "train_state.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 #include <variant>
 
 #include <ATen/ATen.h>
@@ -31,9 +33,11 @@ T value(const store::CheckpointState& state, const std::string& name) {
 
 }  // namespace
 
-TrainCurves::TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations, int episodes)
+TrainCurves::TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations,
+                         std::vector<std::string> value_names)
     : steps_(at::zeros({max_steps, num_fields}, at::kDouble)),
-      evaluation_rows_(at::zeros({max_evaluations, 1 + episodes}, at::kDouble)) {}
+      value_names_(std::move(value_names)),
+      evaluation_rows_(at::zeros({max_evaluations, 1 + std::ssize(value_names_)}, at::kDouble)) {}
 
 void TrainCurves::add_step(std::int64_t step, const train::StepRow& row) {
   double* fields = steps_.data_ptr<double>() + step * num_fields;
@@ -48,10 +52,16 @@ train::StepRow TrainCurves::step(std::int64_t step) const {
   return {fields[loss], fields[accuracy], fields[learning_rate], fields[grad_norm]};
 }
 
-void TrainCurves::add_evaluation(std::int64_t steps_done, const EpisodeReturns& returns) {
+void TrainCurves::add_evaluation(std::int64_t steps_done,
+                                 const std::map<std::string, double>& values) {
+  if (values.size() != value_names_.size()) throw Error("an evaluation has other values");
   double* row = evaluation_rows_.data_ptr<double>() + evaluations_ * evaluation_rows_.size(1);
   row[0] = static_cast<double>(steps_done);
-  std::copy(returns.begin(), returns.end(), row + 1);
+  for (std::size_t i = 0; i < value_names_.size(); ++i) {
+    const auto found = values.find(value_names_[i]);
+    if (found == values.end()) throw Error("an evaluation lacks `" + value_names_[i] + "`");
+    row[1 + i] = found->second;
+  }
   ++evaluations_;
 }
 
@@ -59,10 +69,10 @@ std::int64_t TrainCurves::evaluated_at(std::int64_t index) const {
   return static_cast<std::int64_t>(evaluation_rows_[index][0].item<double>());
 }
 
-EpisodeReturns TrainCurves::returns(std::int64_t index) const {
-  const std::int64_t width = evaluation_rows_.size(1);
-  const double* row = evaluation_rows_.const_data_ptr<double>() + index * width;
-  return {row + 1, row + width};
+double TrainCurves::value(std::int64_t index, const std::string& name) const {
+  const auto found = std::find(value_names_.begin(), value_names_.end(), name);
+  if (found == value_names_.end()) throw Error("no value is called `" + name + "`");
+  return evaluation_rows_[index][1 + (found - value_names_.begin())].item<double>();
 }
 
 TrainState::TrainState(tensor::ParameterArena& parameters, train::Adamw& optimizer,

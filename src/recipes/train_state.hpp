@@ -13,32 +13,36 @@
 #include <mgpu/train/loss_scaler.hpp>
 #include <mgpu/train/train_loop.hpp>
 
-#include "recipes/ad/evaluate.hpp"
-
 namespace mgpu::recipes {
 
 /// Curves of the training so far. They are part of a checkpoint, so that a resumed run has the
 /// same ones as an unbroken run.
 class TrainCurves {
 public:
-  /// Room for every step and every evaluation of the job.
-  TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations, int episodes);
+  /// Room for every step and every evaluation of the job; an evaluation has a value for each of
+  /// these names.
+  TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations,
+              std::vector<std::string> value_names);
 
   void add_step(std::int64_t step, const train::StepRow& row);
-  void add_evaluation(std::int64_t steps_done, const EpisodeReturns& returns);
+  /// Errors: Error where the names are not those of the constructor.
+  void add_evaluation(std::int64_t steps_done, const std::map<std::string, double>& values);
 
   train::StepRow step(std::int64_t step) const;
   std::int64_t evaluations() const { return evaluations_; }
   std::int64_t evaluated_at(std::int64_t index) const;  // steps done
-  EpisodeReturns returns(std::int64_t index) const;
+  /// Errors: Error where there is no such name.
+  double value(std::int64_t index, const std::string& name) const;
+  const std::vector<std::string>& value_names() const { return value_names_; }
 
   const at::Tensor& step_table() const { return steps_; }
   const at::Tensor& evaluation_table() const { return evaluation_rows_; }
   void set_evaluations(std::int64_t count) { evaluations_ = count; }
 
 private:
-  at::Tensor steps_;            // [max_steps, 4] float64: loss, accuracy, rate, norm; host
-  at::Tensor evaluation_rows_;  // [max_evaluations, 1 + episodes] float64: steps done, returns
+  at::Tensor steps_;  // [max_steps, 4] float64: loss, accuracy, rate, norm; host
+  std::vector<std::string> value_names_;
+  at::Tensor evaluation_rows_;  // [max_evaluations, 1 + values] float64: steps done, values
   std::int64_t evaluations_ = 0;
 };
 

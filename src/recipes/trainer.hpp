@@ -41,7 +41,7 @@ public:
   virtual std::map<std::string, std::string> model_files() const { return {}; }
 
   struct Evaluation {
-    EpisodeReturns values;        // for the curves
+    std::map<std::string, double> values;  // of LoopSettings::evaluation_values, for the curves
     std::optional<double> score;  // higher is better, 0 or more; none: checkpoints have no best
   };
 

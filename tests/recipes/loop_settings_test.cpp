@@ -9,7 +9,7 @@ LoopSettings settings_of(std::int64_t max_steps, std::int64_t eval_every, bool a
   LoopSettings settings;
   settings.optimizer.schedule.max_steps = max_steps;
   settings.train.eval_every = eval_every;
-  settings.evaluation_values = 1;
+  settings.evaluation_values = {"loss"};
   settings.evaluates_last_step = at_last_step;
   return settings;
 }
@@ -42,7 +42,7 @@ TEST(LoopSettingsTest, AsManyEvaluationsArePlannedAsAreMade) {
 
 TEST(LoopSettingsTest, WhatGivesNoNumbersIsNeverEvaluated) {
   LoopSettings settings = settings_of(20, 4, true);
-  settings.evaluation_values = 0;
+  settings.evaluation_values = {};
 
   EXPECT_EQ(settings.planned_evaluations(), 0);
   EXPECT_TRUE(evaluated_steps(settings).empty());

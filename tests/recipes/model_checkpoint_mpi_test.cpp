@@ -25,7 +25,7 @@ fs::path write_checkpoint(const cluster::Group& world, const fs::path& run,
   model.load(formats::WeightFiles(source));
   train::Adamw optimizer(model.parameters(), {});
   train::LossScaler scaler(false);
-  TrainCurves curves(1, 0, 0);
+  TrainCurves curves(1, 0, {});
   TrainState state(model.parameters(), optimizer, scaler, curves);
   state.files = lm::companion_files(source);
   state.save(store::CheckpointStore(world, run, {}), 1, false);

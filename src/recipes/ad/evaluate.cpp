@@ -62,6 +62,10 @@ double mean(const EpisodeReturns& returns) {
   return std::accumulate(returns.begin(), returns.end(), 0.0) / static_cast<double>(returns.size());
 }
 
+std::string return_name(int episode) {
+  return "return." + std::to_string(episode);
+}
+
 EpisodeReturns evaluate_now(run::RunContext& run, const Player& player,
                             const EvaluateConfig& config) {
   const auto evaluating = run.clock.enter("evaluation");

@@ -28,6 +28,9 @@ struct Player {
 using EpisodeReturns = std::vector<double>;
 double mean(const EpisodeReturns& returns);
 
+/// The name of an episode's mean return among the values of an evaluation; episodes count from 1.
+std::string return_name(int episode);
+
 /// Returns of unseen tasks with the weights as they are, in the middle of training: the runs are
 /// shared out over the ranks, their whole-number returns added up.
 ///

@@ -11,12 +11,20 @@
 namespace mgpu::recipes {
 namespace {
 
+/// The mean returns of the episodes of one evaluation.
+EpisodeReturns returns_at(const TrainCurves& curves, std::int64_t index) {
+  EpisodeReturns returns;
+  for (const std::string& name : curves.value_names())
+    returns.push_back(curves.value(index, name));
+  return returns;
+}
+
 store::SmallTable eval_table(const TrainCurves& curves) {
   std::vector<std::int64_t> step;
   std::vector<std::int64_t> episode;
   std::vector<double> returns;
   for (std::int64_t i = 0; i < curves.evaluations(); ++i) {
-    const EpisodeReturns all = curves.returns(i);
+    const EpisodeReturns all = returns_at(curves, i);
     for (std::size_t e = 0; e < all.size(); ++e) {
       step.push_back(curves.evaluated_at(i));
       episode.push_back(static_cast<std::int64_t>(e) + 1);
@@ -79,7 +87,7 @@ void show_curves(const TrainVerdict& verdict, std::int64_t steps, TrainPictures&
   }
   for (std::int64_t i = 0; i < verdict.curves.evaluations(); ++i) {
     pictures.eval_return.x.push_back(static_cast<double>(verdict.curves.evaluated_at(i)));
-    pictures.eval_return.y.push_back(mean(verdict.curves.returns(i)));
+    pictures.eval_return.y.push_back(mean(returns_at(verdict.curves, i)));
   }
 }
 
@@ -88,7 +96,7 @@ void show_episodes(const TrainVerdict& verdict, std::int64_t steps,
   episodes.late = *returns_under(verdict, Control::none);
   episodes.late_step = steps;
   if (verdict.curves.evaluations() > 0 && verdict.curves.evaluated_at(0) < steps) {
-    episodes.early = verdict.curves.returns(0);
+    episodes.early = returns_at(verdict.curves, 0);
     episodes.early_step = verdict.curves.evaluated_at(0);
   }
   episodes.source = ad::mean_returns(verdict.histories);

@@ -14,7 +14,8 @@ AdSettings read_ad_settings(const Config& config) {
                   [&] { settings.model = ad::read_ad_transformer_config(config); },
                   [&] { static_cast<LoopSettings&>(settings) = read_loop_settings(config); },
                   [&] { settings.evaluate = read_evaluate_config(config); }});
-  settings.evaluation_values = settings.evaluate.episodes;
+  for (int episode = 1; episode <= settings.evaluate.episodes; ++episode)
+    settings.evaluation_values.push_back(return_name(episode));
   settings.label_smoothing = config.number("train.label_smoothing");
   settings.model.compute = settings.optimizer.mixed_precision;
   return settings;

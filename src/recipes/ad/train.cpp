@@ -44,7 +44,7 @@ public:
   }
 
   Evaluation evaluate(std::int64_t step) override {
-    EpisodeReturns returns = evaluate_now(run_, player(), settings_.evaluate);
+    const EpisodeReturns returns = evaluate_now(run_, player(), settings_.evaluate);
     const double mean_return = mean(returns);
     run_.log.event({"eval",
                     {{"step", step},
@@ -53,7 +53,10 @@ public:
                      {"last episode", returns.back()}}});
     run_.scalars.scalar("eval/return", step, mean_return);
     run_.scalars.scalar("eval/return_last_episode", step, returns.back());
-    return {std::move(returns), mean_return};
+    Evaluation evaluation{{}, mean_return};
+    for (std::size_t e = 0; e < returns.size(); ++e)
+      evaluation.values.emplace(return_name(static_cast<int>(e) + 1), returns[e]);
+    return evaluation;
   }
 
   Player player() const { return {model_, environment_, rules_, settings_.seed}; }

@@ -118,7 +118,7 @@ LmTrainSettings read_lm_train_settings(const Config& config) {
   settings.seq_len = config.integer("train.seq_len");
   settings.options.compute = settings.optimizer.mixed_precision;
   settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");
-  settings.evaluation_values = settings.eval_rows ? 1 : 0;
+  if (settings.eval_rows) settings.evaluation_values = {"loss"};
   settings.evaluates_last_step = true;
   return settings;
 }

@@ -54,7 +54,7 @@ TrainTask::Evaluation LmTask::evaluate(std::int64_t step) {
   const double loss = held_out_loss();
   run_.log.event({"eval", {{"step", step}, {"loss", loss}}});
   run_.scalars.scalar("eval/loss", step, loss);
-  return {{loss}, std::nullopt};
+  return {{{"loss", loss}}, std::nullopt};
 }
 
 void LmTask::load_weights() {

@@ -72,7 +72,7 @@ store::SmallTable held_out_table(const TrainCurves& curves) {
   std::vector<double> loss;
   for (std::int64_t i = 0; i < curves.evaluations(); ++i) {
     step.push_back(curves.evaluated_at(i));
-    loss.push_back(curves.returns(i).front());
+    loss.push_back(curves.value(i, "loss"));
   }
   return store::make_small_table("metrics/eval",
                                  {{"step", step, "optimizer steps done", "steps"},
@@ -104,7 +104,7 @@ void show(const TrainCurves& curves, run::JobOutcome& outcome) {
   outcome.result =
       report::text_of("loss %.4f, next token right in %.1f %%", last.loss, 100.0 * last.accuracy);
   if (curves.evaluations() > 0) {
-    const double loss = curves.returns(curves.evaluations() - 1).front();
+    const double loss = curves.value(curves.evaluations() - 1, "loss");
     outcome.results.push_back({"eval_loss", "loss on data.eval_path", loss, "nats", 4});
     outcome.result += report::text_of("; on data.eval_path %.4f", loss);
   }
