@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <mgpu/tensor/parameter_arena.hpp>
@@ -12,6 +13,32 @@ struct PassSums {
   double loss = 0.0;  // nats
   std::int64_t predictions = 0;
   std::int64_t correct = 0;
+};
+
+/// The first of two sweeps over the items of a step: what an item adds to the gradient may depend
+/// on values of items in other passes and on other ranks. All calls are local; a step makes them in
+/// this order, and measure() for each pass.
+class ItemSurvey {
+public:
+  virtual ~ItemSurvey() = default;
+
+  /// Forgets the step before.
+  virtual void clear() = 0;
+
+  /// Measures items [first, first + count) with the weights as they are.
+  virtual void measure(std::uint64_t first, std::int64_t count) = 0;
+
+  /// What other ranks have to know of what was measured here.
+  virtual std::string result() const = 0;
+
+  /// Takes the results of all ranks, by rank. From here on Objective::predictions() and
+  /// add_gradients() are about these items.
+  virtual void read(const std::vector<std::string>& results) = 0;
+
+protected:
+  ItemSurvey() = default;
+  ItemSurvey(const ItemSurvey&) = default;
+  ItemSurvey& operator=(const ItemSurvey&) = default;
 };
 
 /// What is minimized: the training loop's view of a model with its data and its loss.
@@ -28,9 +55,13 @@ public:
   /// are; those of before go. Local.
   virtual void prepare(std::uint64_t /*first*/, std::int64_t /*count*/) {}
 
+  /// What has to be measured of a step's items before add_gradients(); nullptr: nothing.
+  virtual ItemSurvey* survey() { return nullptr; }
+
   /// Predictions that items [first, first + count) add to the loss. Every rank can say it of all
   /// items, so that a mean over the global batch needs no count of the other ranks; where items are
-  /// made, of those that it made.
+  /// made, of those that it made. With a survey(), what the sum over all items that were measured
+  /// is divided by.
   virtual std::int64_t predictions(std::uint64_t first, std::int64_t count) const = 0;
 
   /// Items of an epoch.
