@@ -14,11 +14,13 @@
 // Shapes: L tokens, D width, V vocabulary.
 namespace mgpu::lm {
 
-/// Two layers, grouped heads, more than one block of the vocabulary.
-inline LmConfig dense_config() {
+inline constexpr std::int64_t kTwoBlocks = 4100;  // a vocabulary that the head sees in two blocks
+
+/// Two layers and grouped heads.
+inline LmConfig dense_config(std::int64_t vocab) {
   LmConfig config;
   config.family = "llama";
-  config.vocab = 4100;
+  config.vocab = vocab;
   config.width = 8;
   config.inner = 12;
   config.heads = 2;
@@ -31,9 +33,8 @@ inline LmConfig dense_config() {
 }
 
 /// Weights large enough that all parts of the model matter.
-inline TrainableModel dense_model(const TrainingOptions& options, std::uint64_t seed = 3) {
-  TrainableModel model(dense_config(), Device{}, seed, options);
-  const at::Tensor weights = model.parameters().weights();
+inline TrainableModel dense_model(const TrainingOptions& options, std::int64_t vocab = kTwoBlocks) {
+  TrainableModel model(dense_config(vocab), Device{}, 3, options);
   for (std::size_t p = 0; p < model.parameters().size(); ++p)
     if (model.parameters().spec(p).init_std > 0.0)
       model.parameters().parameter(p).detach().mul_(20.0);

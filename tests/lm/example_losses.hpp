@@ -102,13 +102,14 @@ public:
 };
 
 /// `count` sequences of 4 to 9 tokens in groups; the first two tokens of each are a prompt.
-inline LmExamples grouped_examples(std::int64_t count, std::int64_t group_size) {
+inline LmExamples grouped_examples(std::int64_t count, std::int64_t group_size,
+                                   std::int64_t vocab = 4100) {
   LmExamples examples;
   examples.group_size = group_size;
   for (std::int64_t e = 0; e < count; ++e) {
     const std::int64_t length = 4 + e * 5 % 6;
     for (std::int64_t i = 0; i < length; ++i) {
-      examples.ids.push_back((i * 1013 + e * 577 + 31) % 4100);
+      examples.ids.push_back((i * 1013 + e * 577 + 31) % vocab);
       examples.is_learned.push_back(i < 2 ? 0 : 1);
       examples.token_columns["old"].push_back(-8.4 + 0.1 * static_cast<double>((i * 7 + e) % 5));
     }

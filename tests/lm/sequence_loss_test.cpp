@@ -62,11 +62,11 @@ struct Sequence {
 std::vector<Sequence> items_of(const LmExamples& examples) {
   const LmWindows windows(examples, kSeqLen, 5);
   std::vector<Sequence> sequences;
-  for (std::uint64_t item = 0; item < kItems; ++item) {
-    const std::size_t example = windows.examples_of(windows.window_at(item)).front();
-    const auto begin = examples.ids.begin() + examples.begin(example);
-    sequences.push_back({{begin, begin + examples.length(example)}, example});
-  }
+  for (std::uint64_t item = 0; item < kItems; ++item)
+    for (const std::size_t example : windows.examples_of(windows.window_at(item))) {
+      const auto begin = examples.ids.begin() + examples.begin(example);
+      sequences.push_back({{begin, begin + examples.length(example)}, example});
+    }
   return sequences;
 }
 
@@ -152,6 +152,19 @@ TEST(SequenceLossTest, GroupsInAnyPassesHaveTheGradientOfAutograd) {
     EXPECT_NEAR(result.loss, expected.item<double>(), 1e-10);
     expect_gradients(model, dense.gradients(expected));
   }
+}
+
+TEST(SequenceLossTest, PackedSequencesAreGroupsOfTheirOwn) {
+  const LmExamples examples = grouped_examples(24, 1);
+  TrainableModel model = dense_model({.dtype = DType::f64});
+  const DenseLlama dense(model);
+  ASSERT_GT(items_of(examples).size(), static_cast<std::size_t>(kItems));
+
+  const StepResult result = run_step(model, examples, GroupLoss(), {3, 5});
+
+  const at::Tensor expected = dense_group_loss(dense, examples, 1);
+  EXPECT_NEAR(result.loss, expected.item<double>(), 1e-10);
+  expect_gradients(model, dense.gradients(expected));
 }
 
 TEST(SequenceLossTest, APairLossTrainsAHeadOfItsOwnAndTheModelBelow) {
