@@ -1,82 +1,20 @@
 // Losses of groups whose members lie on several ranks, against one rank.
-#include <algorithm>
-#include <cstddef>
-#include <memory>
+#include <cmath>
+#include <map>
+#include <string>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
 
-#include <mgpu/cluster/communicator.hpp>
-#include <mgpu/tensor/tensor_view.hpp>
-#include <mgpu/train/train_loop.hpp>
+#include <mgpu/base/error.hpp>
 
-#include "dense_llama.hpp"
 #include "example_losses.hpp"
+#include "train_steps.hpp"
 
 namespace mgpu::lm {
 namespace {
-
-constexpr std::int64_t kVocab = 97;
-
-const cluster::Group& world() {
-  static const cluster::Group group = cluster::Group::world();
-  return group;
-}
-
-const cluster::Group& alone() {
-  static const cluster::Group group = world().split(world().rank(), 0);
-  return group;
-}
-
-struct Trained {
-  at::Tensor weights;
-  std::vector<double> losses;
-  std::vector<double> accuracies;
-};
-
-/// Lanes of so many items, one for each rank, or two: groups that they cannot hold whole cross
-/// lanes, passes and ranks.
-train::BatchShape lanes_of(std::int64_t items) {
-  const std::int64_t lanes = std::max(world().size(), 2);
-  return {lanes * items, 1, lanes, 1, true};
-}
-
-/// Three steps.
-Trained train(const cluster::Group& group, const TokenLoss& loss, const LmExamples& examples,
-              const TrainingOptions& options, const train::BatchShape& shape) {
-  TrainableModel model = dense_model(options, kVocab);
-  const LmWindows windows(examples, 16, 5);
-  WindowItems items(windows);
-  PhaseClock clock;
-  LmObjective objective(model, items, loss, clock);
-  const auto communicator = cluster::make_communicator(group, cluster::Backend::mpi, {}, {});
-  train::GradientArena arena{tensor::view_of(model.parameters().gradients()), {}, nullptr};
-  for (std::size_t p = 0; p < model.parameters().size(); ++p)
-    arena.parameters.push_back({static_cast<std::size_t>(model.parameters().span(p).begin),
-                                static_cast<std::size_t>(model.parameters().span(p).count)});
-  train::Adamw optimizer(model.parameters(), {});
-  train::LossScaler scaler(false);
-  train::GradientReducer reducer(*communicator, arena,
-                                 {.lanes = shape.layout ? static_cast<int>(shape.lanes) : 0});
-  train::TrainLoop loop({objective, optimizer, scaler, reducer, group, clock}, {.batch = shape},
-                        {train::LrShape::constant, 1e-2, 0, 3});
-  Trained trained;
-  for (std::int64_t step = 0; step < 3; ++step) {
-    const train::StepRow row = loop.step(step, false).row;
-    trained.losses.push_back(row.loss);
-    trained.accuracies.push_back(row.accuracy);
-  }
-  trained.weights = model.parameters().weights().clone();
-  return trained;
-}
-
-void expect_equal(const Trained& together, const Trained& apart) {
-  EXPECT_EQ(together.losses, apart.losses);
-  EXPECT_EQ(together.accuracies, apart.accuracies);
-  EXPECT_TRUE(at::equal(together.weights, apart.weights));
-}
 
 TEST(SequenceLossMpiTest, GroupsOverRanksGiveTheBitsOfOneRank) {
   const LmExamples examples = grouped_examples(40, 4, kVocab);
@@ -114,6 +52,90 @@ TEST(SequenceLossMpiTest, PlainSumsOverRanksComeNear) {
 
   for (std::size_t step = 0; step < 3; ++step)
     EXPECT_NEAR(together.losses[step], apart.losses[step], 1e-5);
+}
+
+/// Groups of 4 sequences that follow from their number, and are there after make() only.
+class MadeItems final : public LmItems {
+public:
+  std::uint64_t epoch_size() const override { return 1000; }
+  bool are_made() const override { return true; }
+  std::int64_t group_size() const override { return 4; }
+
+  void make(const TrainableModel& /*model*/, std::uint64_t first, std::int64_t count) override {
+    texts_.clear();
+    for (std::uint64_t item = first; item < first + static_cast<std::uint64_t>(count); ++item)
+      for (std::uint64_t i = 0; i < 4 + item % 5; ++i)
+        texts_[item].push_back(static_cast<std::int64_t>((item * 31 + i * i * 7) % kVocab));
+  }
+
+  std::int64_t predictions(std::uint64_t ordinal) const override {
+    return std::ssize(texts_.at(ordinal)) - 1;
+  }
+
+  void append(std::uint64_t ordinal, LmBatch& batch) const override {
+    const std::vector<std::int64_t>& ids = texts_.at(ordinal);
+    batch.runs.push_back({ids});
+    batch.targets.insert(batch.targets.end(), ids.begin() + 1, ids.end());
+    batch.targets.push_back(kernels::kIgnoreTarget);
+    batch.groups.push_back(ordinal / 4);
+    batch.sequence_columns["reward"].push_back(static_cast<double>(ordinal * 3 % 5));
+    batch.token_columns["old"].resize(batch.targets.size(), -4.5);
+  }
+
+private:
+  std::map<std::uint64_t, std::vector<std::int64_t>> texts_;
+};
+
+TEST(SequenceLossMpiTest, ItemsThatRanksMakeThemselvesGiveTheBitsOfOneRank) {
+  MadeItems shared;
+  MadeItems own;
+
+  expect_equal(train(world(), GroupLoss(), shared, {}, lanes_of(6)),
+               train(alone(), GroupLoss(), own, {}, lanes_of(6)));
+}
+
+/// A device that measures one sequence wrongly, once.
+class FaultyLoss final : public SequenceLoss {
+public:
+  std::vector<double> facts(const MeasuredSequence& sequence) const override {
+    const bool is_faulty = measured_++ == 1 && world().rank() == world().size() - 1;
+    return {is_faulty ? std::nan("") : right_.facts(sequence).front()};
+  }
+  SequenceTerm weigh(const MeasuredSequence& sequence, const SequencePlace& place) const override {
+    return right_.weigh(sequence, place);
+  }
+  std::int64_t terms(const SequenceTable& all) const override { return right_.terms(all); }
+
+private:
+  DpoLoss right_{0.3};
+  mutable int measured_ = 0;
+};
+
+TEST(SequenceLossMpiTest, AStepThatIsComputedAgainIsMeasuredAgain) {
+  const LmExamples examples = grouped_examples(16, 2, kVocab);
+
+  const Trained faulty = train(world(), FaultyLoss(), examples, {}, lanes_of(3));
+
+  EXPECT_EQ(faulty.repeated, 1);
+  expect_equal(faulty, train(world(), DpoLoss(0.3), examples, {}, lanes_of(3)));
+}
+
+TEST(SequenceLossMpiTest, ALossThatFailsOnOneRankEndsTheStepOnAll) {
+  class Failing final : public SequenceLoss {
+    SequenceTerm weigh(const MeasuredSequence&, const SequencePlace&) const override { return {}; }
+    std::vector<double> facts(const MeasuredSequence&) const override {
+      if (world().rank() == world().size() - 1) throw ShapeError("not this one");
+      return {};
+    }
+  };
+
+  try {
+    train(world(), Failing(), grouped_examples(16, 2, kVocab), {}, lanes_of(3));
+    FAIL() << "nothing was thrown";
+  } catch (const cluster::TogetherError& error) {
+    EXPECT_EQ(error.first_rank(), world().size() - 1);
+    EXPECT_THAT(error.what(), testing::HasSubstr("not this one"));
+  }
 }
 
 }  // namespace
