@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -7,6 +8,8 @@
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
+
+#include <gtest/gtest.h>
 
 #include <mgpu/lm/training/trainable_model.hpp>
 
@@ -117,5 +120,15 @@ private:
   std::vector<std::string> names_;
   std::vector<at::Tensor> leaves_;
 };
+
+/// The gradients of the arena against those of DenseLlama.
+inline void expect_gradients(const TrainableModel& model, const std::vector<at::Tensor>& expected) {
+  for (std::size_t p = 0; p < expected.size(); ++p) {
+    const double scale = expected[p].abs().max().item<double>();
+    const double difference =
+        (model.parameters().gradient(p) - expected[p]).abs().max().item<double>();
+    EXPECT_LE(difference, 1e-10 * std::max(scale, 1e-3)) << model.parameters().spec(p).name;
+  }
+}
 
 }  // namespace mgpu::lm

@@ -15,9 +15,9 @@ struct PassSums {
   std::int64_t correct = 0;
 };
 
-/// The first of two sweeps over the items of a step: what an item adds to the gradient may depend
-/// on values of items in other passes and on other ranks. All calls are local; a step makes them in
-/// this order, and measure() for each pass.
+/// The first of two sweeps over the items of a step. With it, the gradient of an item may depend on
+/// items of other passes and ranks. All calls are local. A step calls clear(), then measure() for
+/// each pass, then result(), then read().
 class ItemSurvey {
 public:
   virtual ~ItemSurvey() = default;
@@ -28,11 +28,11 @@ public:
   /// Measures items [first, first + count) with the weights as they are.
   virtual void measure(std::uint64_t first, std::int64_t count) = 0;
 
-  /// What other ranks have to know of what was measured here.
+  /// Returns what other ranks have to know about the items that were measured here.
   virtual std::string result() const = 0;
 
-  /// Takes the results of all ranks, by rank. From here on Objective::predictions() and
-  /// add_gradients() are about these items.
+  /// Takes the results of all ranks, by rank. Objective::predictions() and add_gradients() refer to
+  /// these items afterwards.
   virtual void read(const std::vector<std::string>& results) = 0;
 
 protected:
@@ -55,7 +55,7 @@ public:
   /// are; those of before go. Local.
   virtual void prepare(std::uint64_t /*first*/, std::int64_t /*count*/) {}
 
-  /// What has to be measured of a step's items before add_gradients(); nullptr: nothing.
+  /// Returns the first sweep of a step; nullptr: add_gradients() needs none.
   virtual ItemSurvey* survey() { return nullptr; }
 
   /// Predictions that items [first, first + count) add to the loss. Every rank can say it of all

@@ -1,13 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
-#include <mgpu/lm/training/sequence_loss.hpp>
 #include <mgpu/lm/training/token_loss.hpp>
-#include <mgpu/lm/weights/lm_weights.hpp>
 #include <mgpu/tensor/compute_kind.hpp>
 
 #include "lm/decode/folded_logits.hpp"
@@ -50,33 +49,17 @@ RowFacts facts_of(const HeadBlock& block);
 /// Adds `value` to the row's target in the pieces; times `weights` [n], where they are defined.
 void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weights = {});
 
+/// Calls visit(block, hidden [n, D]) for all tokens that have a target, block by block.
+///
+/// Memory: logits of at most 512 tokens and about 64 MiB at a time.
+using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden)>;
+void for_each_block(const HeadArgs& args, const BlockVisit& visit);
+
 LmSums cross_entropy(HeadBlock& block, std::optional<double> scale);
 
 /// A loss over vocabulary blocks; with `gradients` these are made on the way. Tokens whose target
-/// is ignored cost nothing.
-///
-/// Memory: logits of at most 512 tokens and about 64 MiB at a time.
+/// is ignored cost nothing. Memory: as for_each_block().
 LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
                  HeadGradients* gradients);
-
-/// Log-probabilities, and entropies where they are asked for, of the tokens that have a target; in
-/// blocks as head_loss().
-TokenValues head_values(const HeadArgs& args, const ValueRequest& request);
-
-/// The sum over n of slopes[n] * log-probability of target n at a temperature; its value is not
-/// computed, and its sums are 0.
-///
-/// Shapes: slopes [N]
-BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperature);
-
-/// What ModelHead says of some tokens, [rows, outputs] in float32 or float64.
-///
-/// Shapes: hidden [N, D]; rows int64, of the N tokens
-at::Tensor own_outputs(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows);
-
-/// Adds to the gradients of the head and of `hidden` what `outputs`, the gradient with respect to
-/// own_outputs(), asks for.
-void add_own_gradients(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows,
-                       const at::Tensor& outputs, const at::Tensor& hidden_gradient);
 
 }  // namespace mgpu::lm::grad

@@ -15,7 +15,7 @@
 // Shapes in this header: S sequences of a batch.
 namespace mgpu::lm {
 
-/// Which sequence of the training it is.
+/// Names a sequence of the training.
 struct SequenceKey {
   std::uint64_t group = 0;    // LmBatch::groups, or 0
   std::uint64_t ordinal = 0;  // of its item
@@ -24,7 +24,7 @@ struct SequenceKey {
   friend auto operator<=>(const SequenceKey&, const SequenceKey&) = default;
 };
 
-/// Some items as a batch.
+/// A batch with the keys of its sequences.
 struct ItemBatch {
   LmBatch batch;
   std::vector<SequenceKey> keys;  // [S]
@@ -32,7 +32,7 @@ struct ItemBatch {
 ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t count,
                      PhaseClock& clock);
 
-/// The first sweep of a SequenceLoss, and its slopes for the second one.
+/// Runs the first sweep of a SequenceLoss, and gives the derivatives for the second one.
 class SequenceSurvey final : public train::ItemSurvey {
 public:
   /// All references have to outlive this.
@@ -48,14 +48,14 @@ public:
   ///         different numbers of facts.
   void read(const std::vector<std::string>& results) override;
 
-  /// After read(): what the sum over all sequences is divided by, at least 1.
+  /// Returns the divisor of the sum over all sequences, at least 1. After read().
   std::int64_t terms() const { return terms_; }
 
-  /// After read(): what the loss says of the whole batch.
+  /// Returns SequenceLoss::digest(). After read().
   const std::vector<double>& digest() const { return digest_; }
 
-  /// After read(), of items that one call of measure() measured.
-  /// Errors: Error when it did not.
+  /// Returns value and derivatives for the items of one call of measure(). After read().
+  /// Errors: Error when the items were not measured.
   BatchSlopes slopes(std::uint64_t first, const ItemBatch& items) const;
 
 private:

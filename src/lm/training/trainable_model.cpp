@@ -23,6 +23,7 @@
 #include "grad_ops.hpp"
 #include "lm/forward/token_runs.hpp"
 #include "lm/weights/folder_source.hpp"
+#include "token_values.hpp"
 
 namespace mgpu::lm {
 namespace {

@@ -25,15 +25,15 @@ struct Distillation {
   double temperature = 1.0;  // T
 };
 
-/// LmBatch::token_lists of StoredTargetLoss: p at temperature T.
+/// The name of the lists in LmBatch::token_lists that StoredTargetLoss reads: p at temperature T.
 inline constexpr const char* kTeacherLists = "teacher";
 
-/// LmBatch::token_columns of ResidentTeacherLoss, which may be absent. 1: the student drew the
-/// target itself, so that it has the teacher's part of the loss only.
+/// The name of a token column that ResidentTeacherLoss reads if it is there. 1: the student drew
+/// the target itself, and the token has the teacher's part of the loss only.
 inline constexpr const char* kDrawnColumn = "is_drawn";
 
-/// Distillation from lists that the batch brings under kTeacherLists. Ids that no list has are one
-/// class more, of the mass that is left.
+/// Distillation from the lists kTeacherLists of the batch. All ids that a list lacks form one more
+/// class, which has the rest of the mass.
 class StoredTargetLoss final : public TokenLoss {
 public:
   explicit StoredTargetLoss(const Distillation& how) : how_(how) {}
@@ -45,7 +45,7 @@ private:
   Distillation how_;
 };
 
-/// Distillation over the whole vocabulary from a teacher that runs beside the student.
+/// Distillation over the whole vocabulary. The teacher runs beside the student.
 ///
 /// Memory: as many logits of the teacher as of the student.
 class ResidentTeacherLoss final : public TokenLoss {

@@ -14,10 +14,10 @@
 // Shapes in this header: N tokens of all sequences, S sequences.
 namespace mgpu::lm {
 
-/// Values under a name: one per token, or one per sequence.
+/// Values by name: one per token, or one per sequence.
 using Columns = std::map<std::string, std::vector<double>, std::less<>>;
 
-/// The column of that name. Errors: ShapeError, which names the columns that there are.
+/// Returns the column of that name. Errors: ShapeError with the names of all columns.
 const std::vector<double>& column_of(const Columns& columns, std::string_view name);
 
 /// What a teacher says behind each of N tokens: a list of ids with their probabilities, and the
@@ -39,7 +39,7 @@ struct LmSums {
   LmSums& operator+=(const LmSums& other);
 };
 
-/// What a SequenceLoss makes of a batch after its first sweep: its value and its derivatives.
+/// Value and derivatives of a SequenceLoss for a batch, known before the second sweep.
 struct BatchSlopes {
   LmSums sums{};
   std::vector<double> log_probs{};  // [N] d loss / d log-probability of the target; empty: all 0
@@ -55,7 +55,7 @@ struct LmBatch {
   Columns sequence_columns{};                                        // each [S]
   std::map<std::string, TeacherTargets, std::less<>> token_lists{};  // each [N]
 
-  /// [S] Sequences with the same number form a group. Empty: each is a group of its own.
+  /// [S] Sequences with the same number form a group. Empty: each sequence is its own group.
   std::vector<std::uint64_t> groups{};
 
   std::optional<BatchSlopes> slopes{};  // for SequenceLoss only

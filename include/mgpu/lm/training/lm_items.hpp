@@ -11,9 +11,9 @@
 
 namespace mgpu::lm {
 
-/// What a language model is trained on: items, numbered through the whole training, each with some
-/// sequences. Ranks share the items of a step as they please, so an item depends on its number and
-/// the weights only.
+/// The data of a language model's training. Items are numbered through the whole training, and each
+/// has some sequences. Any rank may get any item, so an item depends on its number and the weights
+/// only.
 class LmItems {
 public:
   LmItems() = default;
@@ -25,20 +25,20 @@ public:
 
   virtual std::uint64_t epoch_size() const = 0;
 
-  /// Whether items are made anew for each step, by make().
+  /// Returns whether make() makes the items anew for each step.
   virtual bool are_made() const { return false; }
 
-  /// Makes items [first, first + count) with the model as it is; those of before go.
+  /// Makes items [first, first + count) with the model as it is now, and forgets earlier ones.
   virtual void make(const TrainableModel& /*model*/, std::uint64_t /*first*/,
                     std::int64_t /*count*/) {}
 
-  /// Targets of an item that are not ignored.
+  /// Returns how many targets of an item are not ignored.
   virtual std::int64_t predictions(std::uint64_t ordinal) const = 0;
 
-  /// Adds the sequences of an item with all their columns; the batch looks into this.
+  /// Adds the sequences of an item with all their columns. The batch refers to this object.
   virtual void append(std::uint64_t ordinal, LmBatch& batch) const = 0;
 
-  /// Sequences of each group that append() speaks of in LmBatch::groups; 0: it may be any number.
+  /// Returns how many sequences each group of LmBatch::groups has; 0: any number.
   virtual std::int64_t group_size() const { return 0; }
 };
 
@@ -57,20 +57,20 @@ public:
                       TeacherTargets& lists) = 0;
 };
 
-/// What items have beside the examples of their windows.
+/// What WindowItems add to the examples of their windows.
 struct WindowSources {
-  TargetSource* stored = nullptr;  // of kTeacherLists; nullptr: there are none
+  TargetSource* stored = nullptr;  // fills the column kTeacherLists; nullptr: there is none
 
-  /// Completions that the student draws itself; items have kDrawnColumn then. Nothing: none.
+  /// The student draws some completions itself, and items have the column kDrawnColumn.
   std::optional<OnPolicyConfig> on_policy{};
 };
 
-/// Windows as items. Examples in groups of more than one say so in LmBatch::groups.
+/// The windows of LmWindows as items. LmBatch::groups is empty for groups of one example.
 class WindowItems final : public LmItems {
 public:
-  /// What is referred to outlives this.
+  /// All references have to outlive this.
   ///
-  /// Errors: Error for texts that are drawn in the place of examples with columns per token.
+  /// Errors: Error if texts are drawn and the examples have token columns.
   explicit WindowItems(const LmWindows& windows, WindowSources sources = {});
 
   std::uint64_t epoch_size() const override { return windows_->size(); }

@@ -13,9 +13,9 @@ namespace mgpu::lm {
 
 class SequenceSurvey;
 
-/// Training of a language model: a loss on items. Losses of one sweep are a mean over the learned
-/// tokens of the global batch, each with equal weight; those of two sweeps say what they are a mean
-/// of, and their groups have to lie in one global batch.
+/// Trains a language model with a loss on items. A loss of one sweep is averaged over the learned
+/// tokens of the global batch. A SequenceLoss gives its own divisor, and each of its groups has to
+/// lie in one global batch.
 class LmObjective final : public train::Objective {
 public:
   /// All references have to outlive this.
@@ -30,16 +30,16 @@ public:
   bool makes_items() const override { return items_->are_made(); }
   void prepare(std::uint64_t first, std::int64_t count) override;
 
-  /// Its read() throws ShapeError where a group is not whole or facts have other lengths.
+  /// read() throws ShapeError if a group is not whole or sequences have different numbers of facts.
   train::ItemSurvey* survey() override;
   std::int64_t predictions(std::uint64_t first, std::int64_t count) const override;
   std::uint64_t epoch_size() const override { return items_->epoch_size(); }
 
-  /// With a survey(): of items that one call of its measure() has measured.
+  /// With a survey(), the items are those of one call of measure(). Errors: Error otherwise.
   train::PassSums add_gradients(std::uint64_t first, std::int64_t count,
                                 double grad_scale) override;
 
-  /// SequenceLoss::digest() of the last step, for those who report it; empty: there is none.
+  /// Returns SequenceLoss::digest() of the last step, for reports; empty: the loss has none.
   std::span<const double> digest() const;
 
 private:

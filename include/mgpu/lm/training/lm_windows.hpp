@@ -15,9 +15,9 @@ struct LmExamples {
   std::vector<std::uint8_t> is_learned;  // of ids: 1 where the token is predicted
   std::vector<std::int64_t> ends;        // of each example, in ids
 
-  Columns token_columns{};      // one value per id; a token's, as targets, is about what follows
+  Columns token_columns{};      // one value per id, about the token that follows
   Columns sequence_columns{};   // one value per example
-  std::int64_t group_size = 1;  // so many examples in a row form a group
+  std::int64_t group_size = 1;  // consecutive examples that form a group
 
   std::size_t size() const { return ends.size(); }
   std::int64_t begin(std::size_t example) const { return example == 0 ? 0 : ends[example - 1]; }
@@ -37,8 +37,8 @@ std::uint32_t crc_of(const LmExamples& examples);
 /// other. Which examples share a window depends on their lengths only: the longest first, each
 /// into the fullest window that has room.
 ///
-/// Groups of more than one example are not packed: each example is a window of its own, and those
-/// of a group follow each other in the training.
+/// Groups of more than one example are not packed: each example is a window. The windows of a group
+/// follow each other in the training.
 ///
 /// Source: Ding et al., arXiv 2404.10830 (best-fit packing).
 class LmWindows {
@@ -46,8 +46,8 @@ public:
   /// `completion` > 0: each example has room for a completion of so many tokens behind its prompt
   /// instead of its own, within seq_len.
   ///
-  /// Shapes: each example has at most seq_len tokens; columns of as many values as they are about;
-  ///         whole groups
+  /// Shapes: each example has at most seq_len tokens; columns have one value per token or example;
+  ///         examples are whole groups. Errors: ShapeError otherwise.
   LmWindows(LmExamples examples, std::int64_t seq_len, std::uint64_t seed,
             std::int64_t completion = 0);
 
@@ -67,7 +67,7 @@ public:
   /// Number of the epoch of a window of the training.
   std::uint64_t epoch_of(std::uint64_t ordinal) const { return ordinal / size(); }
 
-  /// Windows in a row that form a group; the number of the group in the training.
+  /// Number of consecutive windows that form a group, and the group's number in the training.
   std::int64_t group_size() const { return examples_.group_size; }
   std::uint64_t group_of(std::uint64_t ordinal) const {
     return ordinal / static_cast<std::uint64_t>(group_size());

@@ -3,78 +3,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include <mgpu/lm/training/sequence_values.hpp>
 #include <mgpu/lm/training/token_loss.hpp>
 
-// Losses of whole sequences and of groups of them, in two sweeps. The first one goes forward only,
-// and measures the log-probability of each target and what the head says. Then the loss sees each
-// sequence whole, beside a few numbers of all others, wherever they were measured, and gives its
-// derivatives. The second sweep goes forward and backward with these.
-//
-// Shapes in this header: L tokens of a sequence, R its rows of the head, O outputs of the head.
+// Shapes in this header: L tokens of a sequence, R rows of a sequence that the head sees, O outputs
+// of the head, S sequences of a batch.
 namespace mgpu::lm {
 
-/// What the first sweep measures.
-struct ValueRequest {
-  bool log_probs = true;     // of the targets
-  bool entropies = false;    // of the distributions that they come from
-  double temperature = 1.0;  // T: log-probabilities and entropies are those of softmax(logits / T)
-  HeadRows head_rows = HeadRows::none;
-};
-
-/// What the first sweep says of a batch of N tokens; empty where it was not asked. At T = 1 on the
-/// CPU log-probabilities have the bits of LanguageModel's.
-struct TokenValues {
-  std::vector<double> log_probs{};  // [N] nats; 0 where there is no target
-  std::vector<double> entropies{};  // [N] nats; 0 where there is no target
-  std::vector<double> head{};       // [rows of ValueRequest::head_rows, O]
-};
-
-/// A sequence of a batch, and what was measured of it. Looks into both.
-class MeasuredSequence {
-public:
-  std::span<const std::int64_t> ids;      // [L]
-  std::span<const std::int64_t> targets;  // [L] the token that follows, or kIgnoreTarget
-  std::span<const double> log_probs;      // [L] nats; 0 without a target; empty: not measured
-  std::span<const double> entropies;      // [L]
-  std::span<const double> head;           // [R, O]; empty: not measured
-
-  /// A column of the batch: [L] or one value. Errors: ShapeError when there is none of that name.
-  std::span<const double> token_column(std::string_view name) const;
-  double sequence_column(std::string_view name) const;
-
-  std::int64_t predictions() const;  // targets that are not ignored
-  double log_prob() const;           // sum of log_probs, nats
-
-private:
-  friend std::vector<MeasuredSequence> sequences_of(const LmBatch&, const TokenValues&,
-                                                    const ValueRequest&);
-  MeasuredSequence() = default;
-
-  const LmBatch* batch_ = nullptr;
-  std::size_t index_ = 0;  // in the batch
-  std::size_t begin_ = 0;  // first token
-};
-
-/// The sequences of a batch in its order. Errors: ShapeError when the values do not fit the batch.
-std::vector<MeasuredSequence> sequences_of(const LmBatch& batch, const TokenValues& values,
-                                           const ValueRequest& request);
-
-/// What all ranks know of a sequence.
+/// What every rank knows about one sequence of the global batch.
 struct SequenceFacts {
-  std::size_t group = 0;         // its group's number in the table
+  std::size_t group = 0;         // number of its group in the table
   std::uint64_t item = 0;        // number of its item in the training
-  std::int64_t predictions = 0;  // targets that are not ignored
-  std::vector<double> values{};  // what SequenceLoss::facts() said
+  std::int64_t predictions = 0;  // number of targets that are not ignored
+  std::vector<double> values{};  // the result of SequenceLoss::facts()
 };
 
-/// All sequences of a global batch, by group; members of a group in the order of their items. The
-/// same on all ranks, and for every number of ranks and passes.
+/// All sequences of a global batch, sorted by group and item. Every rank has the same table, and it
+/// does not depend on the number of ranks or passes.
 class SequenceTable {
 public:
-  /// Shapes: rows ascend by group; groups are numbered from 0 without gaps
+  /// Shapes: the groups of the rows ascend from 0 without gaps. Errors: ShapeError otherwise.
   explicit SequenceTable(std::vector<SequenceFacts> rows = {});
 
   std::span<const SequenceFacts> rows() const { return rows_; }
@@ -82,52 +32,57 @@ public:
   std::span<const SequenceFacts> group(std::size_t group) const {
     return std::span(rows_).subspan(begins_[group], begins_[group + 1] - begins_[group]);
   }
-  std::size_t group_begin(std::size_t group) const { return begins_[group]; }
-  std::int64_t predictions() const;  // of all sequences
+  std::size_t group_begin(std::size_t group) const { return begins_[group]; }  // first row
+  std::int64_t predictions() const;                                            // of all sequences
 
 private:
   std::vector<SequenceFacts> rows_;
-  std::vector<std::size_t> begins_;  // of each group, and the end
+  std::vector<std::size_t> begins_;  // first row of each group, and the number of rows
 };
 
-/// Where a sequence stands among all.
+/// The place of one sequence in the global batch.
 struct SequencePlace {
   const SequenceTable& all;
-  std::size_t row = 0;             // of the sequence
-  std::span<const double> digest;  // what SequenceLoss::digest() said
+  std::size_t row = 0;             // of the sequence in `all`
+  std::span<const double> digest;  // the result of SequenceLoss::digest()
 
   const SequenceFacts& facts() const { return all.rows()[row]; }
   std::span<const SequenceFacts> group() const { return all.group(facts().group); }
-  std::size_t member() const { return row - all.group_begin(facts().group); }  // in group()
+  std::size_t member() const { return row - all.group_begin(facts().group); }  // index in group()
 };
 
-/// What a loss says of one sequence.
+/// The contribution of one sequence to the loss.
 struct SequenceTerm {
-  double loss = 0.0;         // its share of the sum; of what a group has in common, one share only
-  std::int64_t correct = 0;  // terms of the sum that are right, for the accuracy
+  double loss = 0.0;         // added to the sum; one member alone adds what its group shares
+  std::int64_t correct = 0;  // added to the numerator of the accuracy
 
-  /// Derivatives of the whole sum, with the shares of other sequences that depend on this one.
+  /// Derivatives of the whole sum, including what other sequences of the group add to it.
   std::vector<double> log_probs{};  // [L] by the log-probability of each target; empty: all 0
   std::vector<double> head{};       // [R, O] by the outputs of the head; empty: all 0
 };
 
-/// A loss of whole sequences and of their groups: the mean over its terms of a sum that is made
-/// sequence by sequence. All functions are local and depend on their arguments only; so the loss
-/// and its gradient do not depend on who computes what.
+/// A loss of whole sequences and groups. Training makes two sweeps over a global batch. The first
+/// sweep runs forward and computes the values of request(). facts() reduces them to a few numbers
+/// per sequence, which all ranks exchange. weigh() then sees each sequence whole, and its group on
+/// whichever ranks the members lie. The second sweep runs forward and backward with the
+/// derivatives.
+///
+/// The loss is the sum of all terms divided by terms(). Functions are called on any rank and in any
+/// order, so their results may depend on their arguments only.
 class SequenceLoss : public TokenLoss {
 public:
   virtual ValueRequest request() const { return {}; }
 
-  /// Numbers of a sequence that all ranks get, as many for each sequence.
+  /// Returns numbers of a sequence for all ranks, the same number of them for each sequence.
   virtual std::vector<double> facts(const MeasuredSequence& /*sequence*/) const { return {}; }
 
-  /// Numbers of the whole batch that weigh() needs for every sequence.
+  /// Returns numbers of the whole batch. weigh() gets them with every sequence.
   virtual std::vector<double> digest(const SequenceTable& /*all*/) const { return {}; }
 
   virtual SequenceTerm weigh(const MeasuredSequence& sequence,
                              const SequencePlace& place) const = 0;
 
-  /// Terms that the sum is divided by: the sequences, unless said otherwise.
+  /// Returns the divisor of the sum. By default it is the number of sequences.
   virtual std::int64_t terms(const SequenceTable& all) const {
     return static_cast<std::int64_t>(all.rows().size());
   }
@@ -137,9 +92,8 @@ public:
   const SequenceLoss* in_two_sweeps() const final { return this; }
 };
 
-/// weigh() of sequences [S] of one batch at their `rows` of the table: the slopes of the batch.
-///
-/// Errors: ShapeError when a term has other lengths than its sequence.
+/// Calls weigh() for the sequences [S] of a batch, which have `rows` [S] of the table.
+/// Errors: ShapeError when a term does not have the lengths of its sequence.
 BatchSlopes weigh_all(const SequenceLoss& loss, std::span<const MeasuredSequence> sequences,
                       const SequenceTable& all, std::span<const double> digest,
                       std::span<const std::size_t> rows);

@@ -18,31 +18,31 @@ namespace mgpu::lm {
 
 class SequenceLoss;
 
-/// Tokens whose hidden states ModelHead sees.
+/// Which hidden states ModelHead sees.
 enum class HeadRows : std::uint8_t {
   none,
-  learned,  // those that have a target, in their order
-  last,     // the last one of each sequence
+  learned,  // those of the tokens that have a target, in their order
+  last,     // that of the last token of each sequence
 };
 
-/// The sums of some rows and their logits. With a scale the logits become the gradient of
-/// scale * loss with respect to them.
+/// Returns the sums of some rows. If there is a scale, it overwrites the logits with the gradient
+/// of scale * loss with respect to them.
 using BlockLoss = std::function<LmSums(grad::HeadBlock& block, std::optional<double> scale)>;
 
-/// The same for `outputs` [rows, outputs] of ModelHead.
+/// Does the same for the outputs of ModelHead, [rows, outputs].
 using HeadLoss = std::function<LmSums(at::Tensor& outputs, std::optional<double> scale)>;
 
-/// A loss of one batch.
+/// The loss of one batch, as functions of what its heads give.
 struct PassLoss {
   BlockLoss of_logits{};  // empty: logits are not computed
   HeadLoss of_head{};     // empty: ModelHead is not used
   HeadRows head_rows = HeadRows::none;
-  LmSums sums{};  // known already, beside those of the functions
+  LmSums sums{};  // known before the pass; they are added to those of the functions
 };
 
-/// What training minimizes: a sum over the tokens or the sequences of a batch. Losses of whole
-/// sequences and their groups derive from SequenceLoss. Logits come in blocks: [N, vocabulary]
-/// never exists.
+/// What training minimizes: a sum over the tokens of a batch. A loss of whole sequences or of
+/// groups derives from SequenceLoss. A loss sees logits in blocks, for [N, vocabulary] never
+/// exists.
 class TokenLoss {
 public:
   TokenLoss() = default;
@@ -55,13 +55,13 @@ public:
   /// Errors: ShapeError when the batch lacks what the loss needs, or it does not fit the model.
   virtual void check(const LmBatch& /*batch*/, const LmConfig& /*model*/) const {}
 
-  /// The loss of a batch that check() accepts; batch and loss outlive what it returns.
+  /// Returns the loss of a batch that check() accepts. Batch and loss have to outlive the result.
   virtual PassLoss bind(const LmBatch& batch) const = 0;
 
-  /// Phase of the clock that bind() counts for; empty: that of the model's own pass.
+  /// Returns the phase of the clock for the time of bind(); empty: bind() takes no time.
   virtual std::string_view phase() const { return {}; }
 
-  /// The loss itself where it needs two sweeps, else nullptr.
+  /// Returns the loss itself if it needs two sweeps, else nullptr.
   virtual const SequenceLoss* in_two_sweeps() const { return nullptr; }
 };
 

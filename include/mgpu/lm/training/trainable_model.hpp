@@ -43,8 +43,8 @@ public:
   TrainableModel(LmConfig config, Device device, std::uint64_t seed,
                  const TrainingOptions& options = {});
 
-  /// Takes the weights of a folder; those of TrainingOptions::head where the folder has them, else
-  /// that head stays as it is. Errors: as load_weights.
+  /// Takes the weights of a folder. TrainingOptions::head keeps its values if the folder has none
+  /// for it. Errors: as load_weights.
   void load(const formats::WeightFiles& files, const LoadOptions& options = {});
 
   const LmConfig& config() const { return config_; }
@@ -58,25 +58,24 @@ public:
   tensor::ParameterArena& parameters() { return arena_; }
   const tensor::ParameterArena& parameters() const { return arena_; }
 
-  /// The sum of losses over a batch.
+  /// Returns the sum of losses over a batch.
   ///
-  /// Errors: ShapeError when an id or a target is not in the vocabulary, there is not one target or
-  ///         value of a column per token, a sequence is longer than the learned positions, or the
-  ///         loss refuses the batch; Error when the loss needs a head that the model has not.
+  /// Errors: ShapeError when an id or a target is not in the vocabulary, targets or columns do not
+  ///         have one value per token, a sequence is longer than the learned positions, or the loss
+  ///         refuses the batch; Error when the loss needs a head that the model does not have.
   LmSums loss(const LmBatch& batch, const TokenLoss& loss = CrossEntropy()) const;
 
-  /// The first sweep of a SequenceLoss: forward only. Errors: as loss().
+  /// Computes the values that a SequenceLoss needs, forward only. Errors: as loss().
   TokenValues measure(const LmBatch& batch, const ValueRequest& request) const;
 
   /// What add_gradients() does beside that.
   struct PassOptions {
     double grad_scale = 1.0;
-    PhaseClock* clock = nullptr;      // gets forward and backward; head and loss are backward's
+    PhaseClock* clock = nullptr;      // gets TokenLoss::phase(), forward and backward (with heads)
     const TokenLoss* loss = nullptr;  // nullptr: cross-entropy
   };
 
-  /// Adds the gradient of grad_scale * loss() to the gradient arena. What the loss does first is
-  /// its own phase. Errors: as loss().
+  /// Adds the gradient of grad_scale * loss() to the gradient arena. Errors: as loss().
   LmSums add_gradients(const LmBatch& batch, const PassOptions& pass);
   LmSums add_gradients(const LmBatch& batch, double grad_scale, PhaseClock* clock = nullptr) {
     return add_gradients(batch, {grad_scale, clock, nullptr});
