@@ -275,6 +275,7 @@ TEST(SequenceLossTest, ItemsThatWereNotMeasuredAreRefused) {
   objective.survey()->read({objective.survey()->result()});
 
   EXPECT_THROW(objective.add_gradients(4, 4, 1.0), Error);
+  EXPECT_THROW(objective.add_gradients(0, 2, 1.0), Error);
   EXPECT_NO_THROW(objective.add_gradients(0, 4, 1.0));
 }
 

@@ -88,6 +88,21 @@ TEST(TokenLossTest, ParametersOfTheHeadAreReadyOnceWithTheirWholeGradient) {
   }
 }
 
+TEST(TokenLossTest, RowsThatTheHeadDoesNotSeeLeaveGradientsAlone) {
+  TrainableModel model = dense_model({.head = ModelHead{.has_bias = true}});
+  LmExamples examples = grouped_examples(2, 1);
+  examples.is_learned.assign(examples.ids.size(), 0);
+  const LmWindows windows(examples, kSeqLen, 5);
+  LmBatch batch;
+  windows.append(0, batch);
+  const ValueLoss loss;
+
+  EXPECT_EQ(model.add_gradients(batch, {1.0, nullptr, &loss}).predictions, 0);
+  EXPECT_TRUE(model.measure(batch, {.head_rows = HeadRows::learned}).head.empty());
+
+  EXPECT_EQ(model.parameters().gradients().count_nonzero().item<std::int64_t>(), 0);
+}
+
 TEST(TokenLossTest, ColumnsOfAnotherLengthThanTheBatchAreRefused) {
   TrainableModel model = dense_model({});
   const LmWindows windows(grouped_examples(2, 1), kSeqLen, 5);
@@ -114,6 +129,7 @@ TEST(TokenLossTest, AHeadThatTheModelHasNotIsRefused) {
   EXPECT_THROW(without.add_gradients(batch, {1.0, nullptr, &loss}), Error);
   EXPECT_THROW(only.add_gradients(batch, 1.0), Error);
   EXPECT_THROW(only.measure(batch, {}), Error);
+  EXPECT_THROW(only.decoder(), Error);
 }
 }  // namespace
 }  // namespace mgpu::lm

@@ -86,7 +86,7 @@ void SequenceSurvey::measure(std::uint64_t first, std::int64_t count) {
     append_bytes(&header, 1, measured_);
     append_bytes(facts.data(), facts.size(), measured_);
   }
-  values_[first] = values;
+  values_[first] = {values, sequences.size()};
 }
 
 void SequenceSurvey::read(const std::vector<std::string>& results) {
@@ -125,16 +125,17 @@ void SequenceSurvey::require_whole_groups() const {
 
 BatchSlopes SequenceSurvey::slopes(std::uint64_t first, const ItemBatch& items) const {
   const auto found = values_.find(first);
-  if (found == values_.end()) throw Error("SequenceLoss: items that were not measured");
+  if (found == values_.end() || found->second.sequences != items.keys.size())
+    throw Error("SequenceLoss: these items were not measured in one call");
   std::vector<std::size_t> rows;
   for (const SequenceKey& key : items.keys) {
     const auto place = std::ranges::lower_bound(keys_, key);
     if (place == keys_.end() || *place != key)
-      throw Error("SequenceLoss: a sequence that was not measured");
+      throw Error("SequenceLoss: a sequence was not measured");
     rows.push_back(static_cast<std::size_t>(place - keys_.begin()));
   }
-  return weigh_all(*loss_, sequences_of(items.batch, found->second, loss_->request()), table_,
-                   digest_, rows);
+  return weigh_all(*loss_, sequences_of(items.batch, found->second.values, loss_->request()),
+                   table_, digest_, rows);
 }
 
 }  // namespace mgpu::lm

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -59,15 +60,21 @@ public:
   BatchSlopes slopes(std::uint64_t first, const ItemBatch& items) const;
 
 private:
+  /// What one call of measure() measured.
+  struct Measured {
+    TokenValues values;
+    std::size_t sequences = 0;
+  };
+
   void require_whole_groups() const;
 
   const TrainableModel* model_;
   const LmItems* items_;
   const SequenceLoss* loss_;
   PhaseClock* clock_;
-  std::map<std::uint64_t, TokenValues> values_;  // by first item of the call
-  std::string measured_;                         // facts of the sequences, for other ranks
-  std::vector<SequenceKey> keys_;                // of table_, ascending
+  std::map<std::uint64_t, Measured> values_;  // by first item of the call
+  std::string measured_;                      // facts of the sequences, for other ranks
+  std::vector<SequenceKey> keys_;             // of table_, ascending
   SequenceTable table_;
   std::vector<double> digest_;
   std::int64_t terms_ = 1;

@@ -132,6 +132,7 @@ void TrainableModel::load(const formats::WeightFiles& files, const LoadOptions& 
 
 LanguageModel TrainableModel::decoder() const {
   if (options_.dtype != DType::f32) throw Error("TrainableModel: float64 weights draw no tokens");
+  require_heads(/*logits=*/true, /*own=*/false);
   const at::NoGradGuard no_grad;
   LmWeights weights = weights_;
   return {config_, std::move(weights)};
@@ -222,13 +223,13 @@ void TrainableModel::require_heads(bool logits, bool own) const {
   if (own && !head_.is_defined())
     throw Error("TrainableModel: the loss needs a head of the model's own, and there is none");
   if (logits && options_.head && options_.head->replaces_vocabulary)
-    throw Error("TrainableModel: the loss needs logits, and the model has no vocabulary head");
+    throw Error("TrainableModel: logits are needed, and the model has no vocabulary head");
 }
 
 /// Sums of a loss; with a scale gradients of heads are added, and `hidden_gradient` [N, D] is made.
 LmSums TrainableModel::apply_heads(const Call& call, const at::Tensor& states, const PassLoss& loss,
                                    std::optional<double> scale, at::Tensor* hidden_gradient) const {
-  require_heads(static_cast<bool>(loss.of_logits), static_cast<bool>(loss.of_head));
+  require_heads(loss.of_logits != nullptr, loss.of_head != nullptr);
   LmSums sums = loss.sums;
   const at::Tensor& head = weights_.head.weight;
   grad::HeadGradients gradients{{}, grad::gradient_of_leaf(head)};
@@ -245,8 +246,12 @@ LmSums TrainableModel::apply_heads(const Call& call, const at::Tensor& states, c
   if (!loss.of_head) return sums;
   const at::Tensor rows = head_rows(call, loss.head_rows);
   at::Tensor outputs = grad::own_outputs(states, head_, rows);
+  const std::vector<std::int64_t> shape = outputs.sizes().vec();
   sums += loss.of_head(outputs, scale);
-  if (scale) grad::add_own_gradients(states, head_, rows, outputs, *hidden_gradient);
+  if (!scale) return sums;
+  if (outputs.sizes() != shape)
+    throw ShapeError("TrainableModel: the loss gave a gradient of another shape than the outputs");
+  grad::add_own_gradients(states, head_, rows, outputs.to(states.options()), *hidden_gradient);
   return sums;
 }
 

@@ -29,7 +29,8 @@ enum class HeadRows : std::uint8_t {
 /// of scale * loss with respect to them.
 using BlockLoss = std::function<LmSums(grad::HeadBlock& block, std::optional<double> scale)>;
 
-/// Does the same for the outputs of ModelHead, [rows, outputs].
+/// Does the same for the outputs of ModelHead, [rows, outputs]; the gradient may be of any float
+/// type.
 using HeadLoss = std::function<LmSums(at::Tensor& outputs, std::optional<double> scale)>;
 
 /// The loss of one batch, as functions of what its heads give.

@@ -53,7 +53,7 @@ public:
   /// to go before they change.
   ///
   /// Memory: on the CPU matrices are packed, a copy; elsewhere none.
-  /// Errors: Error where the weights are float64.
+  /// Errors: Error where the weights are float64, or there is no vocabulary head.
   LanguageModel decoder() const;
   tensor::ParameterArena& parameters() { return arena_; }
   const tensor::ParameterArena& parameters() const { return arena_; }
