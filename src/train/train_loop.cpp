@@ -45,20 +45,57 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
 /// Counts the global batch that begins with item `first`. If items are generated, each rank
 /// generates and counts its share.
 double TrainLoop::predictions(std::int64_t first) {
-  if (!parts_.objective.makes_items())
-    return static_cast<double>(parts_.objective.predictions(static_cast<std::uint64_t>(first),
-                                                            config_.batch.global_batch));
+  Objective& objective = parts_.objective;
   std::int64_t here = 0;
-  cluster::run_together(parts_.group, [&] { here = make_items(first); });
-  return static_cast<double>(parts_.group.all_reduce(here, cluster::ReduceOp::sum));
+  if (objective.makes_items()) {
+    cluster::run_together(parts_.group, [&] {
+      make_items(first);
+      if (objective.survey() == nullptr) here = own_predictions(first);
+    });
+  }
+  if (objective.makes_items() && objective.survey() == nullptr)
+    return static_cast<double>(parts_.group.all_reduce(here, cluster::ReduceOp::sum));
+  return measured(first);
 }
 
-/// Generates the items of a rank's passes, which are adjacent. Returns their predictions.
-std::int64_t TrainLoop::make_items(std::int64_t first) {
-  const auto begin = static_cast<std::uint64_t>(first + passes_.front().offset);
-  const std::int64_t count = passes_.back().offset + passes_.back().count - passes_.front().offset;
-  parts_.objective.prepare(begin, count);
-  return parts_.objective.predictions(begin, count);
+/// Counts items that every rank can count, after the survey if there is one.
+double TrainLoop::measured(std::int64_t first) {
+  survey(first);
+  return static_cast<double>(
+      parts_.objective.predictions(static_cast<std::uint64_t>(first), config_.batch.global_batch));
+}
+
+/// Generates the items of a rank's passes, which are adjacent.
+void TrainLoop::make_items(std::int64_t first) {
+  parts_.objective.prepare(static_cast<std::uint64_t>(first + passes_.front().offset), own_items());
+}
+
+std::int64_t TrainLoop::own_predictions(std::int64_t first) const {
+  return parts_.objective.predictions(static_cast<std::uint64_t>(first + passes_.front().offset),
+                                      own_items());
+}
+
+std::int64_t TrainLoop::own_items() const {
+  return passes_.back().offset + passes_.back().count - passes_.front().offset;
+}
+
+/// Runs the first of two sweeps if the objective needs it.
+void TrainLoop::survey(std::int64_t first) {
+  ItemSurvey* survey = parts_.objective.survey();
+  if (survey == nullptr) return;
+  std::string mine;
+  cluster::run_together(parts_.group, [&] {
+    survey->clear();
+    for (const Pass& pass : passes_)
+      survey->measure(static_cast<std::uint64_t>(first + pass.offset), pass.count);
+    mine = survey->result();
+  });
+  std::vector<std::string> results;
+  {
+    const auto waiting = parts_.clock.enter("allreduce, exposed");
+    results = parts_.group.all_gather(mine);
+  }
+  cluster::run_together(parts_.group, [&] { survey->read(results); });
 }
 
 void TrainLoop::run_passes(const Batch& batch, std::vector<double>& sums, double& exposed_wait_s) {
@@ -112,11 +149,12 @@ TrainLoop::Sums TrainLoop::compute_gradients(const Batch& batch, bool stop_asked
 
 StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
   const std::int64_t first = step * config_.batch.global_batch;
-  const double predictions = this->predictions(first);
+  double predictions = this->predictions(first);
   const double scale = parts_.scaler.scale();
   StepOutcome outcome;
   outcome.row.learning_rate = schedule_.at(step);
   for (int attempt = 0; attempt < 2; ++attempt) {
+    if (attempt > 0 && parts_.objective.survey() != nullptr) predictions = measured(first);
     const Sums sums =
         compute_gradients({first, scale / predictions}, stop_asked, outcome.exposed_wait_s);
     const auto updating = parts_.clock.enter("optimizer");

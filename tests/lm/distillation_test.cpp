@@ -9,6 +9,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
+#include <mgpu/lm/training/distillation.hpp>
 #include <mgpu/lm/training/trainable_model.hpp>
 
 #include "distillation_reference.hpp"
@@ -55,7 +56,7 @@ std::vector<Distillation> ways() {
   for (const Divergence kind :
        {Divergence::forward_kl, Divergence::reverse_kl, Divergence::jsd, Divergence::cross_entropy})
     for (const auto& [weight, temperature] : {std::pair(0.0, 1.0), {0.3, 1.0}, {0.3, 2.0}})
-      result.push_back({kind, 0.3, weight, temperature, nullptr});
+      result.push_back({kind, 0.3, weight, temperature});
   return result;
 }
 
@@ -164,7 +165,7 @@ TEST(DistillationTest, GradientsOfDrawsPointWhereThoseOfAllTokensDoAndTop12DoesN
   const at::Tensor targets = at::zeros({kRows}, at::kLong);
   const at::Tensor head = at::eye(kVocab, at::kDouble);
   const auto mean_gradient = [&](const TeacherTargets& teacher, Divergence kind) {
-    const Distillation how{kind, 0.5, 0.0, 1.0, nullptr};
+    const Distillation how{kind, 0.5, 0.0, 1.0};
     grad::HeadGradients gradients;
     grad::head_loss({logits, head, targets, tensor::ComputeKind::f32},
                     grad::stored_loss(how, teacher), 1.0 / kRows, &gradients);
@@ -217,16 +218,16 @@ TEST_F(ResidentTeacherTest, SaysWhatTargetsOfAllItsTokensSay) {
   LmBatch stored = batch();
   const LmWeights weights = load_weights(teacher.config(), formats::WeightFiles(folder_.path()));
   const at::Tensor logits = teacher.hidden(stored.runs).matmul(weights.head.weight.t());
-  for (const Distillation& way : ways()) {
-    Distillation how = way;
+  for (const Distillation& how : ways()) {
     const at::Tensor probs = (logits.to(at::kDouble) / how.temperature).softmax(1);
-    stored.teacher = best_of(probs, kVocab, false);
+    stored.token_lists[kTeacherLists] = best_of(probs, kVocab, false);
     TrainableModel a = student();
     TrainableModel b = student();
-    const LmSums of_stored = a.add_gradients(stored, {1.0, nullptr, &how});
-    how.teacher = &teacher;
+    const StoredTargetLoss stored_loss(how);
+    const ResidentTeacherLoss resident_loss(how, teacher);
+    const LmSums of_stored = a.add_gradients(stored, {1.0, nullptr, &stored_loss});
 
-    const LmSums sums = b.add_gradients(batch(), {1.0, nullptr, &how});
+    const LmSums sums = b.add_gradients(batch(), {1.0, nullptr, &resident_loss});
 
     EXPECT_EQ(sums.predictions, 5);
     EXPECT_EQ(sums.correct, of_stored.correct);
@@ -239,18 +240,18 @@ TEST_F(ResidentTeacherTest, SaysWhatTargetsOfAllItsTokensSay) {
 
 TEST_F(ResidentTeacherTest, HasTheGradientOfFiniteDifferences) {
   const LanguageModel teacher = LanguageModel::open(folder_.path());
-  for (Distillation how : ways()) {
-    how.teacher = &teacher;
+  for (const Distillation& how : ways()) {
+    const ResidentTeacherLoss loss(how, teacher);
     TrainableModel model = student(DType::f64);
-    model.add_gradients(batch(), {1.0, nullptr, &how});
+    model.add_gradients(batch(), {1.0, nullptr, &loss});
     for (std::size_t p = 0; p < model.parameters().size(); ++p) {
       const at::Tensor flat = model.parameters().parameter(p).detach().view(-1);
       double* value = flat.mutable_data_ptr<double>() + flat.numel() / 3;
       const double before = *value;
       *value = before + 1e-5;
-      const double above = model.loss(batch(), &how).loss;
+      const double above = model.loss(batch(), loss).loss;
       *value = before - 1e-5;
-      const double below = model.loss(batch(), &how).loss;
+      const double below = model.loss(batch(), loss).loss;
       *value = before;
       const double gradient =
           model.parameters().gradient(p).reshape(-1)[flat.numel() / 3].item<double>();
@@ -263,44 +264,45 @@ TEST_F(ResidentTeacherTest, HasTheGradientOfFiniteDifferences) {
 TEST_F(ResidentTeacherTest, DrawnTokensHaveNoCrossEntropy) {
   const LanguageModel teacher = LanguageModel::open(folder_.path());
   LmBatch mixed = batch();
-  mixed.is_drawn = {1, 0, 0, 1, 0, 0, 1, 0};
+  mixed.token_columns[kDrawnColumn] = {1, 0, 0, 1, 0, 0, 1, 0};
   LmBatch drawn = batch();
   for (std::size_t n = 0; n < drawn.targets.size(); ++n)
-    if (mixed.is_drawn[n] == 0) drawn.targets[n] = kIgnore;
-  for (Distillation how : ways()) {
-    how.teacher = &teacher;
+    if (mixed.token_columns[kDrawnColumn][n] == 0.0) drawn.targets[n] = kIgnore;
+  for (const Distillation& how : ways()) {
+    const ResidentTeacherLoss loss(how, teacher);
     TrainableModel a = student(DType::f64);
     TrainableModel b = student(DType::f64);
-    const LmSums all = b.add_gradients(batch(), {1.0, nullptr, &how});
+    const LmSums all = b.add_gradients(batch(), {1.0, nullptr, &loss});
     const LmSums data = b.add_gradients(drawn, {-how.ce_weight, nullptr, nullptr});
 
-    const LmSums sums = a.add_gradients(mixed, {1.0, nullptr, &how});
+    const LmSums sums = a.add_gradients(mixed, {1.0, nullptr, &loss});
 
     EXPECT_EQ(sums.predictions, 5);
     EXPECT_NEAR(sums.loss, all.loss - how.ce_weight * data.loss, 1e-12 * all.loss);
     expect_equal(a.parameters().gradients(), b.parameters().gradients());
   }
-  Distillation nobody;
-  nobody.teacher = nullptr;
+  mixed.token_columns[kDrawnColumn].pop_back();
+  const ResidentTeacherLoss loss({}, teacher);
   TrainableModel model = student();
-  EXPECT_THROW(model.add_gradients(mixed, {1.0, nullptr, &nobody}), ShapeError);
-  mixed.is_drawn.pop_back();
-  nobody.teacher = &teacher;
-  EXPECT_THROW(model.add_gradients(mixed, {1.0, nullptr, &nobody}), ShapeError);
+  EXPECT_THROW(model.add_gradients(mixed, {1.0, nullptr, &loss}), ShapeError);
 }
 
 TEST_F(ResidentTeacherTest, TargetsThatDoNotFitAreRefused) {
   TrainableModel model = student();
-  const Distillation how;
-  LmBatch without = batch();
-  LmBatch outside = batch();
-  outside.teacher = best_of(teacher_logits(8, 20, 1).softmax(1), 2, true);
-  LmBatch right = outside;
-  outside.teacher.ids.back() = kVocab;
+  const StoredTargetLoss loss{{}};
+  const LmBatch without = batch();
+  LmBatch right = batch();
+  TeacherTargets& lists = right.token_lists[kTeacherLists];
+  lists = best_of(teacher_logits(8, 20, 1).softmax(1), 2, true);
+  LmBatch outside = right;
+  outside.token_lists[kTeacherLists].ids.back() = kVocab;
+  LmBatch cut = right;
+  cut.token_lists[kTeacherLists].ends.pop_back();
 
-  EXPECT_THROW(model.add_gradients(without, {1.0, nullptr, &how}), ShapeError);
-  EXPECT_THROW(model.add_gradients(outside, {1.0, nullptr, &how}), ShapeError);
-  EXPECT_NO_THROW(model.add_gradients(right, {1.0, nullptr, &how}));
+  EXPECT_THROW(model.add_gradients(without, {1.0, nullptr, &loss}), ShapeError);
+  EXPECT_THROW(model.add_gradients(outside, {1.0, nullptr, &loss}), ShapeError);
+  EXPECT_THROW(model.add_gradients(cut, {1.0, nullptr, &loss}), ShapeError);
+  EXPECT_NO_THROW(model.add_gradients(right, {1.0, nullptr, &loss}));
 }
 
 }  // namespace

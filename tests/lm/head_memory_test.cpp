@@ -52,16 +52,43 @@ TEST(HeadMemoryTest, ScoringNeverHasAllLogits) {
   EXPECT_LT(growth_of([&] { apply_head(model, hidden, targets, 8); }), kMostBytes);
 }
 
+/// Sequences of kSequence tokens, each of which has a target.
+struct WholeBatch {
+  WholeBatch() : ids(kTokens) {
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      ids[i] = static_cast<std::int64_t>(i * 29 % kVocab);
+    batch.targets = ids;
+    for (std::size_t first = 0; first < ids.size(); first += kSequence)
+      batch.runs.push_back({std::span(ids).subspan(first, kSequence)});
+  }
+
+  std::vector<std::int64_t> ids;
+  LmBatch batch;
+};
+
 TEST(HeadMemoryTest, TrainingNeverHasAllLogits) {
   TrainableModel model(wide_config(), Device{}, 0);
-  std::vector<std::int64_t> ids(kTokens);
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    ids[i] = static_cast<std::int64_t>(i * 29 % kVocab);
-  LmBatch batch{{}, ids};
-  for (std::size_t first = 0; first < ids.size(); first += kSequence)
-    batch.runs.push_back({std::span(ids).subspan(first, kSequence)});
+  const WholeBatch whole;
 
-  EXPECT_LT(growth_of([&] { model.add_gradients(batch, 1.0); }), kMostBytes);
+  EXPECT_LT(growth_of([&] { model.add_gradients(whole.batch, 1.0); }), kMostBytes);
+}
+
+TEST(HeadMemoryTest, TwoSweepsNeverHaveAllLogits) {
+  class Weighted final : public SequenceLoss {
+    SequenceTerm weigh(const MeasuredSequence&, const SequencePlace&) const override { return {}; }
+  };
+  TrainableModel model(wide_config(), Device{}, 0);
+  WholeBatch whole;
+  const Weighted loss;
+
+  EXPECT_LT(growth_of([&] { model.measure(whole.batch, {.entropies = true, .temperature = 0.5}); }),
+            kMostBytes);
+  whole.batch.slopes = BatchSlopes{.log_probs = std::vector<double>(kTokens, 0.5)};
+  EXPECT_LT(growth_of([&] {
+              model.add_gradients(whole.batch, {1.0, nullptr, &loss});
+            }),
+            kMostBytes);
+  EXPECT_GT(model.parameters().gradients().abs().max().item<float>(), 0.0F);
 }
 
 // The measure itself: what is never there cannot be missed by it.

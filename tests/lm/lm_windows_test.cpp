@@ -63,6 +63,66 @@ TEST(LmWindowsTest, TargetsAreTheLearnedTokensThatFollow) {
   EXPECT_EQ(windows.predictions(0), 3);
 }
 
+TEST(LmWindowsTest, MembersOfAGroupFollowEachOtherInEveryEpoch) {
+  LmExamples examples = of_lengths(std::vector<std::int64_t>(24, 2));
+  examples.group_size = 3;
+  const LmWindows windows(examples, 8, 0);
+
+  ASSERT_EQ(windows.size(), 24U);
+  std::vector<std::vector<std::size_t>> epochs(2);
+  for (std::uint64_t i = 0; i < 48; ++i) {
+    const std::size_t window = windows.window_at(i);
+    EXPECT_EQ(windows.examples_of(window).size(), 1U);
+    const std::size_t example = windows.examples_of(window).front();
+    EXPECT_EQ(example % 3, i % 3);
+    epochs[i / 24].push_back(example / 3);
+    EXPECT_EQ(windows.group_of(i), i / 3);
+    EXPECT_EQ(epochs[i / 24][i % 24 / 3 * 3], example / 3);
+  }
+  EXPECT_NE(epochs[0], epochs[1]);
+  EXPECT_EQ(std::set<std::size_t>(epochs[0].begin(), epochs[0].end()).size(), 8U);
+}
+
+TEST(LmWindowsTest, ColumnsGoWithTheirTokensAndExamples) {
+  LmExamples examples = of_lengths({4, 3, 2});
+  examples.token_columns["place"] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+  examples.sequence_columns["number"] = {10, 11, 12};
+  const LmWindows windows(examples, 5, 0);  // 4 | 3 + 2
+
+  LmBatch batch;
+  windows.append(1, batch);
+
+  EXPECT_EQ(batch.token_columns.at("place"), (std::vector<double>{4, 5, 6, 7, 8}));
+  EXPECT_EQ(batch.sequence_columns.at("number"), (std::vector<double>{11, 12}));
+}
+
+TEST(LmWindowsTest, ColumnsAndGroupsThatAreNotWholeAreRefused) {
+  const auto make = [](const auto& change) {
+    LmExamples examples = of_lengths({4, 3, 2});
+    change(examples);
+    return LmWindows(examples, 8, 0);
+  };
+
+  EXPECT_THROW(make([](LmExamples& e) { e.token_columns["place"] = {0, 1}; }), ShapeError);
+  EXPECT_THROW(make([](LmExamples& e) { e.sequence_columns["number"] = {0, 1}; }), ShapeError);
+  EXPECT_THROW(make([](LmExamples& e) { e.group_size = 2; }), ShapeError);
+  EXPECT_NO_THROW(make([](LmExamples& e) { e.group_size = 3; }));
+}
+
+TEST(LmWindowsTest, ColumnsAndGroupsChangeTheChecksum) {
+  const LmExamples plain = of_lengths({4, 4});
+  LmExamples with_column = plain;
+  with_column.sequence_columns["reward"] = {1, 2};
+  LmExamples other_values = plain;
+  other_values.sequence_columns["reward"] = {1, 3};
+  LmExamples in_pairs = plain;
+  in_pairs.group_size = 2;
+
+  const std::set<std::uint32_t> checksums = {crc_of(plain), crc_of(with_column),
+                                             crc_of(other_values), crc_of(in_pairs)};
+  EXPECT_EQ(checksums.size(), 4U);
+}
+
 TEST(LmWindowsTest, AnEpochVisitsEveryWindowOnceInAnOrderOfItsOwn) {
   const LmWindows windows(of_lengths(std::vector<std::int64_t>(50, 8)), 8, 3);
 

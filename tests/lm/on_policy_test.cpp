@@ -7,6 +7,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
+#include <mgpu/lm/training/distillation.hpp>
 #include <mgpu/lm/training/lm_objective.hpp>
 #include <mgpu/train/adamw.hpp>
 
@@ -180,7 +181,8 @@ struct DenseLoss {
       const auto row = static_cast<std::int64_t>(n);
       sum +=
           (1.0 - ce_weight) * (log_p[row].exp() * (log_p[row] - log_q[row])).sum().item<double>();
-      if (batch.is_drawn[n] == 0) sum -= ce_weight * log_q[row][batch.targets[n]].item<double>();
+      if (batch.token_columns.at(kDrawnColumn)[n] == 0.0)
+        sum -= ce_weight * log_q[row][batch.targets[n]].item<double>();
     }
     return sum;
   }
@@ -195,13 +197,11 @@ TEST_F(OnPolicyTest, TheLossIsThatOfDrawnTokensUnderTheTeacherAndOfOtherTokensWi
   const LanguageModel teacher = LanguageModel::open(folder_.path());
   const LmWeights of_teacher = load_weights(teacher.config(), formats::WeightFiles(folder_.path()));
   for (const double share : {0.5, 1.0}) {
-    LmDistillation distillation;
-    distillation.how.teacher = &teacher;
-    distillation.how.ce_weight = 0.3;
-    distillation.on_policy = drawing(share);
+    const ResidentTeacherLoss loss({.ce_weight = 0.3}, teacher);
+    WindowItems items(windows_, {.on_policy = drawing(share)});
     TrainableModel model = student();
     PhaseClock clock;
-    LmObjective objective(model, windows_, clock, &distillation);
+    LmObjective objective(model, items, loss, clock);
     ASSERT_TRUE(objective.makes_items());
     objective.prepare(0, 4);
     OnPolicyTexts texts(drawing(share), windows_);
@@ -219,7 +219,7 @@ TEST_F(OnPolicyTest, TheLossIsThatOfDrawnTokensUnderTheTeacherAndOfOtherTokensWi
                                         ? kernels::kIgnoreTarget
                                         : text->ids[static_cast<std::size_t>(t + 1)]);
         }
-        batch.is_drawn.resize(batch.targets.size(), text == nullptr ? 0 : 1);
+        batch.token_columns[kDrawnColumn].resize(batch.targets.size(), text == nullptr ? 0.0 : 1.0);
       }
     const auto learned =
         std::ssize(batch.targets) -
@@ -236,19 +236,17 @@ TEST_F(OnPolicyTest, TheLossIsThatOfDrawnTokensUnderTheTeacherAndOfOtherTokensWi
 
 TEST_F(OnPolicyTest, AStudentThatLearnsFromItsOwnTextsComesNearerToTheTeacherOnOthers) {
   const LanguageModel teacher = LanguageModel::open(folder_.path());
-  LmDistillation distillation;
-  distillation.how.teacher = &teacher;
-  distillation.on_policy = drawing(1.0);
+  const ResidentTeacherLoss divergence({}, teacher);
+  WindowItems items(windows_, {.on_policy = drawing(1.0)});
   TrainableModel model = student();
   const LmWindows other(prompts(60, 5), kSeqLen, 3);
   LmBatch held_out;
   for (std::size_t w = 0; w < other.size(); ++w)
     other.append(w, held_out);
-  const Distillation divergence{.teacher = &teacher};
   PhaseClock clock;
-  LmObjective objective(model, windows_, clock, &distillation);
+  LmObjective objective(model, items, divergence, clock);
   train::Adamw optimizer(model.parameters(), {});
-  const LmSums before = model.loss(held_out, &divergence);
+  const LmSums before = model.loss(held_out, divergence);
 
   for (std::uint64_t step = 0; step < 120; ++step) {
     model.parameters().zero_gradients();
@@ -258,7 +256,7 @@ TEST_F(OnPolicyTest, AStudentThatLearnsFromItsOwnTextsComesNearerToTheTeacherOnO
     ASSERT_TRUE(optimizer.step(1e-2).is_applied);
   }
 
-  EXPECT_LT(model.loss(held_out, &divergence).loss, 0.6 * before.loss);
+  EXPECT_LT(model.loss(held_out, divergence).loss, 0.6 * before.loss);
 }
 
 TEST_F(OnPolicyTest, WhatCannotBeDrawnIsRefused) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <mgpu/tensor/parameter_arena.hpp>
@@ -12,6 +13,32 @@ struct PassSums {
   double loss = 0.0;  // nats
   std::int64_t predictions = 0;
   std::int64_t correct = 0;
+};
+
+/// The first of two sweeps over the items of a step. With it, the gradient of an item may depend on
+/// items of other passes and ranks. All calls are local. A step calls clear(), then measure() for
+/// each pass, then result(), then read().
+class ItemSurvey {
+public:
+  virtual ~ItemSurvey() = default;
+
+  /// Forgets the step before.
+  virtual void clear() = 0;
+
+  /// Measures items [first, first + count) with the current weights.
+  virtual void measure(std::uint64_t first, std::int64_t count) = 0;
+
+  /// Returns what other ranks have to know about the items that were measured here.
+  virtual std::string result() const = 0;
+
+  /// Takes the results of all ranks, by rank. Objective::predictions() and add_gradients() refer to
+  /// these items afterwards.
+  virtual void read(const std::vector<std::string>& results) = 0;
+
+protected:
+  ItemSurvey() = default;
+  ItemSurvey(const ItemSurvey&) = default;
+  ItemSurvey& operator=(const ItemSurvey&) = default;
 };
 
 /// The function to minimize: the training loop's view of a model with its data and loss.
@@ -28,9 +55,13 @@ public:
   /// earlier generated items are discarded. Local.
   virtual void prepare(std::uint64_t /*first*/, std::int64_t /*count*/) {}
 
+  /// Returns the first sweep of a step; nullptr if add_gradients() needs none.
+  virtual ItemSurvey* survey() { return nullptr; }
+
   /// Returns the number of predictions that items [first, first + count) add to the loss. Every
   /// rank can compute it for all items, so a mean over the global batch needs no communication. If
-  /// items are generated, a rank knows only those that it generated.
+  /// items are generated, a rank knows only those that it generated. With a
+  /// survey() it is the number that the sum over all measured items is divided by.
   virtual std::int64_t predictions(std::uint64_t first, std::int64_t count) const = 0;
 
   /// Returns the items of an epoch.

@@ -78,7 +78,11 @@ private:
   Sums compute_gradients(const Batch& batch, bool stop_asked, double& exposed_wait_s);
   void run_passes(const Batch& batch, std::vector<double>& sums, double& exposed_wait_s);
   double predictions(std::int64_t first);
-  std::int64_t make_items(std::int64_t first);
+  void make_items(std::int64_t first);
+  std::int64_t own_predictions(std::int64_t first) const;
+  std::int64_t own_items() const;
+  double measured(std::int64_t first);
+  void survey(std::int64_t first);
   bool is_so_everywhere(bool here) const;
   void count_repetition(std::int64_t step);
   [[noreturn]] void give_up(std::int64_t step) const;

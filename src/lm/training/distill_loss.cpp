@@ -197,13 +197,13 @@ std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::
 }
 
 /// 1 for each row whose target the data say, 0 where it was drawn, [n]; undefined: none was.
-at::Tensor weights_of_data(std::span<const std::uint8_t> is_drawn, const HeadBlock& block) {
+at::Tensor weights_of_data(std::span<const double> is_drawn, const HeadBlock& block) {
   if (is_drawn.empty()) return {};
   const at::Tensor places = block.places.cpu();
   const std::int64_t* place = places.const_data_ptr<std::int64_t>();
   std::vector<float> weights;
   for (std::int64_t n = 0; n < places.numel(); ++n)
-    weights.push_back(is_drawn[static_cast<std::size_t>(place[n])] != 0 ? 0.0F : 1.0F);
+    weights.push_back(is_drawn[static_cast<std::size_t>(place[n])] != 0.0 ? 0.0F : 1.0F);
   return at::tensor(weights, at::kFloat).to(block.pieces.front().logits.options());
 }
 
@@ -215,13 +215,12 @@ LmSums sums_of(const RowFacts& facts, const at::Tensor& targets, const at::Tenso
   return sums;
 }
 
-LmSums resident_block(const Distillation& how, const at::Tensor& hidden,
-                      std::span<const std::uint8_t> is_drawn, HeadBlock& block,
+LmSums resident_block(const Distillation& how, const TeacherPass& teacher, HeadBlock& block,
                       std::optional<double> scale) {
   const double t = how.temperature;
   const RowFacts facts = facts_of(block);
-  const at::Tensor of_data = weights_of_data(is_drawn, block);
-  std::vector<LogitsPiece> slopes = teacher_pieces(*how.teacher, hidden, block);
+  const at::Tensor of_data = weights_of_data(teacher.is_drawn, block);
+  std::vector<LogitsPiece> slopes = teacher_pieces(teacher.model, teacher.hidden, block);
   const at::Tensor sums_p = log_sums_of(slopes, t).unsqueeze(1);
   const at::Tensor sums_q = log_sums_of(block.pieces, t).unsqueeze(1);
   at::Tensor divergences = at::zeros_like(facts.log_sums);  // [n]
@@ -258,10 +257,9 @@ BlockLoss stored_loss(const Distillation& how, const TeacherTargets& targets) {
   };
 }
 
-BlockLoss resident_loss(const Distillation& how, const at::Tensor& hidden,
-                        std::span<const std::uint8_t> is_drawn) {
-  return [&how, hidden, is_drawn](HeadBlock& block, std::optional<double> scale) {
-    return resident_block(how, hidden, is_drawn, block, scale);
+BlockLoss resident_loss(const Distillation& how, const TeacherPass& teacher) {
+  return [&how, teacher](HeadBlock& block, std::optional<double> scale) {
+    return resident_block(how, teacher, block, scale);
   };
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <span>
 
 #include <ATen/core/Tensor.h>
@@ -12,18 +11,22 @@
 // Shapes in this header: N tokens of a pass, D the teacher's width.
 namespace mgpu::lm::grad {
 
-/// The loss of Distillation with targets that the batch brings. Ids that no list has are one class
-/// more, of the mass that is left.
+/// StoredTargetLoss of a block.
 ///
 /// Memory: nothing beside the block's logits. `how` and `targets` have to live as long as it.
 BlockLoss stored_loss(const Distillation& how, const TeacherTargets& targets);
 
-/// The loss of Distillation over the whole vocabulary; hidden [N, D] are the teacher's states.
-/// Tokens with is_drawn 1, [N] or empty, have no cross-entropy.
+/// What a resident teacher says of a batch.
+struct TeacherPass {
+  const LanguageModel& model;
+  at::Tensor hidden;                   // [N, D]
+  std::span<const double> is_drawn{};  // [N] as kDrawnColumn, or empty
+};
+
+/// ResidentTeacherLoss of a block.
 ///
-/// Memory: as many logits of the teacher as the block has. `how` and `is_drawn` have to live as
-///         long as it.
-BlockLoss resident_loss(const Distillation& how, const at::Tensor& hidden,
-                        std::span<const std::uint8_t> is_drawn = {});
+/// Memory: as many logits of the teacher as the block has. `how`, the model and `is_drawn` have to
+///         live as long as it.
+BlockLoss resident_loss(const Distillation& how, const TeacherPass& teacher);
 
 }  // namespace mgpu::lm::grad

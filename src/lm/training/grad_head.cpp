@@ -104,10 +104,21 @@ LmSums cross_entropy(HeadBlock& block, std::optional<double> scale) {
   return facts.sums(block.targets);
 }
 
+void for_each_block(const HeadArgs& args, const BlockVisit& visit) {
+  const at::Tensor places = (args.targets != kernels::kIgnoreTarget).nonzero().squeeze(1);
+  const std::int64_t at_once =
+      std::clamp<std::int64_t>(kMostLogits / args.weight.size(0), 1, kMostTokens);
+  for (std::int64_t row = 0; row < places.size(0); row += at_once) {
+    const at::Tensor here = places.narrow(0, row, std::min(at_once, places.size(0) - row));
+    const at::Tensor hidden = args.hidden.index_select(0, here);
+    HeadBlock block = make_block(args, hidden, here);
+    visit(block, hidden);
+  }
+}
+
 LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
                  HeadGradients* gradients) {
   const at::NoGradGuard no_grad;
-  const at::Tensor places = (args.targets != kernels::kIgnoreTarget).nonzero().squeeze(1);
   const std::optional<double> scale =
       gradients == nullptr ? std::nullopt : std::optional(grad_scale);
   if (gradients != nullptr) {
@@ -115,20 +126,12 @@ LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
     if (!gradients->weight.defined()) gradients->weight = at::zeros_like(args.weight);
   }
   LmSums total;
-  const std::int64_t at_once =
-      std::clamp<std::int64_t>(kMostLogits / args.weight.size(0), 1, kMostTokens);
-  for (std::int64_t row = 0; row < places.size(0); row += at_once) {
-    const at::Tensor here = places.narrow(0, row, std::min(at_once, places.size(0) - row));
-    const at::Tensor hidden = args.hidden.index_select(0, here);  // [n, D]
-    HeadBlock block = make_block(args, hidden, here);
-    const LmSums sums = loss(block, scale);
-    total.loss += sums.loss;
-    total.predictions += sums.predictions;
-    total.correct += sums.correct;
+  for_each_block(args, [&](HeadBlock& block, const at::Tensor& hidden) {
+    total += loss(block, scale);
     if (gradients != nullptr)
-      gradients->hidden.index_copy_(0, here,
+      gradients->hidden.index_copy_(0, block.places,
                                     apply_gradients(args, block, hidden, gradients->weight));
-  }
+  });
   return total;
 }
 

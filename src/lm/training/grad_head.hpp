@@ -6,7 +6,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <mgpu/lm/training/trainable_model.hpp>
+#include <mgpu/lm/training/token_loss.hpp>
+#include <mgpu/tensor/compute_kind.hpp>
 
 #include "lm/decode/folded_logits.hpp"
 
@@ -48,16 +49,16 @@ RowFacts facts_of(const HeadBlock& block);
 /// Adds `value` to the row's target in the pieces; times `weights` [n], where they are defined.
 void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weights = {});
 
-/// The sums of a block. With a scale its logits become the gradient of scale * loss with respect to
-/// them.
-using BlockLoss = std::function<LmSums(HeadBlock& block, std::optional<double> scale)>;
+/// Calls visit(block, hidden [n, D]) for all tokens that have a target, block by block.
+///
+/// Memory: logits of at most 512 tokens and about 64 MiB at a time.
+using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden)>;
+void for_each_block(const HeadArgs& args, const BlockVisit& visit);
 
 LmSums cross_entropy(HeadBlock& block, std::optional<double> scale);
 
 /// A loss over vocabulary blocks; with `gradients` these are made on the way. Tokens whose target
-/// is ignored cost nothing.
-///
-/// Memory: logits of at most 512 tokens and about 64 MiB at a time.
+/// is ignored cost nothing. Memory: as for_each_block().
 LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
                  HeadGradients* gradients);
 

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <set>
 #include <span>
+#include <string>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
@@ -15,7 +16,14 @@ namespace mgpu::lm {
 std::uint32_t crc_of(const LmExamples& examples) {
   std::uint32_t crc = crc32c(std::as_bytes(std::span(examples.ids)));
   crc = crc32c(std::as_bytes(std::span(examples.is_learned)), crc);
-  return crc32c(std::as_bytes(std::span(examples.ends)), crc);
+  crc = crc32c(std::as_bytes(std::span(examples.ends)), crc);
+  for (const Columns* columns : {&examples.token_columns, &examples.sequence_columns})
+    for (const auto& [name, values] : *columns) {
+      crc = crc32c(std::as_bytes(std::span(name)), crc);
+      crc = crc32c(std::as_bytes(std::span(values)), crc);
+    }
+  if (examples.group_size == 1) return crc;
+  return crc32c(std::as_bytes(std::span(&examples.group_size, 1)), crc);
 }
 
 std::int64_t LmExamples::predictions(std::size_t example) const {
@@ -31,10 +39,43 @@ std::int64_t LmExamples::prompt_length(std::size_t example) const {
   return std::find_if_not(last, stop, is_one).base() - first;
 }
 
+namespace {
+
+constexpr const char* kTooLong = "LmWindows: an example is longer than a window";
+
+void require_whole(const LmExamples& examples) {
+  for (const auto& [name, values] : examples.token_columns)
+    if (values.size() != examples.ids.size())
+      throw ShapeError("LmWindows: the column `" + name + "` has not one value per token");
+  for (const auto& [name, values] : examples.sequence_columns)
+    if (values.size() != examples.size())
+      throw ShapeError("LmWindows: the column `" + name + "` has not one value per example");
+  if (examples.group_size < 1 || std::ssize(examples.ends) % examples.group_size != 0)
+    throw ShapeError("LmWindows: " + std::to_string(examples.size()) +
+                     " examples are not whole groups of " + std::to_string(examples.group_size));
+}
+
+}  // namespace
+
 LmWindows::LmWindows(LmExamples examples, std::int64_t seq_len, std::uint64_t seed,
                      std::int64_t completion)
     : examples_(std::move(examples)), seq_len_(seq_len), seed_(seed), completion_(completion) {
-  pack();
+  require_whole(examples_);
+  if (group_size() == 1) {
+    pack();
+    return;
+  }
+  windows_.resize(examples_.size());
+  for (std::size_t example = 0; example < examples_.size(); ++example) {
+    if (room_of(example) > seq_len_) throw ShapeError(kTooLong);
+    add_example(example, example);
+  }
+}
+
+void LmWindows::add_example(std::size_t window, std::size_t example) {
+  windows_[window].examples.push_back(example);
+  windows_[window].tokens += examples_.length(example);
+  windows_[window].predictions += examples_.predictions(example);
 }
 
 /// Tokens that the example may have in its window.
@@ -54,8 +95,7 @@ void LmWindows::pack() {
                    [&](std::size_t a, std::size_t b) { return rooms[a] > rooms[b]; });
   std::set<std::pair<std::int64_t, std::size_t>> open;  // room left, window
   for (const std::size_t example : order) {
-    if (rooms[example] > seq_len_)
-      throw ShapeError("LmWindows: an example is longer than a window");
+    if (rooms[example] > seq_len_) throw ShapeError(kTooLong);
     auto fullest = open.lower_bound({rooms[example], 0});
     if (fullest == open.end()) {
       windows_.emplace_back();
@@ -64,9 +104,7 @@ void LmWindows::pack() {
     const auto [room, window] = *fullest;
     open.erase(fullest);
     open.emplace(room - rooms[example], window);
-    windows_[window].examples.push_back(example);
-    windows_[window].tokens += examples_.length(example);
-    windows_[window].predictions += examples_.predictions(example);
+    add_example(window, example);
   }
   for (Window& window : windows_)
     std::sort(window.examples.begin(), window.examples.end());
@@ -78,8 +116,10 @@ double LmWindows::fill() const {
 }
 
 std::size_t LmWindows::window_at(std::uint64_t ordinal) const {
-  return KeyedPermutation(size(), seed_,
-                          static_cast<std::uint32_t>(epoch_of(ordinal)))(ordinal % size());
+  const auto members = static_cast<std::uint64_t>(group_size());
+  const KeyedPermutation groups(size() / members, seed_,
+                                static_cast<std::uint32_t>(epoch_of(ordinal)));
+  return groups(ordinal % size() / members) * members + ordinal % members;
 }
 
 void LmWindows::append(std::size_t window, LmBatch& batch) const {
@@ -95,6 +135,13 @@ void LmWindows::append_example(std::size_t example, LmBatch& batch) const {
     batch.targets.push_back(examples_.is_learned[i + 1] != 0 ? examples_.ids[i + 1]
                                                              : kernels::kIgnoreTarget);
   batch.targets.push_back(kernels::kIgnoreTarget);
+  for (const auto& [name, values] : examples_.token_columns) {
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(begin);
+    std::vector<double>& column = batch.token_columns[name];
+    column.insert(column.end(), first, first + static_cast<std::ptrdiff_t>(length));
+  }
+  for (const auto& [name, values] : examples_.sequence_columns)
+    batch.sequence_columns[name].push_back(values[example]);
 }
 
 }  // namespace mgpu::lm

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -16,11 +18,12 @@
 #include <mgpu/lm/training/trainable_model.hpp>
 #include <mgpu/tensor/tensor_view.hpp>
 
-#include "distill_loss.hpp"
 #include "grad_experts.hpp"
 #include "grad_head.hpp"
 #include "grad_ops.hpp"
 #include "lm/forward/token_runs.hpp"
+#include "lm/weights/folder_source.hpp"
+#include "token_values.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -30,7 +33,14 @@ using torch::autograd::variable_list;
 
 constexpr double kInitStd = 0.02;  // initializer_range of transformers
 
-std::vector<tensor::ParameterSpec> initialized_specs(const LmConfig& config) {
+/// A model whose own head replaces the vocabulary has no lm_head.weight, like one with a tied head.
+LmConfig trained_config(LmConfig config, const std::optional<ModelHead>& head) {
+  if (head && head->replaces_vocabulary) config.tied_head = true;
+  return config;
+}
+
+std::vector<tensor::ParameterSpec> initialized_specs(const LmConfig& config,
+                                                     const std::optional<ModelHead>& head) {
   std::vector<tensor::ParameterSpec> specs = weight_specs(config);
   for (tensor::ParameterSpec& spec : specs) {
     const bool is_norm = spec.shape.size() == 1 && spec.name.ends_with(".weight");
@@ -38,6 +48,9 @@ std::vector<tensor::ParameterSpec> initialized_specs(const LmConfig& config) {
     spec.init_value = is_norm ? 1.0 : 0.0;
     spec.init_std = is_matrix ? kInitStd : 0.0;
   }
+  if (!head) return specs;
+  for (tensor::ParameterSpec& spec : head_specs(*head, config.width))
+    specs.push_back(std::move(spec));
   return specs;
 }
 
@@ -88,31 +101,45 @@ struct TrainableModel::Call {
 
 TrainableModel::TrainableModel(LmConfig config, Device device, std::uint64_t seed,
                                const TrainingOptions& options)
-    : config_(std::move(config)),
+    : config_(trained_config(std::move(config), options.head)),
       options_(options),
-      arena_(initialized_specs(config_), device, seed, options.dtype) {
+      arena_(initialized_specs(config_, options.head), device, seed, options.dtype) {
   const at::NoGradGuard no_grad;
   ArenaSource source(arena_);
   weights_ = bind_weights(config_, source);
+  if (!options.head) return;
+  head_.weight = arena_.parameter(options.head->name + ".weight");
+  if (options.head->has_bias) head_.bias = arena_.parameter(options.head->name + ".bias");
 }
 
 void TrainableModel::load(const formats::WeightFiles& files, const LoadOptions& options) {
   const at::NoGradGuard no_grad;
-  LmWeights read = load_weights(config_, files, options);
+  const std::unique_ptr<CheckedSource> source = make_folder_source(files, options);
+  LmWeights read = bind_weights(config_, *source);
+  std::vector<std::pair<at::Tensor, at::Tensor>> of_head;  // where to, what
+  if (options_.head)
+    for (const tensor::ParameterSpec& spec : head_specs(*options_.head, config_.width))
+      if (files.find(spec.name) != nullptr)
+        of_head.emplace_back(arena_.parameter(spec.name), source->take(spec.name, spec.shape));
+  source->finish(config_.tied_head);
   const std::vector<at::Tensor*> from = tensors_of(read);
   const std::vector<at::Tensor*> into = tensors_of(weights_);
   for (std::size_t i = 0; i < from.size(); ++i)
     into[i]->copy_(*from[i]);
+  for (auto& [to, tensor] : of_head)
+    to.copy_(tensor);
 }
 
 LanguageModel TrainableModel::decoder() const {
   if (options_.dtype != DType::f32) throw Error("TrainableModel: float64 weights draw no tokens");
+  require_heads(/*logits=*/true, /*own=*/false);
   const at::NoGradGuard no_grad;
   LmWeights weights = weights_;
   return {config_, std::move(weights)};
 }
 
 TrainableModel::Call TrainableModel::begin(const LmBatch& batch) const {
+  require_whole_columns(batch);
   const at::Tensor& like = weights_.embedding;
   Call call;
   ArenaSource source(arena_);
@@ -180,60 +207,96 @@ at::Tensor TrainableModel::hidden(const Call& call) const {
   return grad::normalize(config_, x, weights.norm);
 }
 
-void TrainableModel::require_targets(const LmBatch& batch, const Distillation& how) const {
-  if (!batch.is_drawn.empty() &&
-      (how.teacher == nullptr || batch.is_drawn.size() != batch.targets.size()))
-    throw ShapeError("TrainableModel: not one mark per token, or no teacher for drawn ones");
-  if (how.teacher != nullptr) {
-    if (how.teacher->config().vocab != config_.vocab)
-      throw ShapeError("TrainableModel: the teacher has another vocabulary");
-    return;
+/// Tokens of the call that ModelHead sees, [rows].
+at::Tensor TrainableModel::head_rows(const Call& call, HeadRows rows) const {
+  if (rows == HeadRows::learned)
+    return (call.targets != kernels::kIgnoreTarget).nonzero().squeeze(1);
+  std::vector<std::int64_t> last;
+  for (const grad::RunSpan& span : call.sequences.spans) {
+    if (span.count == 0) throw ShapeError("TrainableModel: a sequence without tokens has no last");
+    last.push_back(span.begin + span.count - 1);
   }
-  const TeacherTargets& teacher = batch.teacher;
-  if (teacher.ends.size() != batch.targets.size() ||
-      teacher.tail_mass.size() != batch.targets.size() ||
-      teacher.log_probs.size() != teacher.ids.size() ||
-      !std::is_sorted(teacher.ends.begin(), teacher.ends.end()) ||
-      (!teacher.ends.empty() && teacher.ends.back() != std::ssize(teacher.ids)))
-    throw ShapeError("TrainableModel: not one list of a teacher per token");
-  for (const std::int64_t id : teacher.ids)
-    if (id < 0 || id >= config_.vocab)
-      throw ShapeError("a teacher's token " + std::to_string(id) + " in a vocabulary of " +
-                       std::to_string(config_.vocab));
+  return at::tensor(last, at::kLong).to(call.targets.device());
 }
 
-namespace {
-
-/// What the head minimizes. `how` and the batch have to live as long as it.
-grad::BlockLoss head_loss_of(const LmBatch& batch, const Distillation* how) {
-  if (how == nullptr) return grad::cross_entropy;
-  if (how->teacher == nullptr) return grad::stored_loss(*how, batch.teacher);
-  return grad::resident_loss(*how, how->teacher->hidden(batch.runs), batch.is_drawn);
+void TrainableModel::require_heads(bool logits, bool own) const {
+  if (own && !head_.is_defined())
+    throw Error("TrainableModel: the loss needs a head of the model's own, and there is none");
+  if (logits && options_.head && options_.head->replaces_vocabulary)
+    throw Error("TrainableModel: logits are needed, and the model has no vocabulary head");
 }
 
-}  // namespace
+/// Sums of a loss; with a scale gradients of heads are added, and `hidden_gradient` [N, D] is made.
+LmSums TrainableModel::apply_heads(const Call& call, const at::Tensor& states, const PassLoss& loss,
+                                   std::optional<double> scale, at::Tensor* hidden_gradient) const {
+  require_heads(loss.of_logits != nullptr, loss.of_head != nullptr);
+  LmSums sums = loss.sums;
+  const at::Tensor& head = weights_.head.weight;
+  grad::HeadGradients gradients{{}, grad::gradient_of_leaf(head)};
+  if (loss.of_logits) {
+    sums += grad::head_loss({states, head, call.targets, options_.compute}, loss.of_logits,
+                            scale.value_or(0.0), scale ? &gradients : nullptr);
+    const bool is_tied = head.is_same(weights_.embedding);  // then embed() says it
+    if (scale && !is_tied) grad::say_gradient_added(head);
+  }
+  if (scale) {
+    const bool is_made = gradients.hidden.defined();
+    *hidden_gradient = is_made ? gradients.hidden : at::zeros_like(states);
+  }
+  if (!loss.of_head) return sums;
+  const at::Tensor rows = head_rows(call, loss.head_rows);
+  at::Tensor outputs = grad::own_outputs(states, head_, rows);
+  const std::vector<std::int64_t> shape = outputs.sizes().vec();
+  sums += loss.of_head(outputs, scale);
+  if (!scale) return sums;
+  if (outputs.sizes() != shape)
+    throw ShapeError("TrainableModel: the loss gave a gradient of another shape than the outputs");
+  grad::add_own_gradients(states, head_, rows, outputs.to(states.options()), *hidden_gradient);
+  return sums;
+}
 
-LmSums TrainableModel::loss(const LmBatch& batch, const Distillation* how) const {
+LmSums TrainableModel::loss(const LmBatch& batch, const TokenLoss& loss) const {
   const at::NoGradGuard no_grad;
   const Call call = begin(batch);
+  loss.check(batch, config_);
+  const PassLoss bound = loss.bind(batch);
+  if (call.ids.numel() == 0) return bound.sums;
+  return apply_heads(call, hidden(call), bound, std::nullopt, nullptr);
+}
+
+TokenValues TrainableModel::measure(const LmBatch& batch, const ValueRequest& request) const {
+  const at::NoGradGuard no_grad;
+  const bool needs_logits = request.log_probs || request.entropies;
+  require_heads(needs_logits, request.head_rows != HeadRows::none);
+  const Call call = begin(batch);
   if (call.ids.numel() == 0) return {};
-  if (how != nullptr) require_targets(batch, *how);
-  return grad::head_loss({hidden(call), weights_.head.weight, call.targets, options_.compute},
-                         head_loss_of(batch, how), 0.0, nullptr);
+  const at::Tensor states = hidden(call);
+  TokenValues values;
+  if (needs_logits)
+    values =
+        grad::head_values({states, weights_.head.weight, call.targets, options_.compute}, request);
+  if (request.head_rows == HeadRows::none) return values;
+  const at::Tensor outputs =
+      grad::own_outputs(states, head_, head_rows(call, request.head_rows)).to(at::kDouble).cpu();
+  const double* first = outputs.const_data_ptr<double>();
+  values.head.assign(first, first + outputs.numel());
+  return values;
 }
 
 LmSums TrainableModel::add_gradients(const LmBatch& batch, const PassOptions& pass) {
+  const CrossEntropy plain;
+  const TokenLoss& loss = pass.loss == nullptr ? plain : *pass.loss;
   std::optional<PhaseClock::Scope> phase;
-  const auto enter = [&](const char* name) {
+  const auto enter = [&](std::string_view name) {
     phase.reset();
     if (pass.clock != nullptr) phase.emplace(pass.clock->enter(name));
   };
-  if (pass.how != nullptr) require_targets(batch, *pass.how);
-  if (pass.how != nullptr && pass.how->teacher != nullptr) enter("teacher");
-  const grad::BlockLoss loss = head_loss_of(batch, pass.how);
+  loss.check(batch, config_);
+  if (!loss.phase().empty()) enter(loss.phase());
+  const PassLoss bound = loss.bind(batch);
   enter("forward");
   Call call = begin(batch);
-  if (call.ids.numel() == 0) return {};
+  if (call.ids.numel() == 0) return bound.sums;
   if (options_.checkpoint_layers) {
     for (std::size_t i = 0; i < weights_.layers.size(); ++i)
       call.checkpointed.push_back(
@@ -241,12 +304,9 @@ LmSums TrainableModel::add_gradients(const LmBatch& batch, const PassOptions& pa
   }
   const at::Tensor states = hidden(call);
   enter("backward");
-  const at::Tensor& head = weights_.head.weight;
-  grad::HeadGradients gradients{{}, grad::gradient_of_leaf(head)};
-  const LmSums sums = grad::head_loss({states.detach(), head, call.targets, options_.compute}, loss,
-                                      pass.grad_scale, &gradients);
-  if (!head.is_same(weights_.embedding)) grad::say_gradient_added(head);  // else embed() does
-  torch::autograd::backward({states}, {gradients.hidden});
+  at::Tensor gradient;  // [N, D]
+  const LmSums sums = apply_heads(call, states.detach(), bound, pass.grad_scale, &gradient);
+  torch::autograd::backward({states}, {gradient});
   return sums;
 }
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <mgpu/lm/training/lm_objective.hpp>
+#include <mgpu/lm/training/lm_items.hpp>
 #include <mgpu/store/results/list_column.hpp>
 
 #include "keys.hpp"

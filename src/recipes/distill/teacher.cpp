@@ -51,21 +51,20 @@ void check_teacher_files_of(const Config& config, const LmTrainSettings& setting
 }
 
 LmTeacher::LmTeacher(const run::RunContext& run, const DistillSettings& settings, LmData& data) {
-  distillation_.how = settings.how;
   if (settings.targets.empty()) {
     resident_ = std::make_unique<lm::ModelGroup>(lm::ModelGroup::open(
         settings.model, run.topology, {.backend = run.backend, .device = run.device}));
-    distillation_.how.teacher = &resident_->model();
+    loss_ = std::make_unique<lm::ResidentTeacherLoss>(settings.how, resident_->model());
     if (settings.on_policy == 0.0) return;
-    distillation_.on_policy = {settings.on_policy, settings.drawing};
-    distillation_.on_policy->generation.stop_ids = std::move(data.stop_ids);
+    sources_.on_policy = {settings.on_policy, settings.drawing};
+    sources_.on_policy->generation.stop_ids = std::move(data.stop_ids);
     return;
   }
   cluster::run_together(run.topology.world(), [&] {
     stored_ = std::make_unique<StoredTargets>(settings);
     stored_->set_places(std::move(data.places));
-    distillation_.how = stored_distillation(settings, stored_->facts());
-    distillation_.stored = stored_.get();
+    loss_ = std::make_unique<lm::StoredTargetLoss>(stored_distillation(settings, stored_->facts()));
+    sources_.stored = stored_.get();
   });
 }
 

@@ -6,7 +6,8 @@
 
 #include <mgpu/config/config.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
-#include <mgpu/lm/training/lm_objective.hpp>
+#include <mgpu/lm/training/distillation.hpp>
+#include <mgpu/lm/training/lm_items.hpp>
 #include <mgpu/run/run_context.hpp>
 
 #include "recipes/lm/data.hpp"
@@ -31,12 +32,14 @@ public:
   /// Errors: those of StoredTargets and ModelGroup::open(), on all ranks.
   LmTeacher(const run::RunContext& run, const DistillSettings& settings, LmData& data);
 
-  const lm::LmDistillation& distillation() const { return distillation_; }
+  const lm::TokenLoss& loss() const { return *loss_; }
+  const lm::WindowSources& sources() const { return sources_; }
 
 private:
   std::unique_ptr<StoredTargets> stored_;
   std::unique_ptr<lm::ModelGroup> resident_;
-  lm::LmDistillation distillation_;
+  std::unique_ptr<lm::TokenLoss> loss_;
+  lm::WindowSources sources_;
 };
 
 }  // namespace mgpu::recipes

@@ -24,10 +24,23 @@ void share(const cluster::Group& world, std::vector<T>& values) {
   world.broadcast(std::span(values), 0);
 }
 
+/// Columns of the same names on all ranks afterwards.
+void share(const cluster::Group& world, lm::Columns& columns) {
+  std::string names;  // each ends with a line feed
+  for (const auto& [name, values] : columns)
+    names += name + '\n';
+  std::istringstream lines(world.broadcast(names, 0));
+  for (std::string name; std::getline(lines, name);)
+    share(world, columns[name]);
+}
+
 void share(const cluster::Group& world, lm::LmExamples& examples) {
   share(world, examples.ids);
   share(world, examples.is_learned);
   share(world, examples.ends);
+  share(world, examples.token_columns);
+  share(world, examples.sequence_columns);
+  world.broadcast(std::span(&examples.group_size, 1), 0);
 }
 
 /// Places as numbers, to be sent.

@@ -23,9 +23,9 @@ LmTask::LmTask(run::RunContext& run, const LmTrainSettings& settings, lm::LmConf
       settings_(settings),
       windows_(windows_of(settings, std::move(data.training))),
       held_out_(std::move(data.evaluation), settings.seq_len, settings.seed),
+      items_(windows_, teacher == nullptr ? lm::WindowSources{} : teacher->sources()),
       model_(std::move(config), run.device, settings.seed, settings.options),
-      objective_(model_, windows_, run.clock,
-                 teacher == nullptr ? nullptr : &teacher->distillation()),
+      objective_(model_, items_, teacher == nullptr ? cross_entropy_ : teacher->loss(), run.clock),
       teacher_crc_(data.teacher_crc),
       chat_template_(std::move(data.chat_template)) {}
 

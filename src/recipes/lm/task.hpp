@@ -46,6 +46,8 @@ private:
   const LmTrainSettings& settings_;
   lm::LmWindows windows_;
   lm::LmWindows held_out_;
+  lm::CrossEntropy cross_entropy_;  // where there is no teacher
+  lm::WindowItems items_;
   lm::TrainableModel model_;
   lm::LmObjective objective_;
   std::uint32_t teacher_crc_;

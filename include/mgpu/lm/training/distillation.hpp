@@ -1,11 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
+#include <string_view>
+
+#include <mgpu/lm/training/token_loss.hpp>
 
 namespace mgpu::lm {
-
-class LanguageModel;
 
 /// How far a student's distribution q is from its teacher's p, in nats.
 enum class Divergence {
@@ -24,20 +23,44 @@ struct Distillation {
   double beta = 0.5;         // b of jsd, in (0, 1)
   double ce_weight = 0.0;    // w
   double temperature = 1.0;  // T
-
-  /// Its logits are computed beside the student's, whose vocabulary it has. nullptr: the batch
-  /// brings targets, which are p at temperature T.
-  const LanguageModel* teacher = nullptr;
 };
 
-/// What a teacher says behind each of N tokens: a list of ids with their probabilities, and the
-/// mass of all other ids. Lists of one token after the other; those of tokens without a target
-/// are not looked at.
-struct TeacherTargets {
-  std::vector<std::int64_t> ends;  // [N] of each list, in ids
-  std::vector<std::int64_t> ids;   // different ones in each list
-  std::vector<float> log_probs;    // of ids, nats
-  std::vector<float> tail_mass;    // [N] 0: the list is all that the teacher says
+/// The name of the lists in LmBatch::token_lists that StoredTargetLoss reads: p at temperature T.
+inline constexpr const char* kTeacherLists = "teacher";
+
+/// The name of a token column that ResidentTeacherLoss reads if it is there. 1: the student drew
+/// the target itself, and the token has the teacher's part of the loss only.
+inline constexpr const char* kDrawnColumn = "is_drawn";
+
+/// Distillation from the lists kTeacherLists of the batch. All ids that a list lacks form one more
+/// class, which has the rest of the mass.
+class StoredTargetLoss final : public TokenLoss {
+public:
+  explicit StoredTargetLoss(const Distillation& how) : how_(how) {}
+
+  void check(const LmBatch& batch, const LmConfig& model) const override;
+  PassLoss bind(const LmBatch& batch) const override;
+
+private:
+  Distillation how_;
+};
+
+/// Distillation over the whole vocabulary. The teacher runs beside the student.
+///
+/// Memory: as many logits of the teacher as of the student.
+class ResidentTeacherLoss final : public TokenLoss {
+public:
+  /// `teacher` outlives this, and has the student's vocabulary.
+  ResidentTeacherLoss(const Distillation& how, const LanguageModel& teacher)
+      : how_(how), teacher_(&teacher) {}
+
+  void check(const LmBatch& batch, const LmConfig& model) const override;
+  PassLoss bind(const LmBatch& batch) const override;
+  std::string_view phase() const override { return "teacher"; }
+
+private:
+  Distillation how_;
+  const LanguageModel* teacher_;
 };
 
 }  // namespace mgpu::lm

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <mgpu/lm/training/trainable_model.hpp>
+#include <mgpu/lm/training/lm_batch.hpp>
 
 namespace mgpu::lm {
 
@@ -14,6 +14,10 @@ struct LmExamples {
   std::vector<std::int64_t> ids;         //
   std::vector<std::uint8_t> is_learned;  // of ids: 1 where the token is predicted
   std::vector<std::int64_t> ends;        // of each example, in ids
+
+  Columns token_columns{};      // one value per id, about the token that follows
+  Columns sequence_columns{};   // one value per example
+  std::int64_t group_size = 1;  // consecutive examples that form a group
 
   std::size_t size() const { return ends.size(); }
   std::int64_t begin(std::size_t example) const { return example == 0 ? 0 : ends[example - 1]; }
@@ -33,13 +37,17 @@ std::uint32_t crc_of(const LmExamples& examples);
 /// other. Which examples share a window depends on their lengths only: the longest first, each
 /// into the fullest window that has room.
 ///
+/// Groups of more than one example are not packed: each example is a window. The windows of a group
+/// follow each other in the training.
+///
 /// Source: Ding et al., arXiv 2404.10830 (best-fit packing).
 class LmWindows {
 public:
   /// `completion` > 0: each example has room for a completion of so many tokens behind its prompt
   /// instead of its own, within seq_len.
   ///
-  /// Shapes: each example has at most seq_len tokens
+  /// Shapes: each example has at most seq_len tokens; columns have one value per token or example;
+  ///         examples are whole groups. Errors: ShapeError otherwise.
   LmWindows(LmExamples examples, std::int64_t seq_len, std::uint64_t seed,
             std::int64_t completion = 0);
 
@@ -50,13 +58,20 @@ public:
   /// Share of the windows' room that tokens fill.
   double fill() const;
 
-  /// Window number `ordinal` of the training: a permutation of all windows in each epoch.
+  /// Window number `ordinal` of the training: a permutation of all windows, or groups, in each
+  /// epoch.
   std::size_t window_at(std::uint64_t ordinal) const;
 
   std::int64_t seq_len() const { return seq_len_; }
 
   /// Number of the epoch of a window of the training.
   std::uint64_t epoch_of(std::uint64_t ordinal) const { return ordinal / size(); }
+
+  /// Number of consecutive windows that form a group, and the group's number in the training.
+  std::int64_t group_size() const { return examples_.group_size; }
+  std::uint64_t group_of(std::uint64_t ordinal) const {
+    return ordinal / static_cast<std::uint64_t>(group_size());
+  }
 
   /// Targets of a window.
   std::int64_t predictions(std::size_t window) const { return windows_[window].predictions; }
@@ -80,6 +95,7 @@ private:
 
   std::int64_t room_of(std::size_t example) const;
   void pack();
+  void add_example(std::size_t window, std::size_t example);
 
   LmExamples examples_;
   std::int64_t seq_len_;

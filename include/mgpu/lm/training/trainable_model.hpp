@@ -2,13 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <vector>
+#include <optional>
 
 #include <mgpu/base/buffer_view.hpp>
 #include <mgpu/base/phase_clock.hpp>
 #include <mgpu/lm/forward/language_model.hpp>
-#include <mgpu/lm/training/distillation.hpp>
+#include <mgpu/lm/training/model_head.hpp>
+#include <mgpu/lm/training/sequence_loss.hpp>
+#include <mgpu/lm/training/token_loss.hpp>
 #include <mgpu/tensor/compute_kind.hpp>
 #include <mgpu/tensor/parameter_arena.hpp>
 
@@ -23,24 +24,8 @@ struct TrainingOptions {
   bool checkpoint_layers = false;
 
   DType dtype = DType::f32;  // f64 for checks of gradients
-};
 
-/// Whole sequences, one after the other; none sees another, and nothing is padded.
-struct LmBatch {
-  std::vector<TokenRun> runs;
-  std::vector<std::int64_t> targets;  // [N] the token that follows, or kernels::kIgnoreTarget
-  TeacherTargets teacher{};           // of what follows; empty: there are none
-
-  /// [N] 1: the target was drawn by the student itself, beside a resident teacher. It has that
-  /// one's part of the loss only. Empty: none was.
-  std::vector<std::uint8_t> is_drawn{};
-};
-
-/// Sums over the targets that are not ignored; sums of batches add up.
-struct LmSums {
-  double loss = 0.0;             // nats
-  std::int64_t predictions = 0;  //
-  std::int64_t correct = 0;      // of those, the target has the largest logit
+  std::optional<ModelHead> head{};  // beside the vocabulary; nothing: none
 };
 
 /// A language model whose weights are trained. Its forward pass is that of LanguageModel: in
@@ -58,7 +43,8 @@ public:
   TrainableModel(LmConfig config, Device device, std::uint64_t seed,
                  const TrainingOptions& options = {});
 
-  /// Takes the weights of a folder. Errors: as load_weights.
+  /// Takes the weights of a folder. TrainingOptions::head keeps its values if the folder has none
+  /// for it. Errors: as load_weights.
   void load(const formats::WeightFiles& files, const LoadOptions& options = {});
 
   const LmConfig& config() const { return config_; }
@@ -67,28 +53,29 @@ public:
   /// to go before they change.
   ///
   /// Memory: on the CPU matrices are packed, a copy; elsewhere none.
-  /// Errors: Error where the weights are float64.
+  /// Errors: Error where the weights are float64, or there is no vocabulary head.
   LanguageModel decoder() const;
   tensor::ParameterArena& parameters() { return arena_; }
   const tensor::ParameterArena& parameters() const { return arena_; }
 
-  /// The sum of losses: cross-entropy of the targets, or with `how` what that says. Which tokens
-  /// have a loss is said by the targets in both cases.
+  /// Returns the sum of losses over a batch.
   ///
-  /// Errors: ShapeError when an id, a target or a teacher's id is not in the vocabulary, there is
-  ///         not one target, list or mark per token, or a sequence is longer than the learned
-  ///         positions, also the teacher's.
-  LmSums loss(const LmBatch& batch, const Distillation* how = nullptr) const;
+  /// Errors: ShapeError when an id or a target is not in the vocabulary, targets or columns do not
+  ///         have one value per token, a sequence is longer than the learned positions, or the loss
+  ///         refuses the batch; Error when the loss needs a head that the model does not have.
+  LmSums loss(const LmBatch& batch, const TokenLoss& loss = CrossEntropy()) const;
+
+  /// Computes the values that a SequenceLoss needs, forward only. Errors: as loss().
+  TokenValues measure(const LmBatch& batch, const ValueRequest& request) const;
 
   /// What add_gradients() does beside that.
   struct PassOptions {
     double grad_scale = 1.0;
-    PhaseClock* clock = nullptr;        // gets forward and backward; head and loss are backward's
-    const Distillation* how = nullptr;  // nullptr: cross-entropy
+    PhaseClock* clock = nullptr;      // gets TokenLoss::phase(), forward and backward (with heads)
+    const TokenLoss* loss = nullptr;  // nullptr: cross-entropy
   };
 
-  /// Adds the gradient of grad_scale * loss() to the gradient arena. A resident teacher's pass is
-  /// phase `teacher`. Errors: as loss().
+  /// Adds the gradient of grad_scale * loss() to the gradient arena. Errors: as loss().
   LmSums add_gradients(const LmBatch& batch, const PassOptions& pass);
   LmSums add_gradients(const LmBatch& batch, double grad_scale, PhaseClock* clock = nullptr) {
     return add_gradients(batch, {grad_scale, clock, nullptr});
@@ -100,12 +87,16 @@ private:
   Call begin(const LmBatch& batch) const;
   at::Tensor layer(const Call& call, std::size_t index, const at::Tensor& x) const;
   at::Tensor hidden(const Call& call) const;
-  void require_targets(const LmBatch& batch, const Distillation& how) const;
+  at::Tensor head_rows(const Call& call, HeadRows rows) const;
+  void require_heads(bool logits, bool own) const;
+  LmSums apply_heads(const Call& call, const at::Tensor& states, const PassLoss& loss,
+                     std::optional<double> scale, at::Tensor* hidden_gradient) const;
 
   LmConfig config_;
   TrainingOptions options_;
   tensor::ParameterArena arena_;
   LmWeights weights_;  // views into the arena, made without autograd
+  Linear head_;        // TrainingOptions::head, a part of the arena; undefined: none
 };
 
 }  // namespace mgpu::lm

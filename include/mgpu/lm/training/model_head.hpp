@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <mgpu/tensor/parameter_arena.hpp>
+
+namespace mgpu::lm {
+
+/// A linear layer on the hidden states, beside the vocabulary head. It gives values, rewards or
+/// classes. Its parameters are "NAME.weight" [outputs, D] and "NAME.bias" [outputs] in the arena,
+/// in checkpoints and in exported folders.
+struct ModelHead {
+  std::string name = "score";  // that of ForSequenceClassification and ForTokenClassification
+  std::int64_t outputs = 1;
+  bool has_bias = false;  // transformers: ForTokenClassification has one
+
+  /// The model has no vocabulary head, as in folders of ForSequenceClassification. A loss that
+  /// needs logits is refused. TrainableModel::config() says `tied_head`, so that no lm_head is
+  /// expected.
+  bool replaces_vocabulary = false;
+};
+
+/// Returns the specs of its parameters. The weight has standard deviation 0.02; the bias is 0.
+/// Errors: ShapeError when it has no outputs.
+std::vector<tensor::ParameterSpec> head_specs(const ModelHead& head, std::int64_t width);
+
+}  // namespace mgpu::lm

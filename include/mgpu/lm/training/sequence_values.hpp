@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <mgpu/lm/training/token_loss.hpp>
+
+// Shapes in this header: N tokens of a batch, L tokens of a sequence, R rows of a sequence that the
+// head sees, O outputs of the head.
+namespace mgpu::lm {
+
+/// Which values the first sweep of a SequenceLoss computes.
+struct ValueRequest {
+  bool log_probs = true;     // of the targets
+  bool entropies = false;    // of the distributions over the vocabulary
+  double temperature = 1.0;  // T: log-probabilities and entropies are those of softmax(logits / T)
+  HeadRows head_rows = HeadRows::none;
+};
+
+/// The values of a batch. Columns that were not asked for are empty. On the CPU and at T = 1 the
+/// log-probabilities have the same bits as those of LanguageModel.
+struct TokenValues {
+  std::vector<double> log_probs{};  // [N] nats; 0 where there is no target
+  std::vector<double> entropies{};  // [N] nats; 0 where there is no target
+  std::vector<double> head{};       // [rows of ValueRequest::head_rows, O]
+};
+
+/// One sequence of a batch with its values. It refers to the batch and to the values.
+class MeasuredSequence {
+public:
+  std::span<const std::int64_t> ids;      // [L]
+  std::span<const std::int64_t> targets;  // [L] the token that follows, or kIgnoreTarget
+  std::span<const double> log_probs;      // [L] nats; 0 without a target; empty: not asked for
+  std::span<const double> entropies;      // [L] nats; empty: not asked for
+  std::span<const double> head;           // [R, O]; empty: not asked for
+
+  /// Returns the sequence's part of a column: [L] values, or one value.
+  /// Errors: ShapeError when the batch has no column of that name.
+  std::span<const double> token_column(std::string_view name) const;
+  double sequence_column(std::string_view name) const;
+
+  std::int64_t predictions() const;  // number of targets that are not ignored
+  double log_prob() const;           // sum of log_probs, nats
+
+private:
+  friend std::vector<MeasuredSequence> sequences_of(const LmBatch&, const TokenValues&,
+                                                    const ValueRequest&);
+  MeasuredSequence() = default;
+
+  const LmBatch* batch_ = nullptr;
+  std::size_t index_ = 0;  // of the sequence in the batch
+  std::size_t begin_ = 0;  // first token in the batch
+};
+
+/// Returns the sequences of a batch in its order. Batch and values have to outlive them.
+/// Errors: ShapeError when the values do not fit the batch.
+std::vector<MeasuredSequence> sequences_of(const LmBatch& batch, const TokenValues& values,
+                                           const ValueRequest& request);
+
+}  // namespace mgpu::lm

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/lm/config/lm_config.hpp>
+#include <mgpu/lm/training/lm_batch.hpp>
+
+namespace mgpu::lm::grad {
+struct HeadBlock;
+}
+
+namespace mgpu::lm {
+
+class SequenceLoss;
+
+/// Which hidden states ModelHead sees.
+enum class HeadRows : std::uint8_t {
+  none,
+  learned,  // those of the tokens that have a target, in their order
+  last,     // that of the last token of each sequence
+};
+
+/// Returns the sums of some rows. If there is a scale, it overwrites the logits with the gradient
+/// of scale * loss with respect to them.
+using BlockLoss = std::function<LmSums(grad::HeadBlock& block, std::optional<double> scale)>;
+
+/// Does the same for the outputs of ModelHead, [rows, outputs]; the gradient may be of any float
+/// type.
+using HeadLoss = std::function<LmSums(at::Tensor& outputs, std::optional<double> scale)>;
+
+/// The loss of one batch, as functions of what its heads give.
+struct PassLoss {
+  BlockLoss of_logits{};  // empty: logits are not computed
+  HeadLoss of_head{};     // empty: ModelHead is not used
+  HeadRows head_rows = HeadRows::none;
+  LmSums sums{};  // known before the pass; they are added to those of the functions
+};
+
+/// What training minimizes: a sum over the tokens of a batch. A loss of whole sequences or of
+/// groups derives from SequenceLoss. A loss sees logits in blocks, for [N, vocabulary] never
+/// exists.
+class TokenLoss {
+public:
+  TokenLoss() = default;
+  TokenLoss(const TokenLoss&) = delete;
+  TokenLoss& operator=(const TokenLoss&) = delete;
+  TokenLoss(TokenLoss&&) = delete;
+  TokenLoss& operator=(TokenLoss&&) = delete;
+  virtual ~TokenLoss() = default;
+
+  /// Errors: ShapeError when the batch lacks what the loss needs, or it does not fit the model.
+  virtual void check(const LmBatch& /*batch*/, const LmConfig& /*model*/) const {}
+
+  /// Returns the loss of a batch that check() accepts. Batch and loss have to outlive the result.
+  virtual PassLoss bind(const LmBatch& batch) const = 0;
+
+  /// Returns the phase of the clock for the time of bind(); empty: bind() takes no time.
+  virtual std::string_view phase() const { return {}; }
+
+  /// Returns the loss itself if it needs two sweeps, else nullptr.
+  virtual const SequenceLoss* in_two_sweeps() const { return nullptr; }
+};
+
+/// Cross-entropy of the targets, in nats.
+class CrossEntropy final : public TokenLoss {
+public:
+  PassLoss bind(const LmBatch& batch) const override;
+};
+
+}  // namespace mgpu::lm

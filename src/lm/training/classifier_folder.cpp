@@ -1,0 +1,80 @@
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <mgpu/formats/json_value.hpp>
+#include <mgpu/lm/training/classifier_folder.hpp>
+
+namespace mgpu::lm {
+namespace {
+
+using formats::JsonValue;
+
+constexpr std::array<std::string_view, 4> kHeads = {
+    "ForCausalLM", "LMHeadModel", "ForSequenceClassification", "ForTokenClassification"};
+
+const char* suffix_of(Classified what) {
+  return what == Classified::tokens ? "ForTokenClassification" : "ForSequenceClassification";
+}
+
+/// "LlamaForCausalLM" -> "LlamaForSequenceClassification"
+std::string architecture_of(std::string_view name, Classified what) {
+  for (const std::string_view head : kHeads)
+    if (name.ends_with(head)) name.remove_suffix(head.size());
+  return std::string(name) + suffix_of(what);
+}
+
+JsonValue text(std::string value) {
+  return JsonValue(std::move(value));
+}
+
+void add_labels(std::int64_t outputs, JsonValue::Members& members) {
+  JsonValue::Members names;
+  JsonValue::Members numbers;
+  for (std::int64_t i = 0; i < outputs; ++i) {
+    const std::string name = "LABEL_" + std::to_string(i);
+    names.emplace_back(std::to_string(i), text(name));
+    numbers.emplace_back(name, JsonValue(i));
+  }
+  members.emplace_back("id2label", JsonValue(std::move(names)));
+  members.emplace_back("label2id", JsonValue(std::move(numbers)));
+}
+
+std::string classifier_config(const fs::path& path, const std::string& config, Classified what,
+                              std::int64_t outputs) {
+  const JsonValue old = formats::parse_json_object(path, config);
+  JsonValue::Members members;
+  for (const auto& [name, value] : *old.members()) {
+    if (name == "id2label" || name == "label2id" || name == "num_labels") continue;
+    const JsonValue::List* list = name == "architectures" ? value.list() : nullptr;
+    const std::string* first = list == nullptr || list->empty() ? nullptr : list->front().text();
+    if (first == nullptr)
+      members.emplace_back(name, value);
+    else
+      members.emplace_back(name, JsonValue(JsonValue::List{text(architecture_of(*first, what))}));
+  }
+  add_labels(outputs, members);
+  return formats::to_json(JsonValue(std::move(members)));
+}
+
+}  // namespace
+
+ModelHead classifier_head(const LmConfig& config, Classified what, std::int64_t outputs) {
+  const bool is_of_tokens = what == Classified::tokens;
+  const bool is_gpt2 = config.family == "gpt2";  // its two classes name their heads differently
+  return {.name = is_of_tokens && is_gpt2 ? "classifier" : "score",
+          .outputs = outputs,
+          .has_bias = is_of_tokens,
+          .replaces_vocabulary = true};
+}
+
+CompanionFiles classifier_files(const fs::path& folder, Classified what, std::int64_t outputs) {
+  CompanionFiles files = companion_files(folder);
+  files["config.json"] =
+      classifier_config(folder / "config.json", files["config.json"], what, outputs);
+  files.erase("generation_config.json");
+  return files;
+}
+
+}  // namespace mgpu::lm

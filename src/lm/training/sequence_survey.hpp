@@ -1,0 +1,83 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/phase_clock.hpp>
+#include <mgpu/lm/training/lm_items.hpp>
+#include <mgpu/lm/training/sequence_loss.hpp>
+#include <mgpu/lm/training/trainable_model.hpp>
+#include <mgpu/train/objective.hpp>
+
+// Shapes in this header: S sequences of a batch.
+namespace mgpu::lm {
+
+/// Names a sequence of the training.
+struct SequenceKey {
+  std::uint64_t group = 0;    // LmBatch::groups, or 0
+  std::uint64_t ordinal = 0;  // of its item
+  std::int64_t index = 0;     // in its item
+
+  friend auto operator<=>(const SequenceKey&, const SequenceKey&) = default;
+};
+
+/// A batch with the keys of its sequences.
+struct ItemBatch {
+  LmBatch batch;
+  std::vector<SequenceKey> keys;  // [S]
+};
+ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t count,
+                     PhaseClock& clock);
+
+/// Runs the first sweep of a SequenceLoss, and gives the derivatives for the second one.
+class SequenceSurvey final : public train::ItemSurvey {
+public:
+  /// All references have to outlive this.
+  SequenceSurvey(const TrainableModel& model, const LmItems& items, const SequenceLoss& loss,
+                 PhaseClock& clock)
+      : model_(&model), items_(&items), loss_(&loss), clock_(&clock) {}
+
+  void clear() override;
+  void measure(std::uint64_t first, std::int64_t count) override;
+  std::string result() const override { return measured_; }
+
+  /// Errors: ShapeError when a group is not whole, a sequence was measured twice, or sequences have
+  ///         different numbers of facts.
+  void read(const std::vector<std::string>& results) override;
+
+  /// Returns the divisor of the sum over all sequences, at least 1. After read().
+  std::int64_t terms() const { return terms_; }
+
+  /// Returns SequenceLoss::digest(). After read().
+  const std::vector<double>& digest() const { return digest_; }
+
+  /// Returns value and derivatives for the items of one call of measure(). After read().
+  /// Errors: Error when the items were not measured.
+  BatchSlopes slopes(std::uint64_t first, const ItemBatch& items) const;
+
+private:
+  /// What one call of measure() measured.
+  struct Measured {
+    TokenValues values;
+    std::size_t sequences = 0;
+  };
+
+  void require_whole_groups() const;
+
+  const TrainableModel* model_;
+  const LmItems* items_;
+  const SequenceLoss* loss_;
+  PhaseClock* clock_;
+  std::map<std::uint64_t, Measured> values_;  // by first item of the call
+  std::string measured_;                      // facts of the sequences, for other ranks
+  std::vector<SequenceKey> keys_;             // of table_, ascending
+  SequenceTable table_;
+  std::vector<double> digest_;
+  std::int64_t terms_ = 1;
+};
+
+}  // namespace mgpu::lm

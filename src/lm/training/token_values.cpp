@@ -1,0 +1,97 @@
+#include "token_values.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "grad_ops.hpp"
+
+namespace mgpu::lm::grad {
+namespace {
+
+/// Divides the logits by a temperature; by 1 they keep their bits.
+void heat(const HeadBlock& block, double temperature) {
+  if (temperature == 1.0) return;
+  for (const LogitsPiece& piece : block.pieces)
+    at::Tensor(piece.logits).div_(temperature);
+}
+
+/// -sum p log p of each row, [n] float64.
+at::Tensor entropies_of(const HeadBlock& block, const RowFacts& facts) {
+  at::Tensor entropies = at::zeros_like(facts.log_sums, at::kDouble);
+  for (const LogitsPiece& piece : block.pieces) {
+    const at::Tensor log_probs = piece.logits - facts.log_sums.unsqueeze(1);
+    entropies.sub_((log_probs.exp() * log_probs).sum(1, false, at::kDouble));
+  }
+  return entropies;
+}
+
+std::vector<double> on_host(const at::Tensor& values) {
+  const at::Tensor host = values.cpu();
+  const double* first = host.const_data_ptr<double>();
+  return {first, first + host.numel()};
+}
+
+}  // namespace
+
+TokenValues head_values(const HeadArgs& args, const ValueRequest& request) {
+  const at::NoGradGuard no_grad;
+  const auto of_all = [&] {
+    return at::zeros({args.targets.size(0)}, args.hidden.options().dtype(at::kDouble));
+  };
+  const at::Tensor log_probs = of_all();
+  const at::Tensor entropies = request.entropies ? of_all() : at::Tensor();
+  for_each_block(args, [&](HeadBlock& block, const at::Tensor& /*hidden*/) {
+    heat(block, request.temperature);
+    const RowFacts facts = facts_of(block);
+    log_probs.index_copy_(0, block.places, (facts.picked - facts.log_sums).to(at::kDouble));
+    if (request.entropies) entropies.index_copy_(0, block.places, entropies_of(block, facts));
+  });
+  TokenValues values{on_host(log_probs), {}, {}};
+  if (request.entropies) values.entropies = on_host(entropies);
+  return values;
+}
+
+BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperature) {
+  at::Tensor of_tokens =
+      at::tensor(slopes, at::kDouble);  // [N], on the device from the first block
+  return [of_tokens, temperature](HeadBlock& block, std::optional<double> scale) mutable {
+    if (!scale) return LmSums{};
+    heat(block, temperature);
+    const RowFacts facts = facts_of(block);
+    of_tokens = of_tokens.to(block.places.device());
+    const at::Tensor weights = of_tokens.index_select(0, block.places)
+                                   .mul_(*scale / temperature)
+                                   .to(block.pieces.front().logits.scalar_type());  // [n]
+    for (const LogitsPiece& piece : block.pieces)
+      at::Tensor(piece.logits)
+          .sub_(facts.log_sums.unsqueeze(1))
+          .exp_()
+          .mul_(weights.neg().unsqueeze(1));
+    add_at_targets(block, 1.0, weights);
+    return LmSums{};
+  };
+}
+
+at::Tensor own_outputs(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor x = hidden.index_select(0, rows);
+  at::Tensor outputs = product(x, head.weight, tensor::ComputeKind::f32);
+  if (head.bias.defined()) outputs.add_(head.bias);
+  return outputs;
+}
+
+void add_own_gradients(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows,
+                       const at::Tensor& outputs, const at::Tensor& hidden_gradient) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor x = hidden.index_select(0, rows);
+  constexpr auto kCompute = tensor::ComputeKind::f32;
+  add_product(gradient_of_leaf(head.weight), outputs.t(), x.t(), kCompute);
+  say_gradient_added(head.weight);
+  if (head.bias.defined()) {
+    gradient_of_leaf(head.bias).add_(outputs.sum(0));
+    say_gradient_added(head.bias);
+  }
+  hidden_gradient.index_add_(0, rows, product(outputs, head.weight.t(), kCompute));
+}
+
+}  // namespace mgpu::lm::grad

@@ -1,0 +1,142 @@
+// Losses of groups whose members lie on several ranks, against one rank.
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+
+#include "example_losses.hpp"
+#include "train_steps.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+TEST(SequenceLossMpiTest, GroupsOverRanksGiveTheBitsOfOneRank) {
+  const LmExamples examples = grouped_examples(40, 4, kVocab);
+
+  const Trained together = train(world(), GroupLoss(), examples, {}, lanes_of(6));
+  const Trained apart = train(alone(), GroupLoss(), examples, {}, lanes_of(6));
+
+  expect_equal(together, apart);
+  EXPECT_FALSE(at::equal(together.weights, dense_model({}, kVocab).parameters().weights()));
+}
+
+TEST(SequenceLossMpiTest, PairsOverRanksGiveTheBitsOfOneRank) {
+  const LmExamples examples = grouped_examples(16, 2, kVocab);
+
+  expect_equal(train(world(), DpoLoss(0.3), examples, {}, lanes_of(3)),
+               train(alone(), DpoLoss(0.3), examples, {}, lanes_of(3)));
+}
+
+TEST(SequenceLossMpiTest, AHeadOfItsOwnIsTrainedTogether) {
+  const LmExamples examples = grouped_examples(16, 2, kVocab);
+  const TrainingOptions options{.head = ModelHead{.replaces_vocabulary = true}};
+
+  const Trained together = train(world(), PairLoss(), examples, options, lanes_of(3));
+
+  expect_equal(together, train(alone(), PairLoss(), examples, options, lanes_of(3)));
+  EXPECT_FALSE(at::equal(together.weights, dense_model(options, kVocab).parameters().weights()));
+}
+
+TEST(SequenceLossMpiTest, PlainSumsOverRanksComeNear) {
+  const LmExamples examples = grouped_examples(16, 4, kVocab);
+  const train::BatchShape shape{8, 3, 1, 1, false};
+
+  const Trained together = train(world(), GroupLoss(), examples, {}, shape);
+  const Trained apart = train(alone(), GroupLoss(), examples, {}, shape);
+
+  for (std::size_t step = 0; step < 3; ++step)
+    EXPECT_NEAR(together.losses[step], apart.losses[step], 1e-5);
+}
+
+/// Groups of 4 sequences that follow from their number, and are there after make() only.
+class MadeItems final : public LmItems {
+public:
+  std::uint64_t epoch_size() const override { return 1000; }
+  bool are_made() const override { return true; }
+  std::int64_t group_size() const override { return 4; }
+
+  void make(const TrainableModel& /*model*/, std::uint64_t first, std::int64_t count) override {
+    texts_.clear();
+    for (std::uint64_t item = first; item < first + static_cast<std::uint64_t>(count); ++item)
+      for (std::uint64_t i = 0; i < 4 + item % 5; ++i)
+        texts_[item].push_back(static_cast<std::int64_t>((item * 31 + i * i * 7) % kVocab));
+  }
+
+  std::int64_t predictions(std::uint64_t ordinal) const override {
+    return std::ssize(texts_.at(ordinal)) - 1;
+  }
+
+  void append(std::uint64_t ordinal, LmBatch& batch) const override {
+    const std::vector<std::int64_t>& ids = texts_.at(ordinal);
+    batch.runs.push_back({ids});
+    batch.targets.insert(batch.targets.end(), ids.begin() + 1, ids.end());
+    batch.targets.push_back(kernels::kIgnoreTarget);
+    batch.groups.push_back(ordinal / 4);
+    batch.sequence_columns["reward"].push_back(static_cast<double>(ordinal * 3 % 5));
+    batch.token_columns["old"].resize(batch.targets.size(), -4.5);
+  }
+
+private:
+  std::map<std::uint64_t, std::vector<std::int64_t>> texts_;
+};
+
+TEST(SequenceLossMpiTest, ItemsThatRanksMakeThemselvesGiveTheBitsOfOneRank) {
+  MadeItems shared;
+  MadeItems own;
+
+  expect_equal(train(world(), GroupLoss(), shared, {}, lanes_of(6)),
+               train(alone(), GroupLoss(), own, {}, lanes_of(6)));
+}
+
+/// A device that measures one sequence wrongly, once.
+class FaultyLoss final : public SequenceLoss {
+public:
+  std::vector<double> facts(const MeasuredSequence& sequence) const override {
+    const bool is_faulty = measured_++ == 1 && world().rank() == world().size() - 1;
+    return {is_faulty ? std::nan("") : right_.facts(sequence).front()};
+  }
+  SequenceTerm weigh(const MeasuredSequence& sequence, const SequencePlace& place) const override {
+    return right_.weigh(sequence, place);
+  }
+  std::int64_t terms(const SequenceTable& all) const override { return right_.terms(all); }
+
+private:
+  DpoLoss right_{0.3};
+  mutable int measured_ = 0;
+};
+
+TEST(SequenceLossMpiTest, AStepThatIsComputedAgainIsMeasuredAgain) {
+  const LmExamples examples = grouped_examples(16, 2, kVocab);
+
+  const Trained faulty = train(world(), FaultyLoss(), examples, {}, lanes_of(3));
+
+  EXPECT_EQ(faulty.repeated, 1);
+  expect_equal(faulty, train(world(), DpoLoss(0.3), examples, {}, lanes_of(3)));
+}
+
+TEST(SequenceLossMpiTest, ALossThatFailsOnOneRankEndsTheStepOnAll) {
+  class Failing final : public SequenceLoss {
+    SequenceTerm weigh(const MeasuredSequence&, const SequencePlace&) const override { return {}; }
+    std::vector<double> facts(const MeasuredSequence&) const override {
+      if (world().rank() == world().size() - 1) throw ShapeError("not this one");
+      return {};
+    }
+  };
+
+  try {
+    train(world(), Failing(), grouped_examples(16, 2, kVocab), {}, lanes_of(3));
+    FAIL() << "nothing was thrown";
+  } catch (const cluster::TogetherError& error) {
+    EXPECT_EQ(error.first_rank(), world().size() - 1);
+    EXPECT_THAT(error.what(), testing::HasSubstr("not this one"));
+  }
+}
+
+}  // namespace
+}  // namespace mgpu::lm
