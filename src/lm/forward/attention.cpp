@@ -14,17 +14,13 @@ at::Tensor integers(const std::vector<std::int64_t>& values, const at::Tensor& l
   return at::tensor(values, at::TensorOptions().dtype(at::kLong)).to(like.device());
 }
 
-std::int64_t count_of(const TokenRun& run) {
-  return static_cast<std::int64_t>(run.ids.size());
-}
-
 /// Run and position of each token, given the position of each run's first.
 void fill_tokens(std::span<const TokenRun> runs, const std::vector<std::int64_t>& firsts,
                  const at::Tensor& like, TokenPlaces& places) {
   std::vector<std::int64_t> positions;
   std::vector<std::int64_t> sequences;
   for (std::size_t s = 0; s < runs.size(); ++s) {
-    for (std::int64_t i = 0; i < count_of(runs[s]); ++i) {
+    for (std::int64_t i = 0; i < tokens_of(runs[s]); ++i) {
       positions.push_back(firsts[s] + i);
       sequences.push_back(static_cast<std::int64_t>(s));
     }
@@ -41,8 +37,8 @@ TokenPlaces places_without_cache(std::span<const TokenRun> runs, const at::Tenso
   std::int64_t next = 0;
   for (const TokenRun& run : runs) {
     starts.push_back(next);
-    next += count_of(run);
-    places.page_tokens = std::max(places.page_tokens, count_of(run));  // a page holds any run
+    next += tokens_of(run);
+    places.page_tokens = std::max(places.page_tokens, tokens_of(run));  // a page holds any run
   }
   fill_tokens(runs, std::vector<std::int64_t>(runs.size(), 0), like, places);
   places.page_slots = integers(starts, like).view({-1, 1});
@@ -59,7 +55,7 @@ TokenPlaces places_in_cache(std::span<const TokenRun> runs, const PagedCache& ca
   std::size_t pitch = 1;
   for (const TokenRun& run : runs) {
     const std::int64_t end = cache.length(run.sequence);
-    firsts.push_back(end - count_of(run));
+    firsts.push_back(end - tokens_of(run));
     for (std::int64_t t = firsts.back(); t < end; ++t)
       slots.push_back(cache.slot(run.sequence, t));
     pages.push_back(cache.page_slots(run.sequence));

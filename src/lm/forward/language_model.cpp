@@ -25,15 +25,15 @@ void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {
   for (const TokenRun& run : runs) {
     if (!sequences.insert(run.sequence).second)
       throw ShapeError("sequence " + std::to_string(run.sequence) + " comes twice in a call");
-    needed += cache.pages_for(run.sequence, static_cast<std::int64_t>(run.ids.size()));
-    if (!run.ids.empty()) extended.push_back(run.sequence);
+    needed += cache.pages_for(run.sequence, tokens_of(run));
+    if (tokens_of(run) > 0) extended.push_back(run.sequence);
   }
   needed -= cache.pages_left_over(extended);
   if (needed > cache.free_pages())
     throw ShapeError("PagedCache: " + std::to_string(needed) + " pages are needed, " +
                      std::to_string(cache.free_pages()) + " are free");
   for (const TokenRun& run : runs)
-    cache.extend(run.sequence, static_cast<std::int64_t>(run.ids.size()));
+    cache.extend(run.sequence, tokens_of(run));
 }
 
 /// Matrices in the order in which a pass reads them.
@@ -110,8 +110,8 @@ LanguageModel LanguageModel::open(const fs::path& folder, const LoadOptions& opt
 at::Tensor LanguageModel::run(std::span<const TokenRun> runs, PagedCache* cache) const {
   const at::NoGradGuard no_grad;
   const at::Tensor& like = any_of(weights_);
-  const at::Tensor ids = all_ids(held_, runs).to(like.device());
-  if (ids.numel() == 0) return at::empty({0, held_.width}, options_of(weights_));
+  const ModelInput input = input_of(held_, runs, like.device());
+  if (input.ids.numel() == 0) return at::empty({0, held_.width}, options_of(weights_));
   const std::vector<RotatedRun> rotated = places_of(held_, runs, cache);
   if (cache != nullptr) extend_cache(runs, *cache);
   const Call call{
@@ -122,8 +122,8 @@ at::Tensor LanguageModel::run(std::span<const TokenRun> runs, PagedCache* cache)
       shard_,
       peers_,
       {}};
-  const at::Tensor wanted = shard_.has_head ? wanted_rows(runs, ids) : at::Tensor();
-  return run_layers(weights_, ids, wanted, call);
+  const at::Tensor wanted = shard_.has_head ? wanted_rows(runs, input.ids) : at::Tensor();
+  return run_layers(weights_, input, wanted, call);
 }
 
 at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs) const {

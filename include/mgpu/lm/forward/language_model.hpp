@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <vector>
@@ -18,7 +19,7 @@
 namespace mgpu::lm {
 
 /// New tokens of one sequence. Runs of any lengths go through the model together, without
-/// padding.
+/// padding. The tokens are `ids`, unless `embeddings` or `device_ids` is defined.
 struct TokenRun {
   std::span<const std::int64_t> ids;
   std::int64_t sequence = 0;  // in the cache; without a cache the run is a whole sequence
@@ -30,10 +31,22 @@ struct TokenRun {
   /// How many of the last tokens' hidden states the caller wants, at most all. The last layer
   /// computes keys and values of the others, and nothing else.
   std::int64_t wanted = std::numeric_limits<std::int64_t>::max();
+
+  /// Goes into the first layer in place of rows of the embedding matrix. Learned positions are
+  /// added to it. Ranks that do not have the first layer only look at the shape.
+  at::Tensor embeddings{};  // [n, D] float32 on the model's device
+
+  /// Ids that need not be on the host; the caller answers for their range.
+  at::Tensor device_ids{};  // [n] int64 on the model's device
 };
 
+inline std::int64_t tokens_of(const TokenRun& run) {
+  if (run.embeddings.defined()) return run.embeddings.size(0);
+  return run.device_ids.defined() ? run.device_ids.size(0) : std::ssize(run.ids);
+}
+
 inline std::int64_t wanted_of(const TokenRun& run) {
-  return std::min(run.wanted, static_cast<std::int64_t>(run.ids.size()));
+  return std::min(run.wanted, tokens_of(run));
 }
 
 /// A decoder from a Hugging Face folder. One implementation for prefill, chunks of it, decoding
@@ -64,8 +77,8 @@ public:
   /// Hidden states behind the last norm, [W, D] float32, of whole sequences; [0, D] on a rank
   /// that does not have the head. Not differentiable.
   ///
-  /// Errors: ShapeError when an id is not in the vocabulary, or a sequence is longer than the
-  ///         learned positions.
+  /// Errors: ShapeError when an id is not in the vocabulary, embeddings have another width or type,
+  ///         or a sequence is longer than the learned positions.
   at::Tensor hidden(std::span<const TokenRun> runs) const;
 
   /// The same for tokens behind those that `cache` has of their sequences; it has them, too,
