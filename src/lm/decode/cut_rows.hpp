@@ -8,17 +8,10 @@
 
 #include <mgpu/lm/decode/sampler.hpp>
 
-#include "folded_logits.hpp"
+#include "changed_logits.hpp"
 
-// Shapes in this header: N rows, D width.
+// Shapes in this header: N rows.
 namespace mgpu::lm {
-
-/// Hidden states of a call, and what belongs to them.
-struct SampledRows {
-  const LanguageModel& model;
-  const at::Tensor& hidden;         // [N, D]
-  std::span<const DrawSite> sites;  // N
-};
 
 /// A row after all cuts.
 struct CutRow {
@@ -30,10 +23,6 @@ struct CutRow {
 /// then with more for the rows that need them, in the end with all tokens of a row at a time.
 /// Errors: Failure E704.
 std::vector<CutRow> cut_rows(const SampledRows& rows, const SamplingConfig& config);
-
-/// The piece itself, or a copy with the repetition penalty.
-LogitsPiece with_penalty(const LogitsPiece& piece, const SampledRows& rows,
-                         const SamplingConfig& config);
 
 /// Errors: Failure E704 when one of log_sums [N], on the CPU, is not finite.
 void check_sums(const SampledRows& rows, const at::Tensor& log_sums);

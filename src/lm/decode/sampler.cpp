@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/lm/decode/logit_processors.hpp>
 #include <mgpu/lm/decode/sampler.hpp>
 
 #include "cut_rows.hpp"
@@ -81,15 +82,21 @@ at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) 
 std::vector<DrawnToken> draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
   FoldedDraw drawn(rows.hidden.size(0), rows.hidden.device());
   FoldedLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
+  FoldedLogits processed(rows.hidden.size(0), 0, rows.hidden.options());
   for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
     folded.fold(raw, {});
-    const at::Tensor scores = with_penalty(raw, rows, config).logits / config.temperature;
-    drawn.fold(raw, scores, uniforms_of(rows, config, raw));
+    const LogitsPiece piece = changed(raw, rows, config);
+    if (!rows.processors.is_empty()) processed.fold(piece, {});
+    drawn.fold(raw, piece.logits / config.temperature, uniforms_of(rows, config, raw));
   });
   folded.combine(rows.model, {});
   if (rows.model.shard().is_summand) drawn.combine(rows.model, last_uniforms(rows, config));
   const at::Tensor log_sums = folded.log_sums().cpu();
   check_sums(rows, log_sums);
+  if (!rows.processors.is_empty()) {
+    processed.combine(rows.model, {});
+    check_sums(rows, processed.log_sums().cpu());
+  }
   const at::Tensor ids = drawn.ids.cpu();
   const at::Tensor logits = drawn.picked.cpu();
   std::vector<DrawnToken> tokens;
@@ -120,9 +127,16 @@ Sampler::Sampler(const SamplingConfig& config) : config_(config) {
 
 std::vector<DrawnToken> Sampler::draw(const LanguageModel& model, const at::Tensor& hidden,
                                       std::span<const DrawSite> sites) const {
+  return draw(model, hidden, sites, {});
+}
+
+std::vector<DrawnToken> Sampler::draw(const LanguageModel& model, const at::Tensor& hidden,
+                                      std::span<const DrawSite> sites,
+                                      const LogitProcessors& processors) const {
   const at::NoGradGuard no_grad;
-  const SampledRows rows{model, hidden, sites};
+  SampledRows rows{model, hidden, sites, processors};
   check_rows(rows);
+  rows.offsets = candidate_offsets(rows, config_);
   const bool cuts = config_.top_k > 0 || config_.top_p < 1.0;
   return cuts ? draw_from_cut(rows, config_) : draw_from_all(rows, config_);
 }
@@ -131,7 +145,8 @@ std::vector<std::vector<Candidate>> Sampler::distributions(const LanguageModel& 
                                                            const at::Tensor& hidden,
                                                            std::span<const DrawSite> sites) const {
   const at::NoGradGuard no_grad;
-  const SampledRows rows{model, hidden, sites};
+  const LogitProcessors none;
+  const SampledRows rows{model, hidden, sites, none};
   check_rows(rows);
   std::vector<std::vector<Candidate>> result;
   for (CutRow& row : cut_rows(rows, config_))

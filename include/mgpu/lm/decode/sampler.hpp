@@ -27,12 +27,15 @@ struct DrawSite {
   std::uint64_t sample = 0;
   std::uint32_t position = 0;             // < 2^24: how many were drawn for the sample before
   std::span<const std::int64_t> context;  // tokens that the repetition penalty looks at
+  std::int64_t sequence = -1;             // of a DecodeSession
 };
 
 struct DrawnToken {
   std::int64_t id = 0;
   float log_prob = 0.0F;  // nats, under the model itself: no penalty, temperature or cut
 };
+
+struct LogitProcessors;
 
 struct Candidate {
   std::int64_t id = 0;
@@ -53,6 +56,13 @@ public:
   /// Errors: Failure E704 when logits are not finite; ShapeError when sites are not as many.
   std::vector<DrawnToken> draw(const LanguageModel& model, const at::Tensor& hidden,
                                std::span<const DrawSite> sites) const;
+
+  /// The same after processors have changed the logits, as logit_processors.hpp describes them.
+  /// Errors: also ShapeError for offsets of another shape; Failure E704 for logits that are not
+  ///         finite after them, but for -infinity.
+  std::vector<DrawnToken> draw(const LanguageModel& model, const at::Tensor& hidden,
+                               std::span<const DrawSite> sites,
+                               const LogitProcessors& processors) const;
 
   /// What draw() draws from: per row the tokens that are left, most probable first, equal ones by
   /// ascending id. Errors: as draw().
