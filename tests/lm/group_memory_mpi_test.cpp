@@ -15,6 +15,7 @@
 #include <mgpu/lm/parallel/model_group.hpp>
 
 #include "made_folder.hpp"
+#include "toy_guide.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -149,6 +150,19 @@ TEST(GroupMemoryTest, WhereverARankFailsAllRanksKnowAndTheGroupGoesOn) {
 
 TEST(GroupMemoryTest, SoItIsWhereverDrawsOverAllTokensFail) {
   check_every_allocation(uncut(), 11);
+}
+
+TEST(GroupMemoryTest, SoItIsWhereverASecondModelFails) {
+  const MadeFolder folder(world(), {.layers = 1, .width = 24, .inner = 40, .vocab = 5000});
+  const LanguageModel second = LanguageModel::open(folder.path());
+  ToyGuide guide(second, {256, 4}, 5, 0.8);
+  GenerationConfig config = penalized();
+  config.sampling.top_p = 0.9;
+  config.processors.candidate = &guide;
+
+  check_every_allocation(config, 131);
+
+  EXPECT_GT(guide.calls, 0);
 }
 
 TEST(GroupMemoryTest, SoItIsWhereverDrawsFromCutDistributionsFail) {
