@@ -265,7 +265,7 @@ TEST(DecodeSessionTest, WhatCannotBeIsRefused) {
   session.pass();
   session.prefill(one[0], five);
   EXPECT_THROW(session.pass(), ShapeError) << "10 tokens in 2 pages of 4";
-  EXPECT_THROW(DecodeSession(model, pool, {.prefill_tokens = 0}), Error);
+  EXPECT_THROW(DecodeSession(model, pool, {.prefill_tokens = -1}), Error);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/fold_logits.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 #include "cut_tail.hpp"
 
@@ -29,7 +30,7 @@ void penalize(float* logits, std::int64_t count, std::int64_t first_id, const Dr
 
 /// A copy of the piece's logits with the repetition penalty.
 at::Tensor with_penalty(const LogitsPiece& piece, const SampledRows& rows, double penalty) {
-  const at::Tensor copy = piece.logits.to(at::kCPU, at::kFloat, false, true).contiguous();
+  const at::Tensor copy = tensor::read_back(piece.logits).clone();
   const std::int64_t count = copy.size(1);
   for (std::int64_t n = 0; n < copy.size(0); ++n) {
     const DrawSite& site = rows.sites[static_cast<std::size_t>(piece.row + n)];

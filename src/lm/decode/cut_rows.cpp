@@ -8,6 +8,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/fold_logits.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 #include "cut_tail.hpp"
 
@@ -16,16 +17,6 @@ namespace {
 
 constexpr std::int64_t kFirstBest = 64;  // what a nucleus most often fits in
 constexpr auto kMostBest = static_cast<std::int64_t>(kernels::kMaxBest);
-
-[[noreturn]] void refuse_row(const SampledRows& rows, std::int64_t n) {
-  const DrawSite& site = rows.sites[static_cast<std::size_t>(n)];
-  throw Failure(
-      {"E704",
-       ExitCode::numeric,
-       "the logits of the model are not finite",
-       {"  sample " + std::to_string(site.sample) + ", token " + std::to_string(site.position)},
-       ""});
-}
 
 std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits, std::int64_t n) {
   const std::int64_t best = ids.size(1);
@@ -61,10 +52,10 @@ std::vector<std::optional<CutRow>> cut_with_best(const SampledRows& rows,
   });
   folded.combine(rows.model, {});
   heated.combine(rows.model, {});
-  const at::Tensor log_sums = folded.log_sums().cpu();
-  const at::Tensor log_totals = heated.log_sums().cpu();
-  const at::Tensor ids = folded.best_ids.cpu();
-  const at::Tensor logits = folded.best_logits.cpu();
+  const at::Tensor log_sums = tensor::read_back(folded.log_sums());
+  const at::Tensor log_totals = tensor::read_back(heated.log_sums());
+  const at::Tensor ids = tensor::read_back(folded.best_ids);
+  const at::Tensor logits = tensor::read_back(folded.best_logits);
   check_sums(rows, log_sums);
   std::vector<std::optional<CutRow>> result;
   for (std::int64_t n = 0; n < count; ++n) {
@@ -94,7 +85,7 @@ at::Tensor whole_row(const SampledRows& rows, const SamplingConfig& config) {
     row.narrow(0, raw.first_id, logits.size(0)).copy_(logits);
   });
   if (rows.model.shard().is_summand) rows.model.peers()->sum_if_all_can(row.view(at::kInt));
-  return row.cpu();
+  return tensor::read_back(row);
 }
 
 /// Cuts the one row of `rows` given all its logits.
@@ -103,7 +94,7 @@ CutRow cut_whole(const SampledRows& rows, const SamplingConfig& config) {
   std::vector<ScoredToken> tokens;
   for (std::int64_t id = 0; id < row.size(0); ++id) {
     const float logit = row.const_data_ptr<float>()[id];
-    if (std::isnan(logit) || logit == INFINITY) refuse_row(rows, 0);
+    if (std::isnan(logit) || logit == INFINITY) refuse_row(rows.sites.front());
     tokens.push_back({id, logit});
   }
   std::sort(tokens.begin(), tokens.end(), is_better);
@@ -120,9 +111,19 @@ std::vector<std::int64_t> best_to_try(const SamplingConfig& config, std::int64_t
 
 }  // namespace
 
+void refuse_row(const DrawSite& site) {
+  throw Failure(
+      {"E704",
+       ExitCode::numeric,
+       "the logits of the model are not finite",
+       {"  sample " + std::to_string(site.sample) + ", token " + std::to_string(site.position)},
+       ""});
+}
+
 void check_sums(const SampledRows& rows, const at::Tensor& log_sums) {
   for (std::int64_t n = 0; n < log_sums.numel(); ++n)
-    if (!std::isfinite(log_sums.const_data_ptr<float>()[n])) refuse_row(rows, n);
+    if (!std::isfinite(log_sums.const_data_ptr<float>()[n]))
+      refuse_row(rows.sites[static_cast<std::size_t>(n)]);
 }
 
 std::vector<CutRow> cut_rows(const SampledRows& rows, const SamplingConfig& config) {

@@ -24,6 +24,9 @@ struct CutRow {
 /// Errors: Failure E704.
 std::vector<CutRow> cut_rows(const SampledRows& rows, const SamplingConfig& config);
 
+/// Throws Failure E704.
+[[noreturn]] void refuse_row(const DrawSite& site);
+
 /// Errors: Failure E704 when one of log_sums [N], on the CPU, is not finite.
 void check_sums(const SampledRows& rows, const at::Tensor& log_sums);
 

@@ -8,6 +8,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/lm/decode/decode_session.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 #include "decode_state.hpp"
 #include "head_stage.hpp"
@@ -46,7 +47,8 @@ DecodeSession::DecodeSession(const LanguageModel& model, DecodePool& pool, Decod
       config_(std::move(config)),
       sampler_(config_.sampling),
       waiting_(std::make_unique<PassBuilder>()) {
-  if (config_.prefill_tokens < 1) throw Error("DecodeSession: prefill_tokens is not at least 1");
+  if (config_.prefill_tokens == 0) config_.prefill_tokens = model.sizes().prefill_tokens;
+  if (config_.prefill_tokens < 0) throw Error("DecodeSession: prefill_tokens is negative");
 }
 DecodeSession::DecodeSession(DecodeSession&&) noexcept = default;
 DecodeSession::~DecodeSession() = default;
@@ -232,7 +234,7 @@ at::Tensor DecodeSession::hidden(std::span<const std::int64_t> sequences) {
   if (has_head()) rows = rows_of(sequences).contiguous();
   if (model_->shard().is_summand) return rows;
   if (peers->is_speaker()) {
-    const at::Tensor host = rows.cpu();
+    const at::Tensor host = tensor::read_back(rows);
     peers->announce({static_cast<const char*>(host.const_data_ptr()), host.nbytes()});
   }
   const std::string words = peers->hear();

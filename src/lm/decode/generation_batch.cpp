@@ -14,7 +14,8 @@ GenerationBatch::GenerationBatch(const LanguageModel& model, const GenerationCon
       config_(config),
       watch_(watch),
       queue_(queue),
-      session_(model, pool, {config.sampling, config.prefill_tokens, config.processors}),
+      session_(model, pool,
+               {config.sampling, config.prefill_tokens, config.stop_ids, config.processors}),
       pages_(pages),
       page_tokens_(pool.cache().page_tokens()) {}
 
@@ -22,6 +23,11 @@ bool GenerationBatch::step() {
   if (session_.is_drawing() && !take_in()) return false;
   admit();
   if (openings_.empty() && lines_.empty() && followings_.empty()) return false;
+  const std::int64_t ahead = steps_ahead();
+  if (ahead > 1) {
+    grow(ahead);
+    return true;
+  }
   look_at(session_.pass());
   begin_lines();
   draw();
@@ -135,10 +141,7 @@ void GenerationBatch::request(std::span<const std::int64_t> targets, const at::T
 }
 
 void GenerationBatch::draw() {
-  std::vector<std::int64_t> sequences;
-  for (const Line& line : lines_)
-    sequences.push_back(line.sequence);
-  session_.draw(sequences, requests_);
+  session_.draw(sequences_of_lines(), requests_);
   requests_ = {};
 }
 

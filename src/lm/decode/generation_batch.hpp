@@ -86,6 +86,9 @@ private:
   void add_piece(Opening& opening, const SeenPiece& piece, const PassView& view);
   void add_continuation(const SeenPiece& piece, const PassView& view);
   void keep_beginning(const Opening& opening);
+  std::int64_t steps_ahead() const;
+  void grow(std::int64_t steps);
+  std::vector<std::int64_t> sequences_of_lines() const;
   void begin_lines();
   bool begin_line(Opening& opening);
   void close(Opening& opening);

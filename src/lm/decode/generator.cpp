@@ -14,7 +14,7 @@
 
 #include "generation_batch.hpp"
 #include "group_failure.hpp"
-#include "lm/forward/pass_sizes.hpp"
+#include "lm/forward/batch_shares.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -53,7 +53,8 @@ Generator::Generator(const LanguageModel& model, GenerationConfig config, StopTe
       see_hidden_(std::move(see_hidden)) {
   if (config_.max_new_tokens < 0) throw Error("Generator: max_new_tokens is negative");
   set_batch_size(config_.batch_size);
-  if (config_.prefill_tokens < 1) throw Error("Generator: prefill_tokens is not at least 1");
+  if (config_.prefill_tokens == 0) config_.prefill_tokens = model.sizes().prefill_tokens;
+  if (config_.prefill_tokens < 0) throw Error("Generator: prefill_tokens is negative");
 }
 
 void Generator::set_batch_size(std::int64_t batch_size) {

@@ -82,6 +82,32 @@ void GenerationBatch::add_continuation(const SeenPiece& piece, const PassView& v
   followings_.erase(following);
 }
 
+std::vector<std::int64_t> GenerationBatch::sequences_of_lines() const {
+  std::vector<std::int64_t> sequences;
+  for (const Line& line : lines_)
+    sequences.push_back(line.sequence);
+  return sequences;
+}
+
+/// Tokens that all lines can draw before the host has to see one of them.
+std::int64_t GenerationBatch::steps_ahead() const {
+  if (!openings_.empty() || !followings_.empty()) return 1;
+  if (watch_.stop_text || !session_.can_step_ahead()) return 1;
+  std::int64_t steps = model_.sizes().steps_per_read;
+  for (const Line& line : lines_)
+    steps = std::min(steps, completion_limit(model_.config(), config_, queue_.prompt(line.prompt)) -
+                                std::ssize(line.completion.ids));
+  return steps;
+}
+
+void GenerationBatch::grow(std::int64_t steps) {
+  const auto drawn = DecodeSession::read(session_.steps(sequences_of_lines(), steps));
+  for (std::size_t i = 0; i < lines_.size(); ++i)
+    for (const DrawnToken& token : drawn[i])
+      append(lines_[i], token);
+  retire();
+}
+
 void GenerationBatch::append(Line& line, const DrawnToken& token) {
   line.completion.ids.push_back(token.id);
   line.completion.log_probs.push_back(token.log_prob);

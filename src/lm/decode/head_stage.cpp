@@ -6,8 +6,7 @@
 #include <ATen/ATen.h>
 
 #include <mgpu/base/failpoint.hpp>
-
-#include "folded_logits.hpp"
+#include <mgpu/tensor/read_back.hpp>
 
 namespace mgpu::lm {
 namespace {
@@ -43,14 +42,14 @@ void HeadStage::score(std::span<const HeadRequests::Scored> requests,
   for (std::size_t i = 0; i < requests.size();) {
     std::vector<at::Tensor> rows;
     std::vector<std::int64_t> ids;
-    for (; i < requests.size() && std::ssize(ids) < kHeadRows; ++i) {
+    for (; i < requests.size() && std::ssize(ids) < model.sizes().head_rows; ++i) {
       rows.push_back(requests[i].rows);
       ids.insert(ids.end(), requests[i].targets.begin(), requests[i].targets.end());
     }
     const at::Tensor hidden = joined(rows);  // [n, D]
     if (ids.empty()) continue;
     const at::Tensor log_probs =
-        apply_head(model, hidden, ids_tensor(ids, hidden), 0).log_probs.cpu();
+        tensor::read_back(apply_head(model, hidden, ids_tensor(ids, hidden), 0).log_probs);
     const float* values = log_probs.const_data_ptr<float>();
     scores.insert(scores.end(), values, values + ids.size());
   }

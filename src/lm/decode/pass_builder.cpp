@@ -6,6 +6,8 @@
 
 #include <ATen/ATen.h>
 
+#include <mgpu/base/error.hpp>
+
 namespace mgpu::lm {
 namespace {
 
@@ -35,6 +37,11 @@ void PassBuilder::forget(std::int64_t sequence) {
   std::erase(fed_, sequence);
   std::erase(first_, sequence);
   std::erase(others_, sequence);
+}
+
+std::vector<std::int64_t> PassBuilder::take_fed() {
+  if (!first_.empty() || !others_.empty()) throw Error("DecodeSession: a prefill waits");
+  return std::exchange(fed_, {});
 }
 
 BuiltPass PassBuilder::build(DecodeState& state, std::int64_t budget) {

@@ -25,6 +25,10 @@ public:
   void add(std::int64_t sequence, const SequenceInput& input);
   void forget(std::int64_t sequence);
 
+  /// The sequences with one token for the next pass, if nothing else waits; they wait no longer.
+  /// Errors: Error when there is something else.
+  std::vector<std::int64_t> take_fed();
+
   bool is_empty() const { return fed_.empty() && first_.empty() && others_.empty(); }
 
   /// The next pass, with at most `budget` tokens of prefills; its runs look into the state.

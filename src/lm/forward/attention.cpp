@@ -10,10 +10,6 @@
 namespace mgpu::lm {
 namespace {
 
-at::Tensor integers(const std::vector<std::int64_t>& values, const at::Tensor& like) {
-  return at::tensor(values, at::TensorOptions().dtype(at::kLong)).to(like.device());
-}
-
 /// Run and position of each token, given the position of each run's first.
 void fill_tokens(std::span<const TokenRun> runs, const std::vector<std::int64_t>& firsts,
                  const at::Tensor& like, TokenPlaces& places) {
@@ -30,6 +26,26 @@ void fill_tokens(std::span<const TokenRun> runs, const std::vector<std::int64_t>
 }
 
 }  // namespace
+
+at::Tensor integers(const std::vector<std::int64_t>& values, const at::Tensor& like) {
+  return at::tensor(values, at::TensorOptions().dtype(at::kLong)).to(like.device());
+}
+
+at::Tensor page_table(std::span<const std::int64_t> sequences, const PagedCache& cache,
+                      const at::Tensor& like) {
+  std::vector<std::vector<std::int64_t>> pages;
+  std::size_t pitch = 1;
+  for (const std::int64_t sequence : sequences) {
+    pages.push_back(cache.page_slots(sequence));
+    pitch = std::max(pitch, pages.back().size());
+  }
+  std::vector<std::int64_t> table;
+  for (std::vector<std::int64_t>& line : pages) {
+    line.resize(pitch, 0);
+    table.insert(table.end(), line.begin(), line.end());
+  }
+  return integers(table, like).view({-1, static_cast<std::int64_t>(pitch)});
+}
 
 TokenPlaces places_without_cache(std::span<const TokenRun> runs, const at::Tensor& like) {
   TokenPlaces places;
@@ -51,23 +67,16 @@ TokenPlaces places_in_cache(std::span<const TokenRun> runs, const PagedCache& ca
   places.page_tokens = cache.page_tokens();
   std::vector<std::int64_t> firsts;
   std::vector<std::int64_t> slots;
-  std::vector<std::vector<std::int64_t>> pages;
-  std::size_t pitch = 1;
+  std::vector<std::int64_t> sequences;
   for (const TokenRun& run : runs) {
     const std::int64_t end = cache.length(run.sequence);
     firsts.push_back(end - tokens_of(run));
     for (std::int64_t t = firsts.back(); t < end; ++t)
       slots.push_back(cache.slot(run.sequence, t));
-    pages.push_back(cache.page_slots(run.sequence));
-    pitch = std::max(pitch, pages.back().size());
-  }
-  std::vector<std::int64_t> table;
-  for (std::vector<std::int64_t>& line : pages) {
-    line.resize(pitch, 0);
-    table.insert(table.end(), line.begin(), line.end());
+    sequences.push_back(run.sequence);
   }
   fill_tokens(runs, firsts, like, places);
-  places.page_slots = integers(table, like).view({-1, static_cast<std::int64_t>(pitch)});
+  places.page_slots = page_table(sequences, cache, like);
   places.slots = integers(slots, like);
   return places;
 }

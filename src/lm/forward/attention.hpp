@@ -21,6 +21,13 @@ struct TokenPlaces {
   std::int64_t page_tokens = 1;
 };
 
+/// Whole numbers on the device of `like`.
+at::Tensor integers(const std::vector<std::int64_t>& values, const at::Tensor& like);
+
+/// First slot of each page of sequences, [S, pages] int64.
+at::Tensor page_table(std::span<const std::int64_t> sequences, const PagedCache& cache,
+                      const at::Tensor& like);
+
 /// Keys one after the other, as they come out of the projection.
 TokenPlaces places_without_cache(std::span<const TokenRun> runs, const at::Tensor& like);
 

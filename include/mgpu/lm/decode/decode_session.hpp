@@ -14,7 +14,7 @@
 #include <mgpu/lm/decode/sampler.hpp>
 #include <mgpu/lm/forward/language_model.hpp>
 
-// Shapes in this header: S sequences, W rows whose states are wanted, D width.
+// Shapes in this header: S sequences, T steps, W rows whose states are wanted, D width.
 namespace mgpu::lm {
 
 struct DecodeState;
@@ -49,7 +49,8 @@ private:
 
 struct DecodeConfig {
   SamplingConfig sampling{};
-  std::int64_t prefill_tokens = 256;  // of prefill() in one pass, at most
+  std::int64_t prefill_tokens = 0;       // of one pass, at most; 0: the model's PassSizes
+  std::vector<std::int64_t> stop_ids{};  // for steps(): each is the last token of its sequence
   LogitProcessors processors{};
 };
 
@@ -90,6 +91,15 @@ struct HeadRequests {
 struct Drawn {
   std::vector<DrawnToken> tokens;  // one per drawing sequence
   std::vector<float> scores;       // nats, of all scored tokens, one after the other
+};
+
+/// What several steps drew, on the model's device.
+struct DrawnSteps {
+  at::Tensor ids;               // [T, S] int64
+  at::Tensor log_probs;         // [T, S] float32
+  at::Tensor log_sums;          // [T, S] float32; not finite where logits are not
+  at::Tensor stopped;           // [T, S] bool: a stop id came in this step or before
+  std::vector<DrawSite> sites;  // [S] of the first step, without contexts
 };
 
 /// Sequences that grow side by side, and change from pass to pass: they may be added, forked,
@@ -174,7 +184,25 @@ public:
   /// pass(), draw() and take() in one. Errors: on all ranks alike, also Failure E704.
   std::vector<DrawnToken> step(std::span<const std::int64_t> sequences);
 
+  /// Whether steps() can be: the model is whole, and the sampler can draw without the host.
+  bool can_step_ahead() const;
+
+  /// `count` steps of sequences that have one token each that waits, with nothing else waiting. No
+  /// host read happens in them, unless the model has experts, and what the host sends is sent
+  /// before the first. A sequence goes on after a stop id; tokens after it mean nothing.
+  ///
+  /// Errors: Error where something else waits, or the steps cannot be; ShapeError when positions
+  ///         or the pool's pages are too few.
+  DrawnSteps steps(std::span<const std::int64_t> sequences, std::int64_t count);
+
+  /// The tokens of each sequence, up to its first stop id, with one host read.
+  /// Errors: Failure E704 where logits are not finite.
+  static std::vector<std::vector<DrawnToken>> read(const DrawnSteps& steps);
+
 private:
+  at::Tensor take_waiting(std::span<const std::int64_t> sequences);
+  void keep_steps(const DrawnSteps& steps, const at::Tensor& hidden,
+                  std::span<const std::int64_t> sequences);
   void tell(const std::function<void(SequenceWatcher&)>& event) const;
   void await(std::int64_t sequence, SequenceInput input, const PrefillOptions& options);
   void keep_states(const std::vector<std::int64_t>& fed);

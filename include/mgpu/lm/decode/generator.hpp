@@ -19,7 +19,7 @@ struct GenerationConfig {
   std::int64_t max_new_tokens = 256;   // 0: prompts are only scored
   std::vector<std::int64_t> stop_ids;  // each ends its completion, and is its last token
   std::int64_t batch_size = 16;        // sequences in the cache that grow together
-  std::int64_t prefill_tokens = 256;   // prompt tokens of a pass through the model, at most
+  std::int64_t prefill_tokens = 0;     // of prompts in one pass, at most; 0: the model's PassSizes
   std::int64_t page_tokens = 16;
   bool scores_prompts = false;   // also with max_new_tokens: 0
   LogitProcessors processors{};  // they outlive the generator

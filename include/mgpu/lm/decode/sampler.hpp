@@ -35,7 +35,15 @@ struct DrawnToken {
   float log_prob = 0.0F;  // nats, under the model itself: no penalty, temperature or cut
 };
 
+/// Tokens that were drawn and may not have come to the host.
+struct DrawnRows {
+  at::Tensor ids;        // [N] int64, in the vocabulary even where logits are not finite
+  at::Tensor log_probs;  // [N] float32
+  at::Tensor log_sums;   // [N] float32; not finite where logits are not
+};
+
 struct LogitProcessors;
+struct SampledRows;
 
 struct Candidate {
   std::int64_t id = 0;
@@ -64,6 +72,14 @@ public:
                                std::span<const DrawSite> sites,
                                const LogitProcessors& processors) const;
 
+  /// Whether draw_rows() can draw as the config says: the best token, or any by its probability,
+  /// without a repetition penalty and where the vocabulary is not shared out.
+  bool can_draw_rows(const LanguageModel& model) const;
+
+  /// What draw() draws, without a host read of its own.
+  DrawnRows draw_rows(const LanguageModel& model, const at::Tensor& hidden,
+                      std::span<const DrawSite> sites, const LogitProcessors& processors) const;
+
   /// What draw() draws from: per row the tokens that are left, most probable first, equal ones by
   /// ascending id. Errors: as draw().
   std::vector<std::vector<Candidate>> distributions(const LanguageModel& model,
@@ -71,6 +87,8 @@ public:
                                                     std::span<const DrawSite> sites) const;
 
 private:
+  DrawnRows rows_in_tensors(const SampledRows& rows) const;
+
   SamplingConfig config_;
 };
 

@@ -24,7 +24,7 @@ public:
   /// The model outlives the processor. `sizes` has pages for all sequences and for N * K forks,
   /// each of which takes one or two; its page_tokens divides that of the first session's pool.
   SecondModelProcessor(const LanguageModel& model, const PagedCache::Sizes& sizes,
-                       std::int64_t prefill_tokens = 256);
+                       std::int64_t prefill_tokens = 0);
 
   void added(std::int64_t sequence) final;
   void forked(std::int64_t origin, std::int64_t copy, std::int64_t tokens) final;

@@ -11,12 +11,15 @@
 
 #include <mgpu/lm/cache/paged_cache.hpp>
 #include <mgpu/lm/config/lm_config.hpp>
+#include <mgpu/lm/forward/pass_sizes.hpp>
 #include <mgpu/lm/parallel/shard.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 
 // Shapes in this header: N = tokens of all runs, W = those whose states are wanted, D = width,
 // V = vocabulary.
 namespace mgpu::lm {
+
+class StepPlan;
 
 /// New tokens of one sequence. Runs of any lengths go through the model together, without
 /// padding. The tokens are `ids`, unless `embeddings` or `device_ids` is defined.
@@ -74,6 +77,10 @@ public:
   const Shard& shard() const { return shard_; }
   ShardPeers* peers() const { return peers_; }  // nullptr: the model is whole
 
+  /// How much goes through the model at a time: what suits its device, unless it is set.
+  const PassSizes& sizes() const { return sizes_; }
+  void set_sizes(const PassSizes& sizes);
+
   /// Hidden states behind the last norm, [W, D] float32, of whole sequences; [0, D] on a rank
   /// that does not have the head. Not differentiable.
   ///
@@ -86,6 +93,18 @@ public:
   ///
   /// Errors: also ShapeError when the cache has too few pages. It has not changed then.
   at::Tensor hidden(std::span<const TokenRun> runs, PagedCache& cache) const;
+
+  /// Places for the next `steps` tokens of sequences that grow by one in each step.
+  /// Errors: ShapeError when learned positions or the cache's pages are too few.
+  StepPlan plan_steps(std::span<const std::int64_t> sequences, std::int64_t steps,
+                      PagedCache& cache) const;
+
+  /// The hidden states, [S, D], of one such token per sequence. Reads nothing back from the device,
+  /// unless the model has experts.
+  ///
+  /// Shapes: ids [S] int64 on the model's device, in the vocabulary
+  at::Tensor hidden(const at::Tensor& ids, const StepPlan& plan, std::int64_t step,
+                    PagedCache& cache) const;
 
   /// Rows of each sum over the ranks in a call of hidden(): N for the embedding and twice for each
   /// layer, W for the last one; sums of no rows are left out. None where nothing is shared by sums.
@@ -102,6 +121,7 @@ private:
   Shard shard_;
   LmConfig held_;  // by the shard
   ShardPeers* peers_ = nullptr;
+  PassSizes sizes_;
 };
 
 /// What the head says about each hidden state.
@@ -116,7 +136,7 @@ struct HeadResult {
 ///
 /// Shapes: hidden [N, D]; targets [N] int64 in [0, V) or undefined; best: K, at most
 ///         min(V, kernels::kMaxBest)
-/// Memory: 256 x 4032 logits at a time.
+/// Memory: a block of logits of the model's PassSizes.
 /// Errors: ShapeError when the shapes do not fit.
 HeadResult apply_head(const LanguageModel& model, const at::Tensor& hidden,
                       const at::Tensor& targets, std::int64_t best);
