@@ -257,6 +257,38 @@ TEST(StepsAheadTest, TheSizesOfAGpuGiveTheNumbersOfACpu) {
   EXPECT_LE(worst, 1e-5);
 }
 
+// Keys and values keep 8 of 24 bits: a part in 256 of scores around 1, and of what is mixed.
+TEST(StepsAheadTest, ACacheOfHalvesGivesTheLogProbabilitiesOfFloatsUpToItsRounding) {
+  for (const char* name : {"gpt2", "gpt_oss", "llama", "mistral", "qwen3_switches"}) {
+    const LanguageModel model = open_golden(name);
+    GenerationConfig config = config_of({});
+    config.max_new_tokens = 0;
+    const auto expected = generate(model, config);
+
+    config.cache_type = CacheType::bf16;
+    const double worst = difference(generate(model, config), expected);
+
+    testing_support::tell_measured(std::string("log-probabilities, bf16 cache of ") + name, worst,
+                                   0.05);
+    EXPECT_LE(worst, 0.05) << name;
+    EXPECT_GT(worst, 1e-5) << "nothing was rounded";
+  }
+}
+
+TEST(StepsAheadTest, ACacheOfHalvesIsWrittenAndReadAlikeInAnySteps) {
+  LanguageModel model = open_golden("llama");
+  GenerationConfig config = config_of(kWays[1]);
+  config.cache_type = CacheType::bf16;
+  const auto expected = generate(model, config);
+  PassSizes sizes = model.sizes();
+  sizes.steps_per_read = 8;
+  model.set_sizes(sizes);
+  config.batch_size = 2;
+  config.prefill_tokens = 3;
+
+  EXPECT_EQ(difference(generate(model, config), expected), 0.0);
+}
+
 TEST(StepsAheadTest, SizesThatCannotBeAreRefused) {
   LanguageModel model = open_golden("llama");
   PassSizes sizes = model.sizes();

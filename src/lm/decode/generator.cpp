@@ -79,7 +79,8 @@ void Generator::pool_for(std::span<const Prompt> prompts) {
   if (!pool_ || pool_->cache().free_pages() < pages * sequences) {
     pool_.reset();  // the old one goes before the new one comes
     if (failpoint("generate.cache").error != 0) throw std::bad_alloc();
-    pool_.emplace(*model_, PagedCache::Sizes{pages * sequences, config_.page_tokens, pages});
+    pool_.emplace(*model_, PagedCache::Sizes{pages * sequences, config_.page_tokens, pages,
+                                             config_.cache_type});
   }
   pool_->reserve_rows(rows_for(prompts, completions));
 }

@@ -89,8 +89,13 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor&
   at::Tensor out = at::empty({q.size(0), q.size(1) * q.size(2)}, q.options());
   kernels::PagedAttentionArgs args{};
   args.queries = queries.const_data_ptr<float>();
-  args.keys = k.const_data_ptr<float>();
-  args.values = v.const_data_ptr<float>();
+  if (k.scalar_type() == at::kBFloat16) {
+    args.half_keys = reinterpret_cast<const std::uint16_t*>(k.const_data_ptr<at::BFloat16>());
+    args.half_values = reinterpret_cast<const std::uint16_t*>(v.const_data_ptr<at::BFloat16>());
+  } else {
+    args.keys = k.const_data_ptr<float>();
+    args.values = v.const_data_ptr<float>();
+  }
   args.out = out.mutable_data_ptr<float>();
   args.page_slots = places.page_slots.const_data_ptr<std::int64_t>();
   args.sequences = places.sequences.const_data_ptr<std::int64_t>();

@@ -35,8 +35,8 @@ TokenPlaces places_without_cache(std::span<const TokenRun> runs, const at::Tenso
 TokenPlaces places_in_cache(std::span<const TokenRun> runs, const PagedCache& cache,
                             const at::Tensor& like);
 
-/// Shapes: q [N, H, C]; keys, values [slots, G, C]; sinks [H] or undefined, all float32. Returns
-///         [N, H * C].
+/// Shapes: q [N, H, C]; keys, values [slots, G, C], float32 or both bfloat16; sinks [H] or
+///         undefined; all else float32. Returns [N, H * C]
 at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
                   const TokenPlaces& places, const LayerConfig& layer, const at::Tensor& sinks);
 

@@ -75,7 +75,8 @@ std::int64_t cache_of(const LmConfig& held, const MemoryDemand& demand, std::int
     share = scored_sequences(share, share_of_prefill(prefill_of(demand), batches), demand.longest);
   const std::int64_t sequences = cached_sequences(share, batches, demand.has_samples);
   return 2 * static_cast<std::int64_t>(held.layers.size()) * sequences *
-         up_to(demand.longest, demand.page_tokens) * held.kv_heads * held.head_dim * kFloat;
+         up_to(demand.longest, demand.page_tokens) * held.kv_heads * held.head_dim *
+         bytes_of(demand.cache_type);
 }
 
 /// The residual stream, its norm, and the widest of attention, MLP and head.

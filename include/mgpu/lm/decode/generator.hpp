@@ -21,6 +21,7 @@ struct GenerationConfig {
   std::int64_t batch_size = 16;        // sequences in the cache that grow together
   std::int64_t prefill_tokens = 0;     // of prompts in one pass, at most; 0: the model's PassSizes
   std::int64_t page_tokens = 16;
+  CacheType cache_type = CacheType::f32;
   bool scores_prompts = false;   // also with max_new_tokens: 0
   LogitProcessors processors{};  // they outlive the generator
 };
