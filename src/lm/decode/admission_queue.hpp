@@ -65,7 +65,7 @@ public:
   const Prompt& next() const { return prompts_[next_]; }
   std::size_t take() { return next_++; }
 
-  /// Pages that a prompt with its first completion takes beside the shared beginning.
+  /// Pages that a prompt with its first completion takes in addition to the shared beginning.
   std::int64_t promise_of(const Prompt& prompt) const;
   /// What each further completion takes.
   std::int64_t promise_of_fork(const Prompt& prompt) const;

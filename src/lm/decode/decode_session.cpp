@@ -133,7 +133,7 @@ void DecodeSession::prefill(std::int64_t sequence, const at::Tensor& embeddings,
 void DecodeSession::await(std::int64_t sequence, SequenceInput input,
                           const PrefillOptions& options) {
   SequenceInput& waiting = state_->at(sequence).input;
-  if (waiting.size > 0) throw Error("DecodeSession: input behind input that waits");
+  if (waiting.size > 0) throw Error("DecodeSession: the sequence has input that waits");
   if (input.size == 0) return;
   waiting = std::move(input);
   waiting.options = options;
@@ -145,7 +145,7 @@ void DecodeSession::feed(std::span<const std::int64_t> sequences, const at::Tens
     throw ShapeError("DecodeSession: not one token per sequence");
   for (std::size_t s = 0; s < sequences.size(); ++s) {
     DecodeSequence& it = state_->at(sequences[s]);
-    if (it.input.size > 0) throw Error("DecodeSession: input behind input that waits");
+    if (it.input.size > 0) throw Error("DecodeSession: the sequence has input that waits");
     it.input.device_ids = ids.narrow(0, static_cast<std::int64_t>(s), 1);
     it.input.size = 1;
     it.input.is_fed = true;
@@ -226,7 +226,8 @@ at::Tensor DecodeSession::rows_of(std::span<const std::int64_t> sequences) const
 
 at::Tensor DecodeSession::hidden(std::span<const std::int64_t> sequences) {
   for (const std::int64_t sequence : sequences)
-    if (state_->at(sequence).input.size > 0) throw Error("DecodeSession: a state of waiting input");
+    if (state_->at(sequence).input.size > 0)
+      throw Error("DecodeSession: a state of input that waits");
   ShardPeers* peers = model_->peers();
   if (peers == nullptr) return rows_of(sequences);
   state_->failure.check();
@@ -248,7 +249,7 @@ std::vector<DrawSite> DecodeSession::sites_of(std::span<const std::int64_t> sequ
   std::vector<DrawSite> sites;
   for (const std::int64_t sequence : sequences) {
     const DecodeSequence& it = state_->at(sequence);
-    if (it.input.size > 0) throw Error("DecodeSession: a draw behind waiting input");
+    if (it.input.size > 0) throw Error("DecodeSession: a draw before a sequence's input was seen");
     sites.push_back({it.sample, it.draws, it.context, sequence});
   }
   return sites;

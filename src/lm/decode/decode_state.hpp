@@ -24,7 +24,7 @@ struct SequenceInput {
   PrefillOptions options{};
 };
 
-/// What a pool knows of a sequence beside its pages.
+/// A sequence, except for its pages.
 struct DecodeSequence {
   std::uint64_t sample = 0;
   std::uint32_t draws = 0;

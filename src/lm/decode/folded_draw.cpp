@@ -52,11 +52,10 @@ FoldedDraw::FoldedDraw(std::int64_t rows, const at::Device& device)
 void FoldedDraw::fold(const LogitsPiece& piece, const at::Tensor& scores,
                       const at::Tensor& uniforms) {
   const auto place = static_cast<std::size_t>(piece.row);
-  const at::Tensor where = uniforms.to(tops.device());
   kernels::StreamDrawArgs args{};
   args.scores = scores.const_data_ptr<float>();
   args.logits = piece.logits.const_data_ptr<float>();
-  args.uniforms = where.const_data_ptr<double>();
+  args.uniforms = uniforms.const_data_ptr<double>();
   args.tops = tops.mutable_data_ptr<double>() + place;
   args.sums = sums.mutable_data_ptr<double>() + place;
   args.ids = ids.mutable_data_ptr<std::int64_t>() + place;

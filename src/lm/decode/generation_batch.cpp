@@ -6,6 +6,15 @@
 #include <ATen/ATen.h>
 
 namespace mgpu::lm {
+namespace {
+
+DecodeConfig session_config(const GenerationConfig& config) {
+  DecodeConfig result{config.sampling, config.prefill_tokens, config.stop_ids};
+  if (config.max_new_tokens > 0) result.processors = config.processors;
+  return result;
+}
+
+}  // namespace
 
 GenerationBatch::GenerationBatch(const LanguageModel& model, const GenerationConfig& config,
                                  const GenerationWatch& watch, AdmissionQueue& queue,
@@ -14,8 +23,7 @@ GenerationBatch::GenerationBatch(const LanguageModel& model, const GenerationCon
       config_(config),
       watch_(watch),
       queue_(queue),
-      session_(model, pool,
-               {config.sampling, config.prefill_tokens, config.stop_ids, config.processors}),
+      session_(model, pool, session_config(config)),
       pages_(pages),
       page_tokens_(pool.cache().page_tokens()) {}
 

@@ -55,21 +55,23 @@ std::uint32_t first_block(const LanguageModel& model) {
                                     model.peers()->rank());
 }
 
-/// What decides the draws of a piece, [n, 2]: whether it takes them over, and where in it.
-at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config,
-                       const LogitsPiece& piece) {
-  const std::int64_t first = rows.model.shard().vocab.begin;
-  const auto block = first_block(rows.model) +
-                     static_cast<std::uint32_t>((piece.first_id - first) / kVocabularyBlock);
-  at::Tensor uniforms = at::empty({piece.logits.size(0), 2}, at::kDouble);
+/// What decides the draws in each block that is here, [blocks, N, 2]: whether the block takes a
+/// draw over, and where in it. Sent to the device at once.
+at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config) {
+  const std::int64_t size = rows.model.shard().vocab.size();
+  const std::int64_t blocks = (size + kVocabularyBlock - 1) / kVocabularyBlock;
+  const auto count = static_cast<std::int64_t>(rows.sites.size());
+  at::Tensor uniforms = at::empty({blocks, count, 2}, at::kDouble);
   double* next = uniforms.mutable_data_ptr<double>();
-  for (std::int64_t n = piece.row; n < piece.row + piece.logits.size(0); ++n) {
-    const DrawSite& site = rows.sites[static_cast<std::size_t>(n)];
-    const Philox4 words = draw_words(stream_of(config, site), site.position, block);
-    *next++ = uniform53(words[0], words[1]);
-    *next++ = uniform53(words[2], words[3]);
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    for (const DrawSite& site : rows.sites) {
+      const Philox4 words = draw_words(stream_of(config, site), site.position,
+                                       first_block(rows.model) + static_cast<std::uint32_t>(b));
+      *next++ = uniform53(words[0], words[1]);
+      *next++ = uniform53(words[2], words[3]);
+    }
   }
-  return uniforms;
+  return uniforms.to(rows.hidden.device());
 }
 
 /// What decides between the draws of all ranks, [N].
@@ -105,12 +107,16 @@ DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
   FoldedDraw drawn(rows.hidden.size(0), rows.hidden.device());
   FoldedLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
   FoldedLogits processed(rows.hidden.size(0), 0, rows.hidden.options());
+  const at::Tensor uniforms = uniforms_of(rows, config);
+  const std::int64_t first_id = rows.model.shard().vocab.begin;
   for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& whole) {
     folded.fold(whole, {});
     for_each_block(whole, [&](const LogitsPiece& raw) {
       const LogitsPiece piece = changed(raw, rows, config);
       if (!rows.processors.is_empty()) processed.fold(piece, {});
-      drawn.fold(raw, piece.logits / config.temperature, uniforms_of(rows, config, raw));
+      const std::int64_t block = (raw.first_id - first_id) / kVocabularyBlock;
+      drawn.fold(raw, piece.logits / config.temperature,
+                 uniforms[block].narrow(0, raw.row, raw.logits.size(0)));
     });
   });
   folded.combine(rows.model, {});

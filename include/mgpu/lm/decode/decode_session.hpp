@@ -76,7 +76,7 @@ struct PassView {
   std::vector<SeenPiece> pieces;  // of prefill(), in the order of their rows
 };
 
-/// Work for the head beside the draws.
+/// Work for the head in the turn of a draw.
 struct HeadRequests {
   /// States, [n, D], and the n tokens that follow them. The rows are undefined where the head is
   /// not.
@@ -188,8 +188,9 @@ public:
   bool can_step_ahead() const;
 
   /// `count` steps of sequences that have one token each that waits, with nothing else waiting. No
-  /// host read happens in them, unless the model has experts, and what the host sends is sent
-  /// before the first. A sequence goes on after a stop id; tokens after it mean nothing.
+  /// host read happens in them, unless the model has experts or a processor reads. The host sends
+  /// all places before the first step, and the random numbers of each step. A sequence goes on
+  /// after a stop id; tokens after it mean nothing.
   ///
   /// Errors: Error where something else waits, or the steps cannot be; ShapeError when positions
   ///         or the pool's pages are too few.

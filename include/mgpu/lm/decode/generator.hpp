@@ -23,7 +23,7 @@ struct GenerationConfig {
   std::int64_t page_tokens = 16;
   CacheType cache_type = CacheType::f32;
   bool scores_prompts = false;   // also with max_new_tokens: 0
-  LogitProcessors processors{};  // they outlive the generator
+  LogitProcessors processors{};  // where tokens are drawn; they outlive the generator
 };
 
 struct Prompt {

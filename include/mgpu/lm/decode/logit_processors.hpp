@@ -50,8 +50,8 @@ public:
 /// Changes logits block by block, after the repetition penalty.
 class BlockProcessor : public SequenceWatcher {
 public:
-  /// Changes, in place, the logits of tokens first_id .. first_id + B - 1. May come several times
-  /// for a block, with the same logits, and has to give the same result then.
+  /// Changes, in place, the logits of tokens first_id .. first_id + B - 1. A token of a row may come
+  /// several times for one draw, in blocks of other sizes, and is to get the same logit each time.
   ///
   /// Shapes: rows n; logits [n, B] float32 on the model's device
   virtual void process(std::span<const DrawSite> rows, std::int64_t first_id,

@@ -16,9 +16,9 @@
 // Shapes in this header: N drawing sequences, K candidates, D width of the second model.
 namespace mgpu::lm {
 
-/// A candidate processor that asks a second model with the same tokens. The second model has a
-/// session of its own, which follows the sequences of the first. offsets() calls states() or
-/// states_after().
+/// A candidate processor that asks a second model with the same vocabulary. The second model's
+/// session follows the sequences of the first session when offsets() calls states() or
+/// states_after(). Embeddings go to both models, whose widths are equal then.
 class SecondModelProcessor : public CandidateProcessor {
 public:
   /// The model outlives the processor. `sizes` has pages for all sequences and for N * K forks,
