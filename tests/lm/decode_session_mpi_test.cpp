@@ -53,7 +53,6 @@ struct Walk {
 
 Walk walk_of(const LanguageModel& model) {
   DecodePool pool(model, {64, 4});
-  pool.reserve_rows(16);
   DecodeSession session(
       model, pool, {.sampling = {.is_greedy = false, .top_k = 20, .seed = 9}, .prefill_tokens = 5});
   const std::int64_t origin = session.add(1);

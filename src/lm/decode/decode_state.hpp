@@ -38,7 +38,10 @@ struct DecodeState {
   DecodeState(const LanguageModel& model, const PagedCache::Sizes& sizes)
       : cache(model.make_cache(sizes)), failure(model) {}
 
+  /// Errors: Error when there is no such sequence.
   DecodeSequence& at(std::int64_t sequence);
+  /// A new one with the number that the cache gave it.
+  DecodeSequence& begin(std::int64_t sequence, std::uint64_t sample);
 
   PagedCache cache;
   GroupFailure failure;

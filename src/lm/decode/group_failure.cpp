@@ -48,8 +48,12 @@ void settle(ShardPeers* peers, const std::function<void()>& step) {
 }
 
 void GroupFailure::reserve(std::int64_t rows, const at::TensorOptions& options) {
-  if (!model_->shard().is_summand || (spare_.defined() && spare_.size(0) >= rows)) return;
+  if (!lacks(rows)) return;
   spare_ = at::zeros({rows, model_->config().width}, options);
+}
+
+bool GroupFailure::lacks(std::int64_t rows) const {
+  return model_->shard().is_summand && (!spare_.defined() || spare_.size(0) < rows);
 }
 
 void GroupFailure::attempt(const std::function<void()>& step) {
@@ -66,13 +70,17 @@ void GroupFailure::attempt(const std::function<void()>& step) {
 }
 
 at::Tensor GroupFailure::hidden(std::span<const TokenRun> runs, PagedCache& cache) {
+  const std::int64_t rows = count_rows(runs).tokens;
+  const at::TensorOptions options = cache.keys(0).options().dtype(at::kFloat);
+  // All ranks have as many rows, and reserve alike.
+  if (lacks(rows)) settle(model_->peers(), [&] { reserve(rows, options); });
   if (model_->peers() != nullptr) model_->peers()->begin_pass(model_->sums_of(runs));
   at::Tensor hidden;  // [W, D]
   attempt([&] {
     if (failpoint("generate.pass").error != 0) throw std::bad_alloc();
     hidden = model_->hidden(runs, cache);
   });
-  return own_ ? skip(runs, cache.keys(0).options().dtype(at::kFloat)) : hidden;
+  return own_ ? skip(runs, options) : hidden;
 }
 
 /// Numbers without a meaning, [W, D]. In a pipeline they are NaN, and the rank with the head finds

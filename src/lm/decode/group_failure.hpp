@@ -41,7 +41,8 @@ public:
   /// A step of this rank; skipped after a failure. Keeps what it throws where the ranks still meet.
   void attempt(const std::function<void()>& step);
 
-  /// The model's hidden states of a pass, [W, D]; meaningless numbers after a failure.
+  /// The model's hidden states of a pass, [W, D]; meaningless numbers after a failure. Reserves
+  /// memory first for a pass with more rows than any before.
   /// Ranks: collective over those of the model
   at::Tensor hidden(std::span<const TokenRun> runs, PagedCache& cache);
 
@@ -57,6 +58,7 @@ public:
   void check();
 
 private:
+  bool lacks(std::int64_t rows) const;
   at::Tensor skip(std::span<const TokenRun> runs, const at::TensorOptions& options);
   PassOutcome work_at_the_end(const std::function<PassOutcome()>& work);
   PassOutcome work_together(const std::function<PassOutcome()>& work);

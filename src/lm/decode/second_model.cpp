@@ -100,7 +100,6 @@ at::Tensor SecondModelProcessor::states_after(std::span<const DrawSite> rows,
                                               const at::Tensor& ids) {
   catch_up();
   const std::int64_t candidates = ids.size(1);
-  pool_->reserve_rows(ids.numel());
   std::vector<std::int64_t> forks;
   for (const DrawSite& row : rows)
     for (std::int64_t k = 0; k < candidates; ++k)
