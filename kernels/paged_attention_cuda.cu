@@ -1,5 +1,6 @@
 // One block per query and head. A warp takes every fourth key; its lanes are the head's columns.
 // Each warp keeps a running maximum and sum, and the four are joined at the end.
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -46,7 +47,7 @@ __device__ float widened(float x) {
 }
 
 __device__ float widened(std::uint16_t half) {
-  return __uint_as_float(static_cast<unsigned>(half) << 16);
+  return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
 /// Adds one key to what the warp has seen.
@@ -139,11 +140,11 @@ void paged_attention(const PagedAttentionArgs& args, CUstream_st* stream) {
   if (blocks == 0) return;
   const auto grid = static_cast<unsigned>(blocks);
   if (args.half_keys != nullptr)
-    paged_attention_kernel<<<grid, kWarp * kWarps, 0, stream>>>(
+    paged_attention_kernel<std::uint16_t><<<grid, kWarp * kWarps, 0, stream>>>(
         args, Stored<std::uint16_t>{args.half_keys, args.half_values});
   else
-    paged_attention_kernel<<<grid, kWarp * kWarps, 0, stream>>>(
-        args, Stored<float>{args.keys, args.values});
+    paged_attention_kernel<float>
+        <<<grid, kWarp * kWarps, 0, stream>>>(args, Stored<float>{args.keys, args.values});
   check_launch();
 }
 
