@@ -4,7 +4,9 @@
 // together. For the softmax the lanes are keys. For products with values the lanes are columns,
 // with keys in order.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include <hwy/aligned_allocator.h>
 
@@ -84,11 +86,37 @@ private:
   float* scores_;   // [queries, H, score_pitch]
 };
 
-/// Returns the lines themselves if they fill whole vectors, otherwise padded copies.
-Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const float* from,
+/// Keys or values in one of two types.
+struct Stored {
+  const float* whole;
+  const std::uint16_t* half;  // nullptr: whole
+};
+
+Stored keys_of(const PagedAttentionArgs& args) {
+  return {args.keys, args.half_keys};
+}
+
+Stored values_of(const PagedAttentionArgs& args) {
+  return {args.values, args.half_values};
+}
+
+float widened(std::uint16_t half) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
+}
+
+/// Returns the lines themselves if they are float32 and fill whole vectors, otherwise padded
+/// copies.
+Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const Stored& from,
                const KeyRun& run, std::size_t group) {
   const std::size_t width = args.kv_heads * args.head_dim;
-  const float* first = from + run.slot * width + group * args.head_dim;
+  const std::size_t place = run.slot * width + group * args.head_dim;
+  if (from.half != nullptr) {
+    for (std::size_t j = 0; j < run.count; ++j)
+      for (std::size_t c = 0; c < args.head_dim; ++c)
+        b.lines[j * b.columns + c] = widened(from.half[place + j * width + c]);
+    return {b.lines, b.columns};
+  }
+  const float* first = from.whole + place;
   if (args.head_dim == b.columns) return {first, width};
   for (std::size_t j = 0; j < run.count; ++j)
     std::copy_n(first + j * width, args.head_dim, b.lines + j * b.columns);
@@ -105,10 +133,11 @@ HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, s
 }
 
 /// Prefetches a part of the lines after the run in `from`; after its last run, the first lines of
-/// `then`.
+/// `then`. Halves are copied anyway, so they are not prefetched.
 HWY_INLINE void fetch_ahead(const PagedAttentionArgs& args, const QueryTile& tile,
                             const KeyRun& run, std::size_t part, const float* from,
                             const float* then) {
+  if (args.half_keys != nullptr) return;
   const std::size_t width = args.kv_heads * args.head_dim;
   const std::size_t next = run.key + run.count;
   const bool has_next = next < tile.end(tile.count - 1);
@@ -146,7 +175,7 @@ void score_keys(const PagedAttentionArgs& args, const Buffers& b, const QueryTil
   tile.for_each_run(run_keys(tile), [&](const KeyRun& run) {
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
       fetch_ahead(args, tile, run, group, args.keys, args.values);
-      const Lines lines = lines_of(args, b, args.keys, run, group);
+      const Lines lines = lines_of(args, b, keys_of(args), run, group);
       tile.for_each_query(run, [&](std::size_t q, std::size_t n, std::size_t from, std::size_t to) {
         const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
         for_each_row(b, group, q, n, [&](std::size_t count, auto row_of) {
@@ -188,7 +217,7 @@ void add_values(const PagedAttentionArgs& args, const Buffers& b, const QueryTil
   tile.for_each_run(run_keys(tile), [&](const KeyRun& run) {
     for (std::size_t group = 0; group < args.kv_heads; ++group) {
       fetch_ahead(args, tile, run, group, args.values, nullptr);
-      const Lines lines = lines_of(args, b, args.values, run, group);
+      const Lines lines = lines_of(args, b, values_of(args), run, group);
       tile.for_each_query(run, [&](std::size_t q, std::size_t n, std::size_t from, std::size_t to) {
         const Lines seen{lines.first + (from - run.key) * lines.pitch, lines.pitch};
         for_each_row(b, group, q, n, [&](std::size_t count, auto row_of) {

@@ -1,6 +1,8 @@
 // One block per query and head. A warp processes every fourth key; its lanes are the head's
 // columns. Each warp keeps a running maximum and sum, and the four results are merged at the end.
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/paged_attention.hpp>
@@ -33,15 +35,31 @@ __device__ std::int64_t slot_of(const PagedAttentionArgs& args, std::size_t n, s
   return args.page_slots[args.sequences[n] * pitch + t / page] + t % page;
 }
 
+/// Keys and values of one type.
+template <class T>
+struct Stored {
+  const T* keys;
+  const T* values;
+};
+
+__device__ float widened(float x) {
+  return x;
+}
+
+__device__ float widened(std::uint16_t half) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
+}
+
 /// Adds one key to the warp's running result.
-__device__ void add_key(const PagedAttentionArgs& args, const float (&query)[kParts],
-                        std::size_t line, Running& seen) {
+template <class T>
+__device__ void add_key(const PagedAttentionArgs& args, const Stored<T>& stored,
+                        const float (&query)[kParts], std::size_t line, Running& seen) {
   const unsigned lane = threadIdx.x % kWarp;
   float product = 0.0F;
 #pragma unroll
   for (unsigned part = 0; part < kParts; ++part) {
     const unsigned c = part * kWarp + lane;
-    if (c < args.head_dim) product += query[part] * args.keys[line + c];
+    if (c < args.head_dim) product += query[part] * widened(stored.keys[line + c]);
   }
   const float score = warp_sum(product) * args.scale;
   const float top = fmaxf(seen.top, score);
@@ -53,7 +71,7 @@ __device__ void add_key(const PagedAttentionArgs& args, const float (&query)[kPa
   for (unsigned part = 0; part < kParts; ++part) {
     const unsigned c = part * kWarp + lane;
     if (c < args.head_dim)
-      seen.values[part] = seen.values[part] * shrink + weight * args.values[line + c];
+      seen.values[part] = seen.values[part] * shrink + weight * widened(stored.values[line + c]);
   }
 }
 
@@ -88,7 +106,8 @@ __device__ void join(const PagedAttentionArgs& args, const Running& seen, float 
   }
 }
 
-__global__ void paged_attention_kernel(PagedAttentionArgs args) {
+template <class T>
+__global__ void paged_attention_kernel(PagedAttentionArgs args, Stored<T> stored) {
   const std::size_t n = blockIdx.x / args.heads;
   const std::size_t head = blockIdx.x % args.heads;
   const std::size_t group = head / (args.heads / args.kv_heads);
@@ -105,7 +124,7 @@ __global__ void paged_attention_kernel(PagedAttentionArgs args) {
   Running seen;
   for (std::int64_t t = first + threadIdx.x / kWarp; t < end; t += kWarps) {
     const auto slot = static_cast<std::size_t>(slot_of(args, n, t));
-    add_key(args, query, (slot * args.kv_heads + group) * args.head_dim, seen);
+    add_key(args, stored, query, (slot * args.kv_heads + group) * args.head_dim, seen);
   }
   const float sink = args.sinks == nullptr ? -INFINITY : args.sinks[head];
   join(args, seen, sink, args.out + first_column);
@@ -120,7 +139,13 @@ void paged_attention(const PagedAttentionArgs& args, CUstream_st* stream) {
     throw ShapeError("paged_attention: key heads do not divide query heads");
   const std::size_t blocks = args.num_queries * args.heads;
   if (blocks == 0) return;
-  paged_attention_kernel<<<static_cast<unsigned>(blocks), kWarp * kWarps, 0, stream>>>(args);
+  const auto grid = static_cast<unsigned>(blocks);
+  if (args.half_keys != nullptr)
+    paged_attention_kernel<std::uint16_t><<<grid, kWarp * kWarps, 0, stream>>>(
+        args, Stored<std::uint16_t>{args.half_keys, args.half_values});
+  else
+    paged_attention_kernel<float>
+        <<<grid, kWarp * kWarps, 0, stream>>>(args, Stored<float>{args.keys, args.values});
   check_launch();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -61,6 +62,17 @@ struct AttentionCase {
   std::vector<std::int64_t> positions;
   PagedAttentionArgs args;  // sizes; the caller sets the pointers
 };
+
+/// Cuts the values to bfloat16, in place; returns what is stored of them.
+inline std::vector<std::uint16_t> halves_of(std::vector<float>& values) {
+  std::vector<std::uint16_t> halves;
+  for (float& value : values) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) & 0xffff0000U;
+    value = std::bit_cast<float>(bits);
+    halves.push_back(static_cast<std::uint16_t>(bits >> 16));
+  }
+  return halves;
+}
 
 inline const std::vector<AttentionSizes>& attention_sizes() {
   static const std::vector<AttentionSizes> kSizes = {

@@ -94,6 +94,39 @@ TEST_F(DecoderGpuTest, PagedAttentionIsTheReference) {
   }
 }
 
+TEST_F(DecoderGpuTest, PagedAttentionReadsHalves) {
+  for (const AttentionSizes& sizes : attention_sizes()) {
+    AttentionCase input(sizes);
+    const OnDevice half_keys(halves_of(input.keys));
+    const OnDevice half_values(halves_of(input.values));
+    const OnDevice keys(input.keys);
+    const OnDevice values(input.values);
+    const OnDevice queries(input.queries);
+    const OnDevice page_slots(input.page_slots);
+    const OnDevice sequences(input.sequences);
+    const OnDevice positions(input.positions);
+    const OnDevice out(std::vector<float>(input.queries.size()));
+    const OnDevice whole_out(std::vector<float>(input.queries.size()));
+    PagedAttentionArgs args = input.args;
+    args.queries = queries.get();
+    args.keys = keys.get();
+    args.values = values.get();
+    args.page_slots = page_slots.get();
+    args.sequences = sequences.get();
+    args.positions = positions.get();
+    args.out = whole_out.get();
+    cuda::paged_attention(args, nullptr);
+    args.out = out.get();
+    args.keys = args.values = nullptr;
+    args.half_keys = half_keys.get();
+    args.half_values = half_values.get();
+
+    cuda::paged_attention(args, nullptr);
+
+    EXPECT_EQ(out.host(), whole_out.host()) << sizes.head_dim;
+  }
+}
+
 TEST_F(DecoderGpuTest, FoldLogitsIsTheReferenceOverBlocks) {
   for (const std::size_t block : {1U, 31U, 257U, 1000U}) {
     constexpr std::size_t kRows = 3;

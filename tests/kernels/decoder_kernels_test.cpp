@@ -164,6 +164,26 @@ TEST(PagedAttentionCpuTest, IsTheReference) {
   }
 }
 
+TEST(PagedAttentionCpuTest, HalvesGiveTheBitsOfTheirFloats) {
+  for (const AttentionSizes& sizes : attention_sizes()) {
+    AttentionCase input(sizes);
+    const std::vector<std::uint16_t> keys = halves_of(input.keys);
+    const std::vector<std::uint16_t> values = halves_of(input.values);
+    std::vector<float> out(input.queries.size());
+    std::vector<float> expected(input.queries.size());
+    point_to(input, input.args, expected);
+    cpu::paged_attention(input.args);
+    input.args.keys = input.args.values = nullptr;
+    input.args.half_keys = keys.data();
+    input.args.half_values = values.data();
+    input.args.out = out.data();
+
+    cpu::paged_attention(input.args);
+
+    EXPECT_EQ(out, expected) << sizes.head_dim;
+  }
+}
+
 TEST(PagedAttentionCpuTest, NanInAKeyReachesTheQueriesThatSeeIt) {
   AttentionCase input({1, 1, 8, 4, 0});
   const auto slot = static_cast<std::size_t>(input.page_slots[0]) + 2;

@@ -63,15 +63,15 @@ Numbers tokens_of_passes(std::span<const Prompt> prompts, const GenerationConfig
 std::int64_t most_pages(std::span<const Prompt> prompts, const GenerationConfig& config) {
   constexpr std::int64_t kPages = 64;
   const LanguageModel model = LanguageModel::open(fs::path(MGPU_GOLDENS) / "llama");
-  PagedCache cache = model.make_cache({kPages, config.page_tokens});
-  GenerationQueue queue(prompts, config);
+  DecodePool pool(model, {kPages, config.page_tokens});
+  AdmissionQueue queue(model.config(), prompts, config);
   const StopText stop_text;
   const SeeHidden see_hidden;
-  GenerationBatch batch(model, config, {stop_text, see_hidden}, queue, cache, kPages);
+  GenerationBatch batch(model, config, {stop_text, see_hidden}, queue, pool, kPages);
   std::int64_t most = 0;
   while (batch.step())
-    most = std::max(most, kPages - cache.free_pages());
-  EXPECT_EQ(cache.free_pages(), kPages);
+    most = std::max(most, kPages - pool.cache().free_pages());
+  EXPECT_EQ(pool.cache().free_pages(), kPages);
   return most;
 }
 

@@ -15,6 +15,7 @@
 #include <mgpu/lm/parallel/model_group.hpp>
 
 #include "made_folder.hpp"
+#include "toy_guide.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -149,6 +150,67 @@ TEST(GroupMemoryTest, WhereverARankFailsAllRanksKnowAndTheGroupGoesOn) {
 
 TEST(GroupMemoryTest, SoItIsWhereverDrawsOverAllTokensFail) {
   check_every_allocation(uncut(), 11);
+}
+
+TEST(GroupMemoryTest, SoItIsWhereverASecondModelFails) {
+  const MadeFolder folder(world(), {.layers = 1, .width = 24, .inner = 40, .vocab = 5000});
+  const LanguageModel second = LanguageModel::open(folder.path());
+  ToyGuide guide(second, {256, 4}, 5, 0.8);
+  GenerationConfig config = penalized();
+  config.sampling.top_p = 0.9;
+  config.processors.candidate = &guide;
+
+  check_every_allocation(config, 131);
+
+  EXPECT_GT(guide.calls, 0);
+}
+
+/// A prefill, its state, and two steps of two forks; how they ended on this rank. Allocations are
+/// counted after that of the pool, which the caller of a session settles.
+ExitCode end_of_session(const LanguageModel& model, ScarceMemory& memory, std::int64_t last) {
+  static const std::vector<std::int64_t> ids = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  DecodePool pool(model, {16, 4});
+  memory.begin(last);
+  try {
+    DecodeSession session(model, pool, {.prefill_tokens = 5});
+    std::vector<std::int64_t> sequences{session.add()};
+    session.prefill(sequences[0], ids);
+    while (session.has_input())
+      session.pass();
+    const at::Tensor states = session.hidden(sequences);
+    sequences.push_back(session.fork(sequences[0], 1));
+    session.prefill(sequences[1], states);
+    session.pass();
+    session.hidden(sequences);
+    session.step(sequences);
+    session.step(sequences);
+  } catch (const std::exception& error) {
+    return report_of(error).exit;
+  }
+  return ExitCode::done;
+}
+
+TEST(GroupMemoryTest, SessionsEndAlikeOnAllRanksWhereverOneFails) {
+  const MadeFolder folder(world(), {.layers = 3, .kv_heads = 6, .vocab = 5000});
+  const cluster::Topology topology(world(), world().size());
+  for (const Split split : {Split::pipeline, Split::tensor}) {
+    ModelGroup::Options options;
+    options.plan.split = split;
+    options.wires.timeout_s = 30.0;
+    const ModelGroup group = ModelGroup::open(folder.path(), topology, options);
+    ScarceMemory memory;
+    for (const int rank : {0, world().size() - 1}) {
+      ASSERT_EQ(end_of_session(group.model(), memory, 0), ExitCode::done);
+      const std::int64_t count = world().all_gather(memory.count())[static_cast<std::size_t>(rank)];
+      ASSERT_GT(count, 50);
+      for (std::int64_t n = 1; n <= count; n += 13) {
+        const std::int64_t last = world().rank() == rank ? n : 0;
+        EXPECT_NE(end_of_session(group.model(), memory, last), ExitCode::done)
+            << "rank " << rank << ": " << n;
+      }
+    }
+    EXPECT_EQ(end_of_session(group.model(), memory, 0), ExitCode::done);
+  }
 }
 
 TEST(GroupMemoryTest, SoItIsWhereverDrawsFromCutDistributionsFail) {

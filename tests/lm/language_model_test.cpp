@@ -177,6 +177,51 @@ TEST_P(InvarianceTest, WantedRowsHaveTheBitsOfAll) {
   EXPECT_TRUE(at::equal(model_.hidden(uncached), whole.narrow(0, 18, 3)));
 }
 
+at::Tensor ids_tensor(std::span<const std::int64_t> ids) {
+  return at::tensor(Ids(ids.begin(), ids.end()), at::kLong);
+}
+
+/// What the first layer gets for these ids.
+at::Tensor embeddings_of(const LanguageModel& model, std::span<const std::int64_t> ids) {
+  return model.weights().embedding.index_select(0, ids_tensor(ids)).to(at::kFloat);
+}
+
+TEST_P(InvarianceTest, EmbeddingsAndIdsInTensorsGiveTheBitsOfIds) {
+  const Ids ids = make_ids(21, 5);
+  const at::Tensor whole = hidden_of(model_, ids);
+  PagedCache cache = model_.make_cache({12, 4});
+  const std::int64_t sequence = cache.add();
+  const std::span<const std::int64_t> all(ids);
+
+  TokenRun embedded{{}, sequence};
+  embedded.embeddings = embeddings_of(model_, all.first(8));
+  const std::vector<TokenRun> first{embedded, {ids, cache.add()}};
+  const at::Tensor both = model_.hidden(first, cache);
+  TokenRun given{{}, sequence, 0, 2};
+  given.device_ids = ids_tensor(all.subspan(8, 6));
+  const at::Tensor middle = model_.hidden({&given, 1}, cache);
+  const TokenRun rest{all.subspan(14), sequence};
+  const at::Tensor end = model_.hidden({&rest, 1}, cache);
+
+  EXPECT_TRUE(at::equal(both, at::cat({whole.narrow(0, 0, 8), whole})));
+  EXPECT_TRUE(at::equal(middle, whole.narrow(0, 12, 2)));
+  EXPECT_TRUE(at::equal(end, whole.narrow(0, 14, 7)));
+}
+
+TEST_P(InvarianceTest, EmbeddingsOfNoTokenAreReadAsTheyAre) {
+  const Ids ids = make_ids(5, 5);
+  TokenRun run{};
+  run.embeddings = embeddings_of(model_, ids) * 1.5;
+  const at::Tensor hidden = model_.hidden({&run, 1});
+
+  EXPECT_FALSE(at::allclose(hidden, hidden_of(model_, ids)));
+  for (const at::Tensor& wrong :
+       {at::zeros({3, 7}), run.embeddings.to(at::kDouble), at::zeros(3)}) {
+    run.embeddings = wrong;
+    EXPECT_THROW(model_.hidden({&run, 1}), ShapeError);
+  }
+}
+
 TEST_P(InvarianceTest, ForksShareThePrefixAndGoTheirOwnWays) {
   Ids left = make_ids(9, 3);
   Ids right = left;

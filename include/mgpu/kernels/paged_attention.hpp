@@ -11,9 +11,9 @@ namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxPagedHeadDim = 256;
 
-/// Keys and values are stored in slots. Token t of sequence s has slot page_slots[s * page_pitch +
-/// t / page_tokens] + t % page_tokens: a paged cache, or with consecutive pages simply one token
-/// after the other.
+/// Keys and values are stored in slots, as float32 or bfloat16; all else is computed in float32.
+/// Token t of sequence s has slot page_slots[s * page_pitch + t / page_tokens] + t % page_tokens: a
+/// paged cache, or with consecutive pages simply one token after the other.
 struct PagedAttentionArgs {
   const float* queries;            // [N, H, C]
   const float* keys;               // [slots, G, C]
@@ -31,6 +31,10 @@ struct PagedAttentionArgs {
   std::int64_t window;             // keys that a query attends to, including its own; 0: all
   float scale;                     // multiplies the product of query and key
   const float* sinks = nullptr;    // [H] score of a key without a value; nullptr: no sinks
+
+  // Instead of keys and values: the upper halves of their float32. nullptr: keys and values count.
+  const std::uint16_t* half_keys = nullptr;    // [slots, G, C] bfloat16
+  const std::uint16_t* half_values = nullptr;  // [slots, G, C] bfloat16
 };
 
 /// Computes out = softmax(scale * Q K^T, over the visible keys up to the query and the sink) V. At

@@ -20,15 +20,16 @@ at::Tensor zeros_of(at::IntArrayRef shape, const at::TensorOptions& options) {
   return zeros_in_huge_pages(c10::multiply_integers(shape)).view(shape);
 }
 
-/// pool[slots[n]] = lines[n], of one type. On the CPU index_copy_ takes longer than the copies.
-void write_lines(const at::Tensor& pool, const at::Tensor& slots, const at::Tensor& lines) {
+/// pool[slots[n]] = computed[n], in the pool's type. On the CPU index_copy_ takes longer than the
+/// copies.
+void write_lines(const at::Tensor& pool, const at::Tensor& slots, const at::Tensor& computed) {
+  const at::Tensor lines = computed.to(pool.scalar_type());
   if (tensor::runs_on_gpu(pool)) {
     pool.index_copy_(0, slots, lines);
     return;
   }
-  if (lines.scalar_type() != pool.scalar_type() || lines.size(0) != slots.numel() ||
-      lines.sizes().slice(1) != pool.sizes().slice(1))
-    throw ShapeError("PagedCache: lines of another shape or type");
+  if (lines.size(0) != slots.numel() || lines.sizes().slice(1) != pool.sizes().slice(1))
+    throw ShapeError("PagedCache: lines of another shape");
   const at::Tensor whole = lines.contiguous();
   const auto bytes = static_cast<std::size_t>(pool.stride(0) * pool.element_size());
   const auto* from = static_cast<const std::byte*>(whole.const_data_ptr());
@@ -40,6 +41,10 @@ void write_lines(const at::Tensor& pool, const at::Tensor& slots, const at::Tens
   }
 }
 
+at::ScalarType dtype_of(CacheType type) {
+  return type == CacheType::bf16 ? at::kBFloat16 : at::kFloat;
+}
+
 }  // namespace
 
 PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options)
@@ -48,7 +53,7 @@ PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::Ten
   // One piece: each for itself would fill its last huge page.
   const at::Tensor all = zeros_of({2 * std::ssize(config.layers), sizes.pages * sizes.page_tokens,
                                    config.kv_heads, config.head_dim},
-                                  options);
+                                  options.dtype(dtype_of(sizes.type)));
   for (std::int64_t layer = 0; layer < std::ssize(config.layers); ++layer) {
     keys_.push_back(all[2 * layer]);
     values_.push_back(all[2 * layer + 1]);

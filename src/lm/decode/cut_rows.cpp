@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <string>
 
 #include <ATen/ATen.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/fold_logits.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 #include "cut_tail.hpp"
 
@@ -17,29 +17,6 @@ namespace {
 
 constexpr std::int64_t kFirstBest = 64;  // what a nucleus most often fits in
 constexpr auto kMostBest = static_cast<std::int64_t>(kernels::kMaxBest);
-
-bool has_penalty(const SamplingConfig& config) {
-  return config.repetition_penalty != 1.0;
-}
-
-/// Applies the repetition penalty to a row of a piece, once per token of the context.
-void penalize(float* logits, std::int64_t count, std::int64_t first_id, const DrawSite& site,
-              double penalty) {
-  const std::set<std::int64_t> tokens(site.context.begin(), site.context.end());
-  for (const std::int64_t id : tokens)
-    if (id >= first_id && id < first_id + count)
-      logits[id - first_id] = penalized(logits[id - first_id], penalty);
-}
-
-[[noreturn]] void refuse_row(const SampledRows& rows, std::int64_t n) {
-  const DrawSite& site = rows.sites[static_cast<std::size_t>(n)];
-  throw Failure(
-      {"E704",
-       ExitCode::numeric,
-       "the logits of the model are not finite",
-       {"  sample " + std::to_string(site.sample) + ", token " + std::to_string(site.position)},
-       ""});
-}
 
 std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits, std::int64_t n) {
   const std::int64_t best = ids.size(1);
@@ -68,17 +45,17 @@ std::vector<std::optional<CutRow>> cut_with_best(const SampledRows& rows,
   FoldedLogits folded(count, best, rows.hidden.options());
   FoldedLogits heated(needs_total ? count : 0, 0, rows.hidden.options());
   for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
-    const LogitsPiece piece = with_penalty(raw, rows, config);
+    const LogitsPiece piece = changed(raw, rows, config);
     folded.fold(piece, {});
     if (needs_total)
       heated.fold({piece.logits / config.temperature, piece.row, piece.first_id}, {});
   });
   folded.combine(rows.model, {});
   heated.combine(rows.model, {});
-  const at::Tensor log_sums = folded.log_sums().cpu();
-  const at::Tensor log_totals = heated.log_sums().cpu();
-  const at::Tensor ids = folded.best_ids.cpu();
-  const at::Tensor logits = folded.best_logits.cpu();
+  const at::Tensor log_sums = tensor::read_back(folded.log_sums());
+  const at::Tensor log_totals = tensor::read_back(heated.log_sums());
+  const at::Tensor ids = tensor::read_back(folded.best_ids);
+  const at::Tensor logits = tensor::read_back(folded.best_logits);
   check_sums(rows, log_sums);
   std::vector<std::optional<CutRow>> result;
   for (std::int64_t n = 0; n < count; ++n) {
@@ -91,7 +68,7 @@ std::vector<std::optional<CutRow>> cut_with_best(const SampledRows& rows,
       continue;
     }
     CutRow row{std::move(*candidates), {}};
-    if (!has_penalty(config)) {
+    if (!changes_logits(rows, config)) {
       const float log_sum = log_sums.const_data_ptr<float>()[n];
       row.log_probs = log_probs_of(tokens, row.candidates.size(), log_sum);
     }
@@ -104,11 +81,11 @@ std::vector<std::optional<CutRow>> cut_with_best(const SampledRows& rows,
 at::Tensor whole_row(const SampledRows& rows, const SamplingConfig& config) {
   const at::Tensor row = at::zeros({rows.model.config().vocab}, rows.hidden.options());
   for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
-    const at::Tensor logits = with_penalty(raw, rows, config).logits[0];
+    const at::Tensor logits = changed(raw, rows, config).logits[0];
     row.narrow(0, raw.first_id, logits.size(0)).copy_(logits);
   });
   if (rows.model.shard().is_summand) rows.model.peers()->sum_if_all_can(row.view(at::kInt));
-  return row.cpu();
+  return tensor::read_back(row);
 }
 
 /// Cuts the one row of `rows` given all its logits.
@@ -117,7 +94,7 @@ CutRow cut_whole(const SampledRows& rows, const SamplingConfig& config) {
   std::vector<ScoredToken> tokens;
   for (std::int64_t id = 0; id < row.size(0); ++id) {
     const float logit = row.const_data_ptr<float>()[id];
-    if (std::isnan(logit) || logit == INFINITY) refuse_row(rows, 0);
+    if (std::isnan(logit) || logit == INFINITY) refuse_row(rows.sites.front());
     tokens.push_back({id, logit});
   }
   std::sort(tokens.begin(), tokens.end(), is_better);
@@ -134,22 +111,19 @@ std::vector<std::int64_t> best_to_try(const SamplingConfig& config, std::int64_t
 
 }  // namespace
 
-LogitsPiece with_penalty(const LogitsPiece& piece, const SampledRows& rows,
-                         const SamplingConfig& config) {
-  if (!has_penalty(config)) return piece;
-  const at::Tensor copy = piece.logits.to(at::kCPU, at::kFloat, false, true).contiguous();
-  const std::int64_t count = copy.size(1);
-  for (std::int64_t n = 0; n < copy.size(0); ++n) {
-    const DrawSite& site = rows.sites[static_cast<std::size_t>(piece.row + n)];
-    penalize(copy.mutable_data_ptr<float>() + n * count, count, piece.first_id, site,
-             config.repetition_penalty);
-  }
-  return {copy.to(piece.logits.device()), piece.row, piece.first_id};
+void refuse_row(const DrawSite& site) {
+  throw Failure(
+      {"E704",
+       ExitCode::numeric,
+       "the logits of the model are not finite",
+       {"  sample " + std::to_string(site.sample) + ", token " + std::to_string(site.position)},
+       ""});
 }
 
 void check_sums(const SampledRows& rows, const at::Tensor& log_sums) {
   for (std::int64_t n = 0; n < log_sums.numel(); ++n)
-    if (!std::isfinite(log_sums.const_data_ptr<float>()[n])) refuse_row(rows, n);
+    if (!std::isfinite(log_sums.const_data_ptr<float>()[n]))
+      refuse_row(rows.sites[static_cast<std::size_t>(n)]);
 }
 
 std::vector<CutRow> cut_rows(const SampledRows& rows, const SamplingConfig& config) {
@@ -168,7 +142,7 @@ std::vector<CutRow> cut_rows(const SampledRows& rows, const SamplingConfig& conf
     if (open.empty()) break;
     std::vector<DrawSite> sites;
     const at::Tensor hidden = part(open, sites);
-    auto cut = cut_with_best({rows.model, hidden, sites}, config, best);
+    auto cut = cut_with_best(part_of(rows, hidden, sites, open), config, best);
     std::vector<std::int64_t> left;
     for (std::size_t i = 0; i < open.size(); ++i) {
       if (cut[i])
@@ -181,7 +155,7 @@ std::vector<CutRow> cut_rows(const SampledRows& rows, const SamplingConfig& conf
   for (const std::int64_t n : open) {
     std::vector<DrawSite> sites;
     const at::Tensor hidden = part({n}, sites);
-    result[static_cast<std::size_t>(n)] = cut_whole({rows.model, hidden, sites}, config);
+    result[static_cast<std::size_t>(n)] = cut_whole(part_of(rows, hidden, sites, {n}), config);
   }
   return result;
 }

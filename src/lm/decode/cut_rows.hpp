@@ -8,17 +8,10 @@
 
 #include <mgpu/lm/decode/sampler.hpp>
 
-#include "folded_logits.hpp"
+#include "changed_logits.hpp"
 
-// Shapes in this header: N rows, D width.
+// Shapes in this header: N rows.
 namespace mgpu::lm {
-
-/// Hidden states of a call, and what belongs to them.
-struct SampledRows {
-  const LanguageModel& model;
-  const at::Tensor& hidden;         // [N, D]
-  std::span<const DrawSite> sites;  // N
-};
 
 /// A row after all cuts.
 struct CutRow {
@@ -31,9 +24,8 @@ struct CutRow {
 /// Errors: Failure E704.
 std::vector<CutRow> cut_rows(const SampledRows& rows, const SamplingConfig& config);
 
-/// The piece itself, or a copy with the repetition penalty.
-LogitsPiece with_penalty(const LogitsPiece& piece, const SampledRows& rows,
-                         const SamplingConfig& config);
+/// Throws Failure E704.
+[[noreturn]] void refuse_row(const DrawSite& site);
 
 /// Errors: Failure E704 when one of log_sums [N], on the CPU, is not finite.
 void check_sums(const SampledRows& rows, const at::Tensor& log_sums);

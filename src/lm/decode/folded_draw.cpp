@@ -9,6 +9,7 @@
 
 #include <mgpu/kernels/stream_draw.hpp>
 #include <mgpu/tensor/device_stream.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 namespace mgpu::lm {
 namespace {
@@ -51,11 +52,10 @@ FoldedDraw::FoldedDraw(std::int64_t rows, const at::Device& device)
 void FoldedDraw::fold(const LogitsPiece& piece, const at::Tensor& scores,
                       const at::Tensor& uniforms) {
   const auto place = static_cast<std::size_t>(piece.row);
-  const at::Tensor where = uniforms.to(tops.device());
   kernels::StreamDrawArgs args{};
   args.scores = scores.const_data_ptr<float>();
   args.logits = piece.logits.const_data_ptr<float>();
-  args.uniforms = where.const_data_ptr<double>();
+  args.uniforms = uniforms.const_data_ptr<double>();
   args.tops = tops.mutable_data_ptr<double>() + place;
   args.sums = sums.mutable_data_ptr<double>() + place;
   args.ids = ids.mutable_data_ptr<std::int64_t>() + place;
@@ -71,8 +71,8 @@ void FoldedDraw::fold(const LogitsPiece& piece, const at::Tensor& scores,
 
 void FoldedDraw::combine(const LanguageModel& model, const at::Tensor& uniforms) {
   const at::Tensor mine = at::stack({tops, sums, ids.to(at::kDouble), picked.to(at::kDouble)}, 1);
-  const at::Tensor all =
-      gather_words(*model.peers(), mine.view(at::kInt)).cpu().view(at::kDouble);  // [R, N, 4]
+  const at::Tensor all = tensor::read_back(gather_words(*model.peers(), mine.view(at::kInt)))
+                             .view(at::kDouble);  // [R, N, 4]
   const Facts facts = all.accessor<double, 3>();
   const at::Tensor ids_here = at::empty({ids.numel()}, at::kLong);
   const at::Tensor picked_here = at::empty({ids.numel()}, at::kFloat);

@@ -18,7 +18,8 @@ struct FoldedDraw {
 
   FoldedDraw(std::int64_t rows, const at::Device& device);
 
-  /// Shapes: scores like piece.logits: what is drawn from; uniforms [n, 2] float64 on the CPU
+  /// Shapes: scores like piece.logits: what is drawn from; uniforms [n, 2] float64 on
+  ///         the same device
   void fold(const LogitsPiece& piece, const at::Tensor& scores, const at::Tensor& uniforms);
 
   /// One of the draws that the ranks made, each from its part of the vocabulary.

@@ -19,10 +19,11 @@ static_assert(kVocabularyBlock % kernels::kMostPanelWidth == 0);
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit) {
   const Range& vocab = model.shard().vocab;
-  for (std::int64_t row = 0; row < hidden.size(0); row += kHeadRows) {
-    const at::Tensor x = hidden.narrow(0, row, std::min(kHeadRows, hidden.size(0) - row));
-    for (std::int64_t first = 0; first < vocab.size(); first += kVocabularyBlock) {
-      const std::int64_t count = std::min(kVocabularyBlock, vocab.size() - first);
+  const PassSizes& sizes = model.sizes();
+  for (std::int64_t row = 0; row < hidden.size(0); row += sizes.head_rows) {
+    const at::Tensor x = hidden.narrow(0, row, std::min(sizes.head_rows, hidden.size(0) - row));
+    for (std::int64_t first = 0; first < vocab.size(); first += sizes.vocabulary_block) {
+      const std::int64_t count = std::min(sizes.vocabulary_block, vocab.size() - first);
       visit({project(x, part_of(model.weights().head, first, count)), row, vocab.begin + first});
     }
   }

@@ -10,6 +10,7 @@
 // The head in pieces. Shapes in this header: N rows, n rows of a piece, B its tokens, K best kept.
 namespace mgpu::lm {
 
+// A CPU's PassSizes. Draws number the vocabulary's blocks of kVocabularyBlock on any device.
 inline constexpr std::int64_t kVocabularyBlock = 4032;  // whole panels of packed weights
 inline constexpr std::int64_t kHeadRows = 256;          // that meet the head at a time
 
@@ -21,7 +22,7 @@ struct LogitsPiece {
 };
 
 /// Calls visit(piece), for each row in the order of the vocabulary.
-/// Memory: one piece, kHeadRows x kVocabularyBlock logits.
+/// Memory: one piece, of the model's PassSizes.
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit);
 

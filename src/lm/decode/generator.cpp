@@ -13,7 +13,8 @@
 #include <mgpu/lm/decode/generator.hpp>
 
 #include "generation_batch.hpp"
-#include "lm/forward/pass_sizes.hpp"
+#include "group_failure.hpp"
+#include "lm/forward/batch_shares.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -52,22 +53,20 @@ Generator::Generator(const LanguageModel& model, GenerationConfig config, StopTe
       see_hidden_(std::move(see_hidden)) {
   if (config_.max_new_tokens < 0) throw Error("Generator: max_new_tokens is negative");
   set_batch_size(config_.batch_size);
-  if (config_.prefill_tokens < 1) throw Error("Generator: prefill_tokens is not at least 1");
+  if (config_.prefill_tokens == 0) config_.prefill_tokens = model.sizes().prefill_tokens;
+  if (config_.prefill_tokens < 0) throw Error("Generator: prefill_tokens is negative");
 }
 
 void Generator::set_batch_size(std::int64_t batch_size) {
   if (batch_size < 1) throw Error("Generator: batch_size is not at least 1");
   config_.batch_size = batch_size;
-  cache_.reset();
-  spare_.reset();
+  pool_.reset();
 }
 
-void Generator::cache_for(std::span<const Prompt> prompts) {
+void Generator::pool_for(std::span<const Prompt> prompts) {
   std::int64_t pages = 0;
-  std::int64_t longest = 0;
   std::int64_t completions = 0;
   for (const Prompt& prompt : prompts) {
-    longest = std::max(longest, cached_tokens(model_->config(), config_, prompt));
     pages = std::max(pages, pages_needed(model_->config(), config_, prompt));
     completions += prompt.num_samples;
   }
@@ -77,27 +76,24 @@ void Generator::cache_for(std::span<const Prompt> prompts) {
     share = scored_sequences(share, share_of_prefill(config_.prefill_tokens, batches()),
                              pages * config_.page_tokens);
   const std::int64_t sequences = cached_sequences(share, batches(), has_forks);
-  if (!cache_ || cache_->free_pages() < pages * sequences) {
-    cache_.reset();  // the old one goes before the new one comes
+  if (!pool_ || pool_->cache().free_pages() < pages * sequences) {
+    pool_.reset();  // the old one goes before the new one comes
     if (failpoint("generate.cache").error != 0) throw std::bad_alloc();
-    cache_.emplace(model_->make_cache({pages * sequences, config_.page_tokens, pages}));
+    pool_.emplace(*model_, PagedCache::Sizes{pages * sequences, config_.page_tokens, pages,
+                                             config_.cache_type});
   }
-  spare_for(prompts, completions);
+  pool_->reserve_rows(rows_for(prompts, completions));
 }
 
-/// Room for the rows of any pass, for a rank that has no more when it fails in one.
-void Generator::spare_for(std::span<const Prompt> prompts, std::int64_t completions) {
-  if (!model_->shard().is_summand) return;
+/// Rows of any pass, at most.
+std::int64_t Generator::rows_for(std::span<const Prompt> prompts, std::int64_t completions) const {
   std::int64_t tokens = 0;
-  for (const Prompt& prompt : prompts)
-    tokens += static_cast<std::int64_t>(prompt.ids.size());
-  for (const Prompt& prompt : prompts)
+  for (const Prompt& prompt : prompts) {
+    tokens += size_of(prompt);
     for (const std::vector<std::int64_t>& continuation : prompt.continuations)
       tokens += std::ssize(continuation);
-  const std::int64_t rows =
-      std::min(config_.batch_size, completions) + std::min(config_.prefill_tokens, tokens);
-  if (spare_.defined() && spare_.size(0) >= rows) return;
-  spare_ = at::zeros({rows, model_->config().width}, cache_->keys(0).options());
+  }
+  return std::min(config_.batch_size, completions) + std::min(config_.prefill_tokens, tokens);
 }
 
 std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
@@ -106,55 +102,45 @@ std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
   for (const Prompt& prompt : prompts)
     if (!prompt.continuations.empty() && config_.max_new_tokens > 0)
       throw Error("Generator: continuations where tokens are drawn");
-  settle([&] { cache_for(prompts); });
+  settle_or_reset([&] { pool_for(prompts); });
   std::vector<PromptResult> results;
-  settle([&] { results = run_batches(prompts, *cache_); });
+  settle_or_reset([&] { results = run_batches(prompts, *pool_); });
   return results;
 }
 
-/// Where a rank of the model cannot do a step, no rank has done it; all report the same kind of
-/// failure. Want of memory goes before what came of it elsewhere.
-void Generator::settle(const std::function<void()>& step) {
-  enum Outcome { done, failed, out_of_memory };
-  int mine = done;
-  std::exception_ptr failure;
+/// After a failure the sequences of the pool have no owner any more.
+void Generator::settle_or_reset(const std::function<void()>& step) {
   try {
-    step();
-  } catch (const cluster::LoneFailure&) {
+    settle(model_->peers(), step);
+  } catch (...) {
+    pool_.reset();
+    const LogitProcessors& processors = config_.processors;
+    for (BlockProcessor* processor : processors.blocks)
+      processor->reset();
+    if (processors.candidate != nullptr) processors.candidate->reset();
     throw;
-  } catch (const std::exception& error) {
-    failure = std::current_exception();
-    mine = report_of(error).exit == ExitCode::out_of_memory ? out_of_memory : failed;
   }
-  const int worst = model_->peers() == nullptr ? mine : model_->peers()->most(mine);
-  if (worst == done) return;
-  cache_.reset();  // its sequences have no owner any more
-  if (mine == worst) std::rethrow_exception(failure);
-  if (worst == failed) throw Error("another rank of the model failed");
-  throw Failure(report_of(std::bad_alloc()));
 }
 
 std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts,
-                                                 PagedCache& cache) {
+                                                 DecodePool& pool) {
   GenerationConfig config = config_;
   config.batch_size = share_of_batch(config_.batch_size, batches());
   config.prefill_tokens = share_of_prefill(config_.prefill_tokens, batches());
-  GenerationQueue queue(prompts, config);
-  queue.spare = spare_;
+  AdmissionQueue queue(model_->config(), prompts, config);
   queue.beginning.pages = shared_tokens(prompts) / config.page_tokens;
-  const std::int64_t pages = (cache.free_pages() - queue.beginning.pages) / batches();
+  const std::int64_t pages = (pool.cache().free_pages() - queue.beginning.pages) / batches();
   std::deque<GenerationBatch> all;
   for (std::int64_t i = 0; i < batches(); ++i)
-    all.emplace_back(*model_, config, GenerationWatch{stop_text_, see_hidden_}, queue, cache,
-                     pages);
+    all.emplace_back(*model_, config, GenerationWatch{stop_text_, see_hidden_}, queue, pool, pages);
   const auto turn = [&] {
     bool works = false;
     for (GenerationBatch& batch : all)
-      if (!queue.failure) works = batch.step() || works;
+      if (!pool.failure()) works = batch.step() || works;
     return works;
   };
   try {
-    for (bool works = true; works && !queue.failure;)
+    for (bool works = true; works && !pool.failure();)
       works = turn();
   } catch (const cluster::LoneFailure&) {
     throw;
@@ -162,14 +148,13 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
     if (model_->peers() == nullptr) throw;
     throw cluster::LoneFailure(report_of(error));  // peers wait in the middle of a pass
   }
-  const std::optional<Report>& why = queue.own_failure ? queue.own_failure : queue.failure;
-  if (!why) {
-    if (queue.beginning.sequence >= 0) cache.remove(queue.beginning.sequence);
+  if (!pool.failure()) {
+    all.front().drop_beginning();
     return std::move(queue.results);
   }
   for (GenerationBatch& batch : all)
     batch.forget();
-  throw Failure(*why);
+  throw Failure(*pool.failure());
 }
 
 /// Tokens that all prompts begin with, and that one pass can do for all. Each keeps at least one

@@ -1,43 +1,40 @@
-// Completions of a GenerationBatch: how they begin, grow and end.
+// Completions and continuations of a GenerationBatch: how they begin, grow and end.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "generation_batch.hpp"
 
 namespace mgpu::lm {
 
-/// Begins completions of prompts that were seen whole; returns what their first tokens are drawn
-/// from, [1, D] each.
-std::vector<at::Tensor> GenerationBatch::begin_lines() {
-  std::vector<at::Tensor> hidden;
+/// Begins completions and continuations of prompts that were seen whole.
+void GenerationBatch::begin_lines() {
   for (Opening& opening : openings_) {
-    if (!opening.is_seen) continue;
+    const Prompt& prompt = queue_.prompt(opening.prompt);
+    if (opening.seen < size_of(prompt)) continue;
     if (config_.max_new_tokens == 0) {
       close(opening);
       continue;
     }
-    while (opening.next_sample < queue_.prompts[opening.prompt].num_samples && begin_line(opening))
-      if (has_head()) hidden.push_back(opening.last_hidden);
+    while (opening.next_sample < prompt.num_samples && begin_line(opening)) {
+    }
   }
   std::erase_if(openings_, [&](const Opening& opening) {
-    return opening.next_sample == queue_.prompts[opening.prompt].num_samples;
+    return opening.next_sample == queue_.prompt(opening.prompt).num_samples;
   });
-  return hidden;
 }
 
 /// False when there is no place, or no pages.
 bool GenerationBatch::begin_line(Opening& opening) {
-  const Prompt& prompt = queue_.prompts[opening.prompt];
-  if (static_cast<std::int64_t>(lines_.size()) >= config_.batch_size) return false;
-  Line line{opening.prompt, opening.next_sample, opening.sequence, {}, {}, 0, false};
+  const Prompt& prompt = queue_.prompt(opening.prompt);
+  if (std::ssize(lines_) >= config_.batch_size) return false;
+  Line line{opening.prompt, opening.next_sample, opening.sequence};
   if (opening.next_sample + 1 < prompt.num_samples) {
-    const std::int64_t tokens = cached_tokens(model_.config(), config_, prompt);
-    line.promised = pages_of(tokens) - size_of(prompt) / cache_.page_tokens();
-    if (promised_ + line.promised > pages_) return false;
-    promised_ += line.promised;
-    line.sequence = cache_.fork(opening.sequence);
+    line.promised = queue_.promise_of_fork(prompt);
+    if (!pages_.promise(line.promised)) return false;
+    line.sequence =
+        session_.fork(opening.sequence, prompt.sample + static_cast<std::uint64_t>(line.index));
   }
-  line.tokens.assign(prompt.ids.begin(), prompt.ids.end());
   lines_.push_back(std::move(line));
   ++opening.next_sample;
   return true;
@@ -45,58 +42,108 @@ bool GenerationBatch::begin_line(Opening& opening) {
 
 /// Ends a prompt that was only scored.
 void GenerationBatch::close(Opening& opening) {
-  const Prompt& prompt = queue_.prompts[opening.prompt];
   begin_continuations(opening);
-  cache_.remove(opening.sequence);
-  opening.next_sample = prompt.num_samples;
+  session_.drop(opening.sequence);
+  opening.next_sample = queue_.prompt(opening.prompt).num_samples;
 }
 
-std::vector<DrawnToken> GenerationBatch::draw(const at::Tensor& hidden) {
-  std::vector<DrawSite> sites;
-  for (const Line& line : lines_) {
-    const Prompt& prompt = prompt_of(line);
-    sites.push_back({prompt.sample + static_cast<std::uint64_t>(line.index),
-                     static_cast<std::uint32_t>(line.log_probs.size()), line.tokens});
+/// The first token of each continuation is scored from the prompt's last state, and the others go
+/// on from its pages.
+void GenerationBatch::begin_continuations(const Opening& opening) {
+  const Prompt& prompt = queue_.prompt(opening.prompt);
+  std::int64_t& unfinished = queue_.unfinished[opening.prompt];
+  unfinished = 0;
+  for (std::size_t i = 0; i < prompt.continuations.size(); ++i) {
+    const std::span ids(prompt.continuations[i]);
+    request(ids.first(1), opening.last, queue_.results[opening.prompt].continuation_log_probs[i]);
+    if (ids.size() == 1) continue;
+    const std::int64_t sequence = session_.fork(opening.sequence, prompt.sample);
+    session_.prefill(sequence, ids.first(ids.size() - 1), {.shows_all = true, .goes_first = true});
+    followings_.push_back({opening.prompt, i, sequence});
+    ++unfinished;
   }
-  return sampler_.draw(model_, hidden, sites);
+  if (unfinished == 0) pages_.give_back(queue_.promise_of(prompt));
+}
+
+/// Scores what follows the tokens of a piece; a continuation that is through ends.
+void GenerationBatch::add_continuation(const SeenPiece& piece, const PassView& view) {
+  const auto following = std::find_if(
+      followings_.begin(), followings_.end(),
+      [&](const Following& candidate) { return candidate.sequence == piece.sequence; });
+  const Prompt& prompt = queue_.prompt(following->prompt);
+  const std::span ids(prompt.continuations[following->index]);
+  request(
+      ids.subspan(static_cast<std::size_t>(piece.first) + 1, static_cast<std::size_t>(piece.count)),
+      rows_of(view, piece.row, piece.count),
+      queue_.results[following->prompt].continuation_log_probs[following->index]);
+  if (!piece.is_last) return;
+  session_.drop(piece.sequence);
+  if (--queue_.unfinished[following->prompt] == 0) pages_.give_back(queue_.promise_of(prompt));
+  followings_.erase(following);
+}
+
+std::vector<std::int64_t> GenerationBatch::sequences_of_lines() const {
+  std::vector<std::int64_t> sequences;
+  for (const Line& line : lines_)
+    sequences.push_back(line.sequence);
+  return sequences;
+}
+
+/// Tokens that all lines can draw before the host has to see one of them.
+std::int64_t GenerationBatch::steps_ahead() const {
+  if (!openings_.empty() || !followings_.empty()) return 1;
+  if (watch_.stop_text || !session_.can_step_ahead()) return 1;
+  std::int64_t steps = model_.sizes().steps_per_read;
+  for (const Line& line : lines_)
+    steps = std::min(steps, completion_limit(model_.config(), config_, queue_.prompt(line.prompt)) -
+                                std::ssize(line.completion.ids));
+  return steps;
+}
+
+void GenerationBatch::grow(std::int64_t steps) {
+  const auto drawn = DecodeSession::read(session_.steps(sequences_of_lines(), steps));
+  for (std::size_t i = 0; i < lines_.size(); ++i)
+    for (const DrawnToken& token : drawn[i])
+      append(lines_[i], token);
+  retire();
 }
 
 void GenerationBatch::append(Line& line, const DrawnToken& token) {
-  const Prompt& prompt = prompt_of(line);
-  line.tokens.push_back(token.id);
-  line.log_probs.push_back(token.log_prob);
-  const auto count = static_cast<std::int64_t>(line.log_probs.size());
-  const auto& stops = config_.stop_ids;
-  FinishReason reason{};
-  if (std::find(stops.begin(), stops.end(), token.id) != stops.end())
-    reason = FinishReason::stop_id;
-  else if (watch_.stop_text &&
-           watch_.stop_text(prompt.sample + static_cast<std::uint64_t>(line.index),
-                            std::span(line.tokens).subspan(prompt.ids.size())))
-    reason = FinishReason::stop_text;
-  else if (count == config_.max_new_tokens)
-    reason = FinishReason::length;
-  else if (count == completion_limit(model_.config(), config_, prompt))
-    reason = FinishReason::context;
-  else
-    return;
+  line.completion.ids.push_back(token.id);
+  line.completion.log_probs.push_back(token.log_prob);
+  const std::optional<FinishReason> reason = end_of(line);
+  if (!reason) return;
+  line.completion.reason = *reason;
   line.is_done = true;
-  Completion& out = queue_.results[line.prompt].completions[static_cast<std::size_t>(line.index)];
-  out.ids.assign(line.tokens.begin() + size_of(prompt), line.tokens.end());
-  out.log_probs = std::move(line.log_probs);
-  out.reason = reason;
+}
+
+/// Why a completion ends with its last token, if it does.
+std::optional<FinishReason> GenerationBatch::end_of(const Line& line) const {
+  const Prompt& prompt = queue_.prompt(line.prompt);
+  const std::vector<std::int64_t>& ids = line.completion.ids;
+  const auto& stops = config_.stop_ids;
+  if (std::find(stops.begin(), stops.end(), ids.back()) != stops.end())
+    return FinishReason::stop_id;
+  if (watch_.stop_text &&
+      watch_.stop_text(prompt.sample + static_cast<std::uint64_t>(line.index), ids))
+    return FinishReason::stop_text;
+  if (std::ssize(ids) == config_.max_new_tokens) return FinishReason::length;
+  if (std::ssize(ids) == completion_limit(model_.config(), config_, prompt))
+    return FinishReason::context;
+  return std::nullopt;
 }
 
 void GenerationBatch::retire() {
-  for (const Line& line : lines_)
-    if (line.is_done) release(line);
+  for (Line& line : lines_) {
+    if (!line.is_done) continue;
+    session_.drop(line.sequence);
+    pages_.give_back(line.promised);
+    if (--queue_.unfinished[line.prompt] == 0)
+      pages_.give_back(queue_.promise_of(queue_.prompt(line.prompt)));
+    queue_.results[line.prompt].completions[static_cast<std::size_t>(line.index)] =
+        std::move(line.completion);
+  }
   std::erase_if(lines_, [](const Line& line) { return line.is_done; });
-}
-
-void GenerationBatch::release(const Line& line) {
-  cache_.remove(line.sequence);
-  promised_ -= line.promised;
-  if (--queue_.unfinished[line.prompt] == 0) promised_ -= promise_of(prompt_of(line));
 }
 
 }  // namespace mgpu::lm

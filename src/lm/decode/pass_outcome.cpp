@@ -1,9 +1,9 @@
+#include "pass_outcome.hpp"
+
 #include <cstring>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/cluster/group.hpp>
-
-#include "generation_batch.hpp"
 
 // In a message: 'd' (drawn), the number of scores as 8 bytes, scores, tokens; or 'f' (failure) and
 // a report. Ranks of one group run one program on machines of one kind.

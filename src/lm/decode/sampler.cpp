@@ -1,8 +1,12 @@
+#include <algorithm>
+
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/lm/decode/logit_processors.hpp>
 #include <mgpu/lm/decode/sampler.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 #include "cut_rows.hpp"
 #include "cut_tail.hpp"
@@ -19,7 +23,8 @@ void score(const SampledRows& rows, std::vector<DrawnToken>& tokens) {
     ids.push_back(token.id);
   const at::Tensor targets =
       at::tensor(ids, at::TensorOptions().dtype(at::kLong)).to(rows.hidden.device());
-  const at::Tensor log_probs = apply_head(rows.model, rows.hidden, targets, 0).log_probs.cpu();
+  const at::Tensor log_probs =
+      tensor::read_back(apply_head(rows.model, rows.hidden, targets, 0).log_probs);
   for (std::size_t n = 0; n < tokens.size(); ++n)
     tokens[n].log_prob = log_probs.const_data_ptr<float>()[n];
 }
@@ -50,21 +55,23 @@ std::uint32_t first_block(const LanguageModel& model) {
                                     model.peers()->rank());
 }
 
-/// What decides the draws of a piece, [n, 2]: whether it takes them over, and where in it.
-at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config,
-                       const LogitsPiece& piece) {
-  const std::int64_t first = rows.model.shard().vocab.begin;
-  const auto block = first_block(rows.model) +
-                     static_cast<std::uint32_t>((piece.first_id - first) / kVocabularyBlock);
-  at::Tensor uniforms = at::empty({piece.logits.size(0), 2}, at::kDouble);
+/// What decides the draws in each block that is here, [blocks, N, 2]: whether the block takes a
+/// draw over, and where in it. Sent to the device at once.
+at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config) {
+  const std::int64_t size = rows.model.shard().vocab.size();
+  const std::int64_t blocks = (size + kVocabularyBlock - 1) / kVocabularyBlock;
+  const auto count = static_cast<std::int64_t>(rows.sites.size());
+  at::Tensor uniforms = at::empty({blocks, count, 2}, at::kDouble);
   double* next = uniforms.mutable_data_ptr<double>();
-  for (std::int64_t n = piece.row; n < piece.row + piece.logits.size(0); ++n) {
-    const DrawSite& site = rows.sites[static_cast<std::size_t>(n)];
-    const Philox4 words = draw_words(stream_of(config, site), site.position, block);
-    *next++ = uniform53(words[0], words[1]);
-    *next++ = uniform53(words[2], words[3]);
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    for (const DrawSite& site : rows.sites) {
+      const Philox4 words = draw_words(stream_of(config, site), site.position,
+                                       first_block(rows.model) + static_cast<std::uint32_t>(b));
+      *next++ = uniform53(words[0], words[1]);
+      *next++ = uniform53(words[2], words[3]);
+    }
   }
-  return uniforms;
+  return uniforms.to(rows.hidden.device());
 }
 
 /// What decides between the draws of all ranks, [N].
@@ -77,26 +84,69 @@ at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) 
   return at::tensor(uniforms, at::kDouble);
 }
 
+/// log_sums [N], or NaN where logits that were processed are not finite.
+at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, FoldedLogits& processed) {
+  if (rows.processors.is_empty()) return log_sums;
+  processed.combine(rows.model, {});
+  const at::Tensor sums = processed.log_sums();
+  return at::where(at::isfinite(sums), log_sums, sums);
+}
+
+/// Calls visit(part) for the blocks of a piece that have random words of their own.
+template <class Visit>
+void for_each_block(const LogitsPiece& piece, Visit visit) {
+  for (std::int64_t first = 0; first < piece.logits.size(1); first += kVocabularyBlock) {
+    const std::int64_t count = std::min(kVocabularyBlock, piece.logits.size(1) - first);
+    visit(LogitsPiece{piece.logits.narrow(1, first, count).contiguous(), piece.row,
+                      piece.first_id + first});
+  }
+}
+
 /// Without cuts: one pass, nothing kept.
-std::vector<DrawnToken> draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
+DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
   FoldedDraw drawn(rows.hidden.size(0), rows.hidden.device());
   FoldedLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
-  for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
-    folded.fold(raw, {});
-    const at::Tensor scores = with_penalty(raw, rows, config).logits / config.temperature;
-    drawn.fold(raw, scores, uniforms_of(rows, config, raw));
+  FoldedLogits processed(rows.hidden.size(0), 0, rows.hidden.options());
+  const at::Tensor uniforms = uniforms_of(rows, config);
+  const std::int64_t first_id = rows.model.shard().vocab.begin;
+  for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& whole) {
+    folded.fold(whole, {});
+    for_each_block(whole, [&](const LogitsPiece& raw) {
+      const LogitsPiece piece = changed(raw, rows, config);
+      if (!rows.processors.is_empty()) processed.fold(piece, {});
+      const std::int64_t block = (raw.first_id - first_id) / kVocabularyBlock;
+      drawn.fold(raw, piece.logits / config.temperature,
+                 uniforms[block].narrow(0, raw.row, raw.logits.size(0)));
+    });
   });
   folded.combine(rows.model, {});
   if (rows.model.shard().is_summand) drawn.combine(rows.model, last_uniforms(rows, config));
-  const at::Tensor log_sums = folded.log_sums().cpu();
-  check_sums(rows, log_sums);
-  const at::Tensor ids = drawn.ids.cpu();
-  const at::Tensor logits = drawn.picked.cpu();
+  const at::Tensor log_sums = folded.log_sums();
+  return {drawn.ids.clamp_min(0), drawn.picked - log_sums, checked(log_sums, rows, processed)};
+}
+
+/// The most probable tokens.
+DrawnRows draw_best(const SampledRows& rows, const SamplingConfig& config) {
+  FoldedLogits folded(rows.hidden.size(0), 1, rows.hidden.options());
+  for_each_piece(rows.model, rows.hidden,
+                 [&](const LogitsPiece& raw) { folded.fold(changed(raw, rows, config), {}); });
+  const at::Tensor log_sums = folded.log_sums();
+  const at::Tensor ids = folded.best_ids.select(1, 0).clamp_min(0);
+  if (rows.processors.is_empty())
+    return {ids, folded.best_logits.select(1, 0) - log_sums, log_sums};
+  return {ids, apply_head(rows.model, rows.hidden, ids, 0).log_probs, log_sums};
+}
+
+/// All of it with one read.
+std::vector<DrawnToken> on_host(const SampledRows& rows, const DrawnRows& drawn) {
+  const auto exact = [](const at::Tensor& column) { return column.to(at::kDouble); };
+  const at::Tensor all = tensor::read_back(
+      at::stack({exact(drawn.ids), exact(drawn.log_probs), exact(drawn.log_sums)}));  // [3, N]
+  check_sums(rows, all[2].to(at::kFloat));
+  const auto values = all.accessor<double, 2>();
   std::vector<DrawnToken> tokens;
-  for (std::int64_t n = 0; n < ids.numel(); ++n) {
-    const float log_prob = logits.const_data_ptr<float>()[n] - log_sums.const_data_ptr<float>()[n];
-    tokens.push_back({ids.const_data_ptr<std::int64_t>()[n], log_prob});
-  }
+  for (std::int64_t n = 0; n < all.size(1); ++n)
+    tokens.push_back({static_cast<std::int64_t>(values[0][n]), static_cast<float>(values[1][n])});
   return tokens;
 }
 
@@ -120,18 +170,47 @@ Sampler::Sampler(const SamplingConfig& config) : config_(config) {
 
 std::vector<DrawnToken> Sampler::draw(const LanguageModel& model, const at::Tensor& hidden,
                                       std::span<const DrawSite> sites) const {
+  return draw(model, hidden, sites, {});
+}
+
+std::vector<DrawnToken> Sampler::draw(const LanguageModel& model, const at::Tensor& hidden,
+                                      std::span<const DrawSite> sites,
+                                      const LogitProcessors& processors) const {
   const at::NoGradGuard no_grad;
-  const SampledRows rows{model, hidden, sites};
+  SampledRows rows{model, hidden, sites, processors};
   check_rows(rows);
+  rows.offsets = candidate_offsets(rows, config_);
+  if (can_draw_rows(model)) return on_host(rows, rows_in_tensors(rows));
   const bool cuts = config_.top_k > 0 || config_.top_p < 1.0;
-  return cuts ? draw_from_cut(rows, config_) : draw_from_all(rows, config_);
+  return cuts ? draw_from_cut(rows, config_) : on_host(rows, draw_from_all(rows, config_));
+}
+
+bool Sampler::can_draw_rows(const LanguageModel& model) const {
+  if (model.shard().is_summand || config_.repetition_penalty != 1.0) return false;
+  return config_.top_k == 1 || (config_.top_k == 0 && config_.top_p == 1.0);
+}
+
+DrawnRows Sampler::draw_rows(const LanguageModel& model, const at::Tensor& hidden,
+                             std::span<const DrawSite> sites,
+                             const LogitProcessors& processors) const {
+  const at::NoGradGuard no_grad;
+  SampledRows rows{model, hidden, sites, processors};
+  check_rows(rows);
+  if (!can_draw_rows(model)) throw Error("Sampler: draws that need the host");
+  rows.offsets = candidate_offsets(rows, config_);
+  return rows_in_tensors(rows);
+}
+
+DrawnRows Sampler::rows_in_tensors(const SampledRows& rows) const {
+  return config_.top_k == 1 ? draw_best(rows, config_) : draw_from_all(rows, config_);
 }
 
 std::vector<std::vector<Candidate>> Sampler::distributions(const LanguageModel& model,
                                                            const at::Tensor& hidden,
                                                            std::span<const DrawSite> sites) const {
   const at::NoGradGuard no_grad;
-  const SampledRows rows{model, hidden, sites};
+  const LogitProcessors none;
+  const SampledRows rows{model, hidden, sites, none};
   check_rows(rows);
   std::vector<std::vector<Candidate>> result;
   for (CutRow& row : cut_rows(rows, config_))

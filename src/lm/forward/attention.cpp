@@ -10,21 +10,13 @@
 namespace mgpu::lm {
 namespace {
 
-at::Tensor integers(const std::vector<std::int64_t>& values, const at::Tensor& like) {
-  return at::tensor(values, at::TensorOptions().dtype(at::kLong)).to(like.device());
-}
-
-std::int64_t count_of(const TokenRun& run) {
-  return static_cast<std::int64_t>(run.ids.size());
-}
-
 /// Run and position of each token, given the position of each run's first.
 void fill_tokens(std::span<const TokenRun> runs, const std::vector<std::int64_t>& firsts,
                  const at::Tensor& like, TokenPlaces& places) {
   std::vector<std::int64_t> positions;
   std::vector<std::int64_t> sequences;
   for (std::size_t s = 0; s < runs.size(); ++s) {
-    for (std::int64_t i = 0; i < count_of(runs[s]); ++i) {
+    for (std::int64_t i = 0; i < tokens_of(runs[s]); ++i) {
       positions.push_back(firsts[s] + i);
       sequences.push_back(static_cast<std::int64_t>(s));
     }
@@ -35,14 +27,34 @@ void fill_tokens(std::span<const TokenRun> runs, const std::vector<std::int64_t>
 
 }  // namespace
 
+at::Tensor integers(const std::vector<std::int64_t>& values, const at::Tensor& like) {
+  return at::tensor(values, at::TensorOptions().dtype(at::kLong)).to(like.device());
+}
+
+at::Tensor page_table(std::span<const std::int64_t> sequences, const PagedCache& cache,
+                      const at::Tensor& like) {
+  std::vector<std::vector<std::int64_t>> pages;
+  std::size_t pitch = 1;
+  for (const std::int64_t sequence : sequences) {
+    pages.push_back(cache.page_slots(sequence));
+    pitch = std::max(pitch, pages.back().size());
+  }
+  std::vector<std::int64_t> table;
+  for (std::vector<std::int64_t>& line : pages) {
+    line.resize(pitch, 0);
+    table.insert(table.end(), line.begin(), line.end());
+  }
+  return integers(table, like).view({-1, static_cast<std::int64_t>(pitch)});
+}
+
 TokenPlaces places_without_cache(std::span<const TokenRun> runs, const at::Tensor& like) {
   TokenPlaces places;
   std::vector<std::int64_t> starts;
   std::int64_t next = 0;
   for (const TokenRun& run : runs) {
     starts.push_back(next);
-    next += count_of(run);
-    places.page_tokens = std::max(places.page_tokens, count_of(run));  // a page holds any run
+    next += tokens_of(run);
+    places.page_tokens = std::max(places.page_tokens, tokens_of(run));  // a page holds any run
   }
   fill_tokens(runs, std::vector<std::int64_t>(runs.size(), 0), like, places);
   places.page_slots = integers(starts, like).view({-1, 1});
@@ -55,23 +67,16 @@ TokenPlaces places_in_cache(std::span<const TokenRun> runs, const PagedCache& ca
   places.page_tokens = cache.page_tokens();
   std::vector<std::int64_t> firsts;
   std::vector<std::int64_t> slots;
-  std::vector<std::vector<std::int64_t>> pages;
-  std::size_t pitch = 1;
+  std::vector<std::int64_t> sequences;
   for (const TokenRun& run : runs) {
     const std::int64_t end = cache.length(run.sequence);
-    firsts.push_back(end - count_of(run));
+    firsts.push_back(end - tokens_of(run));
     for (std::int64_t t = firsts.back(); t < end; ++t)
       slots.push_back(cache.slot(run.sequence, t));
-    pages.push_back(cache.page_slots(run.sequence));
-    pitch = std::max(pitch, pages.back().size());
-  }
-  std::vector<std::int64_t> table;
-  for (std::vector<std::int64_t>& line : pages) {
-    line.resize(pitch, 0);
-    table.insert(table.end(), line.begin(), line.end());
+    sequences.push_back(run.sequence);
   }
   fill_tokens(runs, firsts, like, places);
-  places.page_slots = integers(table, like).view({-1, static_cast<std::int64_t>(pitch)});
+  places.page_slots = page_table(sequences, cache, like);
   places.slots = integers(slots, like);
   return places;
 }
@@ -84,8 +89,13 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor&
   at::Tensor out = at::empty({q.size(0), q.size(1) * q.size(2)}, q.options());
   kernels::PagedAttentionArgs args{};
   args.queries = queries.const_data_ptr<float>();
-  args.keys = k.const_data_ptr<float>();
-  args.values = v.const_data_ptr<float>();
+  if (k.scalar_type() == at::kBFloat16) {
+    args.half_keys = reinterpret_cast<const std::uint16_t*>(k.const_data_ptr<at::BFloat16>());
+    args.half_values = reinterpret_cast<const std::uint16_t*>(v.const_data_ptr<at::BFloat16>());
+  } else {
+    args.keys = k.const_data_ptr<float>();
+    args.values = v.const_data_ptr<float>();
+  }
   args.out = out.mutable_data_ptr<float>();
   args.page_slots = places.page_slots.const_data_ptr<std::int64_t>();
   args.sequences = places.sequences.const_data_ptr<std::int64_t>();

@@ -21,6 +21,13 @@ struct TokenPlaces {
   std::int64_t page_tokens = 1;
 };
 
+/// Whole numbers on the device of `like`.
+at::Tensor integers(const std::vector<std::int64_t>& values, const at::Tensor& like);
+
+/// First slot of each page of sequences, [S, pages] int64.
+at::Tensor page_table(std::span<const std::int64_t> sequences, const PagedCache& cache,
+                      const at::Tensor& like);
+
 /// Keys one after the other, as they come out of the projection.
 TokenPlaces places_without_cache(std::span<const TokenRun> runs, const at::Tensor& like);
 
@@ -28,8 +35,8 @@ TokenPlaces places_without_cache(std::span<const TokenRun> runs, const at::Tenso
 TokenPlaces places_in_cache(std::span<const TokenRun> runs, const PagedCache& cache,
                             const at::Tensor& like);
 
-/// Shapes: q [N, H, C]; keys, values [slots, G, C]; sinks [H] or undefined, all float32. Returns
-///         [N, H * C].
+/// Shapes: q [N, H, C]; keys, values [slots, G, C], float32 or both bfloat16; sinks [H] or
+///         undefined; all else float32. Returns [N, H * C]
 at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
                   const TokenPlaces& places, const LayerConfig& layer, const at::Tensor& sinks);
 

@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include <mgpu/tensor/read_back.hpp>
+
 #include "row_ops.hpp"
 
 namespace mgpu::lm {
@@ -44,7 +46,7 @@ void add_token(const float* logits, const ExpertConfig& experts, std::int64_t ro
 
 std::vector<ExpertLoad> route(const LmConfig& config, const at::Tensor& logits) {
   std::vector<ExpertLoad> loads(static_cast<std::size_t>(config.experts.count));
-  const at::Tensor on_host = logits.to(at::kFloat).cpu().contiguous();
+  const at::Tensor on_host = tensor::read_back(logits.to(at::kFloat)).contiguous();
   for (std::int64_t row = 0; row < on_host.size(0); ++row)
     add_token(on_host.const_data_ptr<float>() + row * config.experts.count, config.experts, row,
               loads);

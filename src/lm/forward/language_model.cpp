@@ -11,8 +11,10 @@
 #include <mgpu/tensor/device_stream.hpp>
 
 #include "layer_pass.hpp"
+#include "lm/decode/folded_logits.hpp"
 #include "lm/weights/huge_pages.hpp"
 #include "row_ops.hpp"
+#include "step_plan.hpp"
 #include "token_runs.hpp"
 
 namespace mgpu::lm {
@@ -25,15 +27,15 @@ void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {
   for (const TokenRun& run : runs) {
     if (!sequences.insert(run.sequence).second)
       throw ShapeError("sequence " + std::to_string(run.sequence) + " comes twice in a call");
-    needed += cache.pages_for(run.sequence, static_cast<std::int64_t>(run.ids.size()));
-    if (!run.ids.empty()) extended.push_back(run.sequence);
+    needed += cache.pages_for(run.sequence, tokens_of(run));
+    if (tokens_of(run) > 0) extended.push_back(run.sequence);
   }
   needed -= cache.pages_left_over(extended);
   if (needed > cache.free_pages())
     throw ShapeError("PagedCache: " + std::to_string(needed) + " pages are needed, " +
                      std::to_string(cache.free_pages()) + " are free");
   for (const TokenRun& run : runs)
-    cache.extend(run.sequence, static_cast<std::int64_t>(run.ids.size()));
+    cache.extend(run.sequence, tokens_of(run));
 }
 
 /// Matrices in the order in which a pass reads them.
@@ -81,13 +83,19 @@ void pack_all(LmWeights& weights) {
   give_back_free_memory();
 }
 
+PassSizes sizes_of(const LmWeights& weights) {
+  const at::Tensor& like = weights.head.weight.defined() ? weights.head.weight : any_of(weights);
+  return pass_sizes(tensor::runs_on_gpu(like) ? DeviceKind::cuda : DeviceKind::cpu);
+}
+
 }  // namespace
 
 LanguageModel::LanguageModel(LmConfig config, LmWeights weights)
     : config_(std::move(config)),
       weights_(std::move(weights)),
       shard_(whole_model(config_)),
-      held_(config_) {
+      held_(config_),
+      sizes_(sizes_of(weights_)) {
   pack_all(weights_);
 }
 
@@ -97,7 +105,8 @@ LanguageModel::LanguageModel(LmConfig config, LmWeights weights, const Shard& sh
       weights_(std::move(weights)),
       shard_(shard),
       held_(held_by(shard, config_)),
-      peers_(&peers) {
+      peers_(&peers),
+      sizes_(sizes_of(weights_)) {
   pack_all(weights_);
 }
 
@@ -110,8 +119,8 @@ LanguageModel LanguageModel::open(const fs::path& folder, const LoadOptions& opt
 at::Tensor LanguageModel::run(std::span<const TokenRun> runs, PagedCache* cache) const {
   const at::NoGradGuard no_grad;
   const at::Tensor& like = any_of(weights_);
-  const at::Tensor ids = all_ids(held_, runs).to(like.device());
-  if (ids.numel() == 0) return at::empty({0, held_.width}, options_of(weights_));
+  const ModelInput input = input_of(held_, runs, like.device());
+  if (input.ids.numel() == 0) return at::empty({0, held_.width}, options_of(weights_));
   const std::vector<RotatedRun> rotated = places_of(held_, runs, cache);
   if (cache != nullptr) extend_cache(runs, *cache);
   const Call call{
@@ -122,8 +131,28 @@ at::Tensor LanguageModel::run(std::span<const TokenRun> runs, PagedCache* cache)
       shard_,
       peers_,
       {}};
-  const at::Tensor wanted = shard_.has_head ? wanted_rows(runs, ids) : at::Tensor();
-  return run_layers(weights_, ids, wanted, call);
+  const at::Tensor wanted = shard_.has_head ? wanted_rows(runs, input.ids) : at::Tensor();
+  return run_layers(weights_, input, wanted, call);
+}
+
+void LanguageModel::set_sizes(const PassSizes& sizes) {
+  const bool is_positive = std::min({sizes.prefill_tokens, sizes.head_rows, sizes.vocabulary_block,
+                                     sizes.steps_per_read}) > 0;
+  if (!is_positive || sizes.vocabulary_block % kVocabularyBlock != 0)
+    throw Error("LanguageModel: sizes that are not positive, or not whole vocabulary blocks");
+  sizes_ = sizes;
+}
+
+StepPlan LanguageModel::plan_steps(std::span<const std::int64_t> sequences, std::int64_t steps,
+                                   PagedCache& cache) const {
+  return {held_, sequences, steps, cache, any_of(weights_)};
+}
+
+at::Tensor LanguageModel::hidden(const at::Tensor& ids, const StepPlan& plan, std::int64_t step,
+                                 PagedCache& cache) const {
+  const at::NoGradGuard no_grad;
+  const Call call{held_, plan.places(step), plan.rotation(step), &cache, shard_, peers_, {}};
+  return run_layers(weights_, {ids, {}}, {}, call);
 }
 
 at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs) const {

@@ -28,7 +28,8 @@ at::Tensor rows_here(const at::Tensor& embedding, const at::Tensor& ids, const R
 }
 
 /// What goes into the first layer that is here, [N, D].
-at::Tensor enter(const LmWeights& weights, const at::Tensor& ids, const Call& call) {
+at::Tensor enter(const LmWeights& weights, const ModelInput& input, const Call& call) {
+  const at::Tensor& ids = input.ids;
   at::Tensor x;
   if (!call.shard.has_embedding) {
     x = at::empty({ids.size(0), call.config.width}, options_of(weights));
@@ -41,6 +42,8 @@ at::Tensor enter(const LmWeights& weights, const at::Tensor& ids, const Call& ca
   } else {
     x = weights.embedding.index_select(0, ids).to(at::kFloat);
   }
+  for (const GivenRows& rows : input.given)
+    x.narrow(0, rows.first, rows.embeddings.size(0)).copy_(rows.embeddings);
   if (!weights.positions.defined()) return x;
   return x + weights.positions.index_select(0, call.places.positions);
 }
@@ -126,10 +129,10 @@ at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor 
 
 }  // namespace
 
-at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const at::Tensor& wanted,
+at::Tensor run_layers(const LmWeights& weights, const ModelInput& input, const at::Tensor& wanted,
                       const Call& call) {
   const Call last = only_wanted(call, wanted);
-  at::Tensor x = enter(weights, ids, call);  // [N, D]
+  at::Tensor x = enter(weights, input, call);  // [N, D]
   for (std::size_t layer = 0; layer < weights.layers.size(); ++layer) {
     const bool is_last = layer + 1 == weights.layers.size();
     x = run_layer(weights.layers[layer], layer, std::move(x), call, is_last ? last : call);

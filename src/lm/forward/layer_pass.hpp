@@ -9,6 +9,7 @@
 
 #include "attention.hpp"
 #include "rope.hpp"
+#include "token_runs.hpp"
 
 // Shapes in this header: N tokens of a call, W those whose states are wanted, D width.
 namespace mgpu::lm {
@@ -38,9 +39,8 @@ struct Call {
 /// Through all layers that are here, from the embedding or the rank before to the last norm or the
 /// rank behind. Returns [W, D] float32; [0, D] where the head is elsewhere.
 ///
-/// Shapes: ids [N] int64 on the weights' device; wanted [W] int64 rows whose states leave the last
-///         layer, undefined: all
-at::Tensor run_layers(const LmWeights& weights, const at::Tensor& ids, const at::Tensor& wanted,
+/// Shapes: wanted [W] int64 rows whose states leave the last layer, undefined: all
+at::Tensor run_layers(const LmWeights& weights, const ModelInput& input, const at::Tensor& wanted,
                       const Call& call);
 
 }  // namespace mgpu::lm

@@ -14,9 +14,26 @@
 // What a call says about its runs, for inference and for training.
 namespace mgpu::lm {
 
-/// The ids of all runs one after the other, [N] int64 on the CPU.
+/// The ids of all runs one after the other, [N] int64 on the CPU; 0 for tokens that come as
+/// embeddings or device_ids.
 /// Errors: ShapeError when one is not in the vocabulary.
 at::Tensor all_ids(const LmConfig& config, std::span<const TokenRun> runs);
+
+/// Rows of the first layer's input that are given and not looked up.
+struct GivenRows {
+  std::int64_t first;     // row of the call
+  at::Tensor embeddings;  // [n, D] float32
+};
+
+/// What goes into a call.
+struct ModelInput {
+  at::Tensor ids;                // [N] int64 on the model's device; any id for given rows
+  std::vector<GivenRows> given;  // in the order of their rows
+};
+
+/// Errors: ShapeError when an id is not in the vocabulary, or embeddings are not [n, D] float32.
+ModelInput input_of(const LmConfig& config, std::span<const TokenRun> runs,
+                    const at::Device& device);
 
 /// Position of each run's first token; checks that learned positions suffice.
 /// Errors: ShapeError.

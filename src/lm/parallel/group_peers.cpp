@@ -6,7 +6,7 @@
 #include <mgpu/tensor/device_stream.hpp>
 #include <mgpu/tensor/tensor_view.hpp>
 
-#include "lm/forward/pass_sizes.hpp"
+#include "lm/forward/batch_shares.hpp"
 
 namespace mgpu::lm {
 namespace {

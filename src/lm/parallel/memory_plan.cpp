@@ -7,8 +7,7 @@
 #include <mgpu/kernels/packed_product.hpp>
 #include <mgpu/lm/parallel/memory_plan.hpp>
 
-#include "lm/decode/folded_logits.hpp"
-#include "lm/forward/pass_sizes.hpp"
+#include "lm/forward/batch_shares.hpp"
 #include "lm/weights/shapes_only.hpp"
 
 namespace mgpu::lm {
@@ -60,24 +59,30 @@ std::int64_t batches_of(const LmConfig& config, const Shard& shard, int ranks) {
   return batches_in_turn(is_pipeline(config, shard) ? Split::pipeline : Split::tensor, ranks);
 }
 
+std::int64_t prefill_of(const MemoryDemand& demand) {
+  return demand.prefill_tokens == 0 ? pass_sizes(demand.device).prefill_tokens
+                                    : demand.prefill_tokens;
+}
+
 /// Tokens of one pass, at most.
 std::int64_t rows_of(const MemoryDemand& demand, std::int64_t batches) {
-  return share_of_batch(demand.batch_size, batches) +
-         share_of_prefill(demand.prefill_tokens, batches);
+  return share_of_batch(demand.batch_size, batches) + share_of_prefill(prefill_of(demand), batches);
 }
 
 std::int64_t cache_of(const LmConfig& held, const MemoryDemand& demand, std::int64_t batches) {
   std::int64_t share = share_of_batch(demand.batch_size, batches);
   if (demand.is_scoring)
-    share =
-        scored_sequences(share, share_of_prefill(demand.prefill_tokens, batches), demand.longest);
+    share = scored_sequences(share, share_of_prefill(prefill_of(demand), batches), demand.longest);
   const std::int64_t sequences = cached_sequences(share, batches, demand.has_samples);
   return 2 * static_cast<std::int64_t>(held.layers.size()) * sequences *
-         up_to(demand.longest, demand.page_tokens) * held.kv_heads * held.head_dim * kFloat;
+         up_to(demand.longest, demand.page_tokens) * held.kv_heads * held.head_dim *
+         bytes_of(demand.cache_type);
 }
 
 /// The residual stream, its norm, and the widest of attention, MLP and head.
-std::int64_t activations_of(const LmConfig& held, const Shard& shard, std::int64_t rows) {
+std::int64_t activations_of(const LmConfig& held, const Shard& shard, DeviceKind device,
+                            std::int64_t rows) {
+  const PassSizes sizes = pass_sizes(device);
   const std::int64_t queries = held.heads * held.head_dim;
   const std::int64_t keys = held.kv_heads * held.head_dim;
   const std::int64_t attention = rows * (2 * held.width + 2 * queries + 3 * keys);
@@ -85,7 +90,7 @@ std::int64_t activations_of(const LmConfig& held, const Shard& shard, std::int64
   const std::int64_t streams = held.experts.count > 0 ? 4 : 2;
   const std::int64_t mlp = rows * (streams * held.width + 3 * held.inner);
   const std::int64_t piece =
-      std::min(rows, kHeadRows) * std::min(shard.vocab.size(), kVocabularyBlock);
+      std::min(rows, sizes.head_rows) * std::min(shard.vocab.size(), sizes.vocabulary_block);
   // Logits, and the scores that are made of them.
   const std::int64_t head = shard.has_head ? 2 * rows * held.width + 2 * piece : 0;
   return kFloat * std::max({attention, mlp, head});
@@ -106,7 +111,7 @@ MemoryUse use_beside_weights(const LmConfig& config, const Shard& shard, const M
   const std::int64_t batches = batches_of(config, shard, ranks);
   const std::int64_t rows = rows_of(demand, batches);
   return {.cache = cache_of(held, demand, batches),
-          .activations = activations_of(held, shard, rows),
+          .activations = activations_of(held, shard, demand.device, rows),
           .buffers = buffers_of(config, shard, rows)};
 }
 

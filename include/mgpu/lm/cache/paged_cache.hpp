@@ -13,6 +13,12 @@
 // Shapes in this header: G key heads, C head width.
 namespace mgpu::lm {
 
+enum class CacheType : std::uint8_t { f32, bf16 };
+
+constexpr std::int64_t bytes_of(CacheType type) {
+  return type == CacheType::bf16 ? 2 : 4;
+}
+
 /// Keys and values of the tokens that sequences have seen, in pages of a fixed pool. A fork
 /// shares the pages of its origin; a page that is shared is copied when one of them writes to it.
 /// Not for several threads.
@@ -22,8 +28,10 @@ public:
     std::int64_t pages = 0;
     std::int64_t page_tokens = 16;
     std::int64_t stretch = 16;  // see PagePool
+    CacheType type = CacheType::f32;
   };
 
+  /// Takes the device of `options`.
   /// Memory: 2 * layers * pages * page_tokens * G * C elements, allocated at once.
   PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options);
 
@@ -57,10 +65,12 @@ public:
   std::vector<std::int64_t> page_slots(std::int64_t sequence) const;
   std::int64_t slot(std::int64_t sequence, std::int64_t token) const;
 
+  /// Rounds to the cache's type.
   /// Shapes: slots [N] int64; keys, values [N, G, C]
   void write(std::size_t layer, const at::Tensor& slots, const at::Tensor& keys,
              const at::Tensor& values);
 
+  // Of the cache's type.
   const at::Tensor& keys(std::size_t layer) const { return keys_[layer]; }      // [slots, G, C]
   const at::Tensor& values(std::size_t layer) const { return values_[layer]; }  // [slots, G, C]
 

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include <mgpu/lm/decode/decode_session.hpp>
+#include <mgpu/lm/decode/logit_processors.hpp>
 #include <mgpu/lm/decode/sampler.hpp>
 #include <mgpu/lm/forward/language_model.hpp>
 
@@ -17,9 +19,11 @@ struct GenerationConfig {
   std::int64_t max_new_tokens = 256;   // 0: prompts are only scored
   std::vector<std::int64_t> stop_ids;  // each ends its completion, and is its last token
   std::int64_t batch_size = 16;        // sequences in the cache that grow together
-  std::int64_t prefill_tokens = 256;   // prompt tokens of a pass through the model, at most
+  std::int64_t prefill_tokens = 0;     // of prompts in one pass, at most; 0: the model's PassSizes
   std::int64_t page_tokens = 16;
-  bool scores_prompts = false;  // also with max_new_tokens: 0
+  CacheType cache_type = CacheType::f32;
+  bool scores_prompts = false;   // also with max_new_tokens: 0
+  LogitProcessors processors{};  // where tokens are drawn; they outlive the generator
 };
 
 struct Prompt {
@@ -105,19 +109,18 @@ public:
   void set_batch_size(std::int64_t batch_size);
 
 private:
-  void settle(const std::function<void()>& step);
-  void cache_for(std::span<const Prompt> prompts);
-  void spare_for(std::span<const Prompt> prompts, std::int64_t completions);
+  void settle_or_reset(const std::function<void()>& step);
+  void pool_for(std::span<const Prompt> prompts);
+  std::int64_t rows_for(std::span<const Prompt> prompts, std::int64_t completions) const;
   std::int64_t shared_tokens(std::span<const Prompt> prompts) const;
-  std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, PagedCache& cache);
+  std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, DecodePool& pool);
   std::int64_t batches() const;  // that take turns
 
   const LanguageModel* model_;
   GenerationConfig config_;
   StopText stop_text_;
   SeeHidden see_hidden_;
-  std::optional<PagedCache> cache_;
-  at::Tensor spare_;  // [rows of a pass, D] float32; undefined where no sums are shared
+  std::optional<DecodePool> pool_;
 };
 
 }  // namespace mgpu::lm

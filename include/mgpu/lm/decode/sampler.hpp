@@ -27,12 +27,23 @@ struct DrawSite {
   std::uint64_t sample = 0;
   std::uint32_t position = 0;             // < 2^24: how many were drawn for the sample before
   std::span<const std::int64_t> context;  // tokens that the repetition penalty looks at
+  std::int64_t sequence = -1;             // of a DecodeSession
 };
 
 struct DrawnToken {
   std::int64_t id = 0;
   float log_prob = 0.0F;  // nats, under the model itself: no penalty, temperature or cut
 };
+
+/// Tokens that were drawn and may not have come to the host.
+struct DrawnRows {
+  at::Tensor ids;        // [N] int64, in the vocabulary even where logits are not finite
+  at::Tensor log_probs;  // [N] float32
+  at::Tensor log_sums;   // [N] float32; not finite where logits are not
+};
+
+struct LogitProcessors;
+struct SampledRows;
 
 struct Candidate {
   std::int64_t id = 0;
@@ -54,6 +65,21 @@ public:
   std::vector<DrawnToken> draw(const LanguageModel& model, const at::Tensor& hidden,
                                std::span<const DrawSite> sites) const;
 
+  /// The same after processors have changed the logits, as logit_processors.hpp describes them.
+  /// Errors: also ShapeError for offsets of another shape; Failure E704 for logits that are not
+  ///         finite after them, but for -infinity.
+  std::vector<DrawnToken> draw(const LanguageModel& model, const at::Tensor& hidden,
+                               std::span<const DrawSite> sites,
+                               const LogitProcessors& processors) const;
+
+  /// Whether draw_rows() can draw as the config says: the best token, or any by its probability,
+  /// without a repetition penalty and where the vocabulary is not shared out.
+  bool can_draw_rows(const LanguageModel& model) const;
+
+  /// What draw() draws, without a host read of its own.
+  DrawnRows draw_rows(const LanguageModel& model, const at::Tensor& hidden,
+                      std::span<const DrawSite> sites, const LogitProcessors& processors) const;
+
   /// What draw() draws from: per row the tokens that are left, most probable first, equal ones by
   /// ascending id. Errors: as draw().
   std::vector<std::vector<Candidate>> distributions(const LanguageModel& model,
@@ -61,6 +87,8 @@ public:
                                                     std::span<const DrawSite> sites) const;
 
 private:
+  DrawnRows rows_in_tensors(const SampledRows& rows) const;
+
   SamplingConfig config_;
 };
 

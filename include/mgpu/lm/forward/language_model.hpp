@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <vector>
@@ -10,6 +11,7 @@
 
 #include <mgpu/lm/cache/paged_cache.hpp>
 #include <mgpu/lm/config/lm_config.hpp>
+#include <mgpu/lm/forward/pass_sizes.hpp>
 #include <mgpu/lm/parallel/shard.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 
@@ -17,8 +19,10 @@
 // V = vocabulary.
 namespace mgpu::lm {
 
+class StepPlan;
+
 /// New tokens of one sequence. Runs of any lengths go through the model together, without
-/// padding.
+/// padding. The tokens are `ids`, unless `embeddings` or `device_ids` is defined.
 struct TokenRun {
   std::span<const std::int64_t> ids;
   std::int64_t sequence = 0;  // in the cache; without a cache the run is a whole sequence
@@ -30,10 +34,22 @@ struct TokenRun {
   /// How many of the last tokens' hidden states the caller wants, at most all. The last layer
   /// computes keys and values of the others, and nothing else.
   std::int64_t wanted = std::numeric_limits<std::int64_t>::max();
+
+  /// Goes into the first layer in place of rows of the embedding matrix. Learned positions are
+  /// added to it. Ranks that do not have the first layer only look at the shape.
+  at::Tensor embeddings{};  // [n, D] float32 on the model's device
+
+  /// Ids that need not be on the host; the caller answers for their range.
+  at::Tensor device_ids{};  // [n] int64 on the model's device
 };
 
+inline std::int64_t tokens_of(const TokenRun& run) {
+  if (run.embeddings.defined()) return run.embeddings.size(0);
+  return run.device_ids.defined() ? run.device_ids.size(0) : std::ssize(run.ids);
+}
+
 inline std::int64_t wanted_of(const TokenRun& run) {
-  return std::min(run.wanted, static_cast<std::int64_t>(run.ids.size()));
+  return std::min(run.wanted, tokens_of(run));
 }
 
 /// A decoder from a Hugging Face folder. One implementation for prefill, chunks of it, decoding
@@ -61,11 +77,15 @@ public:
   const Shard& shard() const { return shard_; }
   ShardPeers* peers() const { return peers_; }  // nullptr: the model is whole
 
+  /// How much goes through the model at a time: what suits its device, unless it is set.
+  const PassSizes& sizes() const { return sizes_; }
+  void set_sizes(const PassSizes& sizes);
+
   /// Hidden states behind the last norm, [W, D] float32, of whole sequences; [0, D] on a rank
   /// that does not have the head. Not differentiable.
   ///
-  /// Errors: ShapeError when an id is not in the vocabulary, or a sequence is longer than the
-  ///         learned positions.
+  /// Errors: ShapeError when an id is not in the vocabulary, embeddings have another width or type,
+  ///         or a sequence is longer than the learned positions.
   at::Tensor hidden(std::span<const TokenRun> runs) const;
 
   /// The same for tokens behind those that `cache` has of their sequences; it has them, too,
@@ -73,6 +93,18 @@ public:
   ///
   /// Errors: also ShapeError when the cache has too few pages. It has not changed then.
   at::Tensor hidden(std::span<const TokenRun> runs, PagedCache& cache) const;
+
+  /// Places for the next `steps` tokens of sequences that grow by one in each step.
+  /// Errors: ShapeError when learned positions or the cache's pages are too few.
+  StepPlan plan_steps(std::span<const std::int64_t> sequences, std::int64_t steps,
+                      PagedCache& cache) const;
+
+  /// The hidden states, [S, D], of one such token per sequence. Reads nothing back from the device,
+  /// unless the model has experts.
+  ///
+  /// Shapes: ids [S] int64 on the model's device, in the vocabulary
+  at::Tensor hidden(const at::Tensor& ids, const StepPlan& plan, std::int64_t step,
+                    PagedCache& cache) const;
 
   /// Rows of each sum over the ranks in a call of hidden(): N for the embedding and twice for each
   /// layer, W for the last one; sums of no rows are left out. None where nothing is shared by sums.
@@ -89,6 +121,7 @@ private:
   Shard shard_;
   LmConfig held_;  // by the shard
   ShardPeers* peers_ = nullptr;
+  PassSizes sizes_;
 };
 
 /// What the head says about each hidden state.
@@ -103,7 +136,7 @@ struct HeadResult {
 ///
 /// Shapes: hidden [N, D]; targets [N] int64 in [0, V) or undefined; best: K, at most
 ///         min(V, kernels::kMaxBest)
-/// Memory: 256 x 4032 logits at a time.
+/// Memory: a block of logits of the model's PassSizes.
 /// Errors: ShapeError when the shapes do not fit.
 HeadResult apply_head(const LanguageModel& model, const at::Tensor& hidden,
                       const at::Tensor& targets, std::int64_t best);

@@ -22,9 +22,10 @@ struct MemoryUse {
 
 struct MemoryDemand {
   std::int64_t batch_size = 16;
-  std::int64_t longest = 512;  // tokens of a prompt and its completion
-  std::int64_t prefill_tokens = 256;
+  std::int64_t longest = 512;       // tokens of a prompt and its completion
+  std::int64_t prefill_tokens = 0;  // of one pass; 0: the device's PassSizes
   std::int64_t page_tokens = 16;
+  CacheType cache_type = CacheType::f32;
   bool has_samples = false;  // several completions of a prompt
   bool is_scoring = false;   // nothing is completed
   DeviceKind device = DeviceKind::cpu;

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+namespace mgpu::tensor {
+
+/// The tensor on the host: itself where it is there already, else a copy, for which the host waits
+/// until the device has come so far. All reads of lm's forward pass and decoding go through here,
+/// so that a test on the CPU can count those that a GPU would wait for.
+at::Tensor read_back(const at::Tensor& tensor);
+
+/// Calls of read_back() in this process so far.
+std::int64_t read_backs();
+
+}  // namespace mgpu::tensor

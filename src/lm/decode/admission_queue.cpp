@@ -1,0 +1,57 @@
+#include "admission_queue.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace mgpu::lm {
+namespace {
+
+std::int64_t pages_of(std::int64_t tokens, const GenerationConfig& config) {
+  return (tokens + config.page_tokens - 1) / config.page_tokens;
+}
+
+}  // namespace
+
+std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& config,
+                              const Prompt& prompt) {
+  if (model.rope.kind != RopeKind::none) return config.max_new_tokens;
+  // The last token needs no position: nothing follows it.
+  return std::min(config.max_new_tokens, model.positions - size_of(prompt) + 1);
+}
+
+std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config,
+                           const Prompt& prompt) {
+  return size_of(prompt) + std::max<std::int64_t>(0, completion_limit(model, config, prompt) - 1);
+}
+
+std::int64_t pages_needed(const LmConfig& model, const GenerationConfig& config,
+                          const Prompt& prompt) {
+  std::int64_t pages = pages_of(cached_tokens(model, config, prompt), config);
+  for (const std::vector<std::int64_t>& continuation : prompt.continuations)
+    if (continuation.size() > 1)
+      pages += pages_of(size_of(prompt) + std::ssize(continuation) - 1, config) -
+               size_of(prompt) / config.page_tokens;
+  return pages;
+}
+
+AdmissionQueue::AdmissionQueue(const LmConfig& model, std::span<const Prompt> prompts,
+                               const GenerationConfig& config)
+    : results(prompts.size()), model_(model), prompts_(prompts), config_(config) {
+  for (std::size_t p = 0; p < prompts.size(); ++p) {
+    unfinished.push_back(prompts[p].num_samples);
+    results[p].continuation_log_probs.resize(prompts[p].continuations.size());
+    if (config.max_new_tokens > 0)
+      results[p].completions.resize(static_cast<std::size_t>(prompts[p].num_samples));
+  }
+}
+
+std::int64_t AdmissionQueue::promise_of(const Prompt& prompt) const {
+  return pages_needed(model_, config_, prompt) - beginning.pages;
+}
+
+std::int64_t AdmissionQueue::promise_of_fork(const Prompt& prompt) const {
+  return pages_of(cached_tokens(model_, config_, prompt), config_) -
+         size_of(prompt) / config_.page_tokens;
+}
+
+}  // namespace mgpu::lm

@@ -1,0 +1,161 @@
+#include "group_failure.hpp"
+
+#include <exception>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/failpoint.hpp>
+#include <mgpu/cluster/group.hpp>
+
+#include "lm/forward/token_runs.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+bool is_out_of_memory(const std::exception& error) {
+  return report_of(error).exit == ExitCode::out_of_memory;
+}
+
+/// Whether the ranks that share sums still meet after `error` in the head.
+bool can_be_told(const std::exception& error) {
+  if (dynamic_cast<const cluster::LoneFailure*>(&error) != nullptr) return false;
+  if (dynamic_cast<const cluster::TogetherError*>(&error) != nullptr) return false;  // all know
+  return dynamic_cast<const Failure*>(&error) != nullptr || is_out_of_memory(error);
+}
+
+}  // namespace
+
+void settle(ShardPeers* peers, const std::function<void()>& step) {
+  enum Outcome { done, failed, out_of_memory };
+  int mine = done;
+  std::exception_ptr failure;
+  try {
+    step();
+  } catch (const cluster::LoneFailure&) {
+    throw;
+  } catch (const std::exception& error) {
+    failure = std::current_exception();
+    mine = is_out_of_memory(error) ? out_of_memory : failed;
+  }
+  const int worst = peers == nullptr ? mine : peers->most(mine);
+  if (worst == done) return;
+  if (mine == worst) std::rethrow_exception(failure);
+  if (worst == failed) throw Error("another rank of the model failed");
+  throw Failure(report_of(std::bad_alloc()));
+}
+
+void GroupFailure::reserve(std::int64_t rows, const at::TensorOptions& options) {
+  if (!lacks(rows)) return;
+  spare_ = at::zeros({rows, model_->config().width}, options);
+}
+
+bool GroupFailure::lacks(std::int64_t rows) const {
+  return model_->shard().is_summand && (!spare_.defined() || spare_.size(0) < rows);
+}
+
+void GroupFailure::attempt(const std::function<void()>& step) {
+  if (own_) return;
+  try {
+    step();
+  } catch (const cluster::LoneFailure&) {
+    throw;  // the ranks do not meet any more
+  } catch (const std::exception& error) {
+    if (model_->peers() == nullptr) throw;
+    if (model_->shard().is_summand && !is_out_of_memory(error)) throw;
+    own_ = report_of(error);
+  }
+}
+
+at::Tensor GroupFailure::hidden(std::span<const TokenRun> runs, PagedCache& cache) {
+  const std::int64_t rows = count_rows(runs).tokens;
+  const at::TensorOptions options = cache.keys(0).options().dtype(at::kFloat);
+  // All ranks have as many rows, and reserve alike.
+  if (lacks(rows)) settle(model_->peers(), [&] { reserve(rows, options); });
+  if (model_->peers() != nullptr) model_->peers()->begin_pass(model_->sums_of(runs));
+  at::Tensor hidden;  // [W, D]
+  attempt([&] {
+    if (failpoint("generate.pass").error != 0) throw std::bad_alloc();
+    hidden = model_->hidden(runs, cache);
+  });
+  return own_ ? skip(runs, options) : hidden;
+}
+
+/// Numbers without a meaning, [W, D]. In a pipeline they are NaN, and the rank with the head finds
+/// nothing to draw from them.
+at::Tensor GroupFailure::skip(std::span<const TokenRun> runs, const at::TensorOptions& options) {
+  const auto [rows, wanted] = count_rows(runs);
+  if (model_->shard().is_summand) {
+    const at::Tensor nothing = spare_.narrow(0, 0, rows);
+    model_->peers()->skip(nothing);
+    return nothing.narrow(0, 0, wanted);
+  }
+  const at::Tensor nothing =
+      at::full({rows, model_->config().width}, std::numeric_limits<float>::quiet_NaN(), options);
+  model_->peers()->skip(nothing);
+  return nothing.narrow(0, 0, model_->shard().has_head ? wanted : 0);
+}
+
+void GroupFailure::conclude(const std::function<PassOutcome()>& work) {
+  ShardPeers* peers = model_->peers();
+  if (peers == nullptr) {
+    outcome_ = work();
+    return;
+  }
+  if (!model_->shard().has_head) return;
+  const PassOutcome outcome =
+      model_->shard().is_summand ? work_together(work) : work_at_the_end(work);
+  if (peers->is_speaker()) peers->announce(to_bytes(outcome));
+}
+
+/// In a pipeline, whose last rank has the head for itself.
+PassOutcome GroupFailure::work_at_the_end(const std::function<PassOutcome()>& work) {
+  PassOutcome outcome;
+  outcome.failure = own_;
+  if (own_) return outcome;
+  try {
+    return work();
+  } catch (const cluster::LoneFailure&) {
+    throw;
+  } catch (const std::exception& error) {
+    outcome.failure = report_of(error);
+    return outcome;
+  }
+}
+
+/// Where ranks share sums. A rank that has failed comes to the next agreement in the head, or to
+/// the one after it; all ranks have the same outcome.
+PassOutcome GroupFailure::work_together(const std::function<PassOutcome()>& work) {
+  PassOutcome outcome;
+  std::exception_ptr failure;
+  try {
+    try {
+      if (own_) throw Failure(*std::exchange(own_, std::nullopt));
+      outcome = work();
+    } catch (const std::exception& error) {
+      if (!can_be_told(error)) throw;
+      failure = std::current_exception();
+    }
+    model_->peers()->agree(failure);
+  } catch (const cluster::TogetherError& error) {
+    outcome.failure = error.report();
+  }
+  return outcome;
+}
+
+PassOutcome GroupFailure::hear() {
+  if (model_->peers() == nullptr) return std::move(outcome_);
+  PassOutcome outcome = outcome_from_bytes(model_->peers()->hear());
+  if (outcome.failure) known_ = own_ ? own_ : outcome.failure;
+  return outcome;
+}
+
+void GroupFailure::check() {
+  settle(model_->peers(), [&] {
+    if (own_) throw Failure(*own_);
+  });
+}
+
+}  // namespace mgpu::lm

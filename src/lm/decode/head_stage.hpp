@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/lm/decode/decode_session.hpp>
+
+#include "pass_outcome.hpp"
+
+// Shapes in this header: N rows, D width.
+namespace mgpu::lm {
+
+/// What the head does about one pass: it scores known tokens, lets the client look at states, and
+/// draws tokens.
+struct HeadStage {
+  const LanguageModel& model;
+  const Sampler& sampler;
+  const LogitProcessors& processors;
+
+  /// `rows` gives the states to draw from, [N, D], one per site.
+  /// Ranks: those that have the head
+  PassOutcome run(const HeadRequests& requests, std::span<const DrawSite> sites,
+                  const std::function<at::Tensor()>& rows) const;
+
+private:
+  void score(std::span<const HeadRequests::Scored> requests, std::vector<float>& scores) const;
+  void tell_drawn(std::span<const DrawSite> sites, const std::vector<DrawnToken>& tokens,
+                  const at::Tensor& hidden) const;
+};
+
+}  // namespace mgpu::lm

@@ -1,0 +1,76 @@
+#include "pass_builder.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include <mgpu/base/error.hpp>
+
+namespace mgpu::lm {
+namespace {
+
+/// The next `count` tokens of a sequence's input.
+TokenRun next_run(std::int64_t sequence, const SequenceInput& input, std::int64_t count) {
+  TokenRun run{{}, sequence, input.options.length};
+  if (input.embeddings.defined())
+    run.embeddings = input.embeddings.narrow(0, input.seen, count);
+  else if (input.device_ids.defined())
+    run.device_ids = input.device_ids.narrow(0, input.seen, count);
+  else
+    run.ids = std::span(input.ids).subspan(static_cast<std::size_t>(input.seen),
+                                           static_cast<std::size_t>(count));
+  return run;
+}
+
+}  // namespace
+
+void PassBuilder::add(std::int64_t sequence, const SequenceInput& input) {
+  if (input.is_fed)
+    fed_.push_back(sequence);
+  else
+    (input.options.goes_first ? first_ : others_).push_back(sequence);
+}
+
+void PassBuilder::forget(std::int64_t sequence) {
+  std::erase(fed_, sequence);
+  std::erase(first_, sequence);
+  std::erase(others_, sequence);
+}
+
+std::vector<std::int64_t> PassBuilder::take_fed() {
+  if (!first_.empty() || !others_.empty()) throw Error("DecodeSession: a prefill waits");
+  return std::exchange(fed_, {});
+}
+
+BuiltPass PassBuilder::build(DecodeState& state, std::int64_t budget) {
+  BuiltPass pass;
+  pass.fed = std::exchange(fed_, {});
+  for (const std::int64_t sequence : pass.fed)
+    pass.runs.push_back(next_run(sequence, state.at(sequence).input, 1));
+  budget = add_pieces(first_, state, budget, pass);
+  add_pieces(others_, state, budget, pass);
+  return pass;
+}
+
+/// Returns what is left of the budget.
+std::int64_t PassBuilder::add_pieces(std::deque<std::int64_t>& waiting, DecodeState& state,
+                                     std::int64_t budget, BuiltPass& pass) {
+  while (!waiting.empty() && budget > 0) {
+    const std::int64_t sequence = waiting.front();
+    SequenceInput& input = state.at(sequence).input;
+    const std::int64_t count = std::min(budget, input.size - input.seen);
+    const bool is_last = input.seen + count == input.size;
+    TokenRun run = next_run(sequence, input, count);
+    if (!input.options.shows_all) run.wanted = is_last ? 1 : 0;
+    pass.pieces.push_back({sequence, input.seen, count, 0, wanted_of(run), is_last});
+    pass.runs.push_back(std::move(run));
+    input.seen += count;
+    budget -= count;
+    if (is_last) waiting.pop_front();
+  }
+  return budget;
+}
+
+}  // namespace mgpu::lm

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/lm/decode/sampler.hpp>
+
+namespace mgpu::lm {
+
+/// What the head made of one pass.
+struct PassOutcome {
+  std::vector<float> scores;       // log-probabilities of known tokens, in the order of the request
+  std::vector<DrawnToken> tokens;  // one per drawing sequence
+  std::optional<Report> failure;   // of any rank; scores and tokens are empty then
+};
+
+std::string to_bytes(const PassOutcome& outcome);
+PassOutcome outcome_from_bytes(const std::string& bytes);
+
+}  // namespace mgpu::lm

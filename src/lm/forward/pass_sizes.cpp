@@ -1,0 +1,17 @@
+#include <mgpu/lm/forward/pass_sizes.hpp>
+
+#include "lm/decode/folded_logits.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+constexpr PassSizes kCpuSizes{256, kHeadRows, kVocabularyBlock, 1};
+constexpr PassSizes kGpuSizes{4096, 1024, 8 * kVocabularyBlock, 8};
+
+}  // namespace
+
+PassSizes pass_sizes(DeviceKind device) {
+  return device == DeviceKind::cuda ? kGpuSizes : kCpuSizes;
+}
+
+}  // namespace mgpu::lm

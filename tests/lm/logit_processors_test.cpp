@@ -1,0 +1,277 @@
+// Processors between the logits and the draw: those that change nothing, the same change by two
+// ways, and a second model against separate forwards.
+#include <bit>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/lm/decode/generator.hpp>
+
+#include "golden_folder.hpp"
+#include "toy_guide.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+using Ids = std::vector<std::int64_t>;
+
+LanguageModel open_golden(const std::string& name) {
+  return LanguageModel::open(fs::path(MGPU_GOLDENS) / name);
+}
+
+std::vector<Ids> make_prompts(std::size_t count) {
+  std::vector<Ids> prompts(count);
+  for (std::size_t p = 0; p < count; ++p)
+    for (std::size_t i = 0; i <= (p * 7 + 4) % 23; ++i)
+      prompts[p].push_back(static_cast<std::int64_t>((i * 13 + p * 29 + 3) % 67));
+  return prompts;
+}
+
+/// Results as text, exact.
+std::vector<std::string> generate(const LanguageModel& model, const GenerationConfig& config,
+                                  const std::vector<Ids>& ids, std::int64_t samples = 2) {
+  std::vector<Prompt> prompts;
+  for (std::size_t p = 0; p < ids.size(); ++p)
+    prompts.push_back({p * 100, ids[p], samples});
+  std::vector<std::string> texts;
+  for (const PromptResult& result : Generator(model, config).run(prompts))
+    for (const Completion& completion : result.completions) {
+      std::string text;
+      for (std::size_t i = 0; i < completion.ids.size(); ++i)
+        text += std::to_string(completion.ids[i]) + ":" +
+                std::to_string(std::bit_cast<std::uint32_t>(completion.log_probs[i])) + " ";
+      texts.push_back(text);
+    }
+  return texts;
+}
+
+/// Greedy, of all tokens, of the 5 best, from a nucleus; with and without a penalty.
+std::vector<GenerationConfig> ways_to_draw() {
+  std::vector<GenerationConfig> ways;
+  for (const double penalty : {1.0, 1.2})
+    for (const SamplingConfig& sampling :
+         {SamplingConfig{}, SamplingConfig{.is_greedy = false, .temperature = 0.8},
+          SamplingConfig{.is_greedy = false, .top_k = 5},
+          SamplingConfig{.is_greedy = false, .temperature = 1.3, .top_p = 0.9}}) {
+      GenerationConfig config;
+      config.sampling = sampling;
+      config.sampling.repetition_penalty = penalty;
+      config.sampling.seed = 3;
+      config.max_new_tokens = 8;
+      config.page_tokens = 4;
+      config.batch_size = 5;
+      ways.push_back(config);
+    }
+  return ways;
+}
+
+/// A candidate processor without a model.
+template <class Offsets>
+class Candidates : public CandidateProcessor {
+public:
+  Candidates(std::int64_t count, Offsets offsets) : count_(count), offsets_(offsets) {}
+  std::int64_t candidates() const override { return count_; }
+  at::Tensor offsets(std::span<const DrawSite> rows, const at::Tensor& ids,
+                     const at::Tensor& logits) override {
+    EXPECT_EQ(static_cast<std::int64_t>(rows.size()), ids.size(0));
+    return offsets_(ids, logits);
+  }
+
+private:
+  std::int64_t count_;
+  Offsets offsets_;
+};
+
+template <class Change>
+class Blocks : public BlockProcessor {
+public:
+  explicit Blocks(Change change) : change_(change) {}
+  void process(std::span<const DrawSite> rows, std::int64_t first_id,
+               const at::Tensor& logits) override {
+    EXPECT_EQ(static_cast<std::int64_t>(rows.size()), logits.size(0));
+    change_(first_id, logits);
+  }
+
+private:
+  Change change_;
+};
+
+TEST(LogitProcessorsTest, OffsetsOfZeroAndIdleProcessorsGiveTheSameBytes) {
+  const LanguageModel model = open_golden("llama");
+  const std::vector<Ids> ids = make_prompts(5);
+  Blocks idle([](std::int64_t, const at::Tensor&) {});
+  Candidates zero(7, [](const at::Tensor& best, const at::Tensor&) {
+    return at::zeros(best.sizes(), at::kFloat);
+  });
+  for (GenerationConfig config : ways_to_draw()) {
+    const auto expected = generate(model, config, ids);
+
+    config.processors = {{&idle}, &zero};
+
+    EXPECT_EQ(generate(model, config, ids), expected)
+        << config.sampling.top_k << " " << config.sampling.top_p;
+  }
+}
+
+// Adds the same to the logits of the same tokens, once as candidates and once block by block.
+TEST(LogitProcessorsTest, OffsetsOfCandidatesAreThoseOfTheirTokens) {
+  const LanguageModel model = open_golden("llama");
+  const std::vector<Ids> ids = make_prompts(4);
+  const auto offset_of = [](const at::Tensor& tokens) {
+    return (tokens % 5 - 2).to(at::kFloat) * 0.75;
+  };
+  Candidates by_candidates(
+      67, [&](const at::Tensor& best, const at::Tensor&) { return offset_of(best).contiguous(); });
+  Blocks by_blocks([&](std::int64_t first_id, const at::Tensor& logits) {
+    logits.add_(offset_of(at::arange(first_id, first_id + logits.size(1))));
+  });
+  for (GenerationConfig config : ways_to_draw()) {
+    const auto plain = generate(model, config, ids);
+    config.processors = {{}, &by_candidates};
+    const auto offset = generate(model, config, ids);
+
+    config.processors = {{&by_blocks}, nullptr};
+
+    EXPECT_EQ(generate(model, config, ids), offset);
+    EXPECT_NE(offset, plain);
+  }
+}
+
+TEST(LogitProcessorsTest, ForbiddenCandidatesLeaveTheNextBest) {
+  const LanguageModel model = open_golden("gpt2");
+  const at::Tensor hidden =
+      at::sin(at::arange(5 * model.config().width).to(at::kFloat)).view({5, model.config().width});
+  const std::vector<DrawSite> sites(5);
+  const HeadResult head = apply_head(model, hidden, {}, 4);
+  Candidates forbid(3, [&](const at::Tensor& best, const at::Tensor& logits) {
+    EXPECT_TRUE(at::equal(best, head.best_ids.narrow(1, 0, 3)));
+    EXPECT_TRUE(at::equal(logits, head.best_logits.narrow(1, 0, 3)));
+    return at::full(best.sizes(), -INFINITY, at::kFloat);
+  });
+
+  const auto drawn = Sampler({}).draw(model, hidden, sites, {{}, &forbid});
+
+  for (std::int64_t n = 0; n < 5; ++n) {
+    EXPECT_EQ(drawn[static_cast<std::size_t>(n)].id, head.best_ids[n][3].item<std::int64_t>());
+    const float log_prob = head.best_logits[n][3].item<float>() - head.log_sums[n].item<float>();
+    EXPECT_EQ(drawn[static_cast<std::size_t>(n)].log_prob, log_prob);
+  }
+}
+
+TEST(LogitProcessorsTest, OffsetsThatCannotBeAreRefused) {
+  const LanguageModel model = open_golden("gpt2");
+  const at::Tensor hidden = at::ones({2, model.config().width});
+  const std::vector<DrawSite> sites(2);
+  Candidates other_shape(3, [](const at::Tensor&, const at::Tensor&) { return at::zeros({2}); });
+  Candidates nan(3, [](const at::Tensor& best, const at::Tensor&) {
+    return at::full(best.sizes(), NAN, at::kFloat);
+  });
+  for (const bool is_greedy : {true, false}) {
+    const Sampler sampler({.is_greedy = is_greedy});
+
+    EXPECT_THROW(sampler.draw(model, hidden, sites, {{}, &other_shape}), ShapeError);
+    EXPECT_THROW(sampler.draw(model, hidden, sites, {{}, &nan}), Failure);
+  }
+}
+
+/// States of a second model, beside those of a forward for each candidate.
+class ComparingGuide : public SecondModelProcessor {
+public:
+  using SecondModelProcessor::SecondModelProcessor;
+  std::int64_t candidates() const override { return 6; }
+  at::Tensor offsets(std::span<const DrawSite> rows, const at::Tensor& ids,
+                     const at::Tensor& /*logits*/) override {
+    const at::Tensor now = states(rows);
+    const at::Tensor after = states_after(rows, ids);
+    for (std::size_t n = 0; n < rows.size(); ++n) {
+      const auto row = static_cast<std::int64_t>(n);
+      Ids tokens(rows[n].context.begin(), rows[n].context.end());
+      EXPECT_TRUE(at::equal(now[row], state_of(tokens)));
+      tokens.push_back(0);
+      for (std::int64_t k = 0; k < ids.size(1); ++k) {
+        tokens.back() = ids[row][k].item<std::int64_t>();
+        EXPECT_TRUE(at::equal(after[row][k], state_of(tokens)));
+        ++compared;
+      }
+    }
+    return after.select(2, 0).contiguous();
+  }
+
+  int compared = 0;
+
+private:
+  at::Tensor state_of(const Ids& tokens) const {
+    const TokenRun run{tokens};
+    return model().hidden({&run, 1})[-1];
+  }
+};
+
+TEST(SecondModelTest, ForksInOnePassAreSeparateForwards) {
+  const LanguageModel model = open_golden("llama");
+  const LanguageModel second = open_golden("qwen2");
+  std::vector<Ids> ids = make_prompts(4);
+  for (Ids& prompt : ids)  // a beginning that they share
+    prompt.insert(prompt.begin(), {5, 10, 15, 20, 25, 30, 35, 40, 45});
+  ComparingGuide guide(second, {256, 4}, 7);
+  GenerationConfig config = ways_to_draw()[3];
+  config.processors.candidate = &guide;
+
+  generate(model, config, ids);
+
+  EXPECT_EQ(guide.compared, 4 * 2 * 8 * 6);
+}
+
+class GuidedTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(GuidedTest, GuidedTokensDoNotDependOnTheBatch) {
+  const LanguageModel model = open_golden("llama");
+  const LanguageModel second = open_golden(GetParam());
+  const std::vector<Ids> ids = make_prompts(5);
+  ToyGuide guide(second, {512, 4}, 8, 1.5);
+  const std::vector<GenerationConfig> ways = ways_to_draw();
+  for (GenerationConfig config : {ways[0], ways[3], ways[5]}) {
+    const auto plain = generate(model, config, ids);
+    config.processors.candidate = &guide;
+    const auto expected = generate(model, config, ids);
+    EXPECT_NE(expected, plain);
+    for (const std::int64_t batch : {1, 2, 16}) {
+      config.batch_size = batch;
+      config.prefill_tokens = batch == 2 ? 3 : 512;
+
+      EXPECT_EQ(generate(model, config, ids), expected) << batch;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, GuidedTest, testing::Values("gpt2", "mistral", "gpt_oss"),
+                         [](const auto& entry) { return std::string(entry.param); });
+
+TEST(SecondModelTest, AGuideGoesOnAfterAFailure) {
+  const LanguageModel model = open_golden("llama");
+  const LanguageModel second = open_golden("qwen2");
+  const std::vector<Ids> ids = make_prompts(3);
+  const Ids& prompt = ids[0];
+  ToyGuide guide(second, {512, 4}, 8, 1.5);
+  GenerationConfig config = ways_to_draw()[1];
+  config.processors.candidate = &guide;
+  const auto expected = generate(model, config, ids);
+  int seen = 0;
+  const StopText fails = [&](std::uint64_t, std::span<const std::int64_t>) -> bool {
+    if (++seen == 3) throw Error("a client that fails");
+    return false;
+  };
+  const Prompt once{0, prompt, 2};
+
+  EXPECT_THROW(Generator(model, config, fails).run({&once, 1}), Error);
+
+  EXPECT_EQ(generate(model, config, ids), expected);
+}
+
+}  // namespace
+}  // namespace mgpu::lm
