@@ -1,5 +1,5 @@
 // Checks that module lm reads from a device through tensor::read_back() alone, which counts. Decoding
-// waits for the device once in several steps, and nobody would notice another read on a CPU.
+// waits for the device once in several steps; on a CPU, another read would show in no other test.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
