@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <fstream>
 #include <map>
@@ -328,14 +327,9 @@ private:
 
   static void add_rates(const run::JobOutcome& outcome, report::RunSummary& summary) {
     double training_s = 0.0;
-    for (const report::PhaseRow& row : summary.phases) {
-      static constexpr std::array kOfTraining{
-          "waiting for data", "waiting for ranks", "sampling",           "teacher",
-          "forward",          "backward",          "allreduce, exposed", "optimizer"};
-      if (std::find(kOfTraining.begin(), kOfTraining.end(), row.phase) != kOfTraining.end()) {
+    for (const report::PhaseRow& row : summary.phases)
+      if (std::ranges::find(outcome.step_phases, row.phase) != outcome.step_phases.end())
         training_s += row.mean_s;
-      }
-    }
     if (outcome.steps_here == 0 || training_s <= 0.0) return;
     summary.steps_per_second = static_cast<double>(outcome.steps_here) / training_s;
     summary.samples_per_second =

@@ -78,6 +78,8 @@ run::JobOutcome Trainer::outcome(ExitCode exit) const {
   outcome.steps_here = steps_here_;
   outcome.samples_per_step = settings_.train.batch.global_batch;
   outcome.samples_here = steps_here_ * rows;
+  outcome.step_phases = {"waiting for data", "waiting for ranks",  "sampling", "teacher", "forward",
+                         "backward",         "allreduce, exposed", "optimizer"};
   outcome.pace = pace_;
   return outcome;
 }

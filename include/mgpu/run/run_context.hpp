@@ -64,6 +64,7 @@ struct JobOutcome {
   std::int64_t skipped = 0;                                  // of `done`, without an update
   std::int64_t steps_here = 0;                               // of this attempt
   std::int64_t samples_per_step = 0;                         //
+  std::vector<std::string> step_phases;                      // of the clock, that steps took
   std::int64_t samples_here = 0;                             // of this attempt and rank
   report::StepPace pace;                                     // on the run's clock
   std::string result;                                        // one line
