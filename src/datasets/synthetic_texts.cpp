@@ -92,7 +92,7 @@ std::string story(Dice& dice) {
 
 }  // namespace
 
-std::string little_texts(std::int64_t count, std::uint64_t seed) {
+std::string synthetic_texts(std::int64_t count, std::uint64_t seed) {
   std::string lines;
   for (std::int64_t i = 0; i < count; ++i) {
     Dice dice(seed, static_cast<std::uint64_t>(i));

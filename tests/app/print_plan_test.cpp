@@ -158,7 +158,7 @@ error[E125]: job train does not shard its model: one GPU holds it
 
 TEST(PrintPlanTest, KeysOfLanguageModelsMeanNothingToAlgorithmDistillation) {
   for (const char* key :
-       {"data.eval_path=held_out.jsonl", "data.little_texts=100", "data.columns.text=body",
+       {"data.eval_path=held_out.jsonl", "data.synthetic_texts=100", "data.columns.text=body",
         "data.on_bad_row=mark", "train.seq_len=256", "train.gradient_checkpointing=true"}) {
     const std::string name = std::string(key).substr(0, std::string(key).find('='));
     EXPECT_THAT(refusal(typed({key}), ExitCode::config),

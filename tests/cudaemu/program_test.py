@@ -93,17 +93,17 @@ class Training(BothWays):
                                kernels=ATTENTION)
 
     def test_a_language_model(self):
-        self.compare_training(self.config(LM_TRAIN), "data.little_texts=100",
+        self.compare_training(self.config(LM_TRAIN), "data.synthetic_texts=100",
                               kernels=DECODER | {"fold_logits_kernel"})
 
     def test_a_language_model_in_bf16(self):
-        self.compare_training(self.config(LM_TRAIN), "data.little_texts=100",
+        self.compare_training(self.config(LM_TRAIN), "data.synthetic_texts=100",
                               "train.mixed_precision=bf16", tolerance=2e-2,
                               kernels=DECODER)
 
     def test_a_student_that_draws_its_own_texts(self):
         teacher = self.folder / "teacher"
-        self.run_to(0, 1, "data.little_texts=100", f"run.output={teacher}",
+        self.run_to(0, 1, "data.synthetic_texts=100", f"run.output={teacher}",
                     config=self.config(LM_TRAIN))
         rows = [{"prompt": f"{n} + {n % 7} =", "completion": f" {n + n % 7}"} for n in range(40)]
         data = tiny_lm.write_rows(self.folder / "rows.jsonl", rows)

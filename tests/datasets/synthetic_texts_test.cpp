@@ -8,16 +8,16 @@ namespace mgpu::datasets {
 namespace {
 
 TEST(LittleTextsTest, ALineIsAFunctionOfSeedAndNumber) {
-  const std::string few = little_texts(20, 7);
-  const std::string many = little_texts(200, 7);
+  const std::string few = synthetic_texts(20, 7);
+  const std::string many = synthetic_texts(200, 7);
 
   EXPECT_EQ(std::count(few.begin(), few.end(), '\n'), 20);
   EXPECT_TRUE(many.starts_with(few));
-  EXPECT_FALSE(many.starts_with(little_texts(20, 8)));
+  EXPECT_FALSE(many.starts_with(synthetic_texts(20, 8)));
 }
 
 TEST(LittleTextsTest, SumsAreRight) {
-  const std::string lines = little_texts(500, 0);
+  const std::string lines = synthetic_texts(500, 0);
   std::size_t sums = 0;
   for (std::size_t at = lines.find(" + "); at != std::string::npos;
        at = lines.find(" + ", at + 1)) {
@@ -32,7 +32,7 @@ TEST(LittleTextsTest, SumsAreRight) {
 }
 
 TEST(LittleTextsTest, NoneAreNothing) {
-  EXPECT_EQ(little_texts(0, 1), "");
+  EXPECT_EQ(synthetic_texts(0, 1), "");
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class Distillation(program.ProgramTest):
         super().setUp()
         self.config = self.folder / "student.yaml"
         self.config.write_text(TRAIN)
-        self.train(1, "run.name=teacher", "data.little_texts=300",
+        self.train(1, "run.name=teacher", "data.synthetic_texts=300",
                    f"run.output={self.folder / 'made'}")
         self.model = self.folder / "made" / "teacher" / "latest" / "ckpt" / "last"
         rows = made_rows()
@@ -87,7 +87,7 @@ class Distillation(program.ProgramTest):
         self.assertEqual(self.hashes(), golden)
 
     def test_a_teacher_beside_the_student_gives_the_same_bytes_at_1_2_and_4_ranks(self):
-        self.expect_same_bytes(f"distill.model={self.model}", "data.little_texts=200",
+        self.expect_same_bytes(f"distill.model={self.model}", "data.synthetic_texts=200",
                                "distill.loss=jsd", "distill.temperature=2")
 
     def test_draws_are_learned_from_packed_or_not(self):
@@ -109,7 +109,7 @@ class Distillation(program.ProgramTest):
         self.config.write_text(TRAIN.replace(f"init: {MODEL}", f"path: {self.model}"))
         same = ("distill.ce_weight=0", "train.max_steps=1")
         for loss in ("forward_kl", "reverse_kl", "jsd"):
-            self.train(1, *same, f"distill.model={self.model}", "data.little_texts=100",
+            self.train(1, *same, f"distill.model={self.model}", "data.synthetic_texts=100",
                        f"distill.loss={loss}", "run.resume=never")
             self.assertAlmostEqual(self.losses()[0], 0.0, delta=1e-5)
             self.train(1, *same, self.targets("all", "teacher.top_k=40"), f"distill.loss={loss}",
@@ -163,7 +163,7 @@ class Distillation(program.ProgramTest):
             from transformers import AutoModelForCausalLM
         except ImportError as error:
             self.skipTest(f"no transformers here: {error}")
-        self.train(1, "run.name=student", "data.little_texts=300", "run.seed=7",
+        self.train(1, "run.name=student", "data.synthetic_texts=300", "run.seed=7",
                    f"run.output={self.folder / 'made'}")
         student = self.folder / "made" / "student" / "latest" / "ckpt" / "last"
         generate = self.folder / "generate.yaml"
@@ -209,9 +209,9 @@ class Distillation(program.ProgramTest):
         draws = self.targets("draws", "teacher.targets=random_sampling")
         here = f"distill.model={self.model}"
         for words, arguments in (
-                ("has no meaning without a teacher", ("data.little_texts=9", "distill.loss=jsd")),
+                ("has no meaning without a teacher", ("data.synthetic_texts=9", "distill.loss=jsd")),
                 ("both name a teacher", (topk, f"distill.model={self.model}")),
-                ("which has the tokens", (topk, "data.little_texts=9")),
+                ("which has the tokens", (topk, "data.synthetic_texts=9")),
                 ("distill.loss=jsd only", (topk, "distill.beta=0.1")),
                 ("reverse_kl is infinite",
                  (topk, "distill.loss=reverse_kl", "distill.tail=renormalize")),
@@ -220,17 +220,17 @@ class Distillation(program.ProgramTest):
                 ("another temperature", (draws, "distill.temperature=2")),
                 ("stored targets say nothing of", (topk, "distill.on_policy=0.5")),
                 ("= help: distill.model=FOLDER of a language model",
-                 ("data.little_texts=9", "distill.on_policy=0.5")),
-                ("are texts without one", (here, "data.little_texts=9", "distill.on_policy=0.5")),
+                 ("data.synthetic_texts=9", "distill.on_policy=0.5")),
+                ("are texts without one", (here, "data.synthetic_texts=9", "distill.on_policy=0.5")),
                 ("distill.on_policy above 0 only",
-                 (here, "data.little_texts=9", "distill.top_p=0.5")),
+                 (here, "data.synthetic_texts=9", "distill.top_p=0.5")),
                 ("nothing is learned with distill.ce_weight=1",
                  (here, f"data.path={self.prompts}", "distill.on_policy=1",
                   "distill.ce_weight=1")),
                 ("here it is `distill.on_policy`",
-                 (here, "data.little_texts=9", "distill.lmbda=0.5")),
+                 (here, "data.synthetic_texts=9", "distill.lmbda=0.5")),
                 ("here a student draws with `distill.sampling_temperature`",
-                 (here, "data.little_texts=9", "temperature=0.9"))):
+                 (here, "data.synthetic_texts=9", "temperature=0.9"))):
             with self.subTest(words=words):
                 self.assertIn(words, self.train(1, *arguments, code=78).err)
         no_file = self.train(1, f"distill.targets={self.rows.parent / 'no.h5'}", code=66)

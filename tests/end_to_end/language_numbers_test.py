@@ -19,7 +19,7 @@ schema: 1
 job: train
 run: {{name: tiny, deterministic: layout}}
 model: {{init: {program.TOP / "conf" / "tiny_lm"}}}
-data: {{little_texts: 300}}
+data: {{synthetic_texts: 300}}
 train: {{seq_len: 64, global_batch_size: 8, lanes: 4, max_steps: 24, learning_rate: 3e-3,
         warmup_steps: 4}}
 checkpoint: {{every: 8}}
@@ -107,7 +107,7 @@ class LanguageNumbers(program.ProgramTest):
         rows = [{"text": f"the cat {n} sat on mat {n % 7}"} for n in range(60)]
         data = tiny_lm.write_rows(self.folder / "data.jsonl", rows)
         text = CONFIG.replace("model: {init: ", f"model: {{path: {model}}} #")
-        self.config.write_text(text.replace("little_texts: 300", f"path: {data}"))
+        self.config.write_text(text.replace("synthetic_texts: 300", f"path: {data}"))
         one, two = self.anew(1), self.anew(2)
         self.assertEqual(self.weights(one), self.weights(two))
         losses = self.losses(one)

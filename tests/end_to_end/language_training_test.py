@@ -11,7 +11,7 @@ schema: 1
 job: train
 run: {{name: tiny, deterministic: layout}}
 model: {{init: {MODEL}}}
-data: {{little_texts: 300}}
+data: {{synthetic_texts: 300}}
 train: {{seq_len: 64, global_batch_size: 8, lanes: 4, max_steps: 24, learning_rate: 3e-3,
         warmup_steps: 4, eval_every: 8}}
 checkpoint: {{every: 8}}
@@ -100,7 +100,7 @@ class LanguageTraining(program.ProgramTest):
     def test_other_data_are_refused(self):
         path = self.folder / "data.jsonl"
         path.write_text("".join('{"text": "Mia was a small cat."}\n' for _ in range(40)))
-        arguments = (f"data.path={path}", "data.little_texts=0", "train.max_steps=2000")
+        arguments = (f"data.path={path}", "data.synthetic_texts=0", "train.max_steps=2000")
         job = self.start(1, *arguments, config=self.config)
         self.assertTrue(job.wait_until(self.reached('"event":"save"')))
         program.send(job.process.pid, signal.SIGUSR1)
@@ -112,7 +112,7 @@ class LanguageTraining(program.ProgramTest):
     def test_lines_that_cannot_be_used_are_named(self):
         path = self.folder / "data.jsonl"
         path.write_text('{"text": "Mia was a small cat."}\n{"prompt": "3 + 4 ="}\n')
-        ended = self.train(2, f"data.path={path}", "data.little_texts=0", code=65)
+        ended = self.train(2, f"data.path={path}", "data.synthetic_texts=0", code=65)
         self.assertIn("data.jsonl:2: `completion` is not a text", ended.err)
 
     def test_a_table_gives_the_bytes_of_its_lines(self):
@@ -120,7 +120,7 @@ class LanguageTraining(program.ProgramTest):
         lines = self.folder / "data.jsonl"
         lines.write_text("".join(json.dumps({"prompt": prompt, "completion": completion}) + "\n"
                                  for prompt, completion in pairs))
-        keys = ("data.little_texts=0", "train.max_steps=6")
+        keys = ("data.synthetic_texts=0", "train.max_steps=6")
         golden = self.golden(f"data.path={lines}", *keys)
         table = self.folder / "data.tsv"
         table.write_text("ask\tsay\n" + "".join("\t".join(pair) + "\n" for pair in pairs))
@@ -133,7 +133,7 @@ class LanguageTraining(program.ProgramTest):
         path = self.folder / "data.jsonl"
         path.write_text('{"text": "Mia was a small cat."}\n{"prompt": "3 + 4 ="}\nno JSON\n' +
                         '{"text": "Tom was a brave dog."}\n' * 20)
-        keys = (f"data.path={path}", "data.little_texts=0", "train.max_steps=2",
+        keys = (f"data.path={path}", "data.synthetic_texts=0", "train.max_steps=2",
                 "data.on_bad_row=mark")
         ended = self.train(2, *keys)
         self.assertIn("2 rows cannot be used and are left out, the first: ", ended.out)
@@ -151,7 +151,7 @@ class LanguageTraining(program.ProgramTest):
             {"role": "assistant", "content": f"{n + 1}"}]}) + "\n" for n in range(20)))
         template = self.folder / "chat.jinja"
         template.write_text("{% for m in messages %}{{ m.content }} {% endfor %}")
-        keys = (f"data.path={path}", "data.little_texts=0", "train.max_steps=4")
+        keys = (f"data.path={path}", "data.synthetic_texts=0", "train.max_steps=4")
         ended = self.train(1, *keys, code=65)
         self.assertIn("no chat template", ended.err)
         self.train(2, *keys, f"data.chat_template={template}")

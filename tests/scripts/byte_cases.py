@@ -121,7 +121,7 @@ class Fixtures:
 
     def _distill_keys(self, case):
         if case.name == "distill.beside":
-            return (f"distill.model={self._teacher}", "data.little_texts=200",
+            return (f"distill.model={self._teacher}", "data.synthetic_texts=200",
                     "distill.loss=jsd", "distill.temperature=2")
         if case.name == "distill.own":
             return (f"distill.model={self._teacher}", f"data.path={self._pairs}",
@@ -159,7 +159,7 @@ class Fixtures:
 
     @functools.cached_property
     def _teacher(self):
-        run = self._run_old(distillation_test.TRAIN, "run.name=teacher", "data.little_texts=300")
+        run = self._run_old(distillation_test.TRAIN, "run.name=teacher", "data.synthetic_texts=300")
         return run / "ckpt" / "last"
 
     @functools.cached_property

@@ -72,8 +72,8 @@ void check_on_policy(const Config& config) {
   if (!config.is("distill.targets", "null"))
     refuse(config, kKey, "makes texts that stored targets say nothing of",
            "distill.model=FOLDER of the teacher instead of distill.targets");
-  if (config.integer("data.little_texts") > 0)
-    refuse(config, kKey, "completes prompts, and data.little_texts are texts without one",
+  if (config.integer("data.synthetic_texts") > 0)
+    refuse(config, kKey, "completes prompts, and data.synthetic_texts are texts without one",
            "data.path=FILE.jsonl with `prompt` and `completion`, or `messages`");
   if (config.number("distill.ce_weight") == 1.0)
     refuse(config, kKey, "makes texts of which nothing is learned with distill.ce_weight=1",
@@ -87,10 +87,10 @@ void check_data(const Config& config) {
     refuse(config, "data.path",
            "has no meaning together with `distill.targets`, which has the tokens, too",
            "remove data.path");
-  if (config.integer("data.little_texts") > 0)
-    refuse(config, "data.little_texts",
+  if (config.integer("data.synthetic_texts") > 0)
+    refuse(config, "data.synthetic_texts",
            "has no meaning together with `distill.targets`, which has the tokens, too",
-           "remove data.little_texts");
+           "remove data.synthetic_texts");
 }
 
 void add_on_policy_keys(KeyTable& table) {

@@ -83,10 +83,10 @@ ExampleKind training_kind(const LmTrainSettings& settings) {
 }
 
 /// Texts that the program makes itself: a text that is too long for train.seq_len is an error.
-lm::LmExamples encode_little_texts(const LmTrainSettings& settings, ExampleEncoder& encoder) {
-  formats::LineProblems problems("data.little_texts");
+lm::LmExamples encode_synthetic_texts(const LmTrainSettings& settings, ExampleEncoder& encoder) {
+  formats::LineProblems problems("data.synthetic_texts");
   lm::LmExamples examples;
-  std::istringstream lines(datasets::little_texts(settings.little_texts, settings.seed));
+  std::istringstream lines(datasets::synthetic_texts(settings.synthetic_texts, settings.seed));
   input::Row row;
   for (std::string line; std::getline(lines, line);) {
     ++row.line;
@@ -126,7 +126,7 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
     if (settings.rows)
       data.training = encode_file(*settings.rows, training_kind(settings), encoder, data.left_out);
     else if (!has_targets(settings))
-      data.training = encode_little_texts(settings, encoder);
+      data.training = encode_synthetic_texts(settings, encoder);
     if (settings.eval_rows)
       data.evaluation = encode_file(*settings.eval_rows, ExampleKind::any, encoder, data.left_out);
   });

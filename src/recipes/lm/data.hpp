@@ -35,7 +35,7 @@ struct LmData {
 ///
 /// Ranks:  collective.
 /// Errors: those of encode_examples(), of the tokenizer's folder and of StoredTargets; Failure
-///         E531 for little texts that are longer than train.seq_len; on all ranks.
+///         E531 for synthetic texts that are longer than train.seq_len; on all ranks.
 LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings,
                     std::int64_t vocab);
 

@@ -46,15 +46,15 @@ void check_sources(const Config& config) {
                          "`model.init` and `model.path` both say where training begins",
                          "remove one of them");
   }
-  if (config.is("data.path", "null") && config.integer("data.little_texts") == 0 &&
+  if (config.is("data.path", "null") && config.integer("data.synthetic_texts") == 0 &&
       config.is("distill.targets", "null")) {
     throw config.problem("E107", "data.path", "`data.path` names no file to train on",
                          "data.path=FILE with `prompt` and `completion`, `messages` or `text`; "
-                         "data.little_texts=4000; or distill.targets=PATH");
+                         "data.synthetic_texts=4000; or distill.targets=PATH");
   }
-  if (!config.is("data.path", "null") && config.integer("data.little_texts") > 0) {
-    throw config.problem("E124", "data.little_texts",
-                         "`data.little_texts` has no meaning together with `data.path`",
+  if (!config.is("data.path", "null") && config.integer("data.synthetic_texts") > 0) {
+    throw config.problem("E124", "data.synthetic_texts",
+                         "`data.synthetic_texts` has no meaning together with `data.path`",
                          "remove one of them");
   }
 }
@@ -74,14 +74,15 @@ void add_lm_train_keys(KeyTable& table) {
              .text = "file of rows whose loss is measured, but not trained on (language models); "
                      "columns and formats as in data.path",
              .choices = {"null"}});
-  table.add({.name = "data.little_texts",
+  table.add({.name = "data.synthetic_texts",
              .type = KeyType::integer,
              .standard = "0",
-             .text = "so many short texts of the program's own to train on, where there is no "
+             .text = "number of short texts that the program makes up to train on, instead of "
                      "data.path (language models)",
              .unit = "texts",
              .min = 0,
-             .max = 1e7});
+             .max = 1e7,
+             .aliases = {"data.little_texts"}});
   table.add({.name = "train.seq_len",
              .type = KeyType::integer,
              .standard = "512",
@@ -114,7 +115,7 @@ LmTrainSettings read_lm_train_settings(const Config& config) {
   if (!config.is("data.eval_path", "null"))
     settings.eval_rows = all_rows(rows, config.text("data.eval_path"));
   settings.chat = rows::read_chat_choice(config);
-  settings.little_texts = config.integer("data.little_texts");
+  settings.synthetic_texts = config.integer("data.synthetic_texts");
   settings.seq_len = config.integer("train.seq_len");
   settings.options.compute = settings.optimizer.mixed_precision;
   settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");

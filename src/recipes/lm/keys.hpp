@@ -25,13 +25,13 @@ struct LmTrainSettings : LoopSettings {
   std::filesystem::path folder;            // config, tokenizer, and weights unless is_fresh
   bool is_fresh = false;                   // random weights
   std::optional<DistillSettings> distill;  // nothing: cross-entropy alone
-  /// Of data.path; nothing: little texts, or what `distill` has.
+  /// Of data.path; nothing: synthetic texts, or what `distill` has.
   std::optional<input::RowOptions> rows;
   /// Of data.eval_path; nothing: the loss of other texts is not measured.
   std::optional<input::RowOptions> eval_rows;
-  rows::ChatChoice chat;          // data.chat_template
-  std::int64_t little_texts = 0;  // that are made where data.path and `distill` have none
-  std::int64_t seq_len = 0;       // tokens of a window
+  rows::ChatChoice chat;             // data.chat_template
+  std::int64_t synthetic_texts = 0;  // that are made where data.path and `distill` have none
+  std::int64_t seq_len = 0;          // tokens of a window
   lm::TrainingOptions options;
 };
 

@@ -151,7 +151,7 @@ std::vector<run::FileCheck> lm_file_checks(const Config& config) {
   const std::string what = settings.rows ? settings.rows->path.string()
                            : settings.distill && !settings.distill->targets.empty()
                                ? settings.distill->targets.string()
-                               : "data.little_texts";
+                               : "data.synthetic_texts";
   return {{what, [settings](const cluster::Group& world) {
              const lm::LmConfig model = lm::read_shared_lm_config(world, settings.folder);
              const LmData data = load_lm_data(world, settings, model.vocab);
