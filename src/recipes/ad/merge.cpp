@@ -23,7 +23,7 @@ public:
         optimizer_(model_.parameters(), settings.optimizer.adamw),
         scaler_(settings.optimizer.mixed_precision == tensor::ComputeKind::f16),
         curves_(settings.optimizer.schedule.max_steps, settings.planned_evaluations(),
-                settings.evaluate.episodes),
+                settings.evaluation_values),
         state_(model_.parameters(), optimizer_, scaler_, curves_) {}
 
   std::vector<std::string> load(const store::CheckpointStore& checkpoints) {

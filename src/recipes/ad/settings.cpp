@@ -2,6 +2,8 @@
 
 #include <mgpu/config/check_together.hpp>
 
+#include "evaluate.hpp"
+
 namespace mgpu::recipes {
 
 ad::WindowRules AdSettings::window_rules(const ad::HistoryShape& histories) const {
