@@ -35,8 +35,8 @@ public:
 
   const PagedCache& cache() const;
 
-  /// Sets memory aside for passes of up to `rows` rows, which lets a rank of a tensor group that has
-  /// no more memory stay in step. A pass with more rows does it itself.
+  /// Sets memory aside for passes of up to `rows` rows, which lets a rank of a tensor group that
+  /// has no more memory stay in step. A pass with more rows does it itself.
   void reserve_rows(std::int64_t rows);
 
   /// The failure of any rank that a draw has told of.

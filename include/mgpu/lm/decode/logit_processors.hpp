@@ -25,8 +25,8 @@ struct GivenTokens {
   at::Tensor embeddings{};            // [n, D] float32
 };
 
-/// Sees what a session does with its sequences, in its order, where the head is. Does not throw:
-/// work that may fail belongs into the processing.
+/// Sees what the sessions of one pool do with their sequences, in their order, where the head is.
+/// Does not throw: work that may fail waits for process() or offsets().
 class SequenceWatcher {
 public:
   SequenceWatcher() = default;
@@ -50,8 +50,9 @@ public:
 /// Changes logits block by block, after the repetition penalty.
 class BlockProcessor : public SequenceWatcher {
 public:
-  /// Changes, in place, the logits of tokens first_id .. first_id + B - 1. A token of a row may come
-  /// several times for one draw, in blocks of other sizes, and is to get the same logit each time.
+  /// Changes, in place, the logits of tokens first_id .. first_id + B - 1. A token of a row may
+  /// come several times for one draw, in blocks of other sizes, and is to get the same logit each
+  /// time.
   ///
   /// Shapes: rows n; logits [n, B] float32 on the model's device
   virtual void process(std::span<const DrawSite> rows, std::int64_t first_id,
@@ -74,7 +75,7 @@ public:
                              const at::Tensor& logits) = 0;
 };
 
-/// Processors of a session, which they outlive.
+/// Processors of sessions, which they outlive. One processor serves one pool at a time.
 struct LogitProcessors {
   std::vector<BlockProcessor*> blocks{};    // in this order
   CandidateProcessor* candidate = nullptr;  // nullptr: none

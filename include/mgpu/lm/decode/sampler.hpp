@@ -26,7 +26,7 @@ struct SamplingConfig {
 struct DrawSite {
   std::uint64_t sample = 0;
   std::uint32_t position = 0;             // < 2^24: how many were drawn for the sample before
-  std::span<const std::int64_t> context;  // tokens that the repetition penalty looks at
+  std::span<const std::int64_t> context;  // for the penalty; -1: the host does not know the token
   std::int64_t sequence = -1;             // of a DecodeSession
 };
 
