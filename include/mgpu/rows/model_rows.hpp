@@ -8,6 +8,7 @@
 #include <mgpu/config/config.hpp>
 #include <mgpu/input/row_file.hpp>
 #include <mgpu/lm/config/lm_config.hpp>
+#include <mgpu/lm/weights/resident_models.hpp>
 #include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/text/text_folder.hpp>
 
