@@ -83,9 +83,9 @@ inline fs::path run_tiny(const cluster::Group& world, const SharedFolder& output
   options.overrides = {{"run.output", (output.path() / "outputs").string()},
                        {"run.resume", resume}};
   const Config config = load_config(options, program_keys(), FileProvider::shared(world));
-  if (stop_at == 0) std::raise(SIGUSR1);
   StopAtStep sink(stop_at);
   RunForTest run(world, config, request_of(config), sink);
+  if (stop_at == 0) std::raise(SIGUSR1);
   store::write_repro(world, run.directory().path(), {config.resolved_yaml(), {}, {}, {}}, {});
   const run::JobOutcome outcome = jobs::run_train_job(run.context());
   run.directory().finish(world, outcome.exit);

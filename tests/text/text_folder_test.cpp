@@ -131,7 +131,7 @@ TEST(TextFolderTest, RefusesByNameWhatItDoesNotDo) {
               HasSubstr("E542 tokenizer class `GemmaTokenizer` is not supported"));
   EXPECT_THAT(refusal("{}", R"({"model_type": "phi3"})"),
               HasSubstr("E542 the tokenizer of model type `phi3` is not supported"));
-  EXPECT_THAT(refusal(R"({"auto_map": {}})", "{}"), HasSubstr("E542 a tokenizer with code"));
+  EXPECT_THAT(refusal(R"({"auto_map": {}})", "{}"), HasSubstr("E542 a tokenizer with custom code"));
   EXPECT_THAT(refusal(R"({"split_special_tokens": true})", "{}"),
               HasSubstr("E542 split_special_tokens is not supported"));
   EXPECT_THAT(refusal(R"({"bos_token": {"content": "a"}})", "{}"),
