@@ -2,7 +2,7 @@
 # launch/run.sh [-np N] [CONF] [KEY=VALUE ...] [options]
 #
 # From a bare Debian 12 machine to a running program: installs what is missing, builds, and
-# runs CONF (conf/quickstart.yaml) on N ranks (2). What follows -np N goes to the program as
+# runs CONF (conf/train/quickstart.yaml) on N ranks (2). What follows -np N goes to the program as
 # it is. --help prints this and, once the program is built, what it understands.
 set -euo pipefail
 
@@ -42,7 +42,7 @@ while [[ $# -gt 0 ]]; do
   previous=$1
   shift
 done
-[[ -n $conf || $looks_only == yes ]] || arguments=(conf/quickstart.yaml "${arguments[@]}")
+[[ -n $conf || $looks_only == yes ]] || arguments=(conf/train/quickstart.yaml "${arguments[@]}")
 
 set_up
 configure

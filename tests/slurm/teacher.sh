@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # teacher.sh [--program P]
 #
-# conf/teacher_logits.yaml as it is, a tiny model on every four of 16 ranks, one of the cluster's
+# conf/teacher/llama_70b.yaml as it is, a tiny model on every four of 16 ranks, one of the cluster's
 # four nodes killed half way: the file has the bytes of an unbroken run on one rank of this machine.
 # Exit 77 where no cluster can be made.
 set -euo pipefail
@@ -15,7 +15,7 @@ program=$top/mgpu_spmd
 made=$(mktemp -d "${TMPDIR:-/tmp}/mgpu-teacher.XXXXXX")
 trap 'rm -rf "$made"' EXIT
 python3 -B "$here/make_teacher.py" "$made"
-conf=$top/conf/teacher_logits.yaml
+conf=$top/conf/teacher/llama_70b.yaml
 keys=("model.path=$made/model" "data.path=$made/rows.jsonl" run.chunk_size=4)
 
 "$top/launch/mgpu-run" -np 1 "$program" "$conf" "${keys[@]}" devices.gpus_per_model=1 \
