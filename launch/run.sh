@@ -2,7 +2,7 @@
 # launch/run.sh [-np N] [CONF] [KEY=VALUE ...] [options]
 #
 # Takes a bare Debian 12 machine to a running program: installs what is missing, builds, and runs
-# CONF (conf/quickstart.yaml) on N ranks (2). Arguments after -np N are passed to the program
+# CONF (conf/train/quickstart.yaml) on N ranks (2). Arguments after -np N are passed to the program
 # unchanged.
 # --help prints this and, once the program is built, the program's options.
 set -euo pipefail
@@ -43,7 +43,7 @@ while [[ $# -gt 0 ]]; do
   previous=$1
   shift
 done
-[[ -n $conf || $looks_only == yes ]] || arguments=(conf/quickstart.yaml "${arguments[@]}")
+[[ -n $conf || $looks_only == yes ]] || arguments=(conf/train/quickstart.yaml "${arguments[@]}")
 
 set_up
 configure

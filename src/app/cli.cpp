@@ -298,7 +298,7 @@ private:
     for (const Override& given : options_.overrides)
       if (given.key == "run.resume" && given.value.find('/') != std::string::npos)
         return "give that run's: " + given.value + "/repro/config.resolved.yaml";
-    return "mpirun -np 2 ./mgpu_spmd conf/quickstart.yaml, or --help";
+    return "mpirun -np 2 ./mgpu_spmd conf/train/quickstart.yaml, or --help";
   }
 
   void refuse_word(const std::string& text, std::size_t index) {

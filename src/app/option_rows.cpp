@@ -177,11 +177,11 @@ usage: mpirun -np N ./mgpu_spmd CONF.yaml [KEY=VALUE ...] [options]
        sbatch slurm/multi_node.sbatch CONF.yaml [KEY=VALUE ...]
 
 examples
-  mpirun -np 2 ./mgpu_spmd conf/quickstart.yaml
-  mpirun -np 8 ./mgpu_spmd conf/train_ad.yaml train.mixed_precision=bf16
-  mpirun -np 4 ./mgpu_spmd conf/train_ad.yaml --gpus 1,3,5,7 --resume
-  mpirun -np 2 ./mgpu_spmd conf/generate.yaml model.path=FOLDER data.path=prompts.jsonl
-  ./mgpu_spmd conf/train_ad.yaml train.max_steps=100 --print-config=changed
+  mpirun -np 2 ./mgpu_spmd conf/train/quickstart.yaml
+  mpirun -np 8 ./mgpu_spmd conf/train/train_ad.yaml train.mixed_precision=bf16
+  mpirun -np 4 ./mgpu_spmd conf/train/train_ad.yaml --gpus 1,3,5,7 --resume
+  mpirun -np 2 ./mgpu_spmd conf/generate/tiny_lm.yaml model.path=FOLDER data.path=prompts.jsonl
+  ./mgpu_spmd conf/train/train_ad.yaml train.max_steps=100 --print-config=changed
 )";
 
 /// "  -q, --quiet" or "      --gpus LIST|all"

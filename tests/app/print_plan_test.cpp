@@ -20,7 +20,7 @@ std::string plan(const std::string& detail, const std::vector<Override>& overrid
   Options options;
   options.action = Action::plan;
   options.detail = detail;
-  options.config = std::string(MGPU_SOURCE_DIR) + "/conf/quickstart.yaml";
+  options.config = std::string(MGPU_SOURCE_DIR) + "/conf/train/quickstart.yaml";
   options.overrides = overrides;
   std::ostringstream out;
   EXPECT_EQ(print_plan(options, FileProvider::alone(), out), ExitCode::done);
@@ -130,7 +130,7 @@ TEST(PrintPlanTest, ShowsAllRulesBetweenKeysThatAreBrokenEachAtItsPlace) {
                      "devices.gpus_per_model=2"}),
               ExitCode::config);
   EXPECT_EQ(text, R"(error[E107]: model.tf_n_embd is not a multiple of model.tf_n_head (3)
-  --> conf/quickstart.yaml:8:14
+  --> conf/train/quickstart.yaml:8:14
   |
 8 |   tf_n_embd: 64
   |              ^^ `model.tf_n_embd` is set here

@@ -2,13 +2,13 @@
 
 The model is a Llama of 15 million random parameters.
 
-  classify_bench.py make MODEL                       the model, with the tokenizer of conf/tiny_lm
+  classify_bench.py make MODEL                       the model, with the tokenizer of conf/examples/tiny_lm/model
   classify_bench.py ours PROGRAM MODEL [BATCH]       score: label_logprob, the whole program,
                                                      journal and seal included
   classify_bench.py hf MODEL [BATCH] [ANSWER]        generate ANSWER tokens, find a label
   classify_bench.py table PROGRAM MODEL [ROUNDS]     batches of 1, 4, 16 of both, and 1, 2 ranks
 
-Prompts are those of combined_optimized in conf/prompts/unified.json around posts of 24 words. An
+Prompts are those of combined_optimized in conf/classify/prompts/unified.json around posts of 24 words. An
 answer has as many tokens as TYPICAL, which is the JSON that they ask for. It prints one line of
 JSON: texts per CPU-second without start-up and loading, which a shorter run measures. "check" is
 the mean log-probability of both labels for the first 8 posts, to compare prompts, labels and
@@ -28,7 +28,7 @@ import time
 from cpu_time import run_timed
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-PROMPTS = TOP / "conf" / "prompts" / "unified.json"
+PROMPTS = TOP / "conf/classify/prompts/unified.json"
 STRATEGY = "combined_optimized"
 LABELS = ["normal", "hate"]
 FEW, TEXTS, CHECKED = 32, 64, 8
@@ -70,7 +70,7 @@ def make(model):
         vocab_size=8192, hidden_size=384, num_hidden_layers=6, num_attention_heads=6,
         num_key_value_heads=6, intermediate_size=1024, max_position_embeddings=2048,
         tie_word_embeddings=False, initializer_range=0.08)).save_pretrained(model)
-    AutoTokenizer.from_pretrained(TOP / "conf" / "tiny_lm").save_pretrained(model)
+    AutoTokenizer.from_pretrained(TOP / "conf/examples/tiny_lm/model").save_pretrained(model)
 
 
 def run_ours(program, model, folder, count, batch, ranks=1):

@@ -34,7 +34,7 @@ def make_model(folder):
     import torch
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
     torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(TOP / "conf" / "tiny_lm")
+    tokenizer = AutoTokenizer.from_pretrained(TOP / "conf/examples/tiny_lm/model")
     LlamaForCausalLM(LlamaConfig(
         vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
         num_key_value_heads=2, intermediate_size=64, max_position_embeddings=64,

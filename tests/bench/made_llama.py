@@ -6,7 +6,7 @@ import shutil
 import numpy
 from safetensors.numpy import save_file
 
-TOKENIZER = pathlib.Path(__file__).resolve().parent.parent.parent / "conf" / "tiny_lm"
+TOKENIZER = pathlib.Path(__file__).resolve().parents[2] / "conf/examples/tiny_lm/model"
 WIDTH, LAYERS, HEADS, INNER, VOCAB = 384, 6, 6, 1024, 8192
 
 

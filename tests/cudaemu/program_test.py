@@ -20,7 +20,7 @@ except ImportError as error:
     NO_H5PY = f"no h5py here: {error}"
 
 EMULATED = os.environ["MGPU_EMULATED"]
-TINY_LM = program.TOP / "conf" / "tiny_lm"
+TINY_LM = program.TOP / "conf/examples/tiny_lm/model"
 LAUNCHES = re.compile(r"cudaemu: \d+ launches of (\w+)")
 STEP = {"block_sums_kernel", "total_kernel", "adamw_step_kernel"}
 ATTENTION = {"forward_kernel", "grad_queries_kernel", "grad_keys_kernel"}

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""check_docs.py PROGRAM [--write]: do README.md, those of folders and conf/ say what PROGRAM says?
+"""check_docs.py PROGRAM [--write]: do the pages and conf/ agree with PROGRAM?
 
---write brings the generated parts up to date: the key reference in conf/README.md and
-conf/full.JOB.yaml. Without it nothing is written, and the exit code is 1 when a check failed.
+--write updates the generated parts: the tables of keys in conf/README.md and docs/JOB.md, and
+conf/JOB/full.yaml. Without it nothing is written, and the exit code is 1 when a check failed.
 """
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -15,13 +16,16 @@ import sys
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-README = TOP / "README.md"
 RUNNING = TOP / "launch/README.md"
 KEYS = TOP / "conf/README.md"
 JOBS = ("train", "generate", "teacher", "classify")
+PAGES = [TOP / "README.md", RUNNING, TOP / "src/README.md", KEYS,
+         *sorted((TOP / "docs").rglob("*.md")), *sorted((TOP / "src").glob("*/*/README.md"))]
+MOST_LINES = {"README.md": 140, "src/README.md": 150}
 BEGIN, END = "<!-- keys: begin -->\n", "<!-- keys: end -->\n"
 REGENERATE = "regenerate it with: tests/docs/check_docs.py ./mgpu_spmd --write"
 LOOKS = ("--check", "--plan", "--explain", "--print-config", "--env")  # run no job
+FOLDERS = "conf|docs|launch|slurm|tests|src|include|kernels|cmake"
 program = pathlib.Path()
 
 
@@ -31,6 +35,7 @@ def ask(*arguments):
                           timeout=60, check=False)
 
 
+@functools.cache
 def printed(*arguments):
     answer = ask(*arguments)
     if answer.returncode != 0:
@@ -52,21 +57,43 @@ def key_names(node, prefix=""):
             yield prefix + name
 
 
-def split_keys():
-    """conf/README.md before, inside and after the markers of the key reference."""
-    before, rest = KEYS.read_text().split(BEGIN)
+def split_keys(page):
+    """A page before, inside and after the markers of its table of keys."""
+    before, rest = page.read_text().split(BEGIN)
     inside, after = rest.split(END)
     return before, inside, after
 
 
+def keys_of(job, reference):
+    """The rows of the reference for keys that `job` reads and that not all jobs read."""
+    lines = ["| key | default | values | meaning |", "|---|---|---|---|"]
+    for line in reference.splitlines():
+        cells = re.split(r" ?(?<!\\)\| ?", line)
+        if line.startswith("| `") and job in cells[5].split(", "):
+            lines.append("| " + " | ".join(cells[1:5]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def tables_of_keys():
+    """Each page that has a table of keys, with the table that the program prints for it."""
+    reference = printed("--print-config=markdown")
+    return {KEYS: reference,
+            **{TOP / f"docs/{job}.md": keys_of(job, reference) for job in JOBS}}
+
+
 def full_of(job):
-    return TOP / f"conf/full.{job}.yaml"
+    return TOP / f"conf/{job}/full.yaml"
 
 
-def hand_written():
-    before, _, after = split_keys()
-    others = [README, RUNNING, TOP / "src/README.md"]
-    return before + after + "".join(page.read_text() for page in others)
+def hand_written(page):
+    if BEGIN not in page.read_text():
+        return page.read_text()
+    before, _, after = split_keys(page)
+    return before + after
+
+
+def all_pages():
+    return "\n".join(hand_written(page) for page in PAGES)
 
 
 def commands(text):
@@ -91,11 +118,18 @@ def program_arguments(words):
     return None
 
 
+def is_placeholder(name):
+    """Whether a part of the path stands for a name: conf/JOB/NAME.yaml, tests/x_test.cpp."""
+    return re.search(r"(^|[/._])([A-Z]{3,}|x)([/._]|$)", name) is not None \
+        and not name.endswith("README.md")
+
+
 class Docs(unittest.TestCase):
     maxDiff = None
 
-    def test_key_reference_is_the_programs(self):
-        self.assertEqual(split_keys()[1], printed("--print-config=markdown"), REGENERATE)
+    def test_tables_of_keys_are_the_programs(self):
+        for page, table in tables_of_keys().items():
+            self.assertEqual(split_keys(page)[1], table, f"{page}: {REGENERATE}")
 
     def test_full_config_is_the_programs(self):
         for job in JOBS:
@@ -103,50 +137,84 @@ class Docs(unittest.TestCase):
                              REGENERATE)
 
     def test_every_config_is_accepted(self):
-        configs = sorted((TOP / "conf").glob("*.yaml"))
-        self.assertGreaterEqual(len(configs), 4)
+        configs = sorted((TOP / "conf").rglob("*.yaml"))
+        self.assertGreaterEqual(len(configs), 14)
         side_by_side(lambda config: printed(str(config), "--print-config"), configs)
+
+    def test_old_names_of_configs_are_the_new_files(self):
+        old = [*(TOP / "conf").glob("*.yaml"), *(TOP / "conf/sms_spam").glob("*.yaml")]
+        self.assertEqual(len(old), 10)
+        for config in old:
+            there = re.fullmatch(r"include: \[(.*)\]  #.*\n", config.read_text())[1]
+            new = (config.parent / there).resolve()
+            self.assertEqual(printed(str(config), "--print-config"),
+                             printed(str(new), "--print-config"))
 
     def test_every_named_key_exists(self):
         keys = {name for job in JOBS
                 for name in key_names(json.loads(printed(f"job={job}", "--print-config=json")))}
         sections = {key.split(".")[0] for key in keys if "." in key}
-        pattern = rf"`((?:{'|'.join(sections)})\.[a-z_0-9]+)(?:[:=][^`]*)?`"
-        files = {"report.html", "run.log", "run.h5"}
-        named = set(re.findall(pattern, hand_written())) - files
-        self.assertGreater(len(named), 10)
-        for name in named - keys:
+        pattern = rf"`((?:{'|'.join(sections)})\.[a-z_0-9]+(?:\.[a-z_0-9]+)?)(?:[:=][^`]*)?`"
+        files = (".html", ".log", ".h5", ".json", ".safetensors", ".hpp", ".cpp")
+        named = {name for name in re.findall(pattern, all_pages()) if not name.endswith(files)}
+        groups = {key.rsplit(".", 1)[0] for key in keys}  # `data.columns`
+        self.assertGreater(len(named), 40)
+        for name in named - keys - groups:
             self.assertIn("accepted without effect", printed("--explain", name))
 
     def test_every_command_is_understood(self):
-        found = [arguments for words in commands(README.read_text() + RUNNING.read_text())
-                 if (arguments := program_arguments(words)) is not None]
-        self.assertGreater(len(found), 5)
+        found = {tuple(arguments) for words in commands(all_pages())
+                 if (arguments := program_arguments(words)) is not None}
+        self.assertGreater(len(found), 20)
         side_by_side(self.expect_understood, found)
 
     def expect_understood(self, arguments):
         if any(word.startswith(LOOKS) for word in arguments):
             printed(*arguments)
             return
-        if "--export" in arguments:  # of a run that is perhaps not here
+        if "--export" in arguments or "--merge" in arguments:  # of a run that is perhaps not here
             self.assertIn(ask(*arguments).returncode, (0, 66))
             return
         has_config = any(word.endswith(".yaml") for word in arguments)
-        default = [] if has_config else ["conf/quickstart.yaml"]
+        default = () if has_config else ("conf/train/quickstart.yaml",)
         printed(*default, *arguments, "--print-config")
 
     def test_every_named_error_exists(self):
-        codes = sorted(set(re.findall(r"\bE[1-9]\d\d\b", hand_written())))
-        for code, page in zip(codes, side_by_side(lambda code: printed("--explain", code), codes)):
-            self.assertTrue(page.startswith(code))
+        named = set(re.findall(r"\bE[1-9]\d\d\b", all_pages()))
+        source = (TOP / "src/base/error_codes.cpp").read_text()
+        self.assertGreater(len(named), 10)
+        self.assertLessEqual(named, set(re.findall(r'\{"(E\d+)",', source)))
+        self.assertTrue(printed("--explain", max(named)).startswith(max(named)))
 
     def test_every_named_file_exists(self):
-        named = re.findall(r"[`\s(]((?:conf|launch|slurm|tests|src|include|kernels|cmake)/"
-                           r"[\w./-]*\w)", hand_written())
-        self.assertGreater(len(named), 20)
+        named = re.findall(rf"[`\s(]((?:{FOLDERS})/[\w./-]*\w)", all_pages())
+        self.assertGreater(len(named), 100)
         for name in set(named) - {"slurm/site.sh"}:  # the user's own
-            if not re.search(r"/(x|NAME)[._]|_x_", name):  # placeholders
+            if not is_placeholder(name):
                 self.assertTrue((TOP / name).exists(), name)
+
+    def test_every_link_leads_to_a_file(self):
+        found = [(page, link) for page in PAGES
+                 for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", hand_written(page))
+                 if not link.startswith("http")]
+        self.assertGreater(len(found), 30)
+        for page, link in found:
+            self.assertTrue((page.parent / link).exists(), f"{page}: {link}")
+
+    def test_every_page_is_linked(self):
+        reached = {TOP / "README.md"}
+        while True:
+            more = {(page.parent / link).resolve() for page in reached if page.suffix == ".md"
+                    for link in re.findall(r"\]\(([^)#]+\.md)(?:#[^)]*)?\)", page.read_text())}
+            if more <= reached:
+                break
+            reached |= more
+        for page in sorted((TOP / "docs").rglob("*.md")):
+            self.assertIn(page, reached, "no page leads to it")
+
+    def test_front_pages_are_short(self):
+        for name, most in MOST_LINES.items():
+            self.assertLessEqual(len((TOP / name).read_text().splitlines()), most, name)
 
     def test_exit_codes_are_those_of_the_program(self):
         source = (TOP / "include/mgpu/base/error.hpp").read_text()
@@ -156,8 +224,9 @@ class Docs(unittest.TestCase):
 
 
 def write():
-    before, _, after = split_keys()
-    KEYS.write_text(before + BEGIN + printed("--print-config=markdown") + END + after)
+    for page, table in tables_of_keys().items():
+        before, _, after = split_keys(page)
+        page.write_text(before + BEGIN + table + END + after)
     for job in JOBS:
         full_of(job).write_text(printed(f"job={job}", "--print-config=full"))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The PyTorch loader printed in README.md, against the goldens that the C++ model is held to.
+"""The PyTorch loader printed in docs/train.md, against the goldens that the C++ model is held to.
 
 Exit 77 without PyTorch and safetensors.
 """
@@ -22,9 +22,9 @@ sys.dont_write_bytecode = True
 import ad_transformer as oracle  # noqa: E402
 
 
-def readme_code():
+def page_code():
     """What the block that defines logits() defines, as for a reader who pastes it."""
-    blocks = re.findall(r"^```python\n(.*?)^```", (TOP / "README.md").read_text(), re.M | re.S)
+    blocks = re.findall(r"^```python\n(.*?)^```", (TOP / "docs/train.md").read_text(), re.M | re.S)
     scope = {}
     exec(next(block for block in blocks if "def logits(" in block), scope)
     return scope
@@ -39,7 +39,7 @@ def golden_logits(rows, tokens, actions):
 
 
 def main():
-    code = readme_code()
+    code = page_code()
     weights = {name: value.detach().float() for name, value in oracle.parameters("step").items()}
     tokens = torch.stack([oracle.numbers(size, field, oracle.B, oracle.T)
                           for field, size in enumerate(oracle.FIELDS)], 2)
@@ -50,7 +50,7 @@ def main():
     difference = ((found - golden).abs().max() / golden.abs().max()).item()
     print(f"largest difference: {difference:.1e} of the largest logit")
     if not difference < 1e-5:
-        sys.exit("the README's loader gives other logits than the model")
+        sys.exit("the loader of docs/train.md gives other logits than the model")
 
 
 if __name__ == "__main__":

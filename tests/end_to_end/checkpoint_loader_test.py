@@ -1,4 +1,4 @@
-"""The PyTorch code of README.md computes what the program computes, from a checkpoint of it."""
+"""The PyTorch code of docs/train.md computes what the program computes, from a checkpoint of it."""
 import json
 import os
 import pathlib
@@ -9,16 +9,16 @@ import unittest
 import program
 
 try:
-    import safetensors  # noqa: F401: what the README's code imports
+    import safetensors  # noqa: F401: what that code imports
     import torch
 except ImportError as error:
     torch = None
     REASON = f"no PyTorch here: {error}"
 
 
-def readme_code():
+def page_code():
     """What the block that defines logits() defines, as for a reader who pastes it."""
-    page = (pathlib.Path(__file__).resolve().parents[2] / "README.md").read_text()
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs/train.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     scope = {}
     exec(next(block for block in blocks if "def logits(" in block), scope)
@@ -35,7 +35,7 @@ class CheckpointLoader(program.ProgramTest):
                                   checkpoint / "model.safetensors", "2"],
                                  check=True, capture_output=True, text=True).stdout
         ours = json.loads(printed)
-        code = readme_code()
+        code = page_code()
         tokens = torch.tensor(ours["tokens"]).permute(1, 2, 0)  # [B, T, 6]
         logits = code["logits"](code["load"](str(checkpoint)), tokens, 2)
         expected = torch.tensor(ours["logits"])

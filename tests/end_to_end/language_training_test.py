@@ -5,7 +5,7 @@ import signal
 
 import program
 
-MODEL = program.TOP / "conf" / "tiny_lm"
+MODEL = program.TOP / "conf/examples/tiny_lm/model"
 CONFIG = f"""
 schema: 1
 job: train

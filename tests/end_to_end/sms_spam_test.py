@@ -1,4 +1,4 @@
-"""What conf/sms_spam promises: a tiny model, trained on text messages, that finds spam."""
+"""The tiny model of conf/examples/sms_spam learns to find spam in text messages."""
 import json
 import os
 import pathlib
@@ -8,7 +8,7 @@ import sys
 
 import program
 
-CONF = program.TOP / "conf" / "sms_spam"
+CONF = program.TOP / "conf/examples/sms_spam"
 DATA = pathlib.Path(os.environ.get(
     "MGPU_SMS_SPAM", program.TOP.parent / "shared" / "data" / "sms_spam" / "sms.tsv"))
 
@@ -18,7 +18,7 @@ class SmsSpam(program.ProgramTest):
     def test_a_tiny_model_finds_spam(self):
         if not DATA.is_file():
             self.skipTest(f"no SMS Spam Collection here: MGPU_SMS_SPAM, or {DATA}, is no file")
-        conf = self.folder / "conf" / "sms_spam"
+        conf = self.folder / "conf/examples/sms_spam"
         shutil.copytree(CONF, conf)
         made = subprocess.run([sys.executable, "-B", str(conf / "prepare.py"), str(DATA),
                                str(self.folder / "data" / "sms_spam")],

@@ -44,7 +44,7 @@ class Variants(program.ProgramTest):
     def test_guide_configuration_runs_on_8_ranks(self):
         self.run_to(0, 8, "train.max_steps=3", "train.global_batch_size=32", "data.streams=2",
                     "evaluate.runs=1", "evaluate.episodes=2",
-                    config=program.TOP / "conf" / "train_ad.yaml")
+                    config=program.TOP / "conf/train/train_ad.yaml")
         summary = self.summary("train_ad")
         self.assertEqual((summary["done"], summary["total"], summary["ranks"]), (3, 3, 8))
 

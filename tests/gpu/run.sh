@@ -23,8 +23,8 @@ done
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 bundle=$(realpath "${1:-$top/bundle}")
 out=$top/outputs/gpu
-conf=$top/conf/quickstart.yaml
-language_model=$top/conf/tiny_lm.yaml
+conf=$top/conf/train/quickstart.yaml
+language_model=$top/conf/train/tiny_lm.yaml
 failed=()
 cd "$top" || exit 66
 
@@ -101,7 +101,8 @@ complete() {
   local name=$1 model=$out/$2/run/ckpt/last
   shift 2
   printf 'schema: 1\njob: generate\n' >"$out/generate.yaml"
-  ours 1 mgpu_spmd "$out/generate.yaml" model.path="$model" data.path=conf/prompts.jsonl \
+  ours 1 mgpu_spmd "$out/generate.yaml" model.path="$model" \
+    data.path=conf/examples/tiny_lm/prompts.jsonl \
     generate.do_sample=false generate.max_new_tokens=32 run.name=said "$@" --output "$out/$name" \
     --resume=never --progress=lines &&
     ln -sfn "$(find "$out/$name" -name results.h5 -printf '%h\n' | head -n 1)" "$out/$name/run" &&

@@ -1,6 +1,7 @@
-"""Makes conf/tiny_lm's tokenizer: byte-level BPE of the words in src/datasets/synthetic_texts.cpp.
+"""Makes conf/examples/tiny_lm/model's tokenizer: byte-level BPE of the words in src/datasets/synthetic_texts.cpp.
 
-  python3 tests/oracle/tiny_tokenizer.py src/datasets/synthetic_texts.cpp conf/tiny_lm
+  python3 tests/oracle/tiny_tokenizer.py src/datasets/synthetic_texts.cpp \
+      conf/examples/tiny_lm/model
 
 Made with tokenizers 0.23.3. Each word of the program's texts becomes a token, with the space
 before it; digits stay single, so that sums can be learned digit by digit.

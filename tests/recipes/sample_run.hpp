@@ -138,7 +138,7 @@ inline SampleRun sample_run(int ranks = 4) {
 inline std::string sample_html(const SampleRun& run) {
   HtmlReport page = recipes::TrainPage(run.pictures).page(run.summary);
   page.phases = run.phases;
-  page.provenance = {{"command", "mpirun -np 4 ./mgpu_spmd conf/quickstart.yaml run.seed=7"},
+  page.provenance = {{"command", "mpirun -np 4 ./mgpu_spmd conf/train/quickstart.yaml run.seed=7"},
                      {"program", "mgpu_spmd 0.1.0 (git 4f2c1e9, clean)"},
                      {"seed", "7"},
                      {"hub.token", "hf_secret"},

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # teacher.sh [--program P]
 #
-# Runs conf/teacher_logits.yaml unchanged, with a tiny model on every four of 16 ranks, and kills
+# Runs conf/teacher/llama_70b.yaml unchanged, with a tiny model on every four of 16 ranks, and kills
 # one of the cluster's four nodes half way. The file must have the bytes of an uninterrupted run on
 # one rank of this machine. Exits with 77 if no cluster can be started.
 set -euo pipefail
@@ -15,7 +15,7 @@ program=$top/mgpu_spmd
 made=$(mktemp -d "${TMPDIR:-/tmp}/mgpu-teacher.XXXXXX")
 trap 'rm -rf "$made"' EXIT
 python3 -B "$here/make_teacher.py" "$made"
-conf=$top/conf/teacher_logits.yaml
+conf=$top/conf/teacher/llama_70b.yaml
 keys=("model.path=$made/model" "data.path=$made/rows.jsonl" run.chunk_size=4)
 
 "$top/launch/mgpu-run" -np 1 "$program" "$conf" "${keys[@]}" devices.gpus_per_model=1 \

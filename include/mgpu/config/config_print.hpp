@@ -12,7 +12,7 @@ std::string print_resolved(const Config& config);
 /// The keys that were given, each with a comment that says where.
 std::string print_changed(const Config& config);
 
-/// Every key that a job reads with its default, explained: conf/full.JOB.yaml. `job` "": of the
+/// Every key that a job reads with its default, explained: conf/JOB/full.yaml. `job` "": of the
 /// whole table.
 std::string print_full(const KeyTable& table, const std::string& job = "");
 
