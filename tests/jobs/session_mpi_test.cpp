@@ -134,8 +134,8 @@ TEST_F(SessionTest, TwoSideBySideHaveTheBytesOfEachAlone) {
   }
 }
 
-/// Opens of a file by any process of the machine, as the kernel tells of them. A thread takes each
-/// at once: equal events that nobody has taken are one.
+/// Opens of a file by any process of the machine, as the kernel tells of them. A thread takes them
+/// at once, since the kernel joins equal events that wait: two opens at one time may count once.
 class OpenCount {
 public:
   explicit OpenCount(const std::string& path) : queue_(::inotify_init1(0)) {
@@ -188,7 +188,8 @@ TEST_F(SessionTest, AFolderIsReadOncePerNodeWhateverTheSessions) {
   EXPECT_FALSE(all.run(jobs::run_generate_job).failure);
   host.close();
   if (opens) {
-    EXPECT_EQ(opens->count(), 2);
+    EXPECT_GE(opens->count(), 1);
+    EXPECT_LE(opens->count(), 2);  // of 13 sessions on 4 ranks
     std::filesystem::permissions(weights, std::filesystem::perms::owner_read);  // ends the count
   }
   world_.barrier();
