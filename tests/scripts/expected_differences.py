@@ -4,7 +4,7 @@ A line is KIND CASES FILES NAME [NEW]; # begins a comment. CASES and FILES are s
 the table's cases and for paths in the run folder; NAME is an item of stored_items.py.
 
   renamed   *         results.h5  samples/finish_reason samples/reason
-  renamed   train.*   results.h5  run@keys:data.synthetic_texts run@keys:data.synthetic_texts
+  renamed   train.*   results.h5  run@keys:data.little_texts run@keys:data.synthetic_texts
   old-only  generate* results.h5  samples/is_cut
   new-only  *         results.h5  samples/status
   differs   teacher*  results.h5  samples/text*
