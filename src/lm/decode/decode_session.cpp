@@ -1,6 +1,7 @@
 // Turns of a decode session: pass, draw, take.
 #include <cstring>
 #include <iterator>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,7 @@
 
 #include "decode_state.hpp"
 #include "head_stage.hpp"
+#include "lm/forward/attention.hpp"
 #include "pass_builder.hpp"
 
 namespace mgpu::lm {
@@ -38,31 +40,30 @@ const PassView& DecodeSession::pass() {
   return view_;
 }
 
-/// The newest states of sequences that have no input left.
+/// The newest states of sequences that have no input left, in one block without the other rows.
 void DecodeSession::keep_states(const std::vector<std::int64_t>& fed) {
-  std::int64_t row = 0;
-  at::Tensor grown;  // [fed, D]
-  if (has_head() && !fed.empty()) {
-    state_->failure.attempt([&] {
-      grown = view_.hidden.narrow(0, 0, std::ssize(fed));
-      // The other rows need not live as long as these.
-      if (!view_.pieces.empty()) grown = grown.clone();
-    });
-  }
-  for (const std::int64_t sequence : fed) {
-    DecodeSequence& it = state_->at(sequence);
-    it.input = {};
-    it.states = grown;
-    it.row = row++;
-  }
+  std::vector<std::int64_t> ended = fed;
+  std::vector<std::int64_t> rows(fed.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  auto row = std::ssize(fed);
   for (SeenPiece& piece : view_.pieces) {
     piece.row = std::exchange(row, row + piece.rows);
     if (!piece.is_last) continue;
-    DecodeSequence& it = state_->at(piece.sequence);
+    ended.push_back(piece.sequence);
+    rows.push_back(row - 1);
+  }
+  at::Tensor states;  // [ended, D]
+  if (has_head() && !rows.empty()) {
+    state_->failure.attempt([&] {
+      const bool is_all = std::ssize(rows) == view_.hidden.size(0);
+      states = is_all ? view_.hidden : view_.hidden.index_select(0, integers(rows, view_.hidden));
+    });
+  }
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    DecodeSequence& it = state_->at(ended[i]);
     it.input = {};
-    if (!has_head()) continue;
-    state_->failure.attempt([&] { it.states = view_.hidden.narrow(0, row - 1, 1).clone(); });
-    it.row = 0;
+    it.states = states;
+    it.row = static_cast<std::int64_t>(i);
   }
 }
 

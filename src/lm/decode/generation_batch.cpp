@@ -117,7 +117,7 @@ void GenerationBatch::add_piece(Opening& opening, const SeenPiece& piece, const 
   pieces_.push_back({opening.prompt, first, count});
   opening.seen += piece.count;
   keep_beginning(opening);
-  if (piece.is_last && has_head())
+  if (piece.is_last && has_head() && !prompt.continuations.empty())
     opening.last = view.hidden.narrow(0, piece.row + piece.rows - 1, 1);
   if (!config_.scores_prompts) return;
   // Nothing follows the last token of a prompt.
