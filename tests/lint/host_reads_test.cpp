@@ -1,5 +1,6 @@
-// Checks that module lm reads from a device through tensor::read_back() alone, which counts. Decoding
-// waits for the device once in several steps; on a CPU, another read would show in no other test.
+// Checks that module lm reads from a device through tensor::read_back() alone, which counts.
+// Decoding waits for the device once in several steps; on a CPU, another read would show in no
+// other test.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -175,8 +175,8 @@ struct ResidentModels::Shared {
     throw Error("ResidentModels: 64 folders are open");
   }
 
-  /// Calls `make` where this rank is the first to ask for the key, else waits for who was. A failure
-  /// of that one is tried again here.
+  /// Calls `make` where this rank is the first to ask for the key, else waits for who was. A
+  /// failure of that one is tried again here.
   template <class Make>
   Slot& get(std::uint64_t key, const Make& make) {
     for (;;) {

@@ -41,8 +41,7 @@ public:
 
   /// A short text about a folder, which `make` finds out where nobody on the node has: at most 400
   /// bytes. Errors: as open().
-  std::string about(const std::filesystem::path& folder,
-                    const std::function<std::string()>& make);
+  std::string about(const std::filesystem::path& folder, const std::function<std::string()>& make);
 
 private:
   struct Shared;

@@ -28,8 +28,8 @@ public:
   /// Rows [first, first + rows); fewer where the table ends. Errors: Failure E605.
   std::vector<std::string> read(std::int64_t first, std::int64_t rows) const;
 
-  /// Reads all texts and compares them with the checksum of the file; HDF5 strings have none that is
-  /// looked at. Errors: Failure E604 (exit 80).
+  /// Reads all texts and compares them with the checksum of the file; HDF5 strings have none that
+  /// is looked at. Errors: Failure E604 (exit 80).
   void check_bytes() const;
 
 private:
