@@ -112,12 +112,12 @@ private:
 }  // namespace
 
 std::int64_t samples_of_part(const ChunkPhase& phase) {
-  const auto [begin, end] = range_of_part(phase);
-  return std::min(end * phase.chunk_rows, phase.samples) - begin * phase.chunk_rows;
+  const std::int64_t end = range_of_part(phase).second;
+  return std::min(end * phase.chunk_rows, phase.samples) - first_of_part(phase);
 }
 
 std::int64_t first_of_part(const ChunkPhase& phase) {
-  return range_of_part(phase).first * phase.chunk_rows;
+  return std::min(range_of_part(phase).first * phase.chunk_rows, phase.samples);
 }
 
 std::int64_t samples_up_to(const ChunkPhase& phase, const Chunk& chunk) {
