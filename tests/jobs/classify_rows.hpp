@@ -23,7 +23,7 @@ inline ClassifySample sample_of(const std::string& text, std::int32_t truth,
   return sample;
 }
 
-/// What a model with these log-probabilities of two labels says, the second of which is positive.
+/// The result of a row whose two labels have these log-probabilities. The second one is positive.
 inline GivenLabel given_of(float first, float second) {
   ClassifyConfig config;
   config.labels = {"no", "yes"};

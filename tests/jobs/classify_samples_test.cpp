@@ -1,4 +1,4 @@
-// Rows of job classify as prompts with labels behind them.
+// Tests how job classify makes prompts of rows, with a label after each prompt.
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>

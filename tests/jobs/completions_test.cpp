@@ -59,7 +59,8 @@ TEST_P(CompleterTest, ScoredPromptsHaveTheLogProbsOfTheLogits) {
   for (const lm::Golden& golden : lm::read_goldens(kGoldens / GetParam())) {
     const rows::EncodedPrompt prompt{"", golden.ids};
     const auto completed = completer.run({&prompt, 1}, 0);
-    if (completed[0].facts.status != rows::RowStatus::ok) continue;  // longer than the learned positions
+    if (completed[0].facts.status != rows::RowStatus::ok)
+      continue;  // longer than the learned positions
     const auto& log_probs = completed[0].result.prompt_log_probs;
     ASSERT_EQ(log_probs.size(), golden.ids.size() - 1);
     const std::size_t vocab = golden.logits.size() / golden.ids.size();

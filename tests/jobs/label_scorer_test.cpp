@@ -94,7 +94,7 @@ protected:
     return LabelScorer(model_, maker_, config_, strategy_, batch).run(samples, first);
   }
 
-  /// Sum of the log-probabilities of `label` behind `prompt`, of the model's own logits.
+  /// Sums the log-probabilities that the logits give to `label` after `prompt`.
   double expected(const std::string& prompt, const std::string& label) const {
     const std::vector<std::int64_t> ids = ids_of(prompt + " " + label);
     const lm::TokenRun run{ids};

@@ -26,7 +26,7 @@ inline const lm::MadeModel kCharModel{.layers = 1,
                                       .kv_heads = 1,
                                       .vocab = static_cast<int>(rows::test::kVocab)};
 
-/// Such a model with its tokenizer, and a file of rows beside it.
+/// A folder that has such a model with its tokenizer, and a file of rows.
 class MadeInputs {
 public:
   explicit MadeInputs(const std::string& rows = "{\"token_ids\": [1]}\n",

@@ -1,4 +1,4 @@
-// What is made of a sealed file of job classify: numbers, tables, and the CSV.
+// Tests numbers, tables and the CSV that job classify makes of a sealed file.
 #include <cmath>
 #include <fstream>
 

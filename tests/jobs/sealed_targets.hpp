@@ -12,8 +12,8 @@
 
 namespace mgpu::jobs::test {
 
-/// A sealed run of job teacher over three rows of the model of MadeInputs: "abc" with what is
-/// learned of it, nothing, and two tokens of which the second is learned. One rank.
+/// A sealed run of job teacher over three rows. The model learns all of row "abc", no token of the
+/// second row, and the second of two tokens of the third row. It runs on one rank.
 class SealedTargets {
 public:
   static constexpr std::int64_t kTopK = 2;
@@ -32,7 +32,7 @@ public:
   const TeacherInputs& inputs() const { return *inputs_; }
   const std::filesystem::path& results() const { return results_; }
 
-  /// The probabilities of the two most probable tokens behind a token, whichever it is.
+  /// The probabilities of the two most probable tokens, which are the same after each token.
   static std::vector<double> probabilities() { return {0.5, 0.25}; }
   static std::uint32_t best_id(std::size_t token) { return static_cast<std::uint32_t>(10 + token); }
 

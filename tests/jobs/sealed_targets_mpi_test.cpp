@@ -1,4 +1,4 @@
-// What is made of a sealed file of job teacher: the numbers of its page, and padded-h5.
+// Tests the numbers of the page and padded-h5, which job teacher makes of a sealed file.
 #include <gmock/gmock.h>
 #include <hdf5.h>
 
@@ -82,7 +82,7 @@ TEST(TeacherPlotsTest, DrawsHaveWordsInsteadOfMass) {
   EXPECT_NEAR(pictures.texts[0].shown[1].best[0].probability, 2.0 / 3.0, 1e-6);
 }
 
-/// A data set of a file of one's own.
+/// Reads a whole data set.
 template <class T>
 std::vector<T> read_all(const std::filesystem::path& path, const char* name, hid_t type,
                         std::vector<hsize_t>* shape = nullptr) {

@@ -204,7 +204,7 @@ TEST_F(TeacherTableTest, BytesOfATokenAreThoseOfItsColumns) {
   EXPECT_EQ(target_bytes(config, 64), 0);
 }
 
-/// A chunk of one sample as format 1 had it: another order of columns, status behind two of them.
+/// A chunk of one sample in format 1, which has the columns in another order.
 std::vector<std::byte> old_chunk(const store::TableSpec& table) {
   store::TableSpec old{"samples", table.rows, {}, "", ""};
   for (const char* name : {"n_tokens", "all_tokens", "status", "reason", "token_ids", "is_learned",

@@ -1,4 +1,4 @@
-// What a teacher says behind each token, against operators of libtorch.
+// Compares the targets of a teacher with operators of libtorch.
 #include <numeric>
 
 #include <ATen/ATen.h>
@@ -34,7 +34,7 @@ protected:
     return logits_of(model_, model_.hidden({&run, 1})).to(at::kDouble) / config_.temperature;
   }
 
-  /// A sorted copy of what is behind a token, by descending logit.
+  /// The logits of a row by descending value, and their ids.
   static std::pair<at::Tensor, at::Tensor> sorted(const at::Tensor& row) {
     const auto [values, ids] = row.sort(0, /*descending=*/true);
     return {values, ids};

@@ -209,9 +209,9 @@ TEST(TrainSizesTest, FollowFromTheKeys) {
 
   EXPECT_EQ(sizes.num_histories, 2 * trainings);
   EXPECT_EQ(sizes.num_rollouts, 3 * tests * 4);  // three controls
-  // Four numbers of 4 bytes, the id, and three bytes for each step.
+  // A row has four numbers of 4 bytes, the id, and three bytes for each step.
   EXPECT_EQ(sizes.history_bytes, sizes.num_histories * (4 * 4 + 8 + 3 * 3 * horizon));
-  // Four numbers of a step; an evaluation after 30, 60 and 90 steps.
+  // A step has four numbers. The model is evaluated after 30, 60 and 90 steps.
   EXPECT_EQ(sizes.curve_bytes, 8 * (100 * 4 + 3 * (1 + 5)));
 }
 

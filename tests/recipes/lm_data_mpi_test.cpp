@@ -1,4 +1,4 @@
-// What a language model is trained on, on every rank.
+// Tests that every rank has the same training data for a language model.
 #include <fstream>
 
 #include <gmock/gmock.h>

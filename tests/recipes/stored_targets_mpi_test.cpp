@@ -1,4 +1,4 @@
-// What a student reads of a sealed run of job teacher.
+// Tests how a student reads the targets of a sealed run of job teacher.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ DistillSettings settings_of(const SealedTargets& sealed) {
   return settings;
 }
 
-/// What is read for the targets of an example that begins at a token of a row.
+/// Reads the lists of an example that begins at a token of a row.
 lm::TeacherTargets read(const DistillSettings& settings, StoredPlace place,
                         const std::vector<std::int64_t>& targets) {
   StoredTargets stored(settings);

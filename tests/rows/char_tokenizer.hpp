@@ -9,11 +9,11 @@
 
 namespace mgpu::rows::test {
 
-/// What char_tokenizer() knows where nothing else is said: 63 characters, id = place.
+/// The 63 characters that char_tokenizer() knows by default. The id of a character is its place.
 inline constexpr std::string_view kAlphabet =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123 .:?!\n-";
 
-/// The token behind the characters, which ends a text.
+/// The last token, which ends a text.
 inline constexpr const char* kEnd = "<e>";
 
 /// tokenizer.json with one token for each character, and kEnd as the last one.

@@ -1,4 +1,4 @@
-// What every table says of a row of the user's data, and what is wrong with rows.
+// Tests the columns that all tables have for a row of the user's data, and the problems of rows.
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ protected:
     return *object_.find("v");
   }
 
-  /// What JsonError says of it.
+  /// The reason of the JsonError that `read` throws; "" where it throws none.
   template <class Read>
   std::string why(const std::string& json, Read read) {
     try {

@@ -16,7 +16,7 @@
 
 namespace mgpu::run::test {
 
-/// Keeps what a run tells.
+/// Keeps the events and scalars of a run.
 class Heard final : public EventSink, public ScalarSink {
 public:
   struct Scalar {
@@ -42,8 +42,8 @@ public:
   std::vector<Scalar> scalars;
 };
 
-/// A run of a job that does not exist, in a folder of its own that all ranks see: what the parts of
-/// a job are called with. Ranks: collective over the world.
+/// The context of a run without a job, in a temporary folder that all ranks see. Tests pass it to
+/// parts of jobs. Ranks: collective over the world.
 class FakeRun {
 public:
   explicit FakeRun(const testing_support::Keys& keys = {}) : config_(with_folder(keys)) {}
@@ -89,7 +89,7 @@ public:
   std::vector<std::string> said;
 
 private:
-  /// What is made anew by each attempt.
+  /// The objects that each attempt makes again.
   struct Open {
     explicit Open(FakeRun& run)
         : communicator(cluster::make_communicator(run.topology_.across_groups(),

@@ -1,4 +1,4 @@
-// What is said of a model's memory, and the plan of a job on models.
+// Tests the texts about a model's memory, and the plan of a job on models.
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -185,7 +185,7 @@ TEST_F(ModelPlanTest, RatesAreThoseOfTheDevice) {
 
 TEST(NumParametersTest, AreThoseOfTheWeights) {
   const lm::LmConfig model = lm::read_lm_config(std::filesystem::path(MGPU_GOLDENS) / "llama");
-  // Two embeddings of 67 x 32; per layer q, o 32 x 32, k, v 16 x 32, three of 40 x 32, two norms.
+  // A layer has q and o of 32 x 32, k and v of 16 x 32, three of 40 x 32, and two norms.
   const std::int64_t layer = 2 * 32 * 32 + 2 * 16 * 32 + 3 * 40 * 32 + 2 * 32;
   EXPECT_EQ(num_parameters(model), 2 * 67 * 32 + 2 * layer + 32);
 }

@@ -1,4 +1,4 @@
-// What the plans of all jobs count alike.
+// Tests the counts that the plans of all jobs share.
 #include <limits>
 
 #include <gmock/gmock.h>

@@ -120,7 +120,7 @@ protected:
              .results_per_row = 2}};
   }
 
-  /// What is in the journal after all rows were worked on.
+  /// Works on all rows. Returns the chunks of the journal.
   std::vector<std::string> work_on_all() {
     RowPhase rows = phase();
     FakeWorker worker(rows);
@@ -275,7 +275,7 @@ TEST_F(RowPhaseTest, ProgressIsToldInResults) {
   RowPhase rows = phase();
   FakeWorker worker(rows);
   rows.run(worker);
-  if (worker.chunks.empty()) return;  // three chunks, and this rank had none
+  if (worker.chunks.empty()) return;  // other ranks had the three chunks
 
   const Event* last = nullptr;
   for (const Event& event : run_->heard.events)

@@ -1,4 +1,4 @@
-// What a job says of its ranks and its file.
+// Tests the messages about ranks and parts, and the attributes of a result file.
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>

@@ -70,7 +70,7 @@ def copy_tree(folder):
 
 
 def runs(folder, *command):
-    """Whether a command in the copy ends well, and what it said."""
+    """Whether a command in the copy ends well, and its output."""
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, check=False)
     return done.returncode == 0, done.stdout
