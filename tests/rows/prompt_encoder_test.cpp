@@ -6,9 +6,12 @@
 #include <mgpu/rows/prompt_encoder.hpp>
 #include <mgpu/rows/stop_strings.hpp>
 
+#include "char_tokenizer.hpp"
+
 namespace mgpu::rows {
 namespace {
 
+using test::row_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -31,13 +34,6 @@ text::TextFiles files(const std::string& settings) {
   files.tokenizer = kTokenizer;
   files.tokenizer_config = settings;
   return files;
-}
-
-/// A row as input::RowFile has it.
-input::Row row_of(std::string_view json) {
-  input::Row row;
-  row.object = formats::parse_json_object(json);
-  return row;
 }
 
 TEST(PromptEncoderTest, EncodesTextsAndIds) {

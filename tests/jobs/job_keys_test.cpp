@@ -1,0 +1,251 @@
+// The keys of the jobs on models: what they mean, and which of them contradict each other.
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/jobs/job.hpp>
+
+#include "jobs/classify/keys.hpp"
+#include "jobs/generate/keys.hpp"
+#include "jobs/teacher/keys.hpp"
+#include "support/made_config.hpp"
+
+namespace mgpu::jobs {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::config_of;
+using testing_support::Keys;
+using testing_support::report_of_failure;
+
+Config config_for(const char* job, const Keys& more) {
+  Keys keys = {{"job", job}, {"model.path", "m"}, {"data.path", "d"}};
+  keys.insert(more.begin(), more.end());
+  return config_of(keys);
+}
+
+/// The code of the rule that the keys break; "" where they break none.
+std::string rule_of(const char* job, const Keys& keys) {
+  const Config config = config_for(job, keys);
+  return report_of_failure([&] { job_of(config).check(config, 1); }).code;
+}
+
+TEST(JobKeysTest, AModelAndAFileAreEnough) {
+  for (const char* job : {"generate", "teacher", "classify"})
+    EXPECT_EQ(rule_of(job, {}), "") << job;
+}
+
+TEST(JobKeysTest, KeysOfAnotherJobAreNoted) {
+  const Config config = config_for("teacher", {{"generate.batch_size", "3"}});
+  EXPECT_THAT(notes_for_job(config), ElementsAre("job teacher does not read generate.batch_size"));
+  EXPECT_EQ(notes_for_job(config_for("generate", {{"generate.batch_size", "3"}})).size(), 0U);
+}
+
+TEST(JobKeysTest, EachJobIsInTheTable) {
+  std::vector<std::string> names;
+  for (const Job& job : jobs()) {
+    names.emplace_back(job.name);
+    EXPECT_EQ(job.has_parts, job.upgrade_chunks != nullptr) << job.name;
+    EXPECT_EQ(&job_of(config_of({{"job", names.back()}})), &job);
+  }
+  EXPECT_THAT(names, ElementsAre("train", "generate", "teacher", "classify"));
+}
+
+TEST(GenerateKeysTest, GreedyDecodingHasNoUseForDraws) {
+  const Keys greedy = {{"generate.do_sample", "false"}};
+  EXPECT_EQ(rule_of("generate", greedy), "");
+  for (const auto& [name, value] : Keys{{"generate.temperature", "0.5"},
+                                        {"generate.top_k", "5"},
+                                        {"generate.top_p", "0.5"},
+                                        {"generate.num_samples", "2"}}) {
+    Keys keys = greedy;
+    keys[name] = value;
+    EXPECT_EQ(rule_of("generate", keys), "E124") << name;
+    keys["generate.do_sample"] = "true";
+    EXPECT_EQ(rule_of("generate", keys), "") << name;
+  }
+}
+
+TEST(GenerateKeysTest, AStopStringIsNotEmpty) {
+  EXPECT_EQ(rule_of("generate", {{"generate.stop", "[\"\"]"}}), "E107");
+  EXPECT_EQ(rule_of("generate", {{"generate.stop", "[\"END\"]"}}), "");
+}
+
+lm::GenerationDefaults folder_that_draws() {
+  lm::GenerationDefaults folder;
+  folder.do_sample = true;
+  folder.temperature = 0.6;
+  folder.top_k = 20;
+  folder.top_p = 0.95;
+  folder.repetition_penalty = 1.1;
+  folder.eos_ids = {2, 5};
+  folder.unused = {"num_beams"};
+  folder.unused_in_draws = {"min_p"};
+  return folder;
+}
+
+TEST(GenerateKeysTest, WhatIsNotGivenIsTheFolders) {
+  const GenerateConfig config =
+      read_generate_config(config_for("generate", {}), folder_that_draws());
+  const lm::SamplingConfig& sampling = config.generation.sampling;
+  EXPECT_FALSE(sampling.is_greedy);
+  EXPECT_EQ(sampling.temperature, 0.6);
+  EXPECT_EQ(sampling.top_k, 20);
+  EXPECT_EQ(sampling.top_p, 0.95);
+  EXPECT_EQ(sampling.repetition_penalty, 1.1);
+  EXPECT_THAT(config.generation.stop_ids, ElementsAre(2, 5));
+  EXPECT_EQ(config.generation.batch_size, 16);
+  EXPECT_TRUE(config.prompt.add_generation_prompt);
+}
+
+TEST(GenerateKeysTest, WhatIsGivenCounts) {
+  const GenerateConfig config =
+      read_generate_config(config_for("generate", {{"generate.temperature", "0.5"},
+                                                   {"generate.top_k", "7"},
+                                                   {"generate.num_samples", "3"},
+                                                   {"generate.max_new_tokens", "9"},
+                                                   {"generate.batch_size", "auto"},
+                                                   {"generate.stop", "[END]"},
+                                                   {"generate.add_generation_prompt", "false"},
+                                                   {"generate.prompt_log_probs", "false"},
+                                                   {"run.seed", "4"}}),
+                           folder_that_draws());
+  EXPECT_EQ(config.generation.sampling.temperature, 0.5);
+  EXPECT_EQ(config.generation.sampling.top_k, 7);
+  EXPECT_EQ(config.generation.sampling.seed, 4U);
+  EXPECT_EQ(config.num_samples, 3);
+  EXPECT_EQ(config.generation.max_new_tokens, 9);
+  EXPECT_TRUE(config.has_auto_batch);
+  EXPECT_THAT(config.stops, ElementsAre("END"));
+  EXPECT_FALSE(config.prompt.add_generation_prompt);
+  EXPECT_FALSE(config.generation.scores_prompts);
+}
+
+TEST(GenerateKeysTest, AFolderThatIsGreedyHasNoUseForDrawsEither) {
+  const Config config = config_for("generate", {{"generate.top_k", "7"}});
+  EXPECT_EQ(report_of_failure([&] { read_generate_config(config, {}); }).code, "E124");
+  EXPECT_NO_THROW(read_generate_config(config, folder_that_draws()));
+}
+
+TEST(GenerateKeysTest, ScoringAloneNeedsOneRowOfAPrompt) {
+  const Config config = config_for("generate", {{"generate.max_new_tokens", "0"},
+                                                {"generate.num_samples", "3"},
+                                                {"generate.prompt_log_probs", "false"}});
+  const GenerateConfig scoring = read_generate_config(config, {});
+  EXPECT_EQ(scoring.num_samples, 1);
+  EXPECT_TRUE(scoring.generation.scores_prompts);
+  EXPECT_FALSE(scoring.prompt.add_generation_prompt);
+  EXPECT_EQ(scoring_note(config),
+            "generate.max_new_tokens=0 only scores the prompts, without generate.num_samples=3, "
+            "generate.prompt_log_probs=false");
+  EXPECT_EQ(sampling_text(config, scoring), "scoring only");
+  EXPECT_EQ(scoring_note(config_for("generate", {{"generate.max_new_tokens", "0"}})), "");
+  EXPECT_EQ(scoring_note(config_for("generate", {{"generate.num_samples", "3"}})), "");
+}
+
+TEST(GenerateKeysTest, DrawsAreToldInWords) {
+  const Config config = config_for("generate", {});
+  const GenerateConfig draws = read_generate_config(config, folder_that_draws());
+  EXPECT_EQ(sampling_text(config, draws),
+            "sampling, temperature 0.6, top k 20, top p 0.95, repetition penalty 1.1 (what is not "
+            "given is the folder's)");
+  EXPECT_EQ(unused_note(draws, folder_that_draws()),
+            "left out, for there is nothing like it here: the folder's num_beams, min_p");
+  const GenerateConfig greedy = read_generate_config(config, {});
+  EXPECT_THAT(sampling_text(config, greedy), HasSubstr("greedy"));
+  EXPECT_EQ(unused_note(greedy, folder_that_draws()),
+            "left out, for there is nothing like it here: the folder's num_beams");
+  EXPECT_EQ(unused_note(greedy, {}), "");
+}
+
+TEST(TeacherKeysTest, AKeyOfOtherTargetsIsRefused) {
+  const Keys draws = {{"teacher.targets", "random_sampling"}};
+  EXPECT_EQ(rule_of("teacher", {{"teacher.top_k", "5"}}), "");
+  EXPECT_EQ(rule_of("teacher", {{"teacher.num_draws", "5"}}), "E124");
+  Keys both = draws;
+  both["teacher.num_draws"] = "5";
+  EXPECT_EQ(rule_of("teacher", both), "");
+  both["teacher.top_k"] = "5";
+  EXPECT_EQ(rule_of("teacher", both), "E124");
+}
+
+TEST(TeacherKeysTest, AreWhatTheTargetsAreMadeOf) {
+  const TeacherConfig standard = read_teacher_config(config_for("teacher", {}));
+  EXPECT_EQ(targets_text(standard), "top 64, float16");
+  EXPECT_EQ(standard.batch_size, 16);
+  EXPECT_EQ(standard.max_length, 2048);
+  const TeacherConfig draws =
+      read_teacher_config(config_for("teacher", {{"teacher.targets", "random_sampling"},
+                                                 {"teacher.num_draws", "7"},
+                                                 {"teacher.temperature", "0.5"},
+                                                 {"teacher.store", "packed"},
+                                                 {"teacher.batch_size", "auto"},
+                                                 {"run.seed", "9"}}));
+  EXPECT_EQ(targets_text(draws), "7 draws, temperature 0.5, packed");
+  EXPECT_EQ(draws.batch_size, 0);
+  EXPECT_EQ(draws.seed, 9U);
+}
+
+TEST(ClassifyKeysTest, LabelsAreTwoDifferentWords) {
+  EXPECT_EQ(rule_of("classify", {{"classify.labels", "[only]"}}), "E107");
+  EXPECT_EQ(rule_of("classify", {{"classify.labels", "[a, \"\"]"}}), "E107");
+  EXPECT_EQ(rule_of("classify", {{"classify.labels", "[a, b, a]"}}), "E107");
+  EXPECT_EQ(rule_of("classify", {{"classify.labels", "[a, b, c]"}}), "");
+}
+
+TEST(ClassifyKeysTest, ThePositiveLabelIsOneOfThem) {
+  Keys keys = {{"classify.labels", "[a, b, c]"}, {"classify.positive", "d"}};
+  EXPECT_EQ(rule_of("classify", keys), "E107");
+  keys["classify.positive"] = "b";
+  EXPECT_EQ(rule_of("classify", keys), "");
+  EXPECT_EQ(read_classify_config(config_for("classify", keys)).positive, 1U);
+  keys.erase("classify.positive");
+  EXPECT_EQ(read_classify_config(config_for("classify", keys)).positive, 2U);  // the last
+}
+
+TEST(ClassifyKeysTest, ALabelThatBeginsAnotherOneAlwaysWinsBySum) {
+  Keys keys = {{"classify.labels", "[hate, hateful]"}};
+  EXPECT_EQ(rule_of("classify", keys), "E124");
+  keys["classify.normalize"] = "mean";
+  EXPECT_EQ(rule_of("classify", keys), "");
+  EXPECT_EQ(
+      rule_of("classify", {{"classify.labels", "[hate, hateful]"}, {"classify.score", "generate"}}),
+      "");
+}
+
+TEST(ClassifyKeysTest, AKeyThatChangesNothingIsRefused) {
+  EXPECT_EQ(rule_of("classify", {{"classify.score", "generate"}, {"classify.normalize", "mean"}}),
+            "E124");
+  EXPECT_EQ(rule_of("classify", {{"classify.on_unparsed", "retry"}}), "E124");
+  EXPECT_EQ(
+      rule_of("classify", {{"classify.score", "generate"}, {"classify.on_unparsed", "retry"}}), "");
+  EXPECT_EQ(rule_of("classify", {{"classify.strategy", "s"}}), "E124");
+  EXPECT_EQ(rule_of("classify", {{"classify.strategy", "s"}, {"classify.prompt", "p"}}), "");
+}
+
+TEST(ClassifyKeysTest, AreToldInWords) {
+  const auto text = [](Keys keys) {
+    keys.emplace("classify.labels", "[a, b, c]");
+    return classify_text(read_classify_config(config_for("classify", keys)));
+  };
+  EXPECT_EQ(text({}), "labels a, b and c, by log-probability");
+  EXPECT_EQ(text({{"classify.normalize", "mean"}}),
+            "labels a, b and c, by log-probability per token");
+  EXPECT_EQ(text({{"classify.score", "generate"}}), "labels a, b and c, read in generated answers");
+}
+
+TEST(ClassifyKeysTest, UnparsedAnswersAreWhatTheKeySays) {
+  const auto unparsed = [](const char* word) {
+    return read_classify_config(config_for("classify", {{"classify.score", "generate"},
+                                                        {"classify.on_unparsed", word}}))
+        .on_unparsed;
+  };
+  EXPECT_EQ(unparsed("count"), Unparsed::count);
+  EXPECT_EQ(unparsed("retry"), Unparsed::retry);
+  EXPECT_EQ(unparsed("error"), Unparsed::error);
+}
+
+}  // namespace
+}  // namespace mgpu::jobs

@@ -1,0 +1,145 @@
+// Tests that every rank has the same training data for a language model.
+#include <fstream>
+
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/cluster/agree.hpp>
+
+#include "app/tiny_run.hpp"
+#include "recipes/lm/data.hpp"
+#include "support/made_config.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::Gt;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Le;
+using testing::SizeIs;
+using testing_support::Keys;
+
+constexpr std::int64_t kVocab = 528;
+
+class LmDataTest : public testing::Test {
+protected:
+  LmTrainSettings settings(Keys keys) const {
+    keys.emplace("job", "train");
+    keys.emplace("model.init", MGPU_TINY_LM);
+    keys.emplace("train.seq_len", "64");
+    return read_lm_train_settings(testing_support::config_of(keys));
+  }
+
+  LmData load(const Keys& keys) const { return load_lm_data(world_, settings(keys), kVocab); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    return folder_.write(name, text);
+  }
+
+  /// A vector as every rank has it.
+  template <class T>
+  void expect_everywhere(const std::vector<T>& mine) const {
+    const auto count = static_cast<std::int64_t>(mine.size());
+    EXPECT_THAT(world_.all_gather(count), Each(count));
+    std::int64_t sum = 0;
+    for (const T value : mine)
+      sum = sum * 31 % 1'000'003 + static_cast<std::int64_t>(value);
+    EXPECT_THAT(world_.all_gather(sum), Each(sum));
+  }
+
+  const cluster::Group world_ = cluster::Group::world();
+  const app::test::SharedFolder folder_{world_};
+};
+
+TEST_F(LmDataTest, AllRanksHaveTheExamplesOfTheFile) {
+  const std::string rows = write("rows.jsonl",
+                                 "{\"text\": \"Mia was a small cat.\"}\n"
+                                 "{\"prompt\": \"3 + 4 =\", \"completion\": \" 7\"}\n");
+  const LmData data = load({{"data.path", rows}});
+
+  EXPECT_THAT(data.training.ends, SizeIs(2));
+  EXPECT_EQ(data.training.ids.size(), data.training.is_learned.size());
+  expect_everywhere(data.training.ids);
+  expect_everywhere(data.training.is_learned);
+  expect_everywhere(data.training.ends);
+  EXPECT_THAT(data.evaluation.ends, IsEmpty());
+  EXPECT_THAT(data.stop_ids, SizeIs(Gt(0U)));
+  expect_everywhere(data.stop_ids);
+  EXPECT_EQ(data.teacher_crc, 0U);
+}
+
+TEST_F(LmDataTest, RowsToJudgeByAreApart) {
+  const std::string rows = write("rows.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
+  const std::string judge = write("judge.jsonl", "{\"text\": \"three\"}\n");
+  const LmData data = load({{"data.path", rows}, {"data.eval_path", judge}, {"data.start", "1"}});
+
+  EXPECT_THAT(data.training.ends, SizeIs(1));
+  EXPECT_THAT(data.evaluation.ends, SizeIs(1));
+  expect_everywhere(data.evaluation.ids);
+  EXPECT_NE(data.training.ids, data.evaluation.ids);
+}
+
+TEST_F(LmDataTest, TheProgramsOwnTextsFollowFromTheSeed) {
+  const LmData data = load({{"data.little_texts", "20"}});
+
+  EXPECT_THAT(data.training.ends, SizeIs(20));
+  expect_everywhere(data.training.ids);
+  for (std::size_t example = 0; example < data.training.size(); ++example)
+    EXPECT_THAT(data.training.length(example), Le(64));
+  EXPECT_EQ(load({{"data.little_texts", "20"}}).training.ids, data.training.ids);
+  EXPECT_NE(load({{"data.little_texts", "20"}, {"run.seed", "1"}}).training.ids, data.training.ids);
+}
+
+TEST_F(LmDataTest, MarkedRowsAreCountedOnRankZero) {
+  const std::string rows = write("rows.jsonl", "{\"text\": \"one\"}\nwords\n{\"text\": \"\"}\n");
+  const LmData data = load({{"data.path", rows}, {"data.on_bad_row", "mark"}});
+
+  EXPECT_THAT(data.training.ends, SizeIs(1));
+  if (world_.rank() != 0) {
+    EXPECT_THAT(data.left_out, IsEmpty());
+    return;
+  }
+  ASSERT_THAT(data.left_out, SizeIs(1));
+  EXPECT_EQ(data.left_out[0].rows, 2);
+  EXPECT_THAT(data.left_out[0].first, HasSubstr("rows.jsonl:2: "));
+}
+
+TEST_F(LmDataTest, ARowThatCannotBeUsedEndsAllRanks) {
+  const std::string rows = write(
+      "rows.jsonl", "{\"prompt\": \"a\", \"completion\": \"" + std::string(400, 'b') + "\"}\n");
+  try {
+    load({{"data.path", rows}});
+    FAIL() << "was taken";
+  } catch (const cluster::TogetherError& error) {
+    EXPECT_EQ(error.report().code, "E531");
+    EXPECT_EQ(error.first_rank(), 0);
+    EXPECT_THAT(error.what(), HasSubstr("more than train.seq_len (64)"));
+  }
+}
+
+TEST_F(LmDataTest, ATeacherBesideTheStudentHasANumber) {
+  const std::string rows = write("rows.jsonl", "{\"text\": \"one\"}\n");
+  const std::string teacher = MGPU_GOLDENS "/llama";
+  const LmData data = load({{"data.path", rows}, {"distill.model", teacher}});
+
+  EXPECT_NE(data.teacher_crc, 0U);
+  EXPECT_THAT(world_.all_gather(data.teacher_crc), Each(data.teacher_crc));
+  EXPECT_THAT(data.places, IsEmpty());
+}
+
+TEST_F(LmDataTest, TextsOfTheStudentNeedPrompts) {
+  const Keys keys = {{"distill.model", MGPU_GOLDENS "/llama"}, {"distill.on_policy", "0.5"}};
+  Keys good = keys;
+  good["data.path"] = write("prompts.jsonl", "{\"prompt\": \"3 + 4 =\", \"completion\": \" 7\"}\n");
+  EXPECT_THAT(load(good).training.ends, SizeIs(1));
+  Keys bad = keys;
+  bad["data.path"] = write("texts.jsonl", "{\"text\": \"one\"}\n");
+  EXPECT_THROW(load(bad), cluster::TogetherError);
+}
+
+}  // namespace
+}  // namespace mgpu::recipes

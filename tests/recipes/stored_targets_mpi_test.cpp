@@ -1,0 +1,198 @@
+// Tests how a student reads the targets of a sealed run of job teacher.
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/kernels/cross_entropy.hpp>
+
+#include "jobs/sealed_targets.hpp"
+#include "recipes/distill/stored_targets.hpp"
+
+namespace mgpu::recipes {
+namespace {
+
+using jobs::test::draw_keys;
+using jobs::test::SealedTargets;
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::HasSubstr;
+using testing_support::Keys;
+using testing_support::report_of_failure;
+
+constexpr std::int64_t kIgnored = kernels::kIgnoreTarget;
+
+DistillSettings settings_of(const SealedTargets& sealed) {
+  DistillSettings settings;
+  settings.targets = sealed.results();
+  return settings;
+}
+
+/// Reads the lists of an example that begins at a token of a row.
+lm::TeacherTargets read(const DistillSettings& settings, StoredPlace place,
+                        const std::vector<std::int64_t>& targets) {
+  StoredTargets stored(settings);
+  stored.set_places({place});
+  lm::TeacherTargets lists;
+  stored.append(0, targets, lists);
+  return lists;
+}
+
+std::vector<float> probabilities(const lm::TeacherTargets& lists) {
+  std::vector<float> probabilities;
+  for (const float log_prob : lists.log_probs)
+    probabilities.push_back(std::exp(log_prob));
+  return probabilities;
+}
+
+TEST(StoredExamplesTest, ARowInWhichNothingIsLearnedIsNoExample) {
+  const SealedTargets sealed;
+  const StoredExamples stored = StoredTargets(settings_of(sealed)).read_examples(8);
+
+  EXPECT_EQ(stored.examples.size(), 2U);
+  EXPECT_EQ(stored.rows_without, 1);
+  EXPECT_THAT(stored.examples.ids, ElementsAre(0, 1, 2, 4, 5));
+  EXPECT_THAT(stored.examples.is_learned, ElementsAre(1, 1, 1, 0, 1));
+  EXPECT_THAT(stored.examples.ends, ElementsAre(3, 5));
+  EXPECT_EQ(stored.places[1].row, 2);
+  EXPECT_EQ(stored.places[1].first, 0);
+}
+
+TEST(StoredExamplesTest, ALongerTextIsCutAndItsPiecesShareAToken) {
+  const SealedTargets sealed;
+  const StoredExamples stored = StoredTargets(settings_of(sealed)).read_examples(2);
+
+  EXPECT_THAT(stored.examples.ids, ElementsAre(0, 1, 1, 2, 4, 5));
+  EXPECT_THAT(stored.examples.ends, ElementsAre(2, 4, 6));
+  EXPECT_EQ(stored.places[1].row, 0);
+  EXPECT_EQ(stored.places[1].first, 1);
+}
+
+/// Ids of 4 bytes or packed.
+class StoredTopKTest : public testing::TestWithParam<const char*> {
+protected:
+  const SealedTargets sealed_{{{"teacher.store", GetParam()}}};
+  DistillSettings settings_ = settings_of(sealed_);
+};
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoredTopKTest, testing::Values("fp16", "packed"));
+
+TEST_P(StoredTopKTest, FactsAreThoseOfTheTeacher) {
+  const TeacherFacts facts = StoredTargets(settings_).facts();
+  EXPECT_EQ(facts.vocab, 64);
+  EXPECT_EQ(facts.top_k, 2);
+  EXPECT_EQ(facts.num_draws, 0);
+  EXPECT_EQ(facts.temperature, 1.0);
+}
+
+TEST_P(StoredTopKTest, ListsHaveTheirTailAndAddUpToOne) {
+  const lm::TeacherTargets lists = read(settings_, {0, 0}, {1, 2});
+
+  EXPECT_THAT(lists.ids, ElementsAre(10, 11, 11, 12));
+  EXPECT_THAT(lists.ends, ElementsAre(2, 4));
+  EXPECT_THAT(lists.tail_mass, ElementsAre(FloatNear(0.25F, 1e-3F), FloatNear(0.25F, 1e-3F)));
+  EXPECT_THAT(probabilities(lists),
+              testing::Pointwise(FloatNear(1e-3F), {0.5F, 0.25F, 0.5F, 0.25F}));
+}
+
+TEST_P(StoredTopKTest, ATokenThatIsNotLearnedHasAnEmptyList) {
+  const lm::TeacherTargets lists = read(settings_, {0, 0}, {kIgnored, 2});
+
+  EXPECT_THAT(lists.ends, ElementsAre(0, 2));
+  EXPECT_THAT(lists.ids, ElementsAre(11, 12));
+  EXPECT_EQ(lists.tail_mass[0], 0.0F);
+}
+
+TEST_P(StoredTopKTest, APlaceIsATokenOfItsRow) {
+  EXPECT_THAT(read(settings_, {0, 2}, {0}).ids, ElementsAre(12, 13));
+  EXPECT_THAT(read(settings_, {2, 1}, {0}).ids, ElementsAre(11, 12));
+}
+
+TEST_P(StoredTopKTest, WithoutABucketTheListIsScaledToOne) {
+  settings_.has_bucket = false;
+  const lm::TeacherTargets lists = read(settings_, {0, 0}, {1});
+
+  EXPECT_EQ(lists.tail_mass[0], 0.0F);
+  EXPECT_THAT(probabilities(lists),
+              ElementsAre(FloatNear(2.0F / 3.0F, 1e-3F), FloatNear(1.0F / 3.0F, 1e-3F)));
+}
+
+TEST_P(StoredTopKTest, AnotherTemperatureNeedsAListWithoutTail) {
+  settings_.how.temperature = 2.0;
+  EXPECT_EQ(report_of_failure([&] { StoredTargets{settings_}; }).code, "E124");
+  settings_.has_bucket = false;
+  const auto list = probabilities(read(settings_, {0, 0}, {1}));
+  const double roots = std::sqrt(0.5) + std::sqrt(0.25);
+  EXPECT_NEAR(list[0], std::sqrt(0.5) / roots, 1e-3);
+}
+
+TEST_P(StoredTopKTest, TheBytesHaveANumber) {
+  const std::uint32_t crc = StoredTargets(settings_).check_bytes();
+  EXPECT_EQ(StoredTargets(settings_).check_bytes(), crc);
+  const SealedTargets draws(draw_keys());
+  EXPECT_NE(StoredTargets(settings_of(draws)).check_bytes(), crc);
+}
+
+class StoredDrawsTest : public testing::TestWithParam<const char*> {
+protected:
+  static Keys keys() {
+    Keys keys = draw_keys();
+    keys["teacher.store"] = GetParam();
+    return keys;
+  }
+
+  const SealedTargets sealed_{keys()};
+  DistillSettings settings_ = settings_of(sealed_);
+};
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoredDrawsTest, testing::Values("fp16", "packed"));
+
+TEST_P(StoredDrawsTest, ProbabilitiesAreSharesOfTheDraws) {
+  const lm::TeacherTargets lists = read(settings_, {0, 0}, {1, 2});
+
+  EXPECT_THAT(lists.ids, ElementsAre(10, 11, 11, 12));
+  EXPECT_THAT(probabilities(lists),
+              testing::Pointwise(FloatNear(1e-6F), {2 / 3.0F, 1 / 3.0F, 2 / 3.0F, 1 / 3.0F}));
+  EXPECT_THAT(lists.tail_mass, ElementsAre(0.0F, 0.0F));
+}
+
+TEST_P(StoredDrawsTest, DrawsOfTokensBeforeThePlaceAreSkipped) {
+  EXPECT_THAT(read(settings_, {0, 2}, {0}).ids, ElementsAre(12, 13));
+  EXPECT_THAT(read(settings_, {2, 0}, {kIgnored, 0}).ids, ElementsAre(11, 12));
+}
+
+TEST_P(StoredDrawsTest, AreForOneLossOnly) {
+  EXPECT_EQ(stored_distillation(settings_, StoredTargets(settings_).facts()).divergence,
+            lm::Divergence::cross_entropy);
+  settings_.how.divergence = lm::Divergence::jsd;
+  EXPECT_EQ(report_of_failure([&] { StoredTargets{settings_}; }).code, "E124");
+  settings_.how.divergence = lm::Divergence::forward_kl;
+  settings_.has_bucket = false;
+  EXPECT_EQ(report_of_failure([&] { StoredTargets{settings_}; }).code, "E124");
+}
+
+TEST(StoredTargetsTest, AFileOfAnotherJobIsRefused) {
+  const SealedTargets sealed;
+  const auto folder = sealed.results().parent_path() / "other";
+  const auto path = store::test::seal_table(
+      cluster::Group::world(), folder,
+      {"samples", 1, {{"x", store::ColumnType::u8, 1, "", ""}}, "", ""},
+      [] {
+        const store::TableSpec spec{
+            "samples", 1, {{"x", store::ColumnType::u8, 1, "", ""}}, "", ""};
+        store::ChunkEncoder encoder(spec, 0, 1);
+        encoder.column<std::uint8_t>("x", std::vector<std::uint8_t>{1});
+        return encoder.finish();
+      }(),
+      {{"teacher", {{"vocab_size", std::int64_t{64}}}}});
+  DistillSettings settings;
+  settings.targets = path;
+  const Report report = report_of_failure([&] { StoredTargets{settings}; });
+  EXPECT_EQ(report.code, "E605");
+  EXPECT_EQ(report.exit, ExitCode::data);
+  EXPECT_THAT(report.sentence, HasSubstr("its group /teacher has no top_k"));
+}
+
+}  // namespace
+}  // namespace mgpu::recipes

@@ -1,0 +1,150 @@
+// Rows of training data as tokens, and which of them are learned.
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/rows/row_encoder.hpp>
+
+#include "char_tokenizer.hpp"
+
+namespace mgpu::rows {
+namespace {
+
+using test::char_folder;
+using test::ids_of;
+using test::kEndId;
+using test::kVocab;
+using testing::Each;
+using testing::ElementsAre;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+
+/// "u:TEXT\n" for the user, "a:TEXT!" for the assistant, who begins with "a:".
+constexpr const char* kChat =
+    "{% for m in messages %}{% if m.role == 'assistant' %}a:{{ m.content }}!"
+    "{% else %}u:{{ m.content }}\n{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}a:{% endif %}";
+
+class RowEncoderTest : public testing::Test {
+protected:
+  LearnedText encode(const std::string& json) { return encoder_.encode(test::row_of(json).object); }
+
+  /// The learned tokens as text, `.` for one that is not learned, `$` for the end.
+  static std::string shown(const LearnedText& text) {
+    std::string shown;
+    for (std::size_t i = 0; i < text.ids.size(); ++i)
+      shown += text.is_learned[i] == 0 ? '.'
+               : text.ids[i] == kEndId ? '$'
+                                       : test::kAlphabet[static_cast<std::size_t>(text.ids[i])];
+    return shown;
+  }
+
+  std::string why(const std::string& json) {
+    try {
+      encode(json);
+    } catch (const formats::JsonError& error) {
+      return error.why();
+    }
+    return "";
+  }
+
+  RowEncoder encoder_{char_folder(kChat), {.vocab = kVocab}};
+};
+
+TEST_F(RowEncoderTest, ACompletionIsLearnedAndItsPromptIsNot) {
+  const LearnedText text = encode(R"({"prompt": "one", "completion": " two"})");
+
+  EXPECT_EQ(shown(text), "... two$");
+  EXPECT_THAT(std::vector(text.ids.begin(), text.ids.end() - 1),
+              ElementsAreArray(ids_of("one two")));
+}
+
+TEST_F(RowEncoderTest, AnEmptyPromptTeachesAll) {
+  EXPECT_EQ(shown(encode(R"({"prompt": "", "completion": "two"})")), "two$");
+}
+
+TEST_F(RowEncoderTest, ACompletionHasToBeThere) {
+  EXPECT_EQ(why(R"({"prompt": "one", "completion": ""})"), "`completion` is empty");
+  EXPECT_EQ(why(R"({"prompt": "one"})"), "`completion` is not a text");
+  EXPECT_EQ(why(R"({"prompt": 1, "completion": "two"})"), "`prompt` is not a text");
+}
+
+TEST_F(RowEncoderTest, ATextIsLearnedWholeAndEndsOnce) {
+  EXPECT_EQ(shown(encode(R"({"text": "abc"})")), "abc$");
+  EXPECT_EQ(shown(encode(R"({"text": "abc<e>"})")), "abc$");
+}
+
+TEST_F(RowEncoderTest, TextsEndWhereTheyEndIfNobodyAsksForMore) {
+  RowEncoder encoder(char_folder(), {.vocab = kVocab, .ends_texts = false});
+  const LearnedText text = encoder.encode(test::row_of(R"({"text": "abc"})").object);
+
+  EXPECT_THAT(text.ids, ElementsAreArray(ids_of("abc")));
+  EXPECT_THAT(text.is_learned, Each(1));
+  const auto whole = encoder.encode(test::row_of(R"({"prompt": "a", "completion": "b"})").object);
+  EXPECT_EQ(whole.ids.back(), kEndId);  // a completion ends all the same
+}
+
+TEST_F(RowEncoderTest, TokenIdsAreLearnedAsTheyAre) {
+  const LearnedText text = encode(R"({"token_ids": [5, 0, 5]})");
+
+  EXPECT_THAT(text.ids, ElementsAre(5, 0, 5));
+  EXPECT_THAT(text.is_learned, ElementsAre(1, 1, 1));
+}
+
+TEST_F(RowEncoderTest, WhatTheAssistantSaysIsLearned) {
+  const LearnedText text = encode(
+      R"({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"},
+                       {"role": "user", "content": "so"}, {"role": "assistant", "content": "no"}]})");
+
+  EXPECT_EQ(shown(text), ".......yes!.......no!");
+}
+
+TEST_F(RowEncoderTest, MessagesWithoutAnAnswerTeachNothing) {
+  EXPECT_THAT(encode(R"({"messages": [{"role": "user", "content": "hi"}]})").is_learned, Each(0));
+}
+
+TEST_F(RowEncoderTest, TheAssistantDoesNotBegin) {
+  EXPECT_EQ(why(R"({"messages": [{"role": "assistant", "content": "yes"}]})"),
+            "`messages` begins with the assistant");
+}
+
+TEST_F(RowEncoderTest, ATemplateThatWritesAMessageInTwoWaysIsRefused) {
+  RowEncoder encoder(char_folder("{{ messages | length }}{% for m in messages %}{{ m.content }}"
+                                 "{% endfor %}"),
+                     {.vocab = kVocab});
+  const auto row = test::row_of(
+      R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})");
+  try {
+    encoder.encode(row.object);
+    FAIL() << "was taken";
+  } catch (const formats::JsonError& error) {
+    EXPECT_THAT(error.why(), HasSubstr("writes message 2 in another way when others follow"));
+  }
+}
+
+TEST_F(RowEncoderTest, WithoutATemplateThereAreNoMessages) {
+  RowEncoder encoder(char_folder(), {.vocab = kVocab});
+  const auto row = test::row_of(R"({"messages": [{"role": "user", "content": "a"}]})");
+  EXPECT_THROW(encoder.encode(row.object), formats::JsonError);
+}
+
+TEST_F(RowEncoderTest, WithoutAFolderThereAreTokenIdsOnly) {
+  RowEncoder encoder(std::nullopt, {.vocab = 9});
+
+  EXPECT_THAT(encoder.encode(test::row_of(R"({"token_ids": [8]})").object).ids, ElementsAre(8));
+  EXPECT_THROW(encoder.encode(test::row_of(R"({"text": "a"})").object), formats::JsonError);
+}
+
+TEST_F(RowEncoderTest, TokensOfAnotherVocabularyAreRefused) {
+  EXPECT_EQ(why(R"({"token_ids": [64]})"), "token 64 is not in the model's vocabulary of 64");
+  EXPECT_EQ(why(R"({"token_ids": [63, -1]})"), "token -1 is not in the model's vocabulary of 64");
+  RowEncoder small(char_folder(), {.vocab = 2});
+  EXPECT_THROW(small.encode(test::row_of(R"({"text": "c"})").object), formats::JsonError);
+}
+
+TEST_F(RowEncoderTest, ARowOfNothingIsOurBug) {
+  EXPECT_THROW(encode(R"({"id": 1})"), Error);
+}
+
+}  // namespace
+}  // namespace mgpu::rows

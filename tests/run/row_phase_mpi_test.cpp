@@ -1,0 +1,384 @@
+// RowPhase with a job that needs no model's answers: who works on which rows, what the journal has
+// of them, and what becomes of rows and batches that fail.
+#include <csignal>
+#include <new>
+
+#include <gmock/gmock.h>
+
+#include <gtest/gtest.h>
+
+#include <mgpu/cluster/agree.hpp>
+#include <mgpu/run/row_phase.hpp>
+
+#include "fake_run.hpp"
+#include "lm/made_folder.hpp"
+
+namespace mgpu::run {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+
+constexpr std::uint32_t kPhase = 9;
+constexpr std::int64_t kRows = 10;
+constexpr std::int64_t kChunkRows = 4;
+
+/// A row, or "left" for one that the model never sees.
+struct FakeSample {
+  std::string text;
+};
+
+using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+/// Says ten times the number of a row; the journal has "FIRST:0,10,20".
+class FakeWorker final : public RowWorker<FakeSample, std::string> {
+public:
+  explicit FakeWorker(RowPhase& phase) : group_(phase.group()) {}
+
+  std::vector<FakeSample> encode(std::int64_t first, std::int64_t count) override {
+    encoded.emplace_back(first, count);
+    std::vector<FakeSample> samples;
+    for (std::int64_t row = first; row < first + count; ++row)
+      samples.push_back({std::to_string(10 * row)});
+    return samples;
+  }
+
+  std::vector<std::string> work(std::span<const FakeSample> samples, std::int64_t first) override {
+    ++calls;
+    if (before_work) before_work(first);
+    if (batch_size_ > room) throw std::bad_alloc();
+    std::vector<std::string> results;
+    for (const FakeSample& sample : samples)
+      results.push_back(sample.text);
+    return results;
+  }
+
+  std::pair<FakeSample, std::string> left_out(const std::string& reason) override {
+    reasons.push_back(reason);
+    return {{"left"}, "left"};
+  }
+
+  RowTokens tokens(const FakeSample& sample, const std::string& result) const override {
+    return {.input = 2, .output = sample.text == result && result != "left" ? 3 : 0};
+  }
+
+  bool records() const override { return group_.is_leader(); }
+
+  std::vector<std::byte> pack(std::int64_t first, std::span<const FakeSample> samples,
+                              std::span<const std::string> results) override {
+    EXPECT_EQ(samples.size(), results.size());
+    std::string text = std::to_string(first) + ":";
+    for (const std::string& result : results)
+      text += result + ",";
+    const auto bytes = std::as_bytes(std::span(text));
+    return {bytes.begin(), bytes.end()};
+  }
+
+  std::int64_t batch_size() const override { return batch_size_; }
+  void set_batch_size(std::int64_t batch_size) override { batch_size_ = batch_size; }
+  void finished(const Chunk& chunk, double seconds) override {
+    EXPECT_GE(seconds, 0.0);
+    chunks.push_back(chunk.index);
+  }
+  void show_progress(const GroupWork& work) override { shown.push_back(work.rows); }
+
+  std::function<void(std::int64_t)> before_work;  // first row
+  std::int64_t room = 64;                         // batches that do not fail
+  int calls = 0;
+  Spans encoded;
+  std::vector<std::string> reasons;
+  std::vector<std::uint64_t> chunks;
+  std::vector<std::int64_t> shown;
+
+private:
+  lm::ModelGroup& group_;
+  std::int64_t batch_size_ = 8;
+};
+
+const lm::MadeModel kTiny{
+    .layers = 1, .width = 16, .inner = 16, .heads = 2, .kv_heads = 1, .vocab = 8};
+
+class RowPhaseTest : public testing::Test {
+protected:
+  void open(const testing_support::Keys& keys = {}) {
+    run_ = std::make_unique<test::FakeRun>(keys);
+  }
+
+  /// A phase over all rows, or over the part of them that the keys say.
+  RowPhase phase(ChunkPart part = {}) {
+    if (!run_) open();
+    return {run_->context(),
+            model_.path(),
+            {.chunks = {"rows", kPhase, kRows, kChunkRows, part},
+             .names = kTexts,
+             .clock_phase = "fake",
+             .results_per_row = 2}};
+  }
+
+  /// Works on all rows. Returns the chunks of the journal.
+  std::vector<std::string> work_on_all() {
+    RowPhase rows = phase();
+    FakeWorker worker(rows);
+    EXPECT_TRUE(rows.run(worker));
+    return run_->journaled(kPhase);
+  }
+
+  std::int64_t sum(std::int64_t mine) const { return world_.all_reduce(mine); }
+
+  const cluster::Group world_ = cluster::Group::world();
+  const lm::MadeFolder model_{world_, kTiny};
+  std::unique_ptr<test::FakeRun> run_;
+};
+
+const auto kAllRows = ElementsAre("0:0,10,20,30,", "4:40,50,60,70,", "8:80,90,");
+
+TEST_F(RowPhaseTest, TheJournalHasEachRowOnceHoweverManyRanksThereAre) {
+  EXPECT_THAT(work_on_all(), kAllRows);
+}
+
+TEST_F(RowPhaseTest, ChunksThatAreSharedOutBeforehandHoldTheSame) {
+  open({{"run.schedule", "static"}});
+  EXPECT_THAT(work_on_all(), kAllRows);
+}
+
+TEST_F(RowPhaseTest, TheWorkOfAllGroupsAddsUpToAllRows) {
+  RowPhase rows = phase();
+  FakeWorker worker(rows);
+  rows.run(worker);
+
+  const std::vector<GroupWork> groups = rows.work_of_groups();
+  ASSERT_EQ(std::ssize(groups), world_.size());  // each rank is a group
+  EXPECT_EQ(groups[static_cast<std::size_t>(world_.rank())].rows, rows.work().rows);
+  EXPECT_EQ(sum(rows.work().rows), kRows);
+  EXPECT_EQ(rows.work().input_tokens, 2 * rows.work().rows);
+  EXPECT_EQ(rows.work().output_tokens, 3 * rows.work().rows);
+  EXPECT_EQ(sum(std::ssize(worker.chunks)), 3);
+  EXPECT_EQ(worker.shown.size(), worker.chunks.size());
+  EXPECT_GE(rows.seconds(), 0.0);
+}
+
+TEST_F(RowPhaseTest, AnOutcomeCountsResultsNotRows) {
+  RowPhase rows = phase();
+  FakeWorker worker(rows);
+  EXPECT_EQ(rows.outcome(ExitCode::stopped).done, 0);
+
+  rows.run(worker);
+  const JobOutcome outcome = rows.outcome(ExitCode::done);
+
+  EXPECT_EQ(outcome.exit, ExitCode::done);
+  EXPECT_EQ(outcome.unit, "samples");
+  EXPECT_EQ(outcome.total, 2 * kRows);
+  EXPECT_EQ(outcome.done, 2 * kRows);
+  EXPECT_EQ(sum(outcome.samples_here), 2 * kRows);
+}
+
+TEST_F(RowPhaseTest, APartOfTheRunIsAPartOfTheChunks) {
+  open({{"run.worker_id", "1"}, {"run.total_workers", "2"}});
+  RowPhase rows = phase({1, 2});
+  FakeWorker worker(rows);
+  EXPECT_TRUE(rows.run(worker));
+
+  EXPECT_THAT(run_->journaled(kPhase), ElementsAre("8:80,90,"));
+  EXPECT_EQ(rows.outcome(ExitCode::done).total, 4);
+}
+
+TEST_F(RowPhaseTest, AResumedRunWorksOnWhatTheJournalLacks) {
+  open();
+  work_on_all();
+  run_->resume();
+  RowPhase rows = phase();
+  FakeWorker worker(rows);
+
+  EXPECT_TRUE(rows.run(worker));
+  EXPECT_EQ(worker.calls, 0);
+  EXPECT_EQ(rows.outcome(ExitCode::done).samples_here, 0);
+  EXPECT_EQ(rows.outcome(ExitCode::done).done, 2 * kRows);
+}
+
+TEST_F(RowPhaseTest, AStopEndsThePhaseBehindTheChunk) {
+  open();
+  std::int64_t first_rows = 0;
+  {
+    RowPhase rows = phase();
+    FakeWorker worker(rows);
+    worker.before_work = [](std::int64_t) { std::raise(SIGUSR1); };
+    const bool is_complete = rows.run(worker);
+    first_rows = sum(rows.work().rows);
+
+    EXPECT_LE(worker.calls, 1);
+    EXPECT_EQ(is_complete, first_rows == kRows);  // three ranks may have taken all chunks
+    EXPECT_EQ(rows.outcome(ExitCode::stopped).done, 2 * first_rows);
+    EXPECT_GT(first_rows, 0);
+  }
+  run_->resume();
+  RowPhase rows = phase();
+  FakeWorker worker(rows);
+  EXPECT_TRUE(rows.run(worker));
+  EXPECT_EQ(sum(rows.work().rows), kRows - first_rows);
+  EXPECT_THAT(run_->journaled(kPhase), kAllRows);
+}
+
+TEST_F(RowPhaseTest, WantOfMemoryHalvesTheBatchUntilItFits) {
+  RowPhase rows = phase();
+  FakeWorker worker(rows);
+  worker.room = 2;
+  EXPECT_TRUE(rows.run(worker));
+
+  EXPECT_THAT(run_->journaled(kPhase), kAllRows);
+  if (worker.chunks.empty()) return;  // others had claimed all
+  EXPECT_EQ(worker.batch_size(), 2);
+  EXPECT_EQ(worker.calls, static_cast<int>(worker.chunks.size()) + 2);
+  EXPECT_THAT(run_->heard.texts("note"),
+              ElementsAre("out of memory with 8 texts at once: the chunk is made again with 4",
+                          "out of memory with 4 texts at once: the chunk is made again with 2"));
+}
+
+TEST_F(RowPhaseTest, WithoutRoomForOneTextTheRunEndsAndSaysWhatWouldFit) {
+  RowPhase rows = phase();
+  FakeWorker worker(rows);
+  worker.room = 0;
+  try {
+    rows.run(worker);
+    FAIL() << "went on";
+  } catch (const cluster::TogetherError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::out_of_memory);
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("out of memory with one text at a time: classify.batch_size is 1"),
+                      HasSubstr("= weights ")));
+  }
+  EXPECT_THAT(run_->journaled(kPhase), IsEmpty());
+}
+
+TEST_F(RowPhaseTest, AnotherFailureIsNotTriedAgain) {
+  RowPhase rows = phase();
+  FakeWorker worker(rows);
+  worker.before_work = [](std::int64_t) {
+    throw Failure({"E704", ExitCode::numeric, "the logits are not finite", {}, ""});
+  };
+  try {
+    rows.run(worker);
+    FAIL() << "went on";
+  } catch (const cluster::TogetherError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::numeric);
+  }
+  EXPECT_LE(worker.calls, 1);
+  EXPECT_EQ(worker.batch_size(), 8);
+}
+
+TEST_F(RowPhaseTest, ProgressIsToldInResults) {
+  open({{"run.schedule", "static"}});
+  RowPhase rows = phase();
+  FakeWorker worker(rows);
+  rows.run(worker);
+  if (worker.chunks.empty()) return;  // other ranks had the three chunks
+
+  const Event* last = nullptr;
+  for (const Event& event : run_->heard.events)
+    if (event.word == "gen") last = &event;
+  ASSERT_NE(last, nullptr);
+  EXPECT_EQ(std::get<std::int64_t>(last->fields[0].second), 2 * rows.work().rows);
+  EXPECT_EQ(std::get<std::int64_t>(last->fields[1].second), kRows / world_.size() * 2);
+  ASSERT_THAT(run_->heard.scalars, SizeIs(worker.chunks.size()));
+  EXPECT_EQ(run_->heard.scalars.back().tag, "perf/tokens_per_second");
+  EXPECT_EQ(run_->heard.scalars.back().step, 2 * rows.work().rows);
+}
+
+TEST_F(RowPhaseTest, AGivenBatchIsTaken) {
+  RowPhase rows = phase();
+  const lm::MemoryDemand demand{.batch_size = 4, .longest = 32};
+
+  EXPECT_EQ(rows.settle_batch(demand, false), 4);
+  EXPECT_THAT(rows.memory_text(4), AllOf(StartsWith("4 texts at once: "), HasSubstr("= weights "),
+                                         HasSubstr("free beside the weights")));
+}
+
+TEST_F(RowPhaseTest, AnAutomaticBatchIsTheSameOnAllRanks) {
+  RowPhase rows = phase();
+  const std::int64_t batch = rows.settle_batch({.batch_size = 5, .longest = 32}, true);
+
+  EXPECT_EQ(batch, 5);  // the machine has room for such a model
+  EXPECT_THAT(world_.all_gather(batch), Each(batch));
+  EXPECT_THAT(rows.memory_text(batch), StartsWith("5 texts at once (auto): "));
+}
+
+/// Two deaths with row 5: the second time it was alone.
+constexpr const char* kDeaths =
+    R"({"attempt":1,"rank":0,"host":"here","phase":9,"first":4,"count":4,"cause":"SIGKILL"})"
+    "\n"
+    R"({"attempt":2,"rank":0,"host":"here","phase":9,"first":5,"count":1,"cause":"SIGKILL"})"
+    "\n";
+
+TEST_F(RowPhaseTest, AQuarantinedRowIsLeftOutAndItsChunkGoesRowByRow) {
+  open();
+  run_->write_deaths(kDeaths);
+  RowPhase rows = phase();
+  FakeWorker worker(rows);
+  EXPECT_TRUE(rows.run(worker));
+
+  EXPECT_THAT(run_->journaled(kPhase),
+              ElementsAre("0:0,10,20,30,", "4:40,left,60,70,", "8:80,90,"));
+  EXPECT_EQ(sum(std::ssize(worker.reasons)), 1);
+  for (const std::string& reason : worker.reasons)
+    EXPECT_EQ(reason, "quarantined: its rank was killed by SIGKILL in attempts 1 and 2");
+  for (const auto& [first, count] : worker.encoded)
+    EXPECT_EQ(count, first == 0 ? 4 : first == 8 ? 2 : 1) << first;
+  EXPECT_EQ(sum(rows.work().output_tokens), 3 * (kRows - 1));
+}
+
+TEST_F(RowPhaseTest, WhoDiedOfWhatIsTold) {
+  open();
+  run_->write_deaths(kDeaths);
+  RowPhase rows = phase();
+  tell_suspects(run_->context(), rows.chunks());
+
+  EXPECT_THAT(run_->heard.texts("note"),
+              ElementsAre("rank 0 died in attempt 1 while it worked on rows 4-7: they are worked "
+                          "on one by one"));
+  ASSERT_THAT(run_->heard.texts("warn"), SizeIs(1));
+  EXPECT_THAT(run_->heard.texts("warn").front(),
+              AllOf(StartsWith("1 row killed its rank twice and is left out: row 5: its rank"),
+                    HasSubstr("run.retry_quarantined=true with --resume=")));
+  JobOutcome outcome;
+  show_quarantined(run_->context(), rows.chunks(), outcome);
+  ASSERT_THAT(outcome.results, SizeIs(1));
+  EXPECT_EQ(outcome.results.front().key, "quarantined_rows");
+  EXPECT_EQ(outcome.results.front().value, 1.0);
+  EXPECT_THAT(outcome.notes, SizeIs(1));
+}
+
+TEST_F(RowPhaseTest, RowsOfOtherPhasesAndPartsAreNotTold) {
+  open();
+  run_->write_deaths(kDeaths);
+  JobOutcome outcome;
+  show_quarantined(run_->context(), {"rows", kPhase + 1, kRows, kChunkRows}, outcome);
+  show_quarantined(run_->context(), {"rows", kPhase, kRows, kChunkRows, {1, 2}}, outcome);
+  EXPECT_THAT(outcome.results, IsEmpty());
+  show_quarantined(run_->context(), {"rows", kPhase, kRows, kChunkRows, {0, 2}}, outcome);
+  EXPECT_THAT(outcome.results, SizeIs(1));
+}
+
+TEST(SpeedsOfTest, AllWorkIsDividedByTheTimeOfTheSlowestGroup) {
+  const std::vector<GroupWork> groups = {
+      {.rows = 10, .input_tokens = 100, .output_tokens = 0, .seconds = 2.0},
+      {.rows = 30, .input_tokens = 60, .output_tokens = 0, .seconds = 4.0},
+      {}};
+
+  const GroupSpeeds rows = speeds_of(groups, &GroupWork::rows);
+  EXPECT_THAT(rows.of_groups, ElementsAre(5.0, 7.5, 0.0));
+  EXPECT_EQ(rows.total, 10.0);
+  EXPECT_EQ(speeds_of(groups, &GroupWork::input_tokens).total, 40.0);
+  EXPECT_EQ(speeds_of({{}, {}}, &GroupWork::rows).total, 0.0);
+}
+
+TEST(SpeedsOfTest, GeneratedTokensCountWhereThereAreAny) {
+  EXPECT_EQ((GroupWork{.rows = 1, .input_tokens = 7, .output_tokens = 3}.tokens()), 3);
+  EXPECT_EQ((GroupWork{.rows = 1, .input_tokens = 7, .output_tokens = 0}.tokens()), 7);
+}
+
+}  // namespace
+}  // namespace mgpu::run
