@@ -172,7 +172,7 @@ TEST_F(AdSamplesTest, AResultHasMeansByControlAndWalksOfTheFirstRuns) {
 }
 
 TEST(TrainTableTest, HasTheStepsThatWereDone) {
-  TrainCurves curves(5, 0, 0);
+  TrainCurves curves(5, 0, {});
   for (std::int64_t step = 0; step < 5; ++step)
     curves.add_step(step, {1.0 / static_cast<double>(step + 1), 0.5, 1e-3, 2.0});
 

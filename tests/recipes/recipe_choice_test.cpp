@@ -204,14 +204,14 @@ TEST(LmKeysTest, RowsToJudgeByAreAllRowsOfTheirFile) {
   EXPECT_EQ(settings.eval_rows->path.filename(), "e");
   EXPECT_EQ(settings.eval_rows->start, 0);
   EXPECT_FALSE(settings.eval_rows->max_samples.has_value());
-  EXPECT_EQ(settings.evaluation_values, 1);
+  EXPECT_THAT(settings.evaluation_values, testing::ElementsAre("loss"));
   EXPECT_TRUE(settings.evaluates_last_step);
 }
 
 TEST(LmKeysTest, WithoutRowsToJudgeByNothingIsEvaluated) {
   const auto settings = read_lm_train_settings(train({{"model.path", "m"}, {"data.path", "d"}}));
   EXPECT_FALSE(settings.is_fresh);
-  EXPECT_EQ(settings.evaluation_values, 0);
+  EXPECT_THAT(settings.evaluation_values, testing::IsEmpty());
   EXPECT_FALSE(settings.eval_rows.has_value());
   EXPECT_FALSE(settings.distill.has_value());
 }

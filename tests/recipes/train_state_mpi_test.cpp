@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 TEST(TrainCurvesTest, StepsAreWhatWasAdded) {
-  TrainCurves curves(3, 1, 2);
+  TrainCurves curves(3, 1, {"a", "b"});
   curves.add_step(1, {0.5, 0.25, 1e-3, 4.0});
 
   EXPECT_EQ(curves.step(1).loss, 0.5);
@@ -28,15 +28,19 @@ TEST(TrainCurvesTest, StepsAreWhatWasAdded) {
 }
 
 TEST(TrainCurvesTest, EvaluationsFollowOneAnother) {
-  TrainCurves curves(3, 2, 2);
+  TrainCurves curves(3, 2, {"a", "b"});
   EXPECT_EQ(curves.evaluations(), 0);
-  curves.add_evaluation(10, {1.0, 2.0});
-  curves.add_evaluation(20, {3.0, 4.0});
+  curves.add_evaluation(10, {{"a", 1.0}, {"b", 2.0}});
+  curves.add_evaluation(20, {{"b", 4.0}, {"a", 3.0}});
 
   EXPECT_EQ(curves.evaluations(), 2);
   EXPECT_EQ(curves.evaluated_at(1), 20);
-  EXPECT_THAT(curves.returns(0), ElementsAre(1.0, 2.0));
-  EXPECT_THAT(curves.returns(1), ElementsAre(3.0, 4.0));
+  EXPECT_EQ(curves.value(0, "b"), 2.0);
+  EXPECT_EQ(curves.value(1, "a"), 3.0);
+  EXPECT_EQ(curves.value(1, "b"), 4.0);
+  EXPECT_THROW(curves.value(1, "c"), Error);
+  EXPECT_THROW(curves.add_evaluation(30, {{"a", 1.0}}), Error);
+  EXPECT_THROW(curves.add_evaluation(30, {{"a", 1.0}, {"c", 2.0}}), Error);
 }
 
 /// A training of two small parameters.
@@ -64,7 +68,7 @@ struct Training {
   tensor::ParameterArena parameters;
   train::Adamw optimizer;
   train::LossScaler scaler{true};
-  TrainCurves curves{4, 2, 1};
+  TrainCurves curves{4, 2, {"a"}};
   TrainState state{parameters, optimizer, scaler, curves};
 };
 
@@ -93,7 +97,7 @@ TEST_F(TrainStateTest, WhatWasSavedComesBackInAnotherProcess) {
   Training saved(1);
   saved.step();
   saved.step();
-  saved.curves.add_evaluation(2, {7.0});
+  saved.curves.add_evaluation(2, {{"a", 7.0}});
   saved.scaler.restore({512.0, 3});
   saved.state.best_score = 0.75;
   saved.state.data_crc = 0xFFFFFFFFU;
@@ -115,7 +119,7 @@ TEST_F(TrainStateTest, WhatWasSavedComesBackInAnotherProcess) {
   EXPECT_TRUE(loaded.optimizer.first_moment().equal(saved.optimizer.first_moment()));
   EXPECT_TRUE(loaded.optimizer.second_moment().equal(saved.optimizer.second_moment()));
   EXPECT_EQ(loaded.curves.step(1).loss, 0.5);
-  EXPECT_THAT(loaded.curves.returns(0), ElementsAre(7.0));
+  EXPECT_EQ(loaded.curves.value(0, "a"), 7.0);
 }
 
 TEST_F(TrainStateTest, AResumedTrainingGoesOnWithTheSameBits) {
