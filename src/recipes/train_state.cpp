@@ -55,6 +55,7 @@ train::StepRow TrainCurves::step(std::int64_t step) const {
 void TrainCurves::add_evaluation(std::int64_t steps_done,
                                  const std::map<std::string, double>& values) {
   if (values.size() != value_names_.size()) throw Error("an evaluation has other values");
+  if (evaluations_ >= evaluation_rows_.size(0)) throw Error("there is no room for an evaluation");
   double* row = evaluation_rows_.data_ptr<double>() + evaluations_ * evaluation_rows_.size(1);
   row[0] = static_cast<double>(steps_done);
   for (std::size_t i = 0; i < value_names_.size(); ++i) {

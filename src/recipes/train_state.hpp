@@ -25,7 +25,7 @@ public:
               std::vector<std::string> value_names);
 
   void add_step(std::int64_t step, const train::StepRow& row);
-  /// Errors: Error where the names are not those of the constructor.
+  /// Errors: Error where the names are not those of the constructor, or there is no room.
   void add_evaluation(std::int64_t steps_done, const std::map<std::string, double>& values);
 
   train::StepRow step(std::int64_t step) const;

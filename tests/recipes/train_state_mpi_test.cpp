@@ -28,7 +28,7 @@ TEST(TrainCurvesTest, StepsAreWhatWasAdded) {
 }
 
 TEST(TrainCurvesTest, EvaluationsFollowOneAnother) {
-  TrainCurves curves(3, 2, {"a", "b"});
+  TrainCurves curves(3, 3, {"a", "b"});
   EXPECT_EQ(curves.evaluations(), 0);
   curves.add_evaluation(10, {{"a", 1.0}, {"b", 2.0}});
   curves.add_evaluation(20, {{"b", 4.0}, {"a", 3.0}});
@@ -41,6 +41,8 @@ TEST(TrainCurvesTest, EvaluationsFollowOneAnother) {
   EXPECT_THROW(curves.value(1, "c"), Error);
   EXPECT_THROW(curves.add_evaluation(30, {{"a", 1.0}}), Error);
   EXPECT_THROW(curves.add_evaluation(30, {{"a", 1.0}, {"c", 2.0}}), Error);
+  curves.add_evaluation(30, {{"a", 5.0}, {"b", 6.0}});
+  EXPECT_THROW(curves.add_evaluation(40, {{"a", 1.0}, {"b", 2.0}}), Error);  // no room
 }
 
 /// A training of two small parameters.
