@@ -30,7 +30,7 @@ program = pathlib.Path()
 
 
 def ask(*arguments):
-    """What the program prints; it starts no run for these arguments."""
+    """Starts the program, which starts no run for these arguments."""
     return subprocess.run([program, *arguments], cwd=TOP, capture_output=True, text=True,
                           timeout=60, check=False)
 
@@ -58,7 +58,7 @@ def key_names(node, prefix=""):
 
 
 def split_keys(page):
-    """A page before, inside and after the markers of its table of keys."""
+    """Cuts a page into the parts before, inside and after its table of keys."""
     before, rest = page.read_text().split(BEGIN)
     inside, after = rest.split(END)
     return before, inside, after
@@ -106,7 +106,7 @@ def commands(text):
 
 
 def program_arguments(words):
-    """What the program gets of a command that starts it; None for another command."""
+    """The arguments of a command that starts the program; None for another command."""
     if words[0] == "launch/run.sh":
         rest = words[1:]
         return rest[2:] if rest[:1] == ["-np"] else rest

@@ -23,7 +23,7 @@ import ad_transformer as oracle  # noqa: E402
 
 
 def page_code():
-    """What the block that defines logits() defines, as for a reader who pastes it."""
+    """Runs the block that defines logits(), and returns its names."""
     blocks = re.findall(r"^```python\n(.*?)^```", (TOP / "docs/train.md").read_text(), re.M | re.S)
     scope = {}
     exec(next(block for block in blocks if "def logits(" in block), scope)
