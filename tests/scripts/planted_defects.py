@@ -73,7 +73,7 @@ def runs(folder, *command):
     """Whether a command in the copy ends well, and its output."""
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, check=False)
-    return done.returncode == 0, done.stdout
+    return done.returncode == 0, f"{done.stdout}exit status {done.returncode}"
 
 
 def build(folder, *tests):
@@ -94,7 +94,7 @@ def verdict_on(folder, defect):
     try:
         is_built, said = build(folder, defect["test"])
         if not is_built:
-            return "it does not compile:\n" + said[-2000:]
+            return "its build fails:\n" + said[-2000:]
         is_missed, _ = passes(folder, defect["test"])
         return f"{defect['test']} passes all the same" if is_missed else None
     finally:
