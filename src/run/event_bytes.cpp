@@ -1,11 +1,12 @@
 #include "event_bytes.hpp"
 
-#include <cstdint>
 #include <cstring>
-#include <variant>
+#include <type_traits>
+#include <utility>
 
-// A text is its length as 8 bytes and its bytes. An event is its word, then of each field: name,
-// number of the variant's alternative as a byte, value.
+// A text is stored as its length in 8 bytes, then its bytes. A message starts with the index of its
+// alternative in Shown as one byte. An event has its word, then for each field the name, the index
+// of its alternative in Event::Value as one byte, and the value. A point has its members in order.
 namespace mgpu::run {
 namespace {
 
@@ -47,20 +48,22 @@ Event::Value take_value(std::string_view& bytes) {
   }
 }
 
-}  // namespace
-
-std::string to_bytes(const Event& event) {
-  std::string bytes;
+void put_shown(std::string& bytes, const Event& event) {
   put(bytes, event.word);
   for (const auto& [name, value] : event.fields) {
     put(bytes, name);
     put(bytes, static_cast<std::uint8_t>(value.index()));
     std::visit([&](const auto& held) { put(bytes, held); }, value);
   }
-  return bytes;
 }
 
-Event event_from_bytes(std::string_view bytes) {
+void put_shown(std::string& bytes, const ScalarPoint& point) {
+  put(bytes, point.tag);
+  put(bytes, point.step);
+  put(bytes, point.value);
+}
+
+Event take_event(std::string_view bytes) {
   Event event{take<std::string>(bytes), {}};
   while (!bytes.empty()) {
     std::string name = take<std::string>(bytes);
@@ -69,4 +72,25 @@ Event event_from_bytes(std::string_view bytes) {
   return event;
 }
 
+ScalarPoint take_point(std::string_view bytes) {
+  ScalarPoint point;
+  point.tag = take<std::string>(bytes);
+  point.step = take<std::int64_t>(bytes);
+  point.value = take<double>(bytes);
+  return point;
+}
+
+}  // namespace
+
+std::string to_bytes(const Shown& shown) {
+  std::string bytes;
+  put(bytes, static_cast<std::uint8_t>(shown.index()));
+  std::visit([&](const auto& held) { put_shown(bytes, held); }, shown);
+  return bytes;
+}
+
+Shown shown_from_bytes(std::string_view bytes) {
+  if (take<std::uint8_t>(bytes) == 0) return take_event(bytes);
+  return take_point(bytes);
+}
 }  // namespace mgpu::run

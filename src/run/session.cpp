@@ -8,24 +8,26 @@
 namespace mgpu::run {
 namespace {
 
-/// Events and curves of one session on one rank.
+/// Where one rank of a session sends its events and curves.
 class SessionSink final : public EventSink, public ScalarSink {
 public:
   SessionSink(SessionHost& host, const std::string& name, bool is_leader)
       : run_(host.run()), host_(host), name_(name), is_leader_(is_leader) {}
 
-  /// The leader's are those of the session; the others go to the log of their rank.
+  /// Events of the leader are shown as events of the session. Those of other ranks go to the log of
+  /// their rank, with the session's name.
   void event(const Event& event) override {
-    const bool is_screen = run_.topology.world().rank() == 0;
+    Event named = event;
+    named.fields.emplace_back("session", name_);
     if (is_leader_)
-      host_.event(name_, event);
-    else if (!is_screen)
-      run_.log.event(event);
-    if (is_screen) host_.show();
+      host_.event(named);
+    else
+      run_.log.event(named);
+    host_.show();
   }
 
   void scalar(std::string_view tag, std::int64_t step, double value) override {
-    if (is_leader_) run_.scalars.scalar(name_ + "/" + std::string(tag), step, value);
+    if (is_leader_) host_.scalar(name_ + "/" + std::string(tag), step, value);
   }
 
 private:
@@ -43,36 +45,49 @@ SessionHost::SessionHost(RunContext& run)
 const cluster::Group& SessionHost::group_of(const std::vector<int>& members) {
   std::unique_ptr<cluster::Group>& group = groups_[members];
   if (!group) {
-    // Two groups that are made at the same time have no rank in common: the first one tells them
-    // from each other.
+    // Groups that are made at the same time have no rank in common, so the first member is a tag
+    // that no two of them share.
     group = std::make_unique<cluster::Group>(run_.topology.world().of(members, members.front()));
   }
   return *group;
 }
 
-void SessionHost::event(const std::string& session, const Event& event) {
-  Event named = event;
-  named.fields.emplace_back("session", session);
-  if (run_.topology.world().rank() == 0)
-    run_.log.event(named);
+bool SessionHost::is_screen() const {
+  return run_.topology.world().rank() == 0;
+}
+
+void SessionHost::event(const Event& event) {
+  if (is_screen())
+    run_.log.event(event);
   else
-    mailbox_.send(to_bytes(named));
+    mailbox_.send(to_bytes(event));
+}
+
+void SessionHost::scalar(const std::string& tag, std::int64_t step, double value) {
+  if (is_screen())
+    run_.scalars.scalar(tag, step, value);
+  else
+    mailbox_.send(to_bytes(ScalarPoint{tag, step, value}));
 }
 
 void SessionHost::show(const std::vector<std::string>& packed) {
-  for (const std::string& bytes : packed)
-    run_.log.event(event_from_bytes(bytes));
+  for (const std::string& bytes : packed) {
+    const Shown shown = shown_from_bytes(bytes);
+    if (const auto* event = std::get_if<Event>(&shown)) run_.log.event(*event);
+    if (const auto* point = std::get_if<ScalarPoint>(&shown))
+      run_.scalars.scalar(point->tag, point->step, point->value);
+  }
 }
 
 void SessionHost::show() {
-  if (run_.topology.world().rank() == 0) show(mailbox_.receive());
+  if (is_screen()) show(mailbox_.receive());
 }
 
 void SessionHost::close() {
   show(mailbox_.close());
 }
 
-/// In the order in which they need each other.
+/// The parts of a session, each after those it uses.
 struct Session::Parts {
   Parts(SessionHost& shared, SessionRequest asked)
       : host(shared),

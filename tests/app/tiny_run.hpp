@@ -4,7 +4,6 @@
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <variant>
 
@@ -14,6 +13,7 @@
 
 #include "jobs/train/job.hpp"
 #include "run_for_test.hpp"
+#include "support/shared_folder.hpp"
 
 namespace mgpu::app::test {
 
@@ -30,35 +30,7 @@ constexpr const char* kTinyConfig =
     "checkpoint: {every: 2}\n"
     "devices: {backend: mpi}\n";
 
-/// A folder that all ranks know and that is gone afterwards.
-class SharedFolder {
-public:
-  explicit SharedFolder(const cluster::Group& group) : group_(group) {
-    std::string name = (fs::temp_directory_path() / "mgpu_look_XXXXXX").string();
-    if (group.rank() == 0 && ::mkdtemp(name.data()) == nullptr) name.clear();
-    path_ = group.broadcast(name, 0);
-  }
-  ~SharedFolder() {
-    MPI_Barrier(group_.raw());
-    std::error_code ignored;
-    if (group_.rank() == 0) fs::remove_all(path_, ignored);
-  }
-  SharedFolder(const SharedFolder&) = delete;
-  SharedFolder& operator=(const SharedFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
-  /// The path of a new file. Ranks: collective.
-  std::string write(const std::string& name, const std::string& text) const {
-    if (group_.rank() == 0) std::ofstream(path_ / name) << text;
-    group_.barrier();
-    return (path_ / name).string();
-  }
-
-private:
-  const cluster::Group& group_;
-  fs::path path_;
-};
+using testing_support::SharedFolder;
 
 /// Asks for a soft stop when the given step is done; -1: never.
 class StopAtStep final : public EventSink, public ScalarSink {

@@ -55,7 +55,8 @@ function(mgpu_test name)
 
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} mgpu_test_options)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)  # private headers
+  # private headers, and what tests share
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   if(arg_TORCH)
     target_precompile_headers(${name} REUSE_FROM mgpu_torch_test_headers)
   else()

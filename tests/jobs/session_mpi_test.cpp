@@ -27,11 +27,11 @@ namespace {
 
 using app::test::SharedFolder;
 
-/// Keeps what a run shows.
+/// Keeps the events and curves that a run shows.
 class Shown final : public EventSink, public ScalarSink {
 public:
   void event(const Event& event) override { events.push_back(event); }
-  void scalar(std::string_view, std::int64_t, double) override {}
+  void scalar(std::string_view tag, std::int64_t, double) override { tags.emplace_back(tag); }
 
   std::int64_t of_session(const std::string& name) const {
     return std::count_if(events.begin(), events.end(), [&](const Event& event) {
@@ -39,7 +39,13 @@ public:
     });
   }
 
+  std::int64_t curves_of_session(const std::string& name) const {
+    return std::count_if(tags.begin(), tags.end(),
+                         [&](const std::string& tag) { return tag.starts_with(name + "/"); });
+  }
+
   std::vector<Event> events;
+  std::vector<std::string> tags;
 };
 
 /// A run of all ranks, in which sessions work.
@@ -131,6 +137,8 @@ TEST_F(SessionTest, TwoSideBySideHaveTheBytesOfEachAlone) {
   if (world_.rank() == 0) {
     EXPECT_GT(shown_.of_session("low"), 0);
     EXPECT_GT(shown_.of_session("high"), 0);
+    EXPECT_GT(shown_.curves_of_session("low"), 0);
+    EXPECT_EQ(shown_.curves_of_session("low") > 0, shown_.curves_of_session("high") > 0);
   }
 }
 

@@ -13,28 +13,10 @@
 #include <mgpu/lm/decode/generator.hpp>
 
 #include "golden_folder.hpp"
+#include "golden_model.hpp"
 
 namespace mgpu::lm {
 namespace {
-
-using Ids = std::vector<std::int64_t>;
-
-LanguageModel open_golden(const std::string& name) {
-  return LanguageModel::open(fs::path(MGPU_GOLDENS) / name);
-}
-
-/// `count` ids of the vocabulary of 67, the same for the same seed.
-Ids make_ids(std::size_t count, std::int64_t seed) {
-  Ids ids(count);
-  for (std::size_t i = 0; i < count; ++i)
-    ids[i] = (static_cast<std::int64_t>(i) * 13 + seed * 29 + 3) % 67;
-  return ids;
-}
-
-at::Tensor hidden_of(const LanguageModel& model, const Ids& ids) {
-  const TokenRun run{ids};
-  return model.hidden({&run, 1});
-}
 
 at::Tensor last_of(const LanguageModel& model, const Ids& ids) {
   return hidden_of(model, ids).slice(0, -1);

@@ -11,24 +11,10 @@
 
 #include "golden_completion.hpp"
 #include "golden_folder.hpp"
+#include "golden_model.hpp"
 
 namespace mgpu::lm {
 namespace {
-
-using Ids = std::vector<std::int64_t>;
-
-LanguageModel open_golden(const std::string& name) {
-  return LanguageModel::open(fs::path(MGPU_GOLDENS) / name);
-}
-
-/// `count` prompts of 1 to 23 tokens of the vocabulary of 67.
-std::vector<Ids> make_prompts(std::size_t count) {
-  std::vector<Ids> prompts(count);
-  for (std::size_t p = 0; p < count; ++p)
-    for (std::size_t i = 0; i <= (p * 7 + 4) % 23; ++i)
-      prompts[p].push_back(static_cast<std::int64_t>((i * 13 + p * 29 + 3) % 67));
-  return prompts;
-}
 
 std::vector<Prompt> as_prompts(const std::vector<Ids>& ids, std::int64_t num_samples) {
   std::vector<Prompt> prompts;

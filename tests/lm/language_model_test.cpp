@@ -12,31 +12,13 @@
 #include <mgpu/lm/forward/language_model.hpp>
 
 #include "golden_folder.hpp"
+#include "golden_model.hpp"
 #include "logits_of.hpp"
 
 namespace mgpu::lm {
 namespace {
 
-using Ids = std::vector<std::int64_t>;
-
 const char* const kModels[] = {"gpt2", "gpt_oss", "llama_llama3", "mistral", "qwen3_switches"};
-
-LanguageModel open_golden(const char* name, MatrixType matrices = MatrixType::f32) {
-  return LanguageModel::open(fs::path(MGPU_GOLDENS) / name, {.matrices = matrices});
-}
-
-/// `count` ids of the vocabulary of 67, the same for the same seed.
-Ids make_ids(std::size_t count, std::int64_t seed) {
-  Ids ids(count);
-  for (std::size_t i = 0; i < count; ++i)
-    ids[i] = (static_cast<std::int64_t>(i) * 13 + seed * 29 + 3) % 67;
-  return ids;
-}
-
-at::Tensor hidden_of(const LanguageModel& model, const Ids& ids) {
-  const TokenRun run{ids};
-  return model.hidden({&run, 1});
-}
 
 /// `rows` tokens in sequences of 1 to 9, the last of which may be cut; more rows begin with those
 /// of fewer.

@@ -14,24 +14,11 @@
 #include <mgpu/lm/decode/generator.hpp>
 
 #include "golden_folder.hpp"
+#include "golden_model.hpp"
 #include "toy_guide.hpp"
 
 namespace mgpu::lm {
 namespace {
-
-using Ids = std::vector<std::int64_t>;
-
-LanguageModel open_golden(const std::string& name) {
-  return LanguageModel::open(fs::path(MGPU_GOLDENS) / name);
-}
-
-std::vector<Ids> make_prompts(std::size_t count) {
-  std::vector<Ids> prompts(count);
-  for (std::size_t p = 0; p < count; ++p)
-    for (std::size_t i = 0; i <= (p * 7 + 4) % 23; ++i)
-      prompts[p].push_back(static_cast<std::int64_t>((i * 13 + p * 29 + 3) % 67));
-  return prompts;
-}
 
 /// Results as text, exact.
 std::vector<std::string> generate(const LanguageModel& model, const GenerationConfig& config,

@@ -18,13 +18,12 @@
 #include <mgpu/lm/weights/shared_folder.hpp>
 
 #include "golden_folder.hpp"
+#include "golden_model.hpp"
 #include "made_folder.hpp"
 #include "support/measured.hpp"
 
 namespace mgpu::lm {
 namespace {
-
-using Ids = std::vector<std::int64_t>;
 
 const cluster::Group& world() {
   static const cluster::Group group = cluster::Group::world();
@@ -42,15 +41,6 @@ ModelGroup::Options split_by(Split split, LayerMap layers = {}) {
   options.plan = {split, std::move(layers)};
   options.wires.timeout_s = 60.0;
   return options;
-}
-
-/// `count` prompts of 1 to 23 tokens below 67.
-std::vector<Ids> make_prompts(std::size_t count) {
-  std::vector<Ids> prompts(count);
-  for (std::size_t p = 0; p < count; ++p)
-    for (std::size_t i = 0; i <= (p * 7 + 4) % 23; ++i)
-      prompts[p].push_back(static_cast<std::int64_t>((i * 13 + p * 29 + 3) % 67));
-  return prompts;
 }
 
 std::vector<PromptResult> generate(const LanguageModel& model, const GenerationConfig& config) {

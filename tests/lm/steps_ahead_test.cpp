@@ -17,25 +17,13 @@
 #include <mgpu/tensor/read_back.hpp>
 
 #include "golden_folder.hpp"
+#include "golden_model.hpp"
 #include "made_folder.hpp"
 #include "support/measured.hpp"
 #include "toy_guide.hpp"
 
 namespace mgpu::lm {
 namespace {
-
-using Ids = std::vector<std::int64_t>;
-
-LanguageModel open_golden(const std::string& name) {
-  return LanguageModel::open(fs::path(MGPU_GOLDENS) / name);
-}
-
-Ids make_ids(std::size_t count, std::int64_t seed) {
-  Ids ids(count);
-  for (std::size_t i = 0; i < count; ++i)
-    ids[i] = (static_cast<std::int64_t>(i) * 13 + seed * 29 + 3) % 67;
-  return ids;
-}
 
 /// The best token, and any by its probability.
 const SamplingConfig kWays[] = {{}, {.is_greedy = false, .temperature = 0.8, .seed = 4}};

@@ -13,6 +13,8 @@
 #include <mgpu/store/journal/chunk_payload.hpp>
 #include <mgpu/store/results/seal.hpp>
 
+#include "support/shared_folder.hpp"
+
 namespace mgpu::store::test {
 
 constexpr std::uint32_t kPhase = 7;
@@ -145,30 +147,6 @@ inline SealRequest sample_request(const std::filesystem::path& path, const Table
   return request;
 }
 
-/// A folder that all ranks agree on, removed at the end.
-class SharedFolder {
-public:
-  explicit SharedFolder(const cluster::Group& group) : group_(group) {
-    std::string name;
-    if (group.rank() == 0) {
-      name = (std::filesystem::temp_directory_path() / "mgpu_store_XXXXXX").string();
-      if (::mkdtemp(name.data()) == nullptr) name.clear();
-    }
-    path_ = group.broadcast(name, 0);
-  }
-  ~SharedFolder() {
-    MPI_Barrier(group_.raw());
-    std::error_code ignored;
-    if (group_.rank() == 0) std::filesystem::remove_all(path_, ignored);
-  }
-  SharedFolder(const SharedFolder&) = delete;
-  SharedFolder& operator=(const SharedFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
-private:
-  const cluster::Group& group_;
-  std::filesystem::path path_;
-};
+using testing_support::SharedFolder;
 
 }  // namespace mgpu::store::test

@@ -17,34 +17,38 @@
 
 namespace mgpu::run {
 
-/// What the sessions of a run share: groups of ranks, which are made once and used again; model
-/// folders that stay in memory; and the way of their events to where the run shows its own. Each
-/// event of a session has a field `session` with the name.
+/// Holds what the sessions of a run share: groups of ranks, which are made once and reused, and
+/// model folders that stay in memory. It also relays events and curves of all leaders to rank 0 of
+/// the run. Each event has a field `session` with the session's name; each curve's tag starts with
+/// the name.
 ///
-/// Ranks: made and closed collectively over the run's ranks; all other calls are local, but groups
-///        are made collectively over their members.
+/// Ranks: the constructor and close() are collective over the run's ranks; group_of() is collective
+///        over the members; all other calls are local.
 class SessionHost {
 public:
-  /// `run` outlives it.
+  /// `run` must outlive the host.
   explicit SessionHost(RunContext& run);
 
   RunContext& run() { return run_; }
   lm::ResidentModels& models() { return models_; }
 
-  /// These ranks of the run, ascending. Ranks: collective over the members where it is new.
+  /// The group of these ranks of the run, in ascending order.
+  /// Ranks: collective over the members if the group is new, else local.
   const cluster::Group& group_of(const std::vector<int>& members);
 
-  /// Shows or sends an event of the leader of a session; on rank 0 of the run, also what has come
-  /// from others.
-  void event(const std::string& session, const Event& event);
+  /// Shows an event or a point of a curve on rank 0 of the run; other ranks send it there.
+  void event(const Event& event);
+  void scalar(const std::string& tag, std::int64_t step, double value);
 
-  /// Rank 0 of the run: shows what has come. To be called where it has waited for long.
+  /// Shows what other ranks have sent, on rank 0 of the run; does nothing elsewhere. A rank calls
+  /// it often enough that events appear while they are news.
   void show();
 
-  /// Waits for the events of all ranks.
+  /// Waits for the events of all ranks and shows them.
   void close();
 
 private:
+  bool is_screen() const;
   void show(const std::vector<std::string>& packed);
 
   RunContext& run_;
@@ -53,7 +57,7 @@ private:
   std::map<std::vector<int>, std::unique_ptr<cluster::Group>> groups_;
 };
 
-/// What a session is asked to do.
+/// The work of a session.
 struct SessionRequest {
   std::string name;          // in events
   std::vector<int> members;  // ranks of the run, ascending
@@ -63,25 +67,27 @@ struct SessionRequest {
 
 /// How a session ended.
 struct SessionOutcome {
-  JobOutcome job;                   // as far as it came
-  std::optional<Report> failure{};  // which all its ranks agree on; nothing: it did not fail
+  JobOutcome job;                   // only `exit` is set after a failure
+  std::optional<Report> failure{};  // agreed on by all its ranks; empty: it did not fail
 };
 
-/// A job on some ranks of a run, in a directory of its own, beside other sessions on other ranks.
-/// What it computes depends on neither them nor its ranks, as for the job alone.
+/// Runs a job on some ranks of a run, in its own directory. Other ranks may run other sessions at
+/// the same time. The results are those of the job alone; they depend on neither the other sessions
+/// nor the number of ranks.
 ///
-/// Ranks:  all calls are collective over the members; the others do not take part.
-/// Errors: a failure that all members agree on ends this session alone. A crash, a hang, or a
-///         failure that other members do not know of ends the run: they are not caught here.
+/// Ranks:  all calls are collective over the members; other ranks do not take part.
+/// Errors: a failure that all members agree on ends only this session. A crash, a hang, or a
+/// failure
+///         of one rank that the others do not know of ends the run.
 class Session {
 public:
-  /// The host outlives it. Errors: those of RunDirectory and Topology.
+  /// `host` must outlive the session. Errors: those of RunDirectory and Topology.
   Session(SessionHost& host, SessionRequest request);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Runs the job, and records in the directory how it ended.
+  /// Runs the job and records in the directory how it ended.
   SessionOutcome run(const std::function<JobOutcome(RunContext&)>& job);
 
   const std::filesystem::path& directory() const;

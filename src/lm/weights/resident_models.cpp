@@ -22,23 +22,27 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/sha256.hpp>
+#include <mgpu/formats/safetensors.hpp>
 #include <mgpu/lm/weights/resident_models.hpp>
 
-// A table in an anonymous file that the first rank of the node makes says which process holds which
-// folder. Others open the files of a process through /proc, so that nothing is left behind.
+// The first rank of a node makes a table in an anonymous file: it lists the folders and the process
+// that holds each. Other processes open that process's files through /proc, so no name in a file
+// system is left over after a crash.
 namespace mgpu::lm {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kFolders = 64;
+constexpr std::size_t kSlots = 128;
 constexpr std::size_t kTextBytes = 400;
 constexpr std::size_t kAlignment = 64;  // of tensors in a file
 constexpr auto kPatience = std::chrono::milliseconds(5);
 
+using Shapes = std::vector<std::vector<std::int64_t>>;
+
 enum class State : std::uint32_t { free, reading, ready, failed };
 
-/// A folder's weights in a file of a process, or a text about it.
+/// The weights of a folder, as a file of a process, or a text about a folder.
 struct Slot {
   std::atomic<State> state;
   std::uint64_t key;
@@ -50,14 +54,14 @@ struct Slot {
 
 struct Table {
   std::atomic<std::uint32_t> is_locked;
-  std::array<Slot, 2 * kFolders> slots;
+  std::array<Slot, kSlots> slots;
 };
 
 [[noreturn]] void fail(const char* call) {
   throw Error(std::string(call) + ": " + std::strerror(errno));
 }
 
-/// A file in memory, mapped as a whole; empty ones have one byte.
+/// An anonymous file in memory, mapped as a whole.
 class Mapping {
 public:
   static Mapping make(std::size_t bytes) {
@@ -87,7 +91,7 @@ public:
   std::byte* data() const { return static_cast<std::byte*>(address_); }
   int file() const { return file_.get(); }
 
-  /// Nobody writes to it from now on.
+  /// Makes this process's view read-only.
   void protect() const {
     if (::mprotect(address_, bytes_, PROT_READ) != 0) fail("mprotect");
   }
@@ -117,26 +121,27 @@ std::size_t padded(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// A folder's path with sizes and times of its weight files.
-std::uint64_t key_of(const fs::path& folder) {
-  std::string text = fs::canonical(folder).string();
+/// Names a folder, its files with their sizes and times, and the shapes of the tensors.
+std::uint64_t key_of(const fs::path& folder, const Shapes& shapes) {
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".safetensors") continue;
+    if (!entry.is_regular_file()) continue;
     const auto time = entry.last_write_time().time_since_epoch().count();
     files.push_back(entry.path().filename().string());
     files.back().append(" ").append(std::to_string(entry.file_size()));
     files.back().append(" ").append(std::to_string(time)).append("\n");
   }
   std::sort(files.begin(), files.end());
+  std::string text = fs::canonical(folder).string();
   for (const std::string& file : files)
     text += file;
+  for (const std::vector<std::int64_t>& shape : shapes)
+    text += formats::to_text(shape);
   return std::stoull(sha256_hex(text).substr(0, 16), nullptr, 16);
 }
 
-/// Tensors that look into a mapping and keep it.
-std::vector<at::Tensor> tensors_in(const std::shared_ptr<Mapping>& mapping,
-                                   const std::vector<std::vector<std::int64_t>>& shapes) {
+/// Tensors whose storage is a mapping; they keep it alive.
+std::vector<at::Tensor> tensors_in(const std::shared_ptr<Mapping>& mapping, const Shapes& shapes) {
   std::vector<at::Tensor> tensors;
   std::size_t offset = 0;
   for (const std::vector<std::int64_t>& shape : shapes) {
@@ -160,47 +165,56 @@ struct ResidentModels::Shared {
   }
   void unlock() { table().is_locked = 0; }
 
-  /// The slot of a key. `is_mine`: this rank reads the folder.
-  Slot& claim(std::uint64_t key, bool& is_mine) {
+  /// A slot and its state at the time of the call. `is_mine`: the caller has to fill it.
+  struct Claim {
+    Slot* slot;
+    State state;
+    bool is_mine;
+  };
+
+  /// Finds the slot of a key, or reserves a slot for the caller to fill.
+  Claim claim(std::uint64_t key) {
     const std::lock_guard guard(*this);
-    is_mine = false;
+    Slot* vacant = nullptr;
     for (Slot& slot : table().slots) {
-      if (slot.state != State::free && slot.state != State::failed && slot.key == key) return slot;
-      if (slot.state != State::free && slot.state != State::failed) continue;
-      slot.key = key;
-      slot.state = State::reading;
-      is_mine = true;
-      return slot;
+      const State state = slot.state;
+      const bool is_used = state == State::reading || state == State::ready;
+      if (is_used && slot.key == key) return {&slot, state, false};
+      if (!is_used && vacant == nullptr) vacant = &slot;
     }
-    throw Error("ResidentModels: 64 folders are open");
+    if (vacant == nullptr) throw Error("ResidentModels: 128 folders and texts are open");
+    vacant->key = key;
+    vacant->state = State::reading;
+    return {vacant, State::reading, true};
   }
 
-  /// Calls `make` where this rank is the first to ask for the key, else waits for who was. A
-  /// failure of that one is tried again here.
+  /// The slot of a key when it is ready. The first rank to ask calls `make`; others wait for it.
+  /// If `make` fails on that rank, the next one calls it again.
   template <class Make>
-  Slot& get(std::uint64_t key, const Make& make) {
+  const Slot& get(std::uint64_t key, const Make& make) {
     for (;;) {
-      bool is_mine = false;
-      Slot& slot = claim(key, is_mine);
-      if (is_mine) {
-        try {
-          make(slot);
-          slot.state = State::ready;
-        } catch (...) {
-          slot.state = State::failed;
-          throw;
-        }
-      }
-      while (slot.state == State::reading) {
-        std::this_thread::sleep_for(kPatience);
-        mark_progress();
-      }
-      if (slot.state == State::ready) return slot;
+      const Claim claimed = claim(key);
+      if (claimed.is_mine) return fill(*claimed.slot, make);
+      if (claimed.state == State::ready) return *claimed.slot;
+      std::this_thread::sleep_for(kPatience);
+      mark_progress();
     }
+  }
+
+  template <class Make>
+  const Slot& fill(Slot& slot, const Make& make) {
+    try {
+      make(slot);
+    } catch (...) {
+      slot.state = State::failed;
+      throw;
+    }
+    slot.state = State::ready;
+    return slot;
   }
 
   Mapping mapping;
-  std::vector<std::shared_ptr<Mapping>> own;  // that other processes look at
+  std::vector<std::shared_ptr<Mapping>> own;  // files that other processes may open
 };
 
 ResidentModels::ResidentModels(const cluster::Group& node) {
@@ -222,13 +236,13 @@ ResidentModels::ResidentModels(const cluster::Group& node) {
 ResidentModels::~ResidentModels() = default;
 
 std::vector<at::Tensor> ResidentModels::open(
-    const fs::path& folder, const std::vector<std::vector<std::int64_t>>& shapes,
+    const fs::path& folder, const Shapes& shapes,
     const std::function<void(std::span<const at::Tensor> tensors)>& read) {
   std::size_t bytes = kAlignment;
   for (const std::vector<std::int64_t>& shape : shapes)
     bytes += padded(bytes_of(shape));
   std::shared_ptr<Mapping> mapping;
-  const Slot& slot = shared_->get(key_of(folder), [&](Slot& mine) {
+  const Slot& slot = shared_->get(key_of(folder, shapes), [&](Slot& mine) {
     mapping = std::make_shared<Mapping>(Mapping::make(bytes));
     read(tensors_in(mapping, shapes));
     mapping->protect();
@@ -243,7 +257,7 @@ std::vector<at::Tensor> ResidentModels::open(
 
 std::string ResidentModels::about(const fs::path& folder,
                                   const std::function<std::string()>& make) {
-  const Slot& slot = shared_->get(~key_of(folder), [&](Slot& mine) {
+  const Slot& slot = shared_->get(~key_of(folder, {}), [&](Slot& mine) {
     const std::string text = make();
     if (text.size() > kTextBytes) throw Error("ResidentModels: a text has more than 400 bytes");
     std::copy(text.begin(), text.end(), mine.text.begin());

@@ -14,33 +14,34 @@
 
 namespace mgpu::lm {
 
-/// Weights of model folders that stay in the memory of each node: the rank that asks for a folder
-/// first reads its files, and all ranks of the node look at the same copy, which nobody may change.
-/// Ranks ask when they like; who comes while another one reads waits for it.
+/// Keeps one read-only copy of the weights of each model folder in the memory of a node. The first
+/// rank to ask for a folder reads its files; all ranks of the node share that copy. Ranks may ask
+/// at any time. A rank that asks while another rank is reading waits for it.
 ///
-/// A folder whose files have changed since is read again.
+/// A folder is read again after a file in it has changed.
 ///
-/// Memory: on each node the float32 tensors of each folder, until the last rank lets go of this.
-/// Ranks:  made collectively over the ranks of a node; all other calls are local.
+/// Memory: on each node the float32 tensors of each folder, until the last rank destroys its
+/// object. Ranks:  the constructor is collective over the ranks of a node; all other calls are
+/// local.
 class ResidentModels {
 public:
-  /// Errors: Error where the system has no anonymous files (memfd_create).
+  /// Errors: Error if the system cannot make anonymous files (memfd_create).
   explicit ResidentModels(const cluster::Group& node);
   ~ResidentModels();
   ResidentModels(const ResidentModels&) = delete;
   ResidentModels& operator=(const ResidentModels&) = delete;
 
-  /// The tensors of a folder as float32 on the CPU, of these shapes, in this order; the same for
-  /// all who open the folder. `read` fills them where nobody has read the folder.
+  /// Returns the tensors of a folder as float32 on the CPU, with these shapes, in this order.
+  /// `read` fills the tensors; it is called only if no rank of the node has read the folder yet.
   ///
-  /// Errors: what `read` throws, here and on ranks that wait for this one; those read the folder
-  ///         themselves. Error when 64 folders are open.
+  /// Errors: whatever `read` throws. Ranks that waited for the failed one call their own `read`.
+  ///         Error if 128 folders and texts are open.
   std::vector<at::Tensor> open(
       const std::filesystem::path& folder, const std::vector<std::vector<std::int64_t>>& shapes,
       const std::function<void(std::span<const at::Tensor> tensors)>& read);
 
-  /// A short text about a folder, which `make` finds out where nobody on the node has: at most 400
-  /// bytes. Errors: as open().
+  /// A text of at most 400 bytes about a folder. `make` is called only if no rank of the node has
+  /// made the text yet. Errors: as open().
   std::string about(const std::filesystem::path& folder, const std::function<std::string()>& make);
 
 private:
