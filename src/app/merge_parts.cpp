@@ -22,7 +22,7 @@ struct PartRun {
   fs::path folder;
   Config config;
   bool is_finished = false;
-  int format = 2;
+  int format = store::kNewestRunFormat;
 
   run::ChunkPart part() const { return run::read_chunk_part(config); }
 };
@@ -71,6 +71,19 @@ void check_identities(const std::vector<PartRun>& runs) {
     throw do_not_fit("these runs have different configurations", std::move(lines),
                      "merge runs that differ in --only alone");
   }
+}
+
+/// Chunks of different formats cannot stand in one journal.
+void check_formats(const std::vector<PartRun>& runs) {
+  std::vector<std::string> lines;
+  bool is_mixed = false;
+  for (const PartRun& run : runs) {
+    lines.push_back("  --> " + run.folder.string() + ": format " + std::to_string(run.format));
+    is_mixed = is_mixed || run.format != runs.front().format;
+  }
+  if (!is_mixed) return;
+  throw do_not_fit("these runs were written by versions with different formats", std::move(lines),
+                   "run the parts of the older format again, then merge");
 }
 
 void check_that_job_has_parts(const PartRun& run) {
@@ -167,6 +180,7 @@ std::vector<std::string> command_of(const std::vector<PartRun>& runs) {
 ExitCode merge_parts(const cluster::Group& world, const Options& options) {
   const std::vector<PartRun> runs = open_runs(world, options);
   cluster::run_together(world, [&] {
+    check_formats(runs);
     check_identities(runs);
     check_that_job_has_parts(runs.front());
     check_finished(runs);
@@ -195,7 +209,8 @@ ExitCode merge_parts(const cluster::Group& world, const Options& options) {
     folders.push_back(run.folder);
   store::UpgradeChunk upgrade;
   cluster::run_together(world, [&] {
-    if (runs.front().format == 1) upgrade = jobs::job_of(config).upgrade_chunks(config);
+    if (runs.front().format != store::kNewestRunFormat)
+      upgrade = jobs::job_of(config).upgrade_chunks(config);
   });
   store::copy_chunks(world, folders, journal, upgrade);
   run::MergedRun merged = jobs::job_of(config).merge(world, {config, store, directory}, journal);

@@ -73,6 +73,16 @@ class OldFormat(program.ProgramTest):
     def test_parts_of_classify_are_merged(self):
         self.expect_merged("classify")
 
+    def test_parts_of_two_formats_are_not_merged(self):
+        record = self.runs / "generate_1" / "run.json"
+        record.write_text(record.read_text().replace('"format": 1', '"format": 2'))
+        parts = [str(self.runs / f"generate_{part}") for part in (0, 1)]
+        ended = self.run_to(65, 2, "--merge", *parts, f"run.output={self.output}", config=None)
+        self.assertIn("error[E610]: these runs were written by versions with different formats",
+                      ended.err)
+        self.assertIn(f"{parts[0]}: format 1", ended.err)
+        self.assertFalse(self.output.exists())
+
     def test_rows_of_finished_runs_are_exported(self):
         rows = self.exported(self.runs / "generate_0")
         self.assertEqual([row["reason"] for row in rows],

@@ -69,7 +69,7 @@ bool is_same_run(const RunRecord& record, const RunRequest& request) {
 
 /// Only the version that began such a run can finish it.
 void refuse_format_1(const RunRecord& record, const fs::path& folder) {
-  if (record.format == 2) return;
+  if (record.format == kNewestRunFormat) return;
   throw Failure({"E608",
                  ExitCode::cannot_create,
                  "this unfinished run was begun by mgpu_spmd 0.1, whose journal has another format",
@@ -89,7 +89,7 @@ std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::str
     try {
       const RunRecord record = RunRecord::read(entry.path());
       const bool may_go_on = !record.finished || request.reopens;
-      const bool is_old = record.format != 2 && !record.finished;
+      const bool is_old = record.format != kNewestRunFormat && !record.finished;
       if (is_old && is_same_run(record, request)) old.push_back(entry.path());
       if (may_go_on && record.identity == request.identity) found.push_back(entry.path());
     } catch (const Failure& failure) {

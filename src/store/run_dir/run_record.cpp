@@ -10,7 +10,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kNewestFormat = 2;
 constexpr std::uint64_t kMaxBytes = 4 << 20;
 
 [[noreturn]] void fail_record(const char* code, ExitCode exit, const std::string& sentence,
@@ -40,7 +39,7 @@ RunRecord RunRecord::read(const std::filesystem::path& folder) {
     const Json json = Json::parse(read_file(path, kMaxBytes));
     RunRecord record;
     record.format = json.at("format").get<int>();
-    if (record.format < 1 || record.format > kNewestFormat)
+    if (record.format < 1 || record.format > kNewestRunFormat)
       fail_record("E605", ExitCode::data, "run.json was written by a newer version", path);
     record.name = json.at("name").get<std::string>();
     record.job = json.at("job").get<std::string>();

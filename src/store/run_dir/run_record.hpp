@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+#include <mgpu/store/run_dir/run_directory.hpp>
+
 namespace mgpu::store {
 
 /// run.json: what a run directory is.
@@ -15,7 +17,7 @@ struct RunRecord {
   std::map<std::string, std::string> keys;
   std::string created;
   bool finished = false;
-  int format = 2;  // of the journal and the results
+  int format = kNewestRunFormat;  // of the journal and the results
 
   /// Errors: Failure E602.
   void write(const std::filesystem::path& folder) const;

@@ -79,7 +79,11 @@ std::filesystem::path runs_folder(const std::filesystem::path& output);
 ///         understood.
 bool is_finished_run(const std::filesystem::path& run_directory);
 
-/// The format of its journal and results: 1 or 2. Local. Errors: as is_finished_run().
+/// The format of journal and results that this program writes. It also reads finished runs of 1.
+inline constexpr int kNewestRunFormat = 2;
+
+/// The format of a run's journal and results, from 1 to kNewestRunFormat. Local.
+/// Errors: as is_finished_run().
 int format_of_run(const std::filesystem::path& run_directory);
 
 /// Errors: Failure E602 with bytes needed and free when the folder's file system has less; none
