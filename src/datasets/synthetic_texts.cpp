@@ -1,7 +1,10 @@
 #include <array>
+#include <memory>
+#include <string>
 #include <string_view>
 
 #include <mgpu/base/random_streams.hpp>
+#include <mgpu/datasets/registry.hpp>
 #include <mgpu/datasets/synthetic_texts.hpp>
 
 namespace mgpu::datasets {
@@ -42,7 +45,7 @@ private:
 };
 
 std::string exchange(const std::string& prompt, const std::string& completion) {
-  return R"({"prompt": ")" + prompt + R"(", "completion": " )" + completion + "\"}\n";
+  return R"({"prompt": ")" + prompt + R"(", "completion": " )" + completion + "\"}";
 }
 
 std::string sum(Dice& dice) {
@@ -87,33 +90,72 @@ std::string story(Dice& dice) {
       text += " Who was " + name + "? A " + mood + " " + animal + ".";
       break;
   }
-  return R"({"text": ")" + text + "\"}\n";
+  return R"({"text": ")" + text + "\"}";
+}
+
+class SyntheticTexts final : public Dataset {
+public:
+  SyntheticTexts(std::int64_t count, std::uint64_t seed) : count_(count), seed_(seed) {}
+
+  std::int64_t rows(Split split) const override { return split == Split::train ? count_ : 0; }
+  std::string row(Split /*split*/, std::int64_t index) const override {
+    return synthetic_text(index, seed_);
+  }
+
+private:
+  std::int64_t count_;
+  std::uint64_t seed_;
+};
+
+constexpr const char* kCountKey = "data.synthetic_texts";
+
+void add_keys(KeyTable& table) {
+  table.add({.name = kCountKey,
+             .type = KeyType::integer,
+             .standard = "0",
+             .text = "number of rows of data set synthetic_texts; more than 0 chooses it",
+             .unit = "texts",
+             .min = 0,
+             .max = 1e7,
+             .aliases = {"data.little_texts"}});
+}
+
+bool is_chosen(const Config& config) {
+  return config.integer(kCountKey) > 0;
+}
+
+std::unique_ptr<Dataset> make(const Config& config) {
+  if (!is_chosen(config))
+    throw config.problem("E124", kCountKey, "data set synthetic_texts has no rows",
+                         std::string(kCountKey) + "=4000");
+  return std::make_unique<SyntheticTexts>(config.integer(kCountKey),
+                                          static_cast<std::uint64_t>(config.integer("run.seed")));
 }
 
 }  // namespace
 
-std::string synthetic_texts(std::int64_t count, std::uint64_t seed) {
-  std::string lines;
-  for (std::int64_t i = 0; i < count; ++i) {
-    Dice dice(seed, static_cast<std::uint64_t>(i));
-    switch (dice.below(8)) {
-      case 0:
-      case 1:
-      case 2:
-        lines += sum(dice);
-        break;
-      case 3:
-        lines += counting(dice);
-        break;
-      case 4:
-        lines += backwards(dice);
-        break;
-      default:
-        lines += story(dice);
-        break;
-    }
+std::string synthetic_text(std::int64_t index, std::uint64_t seed) {
+  Dice dice(seed, static_cast<std::uint64_t>(index));
+  switch (dice.below(8)) {
+    case 0:
+    case 1:
+    case 2:
+      return sum(dice);
+    case 3:
+      return counting(dice);
+    case 4:
+      return backwards(dice);
+    default:
+      return story(dice);
   }
-  return lines;
+}
+
+DatasetEntry synthetic_texts_dataset() {
+  return {.name = "synthetic_texts",
+          .summary = "sums, counting, reversed words and short stories",
+          .add_keys = add_keys,
+          .is_chosen = is_chosen,
+          .make = make};
 }
 
 }  // namespace mgpu::datasets

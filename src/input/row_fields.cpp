@@ -63,25 +63,29 @@ void check_messages(const JsonValue& value) {
       check_text(message.find(name), name);
 }
 
-void check_token_ids(const JsonValue& value) {
+bool is_id_list(const std::string& name) {
+  return name == "token_ids" || name == "completion_ids";
+}
+
+void check_ids(const std::string& name, const JsonValue& value) {
   if (value.list() == nullptr || value.list()->empty())
-    throw RowError("`token_ids` is not a list of ids");
+    throw RowError("`" + name + "` is not a list of ids");
   for (const JsonValue& id : *value.list())
     if (id.integer() == nullptr || *id.integer() < 0)
-      throw RowError("`token_ids` has a value that is no id");
+      throw RowError("`" + name + "` has a value that is no id");
 }
 
 void check_kind(const std::string& name, const JsonValue& value) {
   if (name == "text" || name == "prompt" || name == "completion") check_text(&value, name);
   if (name == "messages") check_messages(value);
-  if (name == "token_ids") check_token_ids(value);
+  if (is_id_list(name)) check_ids(name, value);
   if (name == "id" && value.text() == nullptr && value.integer() == nullptr)
     throw RowError("`id` is neither a text nor a whole number");
 }
 
 /// Parses a table cell that is a list in other formats.
 JsonValue parse_list_cell(const std::string& name, const JsonValue& cell) {
-  const bool is_list = name == "messages" || name == "token_ids";
+  const bool is_list = name == "messages" || is_id_list(name);
   if (!is_list || cell.text() == nullptr) return cell;
   try {
     return parse_cell(*cell.text());

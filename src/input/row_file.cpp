@@ -27,11 +27,8 @@ std::string why_double(const DoubleId& twice) {
 /// An open file with its options and index.
 struct RowFile::Opened {
   Opened(const RowOptions& wanted, RowIndex known)
-      : options(wanted), file(options.path), fields(options), index(std::move(known)) {
-    file.check_same(index.stamp);
-    if (!index.columns.empty()) fields.check_columns(file.path(), index.columns);
-    source = index.format == RowFormat::parquet ? open_parquet_rows(file)
-                                                : open_text_rows(file, index, options);
+      : options(wanted), path(path_of(options)), fields(options), index(std::move(known)) {
+    source = options.generated ? open_generated_rows(*options.generated) : open_file();
     rows = index.rows - options.start;
     if (rows <= 0) refuse_start();
     if (options.max_samples) rows = std::min(rows, *options.max_samples);
@@ -39,12 +36,24 @@ struct RowFile::Opened {
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
 
+  static fs::path path_of(const RowOptions& options) {
+    return options.generated ? fs::path(options.generated->name()) : options.path;
+  }
+
+  std::unique_ptr<RowSource> open_file() {
+    file.emplace(options.path);
+    file->check_same(index.stamp);
+    if (!index.columns.empty()) fields.check_columns(path, index.columns);
+    return index.format == RowFormat::parquet ? open_parquet_rows(*file)
+                                              : open_text_rows(*file, index, options);
+  }
+
   [[noreturn]] void refuse_start() const {
     throw Failure({"E532",
                    ExitCode::data,
                    "data.start is " + std::to_string(options.start) + ", but a data file has " +
                        std::to_string(index.rows) + " rows",
-                   {"  --> " + file.path().string()},
+                   {"  --> " + path.string()},
                    "rows are counted from 0"});
   }
 
@@ -70,7 +79,8 @@ struct RowFile::Opened {
   }
 
   RowOptions options;
-  DataFile file;
+  fs::path path;
+  std::optional<DataFile> file;  // none: the rows are generated
   RowFields fields;
   RowIndex index;
   std::unique_ptr<RowSource> source;
@@ -116,11 +126,16 @@ formats::LineProblems problems_of_all(const Readers& readers, const fs::path& pa
   return all;
 }
 
+RowIndex index_of(const RowOptions& options) {
+  return options.generated ? index_generated_rows(*options.generated)
+                           : make_row_index(DataFile(options.path), options);
+}
+
 /// Opens the file on this rank with the index that rank 0 makes.
 std::unique_ptr<RowFile::Opened> open_by_index(const Readers& readers, const RowOptions& options) {
   std::string index;
   readers.together([&] {
-    if (readers.rank() == 0) index = make_row_index(DataFile(options.path), options).to_bytes();
+    if (readers.rank() == 0) index = index_of(options).to_bytes();
   });
   index = readers.broadcast(std::move(index));
   std::unique_ptr<RowFile::Opened> opened;
@@ -164,8 +179,12 @@ std::uint32_t RowFile::crc() const {
   return opened_->index.crc;
 }
 
+std::uint64_t RowFile::bytes() const {
+  return opened_->index.stamp.size;
+}
+
 const fs::path& RowFile::path() const {
-  return opened_->file.path();
+  return opened_->path;
 }
 
 const std::vector<std::string>& RowFile::columns() const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <mgpu/formats/json_value.hpp>
+#include <mgpu/input/generated_rows.hpp>
 
 #include "data_file.hpp"
 #include "row_index.hpp"
@@ -32,5 +33,11 @@ public:
 /// Memory: `file` and `index` must outlive it.
 std::unique_ptr<RowSource> open_text_rows(const DataFile& file, const RowIndex& index,
                                           const RowOptions& options);
+
+/// Memory: `rows` must outlive it.
+std::unique_ptr<RowSource> open_generated_rows(const GeneratedRows& rows);
+
+/// Generates all rows once, for their number, bytes and checksum.
+RowIndex index_generated_rows(const GeneratedRows& rows);
 
 }  // namespace mgpu::input

@@ -16,12 +16,13 @@ const JsonValue* member_of(const JsonValue& object, const char* name) {
   return member == nullptr || member->is_null() ? nullptr : member;
 }
 
-std::vector<std::int64_t> token_ids_of(const JsonValue& value) {
+std::vector<std::int64_t> token_ids_of(const JsonValue& value, const char* name) {
+  const std::string quoted = std::string("`") + name + "`";
   if (value.list() == nullptr || value.list()->empty())
-    throw JsonError("`token_ids` is not a list of ids");
+    throw JsonError(quoted + " is not a list of ids");
   std::vector<std::int64_t> ids;
   for (const JsonValue& item : *value.list()) {
-    if (item.integer() == nullptr) throw JsonError("`token_ids` has a value that is no id");
+    if (item.integer() == nullptr) throw JsonError(quoted + " has a value that is no id");
     ids.push_back(*item.integer());
   }
   return ids;

@@ -91,6 +91,15 @@ TEST_F(RowEncoderTest, TokenIdsAreLearnedAsTheyAre) {
   EXPECT_THAT(text.is_learned, ElementsAre(1, 1, 1));
 }
 
+TEST_F(RowEncoderTest, CompletionIdsAreLearnedAfterTokenIds) {
+  const LearnedText text = encode(R"({"token_ids": [5, 0], "completion_ids": [7, 8, 5]})");
+
+  EXPECT_THAT(text.ids, ElementsAre(5, 0, 7, 8, 5));
+  EXPECT_THAT(text.is_learned, ElementsAre(0, 0, 1, 1, 1));
+  EXPECT_EQ(why(R"({"token_ids": [5], "completion_ids": []})"),
+            "`completion_ids` is not a list of ids");
+}
+
 TEST_F(RowEncoderTest, WhatTheAssistantSaysIsLearned) {
   const LearnedText text = encode(
       R"({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"},

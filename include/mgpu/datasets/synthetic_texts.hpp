@@ -5,9 +5,9 @@
 
 namespace mgpu::datasets {
 
-/// Returns `count` lines of JSON for a first language model that trains in minutes. They contain
-/// sums up to 20 + 20, counting, reversed words (each with `prompt` and `completion`), and short
-/// stories that end with a question and its answer (`text`). Line i is a function of (seed, i).
-std::string synthetic_texts(std::int64_t count, std::uint64_t seed);
+/// Returns one row of JSON for a first language model that trains in minutes: a sum up to 20 + 20,
+/// counting, a reversed word (each with `prompt` and `completion`), or a short story that ends with
+/// a question and its answer (`text`). The row is a function of (seed, index).
+std::string synthetic_text(std::int64_t index, std::uint64_t seed);
 
 }  // namespace mgpu::datasets

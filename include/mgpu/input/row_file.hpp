@@ -26,14 +26,14 @@ struct Row {
   std::string problem;  // "": the row is usable; otherwise the reason, and `object` may be null
 };
 
-/// The rows of a file, read on demand.
+/// The rows of a file, or generated rows, read on demand.
 ///
-/// CSV cells are texts, but `messages` and `token_ids` are parsed as JSON. JSON integers beyond 64
+/// CSV cells are texts, but `messages` and lists of ids are parsed as JSON. JSON integers beyond 64
 /// bits become texts of their digits. Nulls and unquoted empty cells count as missing: our names
 /// never have them. In rows without a problem, the columns that RowOptions requires have these
 /// types. `text`, `prompt` and `completion` are texts; `messages` is a list of objects with the
-/// texts `role` and `content`; `token_ids` is a list of integers >= 0. No list is empty; `id` is a
-/// text or integer.
+/// texts `role` and `content`; `token_ids` and `completion_ids` are lists of integers >= 0. No list
+/// is empty; `id` is a text or integer.
 ///
 /// Memory: an index of 16 bytes per 32 rows, a block of the file, and the requested rows; for
 ///         Parquet 1024 rows and 1 MiB per column.
@@ -56,6 +56,10 @@ public:
   /// Returns the checksum of the whole file, which identifies the data of a run.
   std::uint32_t crc() const;
 
+  /// Returns the bytes of the whole file, or of all generated rows as JSON Lines.
+  std::uint64_t bytes() const;
+
+  /// Returns the path of the file, or the name of generated rows.
   const fs::path& path() const;
 
   /// Returns the file's columns in order; empty for JSON.

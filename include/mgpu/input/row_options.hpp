@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/config/config.hpp>
 #include <mgpu/config/key_table.hpp>
+#include <mgpu/input/generated_rows.hpp>
 
 namespace mgpu::input {
 
@@ -28,9 +30,11 @@ enum class BadRow {
 
 /// Which rows of which file to read, and the fields that they need.
 ///
-/// Our names are text, prompt, completion, messages, token_ids, label, group and id.
+/// Our names are text, prompt, completion, messages, token_ids, completion_ids, label, group and
+/// id.
 struct RowOptions {
   fs::path path;
+  std::shared_ptr<const GeneratedRows> generated{};  // instead of `path`; nullptr: a file
   RowFormat format = RowFormat::automatic;
   /// Maps our names to the file's names; names that are not listed are equal in both.
   std::vector<std::pair<std::string, std::string>> columns;

@@ -15,8 +15,10 @@ const std::string& text_of(const formats::JsonValue* value, const char* name);
 /// The member of an object; nullptr where there is none, or it is null.
 const formats::JsonValue* member_of(const formats::JsonValue& object, const char* name);
 
-/// What stands in `token_ids` of a line. Errors: JsonError when it is no list of numbers, or empty.
-std::vector<std::int64_t> token_ids_of(const formats::JsonValue& value);
+/// The token ids in a list, called `name`. Errors: JsonError when it is no list of integers, or
+/// empty.
+std::vector<std::int64_t> token_ids_of(const formats::JsonValue& value,
+                                       const char* name = "token_ids");
 
 /// What stands in `messages` of a line. Errors: JsonError when it is no list of messages with a
 /// `role` and a `content`, or empty.

@@ -19,7 +19,8 @@ struct LearnedText {
 
 /// Turns rows of data into tokens: `prompt` and `completion`, of which the completion is learned;
 /// `messages`, of which what the assistant says is learned, in the form of the folder's chat
-/// template; `text` and `token_ids`, which are learned whole. Other members are the user's own.
+/// template; `text`, which is learned whole; `token_ids`, which are learned whole, or are the
+/// prompt of `completion_ids`. Other members are the user's own.
 ///
 /// A completion ends with the eos token, where the folder has one; a text, if it is asked for. What
 /// a completion teaches begins with the first token that it changes: prompt and both together are
@@ -44,6 +45,8 @@ private:
   LearnedText encode_completion(const std::string& prompt, const std::string& completion) const;
   LearnedText encode_messages(const std::vector<text::ChatMessage>& messages);
   LearnedText encode_content(const formats::JsonValue& row);
+  static LearnedText encode_ids(std::vector<std::int64_t> ids,
+                                const formats::JsonValue* completion);
   std::string render(const std::vector<text::ChatMessage>& messages, bool begins_answer);
   std::vector<std::int64_t> ids_of(const std::string& text, bool add_special_tokens) const;
   const text::TextFolder& folder() const;

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace mgpu::datasets {
+
+/// A part of a data set. No row is in two of them.
+enum class Split : std::uint8_t { train, validation, test };
+
+/// A completion of a row, by a model.
+struct Answer {
+  std::string_view text;              // "" if the model has no tokenizer
+  std::span<const std::int64_t> ids;  // of the completion
+};
+
+/// A data set that the program generates: rows, and a check of answers to them.
+///
+/// A row has the columns of a data file: `prompt` and `completion`, `messages`, `text`, or
+/// `token_ids` and `completion_ids`. Rows and scores are functions of their arguments and of the
+/// configuration, so that they are the same on every rank and in every run.
+class Dataset {
+public:
+  Dataset() = default;
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+  Dataset(Dataset&&) = delete;
+  Dataset& operator=(Dataset&&) = delete;
+  virtual ~Dataset() = default;
+
+  /// Returns the number of rows; 0 if the data set does not have the split.
+  virtual std::int64_t rows(Split split) const = 0;
+
+  /// Returns row `index` of a split as a JSON object on one line.
+  virtual std::string row(Split split, std::int64_t index) const = 0;
+
+  /// Returns whether score() can judge answers.
+  virtual bool has_check() const { return false; }
+
+  /// Returns how good an answer to a row is, from 0 (wrong) to 1 (right).
+  virtual double score(Split /*split*/, std::int64_t /*index*/, const Answer& /*answer*/) const {
+    return 0.0;
+  }
+
+  /// Returns the name of the mean score.
+  virtual std::string_view metric() const { return "accuracy"; }
+};
+
+}  // namespace mgpu::datasets

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace mgpu::input {
+
+/// Rows that the program generates instead of reading them from a file. Row i is a function of i
+/// alone: all ranks generate the same rows, in any order.
+class GeneratedRows {
+public:
+  GeneratedRows() = default;
+  GeneratedRows(const GeneratedRows&) = delete;
+  GeneratedRows& operator=(const GeneratedRows&) = delete;
+  GeneratedRows(GeneratedRows&&) = delete;
+  GeneratedRows& operator=(GeneratedRows&&) = delete;
+  virtual ~GeneratedRows() = default;
+
+  /// Returns the name that messages show in the place of a file's path.
+  virtual std::string name() const = 0;
+
+  virtual std::int64_t rows() const = 0;
+
+  /// Returns row `index` as a JSON object on one line, as in a JSON Lines file.
+  virtual std::string row(std::int64_t index) const = 0;
+};
+
+}  // namespace mgpu::input

@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include <mgpu/datasets/registry.hpp>
+
+#ifndef MGPU_MORE_DATASETS
+#define MGPU_MORE_DATASETS(line)
+#endif
+
+// The registry. A data set is one source file NAME.cpp with NAME_dataset(), and its name here.
+#define MGPU_DATASETS(line) line(synthetic_texts) MGPU_MORE_DATASETS(line)
+
+namespace mgpu::datasets {
+
+#define MGPU_DECLARE(name) DatasetEntry name##_dataset();
+MGPU_DATASETS(MGPU_DECLARE)
+
+namespace {
+
+constexpr std::array kSplitNames = {std::string_view("train"), std::string_view("validation"),
+                                    std::string_view("test")};
+
+class SplitRows final : public input::GeneratedRows {
+public:
+  SplitRows(std::string_view name, std::shared_ptr<const Dataset> dataset, Split split)
+      : name_(name), dataset_(std::move(dataset)), split_(split) {}
+
+  std::string name() const override {
+    return "data set " + name_ + ", split " + std::string(name_of(split_));
+  }
+  std::int64_t rows() const override { return dataset_->rows(split_); }
+  std::string row(std::int64_t index) const override { return dataset_->row(split_, index); }
+
+private:
+  std::string name_;
+  std::shared_ptr<const Dataset> dataset_;
+  Split split_;
+};
+
+/// "data.dataset: rows that the program generates: NAME (SUMMARY), ..."
+std::string help_of_datasets() {
+  std::string text = "generate rows instead of reading data.path";
+  for (const DatasetEntry& entry : datasets())
+    text.append("; ").append(entry.name).append(": ").append(entry.summary);
+  return text;
+}
+
+}  // namespace
+
+std::span<const DatasetEntry> datasets() {
+#define MGPU_ENTRY(name) name##_dataset(),
+  static const std::array kDatasets = {MGPU_DATASETS(MGPU_ENTRY)};
+  return kDatasets;
+}
+
+void add_dataset_keys(KeyTable& table) {
+  KeySpec spec{.name = "data.dataset",
+               .type = KeyType::choice,
+               .standard = "none",
+               .text = help_of_datasets(),
+               .choices = {"none"}};
+  for (const DatasetEntry& entry : datasets())
+    spec.choices.emplace_back(entry.name);
+  table.add(std::move(spec));
+  table.add({.name = "data.split",
+             .type = KeyType::choice,
+             .standard = "auto",
+             .text = "the part of the data set; auto: train for training, test otherwise",
+             .choices = {"auto", "train", "validation", "test"}});
+  for (const DatasetEntry& entry : datasets())
+    if (entry.add_keys != nullptr) entry.add_keys(table);
+}
+
+const DatasetEntry* dataset_of(const Config& config) {
+  for (const DatasetEntry& entry : datasets())
+    if (config.is("data.dataset", entry.name)) return &entry;
+  const auto found = std::ranges::find_if(datasets(), [&](const DatasetEntry& entry) {
+    return entry.is_chosen != nullptr && entry.is_chosen(config);
+  });
+  return found == datasets().end() ? nullptr : &*found;
+}
+
+Split read_split(const Config& config, Split otherwise) {
+  for (std::size_t i = 0; i < kSplitNames.size(); ++i)
+    if (config.is("data.split", kSplitNames[i])) return static_cast<Split>(i);
+  return otherwise;
+}
+
+std::string_view name_of(Split split) {
+  return kSplitNames.at(static_cast<std::size_t>(split));
+}
+
+std::shared_ptr<const input::GeneratedRows> generated_rows(const Config& config,
+                                                           const DatasetEntry& entry,
+                                                           std::shared_ptr<const Dataset> dataset,
+                                                           Split split) {
+  if (dataset->rows(split) == 0)
+    throw config.problem(
+        "E124", "data.split",
+        "data set " + std::string(entry.name) + " has no split " + std::string(name_of(split)),
+        "data.split=train");
+  return std::make_shared<SplitRows>(entry.name, std::move(dataset), split);
+}
+
+}  // namespace mgpu::datasets
