@@ -1,5 +1,4 @@
-// A run of job train that takes a moment, and that can be stopped at a step: what the tests of
-// --merge work on.
+// A very short run of job train, which can be stopped at a step, for the tests of --merge.
 #pragma once
 
 #include <csignal>
@@ -30,7 +29,7 @@ constexpr const char* kTinyConfig =
     "checkpoint: {every: 2}\n"
     "devices: {backend: mpi}\n";
 
-/// A folder that all ranks know and that is gone afterwards.
+/// A folder that all ranks know. It is removed afterwards.
 class SharedFolder {
 public:
   explicit SharedFolder(const cluster::Group& group) : group_(group) {
