@@ -12,7 +12,7 @@
 
 namespace mgpu::app {
 
-/// What a check found when it did not fail.
+/// The finding of a check that did not fail.
 struct Finding {
   std::string detail;
   report::Verdict verdict = report::Verdict::pass;
@@ -23,8 +23,8 @@ class CheckList {
 public:
   CheckList(const cluster::Group& world, const Options& options, std::ostream& out);
 
-  /// Runs a check on all ranks; what it throws is its failure, and is shown below its line.
-  /// Returns whether it did not fail.
+  /// Runs a check on all ranks. If it throws, the check failed, and the failure is shown below its
+  /// line. Returns whether it did not fail.
   ///
   /// Ranks:  collective; `check` throws on all ranks or on none.
   bool run(const std::string& area, const std::string& what, const std::function<Finding()>& check);

@@ -118,7 +118,7 @@ Finding probe_files(const cluster::Group& world, const fs::path& folder) {
 Finding probe_restart(const cluster::Group& world, const fs::path& folder) {
   constexpr std::size_t kValues = 4096;
   std::vector<std::int32_t> written(kValues);
-  for (std::size_t i = 0; i < kValues; ++i)  // bits of all kinds
+  for (std::size_t i = 0; i < kValues; ++i)  // a variety of bits
     written[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(i) * 2654435761U);
   std::vector<std::int32_t> values = written;
   const std::vector<formats::NamedTensor> model = {

@@ -9,7 +9,7 @@
 
 namespace mgpu::app {
 
-/// Small doings of what a run does large. Each is collective over the world, and its failures
+/// Small versions of the operations of a run. Each is collective over the world, and its failures
 /// are the same Failure on all ranks.
 
 /// Gathers a number of each rank, then journals, seals and reads 16 MiB of HDF5 in `folder`.
@@ -18,7 +18,7 @@ Finding probe_files(const cluster::Group& world, const std::filesystem::path& fo
 /// Saves a checkpoint in `folder`, loads it on every rank, compares the bits.
 Finding probe_restart(const cluster::Group& world, const std::filesystem::path& folder);
 
-/// Sums 16 MiB over all ranks as gradients are summed.
+/// Sums 16 MiB over all ranks in the way of gradients.
 Finding probe_all_reduce(const cluster::Topology& topology, const cluster::DeviceChoice& choice,
                          double timeout_s);
 

@@ -191,7 +191,7 @@ private:
         {"version", Action::version}};
     const auto* chosen = std::find_if(std::begin(kActions), std::end(kActions),
                                       [&](const auto& pair) { return pair.first == row.name; });
-    if (options_.action == Action::help) return;  // --help wins over what else is there
+    if (options_.action == Action::help) return;  // --help overrides all other options
     const bool conflict = options_.action != Action::run && options_.action != chosen->second &&
                           chosen->second != Action::help;
     if (conflict) {
@@ -253,7 +253,7 @@ private:
     }
   }
 
-  /// The configuration, and words that do not belong anywhere.
+  /// Takes the configuration, and refuses extra words.
   void check_positionals() {
     if (options_.action == Action::merge) {
       for (const std::size_t index : positionals_)
@@ -293,7 +293,7 @@ private:
     }
   }
 
-  /// A run that goes on has its own.
+  /// A resumed run already has a configuration.
   std::string configuration_to_give() const {
     for (const Override& given : options_.overrides)
       if (given.key == "run.resume" && given.value.find('/') != std::string::npos)

@@ -34,7 +34,7 @@ std::string mpi_version() {
   return all.substr(0, all.find(','));
 }
 
-/// The value behind "name:" in a file such as /proc/meminfo; "" when there is none.
+/// The value after "name:" in a file such as /proc/meminfo; "" if the name is missing.
 std::string value_in(const char* path, std::string_view name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

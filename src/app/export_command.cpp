@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The configuration that the run was made with. Errors: E609 where there is no run.
+/// The configuration that the run was made with. Errors: E609 if there is no run.
 Config config_of(const fs::path& folder) {
   store::is_finished_run(folder);
   Options options;

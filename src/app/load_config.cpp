@@ -32,7 +32,7 @@ std::vector<std::string> yaml_names(const fs::path& folder) {
   return names;
 }
 
-/// Names the file that was meant, or what there is.
+/// Names the file that was probably meant, or the existing ones.
 std::string help_for_missing(const fs::path& path) {
   const std::string nearest =
       nearest_name(path.filename().string(),

@@ -19,7 +19,7 @@ int number_of(const char* variable, int otherwise) {
   return number > 0 ? number : otherwise;
 }
 
-/// A word of a file as a number; 0 for anything else, such as "max".
+/// A word of a file as a number; "max" and other words are 0.
 std::uint64_t number_in(const char* path, int word) {
   std::ifstream file(path);
   std::string text;
@@ -43,7 +43,7 @@ void use_gpus(const cluster::ClusterConfig& cluster, run::PlanMachine& machine) 
   const std::vector<cluster::GpuInfo> gpus = cluster::visible_gpus().gpus;
   if (gpus.empty() && !cluster.gpus && cluster.backend != cluster::Backend::nccl) return;
   machine.device = DeviceKind::cuda;
-  machine.gpu_name = gpus.empty() ? "GPUs that are not here" : gpus.front().name;
+  machine.gpu_name = gpus.empty() ? "GPUs (none on this machine)" : gpus.front().name;
   if (!gpus.empty()) machine.gpu_bytes = gpus.front().memory_bytes;
   const std::size_t each = cluster.gpus ? cluster.gpus->size() : gpus.size();
   if (each > 0) machine.ranks_per_node = static_cast<int>(each);

@@ -11,14 +11,14 @@
 
 namespace mgpu::app {
 
-/// The machine as far as the host goes: name, cores, memory (a cgroup's limit where there is one),
-/// this process, and the disk of `output`. Ranks and device are left to the caller.
+/// The host's part of the machine: name, cores, memory (a cgroup's limit if there is one), this
+/// process, and the disk of `output`. The caller adds ranks and device.
 run::PlanMachine look_at_host(const std::filesystem::path& output);
 
-/// Those of devices.world, else those that mpirun launched, else one.
+/// The ranks of devices.world, else those that mpirun launched, else one.
 int planned_ranks(const cluster::ClusterConfig& cluster);
 
-/// This machine, or as many like it as the planned ranks need.
+/// This machine, or as many equal ones as the planned ranks need.
 ///
 /// Errors: Failure E206 when there are GPUs but CUDA does not work.
 run::PlanMachine look_at_machine(const cluster::ClusterConfig& cluster,

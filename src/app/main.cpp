@@ -27,8 +27,8 @@ void print_failure(const std::exception& error) {
                report.code.c_str(), static_cast<int>(report.exit));
 }
 
-/// What needs no run and no MPI: --help, --version, --explain, --print-config, --plan, ... Of the
-/// ranks of a launcher the first one answers.
+/// Answers options that need no run and no MPI: --help, --version, --explain, --print-config,
+/// --plan, ... Under a launcher the first rank answers.
 std::optional<ExitCode> answer_alone(const app::Options& options) {
   const app::FileProvider files = app::FileProvider::alone();
   std::ostream out(app::is_later_rank() ? nullptr : std::cout.rdbuf());
@@ -40,9 +40,9 @@ std::optional<ExitCode> answer_alone(const app::Options& options) {
   return std::nullopt;
 }
 
-/// Without MPI, so that each rank of a launcher has failed by itself in the same way. The first one
-/// speaks; the others leave it the time, because mpirun kills it when one of them has ended. It may
-/// start late; mpirun ends the others as soon as it has failed.
+/// Reports a failure without MPI. Each rank of a launcher has failed in the same way, and only the
+/// first one prints. The others give it time, because mpirun kills it when one of them has ended.
+/// It may start late; mpirun ends the others as soon as it has failed.
 ExitCode fail_alone(const std::exception& error) {
   if (app::is_later_rank()) {
     std::this_thread::sleep_for(std::chrono::seconds(10));
@@ -52,7 +52,7 @@ ExitCode fail_alone(const std::exception& error) {
   return report_of(error).exit;
 }
 
-/// Failures that all ranks know of end by returning; those of one rank end the world.
+/// A failure that all ranks know of ends by returning; a failure of one rank ends the world.
 ExitCode run(const app::Options& options, const std::vector<std::string>& command) {
   const cluster::MpiSession session;
   const cluster::Group world = cluster::Group::world();
@@ -75,7 +75,7 @@ ExitCode run(const app::Options& options, const std::vector<std::string>& comman
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // the run goes on when nobody reads its words any more
+  std::signal(SIGPIPE, SIG_IGN);  // the run goes on if the reader of its output goes away
   app::Options options;
   try {
     options = app::parse_command_line(argc, argv);

@@ -29,7 +29,7 @@ bool is_finished(const cluster::Group& world, const fs::path& folder) {
 
 store::RunRequest request_of(const Config& config, const fs::path& folder) {
   store::RunRequest request;
-  request.output = folder;  // no folder of runs: `latest` stays where it points
+  request.output = folder;  // not the folder of runs, so `latest` does not change
   request.resume = folder.string();
   request.job = config.text("job");
   request.identity = run_identity(config);
@@ -68,8 +68,8 @@ std::string merge_text(const run::MergedRun& merged, const fs::path& results, bo
   return text + "  the run can still go on: --resume=" + results.parent_path().string() + "\n";
 }
 
-/// run.h5, where no attempt came to writing one: clocks are gone with their processes, so it says
-/// who worked on the run and when. One that is there says more and stays.
+/// Writes run.h5 if no attempt has written it. The clocks ended with their processes, so it only
+/// says who worked on the run and when. An existing file says more and is kept.
 void tell_how_it_went(const cluster::Group& world, const store::RunDirectory& directory,
                       const Config& config) {
   const auto is_here = world.broadcast(
@@ -100,7 +100,7 @@ ExitCode merge_run(const cluster::Group& world, const Options& options) {
   const run::MergedRun merged =
       jobs::job_of(config).merge(world, {config, store, directory}, journal);
   tell_how_it_went(world, directory, config);
-  directory.finish(world, ExitCode::stopped);  // this attempt is over, the run is not
+  directory.finish(world, ExitCode::stopped);  // this attempt is over, but the run is not
   if (world.rank() == 0) {
     std::cout << merge_text(merged, directory.path() / store.result_file, false) << std::flush;
   }

@@ -90,7 +90,7 @@ void check_that_job_has_parts(const PartRun& run) {
   const jobs::Job& job = jobs::job_of(run.config);
   if (job.has_parts) return;
   throw do_not_fit("job " + std::string(job.name) + " has no parts that could be merged",
-                   {"  --> " + run.folder.string()}, "--merge takes one run directory of it");
+                   {"  --> " + run.folder.string()}, "give --merge one run directory of this job");
 }
 
 void check_finished(const std::vector<PartRun>& runs) {
@@ -103,10 +103,10 @@ void check_finished(const std::vector<PartRun>& runs) {
       help = command_of(run) + " " + store::shell_word("--resume=" + run.folder.string());
   }
   if (lines.empty()) return;
-  throw do_not_fit("a run that is to be merged is not finished", std::move(lines), std::move(help));
+  throw do_not_fit("a run to merge is not finished", std::move(lines), std::move(help));
 }
 
-/// Runs by part, where all have the same number of parts; nothing where they differ.
+/// Runs by part if all have the same number of parts; otherwise an empty map.
 std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& runs) {
   std::map<int, std::vector<const PartRun*>> parts;
   for (const PartRun& run : runs) {
@@ -118,7 +118,7 @@ std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& r
 
 void check_parts(const std::vector<PartRun>& runs) {
   const auto parts = by_part(runs);
-  if (parts.empty()) return;  // how far they reach is seen when they are joined
+  if (parts.empty()) return;  // joining them shows how far they reach
   std::vector<std::string> missing;
   std::string help;
   const int count = runs.front().part().count;
@@ -133,7 +133,7 @@ void check_parts(const std::vector<PartRun>& runs) {
   throw do_not_fit("parts of the run are missing", std::move(missing), std::move(help));
 }
 
-/// What was given more than once, which changes nothing.
+/// Notes about parts that were given more than once, which has no effect.
 std::vector<std::string> doubled_parts(const std::vector<PartRun>& runs) {
   std::vector<std::string> notes;
   for (const auto& [part, same] : by_part(runs)) {
@@ -147,7 +147,7 @@ std::vector<std::string> doubled_parts(const std::vector<PartRun>& runs) {
   return notes;
 }
 
-/// The configuration of one run that does everything, with what the command line says.
+/// The configuration of a single run of all parts, with the settings of the command line.
 Config whole_config(const cluster::Group& world, const PartRun& run, const Options& options) {
   return config_of_run(world, run.folder, options.overrides)
       .with("run.worker_id", "0")

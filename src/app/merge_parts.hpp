@@ -16,11 +16,11 @@ namespace mgpu::app {
 Config config_of_run(const cluster::Group& world, const std::filesystem::path& folder,
                      const std::vector<Override>& overrides = {});
 
-/// What was merged, for a person.
+/// A text for a person about the merged runs.
 std::string merge_text(const run::MergedRun& merged, const std::filesystem::path& results,
                        bool is_finished);
 
-/// run.h5, where no attempt came to writing one. Ranks: collective.
+/// Writes run.h5 if no attempt has written it. Ranks: collective.
 void tell_how_it_went(const cluster::Group& world, const store::RunDirectory& directory,
                       const Config& config);
 

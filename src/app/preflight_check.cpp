@@ -21,7 +21,8 @@ namespace {
 
 using report::Verdict;
 
-/// The options, with the one key that has no default: the installation has no job of its own.
+/// The options, with a value for `job`, the only key without default, to check the installation
+/// alone.
 Options with_job(Options options) {
   const bool has_job = !options.config.empty() ||
                        std::any_of(options.overrides.begin(), options.overrides.end(),
@@ -31,7 +32,7 @@ Options with_job(Options options) {
   return options;
 }
 
-/// One --check, line by line. A check that others need keeps what it found.
+/// One --check, line by line. The results of a check are kept for later checks.
 class RunChecks {
 public:
   RunChecks(const cluster::Group& world, const Options& options, std::ostream& out)
@@ -107,7 +108,7 @@ private:
     list_.run("gpu", "device of rank 0", [&] { return judge_device(); });
   }
 
-  /// The most ranks that a node has.
+  /// The largest number of ranks on a node.
   int ranks_per_node() const {
     return world_.all_reduce(std::int32_t{topology_->node().size()}, cluster::ReduceOp::max);
   }
@@ -148,7 +149,7 @@ private:
     });
   }
 
-  /// The fullest memory of the plan; a disk that is too small has failed before.
+  /// Shows the fullest memory of the plan. A disk that is too small has failed before.
   Finding judge(const report::Plan& plan) const {
     Finding finding{"no sizes known", Verdict::warn};
     double fullest = -1.0;
@@ -174,7 +175,7 @@ private:
     list_.run(area, "allreduce 16 MiB", [&]() -> Finding {
       if (!choice_) return {"no devices were chosen", Verdict::skip};
       if (world_.size() == 1) return {"one rank", Verdict::skip};
-      constexpr double kPatience = 30.0;  // seconds: what hangs longer than this is broken
+      constexpr double kPatience = 30.0;  // seconds: a longer wait means that it is broken
       return probe_all_reduce(*topology_, *choice_, std::min(keys_.cluster.timeout_s, kPatience));
     });
   }

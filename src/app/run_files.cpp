@@ -127,7 +127,7 @@ void RunFiles::say_last(std::string_view line) {
 void RunFiles::meet() {
   const auto mine = rank_log_ ? rank_log_->take_warnings() : std::vector<std::string>{};
   for (const report::SharedWarning& warning : report::gather_warnings(*world_, mine)) {
-    // Rank 0 printed its own when they happened.
+    // Rank 0 printed its own warnings immediately.
     if (warning.ranks.front() != 0 && log_) log_->event(warning.as_event());
   }
   cluster::run_together(*world_, [&] {

@@ -14,34 +14,36 @@
 
 namespace mgpu::app {
 
-/// What the configuration says about the run itself.
+/// The settings of the run itself, as opposed to those of its job.
 struct RunKeys {
   cluster::ClusterConfig cluster;
   store::StoreConfig store;
   watch::WatchConfig watch;
 };
 
-/// Number of ranks, from what the configuration says about devices.
+/// Number of ranks, computed from the settings of devices.
 using RanksOf = std::function<int(const cluster::ClusterConfig& cluster)>;
 
-/// Also applies the rules of the job for this many ranks. Local.
+/// Also checks the rules of the job for this many ranks. Local.
 /// Errors: those of the readers and of the job's check, all of them at once.
 RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 
-/// Looks at the files that the job needs, on rank 0. Ranks: collective over `world`.
+/// Checks the files that the job needs, on rank 0. Ranks: collective over `world`.
 void check_run_files(const cluster::Group& world, const Config& config);
 
-/// Which runs may go on in a directory: those of this configuration, and of the same part of it.
+/// The identity of a run, from its configuration and its part. Only an equal identity can be
+/// resumed.
 std::string run_identity(const Config& config);
 
-/// What the run directory is asked for.
+/// The request for the run directory.
 ///
 /// Ranks:  collective over `world`.
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
                               const store::StoreConfig& store,
                               const std::vector<std::string>& command);
 
-/// The first rank looks for the file STOP; all know the time limit, of which `elapsed_s` is over.
+/// The first rank looks for the file STOP; all know the time limit, of which `elapsed_s` has
+/// passed.
 SoftStop::Options stop_options(const Config& config, const cluster::Group& world,
                                const store::RunDirectory& directory, double elapsed_s);
 

@@ -11,10 +11,10 @@
 #include <mgpu/store/results/seal.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 
-// run.h5: how a run went. What it found is in results.h5.
+// run.h5 records how a run went. Its results are in results.h5.
 namespace mgpu::app {
 
-/// What one rank brings to the end of a run.
+/// The record of one rank at the end of a run.
 struct RankStory {
   std::string host;
   std::string gpu_uuid;      // "" on the CPU
@@ -22,12 +22,12 @@ struct RankStory {
   std::int64_t samples = 0;  // that it trained on, in this attempt
 };
 
-/// The stories of all ranks on rank 0, in rank order; nothing elsewhere.
+/// Collects the records of all ranks on rank 0, in rank order; other ranks get an empty list.
 ///
 /// Ranks:  collective.
 std::vector<RankStory> gather_stories(const cluster::Group& world, const RankStory& mine);
 
-/// What run.h5 says of this attempt. Only rank 0's is read.
+/// The record of this attempt in run.h5. Only rank 0's is read.
 struct RunTables {
   std::vector<store::Attribute> attributes;  // of the root
   std::vector<RankStory> ranks;
@@ -39,7 +39,7 @@ struct RunTables {
 };
 
 /// Writes run.h5 into the run directory: /ranks, /timing and /throughput of this attempt, and
-/// /attempts of all that worked on the run.
+/// /attempts of all attempts.
 ///
 /// Ranks:  collective. Errors: those of store::seal() and store::attempts_of(), on all ranks.
 void write_run_tables(const cluster::Group& world, const store::RunDirectory& directory,

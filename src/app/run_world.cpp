@@ -58,7 +58,7 @@ public:
       give_up(error);
     } catch (const cluster::LoneFailure& error) {
       files_.crash().write(render(error.report()));
-      // Where several ranks fail so, the lowest is first to speak, and ends the others.
+      // If several ranks fail this way, the lowest prints first and ends the others.
       std::this_thread::sleep_for(std::chrono::milliseconds(20) * world_.rank());
       throw;
     } catch (const std::exception& error) {
@@ -115,8 +115,8 @@ private:
     return close(std::move(outcome));
   }
 
-  /// A peer did not come. All who wait for it write their crash files at about the same time, so
-  /// a rank that writes none is missing. The lowest of those who wait speaks.
+  /// A peer did not arrive. All ranks that wait for it write their crash files at about the same
+  /// time, so a rank without one is missing. The lowest of the waiting ranks prints.
   [[noreturn]] void give_up(const cluster::TimeoutError& error) {
     const std::chrono::duration<double> patience(
         std::clamp(0.05 * keys_.cluster.timeout_s, 1.0, 15.0));
@@ -168,8 +168,8 @@ private:
     }
   }
 
-  /// A finished run cannot be resumed by its folder; whoever gave one goes on with it as `auto`.
-  /// Rows are tried again once.
+  /// The configuration for repeating the run. A finished run cannot be resumed by its folder, so
+  /// `run.resume` becomes `auto`. Quarantined rows are retried only once.
   Config to_repeat() const {
     const bool is_folder = !config_.is("run.resume", "auto") && !config_.is("run.resume", "never");
     const Config once = config_.with("run.retry_quarantined", "false");
@@ -216,7 +216,7 @@ private:
     }
   }
 
-  /// Only the ranks that it came to know why they stop.
+  /// Only some ranks know the reason, so it is reduced over all ranks.
   void tell_why_stopped() {
     const auto mine = static_cast<std::int32_t>(stop_.poll());
     const auto reason = static_cast<StopReason>(world_.all_reduce(mine, cluster::ReduceOp::max));
@@ -314,8 +314,8 @@ private:
         summary.again_command + " " + store::shell_word("--resume=" + folder.string());
   }
 
-  /// What to give to tensorboard --logdir in the shell's folder: where all runs are, or this one
-  /// alone where no link was made.
+  /// The argument of tensorboard --logdir, seen from the shell's folder: the folder of all runs, or
+  /// of this run alone if no link was made.
   fs::path curves_folder() const {
     const fs::path all = store::runs_folder(keys_.store.output_folder);
     const fs::path link =
@@ -373,7 +373,7 @@ private:
   RunFiles files_;
   SoftStop stop_;
   std::string source_;
-  std::unique_ptr<watch::Watchdog> watchdog_;  // none: switched off
+  std::unique_ptr<watch::Watchdog> watchdog_;  // null: switched off
 };
 
 }  // namespace

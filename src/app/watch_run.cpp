@@ -7,8 +7,8 @@
 namespace mgpu::app {
 namespace {
 
-/// Phases of the run's clock in which a rank reads or writes large files, or does what no phase
-/// tells of, without a sign of progress in between.
+/// Phases of the run's clock that may take long without a sign of progress: a rank reads or writes
+/// large files, or does work outside all other phases.
 const std::vector<std::string> kSlowPhases = {"start-up", "load",    "tokenize",
                                               "other",    "results", "waiting for data",
                                               "seal",     "logging", "checkpoints"};

@@ -9,11 +9,12 @@
 
 namespace mgpu::app {
 
-/// How much later than the watchdog a communicator gives a call up, which knows less about it.
+/// How much later than the watchdog a communicator gives up a call. The watchdog knows more about
+/// it.
 inline constexpr double kAfterWatchdogS = 5.0;
 
-/// The watchdog of a run; none where it is switched off or a debugger holds a rank. Says for -v
-/// which of them it is.
+/// The watchdog of a run; null if it is switched off or a debugger holds a rank. With -v a note
+/// says whether it runs.
 ///
 /// Ranks:  collective over the topology's world. Errors: those of watch::Watchdog.
 std::unique_ptr<watch::Watchdog> watch_run(const watch::WatchConfig& config,

@@ -13,8 +13,8 @@ namespace mgpu::app {
 /// "gpus-per-model" of "--gpus_per_model=2"; "" when the argument is no long option.
 std::string long_name(std::string_view argument);
 
-/// A command line as it was typed, and where in it something is. What is taken is looked for behind
-/// what was taken before.
+/// A command line in its typed form, to find the place of a word in it. Each search starts after
+/// the word that was taken last.
 class WrittenLine {
 public:
   WrittenLine(int argc, const char* const* argv);
@@ -25,10 +25,11 @@ public:
   const std::string& operator[](std::size_t index) const { return arguments_[index]; }
   const std::string& written(std::size_t index) const { return written_[index]; }
 
-  /// The first argument that is `argument`; size() where none is.
+  /// The index of the first argument that equals `argument`; size() if there is no such argument.
   std::size_t find(const std::string& argument) const;
 
-  /// Take the next such option, with its value, or word, which has to be there; where it is.
+  /// Take the next such option with its value, or the next such word, which must exist. Return its
+  /// place.
   std::size_t take_option(const OptionRow& row, const std::string& value);
   std::size_t take_word(const std::string& text);
 

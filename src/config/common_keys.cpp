@@ -5,7 +5,7 @@
 namespace mgpu {
 
 void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
-  table.add_section_alias("training", "train");  // guide 000
+  table.add_section_alias("training", "train");
 
   table.add({.name = "schema",
              .type = KeyType::integer,
@@ -59,7 +59,7 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
   table.add({.name = "run.total_workers",
              .type = KeyType::integer,
              .standard = "1",
-             .text = "parts of all chunks that are done by runs of their own; --merge joins them",
+             .text = "number of parts, each done by a separate run; --merge joins them",
              .min = 1,
              .max = 65536,
              .aliases = {"total_workers"},

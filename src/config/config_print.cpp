@@ -17,8 +17,8 @@ namespace {
 struct YamlLine {
   std::string name;                  // "train.max_steps"
   std::string value;                 // as YAML
-  std::vector<std::string> above{};  // comment lines
-  std::string behind{};              // comment
+  std::vector<std::string> above{};  // comment lines in front of the key
+  std::string behind{};              // comment on the same line
 };
 
 std::pair<std::string, std::string> split_name(const std::string& name) {
@@ -27,7 +27,7 @@ std::pair<std::string, std::string> split_name(const std::string& name) {
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
-/// The lines as nested sections, each section where its first key stands, plain keys first.
+/// The lines as nested sections: each section at the place of its first key, plain keys first.
 std::string nest(const std::vector<YamlLine>& lines, const std::string& indent) {
   std::string text;
   std::vector<std::pair<std::string, std::vector<YamlLine>>> sections;
@@ -133,7 +133,7 @@ std::string range_in_words(const KeySpec& spec) {
   return "";
 }
 
-/// A cell of a Markdown table: `|` would end it.
+/// A cell of a Markdown table. An unescaped `|` would end it.
 std::string cell(std::string text) {
   for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
     text.insert(at, "\\");
@@ -214,11 +214,11 @@ std::string key_page(const KeySpec& spec) {
   std::string page = spec.name + "\n  " + spec.text + "\n\n";
   page += "  values   " + values_in_words(spec) + "\n";
   page += "  default  " +
-          (spec.required ? "none: has to be given" : yaml_of(spec, default_value(spec))) + "\n";
+          (spec.required ? "none, it must be given" : yaml_of(spec, default_value(spec))) + "\n";
   if (!spec.aliases.empty()) page += "  also     " + list_in_words(spec.aliases) + "\n";
   if (!spec.alias_note.empty()) page += "           under those names: " + spec.alias_note + "\n";
   page += "  read by  " + (spec.jobs.empty() ? "all jobs" : list_of(spec.jobs)) + "\n";
-  page += spec.identity ? "  identity yes: another value is another run, with results of its own\n"
+  page += spec.identity ? "  identity yes: another value is another run, with its own results\n"
                         : "  identity no: may differ when a run is resumed\n";
   return page;
 }

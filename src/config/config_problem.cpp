@@ -23,7 +23,7 @@ std::string carets(const Place& place, char mark) {
   return std::string(static_cast<std::size_t>(count), mark);
 }
 
-/// The line and the marks below it, behind a gutter that is `digits` wide.
+/// The line and the marks below it, after a line-number column that is `digits` wide.
 void add_excerpt(std::vector<std::string>& lines, const Place& place, std::string_view said,
                  int digits, char mark) {
   const std::string number = std::to_string(place.line);
@@ -98,7 +98,7 @@ std::string origins_of(const std::vector<Problem>& problems) {
   return text;
 }
 
-/// The lines of a problem with its help below, in line with the gutter.
+/// The lines of a problem; its help is below, aligned with the line numbers.
 std::vector<std::string> lines_with_help(const Problem& problem) {
   const Report report = to_report(problem);
   std::vector<std::string> lines = report.lines;
@@ -109,7 +109,7 @@ std::vector<std::string> lines_with_help(const Problem& problem) {
   return lines;
 }
 
-/// One report that reads as all of them do, one below the other.
+/// One report with the text of all, one below the other.
 Report fold(const std::vector<Problem>& problems, ExitCode exit, const std::vector<Report>& rules) {
   if (problems.empty()) throw Error("a ConfigFailure needs a problem");
   Report folded = to_report(problems[0]);

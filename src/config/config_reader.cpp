@@ -50,13 +50,13 @@ private:
     } catch (const Failure& failure) {
       rules = {failure.report()};
     } catch (const RefusedKey&) {
-      rules.clear();  // they say something another time, when the value is right
+      rules.clear();  // they can be checked once the value is right
     }
     throw ConfigFailure(std::move(problems_), ExitCode::config, rules);
   }
 
-  /// Keys whose value is wrong, or was written under another name. A name that stands for nothing
-  /// may have been any key that is not there.
+  /// Keys whose value is wrong, or that were written under another name. An unrecognized name may
+  /// stand for any key that is missing.
   std::set<std::string, std::less<>> refused_keys() const {
     std::set<std::string, std::less<>> refused = wrong_;
     for (const KeySpec& spec : table_.keys()) {
@@ -150,7 +150,7 @@ private:
     std::move(layer.notes.begin(), layer.notes.end(), std::back_inserter(notes_));
   }
 
-  /// Keys that have no default. One that is there but wrong has its problem already.
+  /// Refuses missing keys without default. A key with a wrong value already has its problem.
   void require_keys() {
     for (const KeySpec& spec : table_.keys()) {
       if (!spec.required || meant_.contains(spec.name)) continue;

@@ -84,7 +84,7 @@ void KeyChecker::check_entry(const YamlNode& entry, const std::string& called) {
   } else if (is_section && entry.kind != YamlNode::Kind::null) {
     const bool glued = entry.text.find(':') != std::string::npos;
     add({"E104", is_what(called, entry), entry.place, "expected a section of keys",
-         glued ? "write a space behind the `:`" : ""});
+         glued ? "write a space after the `:`" : ""});
   }
 }
 
@@ -130,7 +130,7 @@ void KeyChecker::set(const KeySpec& spec, std::string_view called, const Place& 
   const auto read = read_key_value(spec, node);
   if (const auto* problem = std::get_if<ValueProblem>(&read)) {
     Place place = problem->place.origin.empty() ? node.place : problem->place;
-    // A block of lines is pointed at by its key.
+    // The caret for a block of lines points at its key.
     if (node.place.line != key_place.line) place = key_place;
     add({problem->code, is_what(spec.name, node), std::move(place), problem->under, problem->help},
         {spec.name});
@@ -223,7 +223,7 @@ Place KeyChecker::place_of_section(std::string_view name) const {
   return {};
 }
 
-/// `wrong`: the keys whose value is not known for it.
+/// `wrong`: the keys without a valid value.
 void KeyChecker::add(Problem problem, const std::vector<std::string>& wrong) {
   layer_.problems.push_back(std::move(problem));
   layer_.wrong.insert(wrong.begin(), wrong.end());

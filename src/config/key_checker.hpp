@@ -11,9 +11,9 @@
 
 namespace mgpu {
 
-/// What one source gives: values by the key's own name, what was wrong, what to note. `meant`:
-/// keys that stand there, even if their value or spelling is wrong. `wrong`: those of them whose
-/// value is not known. `has_strangers`: something is wrong that belongs to no key for sure.
+/// The content of one source: values by canonical key names, problems, and notes. `meant`: all keys
+/// of the source, even if their value or spelling is wrong. `wrong`: those of them without a valid
+/// value. `has_strangers`: some problem belongs to no certain key.
 struct ConfigLayer {
   std::map<std::string, Config::Value, std::less<>> values;
   std::vector<Problem> problems;
@@ -54,8 +54,8 @@ private:
   const YamlNode* root_ = nullptr;  // of the file being checked
 };
 
-/// The name that an unknown one was meant to be: a key, or a section where the name may be one.
-/// "" when nothing is near.
+/// The name that an unknown one probably stands for: a key, or a section if a section is allowed.
+/// "" if no name is near.
 std::string suggest_key(const KeyTable& table, std::string_view called);
 
 }  // namespace mgpu

@@ -208,7 +208,7 @@ Read read_list(const KeySpec& spec, const std::vector<YamlNode>& items) {
   return list;
 }
 
-/// Reads [1, 3] or 1,3 or [a, "b, c"]; the elements take the place of the whole.
+/// Reads [1, 3] or 1,3 or [a, "b, c"]; each element gets the place of the whole.
 Read read_list_text(const KeySpec& spec, const YamlNode& node) {
   const bool bracketed = node.text.starts_with('[');
   YamlDocument list = read_yaml("list: " + (bracketed ? node.text : "[" + node.text + "]"), "");

@@ -34,7 +34,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// 90, 1.5h: a number and one of the units behind it.
+/// Reads 90 or 1.5h: a number, followed by one of the units.
 template <std::size_t N>
 std::optional<double> parse_with_unit(std::string_view text, const std::array<Unit, N>& units) {
   const std::size_t letters = std::min(text.find_first_not_of("0123456789."), text.size());

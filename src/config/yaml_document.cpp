@@ -26,7 +26,7 @@ bool has_control(std::string_view text) {
   });
 }
 
-/// Builds the tree from yaml-cpp's events and refuses on the way what is not wanted.
+/// Builds the tree from yaml-cpp's events, and refuses unwanted ones.
 class TreeBuilder : public YAML::EventHandler {
 public:
   explicit TreeBuilder(const YamlSource& source) : source_(source) {}
@@ -42,7 +42,7 @@ public:
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     check_properties(mark, "", anchor);
     YamlNode node;
-    // yaml-cpp gives a value that was left out the mark of whatever comes next.
+    // For a missing value, yaml-cpp gives the mark of the next token.
     const std::string_view rest = source_.rest_of_line(mark);
     const bool written = rest.starts_with('~') || rest.starts_with('n') || rest.starts_with('N');
     const bool has_key = !frames_.empty() && frames_.back().has_key;
@@ -95,7 +95,7 @@ public:
     if (problems_.size() < YamlLimits::kProblems) problems_.push_back(std::move(problem));
   }
 
-  /// The tree as far as it got.
+  /// The tree up to the place where reading stopped.
   YamlNode take_root() {
     while (!frames_.empty())
       close();

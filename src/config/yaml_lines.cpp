@@ -13,8 +13,8 @@ namespace {
 
 constexpr auto kNone = std::string_view::npos;
 
-/// Walks the lines of a file and knows, at each, where a value may begin: only there is a quote
-/// a quote, and only there does `|` open a block of text.
+/// Scans the lines of a file and tracks where a value may begin. Only there is a quote a quote, and
+/// only there does `|` open a block of text.
 class LineScanner {
 public:
   explicit LineScanner(const std::string& origin) : origin_(origin) {}
@@ -67,7 +67,7 @@ private:
     }
   }
 
-  /// Whether a value may begin behind character `i`.
+  /// Whether a value may begin after character `i`.
   bool starts_value(const std::string& line, std::size_t i, bool at_start) {
     const char c = line[i];
     const bool spaced = i + 1 == line.size() || line[i + 1] == ' ' || line[i + 1] == '\t';
@@ -165,7 +165,7 @@ std::vector<Problem> repair_lines(std::vector<std::string>& lines, const std::st
 std::vector<Problem> check_encoding(std::string_view text, const std::string& origin) {
   if (text.size() > YamlLimits::kBytes) {
     return {{"E109", "the file is larger than 1 MiB", Place{origin}, "",
-             "data belong into files of their own"}};
+             "put data into separate files"}};
   }
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
     return {

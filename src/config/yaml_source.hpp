@@ -10,10 +10,10 @@
 
 namespace mgpu {
 
-/// The lines of a file behind yaml-cpp's marks, which count from 0 and in bytes.
+/// Converts yaml-cpp's marks, which count from 0 and in bytes, into places in the lines of a file.
 ///
-/// Memory: views of the lines as yaml-cpp reads them and as a person wrote them; both have to
-///         outlive the source.
+/// Memory: views of the lines that yaml-cpp reads and of the original lines; both have to outlive
+///         the source.
 class YamlSource {
 public:
   YamlSource(const std::vector<std::string>& repaired, std::vector<std::string_view> as_written,
@@ -22,13 +22,13 @@ public:
   /// From the mark to the end of its line.
   std::string_view rest_of_line(const YAML::Mark& mark) const;
 
-  /// The plain scalar at the mark, as far as it is on that line.
+  /// The part of the plain scalar at the mark that is on that line.
   std::string_view plain_text(const YAML::Mark& mark) const;
 
   /// The place of `length` characters at the mark.
   Place at(const YAML::Mark& mark, int length = 1) const;
 
-  /// The place of a scalar that reads as `value`: with its quotes, as far as it is on its line.
+  /// The place of a scalar with the text `value`, including quotes, limited to its line.
   Place at_scalar(const YAML::Mark& mark, std::string_view value) const;
 
 private:

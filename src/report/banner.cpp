@@ -57,7 +57,7 @@ std::string batch_text(const Facts::Batch& batch, DeviceKind device) {
               noun(device).c_str(), static_cast<long long>(batch.passes),
               batch.passes == 1 ? "pass" : "passes", static_cast<long long>(batch.copies),
               batch.copies == 1 ? "copy" : "copies");
-  // Ranks that do not divide the batch make unequal shares: then the product is an upper bound.
+  // If ranks do not divide the batch, their shares differ; then the product is an upper bound.
   const bool exact = batch.per_pass * batch.passes * batch.copies == batch.global;
   text +=
       (exact ? " = " : " at most, ") + std::to_string(batch.global) + " samples per optimizer step";
@@ -65,14 +65,14 @@ std::string batch_text(const Facts::Batch& batch, DeviceKind device) {
          " steps = " + count_text(batch.global * batch.steps) + " samples";
 }
 
-/// accelerate's DistributedType as its launcher prints it.
+/// The name of accelerate's DistributedType, as its launcher prints it.
 const char* distributed_type(const TrainingBlock& block) {
   if (block.processes == 1) return "DistributedType.NO";
   return block.device == DeviceKind::cuda ? "DistributedType.MULTI_GPU"
                                           : "DistributedType.MULTI_CPU";
 }
 
-/// Numbers of GPUs or ranks by host, each once, in the order in which they come.
+/// Numbers of GPUs or ranks by host, each once, in order of appearance.
 class HostLists {
 public:
   void add(const WorkerBlock::Worker& worker) {
@@ -209,7 +209,7 @@ std::string fact_lines(const Facts& facts) {
   for (const Facts::Alias& alias : facts.aliases)
     names.push_back(alias.given + " is " + alias.key +
                     (alias.note.empty() ? "" : " here: " + alias.note));
-  if (!names.empty()) text += labeled("guide names", names);
+  if (!names.empty()) text += labeled("other names", names);
   return text;
 }
 

@@ -81,7 +81,7 @@ std::string performance_line(const RunSummary& summary) {
   return text + '\n';
 }
 
-/// Words under each other, wrapped behind `head`.
+/// Lines of text, wrapped with an indent as wide as `head`.
 std::string wrapped(const std::string& head, const std::string& words) {
   std::string text = head;
   std::size_t column = width_of(head);

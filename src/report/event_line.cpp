@@ -134,7 +134,7 @@ struct Style {
   Formatter format;
 };
 
-/// Fields that a log line writes in a form of their own; `hidden` ones are part of another field.
+/// Fields with a special form in a log line; `hidden` ones are part of another field.
 constexpr Style kStyles[] = {
     {"step", step},
     {"samples", samples},

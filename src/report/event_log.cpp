@@ -14,7 +14,7 @@ void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(fd, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return;  // nobody reads any more: the files still do
+    if (n < 0) return;  // the reader went away; the files still get the text
     text.remove_prefix(static_cast<std::size_t>(n));
   }
 }
@@ -163,8 +163,8 @@ std::string EventLog::colored(const Event& event, std::string line) const {
 }
 
 void EventLog::to_person(std::string_view text) {
-  // Two pipes lead through mpirun, and nothing keeps their order: beside a bar on the same
-  // screen every line takes the bar's way.
+  // stdout and stderr are separate pipes through mpirun, whose order is not kept. So if a bar is on
+  // the same screen, every line takes the bar's pipe.
   const bool beside_bar = mode_ == ProgressMode::bar && terminal_.stdout_is_screen;
   bar_.clear();
   (options_.json || beside_bar ? output_.err : output_.out)(text);

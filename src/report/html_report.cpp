@@ -14,7 +14,7 @@ std::string element(const std::string& tag, const std::string& css, const std::s
          ">\n";
 }
 
-/// Text, marked with the place of its number in summary.json.
+/// Text, marked with the JSON pointer of its number in summary.json.
 std::string marked(const std::string& tag, const std::string& words, const std::string& key) {
   const std::string mark = key.empty() ? "" : " data-key=\"" + escape_html(key) + '"';
   return '<' + tag + mark + '>' + escape_html(words) + "</" + tag + '>';
@@ -139,10 +139,10 @@ std::string html_report(const HtmlReport& report, const RunSummary& summary) {
     tables += table_html(table);
   if (!summary.phases.empty()) tables += table_html(phase_table(summary));
   if (!tables.empty()) body += element("h2", "", "Tables") + tables;
-  body += element("footer", "",
-                  "mgpu_spmd " + escape_html(summary.version) +
-                      ". The numbers of this page are in summary.json and the result file beside "
-                      "it.");
+  body +=
+      element("footer", "",
+              "mgpu_spmd " + escape_html(summary.version) +
+                  ". The numbers of this page are in summary.json and in the run's result file.");
   return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
          escape_html(summary.name) + " - mgpu_spmd</title>\n<style>" + kStyle +

@@ -10,12 +10,12 @@ namespace {
 
 using nlohmann::json;
 
-/// Bins of the time line: a page shows no more, and all ranks together stay a few hundred KiB.
+/// Bins of the time line: a page cannot show more, and all ranks together need a few hundred KiB.
 std::size_t bins_for(int ranks) {
   return static_cast<std::size_t>(std::clamp(4800 / ranks, 60, 240));
 }
 
-/// Share of each bin that each phase took; a slice across two bins is spread evenly.
+/// Share of each phase in each bin; a span across two bins is split between them.
 std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::size_t bins,
                                                  double wall_s) {
   std::map<std::string, std::vector<float>> shares;
@@ -41,7 +41,7 @@ std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::s
   return shares;
 }
 
-/// Thousandths: three digits of a share cost a fifth of a double's text.
+/// Rounds to thousandths: three digits of a share take a fifth of a double's text.
 json packed(const PhaseClock& clock, std::size_t bins, double wall_s) {
   json names = json::array();
   json seconds = json::array();

@@ -45,7 +45,7 @@ std::vector<Plan::Limit> tightest(const Plan& plan, std::size_t count) {
   return limits;
 }
 
-/// Width of the widest text, so that a column holds all of them.
+/// Width of the widest text, which fits all texts of a column.
 template <class Row>
 std::size_t column(const std::vector<Row>& rows, std::string Row::*text) {
   std::size_t width = 0;

@@ -11,7 +11,7 @@ namespace mgpu::report {
 namespace {
 
 constexpr double kDay_s = 86400.0;
-constexpr double kWindow_s = 60.0;  // what the rate is averaged over
+constexpr double kWindow_s = 60.0;  // window of the average rate
 constexpr int kWidestBar = 30;
 constexpr int kNarrowestBar = 10;
 
@@ -29,7 +29,7 @@ std::string drawn_bar(double share, int width, bool utf8) {
   return bar + "|";
 }
 
-/// What stands right of the bar, most important first.
+/// The parts to the right of the bar, most important first.
 std::vector<std::string> bar_parts(const Event& event, const Position& at,
                                    std::optional<double> rate, const std::string& eta) {
   std::vector<std::string> parts;

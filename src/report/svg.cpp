@@ -118,7 +118,7 @@ std::vector<double> spread_apart(std::vector<double> wanted, double gap, double 
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return wanted[a] < wanted[b]; });
-  // Down from the top, then up from the bottom: what the second pass moves keeps the gaps.
+  // First down from the top, then up from the bottom: the second pass keeps the gaps of the first.
   double floor = low;
   for (const std::size_t i : order) {
     wanted[i] = std::max(wanted[i], floor);

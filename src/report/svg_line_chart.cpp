@@ -26,7 +26,7 @@ struct Range {
     for (const double value : values)
       add(value);
   }
-  /// A range that can be divided by.
+  /// Widens an empty range, to avoid a division by zero.
   void settle() {
     if (!(low <= high)) *this = {0.0, 1.0};
     if (low == high) {
@@ -122,7 +122,7 @@ void draw_backdrop(Svg& svg, const LineChart& chart, const Frame& frame) {
            "backdrop-name");
 }
 
-/// Calls `draw` for each stretch of finite points.
+/// Calls `draw` for each run of finite points.
 template <class Draw>
 void each_stretch(const Curve& curve, Draw draw) {
   std::size_t begin = 0;

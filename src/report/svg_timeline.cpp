@@ -14,13 +14,13 @@ constexpr double kLeft = 62;
 constexpr double kLegendRow = 18;
 constexpr double kAxis = 30;
 
-/// A phase of the legend, and where it stands.
+/// A phase of the legend, and its position.
 struct LegendEntry {
   std::size_t phase;
   Point at;
 };
 
-/// Phases that can be seen, "other" last, in as many rows as they need.
+/// The visible phases, "other" last, in as many rows as they need.
 std::vector<LegendEntry> legend_of(const PhaseTable& table) {
   std::vector<std::size_t> order;
   for (std::size_t p = 0; p < table.phases.size(); ++p) {
@@ -42,7 +42,7 @@ std::vector<LegendEntry> legend_of(const PhaseTable& table) {
   return entries;
 }
 
-/// How a time line is laid out: rows get thinner with more ranks, down to a hair.
+/// The layout of a time line: more ranks make thinner rows, down to hairlines.
 struct Layout {
   explicit Layout(const PhaseTable& table)
       : legend(legend_of(table)),
@@ -61,7 +61,7 @@ struct Layout {
   double bottom;
 };
 
-/// Equal neighbors become one rectangle.
+/// Equal neighboring bins become one rectangle.
 struct Run {
   std::size_t begin;
   std::size_t end;

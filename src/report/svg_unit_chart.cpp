@@ -30,7 +30,7 @@ void draw_axes(Svg& svg, const UnitChart& chart) {
   svg.line(at(0, 0), at(1, 1), "level");
 }
 
-/// The meaning of the line, and the note, where the curve is not.
+/// Writes the meaning of the diagonal, and the note, where the curve leaves room.
 void draw_words(Svg& svg, const UnitChart& chart) {
   const Point room = chart.has_room_above ? Point{kLeft + 12, kTop + 38}
                                           : Point{kWidth - kRight - 196, kHeight - kBottom - 18};

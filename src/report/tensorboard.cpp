@@ -37,7 +37,7 @@ std::string little_endian(std::uint64_t value, int bytes) {
   return raw;
 }
 
-/// CRCs of data that hold CRCs are bad at finding errors; so they are stored rotated and offset.
+/// A CRC over data that hold CRCs detects errors poorly, so CRCs are stored rotated and offset.
 std::uint32_t masked_crc(std::string_view bytes) {
   const std::uint32_t crc = crc32c(bytes);
   return (crc >> 15 | crc << 17) + 0xA282EAD8U;

@@ -24,7 +24,7 @@ bool is_launcher(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-/// Daemons on the far side of the wire: whatever screen there is, it is not here.
+/// Daemons of other nodes: the user's screen is not on this node.
 bool is_remote_daemon(std::string_view name) {
   static constexpr std::array<std::string_view, 4> kNames = {"orted", "prted", "slurmstepd",
                                                              "hydra_pmi_proxy"};
@@ -51,7 +51,7 @@ std::optional<Process> read_process(const fs::path& proc, int pid) {
 struct Streams {
   bool out = false;
   bool err = false;
-  fs::path err_path{};  // device behind stderr, for its width
+  fs::path err_path{};  // device of stderr, for its width
 };
 
 Streams streams_of_launcher(const TerminalSource& source, int pid) {

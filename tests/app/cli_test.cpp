@@ -127,7 +127,7 @@ TEST(CliTest, SmallOptions) {
   EXPECT_THAT(options.overrides, IsEmpty());
 }
 
-TEST(CliTest, NoConfig) {  // catalogue 1
+TEST(CliTest, NoConfig) {
   EXPECT_THAT(refusal({}), HasSubstr("error[E141]: no configuration is given"));
   EXPECT_THAT(refusal({"a.b=1"}), HasSubstr("E141"));
   EXPECT_THAT(refusal({"--plan"}), HasSubstr("E141"));
@@ -136,7 +136,7 @@ TEST(CliTest, NoConfig) {  // catalogue 1
   EXPECT_THAT(refusal({""}), HasSubstr("E144"));
 }
 
-TEST(CliTest, TwoConfigs) {  // catalogue 2
+TEST(CliTest, TwoConfigs) {
   EXPECT_EQ(refusal({"a.yaml", "b.yaml"}),
             "error[E141]: two configurations are given\n"
             "  --> command line, argument 2: b.yaml\n"
@@ -146,7 +146,7 @@ TEST(CliTest, TwoConfigs) {  // catalogue 2
             "1 error on the command line; nothing was started.");
 }
 
-TEST(CliTest, UnknownOptions) {  // catalogue 3
+TEST(CliTest, UnknownOptions) {
   EXPECT_EQ(refusal({"a.yaml", "--chek", "--gpu-per-model=2"}),
             "error[E142]: unknown option --chek\n"
             "  --> command line, argument 2: --chek\n"

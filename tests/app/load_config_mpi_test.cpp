@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Files in a folder that only rank 0 knows by its name: the others cannot read them.
+/// Files in a folder whose name only rank 0 knows, so the others cannot read them.
 class LoadConfigTest : public testing::Test {
 protected:
   void SetUp() override {
@@ -32,13 +32,13 @@ protected:
     if (world_.rank() == 0) std::ofstream(folder_ / name) << text;
   }
 
-  /// Of rank 0's folder; ranks without it name a file that is not there.
+  /// Options with a file of rank 0's folder; other ranks name a missing file.
   Options options(const std::string& file) const {
     const std::string folder = world_.rank() == 0 ? folder_.string() : "/no/such/folder";
     return {.config = folder + "/" + file};
   }
 
-  /// The failure of every rank, its first line.
+  /// The first line of the failure, which is the same on every rank.
   std::string failure_of(const Options& given, ExitCode exit) {
     try {
       (void)load_config(given, table_, FileProvider::shared(world_));

@@ -68,7 +68,7 @@ TEST_F(MergeRunTest, HalfATrainingBecomesAPartialFileAndCanStillBeFinished) {
   EXPECT_THAT(printed, HasSubstr("results.h5: partial\n"));
   EXPECT_THAT(printed, HasSubstr("training    3 of 4 steps\n"));
   EXPECT_THAT(printed, HasSubstr("evaluation  0 of 48 episodes\n"));
-  EXPECT_EQ(train.rows, 3);  // the stop is agreed on in the step after the signal
+  EXPECT_EQ(train.rows, 3);  // ranks agree to stop in the step after the signal
   EXPECT_EQ(samples.rows, 0);
   EXPECT_EQ(samples.missing_rows, 48);  // 8 unseen tasks, 3 controls, 1 run, 2 episodes
   EXPECT_EQ(sha256_hex_of_file(run / "results.h5"), sha256_hex_of_file(whole / "results.h5"));

@@ -38,7 +38,8 @@ TEST(ProgramKeysTest, NoForeignNameIsAKey) {
   }
 }
 
-// What becomes an int or a factor has to be small; these stay what they are.
+// Keys that are converted to int or used as a factor must be small. The listed keys stay 64-bit
+// integers.
 TEST(ProgramKeysTest, WholeNumbersAreBoundedUnlessTheyAreKeptIn64Bits) {
   const std::set<std::string> kept = {
       "schema",           "run.seed",         "data.env_split_seed",
@@ -68,7 +69,7 @@ TEST(ProgramKeysTest, NumbersThatWouldBeCutAreRefused) {
   EXPECT_THROW(read("train.global_batch_size", "9200000000000000000"), ConfigFailure);
 }
 
-/// All keys of guide 001's configuration, at the top level as there.
+/// A configuration with all keys at the top level, some of them under other names.
 constexpr const char* kGuide001 =
     "mixed_precision: 'fp16'\n"
     "gradient_accumulation_steps: 4\n"

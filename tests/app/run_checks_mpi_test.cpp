@@ -18,7 +18,7 @@ using testing::Not;
 
 class RunChecksTest : public testing::Test {
 protected:
-  /// The code, which is the same on all ranks, and in printed_ what rank 0 said.
+  /// Returns the exit code, which is the same on all ranks. Rank 0's output is in printed_.
   ExitCode check(Options options) {
     options.action = Action::check;
     std::ostringstream out;

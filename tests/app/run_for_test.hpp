@@ -8,7 +8,7 @@
 
 namespace mgpu::app::test {
 
-/// The parts of a run, and the context that jobs get of them: what the program makes, without its
+/// The parts of a run, and the context that jobs get from them: as in the program, but without
 /// screen and files.
 ///
 /// Ranks: made collectively over `world`, which outlives it.
@@ -61,7 +61,7 @@ private:
   run::RunContext context_;
 };
 
-/// What opens a run directory for a configuration: as the program would, but for parts.
+/// The request for a run directory of a configuration: as in the program, except for parts.
 inline store::RunRequest request_of(const Config& config) {
   const store::StoreConfig store = store::read_store_config(config);
   store::RunRequest request;

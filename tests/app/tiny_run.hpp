@@ -1,5 +1,4 @@
-// A run of job train that takes a moment, and that can be stopped at a step: what the tests of
-// --merge work on.
+// A very short run of job train, which can be stopped at a step, for the tests of --merge.
 #pragma once
 
 #include <csignal>

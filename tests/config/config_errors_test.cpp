@@ -1,5 +1,6 @@
 // Every file NN_name.yaml of config_errors/ has to fail with exactly the text of NN_name.expected.
-// A first line "# arguments: a.b=c d=e" adds overrides. MGPU_REGENERATE=1 writes the texts anew.
+// A first line "# arguments: a.b=c d=e" adds overrides. MGPU_REGENERATE=1 writes new expected
+// texts.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

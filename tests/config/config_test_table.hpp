@@ -5,7 +5,7 @@
 
 namespace mgpu {
 
-/// The common keys and a few of every type, as the modules add theirs.
+/// The common keys and a few of every type, added in the way of the modules.
 inline KeyTable config_test_table() {
   KeyTable table;
   add_common_keys(table, {"train"});

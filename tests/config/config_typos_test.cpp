@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
 
-/// All words that one deletion, swap, replacement or insertion makes of `word`.
+/// All words that one deletion, swap, replacement or insertion makes from `word`.
 std::set<std::string> single_edits(const std::string& word) {
   std::set<std::string> edits;
   for (std::size_t i = 0; i <= word.size(); ++i) {
@@ -37,7 +37,7 @@ std::string yaml_with(const std::string& section, const std::string& key) {
   return section.empty() ? "\"" + key + "\": 1\n" : section + ":\n  \"" + key + "\": 1\n";
 }
 
-/// What is said about `text`; "" when it is accepted.
+/// The error message for `text`; "" if it is accepted.
 std::string answer(const KeyTable& table, const std::string& text) {
   ConfigSources sources;
   sources.file = "run.yaml";

@@ -46,7 +46,7 @@ TEST(BannerTest, OpeningOfOneCpuRankHasNoArrow) {
       "mgpu_spmd 0.1.0  job train  a\\x1b.yaml\nrun directory  /o\nranks          box: 0-1\n");
 }
 
-// Expected text: guide 001, "View Multi-GPU Training Stats".
+// The expected text is a fixed wording that must not change in any word.
 TEST(BannerTest, TrainingBlockIsTheGuidesWordForWord) {
   EXPECT_EQ(training_block({4, DeviceKind::cuda, "fp16", 1}),
             "============================================================\n"
@@ -70,7 +70,7 @@ TEST(BannerTest, TrainingBlockOnTheCpu) {
                     HasSubstr("device: cuda:3\n")));
 }
 
-// Expected text: guide 004, scenario 2.
+// The expected text is a fixed wording that must not change.
 TEST(BannerTest, WorkerBlockIsTheGuidesWordForWord) {
   WorkerBlock block;
   block.title = "Multi-GPU Teacher Logits Generation";
@@ -137,7 +137,7 @@ TEST(BannerTest, FactsShowArithmeticAndSources) {
             "50000 steps = 102.4 M samples\n"
             "data           412,300 histories\n"
             "not default    run.seed=7 (command line)  hub.token=*** (conf/a.yaml:3)\n"
-            "guide names    train_batch_size is train.global_batch_size here: it counts all "
+            "other names    train_batch_size is train.global_batch_size here: it counts all "
             "ranks\n");
 }
 

@@ -99,7 +99,7 @@ TEST(EndTableTest, PerformanceCountsPerGpu) {
   EXPECT_THAT(text, HasSubstr("1:30:00 on 8 GPUs (12.0 GPU h) -"));
 }
 
-// Expected words: guide 000, "During Execution".
+// The expected text is a fixed wording that must not change.
 TEST(EndTableTest, GpuMemoryIsInTheGuidesWords) {
   RunSummary summary;
   const auto gib = [](double value) { return static_cast<std::uint64_t>(value * 1073741824.0); };

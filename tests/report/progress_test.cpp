@@ -36,7 +36,7 @@ TEST(ProgressMeterTest, ARateNeedsTimeBetweenTwoPositions) {
   meter.update(1010, 5.1);
   EXPECT_FALSE(meter.rate());
   meter.update(1100, 15.0);
-  EXPECT_DOUBLE_EQ(meter.rate().value(), 10.0);  // of 1000 to 1100: not of 0 to 1100
+  EXPECT_DOUBLE_EQ(meter.rate().value(), 10.0);  // from 1000 to 1100, not from 0 to 1100
   EXPECT_DOUBLE_EQ(meter.eta_s(1200).value(), 10.0);
 }
 

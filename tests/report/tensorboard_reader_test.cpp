@@ -1,5 +1,5 @@
-// Writes event files and lets TensorBoard's own reader judge them (tensorboard_reader_test.py).
-// A program of its own: ctest calls it skipped where there is no TensorBoard.
+// Writes event files and checks them with TensorBoard's own reader (tensorboard_reader_test.py).
+// This is a separate program, so that ctest reports it as skipped where TensorBoard is missing.
 #include <chrono>
 #include <cstdlib>
 #include <thread>

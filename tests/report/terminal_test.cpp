@@ -10,8 +10,8 @@
 namespace mgpu::report {
 namespace {
 
-/// A make-believe machine: a process tree in a folder, an environment, and one screen at
-/// /dev/pts/7 that is 132 columns wide.
+/// A simulated machine: a process tree in a folder, an environment, and one screen at /dev/pts/7
+/// that is 132 columns wide.
 class TerminalTest : public testing::Test {
 protected:
   TerminalTest() : proc_(fs::path(testing::TempDir()) / ("proc." + std::to_string(getpid()))) {
@@ -37,7 +37,7 @@ protected:
   fs::path proc_;
   TerminalSource source_;
   std::map<std::string, std::string> environment_;
-  bool own_out_ = true;  // what Open MPI shows every rank
+  bool own_out_ = true;  // Open MPI gives every rank a terminal as stdout
   bool own_err_ = false;
 };
 

@@ -1,4 +1,4 @@
-// A training that only loads and saves, for tests that kill it or fill its disk.
+// A program that only loads and saves checkpoints, for tests that kill it or fill its disk.
 //
 // checkpoint_child local|mpi RUN_DIRECTORY STEP...   loads the newest checkpoint, checks it,
 // prints "loaded N" (-1: none), then saves the STEPs. Exit codes are those of the program.
@@ -31,7 +31,7 @@ void check_whole(const CheckpointState& state, const TinyTraining& training) {
   throw Error("the checkpoint of step " + std::to_string(state.step) + " is not whole");
 }
 
-/// What rank 0 does in a save, without MPI: so that hundreds of deaths take seconds.
+/// Rank 0's part of a save, without MPI, so that hundreds of deaths take only seconds.
 void run_alone(const fs::path& root, const std::vector<std::int64_t>& steps) {
   const CheckpointFolder folder(root, 1);
   folder.tidy();

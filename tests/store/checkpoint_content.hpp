@@ -8,7 +8,7 @@
 
 namespace mgpu::store {
 
-/// A small training whose tensors and state are functions of the step.
+/// The content of a small training, whose tensors and state are functions of the step.
 class TinyTraining {
 public:
   explicit TinyTraining(std::int64_t step = 0) : step_(step) {
@@ -38,7 +38,7 @@ public:
              {"note", std::string("step ") + std::to_string(step_)}}};
   }
 
-  /// Whether every tensor is what it is at `step`.
+  /// Whether every tensor has its value at `step`.
   bool is_at(std::int64_t step) const {
     const TinyTraining expected(step);
     return weights_ == expected.weights_ && moments_ == expected.moments_ &&

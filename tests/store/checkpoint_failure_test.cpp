@@ -1,4 +1,4 @@
-// Deaths and full disks at every place of a save: each run is a process of its own.
+// Tests deaths and full disks at every place of a save. Each run is a separate process.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -55,7 +55,7 @@ protected:
     fs::copy(template_, root_, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   }
 
-  /// Loading gives one of the two; the next save works and leaves nothing but checkpoints.
+  /// Loading gives one of the two, and after the next save only checkpoints remain.
   void expect_whole(const std::string& launcher, const std::string& old_or_new) {
     const Outcome next = run(launcher, "9", "");
     EXPECT_EQ(next.code, 0) << next.output;
@@ -70,7 +70,7 @@ protected:
   fs::path root_ = folder_.path() / "run";
 };
 
-/// Over TCP: a killed rank would leave its shared memory behind.
+/// Uses TCP, because a killed rank would not remove its shared memory.
 std::string ranks(int n) {
   return std::string(MGPU_MPIEXEC) + " --oversubscribe --mca mpi_yield_when_idle 1 --bind-to none" +
          " --mca btl self,tcp -np " + std::to_string(n) + " " + MGPU_CHILD + " mpi";
@@ -83,7 +83,7 @@ std::size_t count(const std::string& text, const std::string& word) {
   return n;
 }
 
-/// A small file system of its own; not mounted where this is not allowed.
+/// A small separate file system; not mounted where this is not allowed.
 class SmallDisk {
 public:
   SmallDisk(fs::path path, const char* options)
@@ -101,7 +101,7 @@ private:
   bool mounted_;
 };
 
-// Saving step 4 beside the others, and step 3 once more in the place of the old one.
+// Saves step 4 as a new checkpoint, and step 3 again, which replaces the old one.
 TEST_F(CheckpointFailureTest, DeathAtEveryPlaceLeavesTheOldOrTheNewCheckpoint) {
   int deaths = 0;
   for (const char* step : {"4", "3"}) {

@@ -181,7 +181,8 @@ TEST_F(DamageTest, EveryFlippedBitIsFound) {
       const int bit = static_cast<int>((at * 5 + 1) % 8);
       flip(path_ / name, at, bit);
       const std::string code = damage_of(path_).code;
-      // A flipped bit in the digits of the format version can make it a newer one: refused too.
+      // A flipped bit in the digits of the format version can give a newer version, which is
+      // refused, too.
       ASSERT_TRUE(code == "E611" || (std::string(name) == "MANIFEST.json" && code == "E613"))
           << name << " byte " << at << ": " << code;
       flip(path_ / name, at, bit);
@@ -248,7 +249,7 @@ TEST_F(CheckpointFolderTest, StillWritesFormat1ByteForByte) {
     EXPECT_EQ(read_file(file.path()), read_file(ours / file.path().filename())) << file.path();
 }
 
-// Reading back looks at every byte, but need not have all of them in memory.
+// Reading back checks every byte, but need not keep all of them in memory.
 TEST_F(CheckpointFolderTest, WhatIsReadBackDoesNotStayInMemory) {
   constexpr std::size_t kCount = std::size_t{24} << 20;  // 96 MiB
   std::vector<float> weights(kCount, 1.0F);

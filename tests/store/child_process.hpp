@@ -20,10 +20,10 @@ struct Ended {
   double seconds = 0;
 };
 
-/// A child in a session of its own, so that a deadline ends all it started.
+/// A child in a separate session, so that a deadline ends all its processes.
 class ChildProcess {
 public:
-  /// `environment`: "NAME=value", on top of ours. Output goes to `log`.
+  /// `environment`: "NAME=value", added to this process's environment. Output goes to `log`.
   ChildProcess(std::vector<std::string> words, const std::vector<std::string>& environment,
                const std::string& log)
       : begun_(std::chrono::steady_clock::now()) {

@@ -51,7 +51,7 @@ TEST(ChunkPayloadTest, WrongUseIsRefused) {
   EXPECT_THROW(ChunkEncoder(spec, 9, 2), Error);
 }
 
-// RFC 3629, section 4; each row: what is given, what is stored.
+// Source: RFC 3629, section 4. Each row: the given text, the stored text.
 TEST(ChunkPayloadTest, StoredTextIsUtf8WithoutZero) {
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80", "gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80"},
@@ -79,7 +79,7 @@ TEST(ChunkPayloadTest, NoCutOrChangedHeadIsTakenForGood) {
   for (std::size_t size = 0; size < payload.size(); ++size) {
     EXPECT_THROW(ChunkHead::read(spec, std::span(payload).first(size), size), Failure) << size;
   }
-  // Lengths and rows that lie: all of them are noticed before anything is read by them.
+  // Wrong lengths and rows: all of them are detected before they are used for reading.
   for (const std::size_t at : {8U, 16U, 24U, 40U}) {
     std::vector<std::byte> changed = payload;
     const std::uint64_t huge = std::numeric_limits<std::uint64_t>::max() / 2;

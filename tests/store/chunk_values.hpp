@@ -9,7 +9,7 @@
 
 namespace mgpu::store::test {
 
-/// A journaled chunk, column by column: what the tests of tables look at.
+/// A journaled chunk, decoded column by column for the tests of tables.
 class ChunkValues {
 public:
   ChunkValues(TableSpec spec, std::vector<std::byte> payload)

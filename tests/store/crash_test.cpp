@@ -1,5 +1,5 @@
-// Kills, disk errors and full disks at every durable call of the store, and at random instants.
-// Whatever happens, the same command ends with the same bytes. MGPU_CRASH_SECONDS=600 makes the
+// Tests kills, disk errors and full disks at every durable call of the store, and at random times.
+// In each case the same command finally gives the same bytes. MGPU_CRASH_SECONDS=600 makes the
 // random part longer.
 #include <algorithm>
 #include <cstdlib>
@@ -25,7 +25,7 @@ constexpr int kKilled = 137;
 constexpr int kInUse = 81;
 constexpr double kDeadline = 30.0;
 
-/// Starts store_crash_program in a folder of its own.
+/// Starts store_crash_program in a separate folder.
 class CrashTest : public testing::Test {
 protected:
   void SetUp() override {
@@ -63,7 +63,7 @@ protected:
     return test::ChildProcess(command(output, ranks), environment, log()).wait(kDeadline);
   }
 
-  /// Open MPI's shared memory and session files, which killed ranks leave behind.
+  /// Open MPI's shared memory and session files, which killed ranks do not remove.
   std::vector<std::string> scratch() const {
     return {"OMPI_MCA_btl_vader_backing_directory=" + folder_.string(),
             "OMPI_MCA_orte_tmpdir_base=" + folder_.string()};
@@ -195,7 +195,8 @@ TEST_F(CrashTest, AFullDiskEndsWith74AndTheSameCommandFinishesWhenThereIsSpace) 
   const SmallDisk disk(output);
   if (!disk.is_mounted()) GTEST_SKIP() << "cannot mount a tmpfs here: full disk not tested";
 
-  // The sizes end in the ledger, in the layout, in the texts; the last is enough.
+  // The first sizes fill the disk in the ledger, in the layout and in the texts. The last one is
+  // large enough.
   std::vector<int> exits;
   for (const std::string size : {"100k", "220k", "360k", "2m"}) {
     ASSERT_TRUE(disk.grow(size));
@@ -247,7 +248,7 @@ TEST_F(CrashTest, ASecondProcessIsRefusedWith81AndToldWhoIsThere) {
   EXPECT_EQ(run(output, 1).exit, 0) << log_text();
 }
 
-/// Cuts off or overwrites the end of one ledger, as a lost power supply may.
+/// Cuts off or overwrites the end of one ledger, like a power failure.
 void damage_a_tail(const fs::path& output, std::mt19937& random) {
   std::vector<fs::path> ledgers;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(output)) {

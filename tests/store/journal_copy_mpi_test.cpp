@@ -1,4 +1,4 @@
-// Journals of several run directories in one.
+// Copies the journals of several run directories into one.
 #include <array>
 #include <string>
 #include <vector>
@@ -19,7 +19,8 @@ class JournalCopyTest : public testing::Test {
 protected:
   fs::path folder(const std::string& name) const { return folder_.path() / name; }
 
-  /// A journal of these chunks, each of `value` plus its number; all ranks take turns.
+  /// Writes a journal of these chunks, each filled with `value` plus its number; all ranks take
+  /// turns.
   fs::path make(const std::string& name, std::uint32_t phase, std::vector<std::uint64_t> chunks,
                 int value = 0) const {
     ChunkJournal journal(folder(name), world_, 1);

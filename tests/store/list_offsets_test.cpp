@@ -1,4 +1,4 @@
-// Offsets that come in several pieces, as those of many rows do.
+// Offsets are read in several pieces when a table has many rows.
 #include "store/results/list_offsets.hpp"
 
 #include <cstdint>

@@ -38,7 +38,7 @@ TEST(JudgeDeathsTest, TwiceIsEnoughAndTheSecondTimeTheSampleWasAlone) {
 }
 
 TEST(JudgeDeathsTest, ADeathIsExplainedByOneSample) {
-  // 9 explains the death of the chunk: 10 has to kill twice by itself.
+  // Sample 9 explains the death of the chunk, so sample 10 has to kill twice by itself.
   const std::vector<Death> one{death(1, 8, 4), death(2, 9, 1), death(3, 10, 1)};
   EXPECT_EQ(quarantined(one), Samples{9});
   std::vector<Death> both = one;
@@ -69,7 +69,7 @@ protected:
     world_.barrier();
   }
 
-  /// An attempt in which each rank works on a chunk of four; `note` is what is known of its end.
+  /// An attempt in which each rank works on a chunk of four; `note` records how it ended.
   void attempt(std::uint32_t number, std::int64_t count, const std::string& note) {
     Quarantine quarantine(folder_.path(), world_, number);
     quarantine.begin({7, 4 * world_.rank(), count});
@@ -109,7 +109,7 @@ TEST_F(QuarantineTest, ADeathThatNobodySawOrThatOnlyTheLauncherSawIsNotCounted) 
   attempt(2, 4, "0 launcher SIGKILL");
   attempt(3, 4, "0 wat");
   const Quarantine quarantine(folder_.path(), world_, 4);
-  // Alone on its node a rank has no other witness.
+  // A rank that is alone on its node has no other witness.
   EXPECT_EQ(quarantine.deaths().size(), world_.size() == 1 ? 1U : 0U);
 }
 

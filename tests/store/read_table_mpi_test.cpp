@@ -131,7 +131,7 @@ TEST_F(ReadTableTest, TablesOfTheWrongShapeAreRefused) {
         make_dataset(g, "a", H5T_STD_I64LE, {hsize_t{1} << 40}, creation);
         H5Pclose(creation);
       },
-      [](hid_t g) {  // a file beside it
+      [](hid_t g) {  // another file in the folder
         const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
         H5Pset_external(creation, "/etc/hostname", 0, 8);
         make_dataset(g, "a", H5T_STD_I64LE, {1}, creation);
@@ -187,8 +187,8 @@ TEST_F(ReadTableTest, ListsWhoseOffsetsLieAreRefused) {
   }
 }
 
-// What cannot be told from the original is equal to it; the rest is refused. Alone, because a
-// crash would take mpirun with it.
+// A damaged file is refused, or reads as equal to the original. Runs on one rank, because a crash
+// would take mpirun with it.
 TEST_F(ReadTableTest, MutantsAreReadRightOrRefused) {
   write(4);
   const cluster::Group self = world_.split(world_.rank(), 0);
@@ -202,7 +202,7 @@ TEST_F(ReadTableTest, MutantsAreReadRightOrRefused) {
   int refused = 0;
   for (int round = 0; round < mutants; ++round) {
     std::string changed = bytes;
-    const std::size_t end = round % 2 == 0 ? changed.size() : 8192;  // half of them: metadata
+    const std::size_t end = round % 2 == 0 ? changed.size() : 8192;  // half of them in metadata
     for (unsigned i = 0; i < 1 + random() % 4; ++i)
       changed[random() % end] = static_cast<char>(random());
     std::ofstream(mutant, std::ios::binary) << changed;

@@ -208,7 +208,7 @@ TEST_F(RunDirectoryTest, AnOldAttemptMayNotPublish) {
   world_.barrier();
 }
 
-/// Whether a lease with these words, left in a fresh folder, is taken over.
+/// Whether a lease with this text, placed in a fresh folder, is taken over.
 bool is_taken_over(const fs::path& folder, const std::string& lease) {
   fs::create_directories(folder);
   std::ofstream(folder / "lease.json") << lease;

@@ -1,5 +1,4 @@
-// A small phase whose rows are a function of the sample id: what the store's tests journal and
-// seal.
+// A small phase for the tests of journal and seal, whose rows are a function of the sample id.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +41,7 @@ inline std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// How many items the lists of a sample have: many have none.
+/// The number of items in the lists of a sample; many lists are empty.
 inline std::size_t list_length(std::int64_t id) {
   return mixed(static_cast<std::uint64_t>(id) + 77) % 5 * static_cast<std::size_t>(id % 7);
 }

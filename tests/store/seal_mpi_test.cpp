@@ -36,7 +36,7 @@ protected:
   }
 };
 
-/// The lists of rows `ids`, as the file has them.
+/// Compares the lists in the file with the expected lists of rows `ids`.
 void expect_lists(const fs::path& path, std::span<const std::int64_t> ids) {
   const ReadLists tokens = read_lists(path, "samples", "tokens");
   const ReadLists places = read_lists(path, "samples", "places");
@@ -61,7 +61,7 @@ void expect_lists(const fs::path& path, std::span<const std::int64_t> ids) {
 TEST_F(SealTest, BytesDoNotDependOnTheNumberOfRanks) {
   for (const int gzip : {0, 4}) {
     for (const std::int64_t rows : {0, 1, 23, 5000}) {
-      // Rank 0 alone, then all ranks: the same file.
+      // Sealing on rank 0 alone and on all ranks gives the same file.
       const std::string name = std::to_string(rows) + "_" + std::to_string(gzip);
       const fs::path alone = folder_.path() / ("alone_" + name);
       const fs::path all = folder_.path() / ("all_" + name);
@@ -180,7 +180,7 @@ TEST_F(SealTest, AnOlderAttemptIsStoppedBeforeTheFileGetsItsName) {
             0.125);
 }
 
-// More than are written at once.
+// More texts than are written at once.
 TEST_F(SealTest, ManyTextsOfNoLength) {
   constexpr std::int64_t kTexts = 600'000;
   const TableSpec spec{

@@ -1,9 +1,9 @@
-// The store's whole life in one small program: open the run directory, finish the missing
-// chunks, seal, mark the run as finished. Tests kill it at failpoints and start it again.
+// A small program that uses the whole store: it opens the run directory, finishes the missing
+// chunks, seals, and marks the run as finished. Tests kill it at failpoints and start it again.
 //
 //   store_crash_program OUTPUT ROWS GZIP [merge]
 //
-// Ends with the failure's exit code, which mpirun returns. With `merge` it seals what is there.
+// Exits with the failure's code, which mpirun returns. With `merge` it seals the existing chunks.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

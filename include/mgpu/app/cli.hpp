@@ -22,14 +22,14 @@ enum class Action {
   version
 };
 
-/// What the command line asks for. Everything about the work itself is a key of the
-/// configuration: options such as --gpus are overrides here.
+/// The command line, parsed. Everything about the work itself is a key of the configuration:
+/// options such as --gpus become overrides here.
 struct Options {
   Action action = Action::run;
   std::string detail{};  // of --plan, --print-config, --explain, --merge, --export
   std::string
       config{};  // CONF.yaml, "-" for standard input, "" for none; --export: a run directory
-  std::vector<std::string> more_directories{};  // of --merge, behind the first
+  std::vector<std::string> more_directories{};  // of --merge, after the first
   std::vector<std::string> overlays{};
   std::vector<Override> overrides{};
   std::string progress = "auto";  // auto | bar | lines | off

@@ -8,37 +8,37 @@
 
 namespace mgpu::app {
 
-/// Whether a launcher says that this is another rank than the first. Works without MPI.
+/// Whether a launcher started this process as a rank other than the first. Works without MPI.
 bool is_later_rank();
 
-/// --plan: who does what, will it fit, how long. Works without MPI, GPU and driver. Under mpirun
-/// only the first rank prints.
+/// --plan: prints the work of each rank, whether it fits into memory, and the estimated time. Works
+/// without MPI, GPU and driver. Under mpirun only the first rank prints.
 ///
 /// Errors: those of load_config() and of the rules between keys.
 ExitCode print_plan(const Options& options, const FileProvider& files, std::ostream& out);
 
-/// --check: one line for each thing that a run needs, as it is found. Without a configuration
-/// it looks at the installation. Rank 0 prints.
+/// --check: tests each thing that a run needs and prints one line for each. Without a configuration
+/// it checks the installation. Rank 0 prints.
 ///
-/// Returns the exit code of the first check that failed; warnings and skipped checks are none.
+/// Returns the exit code of the first check that failed; warnings and skipped checks do not count.
 /// Ranks:  collective over `world`; the same code on every rank.
 ExitCode run_checks(const cluster::Group& world, const Options& options, std::ostream& out);
 
-/// --merge DIR: makes the result file of an unfinished run, of what is there. The run may be
+/// --merge DIR: makes the result file of an unfinished run from its finished chunks. The run may be
 /// resumed afterwards. A finished run is left alone.
 ///
-/// --merge DIR DIR ...: makes a new run directory whose result file is that of one run, of runs
-/// that --only gave a part each. These are only read.
+/// --merge DIR DIR ...: joins runs that each did one part (--only I/N) into a new run directory,
+/// whose result file is that of one run. The given directories are only read.
 ///
 /// Ranks:  collective over `world`; rank 0 prints to stdout.
-/// Errors: E610 (exit 65, parts are missing or of other runs), E609 (exit 66, not a run directory),
-/// E603 (exit 66, it has no configuration), E607
-///         (exit 81, the run is at work), and those of merge_train_job(); on all ranks.
+/// Errors: on all ranks: E610 (exit 65, parts are missing or of other runs); E609 (exit 66, not a
+///         run directory); E603 (exit 66, no configuration); E607 (exit 81, the run is in
+///         progress); and those of merge_train_job().
 ExitCode merge_run(const cluster::Group& world, const Options& options);
 
-/// --export FORMAT DIR: writes the rows of a run's result file beside it: `jsonl` has table
-/// `samples` as JSON lines; other formats belong to jobs. Works without MPI, GPU and driver. Under
-/// mpirun only the first rank is to call it.
+/// --export FORMAT DIR: writes the rows of a run's result file into the same folder. Format `jsonl`
+/// writes table `samples` as JSON lines; other formats belong to jobs. Works without MPI, GPU and
+/// driver. Under mpirun only the first rank may call it.
 ///
 /// Errors: E143 (exit 64, a format that the job does not have), E603 (exit 66, no run directory, or
 ///         one without results), E602 (exit 74), and those of the format.

@@ -10,7 +10,7 @@
 
 namespace mgpu::app {
 
-/// How a rank comes to the bytes of a file: one rank reads, all get the same.
+/// Reads files for a group of ranks: one rank reads, and all get the same bytes.
 class FileProvider {
 public:
   /// This process alone, without MPI.
@@ -19,14 +19,14 @@ public:
   /// Rank 0 of `group` reads and broadcasts. `group` has to outlive the provider.
   static FileProvider shared(const cluster::Group& group);
 
-  /// The bytes of a file of at most a configuration's size and one byte more; "-" is standard
-  /// input.
+  /// The first bytes of a file: at most one byte more than a configuration may have. "-" is
+  /// standard input.
   ///
   /// Ranks:  collective over the group, in the same order on every rank.
   /// Errors: Failure E603 (exit 66), of a group as TogetherError.
   std::string read(const std::filesystem::path& path) const;
 
-  /// The shell's folder as the reading rank sees it. Ranks: as read().
+  /// The working directory of the rank that reads. Ranks: as read().
   std::filesystem::path working_directory() const;
 
   /// Runs `step` on every rank. Errors: what it throws, of a group as TogetherError.
@@ -42,8 +42,8 @@ private:
   Agree agree_;
 };
 
-/// The configuration that the command line asks for. Every rank parses the same bytes. `rules`: as
-/// ConfigSources has them, asked of right values as well.
+/// Loads the configuration that the command line names. Every rank parses the same bytes. `rules`:
+/// as in ConfigSources, but checked for valid values as well.
 ///
 /// Ranks:  collective over the provider's group; the rules are local.
 /// Errors: ConfigFailure with all mistakes, what `rules` throws, Failure E603; the same on every

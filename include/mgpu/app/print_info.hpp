@@ -9,10 +9,9 @@
 
 namespace mgpu::app {
 
-/// Answers what needs no run: --help, --version, --env, --explain, --print-config. Nothing when
-/// the options ask for something else. Only a rank whose `out` prints anything has to be one
-/// that speaks.
-///
+/// Answers options that need no run: --help, --version, --env, --explain, --print-config. Returns
+/// nullopt when the options ask for something else. Every rank writes to its `out`; the caller
+/// decides whose `out` is shown.
 /// Ranks:  collective over the provider's group for --print-config, local otherwise.
 /// Errors: as load_config(); ConfigFailure (exit 64) for --explain of something unknown.
 std::optional<ExitCode> print_info(const Options& options, const KeyTable& table,

@@ -2,7 +2,7 @@
 
 namespace mgpu::app {
 
-/// Seconds since this process was started, the loading of its libraries included; 0 where /proc
+/// Seconds since this process was started, including the time to load its libraries; 0 where /proc
 /// does not tell.
 double process_elapsed_s();
 

@@ -17,8 +17,8 @@
 
 namespace mgpu::app {
 
-/// Where a run speaks: the screen, run.log, events.jsonl, TensorBoard (rank 0), a log and a
-/// prepared crash file per rank.
+/// All output of a run except its results: the screen, run.log, events.jsonl and TensorBoard on
+/// rank 0, and a log and a prepared crash file per rank.
 class RunFiles final : public EventSink, public ScalarSink {
 public:
   /// `elapsed_s`: how long this process has been running.
@@ -28,22 +28,23 @@ public:
            const cluster::DeviceChoice& choice, const store::RunDirectory& directory,
            double elapsed_s);
 
-  /// To the rank's log, to the crash file's memory, and on rank 0 to the screen and its files.
+  /// Writes to the rank's log, to the crash file's memory, and on rank 0 to the screen and its
+  /// files.
   void event(const Event& event) override;
   void scalar(std::string_view tag, std::int64_t step, double value) override;
   void resumed_at(std::int64_t step) override;
 
-  /// Rank 0: several lines for a person; the last line; nothing on other ranks.
+  /// Prints several lines for a person, or the last line. Only rank 0 prints.
   void say(std::string_view text);
   void say_last(std::string_view line);
 
   CrashFile& crash() { return *crash_; }
-  /// The run as a row of TensorBoard's HParams page ends here.
+  /// Ends the run's row on TensorBoard's HParams page.
   void end_session(bool success);
 
   report::TensorBoardFile* tensorboard() { return tensorboard_.get(); }
 
-  /// Prints equal warnings of several ranks once, and looks whether any file failed.
+  /// Prints equal warnings of several ranks once, and checks whether any file failed.
   ///
   /// Ranks:  collective. Errors: E602 on all ranks.
   void meet();

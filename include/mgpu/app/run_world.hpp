@@ -11,10 +11,10 @@ namespace mgpu::app {
 
 /// Runs the job of the configuration on all ranks, from the banner to the last line.
 ///
-/// `elapsed_s`: how long this process has been running; `command`: argv.
+/// `elapsed_s`: how long this process has been running. `command`: argv.
 /// Ranks:  collective over `world`.
-/// Errors: TogetherError and ConfigFailure are known to all ranks; anything else only to this
-///         one, and the caller has to end the world.
+/// Errors: all ranks know of TogetherError and ConfigFailure. Any other exception is known to this
+///         rank only, and the caller has to end the world.
 ExitCode run_world(const cluster::Group& world, const Options& options,
                    const std::vector<std::string>& command, double elapsed_s);
 

@@ -7,12 +7,12 @@
 
 namespace mgpu {
 
-/// The keys that belong to no module: schema, job, include, run.seed, run.deterministic,
-/// run.chunk_size, run.time_limit, log.*, report.*. Add them first: they are printed first.
-/// `jobs`: names, at least one.
+/// Adds the keys that belong to no module: schema, job, include, run.seed, run.deterministic,
+/// run.chunk_size, run.time_limit, log.*, report.*. Call this first, because they are printed
+/// first. `jobs`: names, at least one.
 void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs);
 
-/// The key data.path, which every job reads.
+/// Adds the key data.path, which every job reads.
 void add_data_path_key(KeyTable& table);
 
 }  // namespace mgpu

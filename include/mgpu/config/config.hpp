@@ -14,33 +14,33 @@
 
 namespace mgpu {
 
-/// A rule asks for a key whose value was refused: what the rule would say is not known.
+/// Thrown when a rule asks for a key whose value was refused, so the rule cannot be checked.
 class RefusedKey : public Error {
 public:
   using Error::Error;
 };
 
-/// The values of one run: every key of the table has one. Getters take only names that are in
-/// the table with that type; anything else is our bug and throws Error.
+/// The values of one run: every key of the table has one. Getters take only names that the table
+/// has with that type; any other name is a bug of the program and throws Error.
 class Config {
 public:
   struct Value {
-    std::string text{};                // as YAML has it, scalars unquoted: "3e-4", "[1, 3]"
+    std::string text{};                // as in YAML, scalars unquoted: "3e-4", "[1, 3]"
     std::vector<std::int64_t> list{};  // of `integers`, instead of `text`
     Place place{};
   };
 
-  /// Keys that `values` lacks get their default. `notes`: what the banner says about how the
-  /// values were read, such as guide names.
+  /// Keys that `values` lacks get their default. `notes`: lines for the banner about how the values
+  /// were read, such as keys given under another name.
   ///
   /// Memory: `table` has to outlive the config.
-  /// Errors: Error for a name that is not in the table and a value that is not of its type;
-  ///         files and arguments are checked before, by read_config().
+  /// Errors: Error for a name that is not in the table and a value that is not of its type.
+  ///         read_config() has checked files and arguments before.
   Config(const KeyTable& table, std::map<std::string, Value, std::less<>> values,
          std::vector<std::string> notes = {});
 
-  /// The same, but asking for one of the `refused` keys throws RefusedKey: for rules that are to
-  /// be checked although some values are wrong.
+  /// The same, but asking for one of the `refused` keys throws RefusedKey. This lets rules be
+  /// checked although some values are wrong.
   Config(const KeyTable& table, std::map<std::string, Value, std::less<>> values,
          std::set<std::string, std::less<>> refused);
 
@@ -53,10 +53,10 @@ public:
   std::vector<std::int64_t> integers(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
 
-  /// Whether the value is this word ("auto", "all", "null") instead of one of the key's type.
+  /// Whether the value is this word ("auto", "all", "null") rather than a value of the key's type.
   bool is(std::string_view name, std::string_view word) const;
 
-  /// The value of any key as it is printed: "3e-04", "30min", "[1, 3]".
+  /// The value of any key in printed form: "3e-04", "30min", "[1, 3]".
   std::string shown(std::string_view name) const;
 
   /// Whether a file or the command line gave the key.
@@ -67,15 +67,15 @@ public:
   std::vector<std::string> not_default() const;
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// A failure that points at the key's value with a caret, exit 78. For rules between keys.
+  /// A failure that points at the key's value with a caret, exit 78. Used by rules between keys.
   Failure problem(std::string_view code, std::string_view name, std::string sentence,
                   std::string help = "") const;
 
-  /// The same with another value of one key. Errors: Error as of the constructor.
+  /// A copy with another value of one key. Errors: Error as of the constructor.
   Config with(std::string_view name, std::string_view text) const;
 
-  /// The rows of the keys that its job reads, in the table's order; all where there is no key
-  /// `job`.
+  /// The table rows of the keys that the job reads, in the table's order; all rows if there is no
+  /// key `job`.
   std::vector<const KeySpec*> keys() const;
 
   /// Canonical YAML of the job's keys, defaults included: feeding it back gives the same config.

@@ -9,20 +9,20 @@ namespace mgpu {
 /// The job's keys with their values as canonical YAML; read back, it gives the same config.
 std::string print_resolved(const Config& config);
 
-/// The keys that were given, each with a comment that says where.
+/// The keys that were given, each with a comment that names its source.
 std::string print_changed(const Config& config);
 
-/// Every key that a job reads with its default, explained: conf/JOB/full.yaml. `job` "": of the
-/// whole table.
+/// Every key that a job reads, with default and explanation: conf/JOB/full.yaml. With `job` "",
+/// every key of the table.
 std::string print_full(const KeyTable& table, const std::string& job = "");
 
-/// Every key of the job with its value and where it comes from, explained.
+/// Every key of the job, with its value, source and explanation.
 std::string print_full(const Config& config);
 
 /// The job's keys as JSON, nested like the YAML, numbers as numbers.
 std::string print_json(const Config& config);
 
-/// The page of one key: what --explain KEY prints.
+/// The page of one key, which --explain KEY prints.
 std::string key_page(const KeySpec& spec);
 
 /// "integer, 1 or more, steps; or auto": the values that a key takes, in words.

@@ -15,14 +15,14 @@ struct Place {
   int column = 0;        // from 1, in characters, of the value
   std::string text{};    // the line or the argument, for the caret; a window of a very long one
   int length = 1;        // characters under the caret
-  int cut = 0;           // characters that are missing in front of `text`
+  int cut = 0;           // characters of the line that `text` leaves out at its start
 };
 
 /// The place of `length` characters at `column` of `line_text`, which may be of any length.
 Place place_in_line(std::string origin, int line, std::string_view line_text, int column,
                     int length);
 
-/// "conf/train.yaml:27" or "command line, argument 3"; "default" where nobody gave the value.
+/// "conf/train.yaml:27" or "command line, argument 3"; "default" if the value was not given.
 std::string source_of(const Place& place);
 
 /// One mistake in a configuration.
@@ -30,20 +30,20 @@ struct Problem {
   std::string code;      // "E101"
   std::string sentence;  // no final period
   Place place{};         // no origin: only the sentence is shown
-  std::string under{};   // said behind the caret
+  std::string under{};   // printed after the caret
   std::string help{};    // something to type
   Place first{};         // an earlier place that belongs to it, such as the first of two equal keys
 };
 
-/// As it is printed: the place, the line with a caret, the help. Exit code 78.
+/// The printed form: the place, the line with a caret, the help. Exit code 78.
 Report to_report(const Problem& problem);
 
 /// All mistakes of a configuration at once: what() shows each, then "5 errors in conf.yaml;
 /// nothing was started."
 class ConfigFailure : public Failure {
 public:
-  /// At least one problem, in the order in which they are shown. `rules`: what rules between keys
-  /// said besides; they come last.
+  /// `problems`: at least one, in the order in which they are shown. `rules`: the failures of rules
+  /// between keys, which are shown last.
   explicit ConfigFailure(std::vector<Problem> problems, ExitCode exit = ExitCode::config,
                          const std::vector<Report>& rules = {}, Where where = Where::here());
 

@@ -18,10 +18,10 @@ struct Override {
   int value_column = 1;    // of the value in `argument`, from 1
 };
 
-/// Everything that a configuration is made of, lowest first: built-in defaults, `include` files,
-/// the file, overlays, overrides.
+/// All sources of a configuration, lowest priority first: built-in defaults, `include` files, the
+/// file, overlays, overrides.
 struct ConfigSources {
-  std::string file{};                   // "" for none: defaults and overrides only; "-" for stdin
+  std::string file{};                   // "": defaults and overrides only; "-": stdin
   std::vector<std::string> overlays{};  // --with
   std::vector<Override> overrides{};
   std::filesystem::path working_directory{};  // absolute; paths of the command line start here
@@ -30,20 +30,19 @@ struct ConfigSources {
   /// Errors: Failure E603 when it cannot be read.
   std::function<std::string(const std::filesystem::path&)> read{};
 
-  /// Rules between keys: throws Failure. Asked where values are wrong, to tell what else is: of a
-  /// config that throws RefusedKey for those values.
+  /// Checks the rules between keys; throws Failure. Called only when some values are wrong, to find
+  /// further mistakes. The config that it gets throws RefusedKey for those values.
   std::function<void(const Config&)> rules{};
 };
 
-/// Reads all sources and checks every value, also those that a higher source replaces.
+/// Reads all sources and checks every value, including those that a higher source replaces.
 ///
-/// Paths come out absolute: those of a file from the folder of that file, those of the command
-/// line and of the defaults from the working directory.
+/// Paths become absolute: those of a file relative to its folder, those of the command line and of
+/// the defaults relative to the working directory.
 ///
 /// Memory: `table` has to outlive the config.
-/// Errors: ConfigFailure with all mistakes of all sources, and what the rules say of the rest;
-///         Failure E603 (exit 66) when `file` or
-///         an overlay cannot be read.
+/// Errors: ConfigFailure with all mistakes of all sources, and with the rules that the other values
+///         break; Failure E603 (exit 66) when `file` or an overlay cannot be read.
 Config read_config(const KeyTable& table, const ConfigSources& sources);
 
 }  // namespace mgpu

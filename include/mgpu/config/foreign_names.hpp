@@ -7,22 +7,22 @@
 
 namespace mgpu {
 
-/// What another program calls one of our settings.
+/// The name that another program uses for one of our settings.
 struct ForeignName {
   std::string_view name;     // as there: "per_device_train_batch_size"
   std::string_view program;  // "transformers"
-  std::string_view key;      // ours: "train.micro_batch_size"; "" where there is none
+  std::string_view key;      // ours: "train.micro_batch_size"; "" if we lack it
   std::string_view help;     // what to write instead, or how ours differs
   bool top_level_only = false;
 };
 
-/// All that are known.
+/// All known foreign names.
 std::span<const ForeignName> foreign_names();
 
-/// nullptr when no program that we know has it. `path` is the dotted place where it was found.
+/// Returns nullptr when no program that we know has it. `path`: the dotted path where it was found.
 const ForeignName* find_foreign_name(std::string_view path);
 
-/// The one of `choices` that other programs call `text` ("float16" -> "fp16"), or "".
+/// The value of `choices` that other programs call `text` ("float16" -> "fp16"), or "".
 std::string translated_value(std::string_view text, const std::vector<std::string>& choices);
 
 }  // namespace mgpu

@@ -14,7 +14,7 @@ enum class KeyType {
   number,    // 3e-4, finite
   flag,      // true | false
   text,      //
-  path,      // relative to the file that sets it (command line: to the shell)
+  path,      // relative to the file that sets it, or to the shell's folder
   choice,    // one of `choices`
   duration,  // 30min, 24:00:00, 90 -> seconds
   bytes,     // 48GiB, 512MiB, 1000 -> bytes
@@ -28,32 +28,32 @@ std::string type_in_words(KeyType type);
 /// One row of the table of keys: all that validation, --help, --print-config, --explain and the
 /// reference in conf/README.md know about a key.
 struct KeySpec {
-  std::string name;              // "train.max_steps"
-  KeyType type = KeyType::text;  //
-  std::string standard;          // default, as it would stand in YAML
-  std::string text;              // one line, what it does
-  std::string unit{};            // "steps", "seconds"; "" where it has none
+  std::string name;                                       // "train.max_steps"
+  KeyType type = KeyType::text;                           //
+  std::string standard;                                   // default, as YAML
+  std::string text;                                       // one line, what it does
+  std::string unit{};                                     // "steps", "seconds"; "" for none
   double min = -std::numeric_limits<double>::infinity();  // inclusive, numbers only
   double max = std::numeric_limits<double>::infinity();
-  std::vector<std::string> choices{};  // of a choice; words such as "auto" or "all" accepted beside
-                                       // the type's own values
-  std::vector<std::string> aliases{};  // guide names: accepted, and noted in the banner
-  std::string alias_note{};            // how the key differs from what the guides mean by those
+  std::vector<std::string> choices{};  // of a choice; of another type: words such as "auto" or
+                                       // "all" that are accepted, too
+  std::vector<std::string> aliases{};  // other accepted names, noted in the banner
+  std::string alias_note{};            // how the key differs from the usual meaning of those names
   const char* (*why_not)(const std::string& value) = nullptr;  // of a text: what is wrong with it
                                                                // (E107), or nullptr
   bool identity = true;       // false: does not change results.h5, so may differ when a run resumes
   bool required = false;      // true: a file or the command line has to give it
-  std::string file_ending{};  // of a path: a value without it and without `/` is a name, which
-                              // stays as it is; "": all values are paths
-  std::vector<std::string> jobs{};  // that read it; empty: all do
+  std::string file_ending{};  // of a path: a value with neither this ending nor a `/` is a
+                              // name, not a path; "": all values are paths
+  std::vector<std::string> jobs{};  // the jobs that read it; empty: all
 
   bool is_read_by(std::string_view job) const;
 };
 
-/// Whether a value of `spec` that is no word is the path of a file or folder.
+/// Whether a value of `spec` that is not one of its words is the path of a file or folder.
 bool is_path(const KeySpec& spec, std::string_view value);
 
-/// A name of a guide that means nothing here: accepted in a file, and noted in the banner.
+/// A name that has no effect in this program: accepted in a file, and noted in the banner.
 struct AcceptedName {
   std::string name;  // "data.num_workers"
   std::string why;   // "each rank cuts its own batches"
@@ -62,16 +62,15 @@ struct AcceptedName {
 /// All keys of the program, in the order in which they are printed.
 class KeyTable {
 public:
-  /// Errors: Error when the name or an alias is there already, a name is also a section, or the
+  /// Errors: Error when the name or an alias is already in use, a name is also a section, or the
   ///         default does not parse.
   void add(KeySpec spec);
 
-  /// Notes that a job reads the key; other jobs do only where they are noted, too.
+  /// Records that a job reads the key. A key with such records is read by those jobs only.
   /// Errors: Error when there is no such key.
   void add_reader(std::string_view name, std::string job);
 
-  /// Reads a whole section under another name as well: ("training", "train") accepts
-  /// `training.max_steps`.
+  /// Accepts another name for a whole section: ("training", "train") accepts `training.max_steps`.
   void add_section_alias(std::string alias, std::string section);
 
   /// Errors: Error when there is such a key.
@@ -83,7 +82,8 @@ public:
   /// nullptr when there is no such key (aliases do not count).
   const KeySpec* find(std::string_view name) const;
 
-  /// The key that is called so, by its own name, an alias, or through an aliased section.
+  /// The key of that name, alias, or name within an aliased section; nullptr if there is no such
+  /// key.
   const KeySpec* find_called(std::string_view name) const;
 
   /// Whether keys are called "<name>.<something>".

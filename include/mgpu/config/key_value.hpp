@@ -11,7 +11,7 @@
 
 namespace mgpu {
 
-/// A value of the right type, in the one way in which it is written back.
+/// A value of the right type; `text` is its canonical spelling.
 struct KeyValue {
   std::string text;          // "3e-04", "30min", "[1, 3]", "auto"
   double number = 0.0;       // of number, duration (seconds)
@@ -21,17 +21,17 @@ struct KeyValue {
   bool is_word = false;  // one of the key's choices instead of a value of its type
 };
 
-/// Why a value cannot be one.
+/// Why a value of a file or of the command line is not valid.
 struct ValueProblem {
   std::string code;   // E104 type, E105 choice, E106 range
   std::string under;  // "expected an integer"
   std::string help{};
-  Place place{};  // of the element of a list that is wrong; no origin: the whole value
+  Place place{};  // of the wrong element of a list; no origin: the whole value
 };
 
 /// Reads `node` as a value of `spec`, strictly: `0x10`, `1e3` and `010` are no integers, `yes` is
-/// no flag, quoted digits are text. A node without a place is taken as from a shell, which has
-/// removed the quotes: there, text may look like anything.
+/// no flag, quoted digits are text. A node without a place comes from a shell, which has removed
+/// the quotes, so its text may look like a value of any type.
 std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, const YamlNode& node);
 
 /// The same for a value that is given as one piece of text, as from a shell. Lists may be written

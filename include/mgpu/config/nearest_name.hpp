@@ -7,12 +7,12 @@
 
 namespace mgpu {
 
-/// Fewest insertions, deletions, replacements and swaps of neighbors that turn `a` into `b`, no
-/// letter being edited twice.
+/// The smallest number of insertions, deletions, replacements and swaps of neighbors that turn `a`
+/// into `b`. No letter is edited twice.
 /// Source: optimal string alignment distance (Boytsov, ACM JEA 16, 2011, section 2.1).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// Most edits after which `word` may still have meant something else: 1, 2 or 3 by its length.
+/// The most edits at which a name still counts as a misspelling of `word`: 1, 2 or 3 by its length.
 std::size_t tolerated_edits(std::string_view word);
 
 /// The name nearest to `word` (the first among equals), or "" when none is near enough.

@@ -9,7 +9,7 @@
 
 namespace mgpu {
 
-/// A value of a YAML file, and where it stands.
+/// A value of a YAML file, and its place.
 struct YamlNode {
   enum class Kind { null, scalar, sequence, mapping };
 
@@ -28,7 +28,7 @@ struct YamlDocument {
   std::vector<Problem> problems{};
 };
 
-/// What a file may have, so that no file makes the reader slow or large.
+/// The limits of a file, which keep the reader fast and small on any input.
 struct YamlLimits {
   static constexpr std::size_t kBytes = std::size_t{1} << 20;
   static constexpr std::size_t kLineBytes = std::size_t{1} << 14;
@@ -39,10 +39,10 @@ struct YamlLimits {
 
 /// Reads the part of YAML that a person writes by hand into a configuration, strictly.
 ///
-/// Refused: doubled keys, anchors, aliases, tags, directives, several documents, keys that are
-/// no plain text, quoted text over several lines, tabs as indentation, "${", control characters,
-/// anything but UTF-8, and more than YamlLimits. Problems collect; after a tab or an unclosed
-/// quote reading goes on as if it had been right.
+/// Refused: doubled keys, anchors, aliases, tags, directives, several documents, keys that are not
+/// plain text, and quoted text over several lines. Also tabs as indentation, "${", control
+/// characters, anything but UTF-8, and files beyond YamlLimits. All problems are collected; after a
+/// tab or an unclosed quote, reading goes on as if it were correct.
 ///
 /// Errors: none; every mistake is a Problem of code E103, E108, E109 or E110 at its place in
 ///         `origin`.

@@ -9,7 +9,8 @@
 
 namespace mgpu::report {
 
-/// Who we are and where the run goes: known before anything is loaded, so printed first.
+/// The first lines of a run: program, job, machine and output folder. They are printed before
+/// anything is loaded.
 struct Opening {
   std::string version;               // "0.1.0"
   std::string git;                   // "4f2c1e9, clean"; "" when unknown
@@ -30,7 +31,7 @@ struct Opening {
 };
 std::string opening_lines(const Opening& opening);
 
-/// The block of guide 001, word for word.
+/// The training settings in a fixed wording.
 struct TrainingBlock {
   int processes = 1;
   DeviceKind device = DeviceKind::cpu;
@@ -40,7 +41,7 @@ struct TrainingBlock {
 };
 std::string training_block(const TrainingBlock& block);
 
-/// The block of guide 004: which GPUs each model copy gets; on the CPU, which ranks.
+/// The GPUs of each model copy, or its ranks on the CPU, in a fixed wording.
 struct WorkerBlock {
   struct Place {
     std::string host;  // printed when there are several
@@ -53,7 +54,7 @@ struct WorkerBlock {
 };
 std::string worker_block(const WorkerBlock& block);
 
-/// The numbers of a run, before it starts.
+/// The sizes and settings of a run, printed before it starts.
 struct Facts {
   struct Batch {
     std::int64_t per_pass = 0;  // samples of one rank in one pass; 0: leave the line out
@@ -68,7 +69,7 @@ struct Facts {
     std::string source;  // "conf/train_ad.yaml:27", "command line"
   };
   struct Alias {
-    std::string given;  // the guide's name
+    std::string given;  // the name in the configuration
     std::string key;    // ours
     std::string note;   // "counts all ranks"; "" for none
   };

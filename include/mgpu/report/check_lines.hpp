@@ -12,7 +12,7 @@ struct Check {
   std::string area;  // "config", "memory", "nccl"
   std::string what;  // "conf/train_ad.yaml", "allreduce 256 MiB across nodes"
   Verdict verdict = Verdict::pass;
-  std::string detail{};  // "31 keys, 4 not default"; why, for all but a pass
+  std::string detail{};  // "31 keys, 4 not default"; the reason unless it passed
 };
 
 /// "config     conf/train_ad.yaml ............................. PASS   31 keys, 4 not default";

@@ -19,27 +19,27 @@ const Event::Value* find_field(const Event& event, std::string_view key);
 /// A field as a number; nullopt when it is missing or not one.
 std::optional<double> number_field(const Event& event, std::string_view key);
 
-/// How far a loop over steps, samples or jobs is: the first of those fields that is there, with
-/// `total`.
+/// The progress of a loop over steps, samples or jobs: the first of these fields that the event
+/// has, and `total`.
 struct Position {
   std::string unit;  // "step", "samples", "jobs"
   std::int64_t done = 0;
   std::int64_t total = 0;  // > 0
 };
 
-/// nullopt for an event that is no progress: without a `total`.
+/// Returns nullopt for an event without `total`, which is not progress.
 std::optional<Position> position_of(const Event& event);
 
-/// The fields as a person reads them: "step 20650/50000 41.3%  loss 0.4123  eta 0:52:50".
-/// Known keys have their own form (a table in the source), others are "key value"; texts are
-/// escaped, secrets starred.
+/// The fields in readable form: "step 20650/50000 41.3%  loss 0.4123  eta 0:52:50". Known keys have
+/// a special form (a table in the source), others are "key value"; texts are escaped, secrets
+/// masked.
 std::string event_fields(const Event& event);
 
-/// "2026-11-21T10:42:07Z train  " and the fields; at most kMaxLine long, no control bytes.
+/// "2026-11-21T10:42:07Z train  " and the fields: at most kMaxLine long, without control bytes.
 std::string event_line(const Event& event, std::chrono::system_clock::time_point when);
 
 /// One JSON object without a newline: time, elapsed_s, event, then the fields with their types.
-/// NaN and infinities, which JSON lacks, are the texts "nan", "inf" and "-inf".
+/// JSON lacks NaN and infinities, so they become the texts "nan", "inf" and "-inf".
 std::string event_json(const Event& event, std::chrono::system_clock::time_point when,
                        double elapsed_s);
 

@@ -15,11 +15,11 @@
 
 namespace mgpu::report {
 
-/// A text file that grows by lines and outlives kills: one write per line, and a torn last line
+/// A text file that grows by lines and survives kills. Each line is one write, and a torn last line
 /// of an earlier attempt is ended before the first new one.
 ///
-/// line() never throws, because one rank may not fail alone in the middle of its work: the first
-/// failure is kept, later lines are dropped, and check() reports it.
+/// line() never throws, because one rank may not fail alone in the middle of its work. The first
+/// failure is kept, later lines are dropped, and check() reports the failure.
 class LineFile {
 public:
   /// `what` as of DurableFile. Errors: Failure E601, E602.
@@ -27,7 +27,7 @@ public:
 
   void line(std::string_view text) noexcept;
 
-  /// Rethrows what line() met. Call it where all ranks meet, inside run_together.
+  /// Rethrows the failure of line(). Call it where all ranks meet, inside run_together.
   void check() const;
 
 private:
@@ -35,22 +35,23 @@ private:
   std::exception_ptr failure_;
 };
 
-/// Where a person's and a program's text go; tests catch both.
+/// The destinations of printed text; tests capture both.
 struct Output {
   std::function<void(std::string_view)> out;
   std::function<void(std::string_view)> err;
 
-  /// File descriptors 1 and 2; a reader that has gone away is ignored.
+  /// File descriptors 1 and 2. A reader that has gone away is ignored.
   static Output real();
 };
 
 enum class Verbosity { quiet, normal, verbose };
 
-/// What rank 0 says: events to events.jsonl, lines to run.log, and both to the screen as asked.
+/// All output of rank 0: events to events.jsonl, lines to run.log, and both to the screen if asked.
 ///
-/// An event with a `total` is progress. It may come as often as the loop turns: the bar is drawn
-/// at most five times a second, a line is written at 1, 2, 5, 10, 30 s and then each minute, and
-/// at most one a second is recorded in events.jsonl, besides the first and the last. One thread.
+/// An event with a `total` is progress and may come in every iteration of a loop. The bar is drawn
+/// at most five times a second. A line is written after 1, 2, 5, 10 and 30 s, then each minute.
+/// File events.jsonl gets the first event, the last one, and at most one a second in between. For
+/// one thread only.
 class EventLog : public EventSink {
 public:
   struct Options {
@@ -66,12 +67,12 @@ public:
   EventLog(const Options& options, const Terminal& terminal, Output output = Output::real(),
            ReportClock clock = ReportClock::real());
 
-  /// Never throws for a full disk: see check(). Word "debug" is heard with -v only.
+  /// Never throws for a full disk: see check(). Event "debug" is shown with -v only.
   /// Errors: Error for an event that gives a field twice (our bug).
   void event(const Event& event) override;
 
-  /// Text of several lines (banner, end table), to run.log and, unless quiet, to the screen.
-  /// A bar that is still there goes.
+  /// Writes text of several lines (banner, end table) to run.log and, unless quiet, to the screen.
+  /// Removes a bar that is still visible.
   void say(std::string_view text);
 
   /// The last line of a run, which even -q prints.

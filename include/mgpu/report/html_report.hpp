@@ -17,14 +17,14 @@ struct Tile {
   std::string key{};  // JSON pointer into summary.json; "" for none
 };
 
-/// A picture with the sentence that says how to read it.
+/// A picture with a sentence that explains how to read it.
 struct Figure {
   std::string title;
   std::string svg;  // from svg_*(); HTML of several pictures is fine too
   std::string caption{};
 };
 
-/// Figures under one heading, beside each other where there is room.
+/// Figures under one heading, side by side if there is room.
 struct Section {
   std::string title;
   std::vector<Figure> figures;

@@ -5,7 +5,7 @@
 
 namespace mgpu::report {
 
-/// What a job shows of a run, beside what every run shows.
+/// The part of a run's page that its job contributes.
 class JobPage {
 public:
   virtual ~JobPage() = default;
@@ -13,7 +13,8 @@ public:
   /// Puts the job's numbers into summary.results and its short curves into summary.series.
   virtual void record(RunSummary& summary) const = 0;
 
-  /// Headline, tiles, sections and tables, after record(); phases and provenance are the run's.
+  /// Returns headline, tiles, sections and tables; the run adds phases and provenance. Call it
+  /// after record().
   virtual HtmlReport page(const RunSummary& summary) const = 0;
 };
 

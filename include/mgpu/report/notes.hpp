@@ -9,11 +9,11 @@
 
 namespace mgpu::report {
 
-/// What a rule looks at: "share/evaluation" = 0.054, "rank/evaluation" = 0, ...
+/// The numbers that rules compare: "share/evaluation" = 0.054, "rank/evaluation" = 0, ...
 using NoteFacts = std::map<std::string, double, std::less<>>;
 
-/// When `fact` is above `threshold`, a run gets a NOTE. Placeholders: {percent} of the fact,
-/// {rank} of the phase; in `effect` {double}, the setting "key=..." twice as large as it was.
+/// When `fact` is above `threshold`, a run gets a NOTE. Placeholders: {percent} of the fact and
+/// {rank} of the phase; in `effect` {double}, which becomes "key=..." with twice the current value.
 struct NoteRule {
   const char* fact;
   double threshold;
@@ -31,8 +31,9 @@ struct Note {
   std::string sentence() const { return text + ". " + effect + '.'; }
 };
 
-/// The facts that phases give: share/<phase>, rank/<phase> (who spent most in it) and
-/// spread/<phase> (how far that rank is above the mean, where the phase has over 10 % of the run).
+/// The facts that phases give: share/<phase>, rank/<phase> and spread/<phase>. `rank` is the rank
+/// that spent most time in the phase. `spread` is how far that rank is above the mean, if the phase
+/// takes over 10 % of the run.
 NoteFacts facts_of(const std::vector<PhaseRow>& rows);
 
 /// The rules that hold, in the order of the table. `settings`: the value of each key of this run.

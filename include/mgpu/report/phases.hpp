@@ -10,7 +10,7 @@
 
 namespace mgpu::report {
 
-/// Where one rank's time went, thinned for the gather: the time line is cut into equal bins.
+/// The time of one rank by phase, reduced for the gather: the time line is cut into equal bins.
 struct RankPhases {
   std::map<std::string, double> seconds;             // phase -> seconds
   std::map<std::string, std::int64_t> calls;         // phase -> how often it was entered
@@ -25,7 +25,7 @@ struct PhaseTable {
   double wall_s = 0.0;  // longest of the ranks; the bins divide it
 };
 
-/// What the clocks of all ranks say, on rank 0; an empty table elsewhere.
+/// The phase times of all ranks on rank 0; an empty table elsewhere.
 ///
 /// Ranks:  collective over `group`.
 PhaseTable gather_phases(const cluster::Group& group, const PhaseClock& clock);

@@ -8,7 +8,8 @@
 
 namespace mgpu::report {
 
-/// What --plan answers before anything starts: who does what, will it fit, how long.
+/// The answer of --plan: the work of each rank, whether it fits into memory, and the estimated
+/// time.
 struct Plan {
   /// Where a number comes from.
   enum class Source { measured, table, guess };
@@ -37,7 +38,7 @@ struct Plan {
     std::string what;      // "GPU memory", "disk in outputs/"
     double used = 0.0;     // share of what there is
     std::string detail;    // "2.1 of 79.3 GiB"
-    std::string key;       // that changes it
+    std::string key;       // the setting that changes it
     double allowed = 1.0;  // the plan warns above this share
     std::string fits{};    // "train.micro_batch_size=8"; "" where nothing has to change
   };
@@ -56,11 +57,11 @@ struct Plan {
   std::vector<std::string> notes{};  // how the configuration was read
 };
 
-/// Tables for a person: shares (the middle folded beyond 12), memory with bars, time with the
+/// Tables for a person: shares (the middle is left out beyond 12), memory with bars, time with the
 /// source of each number, traffic, the three tightest limits.
 std::string plan_text(const Plan& plan, bool utf8 = false);
 
-/// Everything, unfolded: --plan=json.
+/// The whole plan, with all shares: --plan=json.
 std::string plan_json(const Plan& plan);
 
 }  // namespace mgpu::report

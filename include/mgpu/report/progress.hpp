@@ -15,22 +15,22 @@
 
 namespace mgpu::report {
 
-/// The two clocks of a report; tests bring their own.
+/// The two clocks of a report; tests replace them.
 struct ReportClock {
   std::function<double()> elapsed_s;  // steady, since the program began
   std::function<std::chrono::system_clock::time_point()> utc;
 
-  /// `elapsed_s`: how long the program has been running when this is made.
+  /// `elapsed_s`: how long the program has been running now.
   static ReportClock real(double elapsed_s = 0.0);
 };
 
-/// Speed and remaining time of a loop, from where it was at what time in the last minute; the
-/// first position only sets the start, so a resumed run does not count what others did.
+/// Estimates speed and remaining time of a loop from its positions in the last minute. The first
+/// position only sets the start, so a resumed run does not count the work of earlier attempts.
 class ProgressMeter {
 public:
   void update(std::int64_t done, double now_s);
 
-  /// Units per second; nullopt before two positions at least 0.2 s apart.
+  /// Units per second; nullopt until there are two positions at least 0.2 s apart.
   std::optional<double> rate() const;
   std::optional<double> eta_s(std::int64_t total) const;
 
@@ -42,12 +42,12 @@ private:
   std::deque<Mark> marks_;
 };
 
-/// When a log gets its next progress line: 1, 2, 5, 10, 30 s after the start, then each minute.
+/// Schedules the progress lines of a log: 1, 2, 5, 10, 30 s after the start, then each minute.
 class LineSchedule {
 public:
   explicit LineSchedule(double start_s) : start_s_(start_s) {}
 
-  /// Whether a line is due; having said so, waits for the next time.
+  /// Whether a line is due. Returning true advances to the next time.
   bool due(double now_s);
 
 private:
@@ -55,30 +55,30 @@ private:
   double next_s_ = 1.0;
 };
 
-/// "52:50"; "0:52:50" for a log; beyond 24 h the moment of the end, "2026-11-22T12:00Z".
+/// "52:50"; "0:52:50" for a log; beyond 24 h the time of the end, "2026-11-22T12:00Z".
 std::string eta_text(double eta_s, std::chrono::system_clock::time_point now, bool for_log);
 
-/// One line for a screen of `terminal.columns`: the bar gives way first, then parts from the
-/// right. `rate` and `eta` as of the meter.
+/// One line for a screen of `terminal.columns`. If it is too long, the bar shrinks first, then
+/// parts are dropped from the right. `rate` and `eta` as of the meter.
 std::string bar_text(const Event& event, const Position& at, std::optional<double> rate,
                      const std::string& eta, const Terminal& terminal);
 
-/// A line at the bottom of the screen that is drawn over again, at most five times a second.
+/// A line at the bottom of the screen, redrawn at most five times a second.
 class ProgressBar {
 public:
   explicit ProgressBar(std::function<void(std::string_view)> write) : write_(std::move(write)) {}
 
-  /// Whether draw() would draw now: lets the caller save the work of making the text.
+  /// Whether draw() would draw now, so that the caller can skip making the text.
   bool ready(double now_s) const { return now_s - drawn_s_ >= kRedraw_s; }
 
   void draw(std::string text, double now_s);
   /// Draws and leaves the line on the screen for good.
   void finish(std::string text, double now_s);
 
-  /// Takes the bar away for a moment, so that a line can be printed; restore() brings it back.
+  /// Hides the bar for a moment, so that a line can be printed; restore() brings it back.
   void clear();
   void restore();
-  /// Takes the bar away until it is drawn again.
+  /// Hides the bar until it is drawn again.
   void remove();
   bool visible() const { return !text_.empty(); }
 

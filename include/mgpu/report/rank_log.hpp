@@ -8,11 +8,11 @@
 
 namespace mgpu::report {
 
-/// Who writes a rank's log.
+/// The rank that writes a log, for its header.
 struct RankIdentity {
   int rank = 0;
   int ranks = 1;
-  int worker = 0;  // group, from 0: the guides' "Worker 2/4"
+  int worker = 0;  // group, from 0: "Worker 2/4"
   int workers = 1;
   std::string host;
   std::string visible_devices;  // CUDA_VISIBLE_DEVICES; "" when it is not set
@@ -54,8 +54,8 @@ struct SharedWarning {
   Event as_event() const;
 };
 
-/// Equal warnings of different ranks become one, in order of the lowest rank and its order; on
-/// rank 0, empty elsewhere.
+/// Joins equal warnings of different ranks, in order of the lowest rank and its order. Rank 0 gets
+/// the list; other ranks get an empty one.
 ///
 /// Ranks:  collective over `group`: call it at boundaries (evaluation, checkpoint, end).
 std::vector<SharedWarning> gather_warnings(const cluster::Group& group,

@@ -6,7 +6,7 @@
 
 namespace mgpu::report {
 
-/// When which step was done, thinned to an even grain that doubles as the run gets longer.
+/// The times at which steps were done, at even intervals that double as the run gets longer.
 class StepPace {
 public:
   static constexpr std::size_t kMaxMarks = 2048;
@@ -16,7 +16,7 @@ public:
     double time_s = 0.0;
   };
 
-  /// To be called once before the first step, then after each.
+  /// Call it once before the first step, then after each.
   ///
   /// Units:  seconds, on any clock that does not go back.
   void mark(std::int64_t steps, double time_s);

@@ -16,19 +16,19 @@ namespace mgpu::report {
 
 enum class Outcome { done, incomplete, stopped, failed };
 
-/// A final number: what the Result line, summary.json and the report show.
+/// A final number of the Result line, summary.json and the report.
 struct Result {
   std::string key;    // "eval_return_last_episode"
   std::string label;  // "return in the last episode"
   double value = 0.0;
   std::string unit{};  // "" for none
-  int decimals = 1;    // as a person reads it
+  int decimals = 1;    // in printed text
 
   std::string text() const;  // "14.5" or "14.5 steps"
 };
 
-/// All that is known at the end of a run. The end table, summary.json and report.html are three
-/// views of it, so that no number can differ between them.
+/// All facts at the end of a run. The end table, summary.json and report.html all show this one
+/// summary, so no number can differ between them.
 struct RunSummary {
   static constexpr int kSchema = 1;
 
@@ -40,7 +40,7 @@ struct RunSummary {
     std::uint64_t total = 0;
   };
 
-  // Who.
+  // Identity.
   std::string name;
   std::string job;
   std::string version;
@@ -51,7 +51,7 @@ struct RunSummary {
   int ranks = 1;
   int nodes = 1;
 
-  // How it went.
+  // Outcome.
   Outcome outcome = Outcome::done;
   ExitCode exit = ExitCode::done;
   std::string error_code;      // "E402" of a failed run
@@ -59,10 +59,10 @@ struct RunSummary {
   std::string resume_command;  // of a stopped run
   std::int64_t done = 0;
   std::int64_t total = 0;
-  std::int64_t skipped = 0;    // of done: their gradient was not finite, twice
+  std::int64_t skipped = 0;    // part of done: the gradient was not finite, twice
   std::string unit = "steps";  // of done and total
 
-  // Where the time and the memory went.
+  // Time and memory.
   double wall_s = 0.0;
   std::vector<PhaseRow> phases;
   std::map<std::string, std::string> remarks;  // phase -> "50 saved, 2 kept"
@@ -71,13 +71,13 @@ struct RunSummary {
   std::vector<GpuMemory> gpus;
   std::vector<std::uint64_t> host_peak_bytes;  // of each rank
 
-  // What came out.
+  // Results.
   std::string result;  // one line
   std::vector<Result> results;
   std::map<std::string, std::vector<double>> series;  // short curves: "return_per_episode/late"
   std::vector<Note> notes;
 
-  // Where to go from here.
+  // Files and the next command.
   std::string report_file;
   std::string results_file;
   std::string tensorboard_folder;
@@ -89,7 +89,7 @@ const char* word_of(Outcome outcome);
 /// The outcome that an exit code means.
 Outcome outcome_of(ExitCode exit);
 
-/// "train_ad stopped after 50 of 3000 steps.": where a job has nothing better to say.
+/// "train_ad stopped after 50 of 3000 steps.": the headline of a job that gives none.
 std::string plain_headline(const RunSummary& summary);
 
 /// Pretty JSON with schema, status, exit_code, and a member for each field above; NaN is null.

@@ -14,11 +14,11 @@ struct Point {
 /// Where a text is anchored, horizontally.
 enum class Anchor { start, middle, end };
 
-/// One picture for an HTML page: shapes with CSS classes, so that the page's light and dark
+/// Builds one picture for an HTML page. Shapes have CSS classes, so that the page's light and dark
 /// palettes color them. Coordinates are pixels of the picture's own size, y downwards.
 class Svg {
 public:
-  /// `title` is what a screen reader says.
+  /// `title`: the text for screen readers.
   Svg(double width, double height, std::string_view title);
 
   void line(Point from, Point to, std::string_view css);
@@ -26,12 +26,12 @@ public:
             std::string_view hover = "");
   void circle(Point center, double radius, std::string_view css, std::string_view hover = "");
   void polyline(const std::vector<Point>& points, std::string_view css);
-  /// Closed and filled.
+  /// Draws a closed, filled polygon.
   void polygon(const std::vector<Point>& points, std::string_view css);
   /// `key`: JSON pointer into summary.json of the number that the text shows; "" for none.
   void text(Point at, std::string_view words, std::string_view css, Anchor anchor = Anchor::start,
             std::string_view key = "");
-  /// Makes what follows part of a group, until close().
+  /// Puts the following shapes into a group, until close().
   void open(std::string_view css, double opacity = 1.0);
   void close();
 
@@ -44,11 +44,11 @@ private:
 /// About `count` round numbers (1, 2 or 5 times a power of ten apart) that span [low, high].
 std::vector<double> round_ticks(double low, double high, int count);
 
-/// "0", "0.5", "20k", "3e-04": short, and with as many decimals as `step` needs.
+/// "0", "0.5", "20k", "3e-04": a short text with as many decimals as `step` needs.
 std::string tick_text(double value, double step);
 
 /// Moves positions apart until neighbors are `gap` away, staying within [low, high] if they fit;
-/// keeps their order. For labels at the ends of curves.
+/// keeps their order. Used for labels at the ends of curves.
 std::vector<double> spread_apart(std::vector<double> wanted, double gap, double low, double high);
 
 }  // namespace mgpu::report

@@ -6,7 +6,7 @@
 
 namespace mgpu::report {
 
-/// Bars beside each other, for a histogram or a number per rank.
+/// A bar chart: a histogram, or one number per rank.
 struct BarChart {
   struct Bar {
     std::string label;  // below it; "" for none
@@ -26,7 +26,7 @@ struct BarChart {
 };
 std::string svg_bars(const BarChart& chart);
 
-/// Whole numbers in at most `count` classes of equal, round width.
+/// Counts whole numbers in at most `count` classes of equal, round width.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values, int count);
 
 /// The same, with some of the values marked. Shapes: marked as values

@@ -12,23 +12,23 @@
 
 namespace mgpu::report {
 
-/// Numbers over an axis.
+/// The points of a curve.
 struct Curve {
   std::vector<double> x;
-  std::vector<double> y;  // as long as x; what is not finite leaves a gap
+  std::vector<double> y;  // as long as x; a value that is not finite leaves a gap
 
   bool empty() const { return x.empty(); }
 };
 
-/// At most `count` points: the mean of equal stretches of x.
+/// Reduces a curve to at most `count` points: the means over equal intervals of x.
 Curve thinned(const Curve& curve, std::size_t count);
 
-/// A curve as it is drawn.
+/// A curve and the way to draw it.
 struct DrawnCurve {
-  std::string label;  // stands at its right end
+  std::string label;  // at its right end
   Curve curve;
   std::string css;            // palette entry: "c1" to "c6", "ref"
-  bool dots = false;          // a dot at each point, which says its value on hover
+  bool dots = false;          // a dot at each point, with its value on hover
   bool emphasis = false;      // thick
   bool dashed = false;        //
   std::vector<double> low{};  // band around it: as long as the curve, or empty
@@ -51,16 +51,16 @@ struct LineChart {
   double label_width = 190;  // room for labels on the right
   std::vector<DrawnCurve> curves;
   std::vector<Level> levels{};
-  Curve backdrop{};  // filled behind the curves, on a scale of its own
+  Curve backdrop{};  // a filled area under the curves, on a separate scale
   std::string backdrop_label{};
   bool from_zero = false;  // y axis
   bool whole_x = false;    // a tick at each integer
-  int label_decimals = 1;  // of the values beside the curves' labels
+  int label_decimals = 1;  // of the values in the curves' labels
 };
 std::string svg_line_chart(const LineChart& chart);
 
-/// Ranks over time, one row each: how much of every moment went into which phase. Waiting (for
-/// data, exposed communication) is red.
+/// A time line with one row per rank: the share of each phase at every moment. Waiting (for data or
+/// exposed communication) is red.
 std::string svg_timeline(const PhaseTable& table);
 
 /// The palette entry of a phase: "ph-wait" for waiting, others by name, then in turn.

@@ -21,13 +21,13 @@ struct ScalarChart {
   std::vector<std::string> tags;  // regular expressions
 };
 
-/// Loss, throughput, memory of all ranks, waiting: the charts of a run that are worth opening.
+/// The charts that are worth opening for any run: loss, throughput, memory of all ranks, waiting.
 std::vector<ScalarChart> standard_charts();
 
 /// One TensorBoard event file, written without protobuf or TensorFlow.
 ///
 /// Records are buffered and written about every ten seconds. No call throws in the middle of the
-/// work; the first failure is kept for check().
+/// work: the first failure is kept for check().
 /// Source: tensorflow/core/lib/io/record_writer.cc (framing), tensorflow/core/util/event.proto.
 class TensorBoardFile : public ScalarSink {
 public:
@@ -46,15 +46,15 @@ public:
 
   void scalar(std::string_view tag, std::int64_t step, double value) override;
 
-  /// Shown as Markdown; indent by four spaces what has to keep its columns.
+  /// Adds a text, shown as Markdown. Indent it by four spaces to keep its columns.
   void text(std::string_view tag, std::string_view markdown, std::int64_t step = 0);
 
-  /// Readers drop what an earlier file has from `step` on.
+  /// Tells readers to drop the points of earlier files from `step` on.
   void resumed_at(std::int64_t step) override;
 
   void layout(const std::string& title, const std::vector<ScalarChart>& charts);
 
-  /// The run as a row of the HParams page; its metrics are the scalars of this folder.
+  /// Adds the run as a row of the HParams page; its metrics are the scalars of this folder.
   void begin_session(const std::string& group, const std::map<std::string, Hparam>& hparams);
   void end_session(bool success);
 

@@ -11,7 +11,7 @@ namespace mgpu::report {
 enum class ProgressMode { automatic, bar, lines, off };
 enum class ColorMode { automatic, always, never };
 
-/// What the user's screen can show. Under mpirun the ranks' own descriptors lie about it.
+/// The abilities of the user's screen. Under mpirun the ranks' own descriptors do not show them.
 struct Terminal {
   bool is_screen = false;         // stderr of the launcher is a terminal that moves its cursor
   bool stdout_is_screen = false;  // and so is its stdout
@@ -22,7 +22,7 @@ struct Terminal {
   friend bool operator==(const Terminal&, const Terminal&) = default;
 };
 
-/// Where probe_terminal() looks; the defaults are the real places, tests give others.
+/// The sources of probe_terminal(); the defaults are the real ones, tests replace them.
 struct TerminalSource {
   std::function<std::string(const std::string&)> variable;  // environment, "" when unset
   fs::path proc = "/proc";
@@ -34,10 +34,11 @@ struct TerminalSource {
   static TerminalSource real();
 };
 
-/// Looks at the launcher that is among this process's ancestors (mpirun, mpiexec, orterun,
-/// prterun), because Open MPI gives every rank a terminal as stdout and a pipe as stderr; at the
-/// own descriptors when there is none; and not at all under srun or on another node. MGPU_TTY and
-/// MGPU_COLUMNS overrule, TERM=dumb is no screen, NO_COLOR and FORCE_COLOR decide on color.
+/// Looks at the descriptors of the launcher among this process's ancestors (mpirun, mpiexec,
+/// orterun, prterun). The rank's own ones mislead: Open MPI gives every rank a terminal as stdout
+/// and a pipe as stderr. They are used only without a launcher. Under srun or on another node it
+/// looks at no descriptors. MGPU_TTY and MGPU_COLUMNS override the result; TERM=dumb means no
+/// screen; NO_COLOR and FORCE_COLOR decide on color.
 Terminal probe_terminal(ColorMode color, const TerminalSource& source = TerminalSource::real());
 
 /// `automatic` becomes a bar on a screen and lines elsewhere.

@@ -12,10 +12,10 @@ namespace mgpu::report {
 /// printf into a string.
 [[gnu::format(printf, 1, 2)]] std::string text_of(const char* format, ...);
 
-/// "0:52:50"; hours are not folded into days. Negative or not finite: "-".
+/// "0:52:50"; more than 24 hours stay hours. Negative or not finite: "-".
 std::string h_mm_ss(double seconds);
 
-/// "52:50", from one hour on "1:30:00"; with `tenths` "0:07.3" below ten minutes.
+/// "52:50"; from one hour on "1:30:00"; `tenths` gives "0:07.3" below ten minutes.
 std::string m_ss(double seconds, bool tenths = false);
 
 /// "2026-11-21T10:42:07Z".
@@ -26,7 +26,7 @@ std::string utc_millis(std::chrono::system_clock::time_point when);
 /// "17 B", "3.4 MiB", "79.3 GiB": binary units, one decimal.
 std::string bytes_text(std::uint64_t bytes);
 
-/// Three significant digits below 100, whole numbers below 100,000, then "123k" and "12.3M".
+/// Shows three significant digits below 100, whole numbers below 100,000, then "123k" and "12.3M".
 std::string rate_text(double per_second);
 
 /// "412,300".
@@ -38,14 +38,14 @@ std::string percent(double share, int decimals = 1);
 /// "0-2,5" of sorted ranks; "" of none.
 std::string rank_list(const std::vector<int>& ranks);
 
-/// Code points of UTF-8 text: its width on a terminal as far as our own words go.
+/// Code points of UTF-8 text. For the program's own words this is the width on a terminal.
 std::size_t width_of(std::string_view text);
 
 /// `text` with spaces on the right (left) up to `width` code points.
 std::string pad_right(std::string_view text, std::size_t width);
 std::string pad_left(std::string_view text, std::size_t width);
 
-/// At most `width` code points; what was cut ends in "...".
+/// `text` cut to at most `width` code points; a cut text ends in "...".
 std::string clip(std::string_view text, std::size_t width);
 
 }  // namespace mgpu::report

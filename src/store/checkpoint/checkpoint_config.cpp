@@ -13,7 +13,7 @@ void add_checkpoint_keys(KeyTable& table) {
   table.add({.name = "checkpoint.every_minutes",
              .type = KeyType::number,
              .standard = "20",
-             .text = "or after this time, whichever comes first; 0: none by time",
+             .text = "or after this time, if that is earlier; 0: not by time",
              .unit = "minutes",
              .min = 0.0,
              .max = 10080.0,

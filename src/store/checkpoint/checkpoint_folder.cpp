@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kWhat = "checkpoint";
 
-/// A directory call behind its failpoint; `call` returns the error.
+/// Runs a directory call after its failpoint; `call` returns the error.
 template <class Call>
 void guarded(const char* name, const fs::path& path, Call call) {
   const FailpointAction action = failpoint(std::string(kWhat) + "." + name);
@@ -50,7 +50,7 @@ void remove_tree(const fs::path& path) {
   });
 }
 
-/// A file of `directory` through DurableFile, and its digest.
+/// Writes a file of `directory` through DurableFile, and returns its digest.
 formats::SafetensorsDigest write_text(const fs::path& path, const std::string& text) {
   DurableFile file(path, kWhat, DurableFile::Mode::create_new);
   file.write(text);
@@ -59,7 +59,7 @@ formats::SafetensorsDigest write_text(const fs::path& path, const std::string& t
   return {text.size(), sha256_hex(text), {}};
 }
 
-/// So that reading back asks the disk and not the memory of the kernel.
+/// Drops the kernel's cached pages, so that reading back reads the disk.
 void drop_cached_pages(const fs::path& directory) {
   for (const fs::directory_entry& file : fs::directory_iterator(directory)) {
     const FdHandle fd(::open(file.path().c_str(), O_RDONLY | O_CLOEXEC));
@@ -67,7 +67,7 @@ void drop_cached_pages(const fs::path& directory) {
   }
 }
 
-/// A name below ckpt/: "step_00021000" + rest, or none.
+/// A name in ckpt/: "step_00021000" + rest.
 struct StepName {
   std::int64_t step;
   std::string rest;  // "", ".bad", ".tmp.a0002"
@@ -90,7 +90,7 @@ std::string step_name(std::int64_t step) {
   return text;
 }
 
-/// Directories whose name goes on like this after the step; newest step first.
+/// Directories whose name after the step starts like this, newest step first.
 std::vector<fs::path> list(const fs::path& folder, std::string_view rest_start) {
   std::vector<std::pair<std::int64_t, fs::path>> found;
   std::error_code error;
@@ -209,7 +209,7 @@ void CheckpointFolder::prune(int keep) const {
   const std::vector<fs::path> all = finished();
   for (std::size_t i = static_cast<std::size_t>(keep); i < all.size(); ++i) {
     if (all[i].filename() == best) continue;
-    const fs::path doomed = with_suffix(all[i], suffix("tmp"));  // so that no half one is seen
+    const fs::path doomed = with_suffix(all[i], suffix("tmp"));  // never visible half removed
     rename_durably(all[i], doomed, kWhat);
     remove_tree(doomed);
   }

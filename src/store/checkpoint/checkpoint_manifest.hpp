@@ -9,18 +9,18 @@
 
 namespace mgpu::store {
 
-/// MANIFEST.json of a checkpoint: what each of its files must be.
+/// MANIFEST.json of a checkpoint: the expected size and checksums of each file.
 struct CheckpointManifest {
   std::int64_t format_version = 1;
   std::int64_t step = 0;
   std::map<std::string, formats::SafetensorsDigest> files;  // no tensors for state.json
 };
 
-/// The one text for a manifest. It ends with a CRC-32C of itself.
+/// The canonical text of a manifest. It ends with its own CRC-32C.
 std::string to_json(const CheckpointManifest& manifest);
 
-/// Errors: Error with the reason when `text` is not, byte for byte, what to_json wrote. A newer
-///         format_version is returned with nothing else read.
+/// Errors: Error with the reason when `text` is not, byte for byte, the output of to_json. For a
+///         newer format_version only the version is read and returned.
 CheckpointManifest manifest_from_json(std::string_view text);
 
 }  // namespace mgpu::store

@@ -18,7 +18,7 @@ struct TensorFacts {
   std::uint32_t crc32c = 0;
 };
 
-/// What rank 0 found on disk and the other ranks have to know before the data comes.
+/// Rank 0's findings on disk, which the other ranks need before the data arrive.
 struct CheckpointPlan {
   bool found = false;
   std::string directory;

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// JSON has no infinities: those are {"number": "inf"}.
+/// JSON has no infinities. They are stored as {"number": "inf"}.
 Json number_to_json(double value) {
   if (std::isfinite(value)) return value;
   if (std::isnan(value)) return {{"number", "nan"}};

@@ -19,7 +19,7 @@ void add_warnings(const fs::path& damaged, const fs::path& aside, const Report& 
   lines.push_back("  kept as " + aside.string());
 }
 
-/// The newest checkpoint that is whole, or nullptr; each damaged one on the way is set aside.
+/// The newest intact checkpoint, or nullptr. Damaged newer ones are set aside.
 std::unique_ptr<StoredCheckpoint> find_newest(const CheckpointFolder& folder,
                                               std::vector<std::string>& warnings) {
   folder.tidy();
@@ -81,7 +81,7 @@ void check_arrived(const CheckpointPlan& plan, const std::vector<TensorFacts>& t
     if (crc32c(bytes) == facts.crc32c) continue;
     throw Failure({"E611",
                    ExitCode::corrupt,
-                   "tensor `" + facts.name + "` did not arrive as it was read",
+                   "tensor `" + facts.name + "` arrived with other bytes than were read",
                    {"  --> " + plan.directory},
                    "start the same command again; if it stays, suspect memory or network"});
   }

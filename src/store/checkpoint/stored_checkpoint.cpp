@@ -25,7 +25,7 @@ constexpr std::uint64_t kMaxJsonBytes = std::uint64_t{64} << 20;
                  ""});
 }
 
-/// Runs `read`; what it finds wrong with the bytes is damage, what the disk reports is not.
+/// Runs `read`. Wrong bytes are reported as damage, errors of the disk are not.
 template <class Read>
 auto read_stored(const fs::path& path, Read read) {
   try {
@@ -81,7 +81,7 @@ void check_sha256(const fs::path& path, const formats::SafetensorsDigest& expect
   }
 }
 
-/// Gives back the pages of a mapped file that lie within `bytes`; who looks again reads again.
+/// Releases the pages of a mapped file that lie within `bytes`; a later access reads them again.
 void let_go(std::span<const std::byte> bytes) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
@@ -90,7 +90,7 @@ void let_go(std::span<const std::byte> bytes) {
   if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
 }
 
-/// Of a part of a mapped file, which does not stay in memory.
+/// The CRC of a part of a mapped file, whose pages do not stay in memory.
 std::uint32_t crc_of_mapped(std::span<const std::byte> bytes) {
   constexpr std::size_t kPiece = std::size_t{16} << 20;
   std::uint32_t crc = 0;
@@ -130,7 +130,7 @@ std::unique_ptr<formats::SafetensorsFile> open_tensors(const fs::path& path,
   return file;
 }
 
-/// What a job put beside the weights.
+/// Checks the other files that a job added to the checkpoint.
 void check_other_files(const CheckpointManifest& manifest, const fs::path& directory) {
   for (const auto& [name, digest] : manifest.files) {
     if (name.ends_with(".safetensors")) continue;

@@ -59,7 +59,7 @@ public:
   std::uint32_t attempt;
   fs::path parts;
   LedgerIndex index;
-  std::vector<ChunkEntry> fresh;  // own records since the last commit
+  std::vector<ChunkEntry> fresh;  // this rank's records since the last commit
   std::unique_ptr<LedgerWriter> writer;
   std::uint32_t own_file = 0;
 };
@@ -86,7 +86,7 @@ void ChunkJournal::append(std::uint32_t phase, std::uint64_t chunk,
 
 void ChunkJournal::commit() {
   cluster::run_together(state_->group, [&] { state_->writer->close(); });
-  // The agreement was a barrier behind the last close: peers may read from here on.
+  // The agreement was a barrier after the last close, so all ranks may read from here on.
   state_->index.add(cluster::all_gather_records(state_->group, state_->fresh));
   state_->fresh.clear();
 }

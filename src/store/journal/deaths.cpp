@@ -37,8 +37,8 @@ Death death_in(const std::string& line) {
           json.at("cause").get<std::string>()};
 }
 
-/// Of the ranks of one attempt, what the one was at that died first. Nobody of its node outlived a
-/// death that only the launcher saw: others there, and it was the node that failed.
+/// The death of the rank that died first in an attempt, with its samples. A death that only the
+/// launcher saw counts only if the rank was alone on its node: otherwise the node failed.
 std::optional<Death> death_of(std::uint32_t attempt, const std::vector<SeenMark>& marks,
                               const fs::path& run_directory) {
   const auto note = read_death_note(note_path(run_directory, attempt));

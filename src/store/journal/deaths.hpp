@@ -17,7 +17,7 @@ std::vector<Death> deaths_in(const std::string& text, const fs::path& file);
 /// attempts/NNNN.died
 fs::path note_path(const fs::path& run_directory, std::uint32_t attempt);
 
-/// The deaths in `file` and those of the attempts since, before `attempt`, which are added to it.
+/// The deaths in `file`, and those of later attempts before `attempt`, which are added to the file.
 /// Local. Errors: Failure E602, E603, E604.
 std::vector<Death> collect_deaths(const fs::path& run_directory, const fs::path& file,
                                   std::uint32_t attempt);

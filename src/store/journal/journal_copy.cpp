@@ -32,7 +32,7 @@ public:
     });
   }
 
-  /// Directories of one run share a phase, which is named by data and weights.
+  /// Directories of one run have the same phases: a phase's name depends on data and weights.
   void check_phases() const {
     std::set<std::uint32_t> shared;
     std::size_t first = directories_.size();

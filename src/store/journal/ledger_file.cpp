@@ -18,8 +18,8 @@ namespace {
 
 // File: "mgpuledg", version u32, CRC-32C of these 12 bytes; then frames.
 // Frame: magic u32, CRC-32C u32 of the 32 bytes that follow: attempt u32, phase u32, chunk u64,
-// length u64, CRC-32C of the payload u32, zero u32; then the payload. The head has a CRC of its
-// own, so that its length can be trusted when the payload cannot.
+// length u64, CRC-32C of the payload u32, zero u32; then the payload. The head has a separate CRC,
+// so that its length can be trusted even if the payload is damaged.
 constexpr std::string_view kFileMagic = "mgpuledg";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kFileHeadBytes = 16;
@@ -53,7 +53,7 @@ std::vector<std::byte> frame_head(std::uint32_t attempt, std::uint32_t phase, st
   return head;
 }
 
-/// Walks one file from front to back.
+/// Scans one file from front to back.
 class Scanner {
 public:
   Scanner(const PositionedFile& file, std::uint32_t attempt) : file_(file), attempt_(attempt) {}
@@ -78,7 +78,7 @@ public:
   }
 
 private:
-  /// The frame whose head starts here, if head and payload are whole.
+  /// The frame whose head starts here, if head and payload are intact.
   std::optional<Frame> frame_at(std::uint64_t at) const {
     if (file_.size() - at < kFrameHeadBytes) return std::nullopt;
     std::array<std::byte, kFrameHeadBytes> bytes{};
@@ -110,7 +110,7 @@ private:
     return crc;
   }
 
-  /// Start of the first good frame at or behind `at`; the file's size when there is none.
+  /// Start of the first good frame at `at` or later; the file's size if no such frame follows.
   std::uint64_t next_frame(std::uint64_t at) const {
     std::vector<std::byte> block;
     while (file_.size() - std::min(at, file_.size()) >= kFrameHeadBytes) {

@@ -20,7 +20,7 @@ struct Frame {
   std::uint64_t length = 0;  // of the payload
 };
 
-/// Bytes between good frames that are not a frame.
+/// Bytes between good frames that do not form a frame.
 struct DamagedRange {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
@@ -29,7 +29,7 @@ struct DamagedRange {
 struct LedgerScan {
   std::vector<Frame> frames;  // in file order
   std::vector<DamagedRange> damage;
-  std::uint64_t torn_bytes = 0;  // of a last frame that never got whole
+  std::uint64_t torn_bytes = 0;  // of an incomplete last frame
 };
 
 /// A file read by position. Errors: Failure E603.
@@ -39,7 +39,7 @@ public:
 
   std::uint64_t size() const { return size_; }  // when it was opened
 
-  /// Fills `into`. Errors: Failure E603 (I/O), E604 (the file ends before).
+  /// Fills `into`. Errors: Failure E603 (I/O), E604 (the file is too short).
   void read(std::uint64_t offset, std::span<std::byte> into) const;
 
 private:
@@ -50,8 +50,8 @@ private:
 
 /// Every good frame of `attempt` in the file, in time linear in its size.
 ///
-/// A bad frame at the end is the torn tail of a killed writer; a bad frame with good ones
-/// behind it is damage.
+/// A bad frame at the end is the torn tail of a killed writer. A bad frame before a good one is
+/// damage.
 ///
 /// Errors: Failure E603; E605 (exit 65) when another version of the program wrote the file.
 LedgerScan scan_ledger(const fs::path& path, std::uint32_t attempt);
@@ -61,9 +61,9 @@ class LedgerWriter {
 public:
   LedgerWriter(fs::path path, std::uint32_t attempt, double sync_s);
 
-  /// Writes a frame, and syncs when the last sync is `sync_s` ago.
+  /// Writes a frame, and syncs if the last sync was `sync_s` ago or longer.
   ///
-  /// Errors: Failure E601, E602; the file may then end in a torn frame and takes no more.
+  /// Errors: Failure E601, E602; the file may then end in a torn frame and accepts no more.
   Frame append(std::uint32_t phase, std::uint64_t chunk, std::span<const std::byte> payload);
 
   /// Syncs and closes; the next append() opens the file again.

@@ -14,7 +14,7 @@
 namespace mgpu::store {
 namespace {
 
-/// The attempt that a file name speaks of, or nothing for other files.
+/// The attempt number in a file name; nullopt for other files.
 std::optional<std::uint32_t> attempt_of(const std::string& name) {
   static const std::regex kPattern(R"(attempt_(\d{4,9})\.rank_\d{4,9}\.ledger)");
   std::smatch match;
@@ -24,7 +24,7 @@ std::optional<std::uint32_t> attempt_of(const std::string& name) {
 
 /// Names of the ledgers by (attempt, rank), one a line.
 std::string list_ledgers(const fs::path& parts, std::optional<std::uint32_t> attempt) {
-  std::vector<std::pair<std::size_t, std::string>> names;  // longer numbers sort behind
+  std::vector<std::pair<std::size_t, std::string>> names;  // longer numbers sort last
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(parts, missing)) {
     const std::string name = entry.path().filename().string();
@@ -52,7 +52,7 @@ bool same_chunk(const ChunkEntry& a, const ChunkEntry& b) {
   return a.phase == b.phase && a.chunk == b.chunk;
 }
 
-/// Of sorted records: those that no empty one of their chunk stands behind.
+/// Keeps those of sorted records that no later, empty record of their chunk voids.
 std::vector<ChunkEntry> without_voided(const std::vector<ChunkEntry>& sorted) {
   std::vector<ChunkEntry> kept;
   for (const ChunkEntry& entry : sorted) {

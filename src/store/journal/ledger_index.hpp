@@ -14,17 +14,17 @@ namespace mgpu::store {
 
 std::string ledger_name(std::uint32_t attempt, int rank);
 
-/// What the ledgers of a run directory hold.
+/// The content of the ledgers of a run directory.
 struct LedgerIndex {
   std::vector<fs::path> files;      // by (attempt, rank)
   std::vector<ChunkEntry> entries;  // by (phase, chunk, file, offset)
   std::vector<LedgerDamage> damage;
 
-  /// Adds records, and leaves one of each chunk: the first behind the last empty one, or none.
+  /// Adds records. Keeps one of each chunk: the first after the last empty record, if any.
   void add(const std::vector<ChunkEntry>& found);
 };
 
-/// Reads the ledgers in `parts`, those of attempts from `attempt` on left out.
+/// Reads the ledgers in `parts`, except those of attempt `attempt` and later ones.
 ///
 /// Ranks:  collective; each file is read by one rank, all ranks know all.
 /// Errors: Failure E603, E605 on all ranks.

@@ -119,7 +119,7 @@ void remove_marks(const fs::path& run_directory, std::uint32_t last) {
   }
   for (const fs::path& path : old)
     fs::remove(path, ignored);
-  fs::remove(folder, ignored);  // stays while another file is there
+  fs::remove(folder, ignored);  // fails while another file is in it
 }
 
 }  // namespace mgpu::store

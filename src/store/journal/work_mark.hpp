@@ -9,14 +9,14 @@
 
 namespace mgpu::store {
 
-/// Which samples a rank works on now, in a file of its own: a line that is written over in place,
-/// so that it is there whenever the process dies.
+/// Records in a file which samples a rank works on now. The file has one line, which is overwritten
+/// in place, so that it exists whenever the process dies.
 class WorkMark {
 public:
-  /// At nothing yet; the file has its size from now on. Errors: Failure E601, E602.
+  /// Starts without samples; the file already has its final size. Errors: Failure E601, E602.
   WorkMark(const fs::path& run_directory, std::uint32_t attempt, int rank);
 
-  /// A rank does not fail for a mark that cannot be written.
+  /// Ignores a failed write: it is no reason for the rank to fail.
   void begin(const WorkSpan& span);
   void end();
 
@@ -27,19 +27,19 @@ private:
   FdHandle fd_;
 };
 
-/// One of them, after the process.
+/// A mark that is read after its process has ended.
 struct SeenMark {
   std::uint32_t attempt = 0;
   int rank = 0;
   std::string host;
-  std::optional<WorkSpan> span;  // none: the rank was at nothing
+  std::optional<WorkSpan> span;  // empty: the rank was idle
 };
 
-/// Those that are whole, by (attempt, rank). Local.
+/// The complete marks of a run directory, by (attempt, rank). Local.
 std::vector<SeenMark> seen_marks(const fs::path& run_directory);
 
-/// Removes those of attempts up to `last`. What cannot be removed is found again, and changes
-/// nothing. Local.
+/// Removes the marks of attempts up to `last`. A mark that cannot be removed has no effect; it is
+/// found again next time. Local.
 void remove_marks(const fs::path& run_directory, std::uint32_t last);
 
 }  // namespace mgpu::store

@@ -43,7 +43,7 @@ void add_list(std::string& line, std::span<const T> values) {
   line += ']';
 }
 
-/// Calls with the values of a column of any number type.
+/// Calls a function with the values of a column of any number type.
 template <class Use>
 void with_values(const ReadColumn& column, const Use& use) {
   switch (column.spec.type) {
@@ -95,7 +95,7 @@ void add_ragged(std::string& line, const ReadLists& lists, std::int64_t row) {
   });
 }
 
-/// The columns of a table, as they are written.
+/// The columns of a table in the form in which they are written.
 class LineWriter {
 public:
   LineWriter(const std::filesystem::path& path, const std::string& table)
@@ -124,7 +124,7 @@ private:
   struct Texts {
     std::string name;
     TextColumn column;
-    std::vector<std::string> block;  // of the rows that are about to be written
+    std::vector<std::string> block;  // of the rows to write next
   };
 
   std::string line(std::int64_t row, std::size_t in_block) const {

@@ -15,7 +15,7 @@
 namespace mgpu::store::hdf5 {
 namespace {
 
-/// The innermost description of the error stack, which names the system's error.
+/// The innermost description of the error stack, which has the system's error.
 herr_t keep_innermost(unsigned /*depth*/, const H5E_error2_t* entry, void* text) {
   if (entry->desc != nullptr) *static_cast<std::string*>(text) = entry->desc;
   return 0;
@@ -25,7 +25,7 @@ std::string innermost_error() {
   std::string text;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, &keep_innermost, &text);
   H5Eclear2(H5E_DEFAULT);
-  // The POSIX driver adds time, buffer and offsets; the message is what a person can use.
+  // The POSIX driver adds time, buffer and offsets; only the message is useful to a person.
   constexpr std::string_view kBefore = "error message = '";
   const std::size_t begin = text.find(kBefore);
   if (begin != std::string::npos) {
@@ -41,7 +41,7 @@ int descriptor_of(hid_t file) {
   return *static_cast<int*>(handle);
 }
 
-/// Reserves space up to `end` where fallocate is not there; the errno, or 0.
+/// Reserves space up to `end` if fallocate is not available. Returns the errno, or 0.
 int write_zeros(int fd, off_t end) {
   static const std::array<char, 1 << 16> kZeros{};
   struct stat info {};
@@ -60,7 +60,7 @@ Hid access() {
   Hid plist = own(H5Pcreate(H5P_FILE_ACCESS));
   check(H5Pset_libver_bounds(plist.get(), H5F_LIBVER_V18, H5F_LIBVER_V18));
   check(H5Pset_file_locking(plist.get(), false, true));
-  check(H5Pset_sieve_buf_size(plist.get(), 0));  // a write that fails does so at once
+  check(H5Pset_sieve_buf_size(plist.get(), 0));  // a failing write fails immediately
   return plist;
 }
 
@@ -125,7 +125,7 @@ SerialWriter::~SerialWriter() {
 
 void SerialWriter::reserve(std::uint64_t bytes) const {
   constexpr std::uint64_t kMetadataBytes = 128 << 10;
-  hsize_t used = 0;  // what is cached counts
+  hsize_t used = 0;  // includes cached data
   check(H5Fget_filesize(file_.get(), &used));
   const int fd = descriptor_of(file_.get());
   const auto end = static_cast<off_t>(used + bytes + kMetadataBytes);
@@ -141,13 +141,13 @@ void SerialWriter::close() {
   hsize_t size = 0;
   check(H5Fget_filesize(file_.get(), &size));
   check(H5Fclose(file_.release()));
-  std::filesystem::resize_file(path_, size);  // gives back what was reserved
+  std::filesystem::resize_file(path_, size);  // returns the reserved space
 }
 
 Hid parallel_access(MPI_Comm comm) {
   Hid plist = access();
   check(H5Pset_fapl_mpio(plist.get(), comm, MPI_INFO_NULL));
-  check(H5Pset_all_coll_metadata_ops(plist.get(), true));  // rank 0 reads, the others get it
+  check(H5Pset_all_coll_metadata_ops(plist.get(), true));  // rank 0 reads for all
   return plist;
 }
 

@@ -45,7 +45,7 @@ void check_offsets(const StoredColumn& offsets, std::int64_t items) {
   check.finish(items);
 }
 
-/// One attribute as a number, where it is one.
+/// Adds one attribute, if it is a number.
 void add_number(hid_t group, hsize_t index, std::map<std::string, double>& numbers) {
   const Hid attribute = hdf5::own(
       H5Aopen_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, index, H5P_DEFAULT, H5P_DEFAULT));
@@ -106,7 +106,7 @@ const ColumnSpec& ListColumn::spec() const {
 
 std::vector<std::int64_t> ListColumn::offsets(std::int64_t first, std::int64_t count) const {
   if (first < 0 || count < 0 || first > rows() - count)
-    throw ShapeError("ListColumn: rows that are not there");
+    throw ShapeError("ListColumn: rows are out of range");
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(count) + 1);
   name_failures(path_, table_, [&] {
     open_->offsets.read(first, count + 1, std::as_writable_bytes(std::span(offsets)));
@@ -147,7 +147,7 @@ ReadLists ListColumn::read(std::int64_t first, std::int64_t count) const {
 
 ReadColumn ListColumn::read_items(std::int64_t first, std::int64_t count) const {
   if (first < 0 || count < 0 || first > open_->values.rows() - count)
-    throw ShapeError("ListColumn: values that are not there");
+    throw ShapeError("ListColumn: values are out of range");
   return name_failures(path_, table_, [&] {
     ReadColumn column{spec(), {}};
     column.bytes.resize(static_cast<std::size_t>(count) * spec().row_bytes());

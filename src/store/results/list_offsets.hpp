@@ -11,7 +11,7 @@
 
 namespace mgpu::store {
 
-/// Are offsets, which come piece by piece, those of so many values? Errors: Failure E605.
+/// Checks offsets, piece by piece, against the number of values. Errors: Failure E605.
 class OffsetsCheck {
 public:
   OffsetsCheck(const ColumnSpec& spec, std::int64_t rows) {

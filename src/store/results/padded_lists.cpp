@@ -18,7 +18,7 @@ std::size_t bytes_of(ColumnType type) {
   return H5Tget_size(hdf5::number_type(type));
 }
 
-/// A data set [rows, longest, width]; what is not written reads as 0.
+/// A data set [rows, longest, width], in which unwritten values read as 0.
 class PaddedDataset {
 public:
   PaddedDataset(hid_t file, const PaddedLists::Dataset& dataset, const Sizes3& sizes)
@@ -77,7 +77,7 @@ struct PaddedLists::File {
 
 namespace {
 
-/// Runs `step`; what HDF5 refuses becomes E602 with the path.
+/// Runs `step`; an HDF5 error becomes E602 with the path.
 template <class Step>
 auto writing(const std::filesystem::path& path, const Step& step) {
   try {
@@ -114,7 +114,7 @@ void PaddedLists::write(std::int64_t row, std::int64_t items,
   if (values.size() != file_->datasets.size())
     throw ShapeError("PaddedLists::write wants a pointer for each data set");
   writing(file_->path, [&] {
-    // gzip makes what it cannot compress a little longer.
+    // gzip makes incompressible data a little longer.
     file_->writer.reserve(static_cast<std::uint64_t>(items) * file_->bytes_per_item * 4 / 3);
     for (std::size_t i = 0; i < values.size(); ++i)
       file_->datasets[i].write(row, items, values[i]);

@@ -106,7 +106,7 @@ ReadTable read_here(const std::filesystem::path& path, const std::string& table,
   });
 }
 
-/// Takes a text with its length in front off the bytes.
+/// Removes a text, with its length in front, from the start of the bytes.
 std::string take_text(std::span<const std::byte>& from) {
   const auto length = formats::take<std::uint64_t>(from);
   std::string text(reinterpret_cast<const char*>(from.data()), length);
@@ -120,7 +120,7 @@ void put_text(std::vector<std::byte>& out, const std::string& text) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-/// What the other ranks need to make room: rows and the columns' shapes.
+/// The facts that other ranks need to allocate memory: rows and the columns' shapes.
 std::string pack_shape(const ReadTable& table) {
   std::vector<std::byte> out;
   formats::put(out, table.missing_rows);

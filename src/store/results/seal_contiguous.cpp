@@ -17,7 +17,7 @@ using hdf5::Hid;
 
 constexpr std::int64_t kBytesPerRank = 16 << 20;  // of a collective write
 
-/// One collective write; the outcome is this rank's.
+/// One collective write. The result is this rank's only.
 void write_slice(SealWork& work, hid_t dataset, const ColumnPlan& column, EntryRange range,
                  const std::vector<std::byte>& bytes) {
   const std::int64_t first = work.plan.first_row(column, range.first);
@@ -63,7 +63,7 @@ std::optional<Report> write_column(SealWork& work, hid_t file, std::size_t index
   return problem;
 }
 
-/// A name without colons: ROMIO takes what stands before one for a type of file system.
+/// A name without colons: ROMIO takes the text before a colon for a type of file system.
 class PlainName {
 public:
   explicit PlainName(const fs::path& path) : name_(path) {
@@ -97,7 +97,7 @@ void write_contiguous(SealWork& work) {
   for (std::size_t i = 0; i < work.plan.columns.size() && !problem; ++i) {
     if (work.plan.columns[i].kind == ColumnKind::contiguous) problem = write_column(work, file, i);
   }
-  // Closed by all ranks before anyone throws: closing is collective.
+  // All ranks close the file before any rank throws, because closing is collective.
   const herr_t closed = H5Fclose(file);
   cluster::run_together(work.group, [&] {
     if (problem) throw Failure(*problem);

@@ -42,7 +42,7 @@ void write_attributes(hid_t object, const std::vector<Attribute>& attributes) {
   }
 }
 
-/// Makes the groups of a path that are not there yet, and opens the last.
+/// Creates the missing groups of a path, and opens the last.
 Hid make_group(hid_t file, const std::string& path) {
   Hid at = hdf5::own(H5Gopen2(file, "/", H5P_DEFAULT));
   const Hid creation = hdf5::group_creation();
@@ -59,7 +59,7 @@ Hid make_group(hid_t file, const std::string& path) {
   return at;
 }
 
-/// AnnData: a data frame where every column has one dimension, else a dictionary of arrays.
+/// AnnData's encoding: a data frame if every column has one dimension, else a dictionary of arrays.
 /// Source: https://anndata.readthedocs.io/en/latest/fileformat-prose.html
 void describe_table(hid_t group, const TableSpec& spec, const std::string& index) {
   const bool flat = std::all_of(spec.columns.begin(), spec.columns.end(),
@@ -117,7 +117,7 @@ Hid make_dataset(hid_t group, const ColumnSpec& column, const Layout& layout) {
   return dataset;
 }
 
-/// Texts of a small table, all as long as the longest: zeros fill the others up.
+/// Texts of a small table, padded with zeros to the length of the longest.
 struct PaddedTexts {
   explicit PaddedTexts(const std::vector<std::string>& texts) {
     for (const std::string& text : texts)
@@ -126,7 +126,7 @@ struct PaddedTexts {
       bytes += text + std::string(text_bytes - text.size(), '\0');
   }
 
-  std::size_t text_bytes = 1;  // HDF5 has no texts of no bytes
+  std::size_t text_bytes = 1;  // HDF5 has no texts of zero bytes
   std::string bytes;           // [texts, text_bytes]
 };
 
@@ -159,7 +159,7 @@ void write_small_table(hid_t file, const SmallTable& table) {
   }
 }
 
-/// The table as it will stand in the file, with ids and without columns that are left out.
+/// The table in its final form: with ids, and without columns that are left out.
 TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   TableSpec spec = plan.tables[table].table->spec;
   spec.columns.clear();
@@ -169,7 +169,7 @@ TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   return spec;
 }
 
-/// One half of a ragged column. The offsets begin with 0; every other is a row's end.
+/// One half of a ragged column. The first offset is 0; each other one is the end of a row.
 void make_list_part(hid_t file, SealWork& work, std::size_t index) {
   const ColumnPlan& column = work.plan.columns[index];
   const Hid group = make_group(file, fs::path(column.dataset).parent_path());
@@ -232,7 +232,7 @@ std::uint64_t size_of(const std::vector<Attribute>& attributes) {
   return bytes;
 }
 
-/// What the padded texts of a small table take.
+/// Bytes of the padded texts of a small table.
 std::uint64_t text_bytes(const SmallTable& table) {
   const std::span<const std::byte> payload(table.rows);
   const ChunkHead head = ChunkHead::read(table.spec, payload, payload.size());
@@ -246,7 +246,7 @@ std::uint64_t text_bytes(const SmallTable& table) {
   return bytes;
 }
 
-/// An upper bound of what the layout takes, rows of contiguous columns included.
+/// An upper bound for the bytes of the layout, including rows of contiguous columns.
 std::uint64_t layout_bytes(const SealWork& work) {
   std::uint64_t bytes = size_of(work.request.attributes);
   for (const AttributeGroup& group : work.request.groups)

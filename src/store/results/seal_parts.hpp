@@ -15,7 +15,7 @@
 // The steps of a seal, in the order in which seal() takes them.
 namespace mgpu::store {
 
-/// Rows of one column that this rank supplied, and their checksum.
+/// The rows of one column that this rank wrote, and their checksum.
 struct WrittenSlice {
   std::uint64_t column = 0;  // index into SealPlan::columns
   std::int64_t first_row = 0;
@@ -24,7 +24,7 @@ struct WrittenSlice {
   std::uint64_t crc = 0;  // CRC-32C
 };
 
-/// What the steps share.
+/// The state that the steps share.
 struct SealWork {
   const cluster::Group& group;
   const SealRequest& request;
@@ -35,23 +35,23 @@ struct SealWork {
   SealReport report{};
 };
 
-/// Runs a step that writes the file: HDF5's errors become Failure E602 with path and space.
+/// Runs a step that writes the file. HDF5's errors become Failure E602 with path and space.
 void writing(const SealWork& work, const std::function<void()>& step);
 
 /// The failpoint "<what>.<call>" of a call that HDF5 makes. Errors: Failure E602.
 void pass_failpoint(const SealWork& work, const char* call);
 
-/// Rank 0: groups, attributes, small tables, and every column's data set, without its rows (but
-/// for the zero before the ends of lists).
+/// Rank 0 writes groups, attributes, small tables, and every column's data set without its rows
+/// (except the zero before the ends of lists).
 void create_layout(SealWork& work);
 
-/// All ranks: the rows of contiguous columns.
+/// All ranks write the rows of contiguous columns.
 void write_contiguous(SealWork& work);
 
 /// All ranks compress; rank 0 appends compressed columns and checksums.
 void write_serial(SealWork& work);
 
-/// All ranks: reads this rank's slices back. Errors: Failure E606 on all ranks.
+/// All ranks read back their slices. Errors: Failure E606 on all ranks.
 void verify(SealWork& work);
 
 }  // namespace mgpu::store

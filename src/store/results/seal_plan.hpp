@@ -14,12 +14,12 @@
 
 #include "store/journal/ledger_file.hpp"
 
-// What a seal will write, and where each row comes from. The same on all ranks.
+// The plan of a seal: its data sets, and the source of each row. It is the same on all ranks.
 namespace mgpu::store {
 
 enum class ColumnKind { contiguous, compressed };
 
-/// What a data set has of its column: all, or one half of a column with lists.
+/// Which part of its column a data set holds: all, or one half of a list column.
 enum class ColumnPart { whole, offsets, values };
 
 struct TablePlan {
@@ -33,11 +33,11 @@ struct TablePlan {
 
 struct ColumnPlan {
   std::size_t table = 0;              // index into SealPlan::tables
-  std::optional<std::size_t> source;  // column of the payload; none: the ids
+  std::optional<std::size_t> source;  // column of the payload; empty: the ids
   ColumnSpec spec;
   std::string dataset;  // path in the file
   ColumnKind kind = ColumnKind::contiguous;
-  std::int64_t unit_entries = 1;  // journaled chunks that are written as one: an HDF5 chunk
+  std::int64_t unit_entries = 1;  // journaled chunks that form one HDF5 chunk
   ColumnPart part = ColumnPart::whole;
 };
 
@@ -58,22 +58,22 @@ struct SealPlan {
   std::int64_t first_row(const ColumnPlan& column, std::size_t entry) const;
   std::int64_t rows_in(const ColumnPlan& column, EntryRange range) const;
 
-  /// Most bytes that a unit of the column has: never 0.
+  /// The largest size in bytes that a unit of the column has; never 0.
   std::int64_t unit_bytes(const ColumnPlan& column) const;
 };
 
-/// Errors: Error when chunks are missing and the request is not for a partial file, or two
-///         columns have one place in the file.
+/// Errors: Error when chunks are missing and the request is not for a partial file, or two columns
+///         have the same place in the file.
 SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
 
-/// Fills in list_starts: each rank looks at its part of the journaled chunks.
+/// Fills in list_starts: each rank reads its part of the journaled chunks.
 ///
 /// Ranks:  collective.
 /// Errors: the same Failure on all ranks: E603, E604.
 void measure_lists(const cluster::Group& group, const ChunkJournal* journal, SealPlan& plan);
 
-/// Which entries each rank handles in one pass over a column: ranks take neighboring runs, so
-/// that a pass covers one stretch of the file whatever the number of ranks.
+/// Which entries each rank handles in one pass over a column. Ranks take neighboring ranges, so
+/// that a pass covers one range of the file at any number of ranks.
 class Passes {
 public:
   /// `bytes_per_rank`: how much of the column a rank holds at a time; at least one unit.
@@ -92,7 +92,7 @@ private:
 
 /// Reads journaled rows, column by column. Local.
 ///
-/// Errors: Failure E603, E604 (what is read is not what was journaled).
+/// Errors: Failure E603, E604 (the bytes differ from the journaled ones).
 class RowReader {
 public:
   RowReader(const ChunkJournal* journal, const SealPlan& plan) : journal_(journal), plan_(plan) {}

@@ -20,7 +20,7 @@ using hdf5::Hid;
 
 constexpr std::int64_t kBytesPerRank = 4 << 20;  // compressed by a rank before rank 0 gathers
 
-/// One HDF5 chunk as deflate's filter would store it.
+/// One HDF5 chunk in the form in which deflate's filter would store it.
 std::vector<std::byte> deflated(std::vector<std::byte> raw, std::size_t chunk_bytes, int level) {
   raw.resize(chunk_bytes);  // the last chunk reaches beyond the rows
   uLongf size = compressBound(static_cast<uLong>(raw.size()));
@@ -33,7 +33,7 @@ std::vector<std::byte> deflated(std::vector<std::byte> raw, std::size_t chunk_by
   return out;
 }
 
-/// What compress_range packed, into the file.
+/// Writes the data that compress_range packed into the file.
 void store_chunks(hid_t dataset, std::span<const std::byte> packed) {
   while (!packed.empty()) {
     const auto row = formats::take<std::int64_t>(packed);

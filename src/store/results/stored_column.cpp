@@ -11,7 +11,7 @@ namespace {
 
 using hdf5::Hid;
 
-/// The column type that a stored type is read as; text is not read.
+/// The column type for reading a stored type; texts are not read.
 ColumnType readable_type(hid_t type, const std::string& name) {
   const H5T_class_t kind = H5Tget_class(type);
   if (kind == H5T_STRING) return ColumnType::text;

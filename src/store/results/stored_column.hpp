@@ -11,16 +11,16 @@
 
 #include "hdf5.hpp"
 
-// Columns of an HDF5 file of which nothing is trusted.
+// Columns of an HDF5 file that is not trusted.
 namespace mgpu::store {
 
 /// Throws Failure E605 (exit 65).
 [[noreturn]] void fail_table(const std::string& what);
 
-/// A file that is open for reading; HDF5 is to be quiet. Errors: Failure E603; Hdf5Error.
+/// Opens a file for reading; the caller keeps HDF5 from printing. Errors: Failure E603; Hdf5Error.
 hdf5::Hid open_to_read(const std::filesystem::path& path);
 
-/// Calls `read` and names the table in a failure that happens inside; what HDF5 refuses is E605.
+/// Calls `read` and adds the table's name to a failure; an HDF5 error becomes E605.
 template <class Read>
 auto name_failures(const std::filesystem::path& path, const std::string& table, Read read) {
   const hdf5::Quiet quiet;
@@ -37,13 +37,13 @@ auto name_failures(const std::filesystem::path& path, const std::string& table, 
   }
 }
 
-/// One data set, whose type, storage, shape and size have been looked at.
+/// One data set, whose type, storage, shape and size have been checked.
 class StoredColumn {
 public:
-  /// `max_bytes`: what a file of this size can hold. Errors: Failure E605; Hdf5Error.
+  /// `max_bytes`: the most that a file of this size can hold. Errors: Failure E605; Hdf5Error.
   StoredColumn(hdf5::Hid dataset, const std::string& name, std::uint64_t max_bytes);
 
-  /// Opens it by name; links that are not plain are refused.
+  /// Opens it by name; refuses links that are not plain.
   static StoredColumn open(hid_t group, const std::string& name, std::uint64_t max_bytes);
 
   bool is_number() const { return spec_.type != ColumnType::text; }

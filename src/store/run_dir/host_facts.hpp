@@ -4,11 +4,11 @@
 
 namespace mgpu::store {
 
-/// Changes with each start of the machine. Source: proc(5), /proc/sys/kernel/random/boot_id.
+/// An id that changes with each boot. Source: proc(5), /proc/sys/kernel/random/boot_id.
 std::string boot_id();
 
-/// When the process began, in clock ticks since boot; "" when there is none or it is a zombie.
-/// With the pid it names a process for good. Source: proc(5), /proc/PID/stat, fields 3 and 22.
+/// The start time of a process in clock ticks since boot; "" if it does not exist or is a zombie.
+/// Together with the pid it identifies a process. Source: proc(5), /proc/PID/stat, fields 3 and 22.
 std::string process_start(int pid);
 
 /// "2026-11-21T10:04:51Z"

@@ -36,7 +36,7 @@ void make_folder(const fs::path& folder) {
                  "choose another folder: --output DIR"});
 }
 
-/// A folder name that nobody else has: the stamp, with a number behind it in a busy second.
+/// An unused folder name: the stamp, and a number after it if the stamp is taken.
 fs::path make_stamped_folder(const fs::path& base) {
   make_folder(base);
   const std::string stamp = local_stamp();
@@ -44,7 +44,7 @@ fs::path make_stamped_folder(const fs::path& base) {
     const fs::path folder = base / (number == 1 ? stamp : stamp + "_" + std::to_string(number));
     std::error_code error;
     if (fs::create_directory(folder, error)) return folder;
-    if (error) make_folder(folder);  // says why, or finds it there
+    if (error) make_folder(folder);  // gives the reason, or finds the folder
   }
 }
 
@@ -58,7 +58,7 @@ Opened make_new(const RunRequest& request) {
   return {folder, std::move(lock)};
 }
 
-/// Whether the keys that both have are equal: keys come and go with formats.
+/// Whether the common keys are equal. A key may exist in one format only.
 bool is_same_run(const RunRecord& record, const RunRequest& request) {
   return record.job == request.job &&
          std::all_of(record.keys.begin(), record.keys.end(), [&](const auto& key) {
@@ -67,7 +67,7 @@ bool is_same_run(const RunRecord& record, const RunRequest& request) {
          });
 }
 
-/// Only the version that began such a run can finish it.
+/// Only the version that started a run of format 1 can finish it.
 void refuse_format_1(const RunRecord& record, const fs::path& folder) {
   if (record.format == kNewestRunFormat) return;
   throw Failure({"E608",
@@ -78,7 +78,7 @@ void refuse_format_1(const RunRecord& record, const fs::path& folder) {
 }
 
 /// Unfinished runs of this name and identity, newest first.
-/// Errors: Failure E608 where there is none, but one of format 1.
+/// Errors: Failure E608 when the only such runs have format 1.
 std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::string>& notes) {
   std::vector<fs::path> found;
   std::vector<fs::path> old;
@@ -161,7 +161,7 @@ Opened open_or_make(const RunRequest& request, std::vector<std::string>& notes) 
   return resume_this(request);
 }
 
-/// Bytes of the files below; those of a file with several names are shared out to them.
+/// Bytes of all files in a folder; the bytes of a hard-linked file are divided among its names.
 std::uint64_t bytes_below(const fs::path& folder) {
   std::uint64_t sum = 0;
   std::error_code error;
@@ -176,7 +176,7 @@ std::uint64_t bytes_below(const fs::path& folder) {
   return sum;
 }
 
-/// A finished run that goes on is not finished.
+/// Marks a finished run as unfinished, because it is continued.
 void reopen(const fs::path& folder) {
   RunRecord record = RunRecord::read(folder);
   if (!record.finished) return;
@@ -184,7 +184,7 @@ void reopen(const fs::path& folder) {
   record.write(folder);
 }
 
-/// What an earlier attempt has written need not be free any more.
+/// The bytes that an earlier attempt has written do not count as needed.
 void require_space_to_go_on(const fs::path& folder, std::uint64_t needed_bytes) {
   require_free_space(folder, needed_bytes - std::min(needed_bytes, bytes_below(folder)));
 }
@@ -204,7 +204,7 @@ void begin_attempt(const fs::path& folder, std::uint32_t attempt, const RunReque
   record.write(folder);
 }
 
-/// Points `link` to `target`, whatever it was before. A note when that cannot be done.
+/// Points `link` to `target`, replacing an older link. Adds a note if that fails.
 void point(const fs::path& link, const fs::path& target, std::vector<std::string>& notes) {
   std::error_code error;
   const fs::path fresh = link.string() + ".new" + std::to_string(::getpid());
@@ -286,7 +286,7 @@ void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes
   const fs::path existing = existing_folder(folder);
   const fs::space_info space = fs::space(existing, error);
   if (error || space.available >= bytes) return;
-  // In /proc or on a read-only disk there is no space either, but making the folder says why.
+  // /proc and read-only disks have no space either, but making the folder gives the reason.
   if (space.capacity == 0 || ::access(existing.c_str(), W_OK) != 0) return;
   throw Failure(
       {"E602",

@@ -68,7 +68,7 @@ Json own_lease() {
           {"nonce", std::to_string(random()) + std::to_string(random())}};
 }
 
-/// The lease that lies there, if it can be read.
+/// The existing lease, if it can be read.
 std::optional<Json> read_lease(const fs::path& folder) {
   std::ifstream file(folder / "lease.json");
   if (!file) return std::nullopt;
@@ -83,7 +83,8 @@ std::string text_of(const Json& lease, const char* key) {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-/// Whether the lease's process runs. A lease of another host counts as alive: nobody here knows.
+/// Whether the lease's process runs. A lease of another host counts as alive, because this host
+/// cannot check.
 bool is_alive(const Json& lease) {
   if (text_of(lease, "host") != host_name()) return true;
   if (text_of(lease, "boot_id") != boot_id()) return false;
@@ -97,7 +98,7 @@ bool is_alive(const Json& lease) {
                 ExitCode::in_use,
                 "another process works in this run directory",
                 {"  --> " + folder.string()},
-                "wait for it, stop it, or start beside it: --resume=never"};
+                "wait for it, stop it, or start a second run: --resume=never"};
   if (lease) {
     const std::string job = text_of(*lease, "job_id");
     report.lines.push_back("  held by process " + text_of(*lease, "pid") + " on " +

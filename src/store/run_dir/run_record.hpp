@@ -9,7 +9,7 @@
 
 namespace mgpu::store {
 
-/// run.json: what a run directory is.
+/// run.json: the job and identity of a run directory.
 struct RunRecord {
   std::string name;
   std::string job;
@@ -22,7 +22,7 @@ struct RunRecord {
   /// Errors: Failure E602.
   void write(const std::filesystem::path& folder) const;
 
-  /// Errors: Failure E609 (exit 66) when there is none; E604 (exit 80) when it cannot be
+  /// Errors: Failure E609 (exit 66) when it is missing; E604 (exit 80) when it cannot be
   ///         understood; E605 (exit 65) when a newer version wrote it.
   static RunRecord read(const std::filesystem::path& folder);
 };

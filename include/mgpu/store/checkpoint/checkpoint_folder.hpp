@@ -13,15 +13,15 @@
 
 namespace mgpu::store {
 
-/// What goes into one checkpoint.
+/// The content of one checkpoint.
 struct CheckpointContent {
   std::span<const formats::NamedTensor> model;    // under the model's own names
   std::span<const formats::NamedTensor> trainer;  // optimizer moments and the like
   CheckpointState state;
-  std::map<std::string, std::string> files{};  // name, content: config.json and its like
+  std::map<std::string, std::string> files{};  // name, content: config.json and similar
 };
 
-/// A checkpoint that was read whole and is what was written.
+/// A checkpoint that was read completely and verified.
 class StoredCheckpoint {
 public:
   /// Errors: Failure E611 (damaged, exit 80) with the file or tensor, what was expected and what
@@ -46,7 +46,7 @@ private:
   formats::SafetensorsDigest trainer_digest_;
 };
 
-/// `ckpt/` of a run directory, as one process sees it. Used by the rank that writes.
+/// The folder `ckpt/` of a run directory. Only the rank that writes uses it.
 ///
 ///   step_00021000/{model.safetensors, trainer.safetensors, state.json, MANIFEST.json, ...}
 ///   last -> step_00021000      best -> step_00018000
@@ -54,35 +54,35 @@ private:
 ///   step_00021000.old.a0002    being replaced
 ///   step_00019000.bad          damaged; kept for a look, never read again
 ///
-/// A process that dies at any instant leaves the old set or the new one, each whole.
+/// If the process dies at any time, either the old or the new set of checkpoints is intact.
 class CheckpointFolder {
 public:
-  /// `attempt` counts the starts of the run. Nothing is touched yet.
+  /// `attempt`: number of this start of the run. The constructor touches nothing.
   CheckpointFolder(const fs::path& run_directory, int attempt);
 
   /// Finished checkpoints, newest first.
   std::vector<fs::path> finished() const;
 
-  /// Damaged ones that were set aside.
+  /// Damaged checkpoints that were set aside.
   std::vector<fs::path> bad() const;
 
-  /// Removes what dead attempts left behind, and takes back a checkpoint whose replacement
-  /// never came. Errors: E602.
+  /// Removes temporary files of dead attempts, and restores a checkpoint whose replacement was not
+  /// finished. Errors: E602.
   void tidy() const;
 
-  /// Writes, syncs and reads back. Returns the directory, which has its temporary name still.
-  /// Errors: E601, E602; E611 when the bytes read back are others. Nothing stays behind then.
+  /// Writes, syncs and reads back. Returns the directory, which still has its temporary name.
+  /// Errors: E601, E602; E611 when other bytes are read back. Then no files remain.
   fs::path write(const CheckpointContent& content) const;
 
-  /// Gives what write() returned its name, and `last` (and `best`) with it. A checkpoint of the
-  /// same step is replaced. Returns the final directory. Errors: E602.
+  /// Renames the directory that write() returned to its final name, and updates `last` (and
+  /// `best`). Replaces a checkpoint of the same step. Returns the final directory. Errors: E602.
   fs::path publish(const fs::path& written, bool is_best) const;
 
   /// Removes all but the newest `keep` and the best. Errors: E602.
   void prune(int keep) const;
 
-  /// Renames a damaged checkpoint to .bad and returns the new name; links that led to it are
-  /// removed, `last` then names the newest that is left. Errors: E602.
+  /// Renames a damaged checkpoint to .bad and returns the new name. Links to it are removed, and
+  /// `last` then points to the newest remaining one. Errors: E602.
   fs::path set_aside(const fs::path& damaged) const;
 
 private:

@@ -14,8 +14,8 @@ inline constexpr std::int64_t kCheckpointFormat = 1;
 
 using StateValue = std::variant<std::int64_t, double, std::string>;
 
-/// What a checkpoint holds beside its tensors: state.json. Numbers come back bit for bit, with
-/// their type; infinities and NaN too.
+/// The scalars of a checkpoint: state.json. Numbers come back bit for bit with their type,
+/// including infinities and NaN.
 struct CheckpointState {
   std::int64_t step = 0;              // optimizer steps done, >= 0
   std::int64_t consumed_samples = 0;  // position in the order of the data

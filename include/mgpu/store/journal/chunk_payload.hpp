@@ -11,7 +11,7 @@
 
 namespace mgpu::store {
 
-/// Collects the rows of one chunk, column by column, as the bytes that the journal keeps.
+/// Encodes the rows of one chunk, column by column, into the payload that the journal stores.
 class ChunkEncoder {
 public:
   /// Rows [first_row, first_row + rows) of the table.
@@ -36,13 +36,13 @@ public:
     add_lists(name, column_type<T>(), bytes);
   }
 
-  /// Stored text is valid UTF-8 without NUL, because HDF5 and its readers take nothing else:
-  /// each byte that breaks this becomes U+FFFD.
+  /// Stores texts as valid UTF-8 without NUL, which HDF5 and its readers require. Each byte that
+  /// breaks this becomes U+FFFD.
   ///
   /// Shapes: values [rows].
   void text(std::string_view name, std::span<const std::string> values);
 
-  /// The bytes that another payload has of a column of the same type and rows.
+  /// Adds the bytes of a column of the same type and rows from another payload.
   /// Errors: Error when the column is given twice.
   void stored(std::string_view name, std::span<const std::byte> bytes);
 
@@ -63,20 +63,20 @@ private:
   std::vector<bool> given_;
 };
 
-/// Where a column lies in a payload.
+/// The place of a column in a payload.
 struct ColumnPlace {
   std::uint64_t offset = 0;  // bytes from the start of the payload
   std::uint64_t bytes = 0;
   std::uint32_t crc = 0;  // CRC-32C of those bytes
 };
 
-/// The head of a payload: enough to read one column without the others.
+/// The head of a payload. With it one column can be read without the others.
 struct ChunkHead {
   std::int64_t first_row = 0;
   std::int64_t rows = 0;
   std::vector<ColumnPlace> columns;
 
-  /// Bytes that the head takes at the front of a payload of `spec`.
+  /// Bytes that the head of a payload of `spec` takes.
   static std::size_t size(const TableSpec& spec);
 
   /// Errors: Failure E604 (exit 80) when the bytes are not the head of a payload of `spec`
@@ -85,12 +85,12 @@ struct ChunkHead {
                         std::uint64_t payload_bytes);
 };
 
-/// The texts of a text column's bytes.
+/// Decodes the bytes of a text column.
 ///
 /// Errors: Failure E604 when the lengths do not fit the bytes.
 std::vector<std::string> decode_texts(std::span<const std::byte> bytes, std::int64_t rows);
 
-/// A ragged column's bytes, taken apart.
+/// The decoded bytes of a ragged column.
 struct ListBytes {
   std::vector<std::int64_t> lengths;  // [rows], items
   std::span<const std::byte> values;  // of all rows, in order

@@ -11,16 +11,16 @@
 
 namespace mgpu::store {
 
-/// Makes a chunk of another format into one of this.
+/// Converts a chunk of another format to the current one.
 using UpgradeChunk = std::function<std::vector<std::byte>(std::span<const std::byte>)>;
 
-/// Appends to `journal`, and commits, what the journals of other run directories hold: each chunk
-/// once, as `upgrade` makes it where there is one. The directories are only read.
+/// Appends the chunks of other run directories to `journal`, and commits. Each chunk is taken once,
+/// converted by `upgrade` if given. The directories are only read.
 ///
 /// Ranks:  collective; each rank copies its share.
-/// Memory: a chunk on each rank, two where several directories have it; 32 bytes per chunk.
+/// Memory: a chunk on each rank, or two if several directories have it; 32 bytes per chunk.
 /// Errors: the same Failure on all ranks: E610 when two directories have one chunk with different
-///         contents, or were made from different data or weights; those of reading and appending.
+///         contents, or were made from different data or weights; errors of reading and appending.
 void copy_chunks(const cluster::Group& group, std::span<const std::filesystem::path> directories,
                  ChunkJournal& journal, const UpgradeChunk& upgrade = {});
 

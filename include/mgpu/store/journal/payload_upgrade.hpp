@@ -18,7 +18,7 @@ namespace mgpu::store {
 /// The rows of a journaled chunk, column by column.
 class ChunkRows {
 public:
-  /// `payload` outlives this. Errors: Failure E604 where it is no chunk of `spec`.
+  /// `payload` has to outlive this. Errors: Failure E604 when it is not a chunk of `spec`.
   ChunkRows(const TableSpec& spec, std::span<const std::byte> payload);
 
   std::int64_t first_row() const { return head_.first_row; }
@@ -46,19 +46,19 @@ private:
   ChunkHead head_;
 };
 
-/// Makes chunks of a table of format 1 into chunks of the table as it is now.
+/// Converts chunks of a table from format 1 to the current format.
 class PayloadUpgrade {
 public:
-  /// Puts one column of the new chunk into the encoder, made of the old chunk.
+  /// Computes one column of the new chunk from the old chunk, and adds it to the encoder.
   using Make = std::function<void(const ChunkRows& old, ChunkEncoder& encoder)>;
 
-  /// `order`: the columns that format 1 had. Those that `table` has, too, have its types; `others`
-  /// are specified here. `make`: columns of `table` that are not copied.
+  /// `order`: the columns of format 1. Those that `table` also has keep its types; `others`
+  /// specifies the rest. `make`: columns of `table` that are computed instead of copied.
   /// Errors: Error for a column that is neither old nor made.
   PayloadUpgrade(TableSpec table, const std::vector<std::string>& order,
                  const std::vector<ColumnSpec>& others, std::map<std::string, Make> make);
 
-  /// Errors: Failure E604 where the bytes are no chunk of the old table.
+  /// Errors: Failure E604 when the bytes are not a chunk of the old table.
   std::vector<std::byte> operator()(std::span<const std::byte> payload) const;
 
 private:

@@ -13,7 +13,7 @@
 
 namespace mgpu::store {
 
-/// Samples that a rank works on together: a chunk, or one sample of it.
+/// Samples that a rank works on together: a chunk, or a single sample.
 struct WorkSpan {
   std::uint32_t phase = 0;  // as in the journal
   std::int64_t first = 0;
@@ -24,7 +24,7 @@ struct WorkSpan {
   }
 };
 
-/// A rank that died first, by itself, while it was working.
+/// The death of a rank that was the first to die, on its own, while it was working.
 struct Death {
   std::uint32_t attempt = 0;
   int rank = 0;
@@ -33,22 +33,24 @@ struct Death {
   std::string cause;  // see DeathNote
 };
 
-/// A sample that is not worked on any more.
+/// A sample that is skipped from now on.
 struct QuarantinedRow {
   std::uint32_t phase = 0;
   std::int64_t sample = 0;
-  std::string reason;  // the same however many ranks there were
+  std::string reason;  // does not depend on the number of ranks
 };
 
-/// The samples at which a rank died twice: at the later death it worked on them alone, and the
-/// earlier one is not that of another such sample of the same chunk. In the order of `deaths`.
+/// The samples that killed a rank twice, in the order of `deaths`. At the later death the rank
+/// worked on that sample alone. The earlier death is not already blamed on another such sample of
+/// the same chunk.
 std::vector<QuarantinedRow> judge_deaths(std::span<const Death> deaths);
 
-/// What ranks of earlier attempts died of, and what this one works on, in case it dies.
+/// Records the samples that each rank works on, and finds those that killed ranks of earlier
+/// attempts.
 ///
-/// working/attempt_NNNN.rank_RRRR says what a rank is at: one small write where it begins and ends,
-/// which outlives the process. The next attempt takes what the rank of attempts/NNNN.died was at
-/// into quarantine.jsonl, a line for each death.
+/// File working/attempt_NNNN.rank_RRRR names the current samples of a rank. Each begin and end is
+/// one small write, which outlives the process. If attempts/NNNN.died names a rank, the next
+/// attempt adds the samples of that rank to quarantine.jsonl, a line for each death.
 class Quarantine {
 public:
   /// Ranks:  collective.
@@ -59,31 +61,32 @@ public:
   Quarantine(const Quarantine&) = delete;
   Quarantine& operator=(const Quarantine&) = delete;
 
-  /// This rank works on these samples from now on. Local. Where that cannot be written down,
-  /// nothing but what the next attempt knows is lost.
+  /// Records that this rank works on these samples from now on. Local. A failed write is ignored:
+  /// only the next attempt lacks the information.
   ///
   /// Failpoint: sample.N for each sample N.
   void begin(const WorkSpan& span);
   void end();
 
-  /// Whether a rank died with some of these samples, so that they are worked on one by one.
+  /// Whether a rank died while working on some of these samples. If so, they are processed one by
+  /// one.
   bool is_suspect(const WorkSpan& span) const;
 
-  /// Why the sample is not worked on; nullptr where it is.
+  /// The reason why the sample is skipped; nullptr if it is not.
   const std::string* reason(std::uint32_t phase, std::int64_t sample) const;
 
   const std::vector<QuarantinedRow>& rows() const { return rows_; }
   const std::vector<Death>& deaths() const { return deaths_; }
   std::filesystem::path file() const { return directory_ / "quarantine.jsonl"; }
 
-  /// Gives the quarantined samples another chance: voids their chunks in the journal, and sets the
-  /// file aside as quarantine.before_ATTEMPT.jsonl.
+  /// Gives the quarantined samples another chance: voids their chunks in the journal, and renames
+  /// the file to quarantine.before_ATTEMPT.jsonl.
   ///
   /// Ranks:  collective.
   /// Errors: Failure E602 on all ranks.
   void forget(const cluster::Group& world, ChunkJournal& journal, std::int64_t chunk_rows);
 
-  /// Removes what the ranks of this attempt were at, once all is done. Local.
+  /// Removes the records of the ranks' current samples after all work is done. Local.
   void clear_marks() const;
 
 private:

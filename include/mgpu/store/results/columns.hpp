@@ -15,16 +15,16 @@
 
 namespace mgpu::store {
 
-/// The columns of a table, each declared once: what the file says of it, and a function that takes
-/// its value out of a Row. They are stored in the order in which they are added.
+/// The columns of a table, each declared once: its description in the file, and a function that
+/// takes its value out of a Row. They are stored in the order in which they are added.
 template <class Row>
 class Columns {
 public:
-  /// What a result file says of a column.
+  /// The description of a column in a result file.
   struct About {
     std::string name;
     std::string description;
-    std::string units{};  // "nats", "tokens"; "" where it has none
+    std::string units{};  // "nats", "tokens"; "" for none
   };
 
   /// A column of the type that `get(row)` returns: a number, a std::string, or a std::vector of
@@ -51,7 +51,7 @@ public:
     put(std::move(about), column_type<Item>(), width, false, wide<Item>(std::move(get)));
   }
 
-  /// A u8 column, 0 to names.size() - 1, whose values have names.
+  /// A u8 column whose values 0 to names.size() - 1 have names.
   template <std::invocable<const Row&> Get>
   void add_code(About about, std::vector<std::string> names, Get get) {
     const auto code = [get = std::move(get)](const Row& row) {
@@ -66,7 +66,7 @@ public:
     return {std::move(path), rows, specs_, "", ""};
   }
 
-  /// The journal's payload of `values`, which are rows from `first` on of `table`.
+  /// The journal's payload of `values`, which are the rows of `table` from `first` on.
   /// Errors: those of ChunkEncoder.
   std::vector<std::byte> encode(const TableSpec& table, std::int64_t first,
                                 std::span<const Row> values) const {

@@ -11,11 +11,11 @@
 
 namespace mgpu::store {
 
-/// A column with lists of a table of an HDF5 file, read piece by piece; row r is that of row r of
-/// its table. Local.
+/// A list column of a table of an HDF5 file, read piece by piece; row r belongs to row r of its
+/// table. Local.
 class ListColumn {
 public:
-  /// Looks at all offsets. Errors: those of read_lists(), but for the checksum of the values.
+  /// Checks all offsets. Errors: those of read_lists(), except for the checksum of the values.
   ListColumn(const std::filesystem::path& path, const std::string& table,
              const std::string& column);
   ListColumn(ListColumn&&) noexcept;
@@ -26,24 +26,24 @@ public:
   std::int64_t items() const;      // of all rows
   const ColumnSpec& spec() const;  // of the values
 
-  /// Where the values of a row begin among those of all rows, and how many they are. Errors: as
+  /// Where a row's values start among the values of all rows, and how many there are. Errors: as
   /// read().
   std::int64_t begin_of(std::int64_t row) const;
   std::int64_t items_of(std::int64_t row) const;
 
-  /// Whether each row has as many values there as here. Errors: as read().
+  /// Whether each row has the same number of values in both columns. Errors: as read().
   bool has_lengths_of(const ListColumn& other) const;
 
   /// The lists of rows [first, first + count); its row 0 is row `first`.
-  /// Errors: ShapeError for rows that are not there; Failure E605 (exit 65) when the file cannot
-  ///         be read.
+  /// Errors: ShapeError for rows beyond the end; Failure E605 (exit 65) when the file cannot be
+  ///         read.
   ReadLists read(std::int64_t first, std::int64_t count) const;
 
   /// Values [first, first + count) of all lists, one after the other. Errors: as read().
   ReadColumn read_items(std::int64_t first, std::int64_t count) const;
 
-  /// Reads all values, a few MiB at a time, and compares them with the checksum of the file, where
-  /// it has one; returns what they have. Errors: Failure E604 (exit 80); as read().
+  /// Reads all values, a few MiB at a time, and compares them with the checksum of the file, if it
+  /// has one. Returns their checksum. Errors: Failure E604 (exit 80); as read().
   std::uint32_t check_bytes() const;
 
 private:
@@ -57,12 +57,12 @@ private:
   std::unique_ptr<Open> open_;
 };
 
-/// Whether the table has such a column with lists. Local. Errors: Failure E603, E605 when the file
-/// is not HDF5.
+/// Whether the table has a list column of that name. Local. Errors: Failure E603, E605 when the
+/// file is not HDF5.
 bool has_lists(const std::filesystem::path& path, const std::string& table,
                const std::string& column);
 
-/// The number attributes of a group of an HDF5 file: whole numbers to 2^53 exactly. Local.
+/// Reads the number attributes of a group of an HDF5 file; whole numbers to 2^53 are exact. Local.
 ///
 /// Errors: Failure E603 (exit 66, missing), E605 (exit 65, there is no such group).
 std::map<std::string, double> read_numbers(const std::filesystem::path& path,

@@ -11,8 +11,8 @@
 
 namespace mgpu::store {
 
-/// Writes lists of several lengths as rectangular HDF5 data sets, row by row: gzip 4, and 0 where
-/// a row has fewer items than the longest.
+/// Writes lists of several lengths as rectangular HDF5 data sets, row by row, with gzip level 4.
+/// Rows with fewer items than the longest are filled with 0.
 ///
 /// Shapes: data sets [rows, longest, width]; `lengths_name` [rows] int32.
 /// Ranks:  one process writes; local.
@@ -25,17 +25,17 @@ public:
   };
   struct Shape {
     std::int64_t rows = 0;
-    std::int64_t longest = 1;  // at least 1: HDF5 has no chunks of nothing
+    std::int64_t longest = 1;  // at least 1: HDF5 has no empty chunks
     std::int64_t width = 1;
   };
 
-  /// Errors: Failure E602 (exit 74) where the file cannot be written, here and below.
+  /// Errors: Failure E602 (exit 74) when the file cannot be written, here and below.
   PaddedLists(std::filesystem::path path, const Shape& shape, const std::vector<Dataset>& datasets);
   ~PaddedLists();
   PaddedLists(const PaddedLists&) = delete;
   PaddedLists& operator=(const PaddedLists&) = delete;
 
-  /// One row of every data set: `values[i]` has items x width numbers of datasets[i].
+  /// Writes one row of every data set: `values[i]` has items x width numbers of datasets[i].
   void write(std::int64_t row, std::int64_t items, const std::vector<const void*>& values);
 
   /// Adds the lengths and closes the file.

@@ -38,22 +38,22 @@ struct ReadTable {
   const ReadColumn& column(std::string_view name) const;
 };
 
-/// The number columns of one table of an HDF5 file, on every rank; texts are left out.
+/// Reads the number columns of one table of an HDF5 file on every rank; texts are left out.
 ///
-/// Rank 0 reads, the others get it by broadcast. Nothing in the file is trusted: types, shapes,
-/// lengths, links and sizes are checked, and the CRC-32C where the file carries it.
+/// Rank 0 reads, and the others get the data by broadcast. The file is not trusted: types, shapes,
+/// lengths, links and sizes are checked, and the CRC-32C if the file has one.
 ///
 /// Memory: the columns, on every rank.
 /// Ranks:  collective.
-/// Errors: the same Failure on all ranks: E603 (exit 66, missing), E605 (exit 65, not a table
-///         that this program reads), E604 (exit 80, the bytes are not what was written).
+/// Errors: the same Failure on all ranks: E603 (exit 66, missing), E605 (exit 65, not a table that
+///         this program reads), E604 (exit 80, the bytes are not those written).
 ReadTable read_table(const cluster::Group& group, const std::filesystem::path& path,
                      const std::string& table);
 
 /// The same for one process alone. Local.
 ReadTable read_table(const std::filesystem::path& path, const std::string& table);
 
-/// Whether the file begins as those do that HDF5 writes. Local.
+/// Whether the file begins like a file that HDF5 writes. Local.
 bool looks_like_hdf5(const std::filesystem::path& path);
 
 /// A ragged column in host memory.
@@ -74,9 +74,9 @@ struct ReadLists {
   }
 };
 
-/// A column with lists of a table of an HDF5 file; row r is that of row r of the table. Checks,
-/// memory and errors are read_table()'s; offsets that do not ascend from 0 to the number of values
-/// are E605. Local.
+/// Reads a list column of a table of an HDF5 file; row r belongs to row r of the table. Checks,
+/// memory and errors are read_table()'s; E605 also when offsets do not ascend from 0 to the number
+/// of values. Local.
 ReadLists read_lists(const std::filesystem::path& path, const std::string& table,
                      const std::string& column);
 

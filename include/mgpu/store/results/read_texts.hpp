@@ -11,12 +11,12 @@ namespace mgpu::store {
 /// A text column of a result file, read piece by piece. Local.
 ///
 /// Texts of format 1, and of small tables of both formats, are HDF5 strings. Strings of format 1
-/// lie in HDF5's heap, where a damaged file can make the library loop: open such files only where
-/// their owner asks for it.
+/// lie in HDF5's heap, where a damaged file can send the library into an endless loop. Open such
+/// files only when their owner asks for it.
 class TextColumn {
 public:
-  /// Looks at all offsets. Errors: Failure E603 (missing, exit 66), E605 (no such column, exit 65),
-  ///         E604 (the offsets are damaged, exit 80).
+  /// Checks all offsets. Errors: Failure E603 (missing, exit 66), E605 (no such column, exit 65),
+  /// E604 (the offsets are damaged, exit 80).
   TextColumn(const std::filesystem::path& path, const std::string& table,
              const std::string& column);
   TextColumn(TextColumn&&) noexcept;
@@ -28,8 +28,8 @@ public:
   /// Rows [first, first + rows); fewer where the table ends. Errors: Failure E605.
   std::vector<std::string> read(std::int64_t first, std::int64_t rows) const;
 
-  /// Reads all texts and compares them with the checksum of the file; HDF5 strings have none that
-  /// is looked at. Errors: Failure E604 (exit 80).
+  /// Reads all texts and compares them with the checksum of the file; checksums of HDF5 strings are
+  /// not compared. Errors: Failure E604 (exit 80).
   void check_bytes() const;
 
 private:
@@ -42,8 +42,8 @@ std::vector<std::string> read_texts(const std::filesystem::path& path, const std
                                     const std::string& column, std::int64_t first,
                                     std::int64_t rows);
 
-/// Names of the text columns of a table, and of its columns with lists of numbers, in the order in
-/// which they were made. Local. Errors: Failure E603, E605.
+/// Names of the text columns of a table, and of its list columns of numbers, in order of creation.
+/// Local. Errors: Failure E603, E605.
 std::vector<std::string> text_columns(const std::filesystem::path& path, const std::string& table);
 std::vector<std::string> list_columns(const std::filesystem::path& path, const std::string& table);
 

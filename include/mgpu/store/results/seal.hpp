@@ -19,7 +19,7 @@ struct Attribute {
   std::variant<std::string, std::int64_t, double> value;
 };
 
-/// A group that only carries attributes, such as /run with the keys that made the result.
+/// A group with attributes only, such as /run with the keys that made the result.
 struct AttributeGroup {
   std::string path;
   std::vector<Attribute> attributes;
@@ -33,14 +33,14 @@ struct ChunkedTable {
   std::int64_t chunk_rows = 32;
 };
 
-/// A table that rank 0 has in memory; the other ranks may leave it out.
+/// A table in rank 0's memory; the other ranks may leave it out.
 struct SmallTable {
   TableSpec spec;
   std::vector<std::byte> rows;  // ChunkEncoder(spec, 0, spec.rows).finish()
 };
 
 struct SealRequest {
-  std::filesystem::path path;         // of the finished file; appears only whole
+  std::filesystem::path path;         // of the finished file; appears only when complete
   std::string what = "results";       // in messages, and the prefix of the failpoints
   std::uint32_t attempt = 0;          //
   int gzip = 0;                       // 0 off, 1..9
@@ -50,34 +50,34 @@ struct SealRequest {
   std::vector<AttributeGroup> groups;
   std::vector<ChunkedTable> tables;  // the same on all ranks
   std::vector<SmallTable> small_tables;
-  std::function<void()> check_current{};  // rank 0, before the file appears: throws when another
-                                          // attempt has taken the run over
+  std::function<void()> check_current{};  // rank 0, before publishing: throws if another
+                                          // attempt has taken over the run
 };
 
 struct SealReport {
   std::int64_t rows = 0;               // of all chunked tables
   std::int64_t missing_rows = 0;       // left out of a partial file
   std::uint64_t file_bytes = 0;        //
-  std::int64_t collective_writes = 0;  // as HDF5 itself says
+  std::int64_t collective_writes = 0;  // as HDF5 reports
   std::int64_t other_writes = 0;       // that should have been collective
 };
 
 /// Writes one HDF5 file that does not depend on the number of ranks, and publishes it.
 ///
-/// All ranks write numbers, lists and texts collectively (lists and texts never compressed), rank 0
-/// appends compressed columns (which all ranks compressed), every rank reads its rows back and
-/// compares, then the file gets its name. Root attribute `status` is "complete" or "partial", with
-/// `missing_rows`; each data set has the CRC-32C of its bytes as attribute `crc32c`. Texts of small
-/// tables are padded with zeros to the longest of their column. Groups follow AnnData's data frame
-/// encoding, plotted ones also NeXus' NXdata.
+/// All ranks write numbers, lists and texts collectively; lists and texts are never compressed. All
+/// ranks compress the compressed columns, and rank 0 appends them. Every rank reads its rows back
+/// and compares, then the file gets its name. Root attribute `status` is "complete" or "partial",
+/// with `missing_rows`. Each data set has the CRC-32C of its bytes as attribute `crc32c`. Texts of
+/// small tables are padded with zeros to the longest of their column. Groups follow AnnData's data
+/// frame encoding, plotted ones also NeXus' NXdata.
 ///
 /// Failpoints: <what>.create .reserve .open .write .sync .verify .rename .dirsync
 /// Memory: some 16 MiB per rank, and 8 bytes per chunk and ragged column; on rank 0 also 4 MiB
 ///         per rank while it gathers.
 /// Ranks:  collective.
-/// Errors: the same Failure on all ranks, and nothing is published: E602 (I/O, disk full),
-///         E604 (a chunk is damaged), E606 (what was read back is not what was written); Error
-///         when chunks are missing and `partial` is not set.
+/// Errors: the same Failure on all ranks, and no file is published: E602 (I/O, disk full), E604 (a
+///         chunk is damaged), E606 (other bytes are read back than were written); Error when chunks
+///         are missing and `partial` is not set.
 SealReport seal(const cluster::Group& group, const ChunkJournal& journal,
                 const SealRequest& request);
 

@@ -14,10 +14,10 @@ struct SmallColumn {
   std::string name;
   std::variant<std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>> values;
   std::string description;
-  std::string units{};  // "nats", "steps"; "" where it has none
+  std::string units{};  // "nats", "steps"; "" for none
 };
 
-/// What a plot of the table shows, for NeXus.
+/// The columns of a plot of the table, for NeXus.
 struct SmallPlot {
   std::string signal;
   std::string axis;

@@ -61,7 +61,7 @@ struct ColumnSpec {
   ColumnType type = ColumnType::f32;
   std::int64_t width = 1;   // elements per row: 1 -> data set [rows], k -> [rows, k]; text: 1
   std::string description;  //
-  std::string units;        // "nats", "tokens"; "" where it has none
+  std::string units;        // "nats", "tokens"; "" for none
   bool ragged = false;      // a row is a list of any length, of items of `width` elements
   std::vector<std::string> names{};  // of the values 0, 1, ... of a u8 column: stored as HDF5 enum
 
@@ -75,9 +75,9 @@ struct ColumnSpec {
 };
 
 /// One table of a result file: a group with a data set per column. Columns whose rows have
-/// different lengths lie beside the tables, as Arrow keeps lists. Row r of column `x` of table `t`
-/// is arrays/t/x/values[row_offsets[r] : row_offsets[r + 1]]; the values of a text are its UTF-8
-/// bytes.
+/// different lengths are stored outside the group, in the way of Arrow's lists. Row r of column `x`
+/// of table `t` is arrays/t/x/values[row_offsets[r] : row_offsets[r + 1]]; the values of a text are
+/// its UTF-8 bytes.
 struct TableSpec {
   std::string path;       // "samples", "metrics/train"; no leading slash
   std::int64_t rows = 0;  //
@@ -85,15 +85,15 @@ struct TableSpec {
   std::string signal;  // NeXus: the column to plot; "" for none
   std::string axis;    // NeXus: over which column; "" for none
 
-  /// Errors: Error when names are empty, doubled or hold a slash, a width is not positive, text is
-  ///         ragged, or values have names that are not those of one u8 per row.
+  /// Errors: Error when names are empty, doubled or hold a slash, a width is not positive, or text
+  ///         is ragged; also when values have names in a column other than one u8 per row.
   void validate() const;
 
-  /// Position of the column. Errors: Error when there is none of that name.
+  /// Position of the column. Errors: Error when no column has that name.
   std::size_t column_index(std::string_view name) const;
 
-  /// CRC-32C of names, types, widths, raggedness and the names of values: what payloads and readers
-  /// have to agree on.
+  /// CRC-32C of names, types, widths, raggedness and the names of values. Payloads and their
+  /// readers must agree on it.
   std::uint32_t fingerprint() const;
 };
 

@@ -10,7 +10,7 @@
 
 namespace mgpu::store {
 
-/// attempts/NNNN.json: who worked on a run, when, and how it ended.
+/// attempts/NNNN.json: the host and ranks of one attempt, its times, and how it ended.
 struct AttemptRecord {
   std::uint32_t attempt = 0;         // from 1
   std::string host;                  // of rank 0
@@ -18,23 +18,23 @@ struct AttemptRecord {
   int ranks = 0;                     //
   std::string job_id;                // of Slurm; "" outside
   std::string begun;                 // UTC
-  std::string ended{};               // "" while it works, and for good when it was killed
+  std::string ended{};               // "" while it runs, and forever if it was killed
   std::optional<ExitCode> exit{};    // as `ended`
   std::vector<std::string> command;  // argv
 
-  /// Secrets in the command lose their value. Errors: Failure E602.
+  /// Secrets in the command are masked. Errors: Failure E602.
   void write(const std::filesystem::path& run_directory) const;
 
   /// Errors: Failure E602, E603; E604 (exit 80) when it cannot be understood.
   static AttemptRecord read(const std::filesystem::path& run_directory, std::uint32_t attempt);
 };
 
-/// All attempts on the run, in their order. Local.
+/// All attempts of the run, in order. Local.
 ///
 /// Errors: those of AttemptRecord::read().
 std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_directory);
 
-/// The highest attempt that the run knows; 0 when there is none. Local.
+/// The highest attempt number of the run; 0 before the first. Local.
 std::uint32_t last_attempt(const std::filesystem::path& run_directory);
 
 /// "attempts/0007.json"

@@ -11,7 +11,7 @@
 
 namespace mgpu::store {
 
-/// Where one rank runs; each rank brings its own.
+/// The place of one rank; each rank supplies its own.
 struct RankFacts {
   std::string host;
   std::string gpu_uuid;  // "" on the CPU
@@ -20,7 +20,7 @@ struct RankFacts {
   std::string cores;     // "0-7"
 };
 
-/// What somebody needs to run the same thing again. Only rank 0's is read.
+/// The data that is needed to repeat a run. Only rank 0's is read.
 struct ReproFacts {
   std::string resolved_yaml;                    // Config::resolved_yaml()
   std::vector<std::string> command;             // argv
@@ -28,8 +28,8 @@ struct ReproFacts {
   std::map<std::string, std::uint64_t> seeds;   // "run", ...
 };
 
-/// Writes repro/: config.resolved.yaml, command.txt, versions.json (the caller's, and compiler,
-/// MPI and HDF5), ranks.csv, env.txt, seeds.json. Each appears whole.
+/// Writes repro/: config.resolved.yaml, command.txt, versions.json (the caller's, and compiler, MPI
+/// and HDF5), ranks.csv, env.txt, seeds.json. Each file appears only when complete.
 ///
 /// Ranks:  collective.
 /// Errors: Failure E601, E602 on all ranks.
@@ -40,13 +40,13 @@ void write_repro(const cluster::Group& group, const std::filesystem::path& run_d
 /// CUDA_ UCX_ OMP_ MGPU_). Secrets are hidden, control characters escaped.
 std::string environment_text(const char* const* environment);
 
-/// `word` as a shell takes it back as one word: 'my run' in quotes, what is plain as it is.
+/// `word` quoted for a shell: 'my run' gets quotes, a plain word does not change.
 std::string shell_word(const std::string& word);
 
-/// argv as a shell takes it back, without secrets.
+/// argv quoted for a shell, without secrets.
 std::string command_line(const std::vector<std::string>& command);
 
-/// One argument as it may be written down: secrets given as KEY=VALUE lose their value.
+/// One argument in a form that may be stored: secrets given as KEY=VALUE lose their value.
 std::string redacted_argument(std::string_view argument);
 
 }  // namespace mgpu::store

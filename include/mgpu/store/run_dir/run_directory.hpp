@@ -13,7 +13,7 @@
 
 namespace mgpu::store {
 
-/// What opening a run directory needs to know. Only rank 0's is read.
+/// The request to open a run directory. Only rank 0's is read.
 struct RunRequest {
   std::filesystem::path output = "outputs";  // run.output
   std::string name = "run";                  // run.name
@@ -22,16 +22,17 @@ struct RunRequest {
   std::string identity;                      // Config::identity()
   std::map<std::string, std::string> keys;   // what the identity covers, for messages
   std::vector<std::string> command;          // argv
-  bool reopens = false;                      // a finished run goes on as well
-  std::uint64_t needed_bytes = 0;            // free space without which work does not begin
+  bool reopens = false;                      // a finished run is continued, too
+  std::uint64_t needed_bytes = 0;            // free space that the run needs to begin
 };
 
-/// outputs/<name>/<stamp>/: made or found again, locked, with an attempt number of its own.
+/// A run's directory outputs/<name>/<stamp>/, new or continued. It is locked, and has a new attempt
+/// number.
 ///
-/// `auto` continues the newest unfinished run of this name with the same identity, and starts a
-/// new one where there is none. Files: run.json (what it is), attempts/NNNN.json (who worked
-/// when), LOCK and lease.json, parts/, tb/; `latest` beside it points to it, and
-/// <name>_<stamp> in runs_folder() to its tb/.
+/// `auto` continues the newest unfinished run of this name with the same identity, or starts a new
+/// one. Files: run.json (job and identity), attempts/NNNN.json (one per attempt), LOCK and
+/// lease.json, parts/, tb/. Link `latest` in the parent folder points to it, and <name>_<stamp> in
+/// runs_folder() to its tb/.
 ///
 /// Ranks: only rank 0 touches the disk and holds the lock; all know path and attempt.
 class RunDirectory {
@@ -46,17 +47,17 @@ public:
   std::uint32_t attempt() const { return attempt_; }  // from 1
   bool is_resumed() const { return attempt_ > 1; }
 
-  /// Things to print that stopped nothing: a link that could not be made, a damaged run.json.
+  /// Warnings to print: a link that could not be made, a damaged run.json.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Rank 0: throws unless this attempt is still the one that may publish. For
+  /// Rank 0: throws unless this attempt still owns the run and may publish. For
   /// SealRequest::check_current.
   ///
   /// Errors: Failure E607.
   void check_current() const;
 
-  /// Records how this attempt ended. With `done` or `incomplete` the run is finished and is not
-  /// resumed any more.
+  /// Records how this attempt ended. After `done` or `incomplete` the run is finished and cannot be
+  /// resumed.
   ///
   /// Ranks:  collective.
   /// Errors: Failure E602.
@@ -69,11 +70,11 @@ private:
   std::optional<RunLock> lock_;  // rank 0
 };
 
-/// Where the runs of an output folder are linked to for TensorBoard: `runs` beside a folder that is
-/// called `outputs`, as the guides have it, else inside the folder, where nothing else is touched.
+/// The folder of TensorBoard links to the runs of an output folder. If that folder is called
+/// `outputs`, it is `runs` next to it; otherwise it lies inside the output folder.
 std::filesystem::path runs_folder(const std::filesystem::path& output);
 
-/// Whether the run came to its end, so that nobody resumes it. Local.
+/// Whether the run is finished and cannot be resumed. Local.
 ///
 /// Errors: Failure E609 (exit 66, not a run directory); E604, E605 when its run.json cannot be
 ///         understood.
@@ -86,8 +87,9 @@ inline constexpr int kNewestRunFormat = 2;
 /// Errors: as is_finished_run().
 int format_of_run(const std::filesystem::path& run_directory);
 
-/// Errors: Failure E602 with bytes needed and free when the folder's file system has less; none
-///         where no folder can be made, which the attempt says better.
+/// Checks the free space of the folder's file system. Errors: Failure E602 with bytes needed and
+/// free when it is too small. Passes if the folder cannot be made: making it later gives a better
+/// message.
 void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes);
 
 }  // namespace mgpu::store

@@ -23,10 +23,10 @@ struct StoreConfig {
 /// Adds this module's rows to the program's table of keys.
 void add_store_keys(KeyTable& table);
 
-/// Errors: Failure exit 78 where a value breaks a rule that the table does not know.
+/// Errors: Failure exit 78 when a value breaks a rule that is not in the table.
 StoreConfig read_store_config(const Config& config);
 
-/// The keys that make two starts the same run, with their values as text: RunRequest::keys.
+/// The keys that identify a run, with their values as text: RunRequest::keys.
 std::map<std::string, std::string> identity_keys(const Config& config);
 
 }  // namespace mgpu::store
