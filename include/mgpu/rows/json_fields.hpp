@@ -9,17 +9,17 @@
 
 namespace mgpu::rows {
 
-/// A text of a line of JSON. Errors: JsonError when `value`, called `name`, is absent or no text.
+/// The string `value`. Errors: JsonError when `value`, called `name`, is absent or not a string.
 const std::string& text_of(const formats::JsonValue* value, const char* name);
 
-/// The member of an object; nullptr where there is none, or it is null.
+/// The member `name` of an object; nullptr when it is absent or null.
 const formats::JsonValue* member_of(const formats::JsonValue& object, const char* name);
 
-/// What stands in `token_ids` of a line. Errors: JsonError when it is no list of numbers, or empty.
+/// Parses `token_ids` of a row. Errors: JsonError when it is not a list of numbers, or empty.
 std::vector<std::int64_t> token_ids_of(const formats::JsonValue& value);
 
-/// What stands in `messages` of a line. Errors: JsonError when it is no list of messages with a
-/// `role` and a `content`, or empty.
+/// Parses `messages` of a row. Errors: JsonError when it is not a list of messages with a `role`
+/// and a `content`, or empty.
 std::vector<text::ChatMessage> messages_of(const formats::JsonValue& value);
 
 }  // namespace mgpu::rows
