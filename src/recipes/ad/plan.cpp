@@ -141,7 +141,7 @@ private:
     plan_.times.push_back({what, seconds, Plan::Source::guess, std::move(basis)});
   }
 
-  /// The factor by which ranks are slower that share the cores of their node.
+  /// How many times slower a rank is when ranks share the cores of their node.
   double crowding() const {
     if (machine_.cores == 0) return 1.0;
     return std::max(1.0, static_cast<double>(machine_.ranks_per_node) / machine_.cores);
