@@ -52,7 +52,7 @@ const std::array<Job, 4>& table() {
           .upgrade_chunks = upgrade_generate_chunks,
           .has_parts = true},
       Job{.name = "teacher",
-          .text = "what a language model says behind each token of texts, for distillation",
+          .text = "next-token distributions of a language model for texts, for distillation",
           .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
                    input::add_input_keys, rows::add_chat_template_key, rows::add_keep_columns_key,
                    rows::add_length_keys, add_teacher_keys},
@@ -84,7 +84,7 @@ const std::array<Job, 4>& table() {
   return kTable;
 }
 
-/// Notes that the job reads the keys of a group.
+/// Records that the job reads the keys of a group.
 void note_reader(const Job& job, AddKeys add_keys, KeyTable& table_of_keys) {
   KeyTable group;
   add_keys(group);

@@ -11,24 +11,24 @@
 
 namespace mgpu::recipes {
 
-/// What the keys say about the training loop, whatever is trained.
+/// Settings of the training loop, which all recipes share.
 struct LoopSettings {
   train::TrainConfig train;
   train::OptimizerConfig optimizer;
   store::CheckpointConfig checkpoint;
   std::uint64_t seed = 0;
   std::vector<std::string>
-      evaluation_values{};  // names of an evaluation's values; empty: there is no evaluation
-  bool evaluates_last_step = false;  // false: where the job evaluates the trained model by itself
+      evaluation_values{};           // names of an evaluation's values; empty: no evaluation
+  bool evaluates_last_step = false;  // false: the job evaluates the trained model itself
 
-  /// Evaluations during the training.
+  /// The number of evaluations during the training.
   std::int64_t planned_evaluations() const;
 
-  /// Whether one of them is due when so many steps are done.
+  /// Whether an evaluation is due when `steps_done` steps are done.
   bool evaluates_after(std::int64_t steps_done) const;
 };
 
-/// Errors: Failures (exit 78) of all modules whose keys contradict each other, as one.
+/// Errors: one Failure (exit 78) with all contradictions between keys, of all modules.
 LoopSettings read_loop_settings(const Config& config);
 
 }  // namespace mgpu::recipes

@@ -7,7 +7,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/recipes/recipe.hpp>
 
-// The registry. A recipe is a folder with NAME_recipe(), and its name here.
+// The registry lists recipes. A recipe is a folder with a function NAME_recipe().
 #define MGPU_RECIPES(line) line(ad) line(sft) line(distill)
 
 namespace mgpu::recipes {

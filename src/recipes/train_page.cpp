@@ -13,7 +13,7 @@ namespace {
 
 using PerEpisode = TrainPictures::PerEpisode;
 
-/// The curves of a context: name in summary.json, label, place in PerEpisode.
+/// A curve over the episodes of a context: name in summary.json, label, member of PerEpisode.
 struct EpisodeCurve {
   const char* name;
   const char* label;
@@ -72,7 +72,7 @@ report::Figure episode_figure(const TrainPictures& pictures) {
   if (episodes.random > 0)
     chart.levels.push_back(
         {report::text_of("%.2f  random policy", episodes.random), episodes.random});
-  // The main curve comes last, on top of the others.
+  // The main curve is drawn last, on top of the others.
   for (auto row = kEpisodeCurves.rbegin(); row != kEpisodeCurves.rend(); ++row) {
     const std::vector<double>& values = episodes.*(row->values);
     if (values.empty()) continue;
@@ -112,7 +112,7 @@ report::LineChart step_chart(const char* title, const char* y_label,
   return chart;
 }
 
-/// Mean and range of a noisy curve over equal stretches.
+/// Mean and range of a noisy curve over intervals of equal length.
 report::DrawnCurve banded(const report::Curve& noisy, std::size_t count) {
   report::DrawnCurve drawn{"train", report::thinned(noisy, count), "c2"};
   if (noisy.x.size() <= count) return drawn;

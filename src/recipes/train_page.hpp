@@ -10,23 +10,24 @@
 
 namespace mgpu::recipes {
 
-/// What job train shows of Algorithm Distillation: returns inside the context, curves over
-/// steps, and paths. Empty members are left out of the page.
+/// The pictures of Algorithm Distillation: returns within the context, curves over steps, and
+/// paths. The page omits empty members.
 struct TrainPictures {
-  /// Mean return of each episode of a context, goals never trained on; index 0 is episode 1.
+  /// Mean return of each episode of a context, for goals outside the training set. Index 0 is
+  /// episode 1.
   struct PerEpisode {
     std::vector<double> late;       // newest weights
     std::vector<double> late_low;   // band around it (standard deviation, interval); may be empty
     std::vector<double> late_high;  //
-    std::string band;               // what the band is: "10 to 90 % of the goals"
+    std::string band;               // meaning of the band: "10 to 90 % of the goals"
     std::int64_t late_step = 0;
     std::vector<double> early;  // an early checkpoint
     std::int64_t early_step = 0;
     std::vector<double> source;         // the algorithm whose histories were distilled
     std::vector<double> hide_rewards;   // control: must stay at the bottom
     std::vector<double> clear_context;  // control: must not rise
-    double random = 0.0;                // a uniform policy
-    double optimum = 0.0;               // the best possible on these goals; 0: unknown
+    double random = 0.0;                // a uniform random policy
+    double optimum = 0.0;               // the best possible return for these goals; 0: unknown
   };
   struct Walk {
     std::pair<int, int> goal;
@@ -37,7 +38,7 @@ struct TrainPictures {
   };
 
   PerEpisode episodes;
-  int last_episode = 8;  // number of the episode that Walk::last shows
+  int last_episode = 8;  // number of the episode in Walk::last
   report::Curve train_loss;
   report::Curve eval_return;  // mean over all episodes, by step
   report::Curve learning_rate;
@@ -45,7 +46,7 @@ struct TrainPictures {
   std::vector<Walk> walks;
 };
 
-/// One sentence of result; says so where the return did not rise.
+/// One sentence about the result. It says so if the return did not rise.
 std::string train_headline(const TrainPictures& pictures, const report::RunSummary& summary);
 
 /// The page of job train.

@@ -20,7 +20,7 @@ formats::NamedTensor named(const std::string& name, const at::Tensor& tensor) {
   return {name, tensor.sizes().vec(), tensor::view_of(tensor)};
 }
 
-/// The values that were saved under `name` with type T. Errors: Failure E611 when there are none.
+/// The values that were saved under `name` with type T. Errors: Failure E611 if they are missing.
 template <class T>
 T value(const store::CheckpointState& state, const std::string& name) {
   const auto found = state.values.find(name);
@@ -98,7 +98,7 @@ TrainState::TrainState(tensor::ParameterArena& parameters, train::Adamw& optimiz
 }
 
 void TrainState::from_device() {
-  if (!parameters_->weights().is_cuda()) return;  // .cpu() gave the tensors themselves
+  if (!parameters_->weights().is_cuda()) return;  // .cpu() returned the same tensors
   weights_.copy_(parameters_->weights());
   first_moment_.copy_(optimizer_->first_moment());
   second_moment_.copy_(optimizer_->second_moment());

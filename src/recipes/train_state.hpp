@@ -15,23 +15,24 @@
 
 namespace mgpu::recipes {
 
-/// Curves of the training so far. They are part of a checkpoint, so that a resumed run has the
-/// same ones as an unbroken run.
+/// Curves of the training so far. They are part of a checkpoint, so that a resumed run has the same
+/// curves as an uninterrupted run.
 class TrainCurves {
 public:
-  /// Room for every step and every evaluation of the job; an evaluation has a value for each of
-  /// these names.
+  /// Allocates room for every step and every evaluation of the job. An evaluation has one value for
+  /// each of these names.
   TrainCurves(std::int64_t max_steps, std::int64_t max_evaluations,
               std::vector<std::string> value_names);
 
   void add_step(std::int64_t step, const train::StepRow& row);
-  /// Errors: Error where the names are not those of the constructor, or there is no room.
+  /// Errors: Error if the names differ from those of the constructor, or all evaluations are
+  ///         already stored.
   void add_evaluation(std::int64_t steps_done, const std::map<std::string, double>& values);
 
   train::StepRow step(std::int64_t step) const;
   std::int64_t evaluations() const { return evaluations_; }
   std::int64_t evaluated_at(std::int64_t index) const;  // steps done
-  /// Errors: Error where there is no such name.
+  /// Errors: Error if the name is unknown.
   double value(std::int64_t index, const std::string& name) const;
   const std::vector<std::string>& value_names() const { return value_names_; }
 
@@ -46,23 +47,24 @@ private:
   std::int64_t evaluations_ = 0;
 };
 
-/// All that a training run needs to go on as if it had never stopped.
+/// Everything that a training run needs to continue as if it had never stopped.
 class TrainState {
 public:
-  /// The references have to outlive this.
+  /// The referenced objects must outlive this.
   TrainState(tensor::ParameterArena& parameters, train::Adamw& optimizer, train::LossScaler& scaler,
              TrainCurves& curves);
 
   std::int64_t steps_done = 0;
-  std::int64_t steps_skipped = 0;            // of those, for a gradient that was not finite
+  std::int64_t steps_skipped = 0;            // of those, because of a non-finite gradient
   double best_score = -1.0;                  // -1: not evaluated yet
-  std::uint32_t data_crc = 0;                // of what it was trained on
-  std::map<std::string, std::string> files;  // beside the weights; rank 0's count
+  std::uint32_t data_crc = 0;                // of the training data
+  std::map<std::string, std::string> files;  // saved with the weights; rank 0's are used
 
   /// Ranks:  collective. Errors: those of CheckpointStore.
   void save(const store::CheckpointStore& checkpoints, std::int64_t global_batch, bool is_best);
 
-  /// Returns the warnings about damaged checkpoints. Without any checkpoint nothing changes.
+  /// Loads the newest checkpoint. Returns the warnings about damaged checkpoints. Does nothing if
+  /// there is no checkpoint.
   ///
   /// Ranks:  collective. Errors: those of CheckpointStore.
   std::vector<std::string> load(const store::CheckpointStore& checkpoints);

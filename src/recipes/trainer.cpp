@@ -120,7 +120,7 @@ bool Trainer::train() {
   return true;
 }
 
-/// Half a training on some data and half on others is neither.
+/// Refuses to continue a training with other data.
 void Trainer::require_same_data() const {
   if (state_.data_crc == task_.data_crc()) return;
   const TrainTask::DataPlace place = task_.data_place();
@@ -133,7 +133,7 @@ void Trainer::require_same_data() const {
        "put the old file back, or start anew: --resume=never"});
 }
 
-/// What is in no phase of its own here is mostly the agreement that no rank has failed.
+/// The time that no phase covers is mostly that of the agreement that no rank has failed.
 train::StepOutcome Trainer::step(bool wants_stop) {
   activity().position.set("train, step " + std::to_string(state_.steps_done + 1));
   const auto agreeing = run_.clock.enter("waiting for ranks");
@@ -197,12 +197,12 @@ void Trainer::look_after_memory() {
   }
 }
 
-/// Whether the steps that are done are a multiple of `every`; 0 is never.
+/// Whether the number of steps done is a multiple of `every`; 0 means never.
 bool Trainer::is_due(std::int64_t every) const {
   return every > 0 && state_.steps_done % every == 0;
 }
 
-/// Returns whether these weights were evaluated and are the best so far.
+/// Evaluates if an evaluation is due. Returns whether these weights are the best so far.
 bool Trainer::evaluate_if_due() {
   if (!settings_.evaluates_after(state_.steps_done)) return false;
   const TrainTask::Evaluation evaluation = task_.evaluate(state_.steps_done);
@@ -217,7 +217,8 @@ bool Trainer::save_is_due(bool is_best) {
          is_due(settings_.checkpoint.every);
 }
 
-/// Whether the last checkpoint is old; clocks differ, so all ranks ask, but not at every step.
+/// Whether the last checkpoint is old enough. Clocks differ, so all ranks agree, but not at every
+/// step.
 bool Trainer::time_has_come() {
   constexpr std::int64_t kLookEvery = 16;  // steps
   const double after_s = settings_.checkpoint.every_minutes * 60.0;

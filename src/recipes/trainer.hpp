@@ -14,7 +14,7 @@
 
 namespace mgpu::recipes {
 
-/// What is trained and on what: where the recipes of job train differ.
+/// The model, data and evaluation of a training: the part in which the recipes of job train differ.
 class TrainTask {
 public:
   TrainTask() = default;
@@ -26,10 +26,10 @@ public:
 
   virtual train::Objective& objective() = 0;
 
-  /// A number of what it is trained on; a resumed run has to have the same.
+  /// Checksum of the training data; a resumed run must have the same data.
   virtual std::uint32_t data_crc() const = 0;
 
-  /// Where that lies, for a message: what it is, and the file.
+  /// Names the training data in a message: a description, and the file.
   struct DataPlace {
     std::string what;  // "the file of `data.path`"
     std::string noun;  // "histories"
@@ -37,38 +37,42 @@ public:
   };
   virtual DataPlace data_place() const = 0;
 
-  /// Files that every checkpoint has beside the weights, name and content; on rank 0.
+  /// Files that every checkpoint has in addition to the weights, by name, with their content; on
+  /// rank 0.
   virtual std::map<std::string, std::string> model_files() const { return {}; }
 
   struct Evaluation {
-    std::map<std::string, double> values;  // of LoopSettings::evaluation_values, for the curves
-    std::optional<double> score;  // higher is better, 0 or more; none: checkpoints have no best
+    std::map<std::string, double> values;  // LoopSettings::evaluation_values, for the curves
+    std::optional<double> score;  // at least 0, higher is better; unset: no best checkpoint
   };
 
-  /// The model as it is after `step` steps; tells log and scalars. Ranks: collective.
+  /// Evaluates the current model, after `step` steps, and writes log and scalars. Ranks:
+  /// collective.
   virtual Evaluation evaluate(std::int64_t step) = 0;
 };
 
-/// On the CPU: what a step frees stays with the rank, for the next one. Called before the model is
-/// made; a LanguageModel that is packed later gives it back.
+/// On the CPU, lets the rank keep memory that a step frees, for the next step. Call it before the
+/// model is made. A LanguageModel that is packed later returns that memory.
 void keep_step_memory(const run::RunContext& run);
 
-/// Optimizer, loop and checkpoints of one run of job train, whatever the recipe.
+/// Optimizer, loop and checkpoints of one run of job train, with any recipe.
 class Trainer {
 public:
-  /// All references have to outlive this. Ranks: collective.
+  /// The referenced objects must outlive this. Ranks: collective.
   Trainer(run::RunContext& run, const LoopSettings& settings, TrainTask& task);
 
-  /// Goes on where the newest checkpoint ends.
+  /// Continues from the newest checkpoint.
   ///
   /// Ranks:  collective.
-  /// Errors: those of CheckpointStore; Failure E608 where the data are not those of the checkpoint.
+  /// Errors: those of CheckpointStore; Failure E608 if the data differ from those of the
+  ///         checkpoint.
   void restore();
 
-  /// Trains to the end or until a stop; saves in both cases. Returns whether it is complete.
+  /// Trains to the end or until a stop, and saves in both cases. Returns whether training is
+  /// complete.
   bool train();
 
-  /// Where the training stands, for the end of the run.
+  /// The progress of the training, for the end of the run.
   run::JobOutcome outcome(ExitCode exit) const;
 
   const TrainCurves& curves() const { return curves_; }
@@ -110,7 +114,7 @@ private:
   double saved_s_ = 0.0;        // when, on the run's clock
 };
 
-/// Facts of the batch for the banner, and notes about the schedule.
+/// Facts about the batch for the banner, and notes about the schedule.
 report::Facts batch_facts(const run::RunContext& run, const LoopSettings& settings,
                           const Trainer& trainer);
 void tell_schedule(run::RunContext& run, const LoopSettings& settings, const Trainer& trainer);

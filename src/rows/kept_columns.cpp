@@ -15,7 +15,7 @@ bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// What the file calls a column of ours, and what rows call a column of the file.
+/// The file's name for one of our columns, and our name for a column of the file.
 std::string theirs(const input::RowOptions& options, const std::string& name) {
   for (const auto& [ours, other] : options.columns)
     if (ours == name) return other;
@@ -28,7 +28,7 @@ std::string ours(const input::RowOptions& options, const std::string& name) {
   return name;
 }
 
-/// The columns of a table; of JSON the members of its first row.
+/// Returns the columns of a table; for JSON the members of its first row.
 Names columns_of(const input::RowFile& file, const input::RowOptions& options) {
   if (!file.columns().empty()) return file.columns();
   Names names;
@@ -39,7 +39,7 @@ Names columns_of(const input::RowFile& file, const input::RowOptions& options) {
   return names;
 }
 
-/// nullptr where the name can be kept.
+/// The reason why the name cannot be kept; nullptr if it can.
 const char* why_bad(const Names& names, std::size_t index) {
   const std::string& name = names[index];
   if (name.empty()) return "a name is empty";

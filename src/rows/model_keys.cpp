@@ -19,7 +19,7 @@ void require(const Config& config, const char* name, const char* what) {
                        "job " + config.text("job") + " needs `" + std::string(name) + "`", what);
 }
 
-/// Sums of a tensor-parallel model are rounded by the size of its group.
+/// A tensor-parallel model rounds its sums differently for each group size.
 void check_groups(const Config& config) {
   if (lm::read_group_plan(config).split == lm::Split::pipeline) return;
   const std::vector<std::int64_t> sizes = config.integers("devices.groups");

@@ -43,7 +43,7 @@ bool is_file(const std::string& choice) {
   return choice.find('/') != std::string::npos || choice.ends_with(kFileEnding);
 }
 
-/// The template of a file, or of that name in the folder.
+/// Reads the template from a file, or finds it by name in the folder.
 std::string chosen_template(const std::string& choice, const std::filesystem::path& folder) {
   std::string jinja;
   if (!is_file(choice)) {
@@ -62,7 +62,7 @@ std::string chosen_template(const std::string& choice, const std::filesystem::pa
                  "data.chat_template=none where messages need none"});
 }
 
-/// What rank 0 has, on every rank. Collective.
+/// Broadcasts from rank 0 to every rank. Collective.
 void share(const cluster::Group& world, std::optional<TextFiles>& files) {
   if (world.broadcast(files ? "yes" : "no", 0) != "yes") return;
   if (!files) files.emplace();
@@ -80,9 +80,9 @@ void add_chat_template_key(KeyTable& table) {
              .type = KeyType::path,
              .standard = "auto",
              .text =
-                 "what `messages` and prompts of job classify are written in: a Jinja template, "
-                 "as FILE.jinja or ./FILE, or the name of one of the folder's; auto: the "
-                 "folder's own; none: as if it had none",
+                 "chat template for `messages` and prompts of job classify: FILE.jinja, ./FILE, or "
+                 "a template's name in the folder; auto is the folder's own template, none is no "
+                 "template",
              .choices = {"auto", "none"},
              .file_ending = std::string(kFileEnding)});
 }

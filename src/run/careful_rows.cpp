@@ -18,7 +18,7 @@ std::vector<const store::QuarantinedRow*> rows_of(const RunContext& run, const C
   return rows;
 }
 
-/// "1 row killed its rank twice and is left out: row 7: ...".
+/// Makes the text "1 row killed its rank twice and is left out: row 7: ...".
 std::string rows_text(const std::vector<const store::QuarantinedRow*>& rows) {
   const auto count = static_cast<std::int64_t>(rows.size());
   std::string text =

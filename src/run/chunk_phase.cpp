@@ -13,7 +13,7 @@
 namespace mgpu::run {
 namespace {
 
-/// For those who watch this rank.
+/// Shows the current chunk of this rank to tools that watch the run.
 void show(const ChunkPhase& phase, const Chunk& chunk) {
   activity().position.set(phase.name + ", chunk " + std::to_string(chunk.index) + ", samples " +
                           std::to_string(chunk.first) + "-" +
@@ -23,7 +23,7 @@ void show(const ChunkPhase& phase, const Chunk& chunk) {
 
 constexpr std::int64_t kNoChunk = -1;
 
-/// The first of `count` things that part p of `parts` has: each as many, one more in the first.
+/// The first of `count` items in part p of `parts`; the first parts have one item more.
 std::int64_t begin_of_part(std::int64_t count, int p, int parts) {
   const std::int64_t share = count / parts;
   const std::int64_t extra = count % parts;
@@ -34,28 +34,28 @@ std::int64_t num_chunks(const ChunkPhase& phase) {
   return (phase.samples + phase.chunk_rows - 1) / phase.chunk_rows;
 }
 
-/// Chunks of the phase's part, from the first to behind the last.
+/// The half-open range of the chunks in the phase's part.
 std::pair<std::int64_t, std::int64_t> range_of_part(const ChunkPhase& phase) {
   const std::int64_t chunks = num_chunks(phase);
   return {begin_of_part(chunks, phase.part.index, phase.part.count),
           begin_of_part(chunks, phase.part.index + 1, phase.part.count)};
 }
 
-/// Numbers of this group's chunks among the pending ones; what is not below their count ends it.
-/// Asked on leaders only.
+/// Returns the index of this group's next chunk among the pending ones. An index that is not below
+/// their number ends the loop. Only leaders call it.
 using NextChunk = std::function<std::int64_t()>;
 
 NextChunk one_by_one(std::int64_t first, std::int64_t end) {
   return [first, end]() mutable { return first < end ? first++ : kNoChunk; };
 }
 
-/// Recording what was done is a phase of its own.
+/// Recording the results is a separate phase of the clock.
 std::optional<PhaseClock::Scope> enter_journal(const ChunkHooks& hooks) {
   if (hooks.clock == nullptr) return std::nullopt;
   return hooks.clock->enter("journal");
 }
 
-/// The loop of a group. Its ranks leave it together, whoever of them has to.
+/// The loop of a group. All its ranks leave the loop together, even if only one must leave.
 class GroupLoop {
 public:
   GroupLoop(const ChunkPhase& phase, const cluster::Group& group, cluster::Alarm& alarm,
@@ -69,7 +69,7 @@ public:
       try {
         work_on(pending[static_cast<std::size_t>(chunk)]);
       } catch (const cluster::LoneFailure&) {
-        throw;  // the group does not meet any more
+        throw;  // the group does not meet again
       } catch (...) {
         failure_ = std::current_exception();
       }
@@ -80,7 +80,7 @@ public:
   }
 
 private:
-  /// The leader's next chunk, on all ranks, unless one of them has to end.
+  /// Agrees on the leader's next chunk on all ranks, unless a rank must leave the loop.
   std::int64_t agree(std::int64_t count, const NextChunk& next) {
     if (failure_ || hooks_.stop_asked()) alarm_.ring();
     const bool ends = alarm_.rang();

@@ -13,13 +13,13 @@ std::string bytes_text(std::int64_t bytes) {
   return report::bytes_text(static_cast<std::uint64_t>(bytes));
 }
 
-/// What this rank may fill beside its weights.
+/// Memory that this rank may use in addition to its weights.
 std::int64_t usable_bytes(const RunContext& run) {
   const auto free = static_cast<double>(lm::free_bytes(run.topology.node(), run.device));
   return static_cast<std::int64_t>(free * (1.0 - run.config.number("devices.memory_margin")));
 }
 
-/// What this rank may fill once its weights are gone, too.
+/// Memory that this rank may use after its weights are freed.
 std::int64_t bytes_without_model(const RunContext& run, const lm::ModelGroup& group,
                                  const lm::MemoryDemand& demand) {
   const lm::LanguageModel& model = group.model();
@@ -27,7 +27,7 @@ std::int64_t bytes_without_model(const RunContext& run, const lm::ModelGroup& gr
          lm::memory_of(model.config(), model.shard(), demand, group.size()).weights;
 }
 
-/// The command with the smallest larger groups of which each rank needs at most `bytes`.
+/// The arguments with the smallest larger group for which each rank needs at most `bytes`.
 std::string larger_group(const RunContext& run, const lm::ModelGroup& group,
                          const lm::MemoryDemand& demand, const BatchWords& words,
                          std::int64_t bytes) {
@@ -92,7 +92,7 @@ std::int64_t agreed_batch(const RunContext& run, const lm::ModelGroup& group,
   });
   const std::int64_t batch = world.all_reduce(mine, cluster::ReduceOp::min);
   if (batch > 0) return batch;
-  std::exception_ptr failure;  // groups meet after it, whatever became of one
+  std::exception_ptr failure;  // thrown after all groups have met
   try {
     throw no_room(run, group, demand, words);
   } catch (...) {
@@ -106,7 +106,8 @@ std::string room_text(const RunContext& run, const lm::ModelGroup& group,
                       const lm::MemoryDemand& demand) {
   const lm::LanguageModel& model = group.model();
   return use_text(lm::memory_of(model.config(), model.shard(), demand, group.size())) + "; " +
-         bytes_text(lm::free_bytes(run.topology.node(), run.device)) + " free beside the weights";
+         bytes_text(lm::free_bytes(run.topology.node(), run.device)) +
+         " free after loading the weights";
 }
 
 Failure no_room(const RunContext& run, const lm::ModelGroup& group, lm::MemoryDemand demand,
@@ -115,7 +116,7 @@ Failure no_room(const RunContext& run, const lm::ModelGroup& group, lm::MemoryDe
   const cluster::Group& ranks = run.topology.model_group();
   std::string mine;
   std::int64_t bytes = 0;
-  cluster::run_together(ranks, [&] {  // memory is short: this may fail on one rank
+  cluster::run_together(ranks, [&] {  // may fail on one rank when memory is short
     mine = "  rank " + std::to_string(run.topology.world().rank()) + ": " +
            room_text(run, group, demand);
     bytes = bytes_without_model(run, group, demand);
@@ -145,7 +146,7 @@ void run_within_memory(const RunContext& run, const lm::ModelGroup& group,
     try {
       return work.run();
     } catch (const cluster::LoneFailure&) {
-      throw;  // the group does not meet any more
+      throw;  // the group does not meet again
     } catch (const std::exception& error) {
       if (report_of(error).exit != ExitCode::out_of_memory) throw;
     }

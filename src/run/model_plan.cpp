@@ -77,7 +77,7 @@ ChunkPhase ModelPlan::phase() const {
   return {"", 0, work_.samples, config_.integer("run.chunk_size"), read_chunk_part(config_)};
 }
 
-/// What a rank has room for beside program and samples.
+/// Memory of a rank that is left after the program and the samples.
 std::int64_t ModelPlan::room() const {
   constexpr std::int64_t kUnknown = std::int64_t{1} << 60;
   if (memory_.have == 0) return kUnknown;

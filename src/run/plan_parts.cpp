@@ -10,7 +10,7 @@ namespace {
 
 using report::Plan;
 
-// Code and buffers of libtorch, MPI and HDF5 that come into memory as they are used.
+// Code and buffers of libtorch, MPI and HDF5 that are loaded on first use.
 constexpr std::uint64_t kFirstUse = std::uint64_t{40} << 20;
 
 std::string machine_text(const PlanMachine& machine) {

@@ -65,7 +65,7 @@ bool RowPhase::run_all(const std::function<std::vector<std::byte>(const Chunk&)>
   return is_complete;
 }
 
-/// Of this group, on its leader; the screen shows that of rank 0.
+/// Logs the progress of this group, on its leader; the screen shows that of rank 0.
 void RowPhase::log_progress() {
   const double rate = static_cast<double>(work_.tokens()) / work_.seconds;
   const ChunkProgress progress = progress_of(run_, options_.chunks, last_, work_.rows);

@@ -1,4 +1,4 @@
-"""The PyTorch code of docs/train.md computes what the program computes, from a checkpoint of it."""
+"""From a checkpoint of the program, the PyTorch code of docs/train.md computes the same."""
 import json
 import os
 import pathlib
@@ -17,7 +17,7 @@ except ImportError as error:
 
 
 def page_code():
-    """What the block that defines logits() defines, as for a reader who pastes it."""
+    """The names that the block with logits() defines for a reader who pastes it."""
     page = (pathlib.Path(__file__).resolve().parents[2] / "docs/train.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     scope = {}

@@ -1,4 +1,4 @@
-"""Job classify, from a file of texts to results.h5 and the tables of guide 003."""
+"""Tests job classify, from a file of texts to results.h5 and its tables."""
 import csv
 import hashlib
 import json
@@ -24,7 +24,7 @@ def texts(count):
 
 
 def single(number):
-    """The number of 32 bits that a few digits stand for."""
+    """Expands a few digits to a 32-bit number."""
     return struct.unpack("f", struct.pack("f", number))[0]
 
 
@@ -69,7 +69,7 @@ class ChatTemplates(ClassifyCase):
         self.classify(0, 2, f"data.chat_template={template}")
         of_file = [row["n_prompt_tokens"] for row in self.rows()]
         self.start_over()
-        self.classify(0, 1)  # none: the same text with <s> before it
+        self.classify(0, 1)  # without a template: the same text after <s>
         plain = [row["n_prompt_tokens"] for row in self.rows()]
         self.assertEqual(of_file, [count - 1 for count in plain])
         self.assertNotEqual(of_file, of_folder)
@@ -139,7 +139,7 @@ class Labels(ClassifyCase):
         self.classify(0, 1, f"data.path={path}", "data.max_length=80")
         rows = self.rows()
         self.assertEqual([row["status"] for row in rows], ["truncated", "ok"])
-        # With the longer label it has the length that is allowed.
+        # The prompt with the longer label has exactly the allowed length.
         self.assertEqual(rows[0]["n_prompt_tokens"] + len(" normal"), 80)
 
 
@@ -155,7 +155,7 @@ class Labels(ClassifyCase):
 
 
 class Parts(ClassifyCase):
-    """Runs that do a part each, and what --merge makes of them."""
+    """Runs that each do one part, and their result after --merge."""
 
     def golden_of(self, *keys):
         self.classify(0, 1, *keys)
@@ -239,7 +239,7 @@ class Pictures(ClassifyCase):
         self.classify(0, 2, "classify.batch_size=3", "classify.positive=hate")
         self.assertIn("1 rank, batch 4", self.page().words)
         self.assertIn("2 ranks, batch 3", self.page().words)
-        # Other texts are another run, whose speed says nothing of these.
+        # Other texts make another run, whose speed is not comparable.
         other = tiny_lm.write_rows(self.folder / "other.jsonl", texts(20))
         self.classify(0, 1, f"data.path={other}", "classify.batch_size=2",
                       "classify.positive=hate")

@@ -1,5 +1,5 @@
-"""Job train with a teacher: targets of job teacher, or a model beside the student. One result at any
-number of ranks and after a stop; what cannot be learned from is refused by name."""
+"""Tests job train with a teacher: targets of job teacher, or a second model. The result is the same
+at any number of ranks and after a stop. Unusable targets are refused by name."""
 import json
 import signal
 
@@ -24,7 +24,7 @@ FILES = ("results.h5", "ckpt/last/model.safetensors", "ckpt/last/trainer.safeten
 
 
 def made_rows():
-    """120 sums with their prompts, and 40 texts."""
+    """Returns 120 sums with their prompts, and 40 texts."""
     sums = [{"prompt": f"{n} + {n % 7} =", "completion": f" {n + n % 7}"} for n in range(120)]
     return sums + [{"text": f"Mia saw {n} cats in the garden, and {n + 1} dogs." * 3}
                    for n in range(40)]
@@ -178,7 +178,7 @@ class Distillation(program.ProgramTest):
                               zip(file[f"arrays/samples/{name}/row_offsets"][:],
                                   file[f"arrays/samples/{name}/row_offsets"][1:])]
                              for name in ("prompt_ids", "output_ids"))
-        # 20 tokens: each prompt with its completion is a sequence of its own.
+        # 20 tokens: each prompt with its completion is a separate sequence.
         self.config.write_text(TRAIN.replace(f"init: {MODEL}", f"path: {student}")
                                .replace("seq_len: 64, global_batch_size: 8",
                                         "seq_len: 20, global_batch_size: 120"))

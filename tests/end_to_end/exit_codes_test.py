@@ -1,4 +1,4 @@
-"""Every exit code that job train can end with, through mpirun unchanged."""
+"""Every exit code of job train, which mpirun must pass on unchanged."""
 import pathlib
 import shutil
 import signal
@@ -12,20 +12,20 @@ SAVING = ("train.max_steps=4000", "train.eval_every=0", "checkpoint.every=8")
 
 
 def poison(arrivals):
-    """The gradients, counted with repetitions, that become NaN."""
+    """A fault plan that turns these gradients, counted with repetitions, into NaN."""
     return ";".join(f"train.gradient:{arrival}:EIO" for arrival in arrivals)
 
 
 class OneMessage(program.ProgramTest):
 
     def assert_once(self, ended):
-        """What all ranks know of is said by one of them, without a box of MPI's."""
+        """One rank reports an error that all ranks know, without a banner of MPI."""
         self.assertEqual(ended.err.count("error[E"), 1, ended.err)
         self.assertNotIn("MPI_ABORT", ended.err)
 
 
 class StartErrors(OneMessage):
-    """The program starts nothing."""
+    """The program fails before it starts a run."""
 
     def assert_says(self, ended, code, sentence):
         self.assertIn(f"error[{code}]", ended.err)
@@ -139,7 +139,7 @@ class RunErrors(OneMessage):
     def test_71_out_of_memory(self):
         limited = ("sh", "-c", 'ulimit -v 12000000; exec "$@"', "sh")
         self.run_to(0, 2, through=limited)
-        # 65,536 runs at once need 13 GiB of keys, and as much of values.
+        # 65,536 runs at once need 13 GiB of keys and as much of values.
         cache = ["model.tf_n_embd=128", "model.n_transit=400", "evaluate.runs=8192",
                  "run.chunk_size=65536"]
         ended = self.run_to(71, 2, *cache, through=limited)
@@ -176,7 +176,7 @@ class RunErrors(OneMessage):
     def test_79_gradient_is_twice_not_a_number(self):
         plan = program.failpoint("train.gradient:3:EIO;train.gradient:4:EIO")
         self.run_to(79, 2, "train.max_skipped_steps=0", env=plan)
-        # The last good step is safe: without the fault the same command goes on.
+        # The last good step is saved: without the fault the same command continues.
         golden = self.golden()
         self.run_to(0, 2)
         self.assertEqual(self.hashes(), golden)
@@ -315,10 +315,10 @@ class FullDisk(program.ProgramTest):
 
 
 class Stops(program.ProgramTest):
-    """75 saves; the same command continues and ends where an unbroken run ends."""
+    """A stop with 75 saves; the same command continues and gives the result of an unbroken run."""
     STEPS = ("train.max_steps=120", "train.eval_every=40", "checkpoint.every=0")
-    # 20 steps of 4 passes take a second each: the clock and the file are looked at once in a second,
-    # and no stop comes after the end.
+    # 20 steps of 4 passes take a second each. The clock and the file are checked once in a second,
+    # so no stop comes after the end.
     SLOW = program.failpoint(";".join(f"train.pass:{n}:sleep" for n in range(20, 100, 4)))
 
     def stop_by(self, stop, *arguments):
@@ -352,10 +352,10 @@ class Stops(program.ProgramTest):
 
 
 class LostRank(program.ProgramTest):
-    """launch/mgpu-run, which starts the world again or ends with 76."""
+    """Tests launch/mgpu-run, which restarts the world or ends with 76."""
 
     def start_supervised(self, *flags, arguments=()):
-        """mgpu-run in the place of mpirun; its ranks are mpirun's children."""
+        """Starts mgpu-run instead of mpirun; the ranks are children of mpirun."""
         command = [program.TOP / "launch" / "mgpu-run", "-np", "2", *flags,
                    "--mca", "btl_vader_backing_directory", self.folder, program.PROGRAM,
                    program.TINY, f"run.output={self.output}", *LONG, *arguments]
@@ -370,7 +370,7 @@ class LostRank(program.ProgramTest):
         self.assertRegex(ended.err, r"rank 1 on \S+ was killed by signal 9")
 
     def test_75_after_a_restart(self):
-        # A restart goes on with the run that it ends, whatever the caller wished for the start.
+        # A restart continues the run that ended, whatever the caller asked for at the start.
         job = self.start_supervised(arguments=["run.resume=never"])
         self.assertTrue(job.wait_until(self.reached('"train"')))
         program.send(job.ranks()[0], signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""One rank fails, all ranks end: one message, one exit code, within two seconds."""
+"""When one rank fails, all ranks end with one message and one exit code within two seconds."""
 import os
 import pathlib
 import re
@@ -15,7 +15,7 @@ STEPS = ("train.max_steps=4000", "train.eval_every=0", "checkpoint.every=8")
 class FailTogether(program.ProgramTest):
 
     def fail_on_one_rank(self, plan, code, ranks=4):
-        """All ranks leave with `code`; the message of the failing rank is the only one."""
+        """All ranks exit with `code`; only the failing rank prints a message."""
         mark = self.folder / "fault"
         job = self.start(ranks, *STEPS,
                          env=program.failpoint(plan) | {"MGPU_FAILPOINT_MARK": str(mark)})
@@ -42,7 +42,7 @@ class FailTogether(program.ProgramTest):
         self.fail_on_one_rank("checkpoint.write@0:1:EDQUOT", 74)
 
     def assert_names_hung_rank(self, action, *arguments):
-        """The watchdog says who hangs, where, and what its process does; all end with 76."""
+        """The watchdog reports the hanging rank, where it hangs and its process; all end with 76."""
         mark = self.folder / "fault"
         before = self.pages()
         job = self.start(4, *STEPS, "watchdog.limit_s=2", *arguments,
@@ -60,11 +60,11 @@ class FailTogether(program.ProgramTest):
         return ended
 
     def pages(self):
-        """Of watchdogs, in shared memory."""
+        """The pages of watchdogs in shared memory."""
         return set(pathlib.Path("/dev/shm").glob("mgpu_watch.*"))
 
     def left_in_shared_memory(self, before):
-        """Pages that are new and stay; another run's are there for a moment."""
+        """New pages that persist; those of another run exist only for a moment."""
         new = self.pages() - before
         if new:
             time.sleep(3.0)
@@ -86,7 +86,7 @@ class FailTogether(program.ProgramTest):
         self.assertEqual(self.num_runs(), 1)
 
     def assert_names_who_did_not_come(self, *arguments):
-        """Without the watchdog who waits in vain says for whom."""
+        """Without the watchdog the waiting ranks name the rank that did not come."""
         ended = self.run_to(76, 4, *STEPS, "comm.timeout_s=3", "watchdog.enabled=false", *arguments,
                             env=program.failpoint("train.pass@1:20:stop"))
         self.assertEqual(ended.err.count("error[E"), 1, ended.err)

@@ -29,7 +29,7 @@ class OldFormat(program.ProgramTest):
         return [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
 
     def made_now(self, job):
-        """Rows of a run of today."""
+        """The rows of a run of the current program."""
         data, *keys = JOBS[job]
         config = self.folder / f"{job}.yaml"
         config.write_text(f"schema: 1\njob: {job}\nrun: {{name: tiny}}\n")
@@ -39,7 +39,7 @@ class OldFormat(program.ProgramTest):
         return self.exported(self.run_folder())
 
     def expect_rows(self, found, expected):
-        """Equal, but for what rounding changes on another processor."""
+        """Compares rows, with tolerance for the rounding of other processors."""
         self.assertEqual(len(found), len(expected))
         for row, other in zip(found, expected):
             self.assertEqual(set(row), set(other))

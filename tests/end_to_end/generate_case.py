@@ -1,4 +1,4 @@
-"""What the tests of job generate share."""
+"""Code that the tests of job generate share."""
 import hashlib
 import json
 import shutil
@@ -29,7 +29,7 @@ class GenerateCase(program.ProgramTest):
         return self.start(ranks, *self.keys(*more), config=CONFIG, **options)
 
     def refuse(self, *refusals, ranks=2):
-        """Each of `refusals` (exit code, words, arguments), side by side: mpirun is slow to end."""
+        """Runs all `refusals` (code, words, arguments) in parallel, since mpirun ends slowly."""
         jobs = [self.start_generate(ranks, *more) for _, _, *more in refusals]
         for (code, words, *_), job in zip(refusals, jobs, strict=True):
             ended = job.wait()
@@ -39,7 +39,7 @@ class GenerateCase(program.ProgramTest):
                 self.assertIn(word, ended.err)
 
     def rows(self):
-        """What --export makes of the newest run."""
+        """Returns the export of the newest run."""
         folder = self.run_folder()
         self.run_to(0, 1, "--export", "jsonl", str(folder), config=None)
         lines = (folder / "results.jsonl").read_text().splitlines()

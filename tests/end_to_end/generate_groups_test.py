@@ -7,7 +7,7 @@ import tiny_lm
 
 
 class Groups(GenerateCase):
-    """One model on several ranks."""
+    """Tests one model on several ranks."""
 
     def test_layers_on_two_ranks_give_the_bytes_of_one(self):
         self.generate(0, 1)
@@ -66,7 +66,7 @@ class Groups(GenerateCase):
 class OutOfMemory(GenerateCase):
 
     def check_halving(self, ranks, places, *keys):
-        """Each of `places` runs out of memory once; the bytes are those of `self.golden`."""
+        """At each of `places` memory runs out once; the result must equal `self.golden`."""
         self.start_over()
         ended = self.generate(0, ranks, *keys, env=program.failpoint(places))
         self.assertEqual(self.sha256(), self.golden, places)
@@ -101,7 +101,7 @@ class OutOfMemory(GenerateCase):
         places = ";".join(f"generate.cache@1:{n}:EIO" for n in range(1, 5))
         ended = self.generate(71, 2, env=program.failpoint(places))
         self.assertIn("out of memory with one completion at a time", ended.err)
-        self.assertRegex(ended.err, r"rank 1: .* = weights .* \+ cache .* free beside the weights")
+        self.assertRegex(ended.err, r"rank 1: .* = weights .* \+ cache .* free after loading the weights")
         self.assertIn("devices.gpus_per_model=2 generate.batch_size=1", ended.err)
         self.generate(0, 2, "devices.gpus_per_model=2", "generate.batch_size=1")
         self.assertEqual(self.num_runs(), 1)
@@ -120,7 +120,7 @@ class OutOfMemory(GenerateCase):
         places = ";".join(f"generate.layer@1:{n}:EIO" for n in range(1, 4))
         ended = self.generate(71, 2, *keys, env=program.failpoint(places))
         self.assertIn("out of memory with one completion at a time", ended.err)
-        self.assertRegex(ended.err, r"rank 1: .* = weights .* \+ cache .* free beside the weights")
+        self.assertRegex(ended.err, r"rank 1: .* = weights .* \+ cache .* free after loading the weights")
         self.assertIn("a larger devices.gpus_per_model", ended.err)
         self.generate(0, 2, *keys)
         self.assertEqual(self.num_runs(), 1)
@@ -130,8 +130,8 @@ class OutOfMemory(GenerateCase):
         self.assertRegex(ended.out, r"memory +8 completions at once \(auto\): .* = weights ")
 
     def test_ranks_with_unequal_room_agree_on_the_largest_batch(self):
-        # Two of three layers are rank 0's: a completion of at most 2^20 tokens, of which few are
-        # used, takes 0.25 GiB of its memory and half of that of rank 1's.
+        # Rank 0 has two of three layers. A completion of at most 2^20 tokens, of which few are
+        # used, takes 0.25 GiB of its memory and half as much of rank 1's.
         self.model = tiny_lm.make_folder(self.folder / "three_layers", family="gpt_oss")
         keys = ("run.chunk_size=30", "devices.groups=[2]", "model.device_map=[0, 0, 1]",
                 "generate.max_new_tokens=1048576")
@@ -150,8 +150,8 @@ class OutOfMemory(GenerateCase):
 
 
 def free_gib(out):
-    """What a rank of a run has beside its weights, as the run says."""
-    number, unit = re.search(r"([0-9.]+) ([MGT])iB free beside the weights", out).groups()
+    """Free memory of a rank in addition to its weights, as the run reports it."""
+    number, unit = re.search(r"([0-9.]+) ([MGT])iB free after loading the weights", out).groups()
     return float(number) * {"M": 2 ** -10, "G": 1.0, "T": 2 ** 10}[unit]
 
 

@@ -1,4 +1,4 @@
-"""What job generate reads, and what it refuses."""
+"""Tests which inputs job generate reads, and which it refuses."""
 import json
 
 from generate_case import CONFIG, GREEDY, GenerateCase
@@ -7,7 +7,7 @@ import tiny_lm
 
 
 class Inputs(GenerateCase):
-    """Rows of other files than JSON lines, and rows that cannot be used."""
+    """Tests rows of files other than JSON lines, and rows that cannot be used."""
 
     def test_a_table_gives_the_bytes_of_its_lines(self):
         texts = ["the cat", "sat on", "a mat", "and saw the dog"]
@@ -90,7 +90,7 @@ class Inputs(GenerateCase):
 
 
 class ChatTemplates(GenerateCase):
-    """data.chat_template beside the folder's own."""
+    """Tests data.chat_template when the folder has a template, too."""
 
     OTHER = "{% for m in messages %}{{ m.content }}.{% endfor %}"
 

@@ -1,4 +1,4 @@
-"""Whatever is killed, whenever: the same command, on any number of ranks, ends at the same bytes.
+"""After any kill at any time, the same command gives the same bytes on any number of ranks.
 
 MGPU_E2E_SEED and MGPU_E2E_KILLS (kills per test) try other instants.
 """
@@ -49,7 +49,7 @@ def launcher(_, job):
 class RandomKills(program.ProgramTest):
 
     def kill_until(self, kills, victims_of):
-        """Runs to their end, interrupted by `kills` kills in all; each ends at the golden bytes."""
+        """Finishes runs in spite of `kills` kills in all; each must give the golden bytes."""
         golden = self.golden(*LONG)
         random_source = random.Random(SEED)
         begin = time.monotonic()
@@ -57,7 +57,7 @@ class RandomKills(program.ProgramTest):
         work_s = 1.0  # from the run directory to the end of the last run that reached it
         while killed < kills:
             ranks = random_source.choice((1, 2, 4, 8))
-            # Every other time who is left lives on for a second or two.
+            # Every other time the surviving ranks live on for a second or two.
             job = self.start(ranks, *LONG, env=program.AT_ONCE if attempts % 2 == 0 else {})
             attempts += 1
             known = len(list(self.output.glob("tiny/2*/attempts/*.json")))
@@ -90,7 +90,7 @@ class RandomKills(program.ProgramTest):
 
 
 class SystematicKills(program.ProgramTest):
-    """Killed at the first arrival at each durable place."""
+    """Kills a rank at its first arrival at each durable place."""
 
     def kill_at_each_place_of(self, *whats):
         golden = self.golden()

@@ -1,5 +1,4 @@
-"""Job train with a language model: what its choices of numbers and passes do, and an unfinished
-run."""
+"""Tests job train with a language model: number formats, passes, and an unfinished run."""
 import json
 import shutil
 import signal
@@ -37,7 +36,7 @@ class LanguageNumbers(program.ProgramTest):
         return self.run_to(code, ranks, *arguments, config=self.config, env=env)
 
     def anew(self, ranks, *arguments, env=None):
-        """Trains in a folder of its own, which is returned."""
+        """Trains in a separate folder and returns that folder."""
         output = self.folder / f"anew_{len(list(self.folder.glob('anew_*')))}"
         self.train(ranks, *arguments, f"run.output={output}", env=env)
         return output / "tiny" / "latest"
@@ -83,7 +82,7 @@ class LanguageNumbers(program.ProgramTest):
             key = f"train.mixed_precision={precision}"
             one, two = self.anew(1, few, key), self.anew(2, few, key)
             self.assertEqual(self.weights(one), self.weights(two))
-            # 8 bits of the products: losses of about 4 differ in the second digit at most.
+            # Products have 8 bits: losses of about 4 differ in the second digit at most.
             self.assertLess(abs(self.losses(one)[-1] - exact[-1]), 0.2)
             self.assertNotEqual(self.losses(one), exact)
 
@@ -95,7 +94,7 @@ class LanguageNumbers(program.ProgramTest):
             self.assertLess(max(abs(a - b) for a, b in zip(whole, cut)), 1e-3)
 
     def test_one_two_and_four_passes_of_a_rank_give_the_same_bytes(self):
-        # 4 lanes on 4, 2 and 1 ranks, with and without layers that are computed again.
+        # 4 lanes on 4, 2 and 1 ranks, with and without layers that are recomputed.
         bytes_of = {self.weights(self.anew(ranks, f"train.gradient_checkpointing={again}"))
                     for ranks, again in ((4, "false"), (2, "true"), (1, "false"), (1, "true"))}
         self.assertEqual(len(bytes_of), 1)

@@ -1,5 +1,5 @@
-"""Job train with a language model: one result at any number of ranks and after a stop; its
-checkpoints are model folders, from which it goes on."""
+"""Tests job train with a language model. The result is the same at any number of ranks and after a
+stop. Checkpoints are model folders from which training can continue."""
 import json
 import signal
 

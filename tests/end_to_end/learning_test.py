@@ -1,4 +1,4 @@
-"""What configurations promise: agents that improve within their context."""
+"""Tests the promise of configurations: agents improve within their context."""
 import json
 
 import program
@@ -21,7 +21,8 @@ class Learning(program.ProgramTest):
         # A machine with two idle cores needs 30 s.
         late, hidden, cleared = self.returns_of("quickstart", deadline_s=570)
 
-        # Of at most 17.25; chance has 0.25. Whole curves in the message: one number says little.
+        # The maximum is 17.25, and chance has 0.25. The message has whole curves, since one number
+        # says little.
         with self.subTest("a first episode is played without knowing the goal"):
             self.assertLessEqual(late[0], 4.0, late)
         with self.subTest("the last one with what the earlier ones showed"):

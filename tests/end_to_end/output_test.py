@@ -1,4 +1,4 @@
-"""What a run prints and leaves behind is what users and their tools rely on."""
+"""Tests output and files of a run, on which users and their tools rely."""
 import importlib
 import json
 import re
@@ -10,7 +10,7 @@ import program
 class Output(program.ProgramTest):
 
     def modules(self, *names):
-        """Imported here, since half of the time of the other cases would be theirs."""
+        """Imports modules here, since they would take half of the time of the other cases."""
         try:
             return [importlib.import_module(name) for name in names]
         except ImportError as error:
@@ -56,7 +56,8 @@ class Output(program.ProgramTest):
         seconds = {row["phase"]: row["seconds"] for row in summary["phases"]}
         self.assertGreater(seconds["start-up"], 0.0)
         self.assertLess(seconds["other"], max(0.2, 0.05 * summary["wall_seconds"]), seconds)
-        # The life of a rank as the shell sees it. What comes after the table is not in it.
+        # The shell sees the life of a rank. The table does not include the time after it is
+        # printed.
         took = [float(text) for text in re.findall(r"took ([\d.]+) s", ended.err)]
         self.assertEqual(len(took), 2, ended.err)
         self.assertLessEqual(sum(seconds.values()), max(took))

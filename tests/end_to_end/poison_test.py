@@ -1,4 +1,4 @@
-"""Rows that kill their rank: left out after the second time, and only those."""
+"""Rows that kill their rank twice are left out, and only those."""
 import hashlib
 import json
 import re
@@ -19,7 +19,7 @@ def words(i):
 
 
 def slow_chunks(count):
-    """A second more for each of the first chunks of every rank: all are at work at a death."""
+    """Delays the first chunks of every rank by a second, so that all work when one dies."""
     return ";".join(f"chunk.work:{n}:sleep" for n in range(1, count + 1))
 
 
@@ -47,7 +47,7 @@ class PoisonCase(program.ProgramTest):
                 *self.more, *more]
 
     def run_job(self, code, ranks, *more, env=None):
-        """Under the launcher, which starts a world with a dead rank again."""
+        """Runs under the launcher, which restarts a world with a dead rank."""
         launcher = [MGPU_RUN, "-np", str(ranks), "--mca", "btl_vader_backing_directory",
                     self.folder, program.PROGRAM]
         job = self.start_command([*launcher, *self.arguments(*more)], env)

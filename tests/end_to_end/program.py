@@ -1,8 +1,8 @@
-"""The program under test, started as a user starts it, in a folder of its own.
+"""Starts the program under test as a user does, in a separate folder for each test.
 
 The environment says where things are: MGPU_PROGRAM (the built mgpu_spmd) and MGPU_MPIEXEC.
-All that a job writes, shared memory and mpirun's session included, lies in the test's folder,
-so that killed processes leave nothing behind.
+All files of a job are in the test's folder, including shared memory and mpirun's session, so that
+killed processes leave no other files.
 """
 import dataclasses
 import hashlib
@@ -23,15 +23,16 @@ PROGRAM = os.environ.get("MGPU_PROGRAM", str(TOP / "build" / "mgpu_spmd"))
 MPIEXEC = os.environ.get("MGPU_MPIEXEC", "mpirun")
 TINY = HERE / "tiny.yaml"
 DEADLINE_S = 90.0  # of one start; an idle machine needs 2 s
-# mpirun sends the ranks that it ends SIGTERM a second after the first has ended, and SIGKILL another
-# second later. With this they have no time for last words, which is a harder crash.
+# mpirun sends SIGTERM to the remaining ranks one second after the first rank has ended, and SIGKILL
+# another second later. With this setting they have no time for last messages, which is a harder
+# crash.
 AT_ONCE = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}
 GOLDEN_FILES = ("histories.h5", "results.h5", "ckpt/last/model.safetensors")
 
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    """A job after its end."""
+    """A finished job."""
     code: int  # as a shell gives it: 128 + signal for a killed mpirun
     out: str
     err: str
@@ -93,7 +94,7 @@ class Job:
             time.sleep(0.01)
 
     def err(self):
-        """What is on stderr so far."""
+        """The text on stderr so far."""
         return self._read(self._err)
 
     def kill(self):
@@ -112,11 +113,11 @@ class Job:
 
 
 class Workplace:
-    """A folder of its own in which a program is started."""
+    """A temporary folder in which a program is started."""
     program = PROGRAM
 
     def open_folder(self):
-        """In memory, where the machine has such a place."""
+        """Makes the folder in memory, if the machine has such a file system."""
         place = os.environ.get("TMPDIR") or ("/dev/shm" if os.path.isdir("/dev/shm") else None)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mgpu_e2e.", dir=place))
         self._jobs = []
@@ -142,8 +143,8 @@ class Workplace:
         return job
 
     def run_program(self, ranks, *arguments, env=None, **options):
-        """From its start to its end."""
-        if ranks == 1:  # nobody else is left for whose last words mpirun would wait
+        """Starts the program and waits for its end."""
+        if ranks == 1:  # no other rank has last messages to wait for
             env = AT_ONCE | (env or {})
         return self.start(ranks, *arguments, env=env, **options).wait()
 
@@ -173,7 +174,7 @@ class Workplace:
         return len([p for p in (self.output / name).glob("2*") if p.is_dir()])
 
     def reached(self, pattern):
-        """A question for Job.wait_until: do the run's events match?"""
+        """A condition for Job.wait_until: do the run's events match?"""
         def is_reached():
             folder = self.run_folder()
             events = folder / "events.jsonl" if folder else None
@@ -183,15 +184,15 @@ class Workplace:
 
 
 class ProgramTest(Workplace, unittest.TestCase):
-    """A test with a folder of its own, gone afterwards."""
+    """A test with a temporary folder, which is removed afterwards."""
 
     def setUp(self):
         self.open_folder()
         self.addCleanup(self.close_folder)
 
     def run_to(self, code, ranks, *arguments, **options):
-        """Runs, and fails the test unless the exit code is `code`. A killed rank takes the others
-        along at once."""
+        """Runs, and fails the test unless the exit code is `code`. When a rank is killed, mpirun
+        kills the others immediately."""
         if code == 128 + signal.SIGKILL:
             options["env"] = AT_ONCE | options.get("env", {})
         ended = self.run_program(ranks, *arguments, **options)
@@ -202,19 +203,19 @@ class ProgramTest(Workplace, unittest.TestCase):
         return hashes_of(self.run_folder())
 
     def golden(self, *arguments, ranks=1, name="tiny"):
-        """What an unbroken run of these arguments leaves."""
+        """The hashes of an uninterrupted run with these arguments."""
         elsewhere = self.folder / "golden"
         self.run_to(0, ranks, *arguments, f"run.output={elsewhere}")
         return hashes_of(elsewhere / name / "latest")
 
 
 def failpoint(plan):
-    """The environment that makes the world go wrong at a durable place."""
+    """The environment that injects a fault at a durable place."""
     return {"MGPU_TESTING": "1", "MGPU_FAILPOINT": plan}
 
 
 def hashes_of(run_folder):
-    """SHA-256 of each file that may not depend on how the run went."""
+    """SHA-256 of each file that must not depend on interruptions."""
     return {name: hashlib.sha256((run_folder / name).read_bytes()).hexdigest()
             for name in GOLDEN_FILES}
 
@@ -249,7 +250,7 @@ def _name(pid):
 
 
 def main():
-    """Runs the tests of the script that calls it; 77 when all of them were skipped."""
+    """Runs the tests of the calling script; returns 77 when all of them were skipped."""
     program = unittest.main(exit=False, verbosity=2)
     result = program.result
     if result.wasSuccessful() and result.testsRun == len(result.skipped):

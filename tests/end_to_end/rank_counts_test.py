@@ -1,4 +1,4 @@
-"""One result at any number of ranks."""
+"""The result is the same at any number of ranks."""
 import program
 
 

@@ -1,4 +1,4 @@
-"""report.html as a browser reads it."""
+"""Parses report.html like a browser."""
 import html.parser
 import re
 
@@ -48,7 +48,7 @@ class Page(html.parser.HTMLParser):
 
 
 def read(test, folder):
-    """The page of a run directory, which asks nothing of a network and runs nothing."""
+    """The page of a run directory. It must not access a network or run programs."""
     text = (folder / "report.html").read_text(encoding="utf-8")
     test.assertLess(len(text.encode()), 2 << 20)
     test.assertNotRegex(text, r"(?i)@import|url\(|<script|javascript:")

@@ -1,4 +1,4 @@
-"""A run that is stopped and continued is the unbroken run."""
+"""A run that is stopped and continued gives the result of an unbroken run."""
 import json
 import os
 import random
@@ -17,8 +17,8 @@ STEPS = ("train.max_steps=500", "train.eval_every=125", "checkpoint.every=0")
 class Resume(program.ProgramTest):
 
     def stop_and_continue(self, golden, rank_counts, *arguments):
-        """Stops at a random step on each count of ranks but the last, which finishes. Where a stop
-        came late on a busy machine, an earlier count of ranks may finish what is left."""
+        """Stops at a random step on each count of ranks except the last, which finishes. On a busy
+        machine a stop may come late, and an earlier count of ranks may finish the run."""
         random_source = random.Random(f"{SEED} {rank_counts}")
         stops = 0
         for ranks in rank_counts:

@@ -1,5 +1,5 @@
-"""Job teacher: its numbers beside a float64 forward pass of transformers, its ways of storing them,
-and what becomes of rows that are too long or cannot be used."""
+"""Tests job teacher: its numbers against a float64 forward pass of transformers, its storage
+formats, and rows that are too long or cannot be used."""
 import json
 import math
 import unittest
@@ -23,7 +23,7 @@ teacher: {top_k: 8}
 
 
 def unpack(packed, bits, count):
-    """Ids of rows of bytes, lowest bits first."""
+    """Unpacks ids from rows of bytes, lowest bits first."""
     stream = numpy.unpackbits(packed, axis=1, bitorder="little")[:, :bits * count]
     return stream.reshape(len(packed), count, bits) @ (1 << numpy.arange(bits))
 
@@ -42,7 +42,7 @@ class TeacherNumbers(program.ProgramTest):
                                        [{"token_ids": ids} for ids in self.ids])
 
     def teacher(self, *more, code=0, ranks=1, data=None):
-        """Runs it; the opened results."""
+        """Runs job teacher and returns the opened results."""
         keys = [f"model.path={self.model}", f"data.path={data or self.data}", *more]
         self.last = self.run_to(code, ranks, *keys, config=self.config)
         if code not in (0, 1):
@@ -51,7 +51,7 @@ class TeacherNumbers(program.ProgramTest):
 
     @staticmethod
     def rows(file, name):
-        """Lists of a ragged column."""
+        """Returns the lists of a ragged column."""
         at = file[f"arrays/samples/{name}/row_offsets"][:]
         values = file[f"arrays/samples/{name}/values"][:]
         return [values[begin:end] for begin, end in zip(at, at[1:])]

@@ -1,4 +1,4 @@
-"""Job teacher on any number of ranks and in any groups, shared out either way: one result."""
+"""Job teacher gives the same result for any number of ranks, any groups and any schedule."""
 import hashlib
 import json
 import math
@@ -28,19 +28,19 @@ def texts(count):
 
 
 def slow_chunks(rank, count):
-    """A second more for each of the first chunks of a rank."""
+    """Delays each of the first chunks of a rank by a second."""
     return ";".join(f"chunk.work@{rank}:{n}:sleep" for n in range(1, count + 1))
 
 
 def kill(rank, place, ranks):
-    """Kills one rank at PLACE:N, which it comes to: the others dawdle until mpirun ends them."""
+    """Kills one rank at PLACE:N; the others are slow, so that this rank reaches the place."""
     plans = [f"{place.replace(':', f'@{rank}:')}:kill"]
     plans += [slow_chunks(other, 5) for other in range(ranks) if other != rank]
     return program.failpoint(";".join(plans))
 
 
 def kill_in_group(rank, place):
-    """The same, where a rank of the other group dawdles."""
+    """Does the same while a rank of the other group is slow."""
     other = 0 if rank > 1 else 2
     return program.failpoint(f"{place.replace(':', f'@{rank}:')}:kill;{slow_chunks(other, 5)}")
 
@@ -136,7 +136,7 @@ class Groups(TeacherCase):
 class Pictures(TeacherCase):
     PARTS = ["Texts, colored by how unsure the teacher was",
              "Probability that the k best tokens keep", "Length of the samples",
-             "What each rank holds, and how busy it was",
+             "Share of the model and use of time by rank",
              "Tokens per second of each copy of the model"]
 
     def page(self):
@@ -161,7 +161,7 @@ class Pictures(TeacherCase):
             self.assertEqual(self.series()["kept_mass/k"][-1], k)
             self.assertAlmostEqual(self.series()["kept_mass/mean"][-1], sum(kept) / len(kept),
                                    delta=1e-4)
-            # The second token of the first row was expected by the list behind its first.
+            # The list at the first token of the first row predicted the second token.
             first = int(ends[self.rows_shown(ends)[0]])
             terms = [math.exp(p) for p in log_probs[first]] + [max(1.0 - kept[first], 0.0)]
             entropy = -sum(p * math.log(p) for p in terms if p > 0.0)
@@ -173,7 +173,7 @@ class Pictures(TeacherCase):
 
     @staticmethod
     def rows_shown(ends):
-        """Of each third of the rows the longest, the first of several."""
+        """Returns the longest row of each third of the rows, or the first one of several."""
         lengths = [int(ends[r + 1] - ends[r]) for r in range(len(ends) - 1)]
         thirds = [range(p * len(lengths) // 3, (p + 1) * len(lengths) // 3) for p in range(3)]
         return [max(third, key=lambda r: lengths[r]) for third in thirds]
@@ -278,12 +278,12 @@ class Interrupted(TeacherCase):
     def test_a_rank_that_hangs_is_waited_for_no_longer_than_the_timeout(self):
         ended = self.teach(76, 2, "run.schedule=dynamic", "comm.timeout_s=2",
                            env=program.failpoint("chunk.work@0:2:stop"))
-        # Whoever is first: the question for a chunk, or the watchdog.
+        # Either the request for a chunk or the watchdog is first.
         self.assertRegex(ended.err, r"error\[E40[25]\]")
 
 
 class Parts(TeacherCase):
-    """Runs that do a part each, and what --merge makes of them."""
+    """Runs that each do one part, and their result after --merge."""
 
     def make_parts(self, count, parts=None, ranks=1):
         folders = []

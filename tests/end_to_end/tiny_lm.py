@@ -55,7 +55,7 @@ def write_rows(path, rows):
 
 
 def mixed_rows(count):
-    """Prompts, conversations and token ids in turn."""
+    """Prompts, conversations and token ids alternate."""
     words = "the cat sat on a mat and saw the dog run".split()
     rows = []
     for i in range(count):

@@ -1,4 +1,4 @@
-"""Choices of the model and of its numbers that the other tests leave at their defaults."""
+"""Tests options of the model and its number formats that other tests leave at their defaults."""
 import json
 import statistics
 
@@ -22,7 +22,7 @@ class Variants(program.ProgramTest):
                         statistics.mean(losses[:steps // 4]) - 0.1)
 
     def test_transition_tokens_learn(self):
-        # One prediction per window in place of 40: it takes more steps to see the loss fall.
+        # Each window has one prediction instead of 40, so the loss takes more steps to fall.
         self.learns_alike_at_1_and_2_ranks("model.tokens=transition", steps=192)
 
     def test_bf16_learns(self):

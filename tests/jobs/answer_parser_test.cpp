@@ -1,4 +1,4 @@
-// Labels in answers of language models.
+// Tests labels in answers of language models.
 #include "jobs/classify/answer_parser.hpp"
 
 #include <string>
@@ -55,7 +55,7 @@ TEST(AnswerParserTest, TheLongestLabelAtAPlaceCounts) {
   EXPECT_EQ(parser.parse("this is hate.").label, 0);
 }
 
-/// A word each, and tokens of the harmony format.
+/// One token for each word, and the tokens of the harmony format.
 text::Tokenizer harmony() {
   return text::Tokenizer::parse(R"({
     "version": "1.0", "truncation": null, "padding": null, "normalizer": null,

@@ -1,4 +1,4 @@
-// Metrics of a classification against tables counted by hand.
+// Tests metrics of a classification against tables that were counted by hand.
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -43,7 +43,7 @@ protected:
     return "";
   }
 
-  /// Ids as text.
+  /// Converts ids to text.
   static std::string text_of(const std::vector<std::int64_t>& ids) {
     std::string text;
     for (const std::int64_t id : ids)

@@ -1,4 +1,4 @@
-// Rows of job classify as its table has them, now and in format 1.
+// Tests rows of job classify in its table, in the current format and in format 1.
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ protected:
     return read_classify_inputs(made_.config("classify", keys));
   }
 
-  /// Rows of each kind, the first of which is number 1.
+  /// One row of each kind. The first has number 1.
   static store::test::ChunkValues chunk(const ClassifyInputs& inputs) {
     GivenLabel unknown;
     unknown.output = "hm";
@@ -110,7 +110,7 @@ TEST_F(ClassifyTableTest, AnOutcomeIsTheStatusUnlessTheAnswerNamesNoLabel) {
   EXPECT_EQ(outcome_of(RowStatus::bad_row, -1), "bad_row");
 }
 
-/// A chunk of five rows, one of each outcome, as format 1 had it.
+/// A chunk of five rows, one of each outcome, in format 1.
 std::vector<std::byte> old_chunk(const store::TableSpec& table) {
   store::TableSpec old{"samples", table.rows, {}, "", ""};
   for (const char* name :

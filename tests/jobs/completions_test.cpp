@@ -1,4 +1,4 @@
-// Completions as job generate makes them, against transformers' generate() and float64 logits
+// Tests completions of job generate against transformers' generate() and float64 logits
 // (tests/oracle/generation.py, language_models.py).
 #include "jobs/generate/completions.hpp"
 

@@ -1,4 +1,4 @@
-// What --plan says of language models, against what their parts need.
+// Tests the plans of language models against the needs of their parts.
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -26,7 +26,7 @@ const std::string kLlama = MGPU_GOLDENS "/llama";  // 2 layers
 
 using Keys = std::map<std::string, std::string>;
 
-/// `more` stands before `keys`.
+/// `more` precedes `keys`.
 Config config_of(Keys keys, const Keys& more) {
   for (const auto& [name, value] : more)
     keys[name] = value;
@@ -36,7 +36,7 @@ Config config_of(Keys keys, const Keys& more) {
   return app::load_config(options, app::program_keys(), app::FileProvider::alone());
 }
 
-/// A machine whose ranks have so much for what is not the program.
+/// A machine whose ranks have this much memory in addition to the program.
 run::PlanMachine machine_of(int ranks, std::uint64_t bytes_of_a_rank) {
   run::PlanMachine machine;
   machine.ranks = ranks;

@@ -1,4 +1,4 @@
-// Rows of job generate as its table has them, now and in format 1.
+// Tests rows of job generate in its table, in the current format and in format 1.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ protected:
     return read_generate_inputs(made_.config("generate", keys));
   }
 
-  /// The chunk of these prompts, the first of which is number 1.
+  /// The chunk of these prompts. The first prompt has number 1.
   static store::test::ChunkValues chunk(const GenerateInputs& inputs,
                                         const std::vector<rows::EncodedPrompt>& prompts,
                                         const std::vector<CompletedPrompt>& completed) {
@@ -67,7 +67,7 @@ TEST_F(GenerateTableTest, ARowPerPromptAndCompletion) {
 
   EXPECT_EQ(inputs.prompts(), 3);
   EXPECT_EQ(chunk.spec().rows, 6);
-  EXPECT_EQ(chunk.first_row(), 2);  // prompt 1 of two completions each
+  EXPECT_EQ(chunk.first_row(), 2);  // prompt 1; each prompt has two completions
   EXPECT_THAT(chunk.numbers<std::int64_t>("prompt_index"), ElementsAre(1, 1));
   EXPECT_THAT(chunk.numbers<std::int32_t>("sample"), ElementsAre(0, 1));
   EXPECT_THAT(chunk.numbers<std::int32_t>("n_prompt_tokens"), ElementsAre(3, 3));
@@ -182,12 +182,12 @@ TEST_F(GenerateTableTest, ABatchIsNeverLargerThanAChunk) {
   EXPECT_EQ(inputs({{"generate.batch_size", "3"}}).demand(2, 7).batch_size, 3);
   EXPECT_EQ(inputs({{"generate.batch_size", "auto"}}).demand(32, 7).batch_size, 6);
   const auto demand = inputs({{"generate.max_new_tokens", "5"}}).demand(2, 7);
-  EXPECT_EQ(demand.longest, 11);  // the last token is not read again
+  EXPECT_EQ(demand.longest, 11);  // the last token is not an input
   EXPECT_TRUE(demand.has_samples);
   EXPECT_FALSE(demand.is_scoring);
 }
 
-/// A chunk of two rows as format 1 had it.
+/// A chunk of two rows in format 1.
 std::vector<std::byte> old_chunk(const store::TableSpec& table) {
   store::TableSpec old{"samples", table.rows, {}, "", ""};
   for (const char* name : {"prompt_index", "sample", "n_prompt_tokens", "n_output_tokens", "finish",

@@ -1,4 +1,4 @@
-// The keys of the jobs on models: what they mean, and which of them contradict each other.
+// Tests the keys of jobs on models: their meaning, and contradictions between them.
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ Config config_for(const char* job, const Keys& more) {
   return config_of(keys);
 }
 
-/// The code of the rule that the keys break; "" where they break none.
+/// Returns the code of the rule that the keys violate, or "" if they are valid.
 std::string rule_of(const char* job, const Keys& keys) {
   const Config config = config_for(job, keys);
   return report_of_failure([&] { job_of(config).check(config, 1); }).code;

@@ -1,4 +1,4 @@
-// Which label a model gives to a text.
+// Tests which label a model gives to a text.
 #include "jobs/classify/label_scorer.hpp"
 
 #include <cmath>

@@ -18,7 +18,7 @@ using testing_support::config_of;
 using testing_support::Keys;
 using testing_support::report_of_failure;
 
-/// A Llama of one layer and random weights that knows the tokens of char_tokenizer().
+/// A Llama with one layer and random weights that knows the tokens of char_tokenizer().
 inline const lm::MadeModel kCharModel{.layers = 1,
                                       .width = 16,
                                       .inner = 16,
@@ -26,7 +26,7 @@ inline const lm::MadeModel kCharModel{.layers = 1,
                                       .kv_heads = 1,
                                       .vocab = static_cast<int>(rows::test::kVocab)};
 
-/// A folder that has such a model with its tokenizer, and a file of rows.
+/// Makes a folder with such a model and its tokenizer, and a file of rows.
 class MadeInputs {
 public:
   explicit MadeInputs(const std::string& rows = "{\"token_ids\": [1]}\n",
@@ -44,7 +44,7 @@ public:
     std::ofstream(folder_.path() / name, std::ios::binary) << text;
   }
 
-  /// The keys of a job on these rows, and `more`.
+  /// The keys of a job on these rows, followed by `more`.
   Config config(const std::string& job, const Keys& more = {}) const {
     Keys keys = {{"job", job}, {"model.path", model_}, {"data.path", rows()}};
     for (const auto& [name, value] : more)

@@ -1,4 +1,4 @@
-// Files of prompt strategies, and their templates.
+// Tests files of prompt strategies, and their templates.
 #include "jobs/classify/prompt_strategy.hpp"
 
 #include <string>

@@ -33,7 +33,7 @@ protected:
     fs::create_directories(folder_ / run);
     std::ofstream(folder_ / run / "summary.json") << text;
   }
-  /// A summary of a run with one rank.
+  /// Writes a summary of a run with one rank.
   void write(const std::string& run, int batch, const std::string& speed,
              const std::string& host = "node", const std::string& key = "4000000000.0") const {
     write(run, R"({"job": "classify", "host": ")" + host + R"(", "device": "cpu", "series": {)" +

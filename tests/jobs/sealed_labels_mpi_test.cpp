@@ -164,7 +164,7 @@ TEST_F(SealedLabelsTest, TheMostConfidentMistakesComeFirst) {
     EXPECT_THAT(pictures.mistakes, IsEmpty());  // only rank 0 reads texts
     return;
   }
-  ASSERT_THAT(pictures.mistakes, SizeIs(2));  // a row that was left out is none
+  ASSERT_THAT(pictures.mistakes, SizeIs(2));  // a row that was left out is not a mistake
   EXPECT_EQ(pictures.mistakes[0].text, "b2");
   EXPECT_EQ(pictures.mistakes[0].truth, "no");
   EXPECT_EQ(pictures.mistakes[0].given, "yes");

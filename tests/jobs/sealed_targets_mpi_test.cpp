@@ -55,13 +55,13 @@ TEST(TeacherPlotsTest, KeptMassIsTheMeanOverTheTokens) {
 TEST(TeacherPlotsTest, ATokenIsSeenByTheListOfTheOneBefore) {
   const TeacherPictures pictures = pictures_of(SealedTargets());
 
-  ASSERT_THAT(pictures.texts, SizeIs(2));  // a row of no tokens is not shown
+  ASSERT_THAT(pictures.texts, SizeIs(2));  // a row without tokens is not shown
   const ShownText& text = pictures.texts[0];
   EXPECT_EQ(text.row, 0);
   EXPECT_EQ(text.tokens, 3);
   ASSERT_THAT(text.shown, SizeIs(3));
   EXPECT_EQ(text.shown[0].text, "a");
-  EXPECT_LT(text.shown[0].entropy, 0.0);  // nothing came before it
+  EXPECT_LT(text.shown[0].entropy, 0.0);  // no token precedes it
   EXPECT_EQ(text.shown[1].text, "b");
   EXPECT_NEAR(text.shown[1].entropy, 0.5 * std::log(2.0) + 2 * 0.25 * std::log(4.0), 1e-3);
   EXPECT_EQ(text.shown[1].place, 0);  // "b" was not in the list
@@ -77,7 +77,7 @@ TEST(TeacherPlotsTest, DrawsHaveWordsInsteadOfMass) {
   const TeacherPictures pictures = pictures_of(SealedTargets(test::draw_keys()));
 
   EXPECT_THAT(pictures.mass.points, IsEmpty());
-  EXPECT_THAT(pictures.drawn, HasSubstr("3 draws behind each token are 2.0 different tokens"));
+  EXPECT_THAT(pictures.drawn, HasSubstr("3 draws at each token give 2.0 different tokens"));
   EXPECT_THAT(pictures.drawn, HasSubstr("12 bytes per token"));
   EXPECT_NEAR(pictures.texts[0].shown[1].best[0].probability, 2.0 / 3.0, 1e-6);
 }

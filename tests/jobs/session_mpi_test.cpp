@@ -1,4 +1,4 @@
-// Sessions of job generate side by side on parts of the ranks.
+// Tests sessions of job generate that run in parallel on parts of the ranks.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -73,7 +73,7 @@ protected:
     return folder_.write(name, text + last);
   }
 
-  /// A session of job generate, on these ranks. Ranks: collective over them.
+  /// A session of job generate on these ranks. Ranks: collective over them.
   SessionRequest request_of(const std::string& name, Config config,
                             std::vector<int> members) const {
     store::RunRequest directory = app::test::request_of(config);
@@ -82,7 +82,7 @@ protected:
     return {name, std::move(members), std::move(config), std::move(directory)};
   }
 
-  /// A copy of a model's folder, whose opens are counted.
+  /// A copy of a model's folder. The test counts how often its files are opened.
   std::string make_model() const {
     const std::filesystem::path copy = folder_.path() / "model";
     if (world_.rank() == 0)
@@ -142,8 +142,9 @@ TEST_F(SessionTest, TwoSideBySideHaveTheBytesOfEachAlone) {
   }
 }
 
-/// Opens of a file by any process of the machine, as the kernel tells of them. A thread takes them
-/// at once, since the kernel joins equal events that wait: two opens at one time may count once.
+/// Counts the opens of a file by any process of the machine, as reported by the kernel. A thread
+/// reads the events immediately, since the kernel merges equal pending events: two simultaneous
+/// opens may count once.
 class OpenCount {
 public:
   explicit OpenCount(const std::string& path) : queue_(::inotify_init1(0)) {
@@ -160,7 +161,7 @@ public:
   int count() const { return opens_; }
 
 private:
-  /// Until somebody changes the file's attributes.
+  /// Runs until the attributes of the file change.
   void take() {
     for (;;) {
       std::array<char, 1 << 12> events{};
@@ -179,7 +180,7 @@ private:
   std::thread thread_;
 };
 
-// Once for what the folder is, once for the weights.
+// One open reads the facts of the folder, another one the weights.
 TEST_F(SessionTest, AFolderIsReadOncePerNodeWhateverTheSessions) {
   const std::string weights = model_ + "/model.safetensors";
   std::optional<OpenCount> opens;
@@ -240,7 +241,7 @@ TEST_F(SessionTest, OneFailsAndTheOtherIsWhole) {
   EXPECT_EQ(outcome.job.exit, is_low ? ExitCode::done : ExitCode::data);
   EXPECT_EQ(outcome.failure ? outcome.failure->code : "", is_low ? "" : "E531");
   EXPECT_EQ(shown_.of_session("fails") > 0, world_.rank() == 0);
-  world_.barrier();  // the world goes on
+  world_.barrier();  // the world still works
 }
 
 }  // namespace

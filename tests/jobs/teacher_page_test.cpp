@@ -63,7 +63,7 @@ TEST(TeacherPageTest, ColorsTokensByEntropyAndSaysWhatWasExpected) {
   EXPECT_THAT(html, HasSubstr("Entropy 0.50 nats, as unsure as between 1.6 equal ones."));
   EXPECT_THAT(html, HasSubstr("\u201C\u2423the\u201D\u00A050\u00A0%"));
   EXPECT_THAT(html, HasSubstr("made of the 4 most probable tokens."));
-  EXPECT_THAT(html, HasSubstr(">\u25E6</span>"));  // no character of its own
+  EXPECT_THAT(html, HasSubstr(">\u25E6</span>"));  // not a complete character
 }
 
 TEST(TeacherPageTest, TokensStayText) {
@@ -112,7 +112,7 @@ TEST(TeacherPageTest, DrawsHaveWordsInsteadOfMass) {
   const std::string html = html_of(drawn);
 
   EXPECT_THAT(html, HasSubstr("<p class=\"words\">50 draws</p>"));
-  EXPECT_THAT(html, Not(HasSubstr("What k tokens of each list keep")));
+  EXPECT_THAT(html, Not(HasSubstr("Probability mass and file size")));
 }
 
 TEST(TeacherPageTest, ShowsWhichRankHoldsWhatAndWhenItWaited) {

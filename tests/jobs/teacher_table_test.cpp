@@ -1,4 +1,4 @@
-// Samples and rows of job teacher, now and in format 1.
+// Tests samples and rows of job teacher, in the current format and in format 1.
 #include <array>
 
 #include <gmock/gmock.h>
@@ -105,7 +105,7 @@ TEST_F(TeacherSamplesTest, ADemandIsThatOfAChunk) {
   EXPECT_EQ(inputs({{"teacher.batch_size", "auto"}}).demand(32).batch_size, 3);
 }
 
-/// Targets of two tokens: the two most probable ones and draws.
+/// Targets of two tokens: the two most probable ones, and draws.
 TokenTargets two_tokens() {
   TokenTargets targets;
   targets.log_sums = {1.5F, 2.5F};
@@ -121,7 +121,7 @@ TokenTargets two_tokens() {
 
 class TeacherTableTest : public TeacherSamplesTest {
 protected:
-  /// Two samples from number 1 on, the second of which was left out.
+  /// Two samples, beginning with number 1. The second one was left out.
   store::test::ChunkValues chunk(Keys keys) const {
     if (!keys.contains("teacher.targets")) keys.emplace("teacher.top_k", "2");
     const TeacherInputs inputs = this->inputs(keys);
@@ -199,12 +199,12 @@ TEST_F(TeacherTableTest, BytesOfATokenAreThoseOfItsColumns) {
   config.is_packed = true;
   EXPECT_EQ(target_bytes(config, 64), 4 + 2 + 2 * 2);
   config.top_k = 1000;
-  EXPECT_EQ(target_bytes(config, 64), 4 + 48 + 64 * 2);  // no more than the vocabulary
+  EXPECT_EQ(target_bytes(config, 64), 4 + 48 + 64 * 2);  // not more than the vocabulary
   config.has_draws = true;
   EXPECT_EQ(target_bytes(config, 64), 0);
 }
 
-/// A chunk of one sample in format 1, which has the columns in another order.
+/// A chunk of one sample in format 1, which orders the columns differently.
 std::vector<std::byte> old_chunk(const store::TableSpec& table) {
   store::TableSpec old{"samples", table.rows, {}, "", ""};
   for (const char* name : {"n_tokens", "all_tokens", "status", "reason", "token_ids", "is_learned",

@@ -1,4 +1,4 @@
-// The keys of recipe `ad` and of the optimizer: what a config file makes of them.
+// Tests how recipe `ad` and the optimizer read their keys.
 #include <string>
 
 #include <gmock/gmock.h>

@@ -76,7 +76,7 @@ TEST(TrainPlanTest, AModelThatFitsNowhereIsCountedAndDoesNotFit) {
   }
 }
 
-// 10^12 weights and more: a plan that built the model would end for want of memory.
+// The model has 10^12 weights and more, so a plan that built it would run out of memory.
 TEST(TrainPlanTest, AModelThatDoesNotFitIsToldFromItsSizes) {
   const Config config = config_of({{"model.tf_n_embd", "65536"},
                                    {"model.tf_n_layer", "64"},
@@ -89,7 +89,7 @@ TEST(TrainPlanTest, AModelThatDoesNotFitIsToldFromItsSizes) {
   EXPECT_EQ(plan.limits.front().what, "memory of a node");
   EXPECT_GT(plan.limits.front().used, 1000.0);
   EXPECT_TRUE(plan.limits.front().fits.empty());
-  // Per block 12 D^2 + 13 D, and both ends: vocabularies, positions, norm, head.
+  // Each block has 12 D^2 + 13 D weights. The ends are vocabularies, positions, norm and head.
   EXPECT_GT(memory(plan, "weights"), std::uint64_t{4} * 64 * 8 * 65536 * 65536);
 }
 

@@ -1,4 +1,4 @@
-// Tables of recipe `ad`, what is read from them again, and sizes that follow from keys.
+// Tests the tables of recipe `ad`, how they are read, and sizes that follow from keys.
 #include <numeric>
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using testing::SizeIs;
 using testing_support::config_of;
 using testing_support::Keys;
 
-/// The 9 x 9 room whose episodes have 20 steps.
+/// The 9 x 9 room with episodes of 20 steps.
 class AdTablesTest : public testing::Test {
 protected:
   const std::unique_ptr<ad::Environment> environment_ = ad::make_environment("darkroom", 0);
@@ -90,7 +90,7 @@ protected:
     }
   }
 
-  /// Runs 2 to 5.
+  /// Packs runs 2 to 5.
   store::test::ChunkValues chunk() const {
     const store::TableSpec table = sample_table(grid_);
     return {table,
@@ -135,7 +135,7 @@ TEST_F(AdSamplesTest, ThePathIsThatOfTheEpisode) {
   EXPECT_THAT(paths[7], Each(5));
 }
 
-/// A column of a file as the store reads it.
+/// A column of a file, as the store returns it.
 template <class T>
 store::ReadColumn column_of(const std::string& name, const std::vector<T>& values) {
   const auto bytes = std::as_bytes(std::span(values));
@@ -159,7 +159,7 @@ TEST_F(AdSamplesTest, AResultHasMeansByControlAndWalksOfTheFirstRuns) {
   const EvaluationResult result = result_of(samples, paths, grid_, *environment_);
 
   EXPECT_THAT(result.returns, ElementsAre(ElementsAre(1.5, 15.0), ElementsAre(5.5, 55.0)));
-  ASSERT_THAT(result.walks, SizeIs(2));  // run 0 of each task without control
+  ASSERT_THAT(result.walks, SizeIs(2));  // run 0 of each task without a control
   const ad::Point goal = environment_->point(grid_.tasks[1]);
   EXPECT_EQ(result.walks[1].goal, std::pair(goal.x, goal.y));
   const ad::Point start = environment_->point(environment_->start_state());

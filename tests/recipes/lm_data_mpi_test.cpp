@@ -40,7 +40,7 @@ protected:
     return folder_.write(name, text);
   }
 
-  /// A vector as every rank has it.
+  /// A vector, broadcast to every rank.
   template <class T>
   void expect_everywhere(const std::vector<T>& mine) const {
     const auto count = static_cast<std::int64_t>(mine.size());

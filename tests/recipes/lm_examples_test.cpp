@@ -22,7 +22,7 @@ protected:
     return encode_examples(file.options, encoder).examples;
   }
 
-  /// What is learned of an example, as text with the eos token.
+  /// The learned tokens of an example as text, including the eos token.
   std::string learned(const lm::LmExamples& examples, std::size_t example) const {
     std::vector<text::TokenId> ids;
     for (std::int64_t i = examples.begin(example); i < examples.ends[example]; ++i) {
@@ -32,7 +32,7 @@ protected:
     return folder_.tokenizer.decode(ids, false);
   }
 
-  /// The lines of a refusal.
+  /// The lines of a failure's message.
   std::string refusal(const std::string& lines, std::int64_t seq_len = 64) {
     try {
       encode(lines, seq_len);
@@ -55,7 +55,7 @@ TEST_F(ExampleEncoderTest, OnlyTheCompletionIsLearned) {
 }
 
 TEST_F(ExampleEncoderTest, LearningBeginsWhereTheCompletionChangesATokenOfThePrompt) {
-  // " lamp" is one token, " la" is not its beginning.
+  // " lamp" is one token that does not begin with the token " la".
   const auto examples = encode(R"({"prompt": "Write la", "completion": "mp"})");
 
   EXPECT_EQ(learned(examples, 0), " lamp<|endoftext|>");

@@ -1,4 +1,4 @@
-// Checkpoints of language models as folders of models.
+// Tests checkpoints of language models, which are model folders.
 #include <filesystem>
 
 #include <ATen/ATen.h>
@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using lm::LanguageModel;
 
-/// A checkpoint in `run` of the untrained model in `source`, as job train writes it.
+/// Writes a checkpoint of the untrained model in `source` to `run`, as job train does.
 fs::path write_checkpoint(const cluster::Group& world, const fs::path& run,
                           const fs::path& source) {
   lm::TrainableModel model(lm::read_lm_config(source), Device{}, 0);
@@ -34,7 +34,7 @@ fs::path write_checkpoint(const cluster::Group& world, const fs::path& run,
 
 class ModelCheckpointTest : public testing::TestWithParam<const char*> {};
 
-// tests/oracle/written_folders.py opens what is written here with transformers.
+// tests/oracle/written_folders.py opens these files with transformers.
 TEST_P(ModelCheckpointTest, IsAFolderOfTheSameModel) {
   const cluster::Group world = cluster::Group::world();
   const fs::path source = fs::path(MGPU_GOLDENS) / GetParam();

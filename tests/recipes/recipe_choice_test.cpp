@@ -1,4 +1,4 @@
-// Which recipe a configuration chooses, and the keys of those that learn language models.
+// Tests which recipe a configuration selects, and the keys of recipes for language models.
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ Config train(Keys keys = {}) {
   return config_of(keys);
 }
 
-/// The code of what `read` refuses.
+/// The code of the failure of `read`.
 template <class Read>
 std::string code_of(const Keys& keys, Read read) {
   const Config config = train(keys);
@@ -82,7 +82,7 @@ TEST(RecipeChoiceTest, KeysOfOtherRecipesAreRefused) {
 TEST(RecipeChoiceTest, KeysThatRecipesShareAreAddedOnce) {
   KeyTable table;
   for (const AddKeys add_keys : recipe_keys())
-    EXPECT_NO_THROW(add_keys(table));  // a name twice is an Error
+    EXPECT_NO_THROW(add_keys(table));  // a duplicate name is an Error
   EXPECT_NE(table.find("distill.loss"), nullptr);
   EXPECT_NE(table.find("evaluate.runs"), nullptr);
 }
@@ -181,7 +181,7 @@ TEST(LmKeysTest, ThereIsOneBeginningAndOneSource) {
 TEST(LmKeysTest, KeysOfRowsNeedAFile) {
   EXPECT_EQ(lm_rule({{"data.little_texts", "5"}, {"data.start", "1"}}), "E124");
   EXPECT_EQ(lm_rule({{"data.little_texts", "5"}, {"data.columns.text", "t"}}), "E124");
-  // Formats are those of data.eval_path, too; which rows is said of data.path only.
+  // Format keys also apply to data.eval_path; keys that select rows apply to data.path only.
   EXPECT_EQ(lm_rule({{"data.little_texts", "5"}, {"data.eval_path", "e"}, {"data.format", "csv"}}),
             "");
   EXPECT_EQ(lm_rule({{"data.little_texts", "5"}, {"data.eval_path", "e"}, {"data.start", "1"}}),

@@ -29,7 +29,7 @@ DistillSettings settings_of(const SealedTargets& sealed) {
   return settings;
 }
 
-/// Reads the lists of an example that begins at a token of a row.
+/// Reads the lists of an example that begins at the given token of a row.
 lm::TeacherTargets read(const DistillSettings& settings, StoredPlace place,
                         const std::vector<std::int64_t>& targets) {
   StoredTargets stored(settings);
@@ -69,7 +69,7 @@ TEST(StoredExamplesTest, ALongerTextIsCutAndItsPiecesShareAToken) {
   EXPECT_EQ(stored.places[1].first, 1);
 }
 
-/// Ids of 4 bytes or packed.
+/// Whether ids have 4 bytes or are packed.
 class StoredTopKTest : public testing::TestWithParam<const char*> {
 protected:
   const SealedTargets sealed_{{{"teacher.store", GetParam()}}};

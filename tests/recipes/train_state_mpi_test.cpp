@@ -1,4 +1,4 @@
-// Curves and state of a training, and how they come back from a checkpoint.
+// Tests curves and state of a training, and how a checkpoint restores them.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
@@ -45,7 +45,7 @@ TEST(TrainCurvesTest, EvaluationsFollowOneAnother) {
   EXPECT_THROW(curves.add_evaluation(40, {{"a", 1.0}, {"b", 2.0}}), Error);  // no room
 }
 
-/// A training of two small parameters.
+/// A training with two small parameters.
 struct Training {
   explicit Training(std::uint64_t seed)
       : parameters({{.name = "w", .shape = {2, 3}, .init_std = 1.0, .decays = true},
@@ -53,7 +53,7 @@ struct Training {
                    Device{}, seed),
         optimizer(parameters, {}) {}
 
-  /// One update, of which all that a checkpoint has is changed.
+  /// Does one update and changes everything that a checkpoint stores.
   void step() {
     at::Tensor(parameters.gradients()).fill_(0.5);
     optimizer.step(0.1);
@@ -61,7 +61,7 @@ struct Training {
     ++state.steps_done;
   }
 
-  /// Whether the parameters have the same bits; what lies between them does not matter.
+  /// Whether the parameters have the same bits. The gaps between them do not matter.
   bool has_weights_of(const Training& other) const {
     return parameters.parameter("w").equal(other.parameters.parameter("w")) &&
            parameters.parameter("b").equal(other.parameters.parameter("b"));

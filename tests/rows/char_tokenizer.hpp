@@ -9,7 +9,7 @@
 
 namespace mgpu::rows::test {
 
-/// The 63 characters that char_tokenizer() knows by default. The id of a character is its place.
+/// The 63 characters that char_tokenizer() knows by default. The id of a character is its index.
 inline constexpr std::string_view kAlphabet =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123 .:?!\n-";
 
@@ -40,7 +40,7 @@ inline std::string char_tokenizer(std::string_view alphabet = kAlphabet) {
          "}}}";
 }
 
-/// The files of a folder with that tokenizer. `chat`: its chat template; "" is none.
+/// The files of a folder with that tokenizer. `chat`: its chat template, or "" for no template.
 inline text::TextFiles char_files(const std::string& chat = "") {
   text::TextFiles files;
   files.tokenizer = char_tokenizer();
@@ -53,7 +53,7 @@ inline text::TextFolder char_folder(const std::string& chat = "") {
   return text::parse_text_folder(char_files(chat), "folder");
 }
 
-/// kEnd as an id, and how many tokens there are.
+/// The id of kEnd, and the number of tokens.
 inline constexpr auto kEndId = static_cast<std::int64_t>(kAlphabet.size());
 inline constexpr std::int64_t kVocab = kEndId + 1;
 
@@ -65,7 +65,7 @@ inline std::vector<std::int64_t> ids_of(std::string_view text) {
   return ids;
 }
 
-/// A row as input::RowFile has it.
+/// A row, as input::RowFile returns it.
 inline input::Row row_of(std::string_view json) {
   input::Row row;
   row.line = 1;

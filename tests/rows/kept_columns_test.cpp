@@ -1,4 +1,4 @@
-// output.keep_columns: which columns of the user's rows a result has, and their values as texts.
+// Tests output.keep_columns: the user's columns in a result, and their values as strings.
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using Names = std::vector<std::string>;
 
 class KeptColumnsTest : public testing::Test {
 protected:
-  /// Those of a file; `keep`: output.keep_columns.
+  /// The kept columns of a file; `keep`: output.keep_columns.
   KeptColumns kept(input::MadeFile& file, const std::string& keep = "auto",
                    const Names& standard = {"id", "label"}) {
     file.options.may_have = {"text", "label", "group"};

@@ -1,4 +1,4 @@
-// The keys that all jobs on rows and models read, and what is asked of the files they name.
+// Tests the keys that all jobs on rows and models read, and the checks of the files they name.
 #include <filesystem>
 #include <fstream>
 

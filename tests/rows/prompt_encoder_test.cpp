@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// One token per character: a, b, c, the blank, and "é" in two bytes.
+/// The tokenizer has one token per character: a, b, c, the blank, and "é" in two bytes.
 constexpr const char* kTokenizer = R"({
   "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
   "normalizer": null, "post_processor": null,
@@ -109,7 +109,7 @@ TEST(StopStringsTest, KeepsCompletionsApartAndWaitsForWholeCharacters) {
   const std::vector<std::int64_t> second = {1, 4, 5};
 
   EXPECT_FALSE(stops.is_reached(1, std::span(first).first(1)));
-  EXPECT_FALSE(stops.is_reached(2, std::span(second).first(1)));  // not behind the other's "a"
+  EXPECT_FALSE(stops.is_reached(2, std::span(second).first(1)));  // does not follow the other's "a"
   EXPECT_FALSE(stops.is_reached(1, first));
   EXPECT_FALSE(stops.is_reached(2, std::span(second).first(2)));
   EXPECT_TRUE(stops.is_reached(2, second));

@@ -1,4 +1,4 @@
-// Rows of training data as tokens, and which of them are learned.
+// Tests how rows of training data become tokens, and which tokens are learned.
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 
-/// "u:TEXT\n" for the user, "a:TEXT!" for the assistant, who begins with "a:".
+/// The chat template writes "u:TEXT\n" for the user, and "a:TEXT!" for the assistant.
 constexpr const char* kChat =
     "{% for m in messages %}{% if m.role == 'assistant' %}a:{{ m.content }}!"
     "{% else %}u:{{ m.content }}\n{% endif %}{% endfor %}"
@@ -29,7 +29,7 @@ class RowEncoderTest : public testing::Test {
 protected:
   LearnedText encode(const std::string& json) { return encoder_.encode(test::row_of(json).object); }
 
-  /// The learned tokens as text, `.` for one that is not learned, `$` for the end.
+  /// The learned tokens as text, `.` for a token that is not learned, `$` for the end.
   static std::string shown(const LearnedText& text) {
     std::string shown;
     for (std::size_t i = 0; i < text.ids.size(); ++i)

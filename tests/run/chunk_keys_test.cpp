@@ -1,4 +1,4 @@
-// Parts of a run, and what they are called.
+// Tests parts of a run, and the texts that name them.
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>

@@ -87,7 +87,7 @@ TEST_F(ChunkPhaseTest, OneRanksFailureReachesAllAndKeepsItsExitCode) {
 
 constexpr std::chrono::milliseconds kLongEnoughForAllToClaim{20};
 
-/// Groups of ranks whose chunks are shared out beforehand, or claimed.
+/// Groups of ranks whose chunks are assigned in advance or claimed.
 class ChunkGroupTest : public ChunkPhaseTest, public testing::WithParamInterface<bool> {
 protected:
   ChunkSharing sharing() const { return {.is_dynamic = GetParam(), .timeout_s = 60.0}; }
@@ -169,7 +169,7 @@ TEST_F(ChunkPhaseTest, ASlowRankCostsLessThanOneOfItsChunks) {
   const cluster::Topology topology(world_, 1);
   phase_ = {"count", 7, kChunks, 1};
   int done = 0;
-  Seconds end{0.0};  // of the clock of this machine
+  Seconds end{0.0};  // according to the clock of this machine
   const ChunkHooks hooks{[&](const Chunk& chunk) {
                            std::this_thread::sleep_for(mine);
                            return payload_of(chunk);
@@ -185,7 +185,7 @@ TEST_F(ChunkPhaseTest, ASlowRankCostsLessThanOneOfItsChunks) {
 
   const std::vector<double> ends = world_.all_gather(end.count());
   const double idle_chunks = std::abs(ends[0] - ends[1]) / (2 * kChunk).count();
-  EXPECT_LT(idle_chunks, 1.5);  // one, and what a busy machine adds
+  EXPECT_LT(idle_chunks, 1.5);  // one chunk, and the delay of a busy machine
   const std::vector<std::int32_t> shares = world_.all_gather(std::int32_t{done});
   EXPECT_EQ(shares[0] + shares[1], kChunks);
   EXPECT_NEAR(static_cast<double>(shares[0]) / shares[1], 2.0, 0.6);

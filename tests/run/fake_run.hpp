@@ -30,7 +30,7 @@ public:
     scalars.push_back({std::string(tag), step, value});
   }
 
-  /// The texts of all events of a word.
+  /// The texts of all events with this name.
   std::vector<std::string> texts(const std::string& word) const {
     std::vector<std::string> texts;
     for (const Event& event : events)
@@ -62,7 +62,8 @@ public:
     return open_->context;
   }
 
-  /// Writes down that ranks died, before the run is opened: a line of quarantine.jsonl each.
+  /// Records that ranks died, before the run is opened: one line of quarantine.jsonl for each
+  /// death.
   void write_deaths(const std::string& lines) const {
     if (world_.rank() == 0) std::ofstream(folder_ / "quarantine.jsonl") << lines;
     world_.barrier();
@@ -89,7 +90,7 @@ public:
   std::vector<std::string> said;
 
 private:
-  /// The objects that each attempt makes again.
+  /// The objects that each attempt creates.
   struct Open {
     explicit Open(FakeRun& run)
         : communicator(cluster::make_communicator(run.topology_.across_groups(),

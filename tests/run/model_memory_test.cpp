@@ -43,7 +43,7 @@ TEST(MemoryTextTest, WhatFitsIsSomethingToType) {
             "devices.groups=[4] classify.batch_size=1");
 }
 
-/// A model of two layers and 100 samples, on a machine with four ranks.
+/// A model with two layers and 100 samples, on a machine with four ranks.
 class ModelPlanTest : public testing::Test {
 protected:
   ModelPlanTest() {

@@ -56,7 +56,7 @@ TEST(BeginPlanTest, NamesRunAndMachine) {
   EXPECT_EQ(plan.ranks, 8);
   EXPECT_EQ(plan.unit, "prompts");
   EXPECT_EQ(plan.machine, "2 nodes like node01");
-  EXPECT_EQ(plan.card_bytes, 256 * kMiB);  // a rank's part of its node
+  EXPECT_EQ(plan.card_bytes, 256 * kMiB);  // the share of a rank in its node
 }
 
 TEST(BeginPlanTest, AGpuHasItsOwnMemory) {

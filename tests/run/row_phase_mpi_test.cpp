@@ -1,5 +1,5 @@
-// RowPhase with a job that needs no model's answers: who works on which rows, what the journal has
-// of them, and what becomes of rows and batches that fail.
+// Tests RowPhase with a job that needs no model: which rank processes which rows, what the journal
+// stores, and how rows and batches that fail are treated.
 #include <csignal>
 #include <new>
 
@@ -28,14 +28,14 @@ constexpr std::uint32_t kPhase = 9;
 constexpr std::int64_t kRows = 10;
 constexpr std::int64_t kChunkRows = 4;
 
-/// A row, or "left" for one that the model never sees.
+/// The text of a row, or "left" for a row that the model never sees.
 struct FakeSample {
   std::string text;
 };
 
 using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-/// Says ten times the number of a row; the journal has "FIRST:0,10,20".
+/// Multiplies the number of a row by ten; the journal stores "FIRST:0,10,20".
 class FakeWorker final : public RowWorker<FakeSample, std::string> {
 public:
   explicit FakeWorker(RowPhase& phase) : group_(phase.group()) {}
@@ -109,7 +109,7 @@ protected:
     run_ = std::make_unique<test::FakeRun>(keys);
   }
 
-  /// A phase over all rows, or over the part of them that the keys say.
+  /// A phase over all rows, or over the part that the keys select.
   RowPhase phase(ChunkPart part = {}) {
     if (!run_) open();
     return {run_->context(),
@@ -120,7 +120,7 @@ protected:
              .results_per_row = 2}};
   }
 
-  /// Works on all rows. Returns the chunks of the journal.
+  /// Processes all rows. Returns the chunks of the journal.
   std::vector<std::string> work_on_all() {
     RowPhase rows = phase();
     FakeWorker worker(rows);
@@ -230,7 +230,7 @@ TEST_F(RowPhaseTest, WantOfMemoryHalvesTheBatchUntilItFits) {
   EXPECT_TRUE(rows.run(worker));
 
   EXPECT_THAT(run_->journaled(kPhase), kAllRows);
-  if (worker.chunks.empty()) return;  // others had claimed all
+  if (worker.chunks.empty()) return;  // other ranks claimed all chunks
   EXPECT_EQ(worker.batch_size(), 2);
   EXPECT_EQ(worker.calls, static_cast<int>(worker.chunks.size()) + 2);
   EXPECT_THAT(run_->heard.texts("note"),
@@ -294,7 +294,7 @@ TEST_F(RowPhaseTest, AGivenBatchIsTaken) {
 
   EXPECT_EQ(rows.settle_batch(demand, false), 4);
   EXPECT_THAT(rows.memory_text(4), AllOf(StartsWith("4 texts at once: "), HasSubstr("= weights "),
-                                         HasSubstr("free beside the weights")));
+                                         HasSubstr("free after loading the weights")));
 }
 
 TEST_F(RowPhaseTest, AnAutomaticBatchIsTheSameOnAllRanks) {
@@ -306,7 +306,7 @@ TEST_F(RowPhaseTest, AnAutomaticBatchIsTheSameOnAllRanks) {
   EXPECT_THAT(rows.memory_text(batch), StartsWith("5 texts at once (auto): "));
 }
 
-/// Two deaths with row 5: the second time it was alone.
+/// A rank died twice with row 5, the second time with that row alone.
 constexpr const char* kDeaths =
     R"({"attempt":1,"rank":0,"host":"here","phase":9,"first":4,"count":4,"cause":"SIGKILL"})"
     "\n"

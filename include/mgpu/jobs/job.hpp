@@ -17,60 +17,62 @@
 
 namespace mgpu::jobs {
 
-/// Something that the program does as a whole, chosen by the key `job`. A job is its own files
-/// and one row in registry.cpp.
+/// One task of the program, chosen by the key `job`. A job is a folder of files and one row in
+/// registry.cpp.
 struct Job {
-  std::string_view name;  // as the key has it
-  std::string_view text;  // one line
+  std::string_view name;  // the value of the key `job`
+  std::string_view text;  // one line for --help
 
-  /// The rows of keys that it reads, beside the common ones. Jobs may share them.
+  /// The rows of keys that it reads in addition to the common ones. Jobs may share them.
   std::vector<AddKeys> keys;
 
-  /// Rules between its keys, for --check and before any work. Local.
-  /// Errors: Failure (exit 78 or 69) for what this many ranks cannot do or this program lacks.
+  /// Checks rules between its keys, for --check and before any work. Local.
+  /// Errors: Failure (exit 78 or 69) for what this number of ranks cannot do or this program lacks.
   void (*check)(const Config& config, int ranks);
 
-  /// Whether the files that its keys name are there, before a run directory is made. Local.
+  /// Checks that the files named by its keys exist, before a run directory is made. Local.
   /// Errors: Failure (exit 66).
   void (*check_files)(const Config& config);
 
-  /// What --check opens, in order. Local, after check(); the config has to outlive them.
+  /// The files that --check opens, in order. Local, after check(); `config` must outlive them.
   std::vector<run::FileCheck> (*file_checks)(const Config& config);
 
-  /// Bytes that a run of these keys writes at most. Local, after check_files().
+  /// Upper bound of the bytes that a run with these keys writes. Local, after check_files().
   std::uint64_t (*disk_bytes)(const Config& config);
 
-  /// What a run will take, by arithmetic; nothing is measured. Local, after check_files().
+  /// Estimates the cost of a run by arithmetic, without measuring. Local, after check_files().
   report::Plan (*plan)(const Config& config, const run::PlanMachine& machine);
 
-  /// Collective over the world.
+  /// Runs the job. Collective over the world.
   /// Errors: Failures of its phases, the same on all ranks wherever more than one could notice.
   run::JobOutcome (*run)(run::RunContext& run);
 
-  /// The files of an unfinished run, of what its journal holds: see merge_train_job(). Collective.
+  /// Makes the result files of an unfinished run from its journal: see merge_train_job().
+  /// Collective.
   run::MergedRun (*merge)(const cluster::Group& world, const run::SealPlace& place,
                           const store::ChunkJournal& journal);
 
-  /// Makes journaled chunks of format 1 into those of now, where runs have parts. Local.
+  /// Converts journaled chunks of format 1 to the current format, for jobs with `has_parts`. Local.
   store::UpgradeChunk (*upgrade_chunks)(const Config& config) = nullptr;
 
-  /// What --export can write of its result file, beside the rows of table `samples` as JSON lines.
+  /// Formats of --export for its result file, in addition to JSON lines of table `samples`.
   std::vector<run::ExportFormat> exports{};
 
-  /// Whether runs may do a part each, which --merge joins: run.worker_id, run.total_workers.
+  /// Whether a run may do one part of the work, which --merge joins: run.worker_id,
+  /// run.total_workers.
   bool has_parts = false;
 };
 
-/// All that there are, in the order in which --help lists them.
+/// All jobs, in the order in which --help lists them.
 std::span<const Job> jobs();
 
-/// The job that the configuration chooses.
+/// The job that the configuration selects.
 const Job& job_of(const Config& config);
 
-/// The keys of all jobs, each once.
+/// Adds the keys of all jobs, each once.
 void add_job_keys(KeyTable& table);
 
-/// The notes of the configuration, and the keys that were given for another job.
+/// The notes of the configuration, and one for each changed key that this job does not read.
 std::vector<std::string> notes_for_job(const Config& config);
 
 }  // namespace mgpu::jobs

@@ -9,20 +9,20 @@
 
 namespace mgpu::rows {
 
-/// Whether there is a model's folder, for one rank, before anything is made.
+/// Checks that the model's folder exists. Called on one rank, before anything is written.
 /// Errors: Failure E603 (exit 66) that points at the key.
 void check_model_folder(const Config& config);
 
-/// What tells a model's folder from others, to the program and to a person.
+/// Identifies the contents of a model's folder, for the program and for a person.
 struct FolderFacts {
-  /// A number of what the folder holds, for the journal: chunks made with other weights or another
-  /// tokenizer are never taken for these. It covers every file and tensor, but only 4 KiB at both
-  /// ends of a tensor.
+  /// Checksum of the folder's contents, for the journal. Chunks made with other weights or another
+  /// tokenizer are never reused. It covers every file and tensor, but of a tensor only 4 KiB at
+  /// each end.
   std::uint32_t fingerprint = 0;
   std::string text;  // "llama, 15.2 M parameters in bfloat16"
 };
 
-/// With `models` the files are opened once on each node, whoever asks. Local.
+/// With `models` each node opens the files once, however many ranks ask. Local.
 /// Errors: those of read_lm_config() and WeightFiles.
 FolderFacts folder_facts(const std::filesystem::path& folder, lm::ResidentModels* models = nullptr);
 
@@ -35,7 +35,8 @@ inline std::uint32_t model_fingerprint(const std::filesystem::path& folder,
   return folder_facts(folder, models).fingerprint;
 }
 
-/// The same number for this group of ranks: where they share sums, other groups round otherwise.
+/// Adds the size of the model group to a checksum, when rounding of the model's sums depends on
+/// that.
 std::uint32_t crc_with_groups(const Config& config, std::uint32_t crc);
 
 }  // namespace mgpu::rows

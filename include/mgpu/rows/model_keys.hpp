@@ -4,20 +4,21 @@
 
 namespace mgpu::rows {
 
-/// The key model.path: a Hugging Face folder.
+/// Adds the key model.path: a Hugging Face folder.
 void add_model_folder_keys(KeyTable& table);
 
-/// What every job that runs a language model over the rows of a file asks of its keys: a model, a
-/// file (`data` is what to type for it), and groups that give the same numbers.
+/// Checks the keys of any job that runs a language model over rows of a file. They must name a
+/// model and a file, and the groups of ranks must give the same numbers. `data` is the suggested
+/// argument.
 /// Errors: Failure (exit 78).
 void check_model_keys(const Config& config, const char* data);
 
-/// Whether data.path is there; `help` says what it should be. For one rank, before anything is
-/// made. Errors: Failure E603 (exit 66) that points at the key.
+/// Checks that data.path exists; `help` describes the expected file. Called on one rank, before
+/// anything is written. Errors: Failure E603 (exit 66) that points at the key.
 void check_data_file(const Config& config, const char* help);
 
-/// Ranks of a group that share each sum of the model, whose rounding depends on their number: 1
-/// where they share layers.
+/// The number of ranks that share each sum of the model and so determine its rounding: 1 when ranks
+/// share layers.
 int summing_ranks(const Config& config);
 
 }  // namespace mgpu::rows

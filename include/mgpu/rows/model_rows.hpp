@@ -14,17 +14,17 @@
 
 namespace mgpu::rows {
 
-/// Rows of data.path for the language model of model.path: what a job on rows works on, but for the
-/// weights.
+/// Holds the inputs of a job on rows, without the weights: rows of data.path, and the model of
+/// model.path.
 struct ModelRows {
   std::filesystem::path folder;  // model.path
   lm::LmConfig model;
   input::RowOptions row_options;
-  std::optional<text::TextFiles> text;  // of the folder; nothing: rows have to be token ids
+  std::optional<text::TextFiles> text;  // from the folder; without it rows must be token ids
   input::RowFile rows;
   KeptColumns kept;
-  std::uint32_t crc = 0;  // of rows, weights, tokenizer and chat template; and, where sums depend
-                          // on it, of how many ranks share the model
+  std::uint32_t crc = 0;  // of rows, weights, tokenizer and chat template; and of the ranks
+                          // that share the model, where sums depend on that
 };
 
 /// Errors: those of open_rows(), read_lm_config() and read_model_text(); the same on all ranks.
@@ -33,7 +33,7 @@ struct ModelRows {
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,
                           const input::RowOptions& options, lm::ResidentModels* models = nullptr);
 
-/// The same for one rank, for --check and --plan.
+/// Reads on one rank, for --check and --plan.
 ModelRows read_model_rows(const Config& config, const input::RowOptions& options);
 
 }  // namespace mgpu::rows

@@ -15,21 +15,21 @@
 
 namespace mgpu::rows {
 
-/// A row as the model sees it.
+/// A row, encoded for the model.
 struct EncodedPrompt {
   std::string text{};               // "" for token ids without a tokenizer
-  std::vector<std::int64_t> ids{};  // at least one, where there is no problem
-  RowFacts facts{};                 // reason: why the row cannot be completed; "" where it can
+  std::vector<std::int64_t> ids{};  // not empty unless there is a problem
+  RowFacts facts{};                 // reason: why the row cannot be completed; "" if it can
 };
 
-/// How rows become tokens, made from the files of a model's folder: those of a `prompt`, of
-/// `messages` in the form of the folder's chat template, or `token_ids`.
+/// Encodes rows as tokens, with the files of a model's folder. A row has a `prompt`, or `messages`,
+/// which the folder's chat template renders, or `token_ids`.
 class PromptEncoder {
 public:
   struct Options {
-    bool add_special_tokens = true;     // of `prompt` rows; chat templates write their own
-    bool add_generation_prompt = true;  // of `messages` rows
-    std::int64_t vocab = 0;             // of the model
+    bool add_special_tokens = true;     // for `prompt` rows; chat templates write their own
+    bool add_generation_prompt = true;  // for `messages` rows
+    std::int64_t vocab = 0;             // size of the model's vocabulary
   };
 
   /// Errors: those of parse_model_text().
@@ -39,7 +39,7 @@ public:
   /// Errors: E544, E546 of the folder's chat template.
   EncodedPrompt encode(const input::Row& row);
 
-  /// The text of a completion, without special tokens; "" where there is no tokenizer.
+  /// The text of a completion, without special tokens; "" without a tokenizer.
   std::string decode(std::span<const std::int64_t> ids) const;
 
   const text::Tokenizer* tokenizer() const;

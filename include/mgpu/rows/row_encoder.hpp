@@ -11,31 +11,31 @@
 
 namespace mgpu::rows {
 
-/// Tokens of a row of data, and where they are learned.
+/// The tokens of a row of training data, and a mask of those that the loss covers.
 struct LearnedText {
   std::vector<std::int64_t> ids;
   std::vector<std::uint8_t> is_learned;
 };
 
-/// Turns rows of data into tokens: `prompt` and `completion`, of which the completion is learned;
-/// `messages`, of which what the assistant says is learned, in the form of the folder's chat
-/// template; `text`, which is learned whole; `token_ids`, which are learned whole, or are the
-/// prompt of `completion_ids`. Other members are the user's own.
+/// Encodes rows of training data as tokens. The loss covers the completion of `prompt` and
+/// `completion`, `completion_ids` after `token_ids`, and what the assistant writes in `messages`,
+/// rendered by the folder's chat template. It covers all of `text`, and of `token_ids` alone. Other
+/// members are the user's own.
 ///
-/// A completion ends with the eos token, where the folder has one; a text, if it is asked for. What
-/// a completion teaches begins with the first token that it changes: prompt and both together are
-/// tokenized, and may share fewer tokens than the prompt has.
+/// A completion ends with the eos token if the folder has one; a text does if Options::ends_texts
+/// is set. The prompt is tokenized alone and together with the completion. The loss begins at the
+/// first token at which the two differ, which may come before the end of the prompt.
 class RowEncoder {
 public:
   struct Options {
-    std::int64_t vocab = 0;  // of the model
-    bool ends_texts = true;  // with the eos token
+    std::int64_t vocab = 0;  // size of the model's vocabulary
+    bool ends_texts = true;  // whether texts end with the eos token
   };
 
-  /// Without a folder only token_ids can be used.
+  /// Without a folder only `token_ids` can be used.
   RowEncoder(std::optional<text::TextFolder> folder, const Options& options);
 
-  /// `row` is one of input::RowFile without a problem, which has exactly one of them.
+  /// `row` comes from input::RowFile without a problem, and has exactly one of these contents.
   /// Errors: store::JsonError for a row that cannot be used; Failure E543 and E545 for its text,
   ///         E544, E546 of the folder's chat template.
   LearnedText encode(const formats::JsonValue& row);

@@ -9,24 +9,24 @@
 
 namespace mgpu::rows {
 
-/// What became of a row of the user's data, as column `status` of all tables has it. The last two
-/// never reach the model.
+/// Column `status` of all tables: how a row of the user's data was used. The model never sees rows
+/// with the last two values.
 enum class RowStatus : std::uint8_t {
-  ok,         // whole
-  truncated,  // the model saw its first tokens, data.max_length of them
-  too_long,   // left out for its length
-  bad_row,    // it cannot be used
+  ok,         // used completely
+  truncated,  // cut to the first data.max_length tokens
+  too_long,   // left out because it is too long
+  bad_row,    // unusable
 };
 
 /// "ok", "truncated", "too_long", "bad_row".
 const char* name_of(RowStatus status);
 std::vector<std::string> names_of_row_status();
 
-/// What every table says of a row of the user's data beside a job's own columns.
+/// Facts about a row of the user's data that every table has, in addition to a job's own columns.
 struct RowFacts {
   RowStatus status = RowStatus::ok;
-  std::string reason{};             // why the status is not `ok`; "" where it is
-  std::vector<std::string> kept{};  // values of KeptColumns::names(); empty: the row was not read
+  std::string reason{};             // why the status is not `ok`; "" if it is
+  std::vector<std::string> kept{};  // values of KeptColumns::names(); empty: row not read
 };
 
 /// Adds the columns `status`, `reason` and row_<name> for each of the kept names.

@@ -11,11 +11,11 @@
 
 namespace mgpu::rows {
 
-/// Looks for texts in completions while they grow, token by token. Text that a later token could
-/// still change is not looked at yet.
+/// Searches growing completions for stop strings, token by token. Bytes at the end that may still
+/// change are not searched yet.
 class StopStrings {
 public:
-  /// The tokenizer outlives it.
+  /// The tokenizer must outlive this object.
   StopStrings(const text::Tokenizer& tokenizer, std::vector<std::string> stops);
 
   /// Whether one of the texts stands in the completion that `sample` names. Has to see each of

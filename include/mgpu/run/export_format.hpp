@@ -8,19 +8,19 @@
 
 namespace mgpu::run {
 
-/// What an export is made of, and where it goes.
+/// Input and output of an export.
 struct ExportRequest {
   const Config& config;           // of the run
   std::filesystem::path results;  // its result file
-  std::filesystem::path out;      // the file to write; it gets its final name afterwards
+  std::filesystem::path out;      // the file to write; it is renamed afterwards
 };
 
-/// A format that --export can write of the result file of a job.
+/// A format in which --export can write the result file of a job.
 struct ExportFormat {
   std::string_view name;       // "csv"
-  std::string_view alias;      // a former name; "" for none
-  std::string_view file_name;  // in the run directory; "" for the result file's with .`name`
-  /// Local. Returns the number of rows.
+  std::string_view alias;      // a former name, or ""
+  std::string_view file_name;  // in the run directory; "": the result file's name with .`name`
+  /// Writes the file and returns its number of rows. Local.
   std::int64_t (*write)(const ExportRequest& request);
 };
 

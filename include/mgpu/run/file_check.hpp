@@ -7,11 +7,11 @@
 
 namespace mgpu::run {
 
-/// One line of --check about files that keys name.
+/// A check of one file named by a key: one line of --check.
 struct FileCheck {
   std::string what;  // "data/prompts.jsonl"
 
-  /// Opens it and says what is in it. Collective; its Failures are the same on all ranks.
+  /// Opens the file and describes its contents. Collective; its Failures are the same on all ranks.
   std::function<std::string(const cluster::Group& world)> look;
 };
 

@@ -6,7 +6,7 @@
 
 namespace mgpu::run {
 
-/// One file or table of an unfinished run, as --merge found it.
+/// One file or table that --merge made from an unfinished run.
 struct MergedPart {
   std::string what;          // "histories", "training", "evaluation"
   std::int64_t present = 0;  //

@@ -16,12 +16,12 @@ namespace mgpu::run {
 
 std::int64_t num_parameters(const lm::LmConfig& config);
 
-/// The plan of a job that runs a language model over samples, part by part: what all such jobs
-/// plan alike.
+/// Builds the plan of a job that runs a language model over samples: the parts that all such jobs
+/// share.
 class ModelPlan {
 public:
-  /// What a rank does in a second: products of decoding are as fast as memory is read, those of
-  /// prompts as fast as it multiplies.
+  /// Assumed speed of a rank. Decoding is limited by the memory bandwidth, prompts by the speed of
+  /// matrix products.
   struct Rates {
     double decode_bytes;
     double prompt_flops;
@@ -30,13 +30,13 @@ public:
 
   struct Work {
     lm::LmConfig model;
-    lm::MemoryDemand demand;  // device and matrices are filled in here
+    lm::MemoryDemand demand;  // device and matrices are set by the plan
     BatchWords words;
     std::string unit;              // "prompts"
     std::int64_t samples = 0;      //
-    std::uint64_t beside = 0;      // bytes of a rank beside model and batch
+    std::uint64_t beside = 0;      // bytes of a rank in addition to model and batch
     const char* beside_name = "";  // "prompts"
-    std::uint64_t disk = 0;        // bytes that the run writes at most
+    std::uint64_t disk = 0;        // upper bound of the bytes that the run writes
   };
 
   ModelPlan(const Config& config, const PlanMachine& machine, Work work);
@@ -47,12 +47,13 @@ public:
 
   void add_shares();
 
-  /// The smallest group and largest batch that fit; with `is_auto` also the batch of a run.
+  /// Finds the smallest group and the largest batch that fit; with `is_auto` also the batch of a
+  /// run.
   void find_batch(bool is_auto);
 
-  /// The fullest rank; the others of its group are notes.
+  /// Adds the memory of the fullest rank; other ranks of its group become notes.
   void add_memory();
-  /// `seconds` is for all samples, also where the run does a part of them.
+  /// `seconds` covers all samples, even if the run processes only a part.
   void add_time(const char* what, double seconds, std::string basis);
   void add_seal_time();
   void add_limits();
@@ -64,7 +65,7 @@ private:
   const Config& config_;
   const PlanMachine& machine_;
   Work work_;
-  std::vector<int> sizes_;  // of the groups, in turn
+  std::vector<int> sizes_;  // of the groups, in order
   lm::GroupPlan split_;
   std::optional<lm::MemoryFit> fit_;
   SharedMemory memory_;

@@ -11,60 +11,60 @@
 #include <mgpu/run/plan_machine.hpp>
 #include <mgpu/train/batch_plan.hpp>
 
-// What the plans of all jobs count alike.
+// Arithmetic that the plans of all jobs share.
 namespace mgpu::run {
 
 inline constexpr double kSealBytesPerSecond = 1e8;  // write, read back, compress
 inline constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;  // with cuBLAS and NCCL
 
-/// As whole numbers of bytes, of which many can be added up; nobody has as many as 2^60.
+/// Truncates to whole bytes and limits the result to 2^60, so that many of them can be added.
 std::uint64_t whole_bytes(double bytes);
 
 /// A plan with its name and machine.
 report::Plan begin_plan(const Config& config, const PlanMachine& machine, std::string unit);
 
-/// Of a process with what its libraries load as they are used.
+/// Memory of a process, including what its libraries load on first use.
 std::uint64_t program_bytes(const PlanMachine& machine);
 
 int nodes_of(const PlanMachine& machine);
 
-/// The share of one of `parts` of the phase's chunks.
+/// The share of part `part` of `parts` in the phase's chunks.
 report::Plan::Share chunk_share(const ChunkPhase& phase, int part, int parts);
 
-/// Bytes of all parts of plan.memory.
+/// The sum of all parts of plan.memory, in bytes.
 std::uint64_t planned_bytes(const report::Plan& plan);
 
 void add_limit(report::Plan& plan, const char* what, std::uint64_t need, std::uint64_t have,
                const char* key);
 
-/// A memory of which devices.memory_margin stays free.
+/// A memory of which the share devices.memory_margin stays free.
 struct SharedMemory {
   const char* what;            // "memory of a node"
-  std::uint64_t have;          // 0 where nobody knows
-  std::uint64_t copies;        // ranks that share it
+  std::uint64_t have;          // 0: unknown
+  std::uint64_t copies;        // ranks that share this memory
   double allowed;              // share that they may fill
-  const char* key;             // that changes what they need
-  std::uint64_t room() const;  // of one rank
+  const char* key;             // reduces the need
+  std::uint64_t room() const;  // for one rank
 };
 
-/// The memory where ranks compute: a GPU's, or their node's.
+/// The memory in which ranks compute: that of a GPU or of a node.
 SharedMemory memory_of_ranks(const Config& config, const PlanMachine& machine, const char* key);
 
-/// `fits` says what to type where a rank needs more than there is room for; "" if nothing helps.
+/// `fits` returns the suggested arguments when a rank needs more than it has; "" if nothing helps.
 void add_memory_limit(report::Plan& plan, const SharedMemory& memory, std::uint64_t need,
                       const std::function<std::string()>& fits);
 
-/// "train.micro_batch_size=N", the largest half of a half of `rows` of which `bytes_of` says that
-/// a rank has room; "" when there is none.
+/// "train.micro_batch_size=N" for the largest N of `rows` / 2, `rows` / 4, ... for which
+/// `bytes_of(N)` fits into a rank's memory; "" if no N fits.
 std::string fitting_rows(const SharedMemory& memory, std::int64_t rows,
                          const std::function<std::uint64_t(std::int64_t rows)>& bytes_of);
 
-/// Partial sums of lanes (layout mode), and the peer's part of a bucket.
+/// Partial sums of lanes (layout mode), and the other rank's part of a bucket.
 std::uint64_t gradient_buffer_bytes(const train::BatchShape& batch, std::uint64_t weights,
                                     std::uint64_t bucket, int ranks);
 
-/// What a rank sends of its gradients in a step. By ring: 2 (R - 1) / R of them. By tree (layout):
-/// all of them once per level, log2 R levels.
+/// Adds the bytes of gradients that a rank sends in a step. A ring sends 2 (R - 1) / R times the
+/// gradients. A tree (layout mode) sends all of them once per level, with log2 R levels.
 void add_gradient_traffic(report::Plan& plan, const train::BatchShape& batch,
                           std::uint64_t weights);
 

@@ -9,18 +9,18 @@
 
 namespace mgpu::run {
 
-/// The largest memory of one rank so far.
+/// The peak memory of one rank so far.
 struct RankMemory {
   std::uint64_t host_bytes = 0;  // of its process
   tensor::DeviceMemory device;
 };
 
-/// Of every rank, on every rank.
+/// The peak memory of every rank, on every rank.
 ///
 /// Ranks:  collective.
 std::vector<RankMemory> gather_memory(const cluster::Group& world, Device device);
 
-/// Puts it where report::memory_lines() looks.
+/// Stores it in `summary`, for report::memory_lines().
 void show_memory(const std::vector<RankMemory>& ranks, const cluster::Topology& topology,
                  Device device, report::RunSummary& summary);
 

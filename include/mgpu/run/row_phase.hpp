@@ -18,47 +18,47 @@
 
 namespace mgpu::run {
 
-/// Tokens that a row cost.
+/// The number of tokens of a row.
 struct RowTokens {
   std::int64_t input = 0;
   std::int64_t output = 0;
 };
 
-/// What a group of ranks did in this attempt.
+/// The work of a group of ranks in this attempt.
 struct GroupWork {
   std::int64_t rows = 0;
   std::int64_t input_tokens = 0;
   std::int64_t output_tokens = 0;
   double seconds = 0.0;  // spent on reading rows and on the model
 
-  /// Tokens that count for the speed: generated ones where there are any.
+  /// Tokens that count for the speed: the generated ones if there are any.
   std::int64_t tokens() const { return output_tokens > 0 ? output_tokens : input_tokens; }
 };
 
 /// Rows or tokens per second.
 struct GroupSpeeds {
   std::vector<double> of_groups;
-  double total = 0.0;  // what all groups did, over the time of the slowest
+  double total = 0.0;  // work of all groups, divided by the time of the slowest
 };
 GroupSpeeds speeds_of(const std::vector<GroupWork>& groups, std::int64_t GroupWork::*unit);
 
-/// How a job works on rows of a file with a language model: what RowPhase asks of it, chunk by
-/// chunk. A Sample is a row as the model sees it, a Result what the model made of it.
+/// The callbacks by which a job processes rows of a file with a language model. RowPhase calls them
+/// chunk by chunk. A Sample is an encoded row, a Result is the model's output for that row.
 ///
-/// Ranks: those of a model group call the same functions with the same rows.
+/// Ranks: all ranks of a model group call the same functions with the same rows.
 template <class Sample, class Result>
 class RowWorker {
 public:
   virtual ~RowWorker() = default;
 
-  /// `count` rows from `first` on.
+  /// Encodes `count` rows, beginning with row `first`.
   virtual std::vector<Sample> encode(std::int64_t first, std::int64_t count) = 0;
 
-  /// A result for each sample; the first is row `first`. It is called again, with a smaller batch,
-  /// where memory did not suffice.
+  /// Returns a result for each sample; the first sample is row `first`. RowPhase repeats the call
+  /// with a smaller batch when memory runs out.
   virtual std::vector<Result> work(std::span<const Sample> samples, std::int64_t first) = 0;
 
-  /// What stands for a quarantined row, which the model never sees.
+  /// The placeholder for a quarantined row, which the model never sees.
   virtual std::pair<Sample, Result> left_out(const std::string& reason) = 0;
 
   virtual RowTokens tokens(const Sample& sample, const Result& result) const = 0;
@@ -66,29 +66,29 @@ public:
   /// Whether this rank writes the rows of its group's chunks into the journal.
   virtual bool records() const = 0;
 
-  /// The rows of the job's table, packed for the journal.
+  /// Packs the rows of the job's table for the journal.
   virtual std::vector<std::byte> pack(std::int64_t first, std::span<const Sample> samples,
                                       std::span<const Result> results) = 0;
 
-  /// Sequences that the model holds at once.
+  /// The number of sequences that the model holds at once.
   virtual std::int64_t batch_size() const = 0;
   virtual void set_batch_size(std::int64_t batch_size) = 0;
 
-  /// Called after a chunk, on every rank of the group, with the seconds that it took.
+  /// Called after a chunk, on every rank of the group, with the seconds that the chunk took.
   virtual void finished(const Chunk& /*chunk*/, double /*seconds*/) {}
 
-  /// Called on the leader after a chunk, for TensorBoard scalars of the job's own.
+  /// Called on the leader after a chunk, to write TensorBoard scalars of the job.
   virtual void show_progress(const GroupWork& /*work*/) {}
 };
 
-/// One pass of a language model over the rows of a file: opens the model on every group of ranks,
-/// finds the batch, shares out the chunks, quarantines rows, halves the batch where memory runs
-/// short, and reports progress.
+/// One pass of a language model over the rows of a file. It opens the model on every group of
+/// ranks, finds the batch and assigns the chunks. It also quarantines rows, halves the batch when
+/// memory runs out, and reports progress.
 class RowPhase {
 public:
   struct Options {
     ChunkPhase chunks;
-    BatchWords names{};                // of the key and of what is batched
+    BatchWords names{};                // of the key and of the items in a batch
     const char* clock_phase = "";      // of the run's clock while the model works
     std::int64_t results_per_row = 1;  // for progress: completions of a prompt
   };
@@ -99,34 +99,34 @@ public:
   lm::ModelGroup& group() { return group_; }
   const ChunkPhase& chunks() const { return options_.chunks; }
 
-  /// Settles how many sequences a model holds at once: those of `demand`, or with `is_auto` as many
-  /// up to that as every rank has room for.
+  /// Fixes the number of sequences that a model holds at once. That is the batch of `demand`; with
+  /// `is_auto` it is the largest batch up to that for which every rank has memory.
   ///
   /// Ranks:  collective over the world. Errors: no_room().
   std::int64_t settle_batch(lm::MemoryDemand demand, bool is_auto);
 
-  /// The batch, and what rank 0 needs for it, on every rank: "8 texts at once: 416.0 KiB = ...".
+  /// The batch and the memory that rank 0 needs, on every rank: "8 texts at once: 416.0 KiB = ...".
   ///
   /// Ranks:  collective over the world.
   std::string memory_text(std::int64_t batch_size) const;
 
-  /// Works on all chunks that the journal lacks. Returns whether the phase is complete; false means
-  /// that a stop was asked for.
+  /// Processes all chunks that the journal lacks. Returns whether the phase is complete; false
+  /// means that a stop was requested.
   ///
   /// Ranks:  collective over the world. Errors: those of the worker and of run_chunks().
   template <class Sample, class Result>
   bool run(RowWorker<Sample, Result>& worker);
 
-  /// From the first chunk of any rank to the last.
+  /// Time from the first chunk of any rank to the last one.
   double seconds() const { return seconds_; }
 
-  /// Of this rank's group.
+  /// The work of this rank's group.
   const GroupWork& work() const { return work_; }
 
-  /// Of every group, on every rank. Ranks: collective over the world.
+  /// The work of every group, on every rank. Ranks: collective over the world.
   std::vector<GroupWork> work_of_groups() const;
 
-  /// What is done and what is left of the phase's part.
+  /// The number of rows done, and of all rows of the phase's part.
   JobOutcome outcome(ExitCode exit) const;
 
 private:

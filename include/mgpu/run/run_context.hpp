@@ -29,7 +29,7 @@
 
 namespace mgpu::run {
 
-/// What a job works with; made by the program, alive until the job returns.
+/// Everything that a job works with. The program makes it and keeps it alive until the job returns.
 struct RunContext {
   const Config& config;
   const cluster::ClusterConfig& cluster;
@@ -51,11 +51,11 @@ struct RunContext {
   lm::ResidentModels* models = nullptr;  // folders that sessions share; nullptr: each is read
 };
 
-/// For -v: a chunk of `phase` is done by this rank.
+/// For -v: logs that this rank has done a chunk of `phase`.
 void tell_chunk(RunContext& run, const char* phase, std::int64_t samples);
 
-/// How a job ended and what it has to show; the program makes the end table, summary.json and
-/// the report of it.
+/// How a job ended, and its results. The program makes the end table, summary.json and the report
+/// from this.
 struct JobOutcome {
   ExitCode exit = ExitCode::done;
   std::string unit = "steps";                                // of done and total
@@ -70,8 +70,8 @@ struct JobOutcome {
   std::string result;                                        // one line
   std::vector<report::Result> results;                       // numbers
   std::vector<std::pair<std::string, std::string>> remarks;  // phase, what it did
-  std::vector<report::Note> notes;                           // beside those of the program
-  std::unique_ptr<const report::JobPage> page;               // none: a run without pictures
+  std::vector<report::Note> notes;                           // in addition to those of the program
+  std::unique_ptr<const report::JobPage> page;               // nullptr: a run without figures
 };
 
 }  // namespace mgpu::run

@@ -7,14 +7,15 @@
 
 namespace mgpu::run {
 
-/// Whose files are sealed, by the run itself or by --merge. The parts have to outlive it.
+/// Where --merge or the run itself writes result files. The referenced objects must outlive this.
 struct SealPlace {
   const Config& config;
   const store::StoreConfig& store;
   const store::RunDirectory& directory;
 };
 
-/// What the result file of any job begins with: where it goes, and which run it is of. Its tables
+/// The parts of a seal request that all jobs share: the path, and the facts about the run. The job
+/// adds its tables.
 /// are the job's.
 store::SealRequest seal_request(const SealPlace& place, const char* job);
 

@@ -6,8 +6,8 @@
 
 namespace mgpu::run {
 
-/// Prints which GPUs, or on the CPU which ranks, each copy of the model has, as guide 004 does:
-/// under "Multi-GPU Teacher Logits Generation" where `what` is the rest of it.
+/// Prints a table of the GPUs, or on the CPU the ranks, of each copy of the model. The title of the
+/// table is "Multi-GPU " or "Multi-Rank " followed by `what`.
 ///
 /// Ranks:  collective over the world.
 void show_workers(const RunContext& run, const std::string& what);

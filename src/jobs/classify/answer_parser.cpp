@@ -26,13 +26,13 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
-/// Bytes of other alphabets count as parts of words.
+/// Bytes above 127, which belong to other alphabets, count as parts of words.
 bool is_word(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
 }
 
-/// The text from a brace up to the one that closes it; nothing where none does.
+/// The text from a brace up to the matching brace; nothing if no brace matches.
 std::optional<std::string_view> object_at(std::string_view text) {
   int depth = 0;
   bool is_quoted = false;
@@ -59,13 +59,13 @@ std::optional<formats::JsonValue> find_object(std::string_view text) {
       formats::JsonValue value = formats::parse_json_object(*object);
       if (rows::member_of(value, kLabelMember.data()) != nullptr) return value;
     } catch (const formats::JsonError&) {
-      continue;  // braces of another kind
+      continue;  // braces of something else
     }
   }
   return std::nullopt;
 }
 
-/// The text behind `"classification": "` of an object that ends too early.
+/// The text after `"classification": "` in an object that ends too early.
 std::optional<std::string_view> find_cut_member(std::string_view text) {
   const std::string name = '"' + std::string(kLabelMember) + '"';
   std::size_t at = text.find(name);
@@ -97,7 +97,8 @@ std::int32_t AnswerParser::label_of(std::string_view value) const {
                                 : static_cast<std::int32_t>(found - labels_.begin());
 }
 
-/// The one label that stands in the text; the longest where several begin at one place.
+/// The only label that occurs in the text. Where several labels begin at one place, the longest
+/// counts.
 std::int32_t AnswerParser::label_in(std::string_view text) const {
   const std::string words = lower(text);
   std::int32_t found = -1;

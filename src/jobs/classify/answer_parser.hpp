@@ -10,17 +10,17 @@
 
 namespace mgpu::jobs {
 
-/// What an answer says.
+/// The label and the reason that an answer gives.
 struct ParsedAnswer {
-  std::int32_t label = -1;  // index; -1: it names none, or several
-  std::string rationale;    // "" where it gives none
+  std::int32_t label = -1;  // index; -1: it names no label, or several
+  std::string rationale;    // "" if it gives no reason
 
   bool operator==(const ParsedAnswer&) const = default;
 };
 
-/// Reads labels in answers of a language model: `classification` and `rationale` of a JSON object,
-/// bare, in a code fence or cut short; else the one label that the text names as a word of its own.
-/// Upper and lower case are the same.
+/// Extracts labels from answers of a language model. An answer is a JSON object with
+/// `classification` and `rationale`: bare, in a code fence or cut short. Otherwise it must contain
+/// exactly one label as a separate word. Case does not matter.
 class AnswerParser {
 public:
   explicit AnswerParser(std::vector<std::string> labels);
@@ -34,9 +34,10 @@ private:
   std::vector<std::string> labels_;  // in lower case
 };
 
-/// The final channel of an answer in harmony's form (gpt-oss), found by the ids of <|channel|>,
-/// <|message|> and the tokens that end a message; all of it where it has no channels or the
-/// tokenizer has no such tokens; nothing where it ends before its final channel.
+/// The final channel of an answer in the harmony format (gpt-oss). The ids of <|channel|>,
+/// <|message|> and the tokens that end a message delimit it. Returns the whole answer if it has no
+/// channels or the tokenizer lacks these tokens. Returns nothing if the answer ends before its
+/// final channel.
 std::span<const std::int64_t> final_channel(std::span<const std::int64_t> ids,
                                             const text::Tokenizer& tokenizer);
 

@@ -28,7 +28,7 @@ constexpr std::array<const char*, 10> kColumns = {
     "strategy",  "input_text",        "true_label",  "predicted_label", "response_time",
     "rationale", "target_group_norm", "persona_tag", "source_dataset",  "status"};
 
-/// Words of column `status` of the CSV for the outcomes of a row.
+/// Maps the outcome of a row to the word in column `status` of the CSV.
 const std::map<std::string, std::string, std::less<>> kStatusWords = {{"ok", "success"},
                                                                       {"truncated", "cut"},
                                                                       {"unknown", "unknown"},
@@ -49,7 +49,7 @@ std::string time_text(double seconds) {
   return seconds < 0.0 ? "" : report::text_of("%.6f", seconds);
 }
 
-/// The rows of a result file, cell by cell.
+/// Reads the rows of a result file cell by cell.
 class LabelRows {
 public:
   explicit LabelRows(const std::filesystem::path& results)
@@ -66,7 +66,7 @@ public:
 
   std::int64_t rows() const { return samples_.rows; }
 
-  /// Rows from `first` on are asked for next.
+  /// Announces that rows from `first` on are needed next.
   void load(std::int64_t first) {
     first_ = first;
     for (auto& [name, texts] : texts_)
@@ -77,7 +77,7 @@ public:
     const auto at = static_cast<std::size_t>(row);
     if (column == "response_time") return time_text(seconds_[at]);
     const auto texts = texts_.find(column);
-    // Format 1 has the words as texts.
+    // Format 1 stores the words as texts.
     if (texts == texts_.end()) return status_of(at);
     return csv_cell(texts->second.block.at(static_cast<std::size_t>(row - first_)));
   }

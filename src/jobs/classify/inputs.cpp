@@ -27,7 +27,7 @@ std::string strategy_file(const ClassifyConfig& config) {
   return config.prompt_file.empty() ? "" : read_file(config.prompt_file);
 }
 
-/// `strategies`: what the file classify.prompt has.
+/// `strategies`: the content of the file classify.prompt.
 ClassifyInputs put_together(rows::ModelRows read, const ClassifyConfig& config,
                             const std::string& strategies) {
   ClassifyInputs inputs{std::move(read)};
@@ -73,7 +73,7 @@ lm::MemoryDemand ClassifyInputs::demand(std::int64_t chunk_rows) const {
   demand.is_scoring = !config.generates;
   demand.longest = max_length() + (config.generates ? strategy.max_tokens : 0);
   if (!config.generates) {
-    // Behind its first token each label has pages of its own.
+    // After its first token each label has separate pages of the cache.
     for (const std::string& label : config.labels)
       demand.longest += static_cast<std::int64_t>(label.size()) + demand.page_tokens;
   }

@@ -14,20 +14,20 @@
 
 namespace mgpu::jobs {
 
-/// What job classify works on, but for the weights.
+/// The inputs of job classify, without the weights.
 struct ClassifyInputs : rows::ModelRows {
   ClassifyConfig config{};
   PromptStrategy strategy{};
-  std::uint32_t phase = 0;  // in the journal: of these rows, this model and this strategy
+  std::uint32_t phase = 0;  // in the journal: identifies rows, model and strategy
 
-  /// Tokens of a prompt with its label at most: data.max_length, or what learned positions leave
-  /// beside a generated answer.
+  /// Upper bound of the tokens of a prompt with its label. It is data.max_length, or the learned
+  /// positions minus the room for a generated answer.
   std::int64_t max_length() const;
 
   /// Errors: Failure E603 (exit 66) when the folder has no tokenizer.
   ClassifySampleMaker sample_maker() const;
 
-  /// The demand of chunks of so many texts of that length.
+  /// The memory demand of chunks of `chunk_rows` texts of that length.
   lm::MemoryDemand demand(std::int64_t chunk_rows) const;
 };
 
@@ -38,7 +38,7 @@ struct ClassifyInputs : rows::ModelRows {
 ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& config,
                                     lm::ResidentModels* models = nullptr);
 
-/// The same for one rank, for --check and --plan.
+/// Reads on one rank, for --check and --plan.
 ClassifyInputs read_classify_inputs(const Config& config);
 
 }  // namespace mgpu::jobs

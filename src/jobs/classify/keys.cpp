@@ -32,7 +32,7 @@ void check_positive(const Config& config) {
                        "classify.positive=" + labels.back());
 }
 
-/// A label that begins like another one has never less log-probability than that.
+/// A label that is a prefix of another label never has a lower log-probability than the longer one.
 void check_prefixes(const Config& config) {
   if (config.is("classify.score", "generate") || config.is("classify.normalize", "mean")) return;
   const std::vector<std::string> labels = config.texts("classify.labels");
@@ -45,7 +45,7 @@ void check_prefixes(const Config& config) {
                              "classify.normalize=mean, or other words");
 }
 
-/// A key that changes nothing is refused instead of ignored.
+/// Refuses keys without effect, instead of ignoring them.
 void refuse_useless_keys(const Config& config) {
   const auto refuse = [&](const char* name, const char* standard, const char* other) {
     if (config.is(name, standard)) return;
@@ -90,7 +90,7 @@ void add_classify_keys(KeyTable& table) {
   table.add({.name = "classify.score",
              .type = KeyType::choice,
              .standard = "label_logprob",
-             .text = "compare the log-probabilities of the labels behind the prompt, or generate "
+             .text = "compare the log-probabilities of the labels after the prompt, or generate "
                      "an answer and read the label in it",
              .choices = {"label_logprob", "generate"}});
   table.add({.name = "classify.normalize",

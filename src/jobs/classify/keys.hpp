@@ -11,22 +11,22 @@
 
 namespace mgpu::jobs {
 
-/// What becomes of an answer that names no label.
+/// How an answer that names no label is treated.
 enum class Unparsed {
-  count,  // it is unknown, and counts as wrong
-  retry,  // it is drawn again, up to twice
-  error,  // it ends the run
+  count,  // the row is unknown, and counts as wrong
+  retry,  // the answer is sampled again, up to twice
+  error,  // the run ends
 };
 
-/// The keys classify.*.
+/// Adds the keys classify.*.
 void add_classify_keys(KeyTable& table);
 
-/// What job classify does.
+/// The settings of job classify.
 struct ClassifyConfig {
   std::filesystem::path model;        // model.path
   std::vector<std::string> labels;    // classify.labels
-  std::size_t positive = 0;           // classify.positive, among the labels
-  std::filesystem::path prompt_file;  // classify.prompt; empty: the program's own
+  std::size_t positive = 0;           // classify.positive, as an index of labels
+  std::filesystem::path prompt_file;  // classify.prompt; empty: the built-in one
   std::string strategy;               // classify.strategy; "": the only one of the file
   bool generates = false;             // classify.score: generate instead of label_logprob
   bool is_mean = false;               // classify.normalize: log-probability per token
@@ -37,7 +37,7 @@ struct ClassifyConfig {
   std::int64_t batch_size = 0;  // texts in a model at once; 0: auto
 };
 
-/// Rules between the keys of job classify that need no file. Errors: Failure (exit 78).
+/// Checks the rules between keys of job classify that need no file. Errors: Failure (exit 78).
 void check_classify_keys(const Config& config);
 
 ClassifyConfig read_classify_config(const Config& config);

@@ -27,7 +27,7 @@ lm::GenerationConfig generation_of(const lm::LanguageModel& model, const Classif
   return generation;
 }
 
-/// Probability of one of the labels, if there were no other words.
+/// Probability of a label among all labels.
 double softmax_at(const std::vector<double>& scores, std::size_t place) {
   const double largest = *std::ranges::max_element(scores);
   double sum = 0.0;
@@ -119,7 +119,7 @@ void LabelScorer::score(std::span<const ClassifySample> samples, std::vector<Giv
     given[places[i]] = best_label(results[i].continuation_log_probs, config_);
 }
 
-/// Answers for the rows at `places`; returns those whose answer names no label.
+/// Generates answers for the rows at `places`; returns the places whose answer names no label.
 std::vector<std::size_t> LabelScorer::generate(std::span<const ClassifySample> samples,
                                                std::int64_t first,
                                                std::span<const std::size_t> places,

@@ -14,14 +14,14 @@
 
 namespace mgpu::jobs {
 
-/// What the model says of a row.
+/// The model's decision for a row.
 struct GivenLabel {
   std::int32_t label = -1;           // index; -1: unknown
-  double score = 0.0;                // log-probability of the label, or of the answer; nats
+  double score = 0.0;                // log-probability of label or answer; nats
   double margin = 0.0;               // to the second best label
-  double positive = 0.0;             // probability of the positive label among the labels
-  double confidence = 0.0;           // of the one that was found
-  std::vector<double> label_scores;  // of each; none where answers are generated
+  double positive = 0.0;             // probability of the positive label among all labels
+  double confidence = 0.0;           // probability of the chosen label
+  std::vector<double> label_scores;  // of each label; empty if answers are generated
   std::int32_t output_tokens = 0;    // generated
   std::string output;                // the answer, or the label
   std::string rationale;
@@ -32,18 +32,18 @@ struct GivenLabel {
 /// `log_probs`: of each token of each label.
 GivenLabel best_label(std::span<const std::vector<float>> log_probs, const ClassifyConfig& config);
 
-/// Finds labels with one model. On the CPU what it says of a row depends on that row and its id
-/// alone.
+/// Finds labels with one model. On the CPU the result of a row depends only on that row and its id.
 class LabelScorer {
 public:
-  /// Model and maker outlive it. Errors: Failure E124 (exit 78) when the strategy draws greedily
-  /// and classify.on_unparsed is retry.
+  /// Model and maker must outlive this object. Errors: Failure E124 (exit 78) when the strategy
+  /// samples greedily and classify.on_unparsed is retry.
   LabelScorer(const lm::LanguageModel& model, const ClassifySampleMaker& maker,
               const ClassifyConfig& config, const PromptStrategy& strategy,
               std::int64_t batch_size);
 
-  /// Row i has the global id `first` + i. Rows without tokens are unknown.
-  /// Errors: those of Generator::run(); Failure E537 (exit 65) for an answer without a label where
+  /// Row i has the global id `first` + i. Rows without tokens get no label.
+  /// Errors: those of Generator::run(); Failure E537 (exit 65) for an answer without a label when
+  ///         classify.on_unparsed is error.
   ///         classify.on_unparsed is error.
   std::vector<GivenLabel> run(std::span<const ClassifySample> samples, std::int64_t first);
 
@@ -60,7 +60,7 @@ private:
   const ClassifySampleMaker& maker_;
   ClassifyConfig config_;
   AnswerParser parser_;
-  std::vector<lm::Generator> generators_;  // one for each time that a row is drawn
+  std::vector<lm::Generator> generators_;  // one for each time that a row is sampled
 };
 
 }  // namespace mgpu::jobs

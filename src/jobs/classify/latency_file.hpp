@@ -7,8 +7,8 @@
 
 namespace mgpu::jobs {
 
-/// How long chunks took, which differs from run to run: beside results.h5, not in it. A file per
-/// attempt and rank, latency/attempt_NNNN.rank_RRRR.csv, with a line per chunk.
+/// Writes how long chunks took to latency/attempt_NNNN.rank_RRRR.csv, with one line per chunk.
+/// These times differ between runs, so they are not in results.h5.
 class LatencyFile {
 public:
   /// Errors: Failure E602.
@@ -22,8 +22,8 @@ private:
   std::ofstream file_;
 };
 
-/// Seconds per sample of each of `rows`, of the latest attempt that worked on it; -1 where no file
-/// says. Lines that a kill cut short do not count.
+/// Seconds per sample of each of `rows`, from the latest attempt that worked on it; -1 if no file
+/// has them. Ignores lines that a kill cut short.
 std::vector<double> read_latency(const std::filesystem::path& run_directory, std::int64_t rows);
 
 }  // namespace mgpu::jobs

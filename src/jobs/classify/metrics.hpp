@@ -9,24 +9,24 @@
 
 namespace mgpu::jobs {
 
-/// A share. Where there is nothing to divide by, it is 0 and not defined.
+/// A share. With the denominator 0 its value is 0 and it is not defined.
 struct Ratio {
   double value = 0.0;
   bool is_defined = false;
 };
 Ratio ratio_of(double part, double whole);
 
-/// How many rows of each label were given which label, or none.
+/// Counts the rows of each true label by the label they were given, or no label.
 class Confusion {
 public:
   explicit Confusion(std::size_t labels) : labels_(labels), counts_(labels * (labels + 1), 0) {}
 
-  /// `given` -1: unknown. Rows without a true label are not counted.
+  /// `given` -1: no label. Rows without a true label are not counted.
   void add(std::int32_t truth, std::int32_t given);
 
   std::size_t labels() const { return labels_; }
 
-  /// `given` labels(): unknown.
+  /// `given` labels(): no label.
   std::int64_t count(std::size_t truth, std::size_t given) const {
     return counts_[truth * (labels_ + 1) + given];
   }
@@ -43,22 +43,22 @@ struct LabelScores {
   Ratio precision, recall, f1;
 };
 
-/// Of one label against all others. A row without an answer is wrong: it lowers recall, accuracy
-/// and F1, and raises the error rates of both sides; precision is of what was given alone.
+/// Scores of one label against all others. A row without an answer is wrong: it lowers recall,
+/// accuracy and F1, and raises both error rates. Precision covers only rows with an answer.
 LabelScores scores_of(const Confusion& confusion, std::size_t label);
 
 struct ErrorRates {
-  Ratio false_positive;  // rows of other labels that were not called one of them
-  Ratio false_negative;  // rows of the label that were not called so
+  Ratio false_positive;  // rows of other labels that were not given one of those
+  Ratio false_negative;  // rows of the label that were not given it
 
-  /// Both below 0.2. Source: guide 003, "bias metrics".
+  /// Both error rates are below 0.2.
   bool is_fair() const;
 };
 ErrorRates error_rates(const Confusion& confusion, std::size_t positive);
 
 Ratio accuracy_of(const Confusion& confusion);
 
-/// The mean over all labels; those without a value are 0 in it.
+/// The mean over all labels; labels without a value count as 0.
 Ratio macro_f1(const Confusion& confusion);
 
 struct CalibrationBin {
@@ -89,7 +89,7 @@ struct Roc {
 /// Shapes: score [N], larger for the positive class; is_positive [N]
 Roc roc_of(std::span<const double> score, std::span<const std::uint8_t> is_positive);
 
-/// Wilson's 95 % interval of a share.
+/// The 95 % Wilson interval of a share.
 std::pair<double, double> wilson_interval(std::int64_t part, std::int64_t whole);
 
 }  // namespace mgpu::jobs

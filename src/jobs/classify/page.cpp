@@ -107,7 +107,7 @@ report::Figure score_figure(const ClassifyPictures& pictures) {
   return {"Distribution of scores", svg_scores(pictures), caption};
 }
 
-/// What takes the place of pictures that need probabilities.
+/// Replaces pictures that need probabilities.
 report::Figure no_scores_figure() {
   return {"No scores",
           "<p class=\"words\">The answers were generated (classify.score=generate), so that the "
@@ -151,7 +151,7 @@ report::Figure runs_figure(const ClassifyPictures& pictures) {
       others == 0
           ? "One run is one point: all copies together, in the time of the busiest. Further runs "
             "of this configuration in the same output folder, with other ranks (-np) or another "
-            "classify.batch_size, will stand beside it."
+            "classify.batch_size, will appear here too."
           : "This run in color; the others are the newest of their kind in the same output folder, "
             "with the same keys, texts and model, on the same host. All copies together, in the "
             "time of the busiest.";

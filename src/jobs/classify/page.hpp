@@ -12,7 +12,7 @@
 
 namespace mgpu::jobs {
 
-/// A share with its interval; not defined where it is a share of nothing.
+/// A share with its interval; not defined if the denominator is 0.
 struct ShownRate {
   double value = 0.0;
   double low = 0.0;
@@ -20,7 +20,7 @@ struct ShownRate {
   bool is_defined = false;
 };
 
-/// What job classify shows.
+/// The data of the page of job classify.
 struct ClassifyPictures {
   struct GroupErrors {
     std::string name;
@@ -36,7 +36,7 @@ struct ClassifyPictures {
     std::string given;
     double confidence = 0.0;  // probability, or log-probability of a generated answer
   };
-  /// How fast a run of these texts, this model and this strategy was.
+  /// The speed of a run with these texts, this model and this strategy.
   struct RunSpeed {
     std::int64_t ranks = 0;
     std::int64_t ranks_of_copy = 1;  // of the model
@@ -71,8 +71,8 @@ struct ClassifyPictures {
   std::vector<Mistake> mistakes;                 // the most confident ones
   std::vector<double> samples_per_second;        // of each group of ranks
   double total_samples_per_second = 0.0;
-  std::vector<RunSpeed> runs;  // this one and earlier ones; none where nothing was measured
-  std::uint32_t run_key = 0;   // equal for runs whose speeds can be compared
+  std::vector<RunSpeed> runs;  // this one and earlier ones; empty if nothing was measured
+  std::uint32_t run_key = 0;   // equal for runs with comparable speeds
 };
 
 /// The page of job classify.

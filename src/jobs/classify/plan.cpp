@@ -66,7 +66,8 @@ std::vector<run::FileCheck> classify_file_checks(const Config& config) {
 }
 
 std::uint64_t classify_disk_bytes(const Config& config) {
-  // Journal and sealed file, once for its tables; of each row its text, an answer and the columns.
+  // Three files hold the rows: the journal, the sealed file, and a temporary file for the tables. A
+  // row consists of its text, an answer and the other columns.
   constexpr double kRowBytes = 512.0;
   const auto bytes = static_cast<double>(file_bytes(config.text("data.path")));
   return run::whole_bytes(3.0 * (bytes + bytes / 64.0 * kRowBytes));

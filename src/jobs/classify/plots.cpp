@@ -25,7 +25,7 @@ using report::Curve;
 
 constexpr std::size_t kShownMistakes = 10;
 constexpr std::size_t kScoreBins = 20;
-constexpr double kRocStep = 1.0 / 400.0;       // points of the curve that a picture can tell apart
+constexpr double kRocStep = 1.0 / 400.0;       // distance of points that a picture can show
 constexpr std::int64_t kRowsAtOnce = 1 << 16;  // whose groups are read
 
 /// Columns of all rows, on every rank.
@@ -45,7 +45,7 @@ struct Judged {
 
 ShownRate shown(const Ratio& rate, std::int64_t whole) {
   const auto part =
-      static_cast<std::int64_t>(rate.value * static_cast<double>(whole) + 0.5);  // a count again
+      static_cast<std::int64_t>(rate.value * static_cast<double>(whole) + 0.5);  // back to a count
   const auto [low, high] = wilson_interval(part, whole);
   return {rate.value, low, high, rate.is_defined};
 }
@@ -66,7 +66,8 @@ void add_metrics(const Confusion& confusion, std::size_t positive, ClassifyPictu
   add("false_negative_rate", "false negative rate", rates.false_negative);
 }
 
-/// A point for each score may be millions: those are kept that lie apart, and both ends.
+/// There may be millions of points, one for each score. Keeps points that are far enough apart, and
+/// both ends.
 void add_roc(const Roc& roc, ClassifyPictures& pictures) {
   Curve& curve = pictures.roc;
   for (std::size_t i = 0; i < roc.points.size(); ++i) {
@@ -92,7 +93,7 @@ void add_score_bins(std::span<const double> scores, std::span<const std::uint8_t
   }
 }
 
-/// ROC and calibration, where labels have probabilities.
+/// Adds ROC and calibration, if labels have probabilities.
 void add_curves(const Judged& judged, std::size_t positive, ClassifyPictures& pictures) {
   std::vector<double> scores;
   std::vector<double> confidence;
@@ -125,7 +126,7 @@ void add_curves(const Judged& judged, std::size_t positive, ClassifyPictures& pi
       {"calibration_error", "expected calibration error", calibration.error, !confidence.empty()});
 }
 
-/// For the rank that reads the names.
+/// Called on the rank that reads the names.
 void add_groups(const fs::path& path, const Judged& judged, std::size_t positive,
                 ClassifyPictures& pictures) {
   std::map<std::string, Confusion> confusions;
@@ -150,8 +151,8 @@ void add_groups(const fs::path& path, const Judged& judged, std::size_t positive
   }
 }
 
-/// The wrong rows that the model was most sure of; equal ones in the order of the input. Rows that
-/// it did not see are none.
+/// The wrong rows with the highest confidence; equal ones in the order of the input. Rows that the
+/// model did not see are excluded.
 std::vector<std::size_t> worst_mistakes(const Judged& judged, std::span<const double> sureness) {
   std::vector<std::size_t> wrong;
   for (std::size_t i = 0; i < judged.truth.size(); ++i) {
@@ -169,7 +170,7 @@ void add_mistakes(const fs::path& path, const Judged& judged, ClassifyPictures& 
   const auto text = [&](const char* column, std::size_t row) {
     return store::read_texts(path, "samples", column, static_cast<std::int64_t>(row), 1).front();
   };
-  // A generated answer has no probability among the labels, but one of its own.
+  // A generated answer has no probability among the labels, but the answer has a probability.
   const std::span<const double> sureness =
       pictures.has_probabilities ? judged.confidence : judged.score;
   for (const std::size_t row : worst_mistakes(judged, sureness))

@@ -9,7 +9,7 @@
 
 namespace mgpu::jobs {
 
-/// What table `samples` of the file says. Groups and mistakes are for rank 0 alone.
+/// Reads table `samples` of the file. Only rank 0 gets groups and mistakes.
 ///
 /// Ranks:  collective over the world. Errors: those of read_table() and read_texts().
 ClassifyPictures pictures_of(const cluster::Group& world, const std::filesystem::path& path,

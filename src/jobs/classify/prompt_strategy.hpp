@@ -11,31 +11,31 @@
 
 namespace mgpu::jobs {
 
-/// How a text becomes a prompt.
+/// Templates and sampling parameters that turn a text into a prompt.
 struct PromptStrategy {
   std::string name;
   std::string system_prompt;
-  std::string user_template;  // with {text}, and any other column
-  std::string answer_prefix;  // before a label that is scored; "" for nothing
+  std::string user_template;  // contains {text}, and may contain other columns
+  std::string answer_prefix;  // before a label that is scored; may be ""
   std::int64_t max_tokens = 512;
   double temperature = 0.0;  // 0: greedy
   double top_p = 1.0;
 };
 
-/// The program's own.
+/// The built-in strategy.
 PromptStrategy default_strategy(const std::vector<std::string>& labels);
 
-/// A strategy of a file that is {"strategies": {NAME: {"system_prompt", "user_template",
-/// "parameters": {"max_tokens", "temperature", "top_p"}, "answer_prefix"}}}; of another file that
-/// is a template by itself. `name` "" is the only one.
+/// Reads a strategy from a file. The file is {"strategies": {NAME: {"system_prompt",
+/// "user_template", "parameters": {"max_tokens", "temperature", "top_p"}, "answer_prefix"}}}, or it
+/// is a template. The `name` "" selects the only strategy.
 ///
-/// Errors: Failure E536 (exit 65) when the file is neither, or has no such strategy, with the
-///         nearest name.
+/// Errors: Failure E536 (exit 65) when the file is neither of these, or has no such strategy, with
+///         the nearest name.
 PromptStrategy parse_strategy(const std::filesystem::path& path, const std::string& file,
                               const std::string& name);
 
-/// A template with its {columns} filled in. {{ and }} are braces, as in Python; a brace without a
-/// name is itself. `columns`: our names of what the file calls otherwise, which may be used too.
+/// Fills in the {columns} of a template. {{ and }} are braces, as in Python; a brace without a name
+/// stands for itself. `columns`: our names for columns of the file; both names may be used.
 ///
 /// Errors: store::JsonError for a column that the row lacks.
 std::string fill_template(const std::string& text, const formats::JsonValue& row,

@@ -42,7 +42,7 @@ void show_speed(const std::vector<run::GroupWork>& groups, ClassifyPictures& pic
   pictures.total_samples_per_second = speeds.total;
 }
 
-/// This run among those beside it. On rank 0.
+/// Shows the speed of this run and of other runs in the same folder. On rank 0.
 void show_runs(const run::RunContext& run, const ClassifyInputs& inputs, std::int64_t batch,
                ClassifyPictures& pictures) {
   pictures.run_key = crc32c(run.config.identity(), inputs.phase);
@@ -83,7 +83,7 @@ void tell_result(const ClassifyPictures& pictures, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Rows without an answer are counted; rows that could not be used may be too many.
+/// Counts rows without an answer. Too many rows that could not be used are a failure.
 void judge_rows(run::RunContext& run, const ClassifyPictures& pictures, run::JobOutcome& outcome) {
   std::int64_t failed = 0;
   for (const auto& [name, count] : pictures.outcomes) {
@@ -117,7 +117,8 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
                          bool may_lack_rows) {
   store::SealRequest request = classify_request(place, inputs);
   request.partial = request.partial || may_lack_rows;
-  // The tables beside the rows are made of all rows, which no rank has: a first file has them.
+  // The other tables need all rows, which no single rank has. So a first file with only the rows is
+  // sealed.
   store::SealRequest rows = request;
   rows.path = place.directory.path() / "rows.h5.part";
   rows.what = "rows";
@@ -127,7 +128,7 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
   cluster::run_together(world, [&] {
     if (world.rank() == 0) fs::remove(rows.path);
   });
-  // Groups and texts are known to rank 0 alone, which writes these tables.
+  // Only rank 0 has groups and texts, so it writes these tables.
   if (world.rank() == 0 && is_whole) request.small_tables = small_tables(sealed.pictures);
   sealed.report = store::seal(world, journal, request);
   return sealed;

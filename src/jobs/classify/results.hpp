@@ -13,26 +13,26 @@
 
 namespace mgpu::jobs {
 
-/// What results.h5 of a run begins with: /run, /classify and /samples.
+/// The groups of results.h5 that a seal begins with: /run, /classify and /samples.
 store::SealRequest classify_request(const run::SealPlace& place, const ClassifyInputs& inputs);
 
-/// What the rows in results.h5 say, and how many there are.
+/// The contents of results.h5, and the number of its rows.
 struct SealedLabels {
   ClassifyPictures pictures;
   store::SealReport report;
 };
 
-/// Writes results.h5: the rows, and beside them tables `confusion`, `metrics`, `groups` and
-/// `calibration` that are computed of all of them, which a file without all rows has not.
-/// `may_lack_rows`: that is no error; in a part of a run it never is.
+/// Writes results.h5 with the rows. If all rows exist, it also computes and writes the tables
+/// `confusion`, `metrics`, `groups` and `calibration`. `may_lack_rows` allows missing rows; a part
+/// of a run may always lack some.
 ///
 /// Ranks:  collective over the world. Errors: those of seal() and read_table().
 SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal& journal,
                          const run::SealPlace& place, const ClassifyInputs& inputs,
                          bool may_lack_rows = false);
 
-/// Numbers and pictures for the end table, summary.json and report.html. `batch` is what rank 0
-/// had in its model at once.
+/// Adds numbers and pictures to the end table, summary.json and report.html. `batch` is the batch
+/// size of rank 0.
 ///
 /// Ranks:  collective over the world.
 void show_labels(run::RunContext& run, const ClassifyInputs& inputs, ClassifyPictures pictures,

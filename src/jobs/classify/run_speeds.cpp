@@ -18,7 +18,7 @@ using formats::JsonValue;
 constexpr std::size_t kMostFolders = 200;
 constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 20;
 
-/// The newest first: their names are times.
+/// Returns the newest first: names are times.
 std::vector<fs::path> folders_beside(const fs::path& run_directory) {
   std::vector<fs::path> folders;
   std::error_code error;
@@ -72,7 +72,7 @@ std::optional<ClassifyPictures::RunSpeed> read_speed(const fs::path& folder,
   try {
     return speed_of(formats::read_json_object(folder / "summary.json", kMostBytes), kind);
   } catch (const Failure&) {
-    return std::nullopt;  // no summary, or not one of ours
+    return std::nullopt;  // not a summary, or not from this program
   }
 }
 

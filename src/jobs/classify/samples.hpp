@@ -17,28 +17,28 @@
 
 namespace mgpu::jobs {
 
-/// A row as the model sees it, and what is copied from it.
+/// A row, encoded for the model, and the columns that are copied to the results.
 struct ClassifySample {
   rows::RowFacts facts;
-  std::int32_t truth = -1;  // index of the label; -1: it has none
-  std::string text;         // columns of the row that tables by group are made of
+  std::int32_t truth = -1;  // index of the label; -1: the row has no label
+  std::string text;         // columns of the row that group tables use
   std::string group;
   std::string persona;
   std::string source;
-  std::vector<std::int64_t> ids;                         // of the prompt; empty: it is left out
-  std::vector<std::vector<std::int64_t>> continuations;  // a label each, where labels are scored
+  std::vector<std::int64_t> ids;                         // of the prompt; empty: row left out
+  std::vector<std::vector<std::int64_t>> continuations;  // one per label, if labels are scored
 };
 
-/// Makes prompts of rows, and the tokens of labels behind them.
+/// Makes prompts from rows, and the tokens of labels that follow them.
 ///
-/// A label is tokenized behind its prompt: all labels of a row are scored behind the tokens that
-/// the prompt shares with each of them. A space goes before the label where the prompt ends in a
+/// A label is tokenized together with its prompt. All labels of a row are scored after the tokens
+/// that the prompt shares with each of them. A space precedes the label if the prompt ends in a
 /// word or a mark such as a colon. With a chat template that has channels (gpt-oss) labels are
-/// scored in the final one.
+/// scored in the final channel.
 ///
-/// Errors: Failure E531 (exit 65) for a row that cannot be used where data.on_bad_row is stop, or
-///         that is too long where data.too_long is error; E544, E546 of the chat template; Error
-///         when the folder has no tokenizer.
+/// Errors: Failure E531 (exit 65) for a row that cannot be used with data.on_bad_row=stop, or that
+///         is too long with data.too_long=error; E544, E546 of the chat template; Error when the
+///         folder has no tokenizer.
 class ClassifySampleMaker {
 public:
   struct Options {
@@ -46,7 +46,7 @@ public:
     PromptStrategy strategy;
     std::vector<std::pair<std::string, std::string>> columns;  // data.columns
     std::int64_t max_length = 0;                               // of prompt and label
-    bool may_be_bad = false;  // a row that cannot be used is marked
+    bool may_be_bad = false;                                   // mark rows that cannot be used
     rows::KeptColumns kept{};
   };
 

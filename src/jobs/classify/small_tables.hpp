@@ -8,7 +8,7 @@
 
 namespace mgpu::jobs {
 
-/// Tables `confusion`, `metrics`, `groups` and, where labels have probabilities, `calibration`.
+/// Tables `confusion`, `metrics`, `groups` and, if labels have probabilities, `calibration`.
 std::vector<store::SmallTable> small_tables(const ClassifyPictures& pictures);
 
 }  // namespace mgpu::jobs

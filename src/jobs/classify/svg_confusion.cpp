@@ -15,7 +15,7 @@ constexpr double kWidth = 500;
 constexpr double kLeft = 112;
 constexpr double kTop = 50;
 
-/// Labels, and "unknown" where a row was given it.
+/// The number of labels, plus one for "unknown" if a row was given no label.
 std::size_t columns_of(const ClassifyPictures& pictures) {
   const std::size_t labels = pictures.labels.size();
   for (std::size_t row = 0; row < labels; ++row)
@@ -23,7 +23,7 @@ std::size_t columns_of(const ClassifyPictures& pictures) {
   return labels;
 }
 
-/// Right ones in one hue, wrong ones in another; deeper with a larger share.
+/// Right ones have one hue, wrong ones another; a larger share is darker.
 void draw_cell(report::Svg& svg, report::Point corner, report::Point size, std::int64_t count,
                double share, bool is_right) {
   svg.rect(corner, size, "ph-none", 4);

@@ -26,7 +26,7 @@ struct Panel {
 constexpr std::array<Panel, 3> kPanels{
     {{"wrong", "c1", false}, {"false positives", "c2", true}, {"false negatives", "c4", true}}};
 
-/// What the panels show of a group: of accuracy its opposite.
+/// The rates of a group in the panels. One of them is 1 - accuracy.
 std::array<ShownRate, 3> rates_of(const ClassifyPictures::GroupErrors& group) {
   const ShownRate& right = group.accuracy;
   return {{{1.0 - right.value, 1.0 - right.high, 1.0 - right.low, right.is_defined},

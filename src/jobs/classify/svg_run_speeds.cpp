@@ -9,7 +9,7 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr double kWidth = 500;
-constexpr double kLeft = 206;  // what the run was
+constexpr double kLeft = 206;  // description of the run
 constexpr double kRight = 66;  // its number
 constexpr double kRow = 28;
 

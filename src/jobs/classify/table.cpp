@@ -5,7 +5,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// A text and the label that was found for it; both outlive it.
+/// A text and the label that was found for it, both of which must outlive this object.
 struct ClassifyRow {
   const ClassifySample* sample = nullptr;
   const GivenLabel* given = nullptr;
@@ -17,7 +17,8 @@ bool is_seen(rows::RowStatus status) {
   return status == rows::RowStatus::ok || status == rows::RowStatus::truncated;
 }
 
-/// A label's name; for rows without one "unknown" or "error", as classification tools write it.
+/// The name of a label. Rows without a label have "unknown" or "error", as in other classification
+/// tools.
 std::string predicted(const ClassifyRow& row, const std::vector<std::string>& labels) {
   if (row.given->label >= 0) return labels[static_cast<std::size_t>(row.given->label)];
   return is_seen(row.sample->facts.status) ? "unknown" : "error";
@@ -25,7 +26,7 @@ std::string predicted(const ClassifyRow& row, const std::vector<std::string>& la
 
 void add_label_columns(Columns& columns, const std::vector<std::string>& labels) {
   using Row = ClassifyRow;
-  columns.add({"true", "index of the row's label; -1: it has none"},
+  columns.add({"true", "index of the row's label; -1: no label"},
               [](const Row& row) { return row.sample->truth; });
   columns.add({"pred", "index of the label that was found; -1: none"},
               [](const Row& row) { return row.given->label; });

@@ -15,14 +15,16 @@
 
 namespace mgpu::jobs {
 
-/// What became of a row in one word: that of its status, or "unknown" where the model saw the row
-/// and its answer names no label. `label`: index of the label that was found, -1 for none.
+/// The outcome of a row in one word. It is the name of its status, or "unknown" if the model saw
+/// the row and its answer names no label. `label`: index of the label that was found, -1 for no
+/// label.
 std::string outcome_of(rows::RowStatus status, std::int32_t label);
 
-/// Table `samples` of results.h5 of job classify: a row per text, in the order of the input.
+/// Table `samples` of results.h5 of job classify. It has one row per text, in the order of the
+/// input.
 store::TableSpec classify_table(const ClassifyInputs& inputs);
 
-/// The journal payload of the rows from `first` on.
+/// Packs the rows from `first` on for the journal.
 std::vector<std::byte> classify_rows(const ClassifyInputs& inputs, std::int64_t first,
                                      std::span<const ClassifySample> samples,
                                      std::span<const GivenLabel> given);

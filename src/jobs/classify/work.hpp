@@ -17,10 +17,10 @@
 
 namespace mgpu::jobs {
 
-/// Finds the labels of the texts of chunks with the model of one group of ranks.
+/// Finds the labels of the texts of a chunk, with the model of one group of ranks.
 class ClassifyWorker final : public run::RowWorker<ClassifySample, GivenLabel> {
 public:
-  /// Run, inputs and group outlive it.
+  /// Run, inputs and group must outlive this object.
   ClassifyWorker(const run::RunContext& run, const ClassifyInputs& inputs,
                  const lm::ModelGroup& group, std::int64_t batch_size);
 

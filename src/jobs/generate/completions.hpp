@@ -15,21 +15,21 @@
 
 namespace mgpu::jobs {
 
-/// What became of a prompt.
+/// The completions of a prompt.
 struct CompletedPrompt {
-  lm::PromptResult result;  // empty where the row is not completed
+  lm::PromptResult result;  // empty if the row is not completed
   rows::RowFacts facts;
 };
 
-/// Completes encoded prompts with one model: the part of job generate that other jobs call.
+/// Completes encoded prompts with one model. Other jobs may use this part of job generate.
 class Completer {
 public:
-  /// Model and encoder outlive it.
+  /// Model and encoder must outlive this object.
   Completer(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
             const GenerateConfig& config);
 
-  /// Prompt i has the global id `first` + i, which keys its random numbers. On the CPU its result
-  /// depends on nothing else.
+  /// Prompt i has the global id `first` + i, which keys its random numbers. On the CPU the result
+  /// of a prompt depends only on the prompt and its id.
   std::vector<CompletedPrompt> run(std::span<const rows::EncodedPrompt> prompts,
                                    std::int64_t first);
 

@@ -77,7 +77,7 @@ GenerateInputs read_generate_inputs(const Config& config) {
 
 std::int64_t count_prompts(const Config& config) {
   input::RowOptions options = row_options(config);
-  options.on_bad_row = input::BadRow::mark;  // nobody looks at the rows
+  options.on_bad_row = input::BadRow::mark;  // the rows are not used
   try {
     return input::open_rows(options).rows();
   } catch (const Failure&) {

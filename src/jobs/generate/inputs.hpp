@@ -14,23 +14,24 @@
 
 namespace mgpu::jobs {
 
-/// What job generate works on, but for the weights.
+/// The inputs of job generate, without the weights.
 struct GenerateInputs : rows::ModelRows {
   GenerateConfig config{};
-  std::uint32_t phase = 0;  // in the journal: of these prompts and this model
+  std::uint32_t phase = 0;  // in the journal: identifies prompts and model
 
   std::int64_t prompts() const { return rows.rows(); }
   std::int64_t samples() const { return prompts() * config.num_samples; }
   rows::PromptEncoder encoder() const;
 
-  /// `count` prompts from `first` on; what is wrong with a row stays with it, and goes to
-  /// `problems` where data.on_bad_row is stop.
+  /// Encodes `count` prompts, beginning with row `first`. An unusable row keeps its reason; with
+  /// data.on_bad_row=stop the reason also goes to `problems`.
   std::vector<rows::EncodedPrompt> encode(std::int64_t first, std::int64_t count,
                                           rows::PromptEncoder& encoder,
                                           formats::LineProblems& problems) const;
 
-  /// The demand of chunks of so many prompts, the longest of which has so many tokens. A batch is
-  /// never larger than the completions of a chunk; generate.batch_size=auto asks for all of them.
+  /// The memory demand of chunks of `chunk_rows` prompts, the longest of which has `longest_prompt`
+  /// tokens. A batch is never larger than the completions of a chunk. With generate.batch_size=auto
+  /// the demand is for all completions of a chunk.
   lm::MemoryDemand demand(std::int64_t chunk_rows, std::int64_t longest_prompt) const;
 };
 
@@ -41,14 +42,14 @@ struct GenerateInputs : rows::ModelRows {
 GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config,
                                     lm::ResidentModels* models = nullptr);
 
-/// The same for one rank, for --check and --plan.
+/// Reads on one rank, for --check and --plan.
 GenerateInputs read_generate_inputs(const Config& config);
 
-/// Rows of data.path; 0 where it cannot be read as it should: who opens it for work says why.
+/// The number of rows of data.path; 0 if it cannot be read. The run later reports the reason.
 std::int64_t count_prompts(const Config& config);
 
-/// Tokens of all prompts, 0 for one that cannot be used.
-/// Errors: E531 for those where data.on_bad_row is stop.
+/// The number of tokens of each prompt, 0 for a prompt that cannot be used.
+/// Errors: E531 for those if data.on_bad_row is stop.
 std::vector<std::int64_t> count_tokens(const GenerateInputs& inputs);
 
 }  // namespace mgpu::jobs

@@ -32,7 +32,7 @@ run::ChunkPhase chunks_of(const run::RunContext& run, const GenerateInputs& inpu
           run::read_chunk_part(run.config)};
 }
 
-/// Problems of all ranks on all ranks.
+/// Gathers the problems of all ranks on all ranks.
 formats::LineProblems all_problems(const cluster::Group& world, const std::filesystem::path& path,
                                    const formats::LineProblems& mine) {
   formats::LineProblems all(path);
@@ -41,7 +41,7 @@ formats::LineProblems all_problems(const cluster::Group& world, const std::files
   return all;
 }
 
-/// The inputs on every rank, the model of this rank's group, and the loop over the prompts.
+/// Holds the inputs on every rank, the model of this rank's group, and the loop over the prompts.
 class GenerateRun {
 public:
   explicit GenerateRun(run::RunContext& run)
@@ -58,7 +58,7 @@ public:
   const run::RowPhase& phase() const { return phase_; }
 
   /// Tokenizes all prompts that no earlier attempt has completed, each rank its share, before any
-  /// of them is completed; then settles the batch by the longest.
+  /// prompt is completed. Then fixes the batch for the longest prompt.
   void tokenize() {
     const auto tokenizing = run_.clock.enter("tokenize");
     const auto pending =
@@ -76,7 +76,7 @@ public:
 
   std::string memory_text() const { return phase_.memory_text(worker_->batch_size()); }
 
-  /// Returns whether all prompts are complete; false means that a stop was asked for.
+  /// Returns whether all prompts are complete; false means that a stop was requested.
   bool generate() { return phase_.run(*worker_); }
 
 private:
@@ -88,7 +88,7 @@ private:
         world_, [&] { worker_.emplace(inputs_, *encoder_, phase_.group(), run_.scalars); });
   }
 
-  /// Tokens of the chunk's longest prompt. Quarantined rows are not looked at.
+  /// The number of tokens of the chunk's longest prompt. Quarantined rows are skipped.
   std::int64_t longest_of(const run::Chunk& chunk, formats::LineProblems& problems) {
     std::int64_t longest = 0;
     run::work_on_rows(

@@ -11,33 +11,33 @@
 
 namespace mgpu::jobs {
 
-/// Rules between the keys of job generate, for --check and before any work.
+/// Checks rules between the keys of job generate, for --check and before any work.
 ///
-/// Errors: Failure (exit 78) that shows all that the keys cannot mean.
+/// Errors: Failure (exit 78) with all contradictions.
 void check_generate_job(const Config& config, int ranks);
 
-/// Whether the model's folder and the prompts are there.
+/// Checks that the model's folder and the prompts exist.
 ///
 /// Errors: Failure E603 (exit 66).
 void check_generate_files(const Config& config);
 
-/// What --check opens: the model's folder, and all prompts, which are tokenized.
+/// The files that --check opens: the model's folder, and all prompts, which it tokenizes.
 std::vector<run::FileCheck> generate_file_checks(const Config& config);
 
-/// Job generate: prompts in, completions out, into table `samples` of results.h5.
+/// Job generate completes prompts. Table `samples` of results.h5 has the completions.
 ///
 /// Ranks:  collective over the world; each group of ranks holds a model and works on its share.
 /// Errors: E531 with the first lines that cannot be used, and those of its phases, on all ranks.
 run::JobOutcome run_generate_job(run::RunContext& run);
 
-/// The result file of an unfinished run, of what its journal holds for these prompts and model.
+/// Makes the result file of an unfinished run from its journal, for these prompts and this model.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of seal() and read_generate_inputs(), on all ranks.
 run::MergedRun merge_generate_job(const cluster::Group& world, const run::SealPlace& place,
                                   const store::ChunkJournal& journal);
 
-/// Makes journaled chunks of format 1 into chunks of table `samples` as it is now. Local.
+/// Converts journaled chunks of format 1 to chunks of the current table `samples`. Local.
 /// Errors: those of read_generate_inputs().
 store::UpgradeChunk upgrade_generate_chunks(const Config& config);
 

@@ -43,7 +43,7 @@ lm::SamplingConfig read_sampling(const Config& config, const lm::GenerationDefau
   return sampling;
 }
 
-/// A key that changes nothing is refused instead of ignored.
+/// Refuses keys without effect, instead of ignoring them.
 void refuse_useless_keys(const Config& config, bool is_greedy) {
   if (!is_greedy) return;
   for (const char* name : kSamplingKeys) {
@@ -93,7 +93,7 @@ void add_generate_keys(KeyTable& table) {
   table.add(sampling_key("generate.top_p", KeyType::number,
                          "draw from the fewest tokens that have this much probability", 1e-6, 1));
   table.add(sampling_key("generate.repetition_penalty", KeyType::number,
-                         "divides positive logits of tokens that were there, multiplies negative",
+                         "divides positive logits of earlier tokens, multiplies negative ones",
                          1e-2, 1e2));
   table.add({.name = "generate.stop",
              .type = KeyType::texts,

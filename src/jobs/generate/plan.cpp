@@ -41,7 +41,7 @@ std::string prompts_text(const Config& config) {
          (bad > 0 ? "; " + report::grouped(bad) + " rows cannot be used" : "");
 }
 
-/// The plan of one run, part by part.
+/// Builds the plan of one run, part by part.
 class GeneratePlan {
 public:
   GeneratePlan(const Config& config, const run::PlanMachine& machine)
@@ -71,7 +71,7 @@ private:
   run::ModelPlan::Work work() const {
     const std::int64_t chunk_rows = config_.integer("run.chunk_size");
     const std::int64_t longest = *std::ranges::max_element(counts_);
-    // An id, a log-probability and a text of each token, prompts with and without completions.
+    // Id, log-probability and text of each token, for prompts with and without completions.
     const std::int64_t tokens = chunk_rows * inputs_.config.num_samples * (longest + new_tokens());
     return {.model = inputs_.model,
             .demand = inputs_.demand(chunk_rows, longest),
@@ -141,12 +141,12 @@ std::vector<run::FileCheck> generate_file_checks(const Config& config) {
 
 std::uint64_t generate_disk_bytes(const Config& config) {
   const auto prompts = static_cast<std::uint64_t>(count_prompts(config));
-  if (prompts == 0) return 0;  // --check says so in a line of its own
+  if (prompts == 0) return 0;  // --check reports this in a separate line
   const std::uint64_t text = std::filesystem::file_size(config.text("data.path"));
   const auto new_tokens = static_cast<std::uint64_t>(config.integer("generate.max_new_tokens"));
   const auto samples = static_cast<std::uint64_t>(config.integer("generate.num_samples"));
-  // A byte of text is at most a token: an id, a log-probability, and the byte itself. A completion
-  // has its own, and some eight bytes of text a token.
+  // A byte of text is at most one token: an id, a log-probability, and the byte itself. A
+  // completion has these as well, with some eight bytes of text per token.
   const std::uint64_t row = new_tokens * 16 + 256;
   return 2 * samples * (text * 9 + prompts * row);
 }

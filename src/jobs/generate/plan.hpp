@@ -8,11 +8,12 @@
 
 namespace mgpu::jobs {
 
-/// Bytes that a run of these keys writes at most: journal and sealed file. 0 without prompts.
+/// Upper bound of the bytes that a run with these keys writes: journal and sealed file. 0 without
+/// prompts.
 std::uint64_t generate_disk_bytes(const Config& config);
 
-/// What a run of job generate will take, by arithmetic on the folder's headers and the tokenized
-/// prompts; nothing is measured, so every time is a guess and says on what basis.
+/// Estimates the cost of a run by arithmetic on the folder's headers and the tokenized prompts,
+/// without measuring. Every time is an estimate and states its basis.
 ///
 /// Errors: those of read_generate_inputs(), and E531 for lines that cannot be used.
 report::Plan plan_generate(const Config& config, const run::PlanMachine& machine);

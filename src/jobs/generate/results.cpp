@@ -40,7 +40,7 @@ void show_speed(const std::vector<run::GroupWork>& groups, GeneratePictures& pic
   pictures.total_tokens_per_second = speeds.total;
 }
 
-/// What table `samples` says, as the pictures have it.
+/// Converts table `samples` to the data of the pictures.
 GeneratePictures pictures_of(const store::ReadTable& samples) {
   GeneratePictures pictures;
   const auto prompt_tokens = samples.column("n_prompt_tokens").values<std::int32_t>();
@@ -54,7 +54,7 @@ GeneratePictures pictures_of(const store::ReadTable& samples) {
     pictures.output_lengths.push_back(output_tokens[i]);
     pictures.output_tokens += output_tokens[i];
     pictures.output_log_prob += output_log_prob[i];
-    if (sample[i] > 0) continue;  // the same prompt again
+    if (sample[i] > 0) continue;  // another sample of the same prompt
     if (prompt_tokens[i] > 0) pictures.prompt_lengths.push_back(prompt_tokens[i]);
     pictures.prompt_tokens += prompt_tokens[i];
     pictures.prompt_log_prob += prompt_log_prob[i];
@@ -96,7 +96,7 @@ void tell_result(const GeneratePictures& pictures, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Prompts that could not be completed are counted, and may be too many.
+/// Counts prompts that could not be completed. Too many are a failure.
 void judge_failures(run::RunContext& run, const GeneratePictures& pictures,
                     run::JobOutcome& outcome) {
   const auto found = pictures.finishes.find(name_of(Finish::none));

@@ -12,7 +12,7 @@
 
 namespace mgpu::jobs {
 
-/// What results.h5 of a run is made of: /run and /samples.
+/// Describes results.h5 of a run: /run and /samples.
 store::SealRequest generate_request(const run::SealPlace& place, const GenerateInputs& inputs);
 
 /// Writes results.h5.
@@ -20,7 +20,7 @@ store::SealRequest generate_request(const run::SealPlace& place, const GenerateI
 /// Ranks:  collective over the world. Errors: those of seal().
 void seal_completions(run::RunContext& run, const GenerateInputs& inputs);
 
-/// Numbers and pictures of the sealed file, for the end table, summary.json and report.html.
+/// Adds numbers and pictures of the sealed file to the end table, summary.json and report.html.
 ///
 /// Ranks:  collective over the world. Errors: those of read_table().
 void show_completions(run::RunContext& run, const GenerateInputs& inputs,

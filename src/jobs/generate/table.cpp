@@ -13,14 +13,14 @@ namespace {
 constexpr std::array kFinishNames = {"stop_token", "stop_string", "length",
                                      "context",    "scored",      "none"};
 
-/// One completion of a prompt; the parts outlive it.
+/// One completion of a prompt. The referenced objects must outlive it.
 struct CompletionRow {
   std::int64_t prompt_index = 0;
   std::int32_t sample = 0;
   const rows::EncodedPrompt* prompt = nullptr;
   const CompletedPrompt* completed = nullptr;
-  const lm::Completion* completion = nullptr;    // nullptr: nothing was generated
-  const rows::PromptEncoder* encoder = nullptr;  // nullptr: no row is encoded
+  const lm::Completion* completion = nullptr;    // nullptr: no completion
+  const rows::PromptEncoder* encoder = nullptr;  // nullptr: rows are not encoded
 };
 
 using Columns = store::Columns<CompletionRow>;
@@ -54,7 +54,7 @@ const lm::Completion& completion_of(const CompletionRow& row) {
   return row.completion == nullptr ? kNone : *row.completion;
 }
 
-/// A value for each token: nothing predicts the first one.
+/// One value for each token. The first token has no prediction.
 std::vector<float> scored_prompt(const CompletionRow& row) {
   if (row.completed->facts.status != rows::RowStatus::ok) return {};
   std::vector<float> log_probs{std::numeric_limits<float>::quiet_NaN()};

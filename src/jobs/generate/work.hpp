@@ -14,10 +14,10 @@
 
 namespace mgpu::jobs {
 
-/// Completes the prompts of chunks with the model of one group of ranks.
+/// Completes the prompts of a chunk, with the model of one group of ranks.
 class CompletionWorker final : public run::RowWorker<rows::EncodedPrompt, CompletedPrompt> {
 public:
-  /// All of them outlive it.
+  /// All arguments must outlive this object.
   CompletionWorker(const GenerateInputs& inputs, rows::PromptEncoder& encoder,
                    const lm::ModelGroup& group, ScalarSink& scalars);
 

@@ -7,11 +7,12 @@
 
 namespace mgpu::jobs {
 
-/// HTML: texts whose tokens are colored by the entropy of what the teacher said of them; what it
-/// said stands at the foot of the window while a token is pointed at. "" without texts.
+/// HTML of texts whose tokens are colored by the entropy of the teacher's prediction. The
+/// predictions for a token appear at the bottom of the window while the pointer is over it. ""
+/// without texts.
 std::string entropy_html(const std::vector<ShownText>& texts);
 
-/// A token as it stands in a list: in quotes, blanks and ends of lines made visible.
+/// A token in quotes, with visible blanks and line ends.
 std::string quoted_token(const std::string& text);
 
 }  // namespace mgpu::jobs

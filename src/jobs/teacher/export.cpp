@@ -24,7 +24,7 @@ bool has_list(const std::filesystem::path& results, const std::string& name) {
   return std::find(lists.begin(), lists.end(), name) != lists.end();
 }
 
-/// The stored top k, sample by sample.
+/// Reads the stored top k, sample by sample.
 class StoredTopK {
 public:
   explicit StoredTopK(const std::filesystem::path& results)
@@ -107,7 +107,7 @@ std::int64_t export_padded_targets(const run::ExportRequest& request) {
   if (!has_list(request.results, "topk_logprobs")) {
     throw Failure({"E533",
                    ExitCode::data,
-                   "the file has no top k, and padded-h5 has a place for nothing else",
+                   "the file has no top k, and padded-h5 holds only a top k",
                    {"  --> " + request.results.string()},
                    "--export jsonl; or a run of job teacher with teacher.targets=topk"});
   }

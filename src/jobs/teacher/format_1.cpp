@@ -6,7 +6,7 @@
 
 namespace mgpu::jobs {
 
-// Only the order of the columns was another one.
+// Format 1 differs only in the order of the columns.
 store::UpgradeChunk upgrade_teacher_chunks(const Config& config) {
   const TeacherInputs inputs = read_teacher_inputs(config);
   std::vector<std::string> order = {"n_tokens",     "all_tokens", "status",       "reason",

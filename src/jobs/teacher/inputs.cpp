@@ -10,7 +10,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// What a row may be, in the order in which messages name them.
+/// The possible contents of a row, in the order in which messages name them.
 const std::vector<std::string> kContents = {"text", "prompt", "messages", "token_ids"};
 
 input::RowOptions row_options(const Config& config) {

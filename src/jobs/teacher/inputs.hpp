@@ -12,17 +12,17 @@
 
 namespace mgpu::jobs {
 
-/// What job teacher works on, but for the weights.
+/// The inputs of job teacher, without the weights.
 struct TeacherInputs : rows::ModelRows {
   TeacherConfig config{};
-  std::uint32_t phase = 0;  // in the journal: of these rows and this model
+  std::uint32_t phase = 0;  // in the journal: identifies rows and model
 
-  /// Tokens of a sample at most: data.max_length, or the learned positions.
+  /// Upper bound of the tokens of a sample: data.max_length, or the learned positions.
   std::int64_t max_length() const;
 
   SampleMaker sample_maker() const;
 
-  /// The demand of chunks of so many samples of that length.
+  /// The memory demand of chunks of `chunk_rows` samples of that length.
   lm::MemoryDemand demand(std::int64_t chunk_rows) const;
 };
 
@@ -32,7 +32,7 @@ struct TeacherInputs : rows::ModelRows {
 TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& config,
                                   lm::ResidentModels* models = nullptr);
 
-/// The same for one rank, for --check and --plan.
+/// Reads on one rank, for --check and --plan.
 TeacherInputs read_teacher_inputs(const Config& config);
 
 }  // namespace mgpu::jobs

@@ -30,7 +30,7 @@ run::ChunkPhase chunks_of(const run::RunContext& run, const TeacherInputs& input
           run::read_chunk_part(run.config)};
 }
 
-/// What each rank holds, and how it spent its time. Ranks: collective.
+/// The share of the model of each rank, and its use of time. Ranks: collective.
 RankMap rank_map(const run::RunContext& run, const TeacherInputs& inputs, run::RowPhase& phase,
                  const TeacherWorker& worker) {
   const lm::Shard& shard = phase.group().model().shard();

@@ -14,38 +14,37 @@
 
 namespace mgpu::jobs {
 
-/// Rules between the keys of job teacher, for --check and before any work.
+/// Checks rules between the keys of job teacher, for --check and before any work.
 /// Errors: Failure (exit 78).
 void check_teacher_job(const Config& config, int ranks);
 
-/// Whether the model's folder and the data are there. Errors: Failure E603 (exit 66).
+/// Checks that the model's folder and the data exist. Errors: Failure E603 (exit 66).
 void check_teacher_files(const Config& config);
 
-/// What --check opens: the model's folder and the data, whose rows are looked at.
+/// The files that --check opens: the model's folder and the data, whose rows it checks.
 std::vector<run::FileCheck> teacher_file_checks(const Config& config);
 
-/// Bytes that a run of these keys writes at most: journal and sealed file, with a token for every
-/// three bytes of data.
+/// Upper bound of the bytes that a run with these keys writes: journal and sealed file, with a
+/// token for every three bytes of data.
 std::uint64_t teacher_disk_bytes(const Config& config);
 
-/// What a run will take, by arithmetic on the folder's headers and the size of the data.
+/// Estimates the cost of a run by arithmetic on the folder's headers and the size of the data.
 report::Plan plan_teacher(const Config& config, const run::PlanMachine& machine);
 
-/// Job teacher: rows of a file in, what a model says behind each of their tokens out, into table
-/// `samples` of results.h5.
+/// Job teacher stores a model's next-token distribution at every token of the rows of a file, in
+/// table `samples` of results.h5.
 ///
 /// Ranks:  collective over the world; each group of ranks holds a model and works on chunks.
 /// Errors: those of its phases, on all ranks.
-/// Source: guide 004.
 run::JobOutcome run_teacher_job(run::RunContext& run);
 
-/// The result file of an unfinished run, of what its journal holds for these rows and this model.
+/// Makes the result file of an unfinished run from its journal, for these rows and this model.
 ///
 /// Ranks:  collective over `world`.
 run::MergedRun merge_teacher_job(const cluster::Group& world, const run::SealPlace& place,
                                  const store::ChunkJournal& journal);
 
-/// Makes journaled chunks of format 1 into chunks of table `samples` as it is now. Local.
+/// Converts journaled chunks of format 1 to chunks of the current table `samples`. Local.
 /// Errors: those of read_teacher_inputs().
 store::UpgradeChunk upgrade_teacher_chunks(const Config& config);
 

@@ -9,24 +9,24 @@
 
 namespace mgpu::jobs {
 
-/// The keys teacher.*.
+/// Adds the keys teacher.*.
 void add_teacher_keys(KeyTable& table);
 
-/// What job teacher keeps of each token, and how.
+/// The settings of job teacher: which targets it stores for each token, and how.
 struct TeacherConfig {
   std::filesystem::path model;  // model.path
   std::int64_t max_length = 0;  // data.max_length
   rows::TooLong too_long = rows::TooLong::truncate;
   bool has_draws = false;       // teacher.targets: random_sampling instead of topk
   std::int64_t top_k = 0;       // topk: tokens kept
-  std::int64_t num_draws = 0;   // random_sampling: tokens drawn, with replacement
+  std::int64_t num_draws = 0;   // random_sampling: tokens sampled, with replacement
   double temperature = 1.0;     // divides logits before everything else
   bool is_packed = false;       // ids take as many bits as the vocabulary needs
   std::uint64_t seed = 0;       // run.seed
   std::int64_t batch_size = 0;  // samples in a model at once; 0: auto
 };
 
-/// Rules between the keys of job teacher that need no file. Errors: Failure (exit 78).
+/// Checks the rules between keys of job teacher that need no file. Errors: Failure (exit 78).
 void check_teacher_keys(const Config& config);
 
 TeacherConfig read_teacher_config(const Config& config);

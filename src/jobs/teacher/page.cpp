@@ -11,7 +11,7 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr std::int64_t kLongestBar = 4;  // times the length that is allowed
+constexpr std::int64_t kLongestBar = 4;  // as a multiple of the allowed length
 
 report::Figure text_figure(const TeacherPictures& pictures) {
   std::string caption =
@@ -49,7 +49,7 @@ report::Figure mass_figure(const TeacherPictures& pictures) {
 }
 
 report::Table mass_table(const TeacherPictures& pictures) {
-  report::Table table{"What k tokens of each list keep, and what they take in the file",
+  report::Table table{"Probability mass and file size for the best k tokens of each list",
                       {"k", "kept on average", "a tenth keeps less than", "fp16, a token",
                        "fp16, all", "packed, a token", "packed, all"},
                       {}};
@@ -115,7 +115,7 @@ report::Figure rank_figure(const TeacherPictures& pictures) {
   if (map.ranks.size() > kShownRanks)
     caption += " The first " + report::grouped(static_cast<std::int64_t>(kShownRanks)) + " of " +
                report::grouped(static_cast<std::int64_t>(map.ranks.size())) + " ranks are shown.";
-  return {"What each rank holds, and how busy it was", svg_rank_map(map), caption};
+  return {"Share of the model and use of time by rank", svg_rank_map(map), caption};
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ report::HtmlReport TeacherPage::page(const report::RunSummary& summary) const {
     if (!result.key.starts_with("samples_"))
       report.tiles.push_back({report::text_of("%.*f", result.decimals, result.value), result.label,
                               "/results/" + result.key + "/value"});
-  report.sections = {{"What the teacher was unsure of", {text_figure(pictures_)}},
+  report.sections = {{"Uncertainty of the teacher", {text_figure(pictures_)}},
                      {"What was kept", {mass_figure(pictures_), length_figure(pictures_)}, true},
                      {"Who held what", {rank_figure(pictures_), speed_figure(pictures_)}}};
   if (!pictures_.mass.points.empty()) report.tables.push_back(mass_table(pictures_));

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kBytesPerToken = 3.0;  // of data, at least: texts have four, JSON names and quotes
 
-/// Tokens of a file at most, by its size.
+/// Upper bound of the tokens of a file, from its size.
 double tokens_of(std::uint64_t bytes, std::int64_t samples, std::int64_t max_length) {
   const double by_size = static_cast<double>(bytes) / kBytesPerToken;
   return std::min(by_size, static_cast<double>(samples) * static_cast<double>(max_length));
@@ -74,10 +74,10 @@ std::vector<run::FileCheck> teacher_file_checks(const Config& config) {
 std::uint64_t teacher_disk_bytes(const Config& config) {
   const TeacherConfig teacher = read_teacher_config(config);
   const std::uint64_t bytes = file_bytes(config.text("data.path"));
-  if (bytes == 0) return 0;  // --check says so in a line of its own
+  if (bytes == 0) return 0;  // --check reports this in a separate line
   const std::int64_t vocab = lm::read_lm_config(teacher.model).vocab;
   const double tokens = static_cast<double>(bytes) / kBytesPerToken;
-  // Journal and sealed file; a row's own columns are smaller than the row in its file.
+  // Journal and sealed file. The user's columns are smaller than the row in the input file.
   return run::whole_bytes(2.0 * (tokens * token_bytes(teacher_table(1, teacher, vocab), teacher) +
                                  static_cast<double>(bytes)));
 }

@@ -23,18 +23,18 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kShownTexts = 3;
 constexpr std::int64_t kShownTokens = 160;  // of a text
-constexpr std::int64_t kShownPrompt = 24;   // tokens before those that are learned
+constexpr std::int64_t kShownPrompt = 24;   // context before the learned tokens
 constexpr std::size_t kShownGuesses = 10;
-constexpr std::int64_t kSeenTokens = 32768;  // that kept mass is the mean of
-constexpr std::int64_t kBlockTokens = 512;   // of them, one after the other
+constexpr std::int64_t kSeenTokens = 32768;  // over which kept mass is averaged
+constexpr std::int64_t kBlockTokens = 512;   // of them, consecutive
 
-/// Texts of tokens, as far as the folder has a tokenizer.
+/// Decodes tokens to texts, if the folder has a tokenizer.
 class TokenTexts {
 public:
   explicit TokenTexts(const TeacherInputs& inputs)
       : folder_(rows::parse_model_text(inputs.text, inputs.config.model, inputs.model.vocab)) {}
 
-  /// What each token adds to the text.
+  /// The text that each token adds to the previous ones.
   std::vector<std::string> in_order(std::span<const std::int32_t> ids) const {
     std::vector<std::string> texts;
     if (!folder_) {
@@ -49,7 +49,7 @@ public:
     return texts;
   }
 
-  /// A token as it would stand behind another one.
+  /// The text of a token when it follows another one.
   std::string behind(std::int32_t before, std::int32_t id) const {
     if (!folder_) return report::text_of("#%d", id);
     const text::Tokenizer& tokenizer = folder_->tokenizer;
@@ -57,7 +57,7 @@ public:
     const std::string alone = tokenizer.decode({&before, 1}, false);
     const std::vector<text::TokenId> both{before, id};
     const std::string together = tokenizer.decode(both, false);
-    // A blank at the beginning of a text may be left out.
+    // A tokenizer may drop a blank at the beginning of a text.
     const bool adds_blank = together == alone + ' ' + shown;
     return adds_blank ? ' ' + shown : shown;
   }
@@ -66,7 +66,7 @@ private:
   std::optional<text::TextFolder> folder_;
 };
 
-/// Of each third of the rows the one with most to show, if any has two tokens.
+/// Chooses from each third of the rows the row with most to show that has at least two tokens.
 std::vector<std::int64_t> rows_to_show(std::span<const std::int32_t> num_tokens) {
   std::vector<std::int64_t> rows;
   for (std::size_t part = 0; part < kShownTexts; ++part) {
@@ -83,7 +83,7 @@ std::vector<std::int64_t> rows_to_show(std::span<const std::int32_t> num_tokens)
   return rows;
 }
 
-/// The lists of one token, most probable first.
+/// The list of one token, most probable first.
 struct TokenList {
   std::vector<std::pair<double, std::int32_t>> best;
   double rest = 0.0;
@@ -97,7 +97,7 @@ struct TokenList {
     rest = static_cast<double>(lists.tail_mass[token]);
   }
 
-  /// Nats; all that is not in the list is one class.
+  /// In nats; all tokens outside the list are one class.
   double entropy() const {
     const auto term = [](double p) { return p > 0.0 ? -p * std::log(p) : 0.0; };
     double sum = term(rest);
@@ -135,7 +135,7 @@ ShownText read_text(recipes::StoredTargets& targets, const store::ListColumn& to
   if (answer < text.tokens)
     text.first = std::clamp<std::int64_t>(answer - kShownPrompt, 0,
                                           std::max<std::int64_t>(text.tokens - kShownTokens, 0));
-  const std::int64_t before = text.first > 0 ? 1 : 0;  // read, not shown
+  const std::int64_t before = text.first > 0 ? 1 : 0;  // read, but not shown
   const std::int64_t count = std::min(kShownTokens, text.tokens - text.first);
   const std::int64_t first = text.first - before;
   const store::ReadColumn column = tokens.read_items(begin + first, count + before);
@@ -171,7 +171,7 @@ std::vector<ShownText> read_texts_shown(const fs::path& results, const TeacherIn
   return shown;
 }
 
-/// Sums of probabilities of the first k of a list, for each k.
+/// Sums the probabilities of the first k of a list, for each k.
 class MassAtK {
 public:
   explicit MassAtK(std::vector<std::int64_t> ks) : ks_(std::move(ks)), masses_(ks_.size()) {}
@@ -205,7 +205,8 @@ private:
   std::vector<std::vector<float>> masses_;  // [ks, tokens seen]
 };
 
-/// Blocks of all tokens, or of kSeenTokens that are spread over them.
+/// The first token of each block. The blocks cover all tokens, or kSeenTokens that are spread over
+/// them.
 std::vector<std::int64_t> block_starts(std::int64_t tokens) {
   std::int64_t blocks = kSeenTokens / kBlockTokens;
   std::int64_t apart = (tokens - kBlockTokens) / (blocks - 1);
@@ -244,7 +245,7 @@ KeptMass read_mass(const fs::path& results, const TeacherInputs& inputs) {
   return mass;
 }
 
-/// What is to say instead of kept mass.
+/// The text that replaces kept mass.
 std::string drawn_text(const fs::path& results, const TeacherInputs& inputs,
                        const TeacherPictures& pictures) {
   const store::ListColumn drawn(results, "samples", "num_drawn");
@@ -254,7 +255,7 @@ std::string drawn_text(const fs::path& results, const TeacherInputs& inputs,
   const double mean =
       std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
   return report::text_of(
-             "%lld draws behind each token are %.1f different tokens on average (of the first ",
+             "%lld draws at each token give %.1f different tokens on average (of the first ",
              static_cast<long long>(inputs.config.num_draws), mean) +
          report::grouped(std::ssize(numbers)) +
          report::text_of(

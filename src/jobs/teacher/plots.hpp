@@ -10,9 +10,9 @@
 
 namespace mgpu::jobs {
 
-/// Adds what the targets of a sealed file say: a few texts with what the teacher thought of each
-/// token, and the probability that the first k of each list have. Reads some ten thousand lists at
-/// most, spread over the file.
+/// Adds data about the targets of a sealed file: a few texts with the teacher's predictions, and
+/// the probability of the first k tokens of each list. Reads at most some ten thousand lists,
+/// spread over the file.
 ///
 /// Shapes: num_tokens [rows of the table]
 /// Memory: 8 bytes for each row and ragged column, and a few MiB. Local.
@@ -20,7 +20,7 @@ namespace mgpu::jobs {
 void add_targets(const std::filesystem::path& results, const TeacherInputs& inputs,
                  std::span<const std::int32_t> num_tokens, TeacherPictures& pictures);
 
-/// Tokens of the first k of each list, for some k up to all.
+/// The values of k that are shown, up to `kept`.
 std::vector<std::int64_t> shown_ks(std::int64_t kept);
 
 }  // namespace mgpu::jobs

@@ -19,7 +19,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// What a reader needs to make sense of the columns.
+/// The attributes that a reader needs to interpret the columns.
 store::AttributeGroup facts_of(const TeacherInputs& inputs) {
   const TeacherConfig& config = inputs.config;
   const std::int64_t vocab = inputs.model.vocab;
@@ -38,7 +38,7 @@ void add_result(run::JobOutcome& outcome, const char* key, const char* label, do
   outcome.results.push_back({key, label, value, unit, decimals});
 }
 
-/// What table `samples` says, as the pictures have it.
+/// Converts table `samples` to the data of the pictures.
 TeacherPictures pictures_of(const store::ReadTable& samples) {
   TeacherPictures pictures;
   const auto tokens = samples.column("n_tokens").values<std::int32_t>();
@@ -64,7 +64,7 @@ void show_speed(const std::vector<run::GroupWork>& groups, TeacherPictures& pict
   pictures.total_tokens_per_second = speeds.total;
 }
 
-/// Bytes of the targets of a token, ids and all, as they lie in the file.
+/// Bytes of the targets of a token in the file, including ids.
 double bytes_per_token(const TeacherInputs& inputs, const TeacherPictures& pictures,
                        std::uint64_t file_bytes) {
   if (pictures.tokens == 0) return 0.0;
@@ -90,7 +90,7 @@ void tell_result(const TeacherPictures& pictures, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Samples that are not whole are counted; rows that could not be used may be too many.
+/// Counts samples that were cut or left out. Too many rows that could not be used are a failure.
 void judge_rows(run::RunContext& run, const TeacherPictures& pictures, run::JobOutcome& outcome) {
   for (const auto& [status, count] : pictures.statuses) {
     if (status == name_of(rows::RowStatus::ok)) continue;

@@ -13,7 +13,7 @@
 
 namespace mgpu::jobs {
 
-/// What results.h5 of a run is made of: /run, /teacher and /samples.
+/// Describes results.h5 of a run: /run, /teacher and /samples.
 store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInputs& inputs);
 
 /// Writes results.h5.
@@ -21,7 +21,7 @@ store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInp
 /// Ranks:  collective over the world. Errors: those of seal().
 void seal_targets(run::RunContext& run, const TeacherInputs& inputs);
 
-/// Numbers and pictures of the sealed file, for the end table, summary.json and report.html.
+/// Adds numbers and pictures of the sealed file to the end table, summary.json and report.html.
 ///
 /// Ranks:  collective over the world. Errors: those of read_table().
 void show_targets(run::RunContext& run, const TeacherInputs& inputs,

@@ -12,23 +12,23 @@
 
 namespace mgpu::jobs {
 
-/// A sample as the model sees it.
+/// A sample, encoded for the model.
 struct TeacherSample {
-  rows::LearnedText text;       // empty: it is left out
-  std::int64_t all_tokens = 0;  // before it was cut or left out
+  rows::LearnedText text;       // empty: the sample is left out
+  std::int64_t all_tokens = 0;  // before the sample was cut or left out
   rows::RowFacts facts;
 };
 
-/// Makes samples of rows, as long as the model and data.max_length allow.
+/// Makes samples from rows, up to the length that the model and data.max_length allow.
 ///
-/// Errors: Failure E531 (exit 65) for a row that cannot be used where data.on_bad_row is stop, or
-///         that is too long where data.too_long is error; those of RowEncoder.
+/// Errors: Failure E531 (exit 65) for a row that cannot be used with data.on_bad_row=stop, or that
+///         is too long with data.too_long=error; those of RowEncoder.
 class SampleMaker {
 public:
   struct Options {
     std::int64_t max_length = 0;
     rows::TooLong too_long = rows::TooLong::truncate;
-    bool may_be_bad = false;  // a row that cannot be used is marked
+    bool may_be_bad = false;  // mark rows that cannot be used
     rows::KeptColumns kept{};
   };
 

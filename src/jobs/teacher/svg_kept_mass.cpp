@@ -40,7 +40,7 @@ void draw_axes(report::Svg& svg) {
   svg.text({kLeft + 112, 14}, "a tenth of the tokens keep less", "legend");
 }
 
-/// The last one, and powers of two between which there is room.
+/// Labels the last k, and powers of two with enough space between them.
 bool has_label(const KeptMass& mass, std::size_t i) {
   const std::vector<KeptMass::Point>& points = mass.points;
   const std::int64_t last = points.back().k;
@@ -67,7 +67,7 @@ void draw_labels(report::Svg& svg, const KeptMass& mass) {
     svg.text({x, bottom + 60}, report::grouped(point.bytes_packed) + " B", "tick",
              report::Anchor::middle);
   }
-  // Beside the axis, clear of the first labels.
+  // Next to the axis, left of the first labels.
   svg.text({0, bottom + 20}, "k", "axis-name");
   svg.text({0, bottom + 40}, "fp16", "axis-name");
   svg.text({0, bottom + 60}, "packed", "axis-name");

@@ -11,13 +11,13 @@ namespace {
 constexpr double kWidth = 1040;
 constexpr double kLeft = 112;   // names of ranks
 constexpr double kMap = 320;    // layers or heads
-constexpr double kTimes = 572;  // where bars of time begin
+constexpr double kTimes = 572;  // left end of the time bars
 constexpr double kTime = 350;   // longest bar
 constexpr double kTop = 46;
 constexpr double kRow = 24;
-constexpr double kBetween = 8;  // copies
+constexpr double kBetween = 8;  // between copies
 
-/// What a copy's ranks share out.
+/// The layers or heads that the ranks of a copy share.
 struct Parts {
   std::int64_t first, last, all;
   const char* what;
@@ -98,7 +98,7 @@ std::string svg_rank_map(const RankMap& map) {
     longest = std::max(longest, rank.busy_s + rank.waiting_s + rank.idle_s);
   const auto copies = static_cast<double>(map.ranks[shown - 1].group);
   report::Svg svg(kWidth, kTop + kRow * static_cast<double>(shown) + kBetween * copies + 4,
-                  "What each rank holds, and how it spent its time");
+                  "Share of the model and use of time by rank");
   draw_legend(svg, by_heads, longest > 0.0);
   for (std::size_t r = 0; r < shown; ++r) {
     const RankPart& rank = map.ranks[r];

@@ -9,7 +9,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// A sample and what the teacher says of it; both outlive it.
+/// A sample and its targets, both of which must outlive this object.
 struct TeacherRow {
   const TeacherSample* sample = nullptr;
   const TokenTargets* targets = nullptr;
@@ -17,7 +17,7 @@ struct TeacherRow {
 
 using Columns = store::Columns<TeacherRow>;
 
-/// The ids of each token, packed on their own: row t of [T, bytes].
+/// The packed ids of each token: row t of [T, bytes].
 std::vector<std::uint8_t> packed_best(const TokenTargets& targets, std::size_t best, int bits) {
   std::vector<std::uint8_t> bytes;
   for (std::size_t begin = 0; begin < targets.ids.size(); begin += best) {
@@ -27,7 +27,7 @@ std::vector<std::uint8_t> packed_best(const TokenTargets& targets, std::size_t b
   return bytes;
 }
 
-/// All draws of a sample in one stream: id, then count, in turn.
+/// All sampled tokens of a sample in one stream: id and count alternate.
 std::vector<std::uint8_t> packed_draws(const TokenTargets& targets, int id_bits, int count_bits) {
   std::vector<std::uint32_t> words;
   for (std::size_t i = 0; i < targets.drawn_ids.size(); ++i)
@@ -51,7 +51,7 @@ std::int64_t packed_width(const TeacherConfig& config, std::int64_t vocab) {
   return (kept(config, vocab) * id_bits(vocab) + 7) / 8;
 }
 
-/// Of targets: most probable tokens.
+/// Adds columns for the most probable tokens.
 void add_best_columns(Columns& columns, const TeacherConfig& config, std::int64_t vocab) {
   using Row = TeacherRow;
   const std::int64_t k = kept(config, vocab);
@@ -66,7 +66,7 @@ void add_best_columns(Columns& columns, const TeacherConfig& config, std::int64_
         packed_width(config, vocab));
   } else {
     columns.add(
-        {"topk_ids", "most probable tokens behind each token, equal ones by ascending id"},
+        {"topk_ids", "most probable next tokens at each token, equal ones by ascending id"},
         [](const Row& row) { return row.targets->ids; }, k);
     columns.add({"tail_mass", "probability of all other tokens"},
                 [](const Row& row) { return row.targets->tail_mass; });
@@ -76,10 +76,10 @@ void add_best_columns(Columns& columns, const TeacherConfig& config, std::int64_
       [](const Row& row) { return row.targets->log_probs; }, k);
 }
 
-/// Of targets: tokens that were drawn.
+/// Adds columns for sampled tokens.
 void add_drawn_columns(Columns& columns, const TeacherConfig& config, std::int64_t vocab) {
   using Row = TeacherRow;
-  columns.add({"num_drawn", "different tokens that were drawn behind each token"},
+  columns.add({"num_drawn", "different next tokens drawn at each token"},
               [](const Row& row) { return row.targets->num_drawn; });
   if (config.is_packed) {
     const int ids = id_bits(vocab);
@@ -97,7 +97,7 @@ void add_drawn_columns(Columns& columns, const TeacherConfig& config, std::int64
 }
 
 void add_target_columns(Columns& columns, const TeacherConfig& config, std::int64_t vocab) {
-  columns.add({"log_sum_exp", "log of the sum of exp over all logits behind each token", "nats"},
+  columns.add({"log_sum_exp", "log of the sum of exp over all logits at each token", "nats"},
               [](const TeacherRow& row) { return row.targets->log_sums; });
   if (config.has_draws)
     add_drawn_columns(columns, config, vocab);

@@ -14,16 +14,15 @@
 
 namespace mgpu::jobs {
 
-/// Table `samples` of results.h5 of job teacher: a row per sample, in the order of the input.
-/// `kept`: names of the user's columns.
+/// Table `samples` of results.h5 of job teacher. It has one row per sample, in the order of the
+/// input. `kept`: names of the user's columns.
 store::TableSpec teacher_table(std::int64_t rows, const TeacherConfig& config, std::int64_t vocab,
                                const std::vector<std::string>& kept = {});
 
-/// Bytes of the targets of a token, ids and all, in that table; 0 where they differ from token to
-/// token.
+/// Bytes of the targets of a token in that table, including ids; 0 if they differ between tokens.
 std::int64_t target_bytes(const TeacherConfig& config, std::int64_t vocab);
 
-/// The journal payload of the samples from `first` on.
+/// Packs the samples from `first` on for the journal.
 std::vector<std::byte> teacher_rows(const TeacherInputs& inputs, std::int64_t first,
                                     std::span<const TeacherSample> samples,
                                     std::span<const TokenTargets> targets);

@@ -23,7 +23,7 @@ lm::GenerationConfig scoring_config(std::int64_t batch_size) {
   return config;
 }
 
-/// Refuses the first row that has no distribution.
+/// Refuses the first row whose logits give no distribution.
 void check_finite(std::span<const PromptPiece> pieces, std::span<const std::uint64_t> samples,
                   const at::Tensor& log_sums) {
   if (at::isfinite(log_sums).all().item<bool>()) return;
@@ -45,9 +45,9 @@ void check_finite(std::span<const PromptPiece> pieces, std::span<const std::uint
   }
 }
 
-/// Ascending uniforms of one token of a sample, a function of seed, sample and token.
+/// Sorted uniform random numbers of one token, a function of seed, sample and token.
 void fill_uniforms(const RandomStream& stream, std::size_t token, std::span<double> uniforms) {
-  constexpr std::size_t kBlocksOfToken = 128;  // of two draws each; 255 draws at most
+  constexpr std::size_t kBlocksOfToken = 128;  // two draws per block; at most 255 draws
   for (std::size_t m = 0; m < uniforms.size(); ++m) {
     const Philox4 words = stream.block(static_cast<std::uint32_t>(token * kBlocksOfToken + m / 2));
     uniforms[m] = m % 2 == 0 ? uniform53(words[0], words[1]) : uniform53(words[2], words[3]);
@@ -55,7 +55,7 @@ void fill_uniforms(const RandomStream& stream, std::size_t token, std::span<doub
   std::sort(uniforms.begin(), uniforms.end());
 }
 
-/// Ascending ids of one token and how often each was drawn.
+/// Adds the sorted ids sampled at one token, and how often each was sampled.
 void add_counts(std::span<const std::int64_t> ascending, TokenTargets& targets) {
   std::uint8_t different = 0;
   for (auto id = ascending.begin(); id != ascending.end();) {
@@ -103,7 +103,7 @@ std::vector<TokenTargets> TeacherModel::run(std::span<const std::vector<std::int
 }
 
 void TeacherModel::see(std::span<const PromptPiece> pieces, const at::Tensor& hidden) {
-  // Logits are linear in hidden states: no family has a bias in its head.
+  // Logits are linear in hidden states: no supported model has a bias in its head.
   const at::Tensor rows =
       config_.temperature == 1.0 ? hidden : hidden * (1.0 / config_.temperature);
   if (config_.has_draws)

@@ -12,7 +12,7 @@
 // Shapes in this header: T = tokens of a sample, K = teacher.top_k.
 namespace mgpu::jobs {
 
-/// What the teacher says behind each token of one sample.
+/// The teacher's stored predictions at each token of one sample.
 struct TokenTargets {
   std::vector<float> log_sums;  // [T] log of the sum of exp over all logits, nats
 
@@ -21,25 +21,27 @@ struct TokenTargets {
   std::vector<Half> log_probs;     // [T, K] nats
   std::vector<float> tail_mass;    // [T] probability of all other tokens
 
-  // teacher.targets: random_sampling; ids and counts of one token after the other
+  // teacher.targets: random_sampling. Ids and counts of one token follow those of the previous
+  // token.
   std::vector<std::uint8_t> num_drawn;     // [T] different tokens
   std::vector<std::uint32_t> drawn_ids;    // ascending for each token
-  std::vector<std::uint8_t> drawn_counts;  // how often, teacher.num_draws in all for each token
+  std::vector<std::uint8_t> drawn_counts;  // how often; the sum is teacher.num_draws for each token
 };
 
-/// Runs texts through a model and keeps what teacher.* asks for.
+/// Runs texts through a model and keeps the targets that the keys teacher.* select.
 class TeacherModel {
 public:
-  /// The model outlives it.
+  /// The model must outlive this object.
   TeacherModel(const lm::LanguageModel& model, const TeacherConfig& config,
                std::int64_t batch_size);
   TeacherModel(const TeacherModel&) = delete;
   TeacherModel& operator=(const TeacherModel&) = delete;
 
   /// The targets of each text, the first of which is sample `first` of the data set. On the CPU
-  /// they depend on the text and its number only. Texts without tokens have no targets.
+  /// they depend only on the text and its number. Texts without tokens have no targets.
   ///
-  /// Ranks:  collective over the model's group; only on the rank for which speaks() is true there
+  /// Ranks:  collective over the model's group; only the rank for which speaks() is true gets
+  ///         targets.
   ///         are targets.
   /// Errors: those of Generator::run(); Failure E704 when logits are not finite.
   std::vector<TokenTargets> run(std::span<const std::vector<std::int64_t>> texts,
@@ -59,8 +61,8 @@ private:
   const lm::LanguageModel& model_;
   TeacherConfig config_;
   lm::Generator generator_;
-  std::vector<std::uint64_t> samples_;  // ids of the texts that are run
-  std::vector<TokenTargets> targets_;   // of those
+  std::vector<std::uint64_t> samples_;  // ids of the current texts
+  std::vector<TokenTargets> targets_;   // of these texts
 };
 
 }  // namespace mgpu::jobs

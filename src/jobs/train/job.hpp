@@ -12,13 +12,14 @@
 #include <mgpu/run/seal_place.hpp>
 #include <mgpu/store/journal/chunk_journal.hpp>
 
-// Job train: what mgpu/jobs/job.hpp asks of it goes to the recipe that the configuration chooses.
+// Job train forwards the functions of mgpu/jobs/job.hpp to the recipe that the configuration
+// selects.
 namespace mgpu::jobs {
 
 /// The rows of keys of all recipes, and those that recipes share.
 std::vector<AddKeys> train_job_keys();
 
-/// Errors: Failure (exit 78) that shows all that this many ranks cannot do.
+/// Errors: Failure (exit 78) that lists everything this number of ranks cannot do.
 void check_train_job(const Config& config, int ranks);
 
 /// Errors: Failure E603 (exit 66).

@@ -16,7 +16,7 @@
 
 namespace mgpu::recipes {
 
-/// What an evaluation plays with.
+/// The agent and the environment of an evaluation.
 struct Player {
   const ad::AdTransformer& model;
   const ad::Environment& environment;
@@ -31,8 +31,8 @@ double mean(const EpisodeReturns& returns);
 /// The name of an episode's mean return among the values of an evaluation; episodes count from 1.
 std::string return_name(int episode);
 
-/// Returns of unseen tasks with the weights as they are, in the middle of training: the runs are
-/// shared out over the ranks, their whole-number returns added up.
+/// Returns on unseen tasks with the current weights, in the middle of training. The ranks share the
+/// runs and sum up the returns, which are whole numbers.
 ///
 /// Ranks:  collective over the world.
 EpisodeReturns evaluate_now(run::RunContext& run, const Player& player,
@@ -41,23 +41,24 @@ EpisodeReturns evaluate_now(run::RunContext& run, const Player& player,
 /// The final evaluation: every run of every unseen task under every control.
 struct FinalEvaluation {
   EvaluationGrid grid;
-  std::uint32_t phase = 0;  // in the journal: belongs to these weights
+  std::uint32_t phase = 0;  // in the journal: identifies these weights
 };
 
-/// The final evaluation of these weights.
+/// Describes the final evaluation of these weights.
 FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Environment& environment,
                                  const EvaluateConfig& config);
 
-/// Plays it in journaled chunks. Nothing when a stop was asked for before it was complete.
+/// Plays the final evaluation in journaled chunks. Returns nothing when a stop was requested before
+/// it was complete.
 ///
 /// Ranks:  collective over the world.
 std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Player& player,
                                                 const EvaluateConfig& config);
 
-/// What table `samples` of a sealed file says, with the lists of its column `path`.
+/// The contents of table `samples` of a sealed file, with the lists of its column `path`.
 struct EvaluationResult {
   std::vector<EpisodeReturns> returns;     // by control, as in the grid
-  std::vector<TrainPictures::Walk> walks;  // run 0 of each task without control
+  std::vector<TrainPictures::Walk> walks;  // run 0 of each task without a control
 };
 EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLists& paths,
                            const EvaluationGrid& grid, const ad::Environment& environment);

@@ -29,7 +29,7 @@ void copy(const store::ReadTable& table, const char* name, std::span<std::uint8_
                  "data.path=none plays histories that fit"});
 }
 
-/// The table's rows as histories. The number of streams is what the file has.
+/// Converts the rows of the table to histories. The file determines the number of streams.
 ad::HistorySet to_histories(const store::ReadTable& table, const std::filesystem::path& path,
                             const ad::Environment& environment) {
   const auto tasks = static_cast<std::int64_t>(environment.train_tasks().size());
@@ -57,7 +57,7 @@ ad::HistorySet to_histories(const store::ReadTable& table, const std::filesystem
   return histories;
 }
 
-/// Plays what the journal lacks. Returns whether all histories are there.
+/// Plays the histories that the journal lacks. Returns whether all histories are complete.
 bool play(run::RunContext& run, const ad::DataConfig& config, const ad::Environment& environment,
           const ad::HistoryShape& shape) {
   const auto seed = static_cast<std::uint64_t>(run.config.integer("run.seed"));

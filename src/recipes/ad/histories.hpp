@@ -12,25 +12,25 @@
 
 namespace mgpu::recipes {
 
-/// What histories.h5 of a run is made of.
+/// Describes histories.h5 of a run.
 store::SealRequest histories_request(const run::SealPlace& place,
                                      const ad::Environment& environment,
                                      const ad::HistoryShape& shape);
 
-/// Whether the file is there and holds all that belongs into it; --merge leaves partial ones.
+/// Whether the file exists and is complete; --merge may leave partial files.
 ///
 /// Ranks:  collective. Errors: those of store::read_table, on all ranks.
 bool is_sealed(const cluster::Group& world, const std::filesystem::path& path);
 
-/// The histories of a file, on every rank.
+/// Reads the histories of a file, on every rank.
 ///
 /// Ranks:  collective. Errors: as provide_histories() for data.path.
 ad::HistorySet read_histories(const cluster::Group& world, const std::filesystem::path& path,
                               const ad::Environment& environment);
 
-/// The learning histories of the run, on every rank: read from data.path, or played by all ranks
-/// in chunks and sealed into histories.h5 of the run directory. Nothing when a stop was asked
-/// for before they were complete.
+/// The learning histories of the run, on every rank. They are read from data.path, or all ranks
+/// play them in chunks and seal them into histories.h5 of the run directory. Returns nothing when a
+/// stop was requested before they were complete.
 ///
 /// Ranks:  collective over the world.
 /// Errors: Failure of the file (E603 missing, E605 not such a table, E521 of another

@@ -20,8 +20,8 @@ void add_evaluate_keys(KeyTable& table) {
   table.add({.name = "evaluate.controls",
              .type = KeyType::flag,
              .standard = "true",
-             .text = "at the end, play again with hidden rewards and with a cleared context: "
-                     "neither may learn"});
+             .text = "at the end, play again with hidden rewards and with a cleared context; "
+                     "the agent must not improve in either"});
   table.accept({"test_batch_size", "evaluations play `run.chunk_size` runs together"});
 }
 

@@ -4,16 +4,16 @@
 
 namespace mgpu::recipes {
 
-/// The keys evaluate.*.
+/// Values of the keys evaluate.*.
 struct EvaluateConfig {
-  int runs = 32;              // of each test task, in the final evaluation
-  int episodes = 8;           // of each run
-  bool with_controls = true;  // also hide_rewards and clear_context, at the end
+  int runs = 32;              // for each test task, in the final evaluation
+  int episodes = 8;           // in each run
+  bool with_controls = true;  // also run hide_rewards and clear_context, at the end
 };
 
 void add_evaluate_keys(KeyTable& table);
 
-/// The key train.label_smoothing.
+/// Adds the key train.label_smoothing.
 void add_label_smoothing_key(KeyTable& table);
 
 EvaluateConfig read_evaluate_config(const Config& config);

@@ -15,7 +15,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// The training as its newest checkpoint has it, on the CPU.
+/// The state of the training in its newest checkpoint, on the CPU.
 class StoredTraining {
 public:
   explicit StoredTraining(const AdSettings& settings)
@@ -50,7 +50,7 @@ run::MergedPart seal_partly(const cluster::Group& world, const store::ChunkJourn
   return part;
 }
 
-/// Nothing where the histories come from a file, or are sealed already.
+/// Returns nothing when the histories come from a file or are already sealed.
 std::optional<run::MergedPart> merge_histories(const cluster::Group& world,
                                                const run::SealPlace& place,
                                                const store::ChunkJournal& journal,

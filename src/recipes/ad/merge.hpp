@@ -7,9 +7,9 @@
 
 namespace mgpu::recipes {
 
-/// Makes histories.h5, where there is none, and the result file of an unfinished run, of what its
-/// journal and its newest checkpoint hold. What is missing is left out, and the root attribute
-/// `status` says so. The run stays as resumable as it was.
+/// Makes the result file of an unfinished run, and histories.h5 if it does not exist, from the
+/// journal and the newest checkpoint. Missing parts are left out, and the root attribute `status`
+/// says so. The run can still be resumed.
 ///
 /// Ranks:  collective over `world`.
 /// Errors: those of CheckpointStore, seal() and read_ad_settings(), on all ranks.

@@ -15,16 +15,17 @@ namespace {
 
 using report::Plan;
 
-// What one rank does in a second that has a core, or a GPU, to itself. Operations are counted as by
-// TrainSizes. CPU: within a factor 1.5 on one core of a server with AVX-512, model of guide 001.
+// Assumed speeds of one rank that has a core or a GPU to itself. Operations are counted as
+// TrainSizes counts them. The CPU speeds are accurate within a factor 1.5 for one core of a server
+// with AVX-512 and a small model.
 constexpr double kCpuFlops = 4e10;         // forward and backward
 constexpr double kCpuRoundedFlops = 3e10;  // the same, rounded to 16 bits at every product
-constexpr double kCpuPlayFlops = 4e9;      // of one token at a time: vectors, not matrices
-constexpr double kGpuFlops = 2e13;         // of products as small as this model's
-constexpr double kGpuPassSeconds = 4e-3;   // some 300 kernel launches that hide nothing
+constexpr double kCpuPlayFlops = 4e9;      // one token at a time: vectors, not matrices
+constexpr double kGpuFlops = 2e13;         // for products as small as this model's
+constexpr double kGpuPassSeconds = 4e-3;   // some 300 kernel launches, not overlapped
 constexpr double kHistorySteps = 2e7;      // environment steps of the explorer
 
-/// The plan of one run, part by part.
+/// Builds the plan of one run, part by part.
 class TrainPlan {
 public:
   TrainPlan(const Config& config, const run::PlanMachine& machine)
@@ -48,7 +49,7 @@ private:
   bool on_gpu() const { return machine_.device == DeviceKind::cuda; }
   const train::BatchShape& batch() const { return sizes_.settings.train.batch; }
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(sizes_.weight_bytes); }
-  /// Whether numbers are rounded to 16 bits for each product on the CPU.
+  /// Whether the CPU rounds the operands of each product to 16 bits.
   bool is_rounded() const {
     return !on_gpu() && sizes_.settings.model.compute != tensor::ComputeKind::f32;
   }
@@ -81,12 +82,12 @@ private:
     }
   }
 
-  /// What autograd keeps of a pass, for each token in floats:
+  /// Floats that autograd keeps of a pass for each token:
   ///   per layer  x, norm1, mixed, middle, norm2: D each; q, k, v: 3 D; up, gelu: I each
   ///   ends       one-hot fields (47 or so: counted as D), final norm: D, logits: A
   /// and the gradients of one layer that are alive at once: 3 D + D + I. 16-bit copies on a GPU
   /// replace float32 ones of twice the size, so this is a bound for them as well. On the CPU the
-  /// rounded `mixed` is kept beside it, and a qkv lives three times while it is rounded.
+  /// rounded `mixed` is kept in addition, and qkv exists three times while it is rounded.
   std::uint64_t activation_bytes(std::int64_t rows) const {
     const auto& m = sizes_.settings.model;
     std::int64_t per_token = m.n_layer * (8 * m.n_embd + 2 * m.n_inner) + 2 * m.n_embd +
@@ -107,7 +108,8 @@ private:
     return run::whole_bytes(vectors * static_cast<double>(m.n_embd) * sizeof(float));
   }
 
-  /// Read by one rank, received by all: the columns of the file and the set made of them.
+  /// Memory of the histories, which one rank reads and all receive: columns of the file, and the
+  /// set made from them.
   std::uint64_t history_memory() const {
     if (sizes_.settings.data.path.empty()) {
       return 2 * static_cast<std::uint64_t>(sizes_.history_bytes);
@@ -124,7 +126,7 @@ private:
         {"activations", activation_bytes(sizes_.rows_at_once(machine_.ranks))},
         {"evaluation cache", cache_bytes()},
         {"buffers", run::gradient_buffer_bytes(batch(), weights, bucket_bytes_, machine_.ranks)}};
-    // Curves, and on a GPU the host's copies of weights and moments for checkpoints.
+    // Curves, and on a GPU the host copies of weights and moments for checkpoints.
     host_bytes_ = run::program_bytes(machine_) + history_memory() +
                   static_cast<std::uint64_t>(sizes_.curve_bytes) + (on_gpu() ? 3 * weights : 0);
     if (on_gpu()) {
@@ -139,13 +141,14 @@ private:
     plan_.times.push_back({what, seconds, Plan::Source::guess, std::move(basis)});
   }
 
-  /// How much slower ranks are that have to share the cores of their node.
+  /// How many times slower a rank is when ranks share the cores of their node.
   double crowding() const {
     if (machine_.cores == 0) return 1.0;
     return std::max(1.0, static_cast<double>(machine_.ranks_per_node) / machine_.cores);
   }
 
-  /// Work that all ranks do at the same time on the CPU; each does `amount` at `rate` a second.
+  /// Adds the time of work that all ranks do simultaneously on the CPU; each does `amount` at
+  /// `rate` per second.
   void add_cpu_time(const char* what, double amount, double rate, const char* unit) {
     std::string basis =
         report::text_of("%.3g %s a rank, about %.0e/s on one core", amount, unit, rate);
@@ -192,7 +195,7 @@ private:
                         static_cast<double>(sizes_.num_rollouts);
     const double tokens = runs * s.evaluate.episodes * sizes_.environment->horizon();
     const double flops = sizes_.forward_flops(tokens, static_cast<double>(sizes_.window));
-    // Chunks are not cut: the rank with the most of them decides.
+    // Chunks are not split, so the rank with the most chunks determines the time.
     const double chunks = std::ceil(per_evaluation / static_cast<double>(sizes_.chunk_size));
     const double share = std::ceil(chunks / machine_.ranks) / chunks;
     if (on_gpu()) {
@@ -203,7 +206,7 @@ private:
     add_cpu_time("evaluation", share * flops, kCpuPlayFlops, "FLOP in single steps");
   }
 
-  /// What a rank needs where it computes, with so many rows in a pass.
+  /// Memory that a rank needs where it computes, with `rows` rows in a pass.
   std::uint64_t bytes_with(std::int64_t rows) const {
     const std::int64_t now = sizes_.rows_at_once(machine_.ranks);
     return run::planned_bytes(plan_) - activation_bytes(now) + activation_bytes(rows);
@@ -238,10 +241,11 @@ private:
 std::uint64_t ad_disk_bytes(const Config& config) {
   const TrainSizes sizes(config);
   const bool plays = sizes.settings.data.path.empty();
-  // Journal and sealed file hold the same rows; the sealed one may not compress at all.
+  // Journal and sealed file hold the same rows; the sealed file may not compress at all.
   const std::int64_t tables =
       2 * ((plays ? sizes.history_bytes : 0) + sizes.num_rollouts * sizes.rollout_bytes);
-  // Weights and two moments; kept ones, the best, and the one that is being written.
+  // A checkpoint holds weights and two moments. There are the kept ones, the best one and the one
+  // that is being written.
   const double checkpoints = (sizes.settings.checkpoint.keep + 2.0) *
                              static_cast<double>(3 * sizes.weight_bytes + sizes.curve_bytes);
   return run::whole_bytes(static_cast<double>(tables) + checkpoints);

@@ -8,14 +8,14 @@
 
 namespace mgpu::recipes {
 
-/// Bytes that a run of these keys writes at most: journal and sealed files of histories and
-/// evaluation, and as many checkpoints as lie there at once.
+/// Upper bound of the bytes that a run with these keys writes: journal and sealed files of
+/// histories and evaluation, and as many checkpoints as exist at once.
 std::uint64_t ad_disk_bytes(const Config& config);
 
-/// What a run will take, by arithmetic on shapes; nothing is measured, so every time is a guess and
-/// says on what basis.
+/// Estimates the cost of a run from shapes, without measuring. Every time is an estimate and states
+/// its basis.
 ///
-/// Errors: those of check_ad_training(), which is to be called before.
+/// Errors: those of check_ad_training(), which the caller must call first.
 report::Plan plan_ad_training(const Config& config, const run::PlanMachine& machine);
 
 }  // namespace mgpu::recipes

@@ -45,8 +45,8 @@ double mean_optimum(const ad::Environment& environment) {
   return sum / static_cast<double>(environment.test_tasks().size());
 }
 
-/// Mean return of one episode of a policy that chooses actions uniformly, averaged over all
-/// tasks: the distribution over cells is pushed through the horizon.
+/// Mean return of one episode of a policy that chooses actions uniformly, averaged over all tasks.
+/// It propagates the distribution over cells through the horizon.
 double mean_random(const ad::Environment& environment) {
   const auto states = static_cast<std::size_t>(environment.num_states());
   const double share = 1.0 / environment.num_actions();
@@ -110,7 +110,7 @@ void show_episodes(const TrainVerdict& verdict, std::int64_t steps,
   episodes.optimum = mean_optimum(verdict.environment);
 }
 
-/// A line of the log, and a curve whose steps are episodes.
+/// Logs a line, and writes a curve whose steps are episodes.
 void tell_returns(run::RunContext& run, const std::string& name, const EpisodeReturns& returns) {
   std::string line = "return per episode, " + name + ":";
   for (std::size_t e = 0; e < returns.size(); ++e) {

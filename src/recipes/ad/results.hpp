@@ -14,7 +14,7 @@ namespace mgpu::recipes {
 /// /metrics/train: loss, accuracy, rate and norm of the first `steps` steps.
 store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps);
 
-/// What results.h5 of a run is made of: /run, /metrics/train, /metrics/eval, /samples.
+/// Describes results.h5 of a run: /run, /metrics/train, /metrics/eval and /samples.
 store::SealRequest results_request(const run::SealPlace& place, const FinalEvaluation& evaluation,
                                    const TrainCurves& curves, std::int64_t steps);
 
@@ -25,16 +25,17 @@ EvaluationResult seal_results(run::RunContext& run, const ad::Environment& envir
                               const FinalEvaluation& evaluation, const TrainCurves& curves,
                               std::int64_t steps);
 
-/// What a finished training is judged by.
+/// The data by which a finished training is judged.
 struct TrainVerdict {
   const ad::Environment& environment;
-  const ad::HistorySet& histories;  // of the source
+  const ad::HistorySet& histories;  // of the source algorithm
   const EvaluationGrid& grid;
   const EvaluationResult& result;
   const TrainCurves& curves;
 };
 
-/// Numbers and pictures of the training, for the log, the end table, summary.json and report.html.
+/// Adds the numbers and pictures of the training to the log, end table, summary.json and
+/// report.html.
 void show_results(run::RunContext& run, const TrainVerdict& verdict, run::JobOutcome& outcome);
 
 }  // namespace mgpu::recipes

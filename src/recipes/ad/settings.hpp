@@ -11,7 +11,7 @@
 
 namespace mgpu::recipes {
 
-/// Everything that the keys say about recipe `ad`.
+/// The settings of recipe `ad`, read from all keys.
 struct AdSettings : LoopSettings {
   ad::DataConfig data;
   ad::AdTransformerConfig model;
@@ -22,7 +22,7 @@ struct AdSettings : LoopSettings {
   ad::WindowRules window_rules(const ad::HistoryShape& histories) const;
 };
 
-/// Errors: Failures (exit 78) of all modules whose keys contradict each other, as one.
+/// Errors: one Failure (exit 78) with all contradictions between keys, of all modules.
 AdSettings read_ad_settings(const Config& config);
 
 }  // namespace mgpu::recipes

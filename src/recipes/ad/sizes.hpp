@@ -15,20 +15,21 @@ struct TrainSizes {
 
   AdSettings settings;
   std::unique_ptr<ad::Environment> environment;
-  ad::HistoryShape history;        // of those that are played; unknown ones count as these
+  ad::HistoryShape history;        // of the histories that are played; also assumed for files
   std::int64_t chunk_size = 0;     // samples
-  std::int64_t window = 0;         // tokens of a row of the batch
-  std::int64_t weight_bytes = 0;   // float32, the arena's gaps included
+  std::int64_t window = 0;         // tokens in a row of the batch
+  std::int64_t weight_bytes = 0;   // float32, with the gaps of the arena
   std::int64_t num_histories = 0;  //
-  std::int64_t num_rollouts = 0;   // of the final evaluation, all controls
+  std::int64_t num_rollouts = 0;   // of the final evaluation, for all controls
   std::int64_t history_bytes = 0;  // all histories in memory
-  std::int64_t rollout_bytes = 0;  // rows of results.h5 of one rollout
+  std::int64_t rollout_bytes = 0;  // rows of results.h5 for one rollout
   std::int64_t curve_bytes = 0;    // in each checkpoint
 
-  /// Floating-point operations of one forward over `tokens` tokens of a context of `context`.
+  /// Floating-point operations of one forward pass over `tokens` tokens with a context of
+  /// `context`.
   double forward_flops(double tokens, double context) const;
 
-  /// Rows that a rank passes through the model at once, at most.
+  /// Upper bound of the rows that a rank passes through the model at once.
   std::int64_t rows_at_once(int ranks) const;
 };
 

@@ -6,7 +6,7 @@
 
 namespace mgpu::recipes {
 
-/// One episode on the grid.
+/// The path of one episode on the grid.
 struct GridPath {
   std::vector<std::pair<int, int>> cells;  // visited, start first
   std::pair<int, int> goal;

@@ -15,14 +15,14 @@
 
 namespace mgpu::recipes {
 
-/// Table `histories` of histories.h5: one row per learning history, by its global id.
+/// Table `histories` of histories.h5. It has one row per learning history, by global id.
 store::TableSpec history_table(const ad::Environment& environment, const ad::HistoryShape& shape);
 
 /// The journal payload of the histories of one chunk.
 std::vector<std::byte> history_rows(const ad::Environment& environment,
                                     const ad::HistorySet& histories, const store::TableSpec& spec);
 
-/// What is taken from the agent in a part of the evaluation.
+/// Information that a part of the evaluation hides from the agent.
 enum class Control : std::uint8_t { none, hide_rewards, clear_context };
 inline constexpr std::array kControls{Control::none, Control::hide_rewards, Control::clear_context};
 std::string_view name_of(Control control);
@@ -31,8 +31,8 @@ std::string_view name_of(Control control);
 struct EvaluationGrid {
   std::vector<Control> controls;
   std::vector<int> tasks;
-  int runs = 0;      // of each task under each control
-  int episodes = 0;  // of each run
+  int runs = 0;      // for each task under each control
+  int episodes = 0;  // in each run
 
   std::int64_t size() const;
   Control control(std::int64_t id) const;

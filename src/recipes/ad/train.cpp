@@ -19,7 +19,8 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Model, windows and evaluation, built in the order in which they depend on each other.
+/// Model, windows and evaluation. The members are declared in the order in which they depend on
+/// each other.
 class AdTask final : public TrainTask {
 public:
   AdTask(run::RunContext& run, const AdSettings& settings, const ad::Environment& environment,
@@ -92,7 +93,7 @@ void announce(run::RunContext& run, const AdSettings& settings, const ad::Histor
   }
 }
 
-/// Whether the context is long enough, where keys say how long the histories are.
+/// Checks that the context is long enough, if keys give the length of the histories.
 void check_windows(const Config& config) {
   const ad::DataConfig data = ad::read_data_config(config);
   if (!data.path.empty()) return;
@@ -157,7 +158,7 @@ run::JobOutcome run_ad_training(run::RunContext& run) {
     return outcome;
   }
 
-  // Memory is taken here, and may be short on some ranks only.
+  // This allocates memory, which may fail on some ranks only.
   std::optional<AdTask> task;
   std::optional<Trainer> trainer_here;
   {

@@ -15,7 +15,7 @@ void check_ad_training(const Config& config, int ranks);
 void check_ad_files(const Config& config);
 std::vector<run::FileCheck> ad_file_checks(const Config& config);
 
-/// Source: guide 001; Laskin et al. 2022, arXiv 2210.14215.
+/// Source: Laskin et al. 2022, arXiv 2210.14215.
 /// Ranks:  collective over the world.
 run::JobOutcome run_ad_training(run::RunContext& run);
 

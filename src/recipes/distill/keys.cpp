@@ -28,7 +28,7 @@ void refuse(const Config& config, const char* name, const std::string& why,
   throw config.problem("E124", name, std::string("`") + name + "` " + why, help);
 }
 
-/// Keys that say how to learn from a teacher who is not there.
+/// Refuses keys about learning from a teacher when no teacher is given.
 void require_teacher(const Config& config) {
   for (const std::string& name : config.not_default()) {
     if (!name.starts_with("distill.")) continue;
@@ -45,7 +45,7 @@ void check_teacher(const Config& config) {
          "remove one of them");
 }
 
-/// A key that changes nothing is refused instead of ignored.
+/// Refuses keys without effect, instead of ignoring them.
 void check_loss(const Config& config) {
   if (config.number("distill.beta") != kBeta && !config.is("distill.loss", "jsd"))
     refuse(config, "distill.beta", "means something with distill.loss=jsd only",
@@ -59,7 +59,7 @@ void check_loss(const Config& config) {
            "distill.tail=bucket");
 }
 
-/// Texts that the student draws come from prompts, and only a teacher that is there judges them.
+/// Completions that the student samples need prompts, and a teacher model that evaluates them.
 void check_on_policy(const Config& config) {
   constexpr const char* kKey = "distill.on_policy";
   if (config.number(kKey) == 0.0) {
@@ -80,7 +80,7 @@ void check_on_policy(const Config& config) {
            "distill.ce_weight=0.5");
 }
 
-/// The examples of stored targets are the teacher's.
+/// With stored targets the teacher's run supplies the examples.
 void check_data(const Config& config) {
   if (config.is("distill.targets", "null")) return;
   if (!config.is("data.path", "null"))
@@ -97,8 +97,8 @@ void add_on_policy_keys(KeyTable& table) {
   table.add({.name = "distill.on_policy",
              .type = KeyType::number,
              .standard = "0.0",
-             .text = "share of the completions that the student draws itself, with its weights as "
-                     "they are, to learn what distill.model says of them",
+             .text = "share of the completions that the student samples with its current weights; "
+                     "it learns the distribution of distill.model on them",
              .min = 0,
              .max = 1});
   table.add({.name = "distill.max_new_tokens",
@@ -150,13 +150,13 @@ void add_distill_keys(KeyTable& table) {
              .type = KeyType::path,
              .standard = "null",
              .text = "results.h5 of job teacher, or its run directory: a language model is trained "
-                     "on its tokens and what the teacher said of them",
+                     "on its tokens and the teacher's stored distributions",
              .choices = {"null"}});
   table.add({.name = "distill.model",
              .type = KeyType::path,
              .standard = "null",
-             .text = "Hugging Face folder of a teacher that runs beside the student, on each rank "
-                     "whole; its tokenizer is the student's",
+             .text = "Hugging Face folder of a teacher that runs next to the student; each rank "
+                     "holds all of its weights, and its tokenizer must be the student's",
              .choices = {"null"}});
   table.add({.name = "distill.loss",
              .type = KeyType::choice,
@@ -188,8 +188,8 @@ void add_distill_keys(KeyTable& table) {
   table.add({.name = "distill.tail",
              .type = KeyType::choice,
              .standard = "bucket",
-             .text = "what a teacher's top k leave: one class more, or nothing, the top k being "
-                     "scaled to 1 (guide 004)",
+             .text = "probability outside the teacher's top k: it becomes one extra class, or is "
+                     "dropped by scaling the top k to sum 1",
              .choices = {"bucket", "renormalize"}});
   add_on_policy_keys(table);
 }

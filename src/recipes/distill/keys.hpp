@@ -10,27 +10,27 @@
 
 namespace mgpu::recipes {
 
-/// The keys distill.*.
+/// Adds the keys distill.*.
 void add_distill_keys(KeyTable& table);
 
-/// Whether a key distill.* has another value than its default.
+/// Whether a key distill.* differs from its default.
 bool has_distill_keys(const Config& config);
 
-/// What a student learns from.
+/// The teacher and the loss of a student.
 struct DistillSettings {
-  std::filesystem::path targets;  // results.h5 of job teacher; empty: `model` says them
-  std::filesystem::path model;    // folder of a teacher beside the student; empty: `targets`
-  bool has_bucket = true;         // top k: all other tokens are one more class
+  std::filesystem::path targets;  // results.h5 of job teacher; empty: `model` is used
+  std::filesystem::path model;    // folder of a teacher model; empty: `targets` is used
+  bool has_bucket = true;         // top k: all other tokens form one more class
   lm::Distillation how;
-  double on_policy = 0.0;        // share of completions that the student draws itself
-  lm::GenerationConfig drawing;  // of them; stop ids are the folder's
+  double on_policy = 0.0;        // share of completions that the student samples itself
+  lm::GenerationConfig drawing;  // how it samples; stop ids come from the folder
 
-  /// Tokens that each example has to have room for, beside its own; 0: none.
+  /// Tokens that each example must have room for in addition to its own; 0 for none.
   std::int64_t completion_room() const { return on_policy > 0.0 ? drawing.max_new_tokens : 0; }
 };
 
-/// Nothing where no teacher is named.
-/// Errors: Failures (exit 78) of keys that contradict each other or mean nothing here, as one.
+/// Returns nothing when no teacher is named.
+/// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.
 std::optional<DistillSettings> read_distill_settings(const Config& config);
 
 }  // namespace mgpu::recipes

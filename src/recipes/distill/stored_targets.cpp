@@ -19,7 +19,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// The mass that float32 cannot tell from none: what reverse_kl divides by at least.
+/// The smallest tail mass by which reverse_kl divides; float32 cannot distinguish less from 0.
 constexpr float kLeastTail = 0x1p-24F;
 
 [[noreturn]] void fail_file(const std::filesystem::path& path, const std::string& what) {
@@ -46,7 +46,7 @@ TeacherFacts facts_of(const std::filesystem::path& path) {
           number("temperature")};
 }
 
-/// Scales a list so that it has the mass that the tail leaves: float16 has rounded it.
+/// Scales a list to the mass outside the tail, since rounding to float16 changed its sum.
 void scale_to(double mass, std::span<float> log_probs) {
   double sum = 0.0;
   for (const float log_prob : log_probs)
@@ -76,8 +76,8 @@ bool is_wanted(std::int64_t target) {
 /// Consecutive tokens of a row.
 struct StoredTargets::Slice {
   std::int64_t row;
-  std::int64_t first;  // token of the row
-  std::int64_t item;   // token of all rows
+  std::int64_t first;  // index of a token in its row
+  std::int64_t item;   // index of that token among all rows
   std::int64_t count;
 };
 

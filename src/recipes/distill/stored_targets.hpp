@@ -24,40 +24,40 @@ struct TeacherFacts {
   double temperature = 1.0;
 };
 
-/// Where an example lies in the table of a teacher's run.
+/// The position of an example in the table of a teacher's run.
 struct StoredPlace {
   std::int64_t row = 0;
-  std::int64_t first = 0;  // token of the row's
+  std::int64_t first = 0;  // index of its first token in the row
 };
 
-/// Examples of a teacher's run, and where their targets are.
+/// Examples of a teacher's run, and the positions of their targets.
 struct StoredExamples {
   lm::LmExamples examples;
   std::vector<StoredPlace> places;
-  std::int64_t rows_without = 0;  // rows in which nothing is learned
+  std::int64_t rows_without = 0;  // rows in which no token is learned
 };
 
-/// What a run of job teacher has left, read when it is needed.
+/// The targets that a run of job teacher has stored, read on demand.
 ///
 /// Memory: 8 bytes for each row and ragged column.
 class StoredTargets final : public lm::TargetSource {
 public:
-  /// Errors: those of ListColumn; Failure E605 (exit 65) when the file is not whole or not one of
-  ///         job teacher, E124 (exit 78) when its targets are not for this loss or temperature.
-  ///         With `may_be_part` rows may be missing.
+  /// Errors: those of ListColumn; Failure E605 (exit 65) when the file is incomplete or not from
+  ///         job teacher, E124 (exit 78) when its targets do not fit this loss or temperature. With
+  ///         `may_be_part` rows may be missing.
   explicit StoredTargets(const DistillSettings& settings, bool may_be_part = false);
 
   const TeacherFacts& facts() const { return facts_; }
 
-  /// The rows' tokens. Longer texts are cut as ExampleEncoder does it.
+  /// The tokens of the rows. Longer texts are cut as in ExampleEncoder.
   /// Errors: Failure E531 (exit 65) for a longer row that has a prompt.
   StoredExamples read_examples(std::int64_t seq_len) const;
 
-  /// Reads all targets once and compares them with their checksums; a number that differs for
-  /// others. Errors: Failure E604 (exit 80).
+  /// Reads all targets once and compares them with their checksums. Returns a checksum of the
+  /// targets. Errors: Failure E604 (exit 80).
   std::uint32_t check_bytes() const;
 
-  /// Places of the examples that append() is asked for.
+  /// Sets the positions of the examples that append() reads.
   void set_places(std::vector<StoredPlace> places) { places_ = std::move(places); }
 
   /// Errors: those of ListColumn::read().
@@ -84,15 +84,15 @@ private:
   store::ListColumn tokens_;
   store::ListColumn learned_;
   bool is_packed_ = false;
-  std::optional<store::ListColumn> log_probs_;  // of top k
-  std::optional<store::ListColumn> tails_;      // where ids are not packed
-  std::optional<store::ListColumn> num_drawn_;  // of draws
-  std::optional<store::ListColumn> counts_;     // where draws are not packed
+  std::optional<store::ListColumn> log_probs_;  // for top k
+  std::optional<store::ListColumn> tails_;      // unless ids are packed
+  std::optional<store::ListColumn> num_drawn_;  // for draws
+  std::optional<store::ListColumn> counts_;     // unless draws are packed
   std::optional<store::ListColumn> ids_;        // packed or not
   std::vector<StoredPlace> places_;
 };
 
-/// How a student learns from such targets: draws are unbiased for cross-entropy.
+/// The loss for such targets. Draws are unbiased for cross-entropy.
 lm::Distillation stored_distillation(const DistillSettings& settings, const TeacherFacts& facts);
 
 }  // namespace mgpu::recipes

@@ -16,17 +16,18 @@
 
 namespace mgpu::recipes {
 
-/// Refuses a teacher with other tokens than the student's: in a folder, another vocabulary or
-/// tokenizer.json; in stored targets, another vocabulary, or what StoredTargets refuses. Local.
+/// Refuses a teacher whose tokens differ from the student's. For a folder, vocabulary and
+/// tokenizer.json must agree. For stored targets, the vocabulary must agree, and StoredTargets must
+/// accept them. Local.
 ///
 /// Errors: ConfigFailure E107 (exit 78); Failure E603 (exit 66), those of read_lm_config() and
 ///         StoredTargets.
 void check_teacher_files_of(const Config& config, const LmTrainSettings& settings);
 
-/// Who a student learns from, on each rank whole.
+/// The teacher of a student: a model that each rank holds completely, or stored targets.
 class LmTeacher {
 public:
-  /// Takes from `data` where stored targets have their examples, and what ends a completion.
+  /// Takes from `data` the positions of stored targets and the stop ids of completions.
   ///
   /// Ranks:  collective over the world.
   /// Errors: those of StoredTargets and ModelGroup::open(), on all ranks.

@@ -24,9 +24,9 @@ void share(const cluster::Group& world, std::vector<T>& values) {
   world.broadcast(std::span(values), 0);
 }
 
-/// Columns of the same names on all ranks afterwards.
+/// Broadcasts columns; afterwards all ranks have columns of the same names.
 void share(const cluster::Group& world, lm::Columns& columns) {
-  std::string names;  // each ends with a line feed
+  std::string names;  // each name ends with a line feed
   for (const auto& [name, values] : columns)
     names += name + '\n';
   std::istringstream lines(world.broadcast(names, 0));
@@ -43,7 +43,7 @@ void share(const cluster::Group& world, lm::LmExamples& examples) {
   world.broadcast(std::span(&examples.group_size, 1), 0);
 }
 
-/// Places as numbers, to be sent.
+/// Broadcasts positions, sent as numbers.
 void share(const cluster::Group& world, std::vector<StoredPlace>& places) {
   std::vector<std::int64_t> numbers;
   for (const StoredPlace& place : places)
@@ -69,7 +69,7 @@ void take_targets(const LmTrainSettings& settings, LmData& data) {
   data.teacher_crc = targets.check_bytes();
 }
 
-/// What generation_config.json says, and what completions in the data end with.
+/// The stop ids of generation_config.json, and the token that ends completions in the data.
 std::vector<std::int64_t> stops_of(const text::TextFolder& folder) {
   std::vector<std::int64_t> stops(folder.stop_ids.begin(), folder.stop_ids.end());
   if (folder.eos.id >= 0 && std::find(stops.begin(), stops.end(), folder.eos.id) == stops.end())
@@ -82,7 +82,8 @@ ExampleKind training_kind(const LmTrainSettings& settings) {
   return completes_prompts ? ExampleKind::with_prompt : ExampleKind::any;
 }
 
-/// Texts that the program makes itself: a text that is too long for train.seq_len is an error.
+/// Encodes texts that the program makes itself. A text that is too long for train.seq_len is an
+/// error.
 lm::LmExamples encode_synthetic_texts(const LmTrainSettings& settings, ExampleEncoder& encoder) {
   formats::LineProblems problems("data.synthetic_texts");
   lm::LmExamples examples;
@@ -98,7 +99,7 @@ lm::LmExamples encode_synthetic_texts(const LmTrainSettings& settings, ExampleEn
   return examples;
 }
 
-/// What was left out goes to `left_out`.
+/// Encodes the rows of a file; `left_out` receives the rows that were left out.
 lm::LmExamples encode_file(const input::RowOptions& options, ExampleKind kind,
                            ExampleEncoder& encoder, std::vector<LeftOut>& left_out) {
   EncodedExamples encoded = encode_examples(options, encoder, kind);

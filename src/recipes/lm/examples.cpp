@@ -50,7 +50,7 @@ void ExampleEncoder::append(const rows::LearnedText& encoded, bool may_cut,
   if (length > seq_len_ && !may_cut)
     throw JsonError("it has " + std::to_string(length) + " tokens, more than train.seq_len (" +
                     std::to_string(seq_len_) + ")");
-  // The last piece has two tokens at least: one to see, one to learn.
+  // The last piece has at least two tokens: one as context, one to learn.
   for (std::int64_t begin = 0; begin == 0 || begin + 1 < length; begin += seq_len_ - 1) {
     const std::int64_t end = std::min(length, begin + seq_len_);
     examples.ids.insert(examples.ids.end(), encoded.ids.begin() + begin, encoded.ids.begin() + end);

@@ -10,23 +10,23 @@
 
 namespace mgpu::recipes {
 
-/// Which rows can be used.
+/// The rows that can be used.
 enum class ExampleKind {
   any,
-  with_prompt,  // `prompt` and `completion`, or `messages`, and tokens before what is learned
+  with_prompt,  // `prompt` and `completion`, or `messages`, with tokens before the learned ones
 };
 
-/// What a row of training data is made of, and may have besides.
+/// Completes the options with the required and the optional contents of a row of training data.
 input::RowOptions example_row_options(input::RowOptions options);
 
-/// Turns rows of training data into examples, as RowEncoder does.
+/// Encodes rows of training data as examples, with RowEncoder.
 class ExampleEncoder {
 public:
-  /// Shapes: examples have at most seq_len tokens; longer texts are cut, each piece begins with
-  ///         the last token of the one before; longer completions cannot be used
+  /// Shapes: examples have at most seq_len tokens. Longer texts are cut, and each piece begins with
+  ///         the last token of the previous one. Longer completions cannot be used.
   ExampleEncoder(text::TextFolder folder, std::int64_t seq_len, std::int64_t vocab);
 
-  /// Adds the examples of a row. Returns why it cannot be used, "" where it can.
+  /// Adds the examples of a row. Returns why the row cannot be used, or "" if it can.
   /// Errors: Failure E544, E546 of the folder's chat template.
   std::string add(const input::Row& row, ExampleKind kind, lm::LmExamples& examples);
 
@@ -37,16 +37,16 @@ private:
   std::int64_t seq_len_;
 };
 
-/// The examples of some rows, and the rows that were left out.
+/// The examples of rows, and the number of rows that were left out.
 struct EncodedExamples {
   lm::LmExamples examples;
   std::int64_t bad_rows = 0;
-  std::string first_bad;  // "data.jsonl:3: it is an empty line"; "" where there is none
+  std::string first_bad;  // "data.jsonl:3: it is an empty line"; "" if all rows are usable
 };
 
-/// All rows of a file, in its order; those that cannot be used are left out with BadRow::mark.
+/// Encodes all rows of a file, in order. With BadRow::mark unusable rows are left out.
 /// Errors: those of open_rows(); Failure E531 with the rows that cannot be used, with BadRow::mark
-///         where all are.
+///         only if all rows are unusable.
 EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,
                                 ExampleKind kind = ExampleKind::any);
 

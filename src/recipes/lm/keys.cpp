@@ -8,7 +8,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Keys that say which rows of a file are read, and how.
+/// Keys that select the rows of a file and how they are read.
 bool is_of_rows(const std::string& name) {
   constexpr std::array kNames = {"data.format",       "data.on_bad_row", "data.header",
                                  "data.quotes",       "data.start",      "data.max_samples",
@@ -21,7 +21,7 @@ bool is_of_data_path_only(const std::string& name) {
   return name == "data.start" || name == "data.max_samples";
 }
 
-/// A key that changes nothing is refused instead of ignored.
+/// Refuses keys without effect, instead of ignoring them.
 void refuse_row_keys(const Config& config) {
   if (!config.is("data.path", "null")) return;
   const bool has_file = !config.is("data.eval_path", "null");
@@ -32,7 +32,7 @@ void refuse_row_keys(const Config& config) {
   }
 }
 
-/// Those of data.path are a part of its rows, those of data.eval_path are all.
+/// The options for data.eval_path: those of data.path, but all rows are read.
 input::RowOptions all_rows(input::RowOptions options, const std::filesystem::path& path) {
   options.path = path;
   options.start = 0;

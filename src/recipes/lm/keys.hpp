@@ -14,28 +14,29 @@
 
 namespace mgpu::recipes {
 
-/// Keys of job train that only language models read: model.init, data.eval_path, train.seq_len...
+/// Adds keys of job train that only language models read: model.init, data.eval_path,
+/// train.seq_len...
 void add_lm_train_keys(KeyTable& table);
 
 /// Whether job train trains a language model: model.path or model.init names a folder.
 bool trains_language_model(const Config& config);
 
-/// Everything that the keys say about job train with a language model.
+/// The settings of job train with a language model, read from all keys.
 struct LmTrainSettings : LoopSettings {
   std::filesystem::path folder;            // config, tokenizer, and weights unless is_fresh
   bool is_fresh = false;                   // random weights
-  std::optional<DistillSettings> distill;  // nothing: cross-entropy alone
-  /// Of data.path; nothing: synthetic texts, or what `distill` has.
+  std::optional<DistillSettings> distill;  // unset: cross-entropy alone
+  /// Of data.path. Unset: synthetic texts, or the data of `distill`.
   std::optional<input::RowOptions> rows;
-  /// Of data.eval_path; nothing: the loss of other texts is not measured.
+  /// Of data.eval_path. Unset: the loss on held-out texts is not measured.
   std::optional<input::RowOptions> eval_rows;
   rows::ChatChoice chat;             // data.chat_template
-  std::int64_t synthetic_texts = 0;  // that are made where data.path and `distill` have none
+  std::int64_t synthetic_texts = 0;  // made if neither data.path nor `distill` gives any
   std::int64_t seq_len = 0;          // tokens of a window
   lm::TrainingOptions options;
 };
 
-/// Errors: Failures (exit 78) of keys that contradict each other or mean nothing here, as one.
+/// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.
 LmTrainSettings read_lm_train_settings(const Config& config);
 
 }  // namespace mgpu::recipes

@@ -12,11 +12,11 @@ namespace {
 
 using report::Plan;
 
-// What one core or GPU does in a second, forward and backward. CPU: one core of a server with
-// AVX-512, a Llama of 15 million parameters.
+// Assumed speed of one core or GPU, forward and backward. The CPU speed is that of one core of a
+// server with AVX-512 for a Llama of 15 million parameters.
 constexpr double kCpuFlops = 8e10;
 constexpr double kGpuFlops = 1e14;
-constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // of what a product multiplies
+constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // of the operand of a product
 
 std::int64_t parameters_of(const lm::LmConfig& model) {
   std::int64_t parameters = 0;
@@ -41,10 +41,10 @@ struct LmSizes {
 
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(parameters) * 4; }
 
-  /// What backward keeps of `tokens` tokens: per layer input, two norms, middle and mixed, twice
-  /// queries, keys and values, and three inner vectors, which with experts are those of each that
-  /// is used, and three more of the width; with checkpoints a layer's input, and one layer whole
-  /// with its gradients.
+  /// Memory that the backward pass keeps for `tokens` tokens. A layer keeps its input, two norms,
+  /// middle and mixed, twice queries, keys and values, and three inner vectors. With experts each
+  /// used expert keeps three inner vectors and three of the width. With checkpointing each layer
+  /// keeps its input, and one layer keeps everything and its gradients.
   std::uint64_t activation_bytes(std::int64_t tokens) const {
     const std::int64_t projected = 2 * (model.heads + 2 * model.kv_heads) * model.head_dim;
     const std::int64_t mlp = model.experts.count == 0
@@ -57,7 +57,7 @@ struct LmSizes {
     return static_cast<std::uint64_t>(tokens * per_token) * 4;
   }
 
-  /// Logits of a block of rows, with a teacher beside the student of both.
+  /// Logits of a block of rows; with a teacher, those of teacher and student.
   std::uint64_t head_bytes(std::int64_t tokens) const {
     constexpr std::int64_t kRows = 512;
     constexpr std::int64_t kMostLogits = 1 << 24;
@@ -68,8 +68,8 @@ struct LmSizes {
 
   bool draws() const { return settings.distill && settings.distill->on_policy > 0.0; }
 
-  /// Where the student draws: on the CPU its matrices in panels, and keys and values of all
-  /// completions that grow together. It is over before a pass begins.
+  /// Memory while the student samples: on the CPU its matrices in panels, and keys and values of
+  /// all completions of a batch. It is freed before a pass begins.
   std::uint64_t drawing_bytes(bool on_gpu) const {
     if (!draws()) return 0;
     const std::int64_t cached = 2 * std::ssize(model.layers) * model.kv_heads * model.head_dim *
@@ -80,7 +80,7 @@ struct LmSizes {
   LmTrainSettings settings;
   lm::LmConfig model;
   std::int64_t parameters;
-  std::int64_t of_teacher = 0;  // beside the student
+  std::int64_t of_teacher = 0;  // in addition to the student
 };
 
 std::int64_t rows_of(const LmSizes& sizes, int rank, int ranks) {
@@ -134,8 +134,9 @@ std::uint64_t lm_disk_bytes(const Config& config) {
   std::uint64_t companions = 0;
   for (const auto& [name, text] : lm::companion_files(sizes.settings.folder))
     companions += text.size();
-  // Weights and two moments; kept ones, the best, and the one that is being written.
-  constexpr std::int64_t kCurveBytes = 6 * 8;  // of a step
+  // A checkpoint holds weights and two moments. There are the kept ones, the best one and the one
+  // that is being written.
+  constexpr std::int64_t kCurveBytes = 6 * 8;  // for each step
   const std::uint64_t one =
       3 * sizes.weight_bytes() + companions +
       static_cast<std::uint64_t>(sizes.settings.optimizer.schedule.max_steps * kCurveBytes);

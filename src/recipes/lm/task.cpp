@@ -60,7 +60,7 @@ TrainTask::Evaluation LmTask::evaluate(std::int64_t step) {
 void LmTask::load_weights() {
   if (settings_.is_fresh) return;
   const cluster::Group& world = run_.topology.world();
-  at::Tensor weights;  // on the host; on the CPU the model's own
+  at::Tensor weights;  // on the host; on the CPU the model's tensor itself
   cluster::run_together(world, [&] {
     if (world.rank() == 0) model_.load(formats::WeightFiles(settings_.folder));
     weights = model_.parameters().weights().cpu();
@@ -74,8 +74,8 @@ void LmTask::load_weights() {
   });
 }
 
-/// Mean over the learned tokens, nats. Every window is added up alone, in one order, so that the
-/// number of ranks changes nothing. Collective.
+/// Mean over the learned tokens, in nats. Each window is summed alone and in a fixed order, so that
+/// the number of ranks does not change the result. Collective.
 double LmTask::held_out_loss() const {
   const auto evaluating = run_.clock.enter("evaluation");
   const cluster::Group& world = run_.topology.world();

@@ -16,14 +16,14 @@
 
 namespace mgpu::recipes {
 
-/// Examples packed as the settings say.
+/// Packs examples as the settings specify.
 lm::LmWindows windows_of(const LmTrainSettings& settings, lm::LmExamples examples);
 
-/// Model, packed data and held-out loss of a language model's training, built in the order in which
-/// they depend on each other. Run and settings have to live as long as it.
+/// Model, packed data and held-out loss of a language model's training. The members are declared in
+/// the order in which they depend on each other. Run and settings must outlive this object.
 class LmTask final : public TrainTask {
 public:
-  /// `teacher` nullptr: there is none.
+  /// `teacher` may be nullptr, for training without a teacher.
   LmTask(run::RunContext& run, const LmTrainSettings& settings, lm::LmConfig config, LmData data,
          const LmTeacher* teacher);
 
@@ -46,12 +46,12 @@ private:
   const LmTrainSettings& settings_;
   lm::LmWindows windows_;
   lm::LmWindows held_out_;
-  lm::CrossEntropy cross_entropy_;  // where there is no teacher
+  lm::CrossEntropy cross_entropy_;  // used without a teacher
   lm::WindowItems items_;
   lm::TrainableModel model_;
   lm::LmObjective objective_;
   std::uint32_t teacher_crc_;
-  std::string chat_template_;  // that the examples are written in, where it is not the folder's
+  std::string chat_template_;  // of the examples, if not the folder's own
 };
 
 }  // namespace mgpu::recipes

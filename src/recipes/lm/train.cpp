@@ -48,7 +48,7 @@ void announce(run::RunContext& run, const LmTrainSettings& settings, const LmTas
   tell_schedule(run, settings, trainer);
 }
 
-/// Rows that are left out are counted.
+/// Reports the number of rows that are left out.
 void tell_rows_left_out(run::RunContext& run, const LmData& data) {
   if (data.rows_without > 0)
     run.log.event({"note",
@@ -175,7 +175,7 @@ run::JobOutcome run_lm_training(run::RunContext& run) {
     const auto reading = run.clock.enter("tokenize");
     data = load_lm_data(world, settings, config.vocab);
   }
-  // Memory is taken here, and may be short on some ranks only.
+  // This allocates memory, which may fail on some ranks only.
   tell_rows_left_out(run, data);
   const std::vector<LeftOut> left_out = data.left_out;
   std::optional<LmTeacher> teacher;
@@ -186,7 +186,7 @@ run::JobOutcome run_lm_training(run::RunContext& run) {
     if (settings.distill) teacher.emplace(run, *settings.distill, data);
     const bool draws = settings.distill && settings.distill->on_policy > 0.0;
     cluster::run_together(world, [&] {
-      if (!draws) keep_step_memory(run);  // a student that draws is packed in each step
+      if (!draws) keep_step_memory(run);  // a student that samples is packed in each step
       task.emplace(run, settings, std::move(config), std::move(data),
                    teacher ? &*teacher : nullptr);
       trainer.emplace(run, settings, *task);

@@ -12,8 +12,8 @@
 
 #include "keys.hpp"
 
-// The recipes of language models: examples from rows of a file, packed; training; checkpoints that
-// are Hugging Face folders; results.h5 with the curves.
+// The recipes of language models: packed examples from rows of a file, training, checkpoints that
+// are Hugging Face folders, and results.h5 with the curves.
 namespace mgpu::recipes {
 
 /// Errors: Failure (exit 78).
@@ -29,11 +29,12 @@ report::Plan plan_lm_training(const Config& config, const run::PlanMachine& mach
 /// Ranks: collective over the world.
 run::JobOutcome run_lm_training(run::RunContext& run);
 
-/// Ranks: collective over `world`. The curves as the newest checkpoint has them.
+/// Makes the result file with the curves of the newest checkpoint. Ranks: collective over `world`.
 run::MergedRun merge_lm_training(const cluster::Group& world, const run::SealPlace& place,
                                  const store::ChunkJournal& journal);
 
-/// What the recipes of language models share: all but a name and what chooses them.
+/// The part that the recipes of language models share: everything but their names and selecting
+/// keys.
 Recipe language_model_recipe();
 
 }  // namespace mgpu::recipes
