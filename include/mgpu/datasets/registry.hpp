@@ -17,7 +17,7 @@ struct DatasetEntry {
   std::string_view name;     // "synthetic_texts"
   std::string_view summary;  // for the help of data.dataset
 
-  /// Adds the keys of the data set; nullptr: it has none.
+  /// Adds the keys of the data set; nullptr: the data set has no keys.
   AddKeys add_keys = nullptr;
 
   /// Returns whether its keys choose it if data.dataset is `none`; nullptr: they never do.
