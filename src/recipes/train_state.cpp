@@ -5,8 +5,9 @@
 #include <utility>
 #include <variant>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/tensor/tensor_view.hpp>

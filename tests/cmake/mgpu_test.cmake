@@ -1,20 +1,15 @@
-# Compile options of all tests: -O1 instead of a Release's -O3 halves the time. With <string>
-# precompiled, g++ 12 reports wrong bounds for "text" + std::string (GCC bug 105329).
+# Compile options of all tests: -O1 instead of a Release's -O3 halves the time.
 add_library(mgpu_test_options INTERFACE)
 target_compile_options(mgpu_test_options INTERFACE
-  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>
-  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-array-bounds -Wno-stringop-overflow>)
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
 target_link_libraries(mgpu_test_options INTERFACE GTest::gtest GTest::gmock mgpu_warnings)
 
-# mgpu_test_headers(<kind> <header>...): precompiles them with GoogleTest for mgpu_test(... <KIND>).
-function(mgpu_test_headers kind)
-  set(source ${CMAKE_CURRENT_BINARY_DIR}/${kind}_test_headers.cpp)
-  file(CONFIGURE OUTPUT ${source} CONTENT "// Only its precompiled headers matter.\n")
-  add_library(mgpu_${kind}_test_headers STATIC ${source})
-  target_link_libraries(mgpu_${kind}_test_headers PRIVATE mgpu_test_options)
-  target_precompile_headers(mgpu_${kind}_test_headers PRIVATE
-                            ${ARGN} <gmock/gmock.h> <gtest/gtest.h>)
-endfunction()
+foreach(kind plain tensor torch)
+  mgpu_precompile(mgpu_${kind}_test_precompiled ${kind} LIBRARIES mgpu_test_options
+                  ALSO <gmock/gmock.h> <gtest/gtest.h>)
+endforeach()
+target_link_libraries(mgpu_tensor_test_precompiled PRIVATE mgpu::torch)
+target_link_libraries(mgpu_torch_test_precompiled PRIVATE mgpu::torch)
 
 # mgpu_tier(<tier> <test>...): gives entries of ctest the tier "all" or "long", which is a label.
 # Without one they are quick: launch/test.sh runs them for every change, each in 10 s at most.
@@ -28,13 +23,13 @@ endfunction()
 # The programs of the quick tests; launch/test.sh builds only these for them.
 add_custom_target(quick_tests)
 
-# mgpu_test(<name> SOURCES <file>... LIBRARIES <target>... [RANKS <n>...] [GPU] [ALONE] [TORCH]
-#           [SECONDS <s>] [TIER <tier>])
+# mgpu_test(<name> SOURCES <file>... LIBRARIES <target>... [RANKS <n>...] [GPU] [ALONE]
+#           [PRECOMPILED <kind>] [SECONDS <s>] [TIER <tier>])
 #
 # Adds one GoogleTest executable. Without RANKS it runs as a plain process, labelled "unit". With
 # RANKS it runs once per count under mpirun, named <name>.np<n> and labelled "mpi". GPU adds
 # the label "gpu", tier all, and a lock, so that two GPU tests never share the card.
-# TORCH: its sources include headers of libtorch, which are precompiled.
+# PRECOMPILED names the headers of cmake/precompiled.cmake; the default is plain.
 # ALONE: no other test runs meanwhile, because it measures time or memory.
 # SECONDS is the deadline (default 60): a rank that left a collective would hang forever.
 # TIER applies to all its entries; see mgpu_tier().
@@ -42,7 +37,8 @@ set(MGPU_TEST_ENVIRONMENT
   OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none)
 function(mgpu_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "GPU;ALONE;TORCH" "SECONDS;TIER" "SOURCES;LIBRARIES;RANKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "GPU;ALONE" "PRECOMPILED;SECONDS;TIER"
+                        "SOURCES;LIBRARIES;RANKS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "mgpu_test(${name}): unknown ${arg_UNPARSED_ARGUMENTS} or no SOURCES")
   endif()
@@ -57,11 +53,10 @@ function(mgpu_test name)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} mgpu_test_options)
   # private headers, and what tests share
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
-  if(arg_TORCH)
-    target_precompile_headers(${name} REUSE_FROM mgpu_torch_test_headers)
-  else()
-    target_precompile_headers(${name} REUSE_FROM mgpu_plain_test_headers)
+  if(NOT arg_PRECOMPILED)
+    set(arg_PRECOMPILED plain)
   endif()
+  target_precompile_headers(${name} REUSE_FROM mgpu_${arg_PRECOMPILED}_test_precompiled)
 
   set(labels unit)
   set(names)

@@ -3,7 +3,8 @@
 
 #include <cmath>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/log_softmax.h>
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>

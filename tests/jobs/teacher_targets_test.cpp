@@ -1,7 +1,9 @@
 // Compares the targets of a teacher with operators of libtorch.
 #include <numeric>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/logsumexp.h>
+#include <ATen/ops/softmax.h>
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>

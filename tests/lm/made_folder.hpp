@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
 #include <support/temporary_folder.hpp>
 #include <sys/wait.h>
 #include <unistd.h>

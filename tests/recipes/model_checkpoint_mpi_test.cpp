@@ -1,7 +1,7 @@
 // Tests checkpoints of language models, which are model folders.
 #include <filesystem>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <gtest/gtest.h>
 

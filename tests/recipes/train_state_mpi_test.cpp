@@ -1,5 +1,5 @@
 // Tests curves and state of a training, and how a checkpoint restores them.
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <gmock/gmock.h>
 
 #include <gtest/gtest.h>

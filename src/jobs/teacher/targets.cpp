@@ -6,7 +6,9 @@
 #include <string>
 #include <utility>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/tensor.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/random_streams.hpp>

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <span>
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <mgpu/ad/ad_rollouts.hpp>
 #include <mgpu/base/file_io.hpp>
