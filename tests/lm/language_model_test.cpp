@@ -1,4 +1,4 @@
-// What must not change the numbers: neighbors, chunks, the cache, its pages, forks.
+// Tests that other sequences, chunks, the cache, its pages and forks do not change results.
 #include <filesystem>
 #include <numeric>
 #include <string>
@@ -25,7 +25,7 @@ LanguageModel open_golden(const char* name, MatrixType matrices = MatrixType::f3
   return LanguageModel::open(fs::path(MGPU_GOLDENS) / name, {.matrices = matrices});
 }
 
-/// `count` ids of the vocabulary of 67, the same for the same seed.
+/// Returns `count` ids below 67, determined by the seed.
 Ids make_ids(std::size_t count, std::int64_t seed) {
   Ids ids(count);
   for (std::size_t i = 0; i < count; ++i)
@@ -38,8 +38,8 @@ at::Tensor hidden_of(const LanguageModel& model, const Ids& ids) {
   return model.hidden({&run, 1});
 }
 
-/// `rows` tokens in sequences of 1 to 9, the last of which may be cut; more rows begin with those
-/// of fewer.
+/// Returns `rows` tokens in sequences of 1 to 9; the last one may be cut. Smaller results are
+/// prefixes of larger ones.
 std::vector<Ids> make_sequences(std::int64_t rows) {
   std::vector<Ids> sequences;
   for (std::int64_t seed = 0; rows > 0; ++seed) {
@@ -50,7 +50,7 @@ std::vector<Ids> make_sequences(std::int64_t rows) {
   return sequences;
 }
 
-/// Hidden states and what the head says about them, side by side.
+/// Returns hidden states and the results of the head, concatenated.
 at::Tensor outputs_of(const LanguageModel& model, const std::vector<Ids>& sequences) {
   std::vector<TokenRun> runs;
   for (const Ids& ids : sequences)
@@ -106,7 +106,7 @@ TEST_P(InvarianceTest, RowBitsDoNotDependOnTheNumberOfRows) {
   }
 }
 
-// Passes as those in which a Generator decodes: one token behind each sequence in the cache.
+// Runs passes like those of a decoding Generator: one token after each sequence in the cache.
 TEST_P(InvarianceTest, SequencesGrowAlikeBesideAnyNumberOfOthers) {
   PagedCache cache = model_.make_cache({3 * 256, 4});
   std::vector<Ids> sequences;
@@ -181,7 +181,7 @@ at::Tensor ids_tensor(std::span<const std::int64_t> ids) {
   return at::tensor(Ids(ids.begin(), ids.end()), at::kLong);
 }
 
-/// What the first layer gets for these ids.
+/// Returns the input of the first layer for these ids.
 at::Tensor embeddings_of(const LanguageModel& model, std::span<const std::int64_t> ids) {
   return model.weights().embedding.index_select(0, ids_tensor(ids)).to(at::kFloat);
 }
@@ -262,7 +262,7 @@ INSTANTIATE_TEST_SUITE_P(HalfMatrices, InvarianceTest,
 
 class HalfMatricesTest : public testing::TestWithParam<const char*> {};
 
-// Ten products in a row or so, whose factors have 8 bits each.
+// The tolerance allows for about ten consecutive products whose factors have 8 bits each.
 TEST_P(HalfMatricesTest, LogitsAreCloseToThoseOfFloat) {
   const LanguageModel exact = open_golden(GetParam());
   const LanguageModel half = open_golden(GetParam(), MatrixType::bf16);

@@ -44,8 +44,8 @@ std::uint32_t crc_of(const LmExamples& examples);
 /// Source: Ding et al., arXiv 2404.10830 (best-fit packing).
 class LmWindows {
 public:
-  /// If `completion` > 0, each example needs room for its prompt and a completion of this many
-  /// tokens instead of the data's, up to seq_len.
+  /// If `completion` > 0, each example also gets room for its prompt with a completion of this many
+  /// tokens in place of the data's, up to seq_len.
   ///
   /// Shapes: each example has at most seq_len tokens; columns have one value per token or example;
   ///         groups are complete. Errors: ShapeError otherwise.
