@@ -26,7 +26,7 @@ TrainableModel open(const fs::path& folder, Classified what, std::uint64_t seed)
   return model;
 }
 
-/// As a checkpoint of the model would be.
+/// Writes a folder like a checkpoint of the model.
 void write_folder(const TrainableModel& model, const CompanionFiles& files,
                   const fs::path& folder) {
   for (const auto& [name, text] : files)
@@ -39,7 +39,7 @@ void write_folder(const TrainableModel& model, const CompanionFiles& files,
   formats::write_safetensors(folder / "model.safetensors", tensors, {});
 }
 
-/// `family` is a folder of tests/lm/goldens whose vocabulary has no head of its own.
+/// `family` is a folder of tests/lm/goldens with a tied vocabulary head.
 class ClassifierFolderTest
     : public testing::TestWithParam<std::tuple<const char*, Classified, const char*>> {};
 

@@ -1,4 +1,4 @@
-// Decode sessions and guides on groups of ranks against the same on one rank.
+// Compares decode sessions and guides on groups of ranks with those on one rank.
 #include <cmath>
 #include <optional>
 #include <string>
@@ -33,7 +33,7 @@ ModelGroup open_group(const fs::path& folder, Split split) {
   return ModelGroup::open(folder, topology, options);
 }
 
-/// A vocabulary of three blocks.
+/// The vocabulary has three blocks.
 const MadeModel kModel{.layers = 4, .kv_heads = 6, .vocab = 9000};
 const MadeModel kGuide{.layers = 2, .width = 24, .inner = 40, .kv_heads = 6, .vocab = 9000};
 
@@ -44,7 +44,7 @@ Ids make_ids(std::size_t count, std::int64_t seed) {
   return ids;
 }
 
-/// Prompt, two latent steps of two forks, and drawn tokens.
+/// The results of a prompt, two latent steps of two forks, and drawn tokens.
 struct Walk {
   std::vector<at::Tensor> states;  // [2, D] of each latent step
   Ids ids;
@@ -128,7 +128,7 @@ bool differ(const std::vector<Completion>& a, const std::vector<Completion>& b) 
   return false;
 }
 
-// Draws of all tokens differ between vocabularies that are split and those that are not.
+// Sampling without cuts gives other tokens if the vocabulary is split, so it is not compared.
 const SamplingConfig kWays[] = {{}, {.is_greedy = false, .top_k = 6, .seed = 2}};
 const PagedCache::Sizes kGuidePages{512, 4};
 

@@ -1,5 +1,5 @@
-// Sequences of a decode session against the same tokens in one call of the model, and against the
-// Generator.
+// Compares sequences of a decode session with the same tokens in one call of the model, and with
+// the Generator.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -81,7 +81,7 @@ TEST_P(DecodeSessionTest, PiecesShowTheStateOfEveryTokenWhereThatIsAsked) {
   EXPECT_TRUE(at::equal(at::cat(parts), hidden_of(model_, ids)));
 }
 
-/// What a latent step feeds back.
+/// Returns the embedding that a latent step feeds back.
 at::Tensor next_embedding(const at::Tensor& state) {
   return state * 0.25;
 }
@@ -111,7 +111,7 @@ TEST_P(DecodeSessionTest, LatentStepsAreOneForwardOfIdsAndEmbeddings) {
   EXPECT_TRUE(at::equal(session.hidden(sequence), expected));
 }
 
-/// Draws of a session for one prompt: tokens and log-probabilities.
+/// The tokens and log-probabilities that a session draws for one prompt.
 struct Text {
   Ids ids;
   std::vector<float> log_probs;
@@ -142,7 +142,7 @@ TEST_P(DecodeSessionTest, SequencesThatComeBetweenStepsGetTheTokensOfTheGenerato
   std::vector<Text> texts(3);
   std::vector<std::int64_t> all;
 
-  // A new sequence every second step, while the others go on.
+  // Adds a sequence every second step while the others continue.
   for (std::size_t step = 0; step < 12; ++step) {
     if (step % 2 == 0 && all.size() < 3) {
       all.push_back(session.add(100 * (all.size() + 1)));
@@ -170,14 +170,15 @@ TEST_P(DecodeSessionTest, SequencesThatComeBetweenStepsGetTheTokensOfTheGenerato
   }
 }
 
-/// Six steps of a fork that begins after two steps of its origin, and of `siblings` more.
+/// Runs six steps of a fork that starts after two steps of its origin, and of `siblings` other
+/// forks.
 Text child_of(const LanguageModel& model, std::int64_t siblings) {
   DecodePool pool(model, {128, 4});
   DecodeSession session(model, pool, {.sampling = sampled(), .prefill_tokens = 5});
   std::vector<std::int64_t> growing{session.add(7)};
   session.prefill(growing[0], make_ids(5, 3));
   session.step(growing);
-  session.step(growing);  // the fork has a token that waits
+  session.step(growing);  // the fork has pending input
   growing.push_back(session.fork(growing[0], 1000));
   for (std::int64_t s = 0; s < siblings; ++s)
     growing.push_back(session.fork(growing[0], static_cast<std::uint64_t>(s)));

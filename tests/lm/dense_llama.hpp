@@ -13,13 +13,13 @@
 
 #include <mgpu/lm/training/trainable_model.hpp>
 
-// A Llama without rotation in plain operations of libtorch, for autograd in float64.
+// Implements a Llama without rotation in plain operations of libtorch, for autograd in float64.
 // Shapes: L tokens, D width, V vocabulary.
 namespace mgpu::lm {
 
-inline constexpr std::int64_t kTwoBlocks = 4100;  // a vocabulary that the head sees in two blocks
+inline constexpr std::int64_t kTwoBlocks = 4100;  // a vocabulary of two blocks
 
-/// Two layers and grouped heads.
+/// Returns a config with two layers and grouped-query attention.
 inline LmConfig dense_config(std::int64_t vocab) {
   LmConfig config;
   config.family = "llama";
@@ -35,7 +35,7 @@ inline LmConfig dense_config(std::int64_t vocab) {
   return config;
 }
 
-/// Weights large enough that all parts of the model matter.
+/// Returns a model with weights large enough that all parts of the model matter.
 inline TrainableModel dense_model(const TrainingOptions& options, std::int64_t vocab = kTwoBlocks) {
   TrainableModel model(dense_config(vocab), Device{}, 3, options);
   for (std::size_t p = 0; p < model.parameters().size(); ++p)
@@ -46,7 +46,7 @@ inline TrainableModel dense_model(const TrainingOptions& options, std::int64_t v
 
 class DenseLlama {
 public:
-  /// Takes copies of the weights.
+  /// Copies the weights.
   explicit DenseLlama(const TrainableModel& model) : config_(model.config()) {
     const tensor::ParameterArena& arena = model.parameters();
     for (std::size_t p = 0; p < arena.size(); ++p) {
@@ -61,7 +61,7 @@ public:
     throw Error("no weight " + name);
   }
 
-  /// States behind the last norm, [L, D].
+  /// Returns hidden states after the last norm, [L, D].
   at::Tensor hidden(const std::vector<std::int64_t>& ids) const {
     at::Tensor x = weight("model.embed_tokens.weight").index_select(0, at::tensor(ids, at::kLong));
     for (std::size_t i = 0; i < config_.layers.size(); ++i)
@@ -69,14 +69,15 @@ public:
     return norm(x, "model.norm.weight");
   }
 
-  /// Log-probabilities of ids[1..], [L - 1].
+  /// Returns the log-probabilities of ids[1..], [L - 1].
   at::Tensor log_probs(const std::vector<std::int64_t>& ids, double temperature = 1.0) const {
     const at::Tensor logits = hidden(ids).matmul(weight("lm_head.weight").t()) / temperature;
     const at::Tensor next = at::tensor(std::vector<std::int64_t>(ids.begin() + 1, ids.end()));
     return logits.narrow(0, 0, next.size(0)).log_softmax(1).gather(1, next.unsqueeze(1)).squeeze(1);
   }
 
-  /// Gradients of a loss, by the arena's parameters; zeros where the loss does not depend on one.
+  /// Returns the gradients of a loss by the arena's parameters; zeros for parameters that the loss
+  /// does not depend on.
   std::vector<at::Tensor> gradients(const at::Tensor& loss) const {
     std::vector<at::Tensor> grads =
         torch::autograd::grad({loss}, leaves_, {}, std::nullopt, false, /*allow_unused=*/true);
@@ -121,7 +122,7 @@ private:
   std::vector<at::Tensor> leaves_;
 };
 
-/// The gradients of the arena against those of DenseLlama.
+/// Compares the gradients of the arena with those of DenseLlama.
 inline void expect_gradients(const TrainableModel& model, const std::vector<at::Tensor>& expected) {
   for (std::size_t p = 0; p < expected.size(); ++p) {
     const double scale = expected[p].abs().max().item<double>();

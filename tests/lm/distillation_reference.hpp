@@ -8,17 +8,18 @@
 
 #include <mgpu/lm/training/trainable_model.hpp>
 
-// Targets made of whole distributions, and the plain formulas of what is learned from them.
+// Makes targets from whole distributions, and computes their losses by plain formulas.
 // Shapes: N tokens, V vocabulary.
 namespace mgpu::lm {
 
-/// A distribution of each token that falls off like those of language models.
+/// Returns logits whose distributions have tails like those of language models.
 inline at::Tensor teacher_logits(std::int64_t tokens, std::int64_t vocab, std::uint64_t seed) {
   at::manual_seed(seed);
   return at::randn({tokens, vocab}, at::kDouble) * 3.0;
 }
 
-/// The ids with the largest probabilities; mass of the others as tail, or none.
+/// Returns the ids with the largest probabilities, with the mass of the others as tail or without a
+/// tail.
 inline TeacherTargets best_of(const at::Tensor& probs, std::int64_t k, bool has_tail) {
   TeacherTargets targets;
   const auto [best, ids] = probs.topk(k, 1);
@@ -35,7 +36,7 @@ inline TeacherTargets best_of(const at::Tensor& probs, std::int64_t k, bool has_
   return targets;
 }
 
-/// Shares of `draws` ids drawn from each distribution.
+/// Returns the relative frequencies of `draws` ids drawn from each distribution.
 inline TeacherTargets drawn_of(const at::Tensor& probs, std::int64_t draws) {
   TeacherTargets targets;
   const at::Tensor drawn = probs.multinomial(draws, true);  // [N, M]
@@ -54,14 +55,14 @@ inline TeacherTargets drawn_of(const at::Tensor& probs, std::int64_t draws) {
   return targets;
 }
 
-/// Targets as what they say of classes: [N, K + 1] log-probabilities, and the student's of the
-/// same.
+/// Log-probabilities of classes, [N, K + 1], according to the targets and to the student.
 struct Classes {
   at::Tensor log_p;
   at::Tensor log_q;
 };
 
-/// By a mask over the whole vocabulary, one token after the other. Lists have equal lengths.
+/// Computes classes with a mask over the whole vocabulary, token by token. Lists have equal
+/// lengths.
 inline Classes classes_of(const TeacherTargets& targets, const at::Tensor& log_probs) {
   std::vector<at::Tensor> p;
   std::vector<at::Tensor> q;
@@ -82,7 +83,7 @@ inline Classes classes_of(const TeacherTargets& targets, const at::Tensor& log_p
   return {at::stack(p), at::stack(q)};
 }
 
-/// The plain formulas, for autograd.
+/// Computes divergences by the plain formulas, for autograd.
 inline at::Tensor divergence(const Distillation& how, const Classes& classes) {
   const at::Tensor& log_p = classes.log_p;
   const at::Tensor& log_q = classes.log_q;

@@ -35,7 +35,7 @@ struct Pass {
   at::Tensor weight;   // [V, D]
   at::Tensor targets;  // [N]
 
-  /// Loss by autograd, of tokens that have a target.
+  /// Returns the loss of the tokens that have a target, for autograd.
   at::Tensor dense_loss(const Distillation& how, const TeacherTargets& teacher) const {
     const at::Tensor logits = hidden.matmul(weight.t());
     const at::Tensor log_probs = (logits / how.temperature).log_softmax(1);
@@ -50,7 +50,7 @@ void expect_equal(const at::Tensor& made, const at::Tensor& expected) {
   EXPECT_LT((made - expected).abs().max().item<double>(), 1e-11 * scale);
 }
 
-/// All kinds of losses that targets are used with.
+/// Returns all kinds of losses for targets.
 std::vector<Distillation> ways() {
   std::vector<Distillation> result;
   for (const Divergence kind :
@@ -60,7 +60,7 @@ std::vector<Distillation> ways() {
   return result;
 }
 
-// 9000 tokens are three blocks of the vocabulary, the last of which is short.
+// 9000 tokens are three blocks of the vocabulary; the last one is smaller.
 TEST(DistillationTest, StoredTargetsHaveTheLossAndTheGradientOfAutograd) {
   const at::Tensor probs = teacher_logits(7, 9000, 3).softmax(1);
   for (const bool has_tail : {true, false}) {
@@ -116,7 +116,7 @@ TEST(DistillationTest, StoredTargetsHaveTheGradientOfFiniteDifferences) {
 
 TEST(DistillationTest, AStudentThatHasLostTheTailKeepsAFiniteGradient) {
   const TeacherTargets teacher = best_of(teacher_logits(1, 100, 2).softmax(1), 4, true);
-  at::Tensor logits = at::full({1, 100}, -200.0, at::kFloat);  // exp(-400) is no float
+  at::Tensor logits = at::full({1, 100}, -200.0, at::kFloat);  // exp(-400) underflows
   for (const std::int64_t id : teacher.ids)
     logits[0][id] = 200.0;
   grad::HeadGradients gradients;
@@ -127,7 +127,7 @@ TEST(DistillationTest, AStudentThatHasLostTheTailKeepsAFiniteGradient) {
 
   EXPECT_TRUE(std::isfinite(sums.loss));
   EXPECT_TRUE(gradients.hidden.isfinite().all().item<bool>());
-  EXPECT_LT(gradients.hidden.min().item<float>(), -0.001F);  // it asks for the tail
+  EXPECT_LT(gradients.hidden.min().item<float>(), -0.001F);  // it increases the tail
 }
 
 TEST(DistillationTest, TokensWithoutATargetHaveNoLoss) {
@@ -155,12 +155,12 @@ double cosine(const at::Tensor& a, const at::Tensor& b) {
 
 // arXiv 2503.16870, figure 3: 4 degrees for draws, 58 for the top 12.
 TEST(DistillationTest, GradientsOfDrawsPointWhereThoseOfAllTokensDoAndTop12DoesNot) {
-  constexpr std::int64_t kRows = 400;  // of one distribution, each with draws of its own
+  constexpr std::int64_t kRows = 400;  // of one distribution, each with separate draws
   constexpr std::int64_t kVocab = 500;
   at::manual_seed(11);
   const at::Tensor probs =
       at::arange(1, kVocab + 1, at::kDouble).pow(-1.0).log().softmax(0).expand({kRows, kVocab});
-  // A student that has learned something already.
+  // The student is already close to the teacher.
   const at::Tensor logits = probs.log() + at::randn({1, kVocab}, at::kDouble) * 0.3;
   const at::Tensor targets = at::zeros({kRows}, at::kLong);
   const at::Tensor head = at::eye(kVocab, at::kDouble);
@@ -183,7 +183,7 @@ TEST(DistillationTest, GradientsOfDrawsPointWhereThoseOfAllTokensDoAndTop12DoesN
   EXPECT_GT(of_best.norm().item<double>(), 1.3 * full.norm().item<double>());
 }
 
-/// A teacher in a folder and a student of another width with its vocabulary.
+/// Has a teacher in a folder and a student of another width with the same vocabulary.
 class ResidentTeacherTest : public testing::Test {
 protected:
   static constexpr std::int64_t kVocab = 9000;
@@ -260,7 +260,8 @@ TEST_F(ResidentTeacherTest, HasTheGradientOfFiniteDifferences) {
   }
 }
 
-// Tokens of one batch with and without cross-entropy: as those with it all, less theirs.
+// The loss of a partly sampled batch is that of the batch with cross-entropy everywhere, minus the
+// cross-entropy of its sampled tokens.
 TEST_F(ResidentTeacherTest, DrawnTokensHaveNoCrossEntropy) {
   const LanguageModel teacher = LanguageModel::open(folder_.path());
   LmBatch mixed = batch();

@@ -7,7 +7,7 @@
 #include <mgpu/kernels/cross_entropy.hpp>
 #include <mgpu/lm/training/lm_objective.hpp>
 
-// Losses of whole sequences as a recipe would write them, and examples for them.
+// Losses of whole sequences as a recipe would define them, and examples for them.
 namespace mgpu::lm {
 
 /// Direct preference optimization: pairs, the chosen one first, with the reference's
@@ -43,8 +43,9 @@ private:
   double t_;
 };
 
-/// Advantages by group from the column `reward`, clipped ratios by token to the column `old`, a
-/// mean over all tokens of the batch. Source: Shao et al., arXiv 2402.03300, without its KL term.
+/// Uses advantages by group from the column `reward` and clipped ratios by token to the column
+/// `old`. The loss is a mean over all tokens of the batch. Source: Shao et al., arXiv 2402.03300,
+/// without its KL term.
 class GroupLoss final : public SequenceLoss {
 public:
   static constexpr double kClip = 0.2;
@@ -53,7 +54,7 @@ public:
     return {sequence.sequence_column("reward")};
   }
   std::vector<double> digest(const SequenceTable& all) const override {
-    double sum = 0.0;  // of all rewards: the baseline, beside that of the group
+    double sum = 0.0;  // of all rewards, for a baseline over all groups
     for (const SequenceFacts& row : all.rows())
       sum += row.values[0];
     return {sum / static_cast<double>(all.rows().size())};
@@ -78,7 +79,8 @@ public:
   std::int64_t terms(const SequenceTable& all) const override { return all.predictions(); }
 };
 
-/// Bradley-Terry: the head's value of the chosen sequence is to be above that of the other one.
+/// Bradley-Terry loss: the head's value of the chosen sequence should exceed that of the rejected
+/// one.
 class PairLoss final : public SequenceLoss {
 public:
   ValueRequest request() const override {
@@ -101,7 +103,7 @@ public:
   }
 };
 
-/// `count` sequences of 4 to 9 tokens in groups; the first two tokens of each are a prompt.
+/// Returns `count` sequences of 4 to 9 tokens in groups. The first two tokens of each are a prompt.
 inline LmExamples grouped_examples(std::int64_t count, std::int64_t group_size,
                                    std::int64_t vocab = 4100) {
   LmExamples examples;

@@ -1,4 +1,5 @@
-// How often a group of ranks opens the files of a folder, and what it says of one that is damaged.
+// Tests how often a group of ranks opens the files of a folder, and how it reports a damaged
+// folder.
 #include <cstdarg>
 #include <cstdlib>
 #include <filesystem>
@@ -21,7 +22,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Files of a folder that this process opens.
+/// Records the files of a folder that this process opens.
 class OpenCalls {
 public:
   void begin(std::string folder) {
@@ -29,7 +30,7 @@ public:
     folder_ = std::move(folder);
     names_.clear();
   }
-  /// Their names, each with a line break.
+  /// Stops recording and returns the names, one per line.
   std::string end() {
     const std::lock_guard lock(mutex_);
     folder_.clear();
@@ -55,7 +56,7 @@ OpenCalls& open_calls() {
 }  // namespace
 }  // namespace mgpu::lm
 
-// Stands before that of the C library, which it calls: whoever opens a file is counted.
+// Overrides open() of the C library and calls it, so that all opened files are recorded.
 extern "C" int open(const char* path, int flags, ...) {
   std::va_list rest;
   va_start(rest, flags);
@@ -75,7 +76,7 @@ const cluster::Group& world() {
   return group;
 }
 
-/// The code with which ranks that share one model are refused.
+/// Returns the error code with which ranks that share one model refuse a folder.
 std::string code_of(const fs::path& folder) {
   const cluster::Topology topology(world(), world().size());
   try {

@@ -1,4 +1,4 @@
-// What a generation costs: tokens that go through the model, and pages of its cache.
+// Tests how many tokens a generation processes, and how many pages of the cache it uses.
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -19,7 +19,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// Those of the only rank of a group, which sees how many tokens go through each pass.
+/// The ShardPeers of a group of one rank, which count the tokens of each pass.
 class CountingPeers : public ShardPeers {
 public:
   int rank() const override { return 0; }
@@ -45,13 +45,13 @@ private:
   std::string words_;
 };
 
-/// Tokens of each pass that a run takes.
+/// Returns the number of tokens in each pass of a run.
 Numbers tokens_of_passes(std::span<const Prompt> prompts, const GenerationConfig& config,
                          const StopText& stop_text = {}) {
   const fs::path folder = fs::path(MGPU_GOLDENS) / "llama";
   const LmConfig model_config = read_lm_config(folder);
   Shard shard = whole_model(model_config);
-  shard.is_summand = true;  // a pass says how many rows its sums have
+  shard.is_summand = true;  // begin_pass() gets the rows of each all-reduce
   CountingPeers peers;
   const LanguageModel model(model_config, load_weights(model_config, formats::WeightFiles(folder)),
                             shard, peers);
@@ -59,7 +59,7 @@ Numbers tokens_of_passes(std::span<const Prompt> prompts, const GenerationConfig
   return peers.tokens();
 }
 
-/// Pages of the cache that are in use at once, at most.
+/// Returns the maximum number of cache pages in use.
 std::int64_t most_pages(std::span<const Prompt> prompts, const GenerationConfig& config) {
   constexpr std::int64_t kPages = 64;
   const LanguageModel model = LanguageModel::open(fs::path(MGPU_GOLDENS) / "llama");
@@ -75,7 +75,7 @@ std::int64_t most_pages(std::span<const Prompt> prompts, const GenerationConfig&
   return most;
 }
 
-/// Tokens of the vocabulary of 67, of which already the first follows from the seed.
+/// Returns ids below 67; even the first one depends on the seed.
 Numbers tokens_from(std::int64_t seed, std::int64_t count) {
   Numbers ids;
   for (std::int64_t i = 0; i < count; ++i)
@@ -98,8 +98,8 @@ GenerationConfig four_tokens() {
   return config;
 }
 
-// The second place of the batch goes to one short completion after the other: each first pass has
-// a prompt of 3 tokens beside the long one's next.
+// Several short completions take the second place of the batch, one after the other. The first pass
+// of each has a prompt of 3 tokens and the next token of the long completion.
 TEST(GenerationWorkTest, APromptBeginsWhereACompletionHasEnded) {
   constexpr std::array<std::size_t, 5> kLengths = {8, 2, 2, 2, 2};
   std::vector<Numbers> ids;
@@ -130,7 +130,7 @@ TEST(GenerationWorkTest, SamplesOfAPromptShareItsTokensAndPages) {
   EXPECT_EQ(most_pages(prompts_of(ids), config), 4 * 6);
 }
 
-// 16 tokens are four pages, which the first prompt makes; the others come a pass later.
+// 16 tokens are four pages, which the first prompt computes; the others start one pass later.
 TEST(GenerationWorkTest, PromptsThatBeginAlikeShareThatBeginning) {
   std::vector<Numbers> ids;
   for (std::int64_t p = 1; p <= 4; ++p) {

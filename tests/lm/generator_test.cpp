@@ -1,5 +1,5 @@
-// Generation against transformers' generate() (tests/oracle/generation.py), and what must not
-// change its result.
+// Compares generation with transformers' generate() (tests/oracle/generation.py), and tests that
+// batching and paging do not change the result.
 #include <filesystem>
 
 #include <ATen/ATen.h>
@@ -56,7 +56,7 @@ TEST_P(GenerateOracleTest, GreedyCompletionsAreThoseOfTransformers) {
   const LanguageModel model = open_golden(GetParam());
   const std::string family = GetParam();
   std::vector<std::string> names = {family + ".one.", family + ".five.", family + ".twenty."};
-  if (family == "llama_dynamic") {  // beyond its context of 32 tokens, too
+  if (family == "llama_dynamic") {  // also beyond its context of 32 tokens
     names.push_back(family + ".across.");
     names.push_back(family + ".beyond.");
   }
@@ -113,7 +113,8 @@ TEST_P(GeneratorTest, ResultsDoNotDependOnTheBatch) {
   }
 }
 
-/// From a nucleus and from all tokens, each with and without a penalty.
+/// Returns configs for sampling from a nucleus and from all tokens, each with and without a
+/// penalty.
 std::vector<SamplingConfig> ways_to_draw() {
   std::vector<SamplingConfig> ways;
   for (const double penalty : {1.0, 1.2}) {
@@ -150,7 +151,7 @@ TEST_P(GeneratorTest, RecordedLogProbsAreThoseScoredLater) {
   }
 }
 
-/// Prompts that begin with the same 21 tokens.
+/// Returns prompts that begin with the same 21 tokens.
 std::vector<Ids> make_alike(std::size_t count) {
   std::vector<Ids> prompts = make_prompts(count);
   for (Ids& prompt : prompts)
@@ -173,7 +174,7 @@ TEST_P(GeneratorTest, ContinuationsAreScoredAsOnePromptWith) {
       config.prefill_tokens = batch == 3 ? 2 : 256;
       config.page_tokens = batch == 16 ? 16 : 4;
       Generator generator(model_, config);
-      generator.run(prompts);  // leaves all pages to the next one
+      generator.run(prompts);  // frees all pages for the next run
       const auto scored = generator.run(prompts);
 
       config.scores_prompts = true;
@@ -227,7 +228,7 @@ TEST(GeneratorTest, CompletionsThatShareAPageNeedOneLessWhenTheyPart) {
   const LanguageModel model = open_golden("gpt2");
   const std::vector<Ids> ids = {{1, 40, 3, 22}, {1, 9}};
   GenerationConfig config = sampled(12);
-  config.page_tokens = 16;  // prompt and completion: a page
+  config.page_tokens = 16;  // prompt and completion share a page
 
   const auto results = Generator(model, config).run(as_prompts(ids, 2));
 
@@ -262,11 +263,11 @@ TEST(GeneratorTest, FinishReasonsSayWhatEndedACompletion) {
 
   const Completion longest = run(sampled(100), {});
   EXPECT_EQ(longest.reason, FinishReason::context);
-  EXPECT_EQ(longest.ids.size(), 44U);  // 48 - 5 with a position, and one behind the last
+  EXPECT_EQ(longest.ids.size(), 44U);  // 48 - 5 with a position, and one after the last
 }
 
-// "five" goes on with 45 33 47 57 and has its first 4 later; "twenty" with 46 18 14 60 4, and has
-// no 57.
+// "five" continues with 45 33 47 57 and has its first 4 later. "twenty" continues with 46 18 14 60
+// 4 and has no 57.
 TEST(GeneratorTest, EachOfSeveralStopIdsIsTheLastOfItsCompletion) {
   const LanguageModel model = open_golden("llama");
   const std::vector<Ids> ids = {golden_ids("llama.five.ids"), golden_ids("llama.twenty.ids")};

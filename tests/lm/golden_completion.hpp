@@ -10,9 +10,9 @@
 
 namespace mgpu::lm {
 
-/// Compares a completion with the tokens that transformers gave. They are all that it may have
-/// where they end with a stop id or are as many as config allows; others were cut before a step
-/// whose two best scores are close (tests/oracle/generation.py).
+/// Compares a completion with the tokens of transformers. They are the whole completion if they end
+/// with a stop id or reach the config's limit. Otherwise they were cut before a step whose two best
+/// scores are close (tests/oracle/generation.py).
 inline void expect_golden(const Completion& completion, const std::vector<std::int64_t>& expected,
                           const GenerationConfig& config) {
   ASSERT_FALSE(expected.empty());

@@ -1,4 +1,4 @@
-// Ranks of a model that run out of memory alone, at any allocation of a run.
+// Tests that a single rank of a model may run out of memory at any allocation of a run.
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -25,7 +25,7 @@ const cluster::Group& world() {
   return group;
 }
 
-/// Memory of tensors on the CPU of which one allocation is not to be had.
+/// An allocator of CPU tensors that lets one allocation fail.
 class ScarceMemory final : public c10::Allocator {
 public:
   ScarceMemory() : plenty_(c10::GetCPUAllocator()) { c10::SetCPUAllocator(this, kPriority); }
@@ -33,7 +33,7 @@ public:
   ScarceMemory& operator=(const ScarceMemory&) = delete;
   ~ScarceMemory() override { c10::SetCPUAllocator(plenty_, kPriority); }
 
-  /// Counts anew; the allocation with number `last` (from 1) fails, 0: none.
+  /// Resets the count. The allocation with number `last` (from 1) fails; with 0, all succeed.
   void begin(std::int64_t last) {
     count_ = 0;
     last_ = last;
@@ -67,7 +67,7 @@ GenerationConfig greedy() {
   return config;
 }
 
-/// Draws that look at the head up to three times, and in the end at all tokens.
+/// Returns a config whose draws call the head up to three times, finally for all tokens.
 GenerationConfig penalized() {
   GenerationConfig config = greedy();
   config.sampling.is_greedy = false;
@@ -77,8 +77,8 @@ GenerationConfig penalized() {
   return config;
 }
 
-/// Of prompts only the last token's state is wanted: the last layer's sums have fewer rows, or
-/// none.
+/// Needs only the state of each prompt's last token, so the last layer's all-reduces have fewer
+/// rows or are omitted.
 GenerationConfig uncut() {
   GenerationConfig config = greedy();
   config.sampling.is_greedy = false;
@@ -94,7 +94,7 @@ std::vector<PromptResult> run(Generator& generator) {
   return generator.run(prompts);
 }
 
-/// How a run ended on this rank.
+/// Returns how a run ended on this rank.
 ExitCode end_of(Generator& generator) {
   try {
     run(generator);
@@ -115,7 +115,7 @@ void expect_equal(const std::vector<PromptResult>& ours, const std::vector<Promp
   }
 }
 
-/// Each `stride`-th allocation of a run fails once on the first rank, and once on the last.
+/// Lets each `stride`-th allocation of a run fail once on the first rank, and once on the last.
 void check_every_allocation(const GenerationConfig& config, std::int64_t stride) {
   const MadeFolder folder(world(), {.layers = 2, .kv_heads = 6, .vocab = 5000});
   const cluster::Topology topology(world(), world().size());
@@ -165,8 +165,8 @@ TEST(GroupMemoryTest, SoItIsWhereverASecondModelFails) {
   EXPECT_GT(guide.calls, 0);
 }
 
-/// A prefill, its state, and two steps of two forks; how they ended on this rank. Allocations are
-/// counted after that of the pool, which the caller of a session settles.
+/// Runs a prefill, reads its state, and runs two steps of two forks. Returns how they ended on this
+/// rank. The pool's allocation is not counted, because the caller of a session handles its failure.
 ExitCode end_of_session(const LanguageModel& model, ScarceMemory& memory, std::int64_t last) {
   static const std::vector<std::int64_t> ids = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   DecodePool pool(model, {16, 4});

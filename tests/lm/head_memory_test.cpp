@@ -1,4 +1,4 @@
-// Logits [N, V] would be 480 MiB here; scoring and training get by with a fraction.
+// Logits [N, V] would take 480 MiB here. Scoring and training need a fraction of that.
 #include <ATen/ATen.h>
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ constexpr std::size_t kSequence = 64;
 constexpr std::int64_t kVocab = 60'000;
 constexpr std::uint64_t kMostBytes = kTokens * kVocab * sizeof(float) / 4;
 
-/// A Llama that is nearly nothing but its vocabulary.
+/// Returns the config of a Llama that consists mostly of its vocabulary.
 LmConfig wide_config() {
   LmConfig config;
   config.family = "llama";
@@ -34,7 +34,7 @@ public:
   }
 };
 
-/// How much more memory than ever before the call needs.
+/// Returns by how much the call raises the peak of memory.
 template <class Call>
 std::uint64_t growth_of(const Call& call) {
   const std::uint64_t before = host_peak_bytes();
@@ -52,7 +52,7 @@ TEST(HeadMemoryTest, ScoringNeverHasAllLogits) {
   EXPECT_LT(growth_of([&] { apply_head(model, hidden, targets, 8); }), kMostBytes);
 }
 
-/// Sequences of kSequence tokens, each of which has a target.
+/// Sequences of kSequence tokens that all have a target.
 struct WholeBatch {
   WholeBatch() : ids(kTokens) {
     for (std::size_t i = 0; i < ids.size(); ++i)
@@ -91,7 +91,7 @@ TEST(HeadMemoryTest, TwoSweepsNeverHaveAllLogits) {
   EXPECT_GT(model.parameters().gradients().abs().max().item<float>(), 0.0F);
 }
 
-// The measure itself: what is never there cannot be missed by it.
+// Checks the measurement itself: it would detect the complete logits.
 TEST(HeadMemoryTest, AllLogitsWouldBeSeen) {
   const auto all = [] { at::full({kTokens, kVocab}, 1.0F); };
 

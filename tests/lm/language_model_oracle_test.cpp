@@ -1,4 +1,4 @@
-// Our logits against transformers': goldens of tests/oracle/language_models.py.
+// Compares our logits with those of transformers, the goldens of tests/oracle/language_models.py.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What must not change the numbers: neighbors, chunks, the cache, its pages, forks.
+// Tests that other sequences, chunks, the cache, its pages and forks do not change results.
 #include <filesystem>
 #include <numeric>
 #include <string>
@@ -32,7 +32,7 @@ std::vector<Ids> make_sequences(std::int64_t rows) {
   return sequences;
 }
 
-/// Hidden states and what the head says about them, side by side.
+/// Returns hidden states and the results of the head, concatenated.
 at::Tensor outputs_of(const LanguageModel& model, const std::vector<Ids>& sequences) {
   std::vector<TokenRun> runs;
   for (const Ids& ids : sequences)
@@ -88,7 +88,7 @@ TEST_P(InvarianceTest, RowBitsDoNotDependOnTheNumberOfRows) {
   }
 }
 
-// Passes as those in which a Generator decodes: one token behind each sequence in the cache.
+// Runs passes like those of a decoding Generator: one token after each sequence in the cache.
 TEST_P(InvarianceTest, SequencesGrowAlikeBesideAnyNumberOfOthers) {
   PagedCache cache = model_.make_cache({3 * 256, 4});
   std::vector<Ids> sequences;
@@ -163,7 +163,7 @@ at::Tensor ids_tensor(std::span<const std::int64_t> ids) {
   return at::tensor(Ids(ids.begin(), ids.end()), at::kLong);
 }
 
-/// What the first layer gets for these ids.
+/// Returns the input of the first layer for these ids.
 at::Tensor embeddings_of(const LanguageModel& model, std::span<const std::int64_t> ids) {
   return model.weights().embedding.index_select(0, ids_tensor(ids)).to(at::kFloat);
 }
@@ -244,7 +244,7 @@ INSTANTIATE_TEST_SUITE_P(HalfMatrices, InvarianceTest,
 
 class HalfMatricesTest : public testing::TestWithParam<const char*> {};
 
-// Ten products in a row or so, whose factors have 8 bits each.
+// The tolerance allows for about ten consecutive products whose factors have 8 bits each.
 TEST_P(HalfMatricesTest, LogitsAreCloseToThoseOfFloat) {
   const LanguageModel exact = open_golden(GetParam());
   const LanguageModel half = open_golden(GetParam(), MatrixType::bf16);

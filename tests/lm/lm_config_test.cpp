@@ -1,4 +1,4 @@
-// Folders that are made on the spot: what config.json may say, and what is refused.
+// Tests which values of config.json are accepted and refused, with generated folders.
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -233,7 +233,7 @@ TEST_F(LmConfigTest, MissingConfigIsMissingInput) {
   EXPECT_EQ(report.exit, ExitCode::no_input);
 }
 
-/// A folder with a whole little Llama, to be spoiled.
+/// A folder with a complete small Llama, which tests damage.
 class LmWeightsTest : public LmConfigTest {
 protected:
   LmWeightsTest() : config_(read(kLlama)) {
@@ -314,7 +314,7 @@ protected:
   }
 };
 
-// By hand: 0x21 is 0.5 and 1, 0xF7 is 6 and -6; 2^-127 is the smallest scale.
+// Expected values by hand: 0x21 is 0.5 and 1, 0xF7 is 6 and -6; 2^-127 is the smallest scale.
 TEST_F(Mxfp4Test, BlocksAreDecodedExactly) {
   gate_up("blocks")[1][6][0][0] = 0x21;  // output 6 is gate 3, 7 is up 3
   gate_up("blocks")[1][7][0][15] = 0xF7;

@@ -11,7 +11,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Examples of these lengths; ids count up over all of them, and all are learned.
+/// Returns examples of these lengths. Ids count up over all examples, and all are learned.
 LmExamples of_lengths(const std::vector<std::int64_t>& lengths) {
   LmExamples examples;
   for (const std::int64_t length : lengths) {
@@ -42,7 +42,7 @@ TEST(LmWindowsTest, EveryExampleIsInOneWindowWhole) {
 }
 
 TEST(LmWindowsTest, TheLongestGoFirstIntoTheFullestWindowThatHasRoom) {
-  // 8 | 7 + 1 | 6 + 2 | 5 + 3 | 4: no room is wasted but in the last.
+  // 8 | 7 + 1 | 6 + 2 | 5 + 3 | 4: only the last window has unused room.
   const LmWindows windows(of_lengths({5, 3, 8, 2, 7, 4, 6, 1}), 8, 0);
 
   EXPECT_EQ(windows.size(), 5U);

@@ -1,5 +1,5 @@
-// Processors between the logits and the draw: those that change nothing, the same change by two
-// ways, and a second model against separate forwards.
+// Tests logit processors: some that change nothing, the same change in two ways, and a second model
+// compared with separate forward passes.
 #include <bit>
 #include <cmath>
 #include <filesystem>
@@ -38,7 +38,8 @@ std::vector<std::string> generate(const LanguageModel& model, const GenerationCo
   return texts;
 }
 
-/// Greedy, of all tokens, of the 5 best, from a nucleus; with and without a penalty.
+/// Returns configs: greedy, sampling from all tokens, from the 5 best and from a nucleus, with and
+/// without a penalty.
 std::vector<GenerationConfig> ways_to_draw() {
   std::vector<GenerationConfig> ways;
   for (const double penalty : {1.0, 1.2})
@@ -106,7 +107,7 @@ TEST(LogitProcessorsTest, OffsetsOfZeroAndIdleProcessorsGiveTheSameBytes) {
   }
 }
 
-// Adds the same to the logits of the same tokens, once as candidates and once block by block.
+// Adds the same offsets to the logits of the same tokens, once as candidates and once by blocks.
 TEST(LogitProcessorsTest, OffsetsOfCandidatesAreThoseOfTheirTokens) {
   const LanguageModel model = open_golden("llama");
   const std::vector<Ids> ids = make_prompts(4);
@@ -167,7 +168,7 @@ TEST(LogitProcessorsTest, OffsetsThatCannotBeAreRefused) {
   }
 }
 
-/// States of a second model, beside those of a forward for each candidate.
+/// Compares the states of a second model with those of a forward pass for each candidate.
 class ComparingGuide : public SecondModelProcessor {
 public:
   using SecondModelProcessor::SecondModelProcessor;
@@ -203,7 +204,7 @@ TEST(SecondModelTest, ForksInOnePassAreSeparateForwards) {
   const LanguageModel model = open_golden("llama");
   const LanguageModel second = open_golden("qwen2");
   std::vector<Ids> ids = make_prompts(4);
-  for (Ids& prompt : ids)  // a beginning that they share
+  for (Ids& prompt : ids)  // a shared prefix
     prompt.insert(prompt.begin(), {5, 10, 15, 20, 25, 30, 35, 40, 45});
   ComparingGuide guide(second, {256, 4}, 7);
   GenerationConfig config = ways_to_draw()[3];

@@ -8,13 +8,14 @@
 
 namespace mgpu::lm {
 
-/// Logits [N, V] through the head, all of the vocabulary being "best".
+/// Returns logits [N, V] from the head, by asking for the whole vocabulary as "best".
 inline at::Tensor logits_of(const LanguageModel& model, const at::Tensor& hidden) {
   const HeadResult head = apply_head(model, hidden, {}, model.config().vocab);
   return at::empty_like(head.best_logits).scatter_(1, head.best_ids, head.best_logits);
 }
 
-/// The greedy continuation of a prompt with a cache: the prompt, then one token after another.
+/// Returns the greedy continuation of a prompt, computed with a cache: first the prompt, then token
+/// by token.
 inline std::vector<std::int64_t> greedy(const LanguageModel& model,
                                         const std::vector<std::int64_t>& prompt,
                                         std::size_t count) {

@@ -50,8 +50,8 @@ inline void make_folder(const fs::path& folder, const MadeModel& model) {
   formats::write_safetensors(folder / "model.safetensors", tensors, {});
 }
 
-/// make_folder() in another process: this one's heap stays as it is. Before anything here uses
-/// threads.
+/// Runs make_folder() in another process, so that the heap of this process does not change. Call it
+/// before this process starts threads.
 inline void make_elsewhere(const fs::path& folder, const MadeModel& model) {
   const pid_t child = fork();
   if (child == 0) {
@@ -67,7 +67,7 @@ inline void make_elsewhere(const fs::path& folder, const MadeModel& model) {
   ASSERT_EQ(status, 0);
 }
 
-/// A folder that rank 0 made and all ranks see, until rank 0 lets it go.
+/// A folder that rank 0 makes and later removes, and all ranks can read.
 class MadeFolder {
 public:
   MadeFolder(const cluster::Group& world, const MadeModel& model) : world_(world) {

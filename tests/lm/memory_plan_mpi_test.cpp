@@ -1,4 +1,4 @@
-// What the plan says of each rank of a group against what the rank takes.
+// Compares the plan's memory of each rank of a group with the measured memory.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -23,7 +23,7 @@ const cluster::Group& world() {
   return group;
 }
 
-/// Made once, in another process of rank 0's.
+/// Returns a folder that rank 0 makes once, in another process.
 const fs::path& folder() {
   static const testing_support::TemporaryFolder mine;
   static const fs::path path = [] {
@@ -45,7 +45,7 @@ GenerationConfig config_of(const MemoryDemand& demand) {
   return config;
 }
 
-/// The most that this rank had at a time while all of them generated.
+/// Returns the peak memory of this rank while all ranks generate.
 std::int64_t measured_peak(const fs::path& path, Split split, const MemoryDemand& demand) {
   const std::vector<std::int64_t> ids(static_cast<std::size_t>(demand.longest - 2), 7);
   std::vector<Prompt> prompts;
@@ -87,8 +87,8 @@ void check(Split split, MatrixType matrices) {
 
 class MemoryPlanOfRanksTest : public testing::Test {
 protected:
-  /// What the libraries take at their first use is not the model's; and of freed memory glibc
-  /// keeps up to 64 MiB, which is little beside a model, but not beside this.
+  /// Memory that libraries allocate at their first use does not belong to the model. Also, glibc
+  /// keeps up to 64 MiB of freed memory, which is little for a real model, but not for this one.
   static void SetUpTestSuite() {
     folder();
     ::mallopt(M_MMAP_THRESHOLD, 64 << 10);

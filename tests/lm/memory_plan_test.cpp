@@ -1,4 +1,4 @@
-// What the plan says against what a run takes.
+// Compares the plan's memory with the measured memory of a run.
 #include <cmath>
 
 #include <malloc.h>
@@ -37,7 +37,8 @@ TEST(MemoryPlanTest, APeakOnTheCpuIsThatOfThePlan) {
   config.prefill_tokens = demand.prefill_tokens;
   config.scores_prompts = true;
   const LmConfig model_config = read_lm_config(folder.path());
-  // Of freed memory glibc keeps up to 64 MiB, which is little beside a model, but not beside this.
+  // glibc keeps up to 64 MiB of freed memory, which is little for a real model, but not for this
+  // one.
   ::mallopt(M_MMAP_THRESHOLD, 64 << 10);
   const std::int64_t before = anonymous_bytes();
 

@@ -1,4 +1,4 @@
-// Models on groups of ranks against the same model on one rank.
+// Compares models on groups of ranks with the same model on one rank.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -30,7 +30,7 @@ const cluster::Group& world() {
   return group;
 }
 
-/// All ranks in one group of the world's size.
+/// Returns a topology with all ranks in one group.
 const cluster::Topology& one_group() {
   static const cluster::Topology topology(world(), world().size());
   return topology;
@@ -89,7 +89,7 @@ void expect_equal(const std::vector<PromptResult>& ours, const std::vector<Promp
   }
 }
 
-/// The largest difference.
+/// Returns the largest difference.
 double expect_near(const std::vector<float>& ours, const std::vector<float>& theirs) {
   EXPECT_EQ(ours.size(), theirs.size());
   double worst = 0.0;
@@ -99,7 +99,8 @@ double expect_near(const std::vector<float>& ours, const std::vector<float>& the
   return worst;
 }
 
-/// The sums of a group are ordered otherwise: equal tokens, log-probabilities up to rounding.
+/// Expects equal tokens, and log-probabilities up to rounding, because a group adds in another
+/// order.
 void expect_close(const std::vector<PromptResult>& ours, const std::vector<PromptResult>& theirs) {
   ASSERT_EQ(ours.size(), theirs.size());
   double worst = 0.0;
@@ -115,7 +116,7 @@ void expect_close(const std::vector<PromptResult>& ours, const std::vector<Promp
     testing_support::tell_measured("log-probabilities of a group", worst, 1e-5);
 }
 
-/// What an attempt to open is refused with.
+/// Returns the report of an attempt to open a folder that is refused.
 Report refusal(const fs::path& folder, const ModelGroup::Options& options) {
   try {
     ModelGroup::open(folder, one_group(), options);
@@ -156,7 +157,7 @@ TEST_P(GroupOfGoldensTest, SplitLayersGiveTheBytesOfOneRank) {
   expect_equal(generate(group.model(), greedy()), generate(alone, greedy()));
 }
 
-/// Prompts that begin with the same 9 tokens, each with continuations.
+/// Scores prompts that begin with the same 9 tokens, each with continuations.
 std::vector<PromptResult> score_continuations(const LanguageModel& model) {
   static const std::vector<Ids> continuations = {{5}, {5, 61, 8}, {9, 9, 9, 9, 1}};
   static const std::vector<Ids> ids = [] {
@@ -214,7 +215,7 @@ TEST(ModelGroupTest, SplitLayersGiveTheBytesOfOneRankHoweverTheyAreDrawn) {
 }
 
 TEST(ModelGroupTest, SplitSumsOfUnevenPartsGiveTheTokensOfOneRank) {
-  // 5 heads, 81 columns and 307 tokens go evenly into neither 2, 3 nor 4 ranks.
+  // 5 heads, 81 columns and 307 tokens are not divisible by 2, 3 or 4 ranks.
   const MadeFolder folder(world(), {.layers = 2,
                                     .width = 40,
                                     .inner = 81,

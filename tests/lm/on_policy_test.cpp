@@ -21,7 +21,8 @@ constexpr std::int64_t kVocab = 40;
 constexpr std::int64_t kStop = 2;
 constexpr std::int64_t kSeqLen = 24;
 
-/// `count` prompts of 2 to 6 tokens with completions of 1 to 3; others for another `shift`.
+/// Returns `count` prompts of 2 to 6 tokens with completions of 1 to 3 tokens. `shift` changes the
+/// ids.
 LmExamples prompts(std::int64_t count, std::int64_t shift = 0) {
   LmExamples examples;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -47,7 +48,7 @@ OnPolicyConfig drawing(double share) {
   return config;
 }
 
-/// A teacher in a folder, and a student of its sizes with weights of its own.
+/// Has a teacher in a folder, and a student of the same sizes with different weights.
 class OnPolicyTest : public testing::Test {
 protected:
   OnPolicyTest() : windows_(prompts(40), kSeqLen, 3, 9) {
@@ -67,7 +68,7 @@ protected:
   LmWindows windows_;
 };
 
-/// Texts of the items as they come, and an empty one where the data's own is learned.
+/// Returns the texts of the items in order; an empty one if the completion of the data is learned.
 std::vector<std::vector<std::int64_t>> found(const OnPolicyTexts& texts, const LmWindows& windows,
                                              std::uint64_t first, std::int64_t count) {
   std::vector<std::vector<std::int64_t>> all;
@@ -164,7 +165,7 @@ TEST_F(OnPolicyTest, ALimitOfTheWindowCutsATextAndKeepsItsBeginning) {
     }
 }
 
-/// A divergence and cross-entropy of a batch, from whole logits in float64.
+/// Divergence and cross-entropy of a batch, from complete logits in float64.
 struct DenseLoss {
   const TrainableModel& student;
   const LanguageModel& teacher;

@@ -10,7 +10,7 @@
 
 namespace mgpu::lm {
 
-/// Memory of this process that is not a file's.
+/// Returns the memory of this process that is not mapped from files.
 inline std::int64_t anonymous_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -18,7 +18,7 @@ inline std::int64_t anonymous_bytes() {
   return 0;
 }
 
-/// The most anonymous memory while it lives.
+/// Measures the peak of anonymous memory during its lifetime.
 class PeakWatch {
 public:
   PeakWatch() : thread_([this] { watch(); }) {}

@@ -1,5 +1,5 @@
-// Sampling against the logits processors of transformers (tests/oracle/generation.py), and the
-// draws against the distribution they come from.
+// Compares sampling with the logits processors of transformers (tests/oracle/generation.py), and
+// draws with their distribution.
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -18,7 +18,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// A model of nothing but a head.
+/// Returns a model that consists of a head only.
 LanguageModel headed_model(const at::Tensor& head) {
   LmConfig config;
   config.vocab = head.size(0);
@@ -28,7 +28,7 @@ LanguageModel headed_model(const at::Tensor& head) {
   return {config, weights};
 }
 
-/// A model whose logits are its hidden states.
+/// Returns a model whose logits are its hidden states.
 LanguageModel identity_model(std::int64_t vocab) {
   return headed_model(at::eye(vocab));
 }
@@ -67,7 +67,7 @@ TEST(SamplerTest, DistributionsAreThoseOfTransformers) {
       for (const Candidate& candidate : rows[n])
         ours[static_cast<std::size_t>(candidate.id)] = candidate.probability;
       for (std::size_t v = 0; v < ours.size(); ++v) {
-        // Theirs is a softmax in float32: some roundings of 2^-24, relative.
+        // transformers computes the softmax in float32, with a few relative roundings of 2^-24.
         const float theirs = expected[(s * 2 + n) * ours.size() + v];
         EXPECT_NEAR(ours[v], theirs, 3e-6 * theirs) << "setting " << s << " row " << n;
       }
@@ -149,7 +149,7 @@ TEST(SamplerTest, DrawsDependOnSeedRoundSampleAndPositionOnly) {
     int count = 0;
     for (std::uint32_t i = 0; i < 20; ++i)
       count += draw(i) != ids(1, 2, i, 4) ? 1 : 0;
-    return count > 10;  // 1 of 64 is equal by chance
+    return count > 10;  // 1 of 64 is the same by chance
   };
 
   EXPECT_FALSE(differs([&](std::uint32_t i) { return ids(1, 2, i, 4); }));

@@ -1,4 +1,4 @@
-// Losses of groups whose members lie on several ranks, against one rank.
+// Compares losses of groups whose members are on several ranks with those on one rank.
 #include <cmath>
 #include <map>
 #include <string>
@@ -54,7 +54,7 @@ TEST(SequenceLossMpiTest, PlainSumsOverRanksComeNear) {
     EXPECT_NEAR(together.losses[step], apart.losses[step], 1e-5);
 }
 
-/// Groups of 4 sequences that follow from their number, and are there after make() only.
+/// Groups of 4 sequences that depend on their number, and exist only after make().
 class MadeItems final : public LmItems {
 public:
   std::uint64_t epoch_size() const override { return 1000; }
@@ -94,7 +94,7 @@ TEST(SequenceLossMpiTest, ItemsThatRanksMakeThemselvesGiveTheBitsOfOneRank) {
                train(alone(), GroupLoss(), own, {}, lanes_of(6)));
 }
 
-/// A device that measures one sequence wrongly, once.
+/// Simulates a device that measures one sequence wrongly, once.
 class FaultyLoss final : public SequenceLoss {
 public:
   std::vector<double> facts(const MeasuredSequence& sequence) const override {

@@ -27,7 +27,7 @@ struct StepResult {
   std::int64_t terms = 0;
 };
 
-/// One step over the first items of the training, cut into passes.
+/// Runs one step over the first items of the training, split into passes.
 StepResult run_step(TrainableModel& model, const LmExamples& examples, const TokenLoss& loss,
                     const Passes& passes) {
   const LmWindows windows(examples, kSeqLen, 5);
@@ -54,7 +54,7 @@ StepResult run_step(TrainableModel& model, const LmExamples& examples, const Tok
   return result;
 }
 
-/// Ids and number of the items' examples, as they come.
+/// The ids and the index of an example.
 struct Sequence {
   std::vector<std::int64_t> ids;
   std::size_t example;
@@ -70,13 +70,13 @@ std::vector<Sequence> items_of(const LmExamples& examples) {
   return sequences;
 }
 
-/// Log-probabilities of what is behind the prompt of two tokens.
+/// Returns the log-probabilities of the tokens after the prompt of two tokens.
 at::Tensor completion_of(const DenseLlama& dense, const Sequence& sequence, double t = 1.0) {
   const at::Tensor log_probs = dense.log_probs(sequence.ids, t);
   return log_probs.narrow(0, 1, log_probs.size(0) - 1);
 }
 
-// The reference: formulas of the papers on whole sequences, by autograd.
+// The references are the formulas of the papers on whole sequences, with autograd.
 at::Tensor dense_dpo(const DenseLlama& dense, const LmExamples& examples, double beta, double t) {
   const auto& reference = examples.sequence_columns.at("reference");
   const std::vector<Sequence> items = items_of(examples);
@@ -230,7 +230,7 @@ TEST(SequenceLossTest, ValuesAtATemperatureAreThoseOfWholeLogits) {
   }
 }
 
-/// What is thrown, or "".
+/// Returns the message of the exception, or "".
 template <class Call>
 std::string refusal_of(const Call& call) {
   try {

@@ -1,4 +1,4 @@
-// Where a pipeline has its layers.
+// Tests how a pipeline assigns layers to ranks.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -13,7 +13,7 @@ namespace {
 using Numbers = std::vector<std::int64_t>;  // one per rank
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-constexpr std::int64_t kLikeALayer = 642;  // tokens whose embedding takes a layer's bytes
+constexpr std::int64_t kLikeALayer = 642;  // this many embeddings are as large as a layer
 
 LmConfig llama_of(std::size_t layers, std::int64_t vocab) {
   LmConfig config;
@@ -29,7 +29,7 @@ LmConfig llama_of(std::size_t layers, std::int64_t vocab) {
   return config;
 }
 
-/// How many layers each rank gets; they are in order.
+/// Returns how many layers each rank gets, and checks that they are in order.
 Numbers counts_of(const LmConfig& config, LayerMap::Kind kind, const Numbers& free_bytes) {
   const std::vector<int> ranks = place_layers(config, {kind, {}}, free_bytes);
   EXPECT_EQ(ranks.size(), config.layers.size());
@@ -87,14 +87,14 @@ TEST(ShardPlanTest, EmbeddingAndHeadTakeTheRoomOfLayers) {
 }
 
 TEST(ShardPlanTest, RanksBesideTheFullestAreAboutEquallyFull) {
-  const LmConfig big_ends = llama_of(16, 4 * kLikeALayer);  // the last rank has 5 layers' worth
+  const LmConfig big_ends = llama_of(16, 4 * kLikeALayer);  // the last rank's load is 5 layers
 
   EXPECT_EQ(counts_of(big_ends, LayerMap::Kind::balanced, Numbers(8, kGiB)),
             (Numbers{3, 2, 2, 2, 2, 2, 2, 1}));
   EXPECT_EQ(counts_by_memory(llama_of(20, 16), {kGiB / 8, kGiB, kGiB}), (Numbers{1, 10, 9}));
 }
 
-// Ranks have room for one way to place 9 layers: all others would have more than fits somewhere.
+// Only one assignment of 9 layers fits; all others exceed the memory of some rank.
 TEST(ShardPlanTest, LayersGoWhereTheyFit) {
   const LmConfig config = llama_of(9, kLikeALayer / 2);
   const WeightBytes bytes = weight_bytes(config);

@@ -1,5 +1,5 @@
-// Steps that the host does not look at, and the sizes of passes on a GPU, against token by token
-// with the sizes of a CPU.
+// Compares steps without host reads, and the pass sizes of a GPU, with single steps and the pass
+// sizes of a CPU.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -28,7 +28,7 @@ namespace {
 /// The best token, and any by its probability.
 const SamplingConfig kWays[] = {{}, {.is_greedy = false, .temperature = 0.8, .seed = 4}};
 
-/// A session with three prompts, and a token drawn for each.
+/// A session with three prompts and one drawn token for each.
 struct Begun {
   Begun(const LanguageModel& model, const SamplingConfig& sampling, const Ids& stops = {},
         CandidateProcessor* guide = nullptr)
@@ -41,7 +41,7 @@ struct Begun {
     session.step(sequences);
   }
 
-  /// Tokens of each sequence, one step at a time.
+  /// Returns the tokens of each sequence, drawn one step at a time.
   std::vector<std::vector<DrawnToken>> step_by_step(int count) {
     std::vector<std::vector<DrawnToken>> tokens(3);
     for (int step = 0; step < count; ++step) {
@@ -73,7 +73,7 @@ class StepsAheadTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(StepsAheadTest, EightStepsReadNothingAndGiveTheSameBits) {
   const LanguageModel model = open_golden(GetParam());
-  const bool has_experts = model.config().experts.count > 0;  // the host shares out their tokens
+  const bool has_experts = model.config().experts.count > 0;  // the host assigns their tokens
   for (const SamplingConfig& sampling : kWays) {
     Begun one(model, sampling);
     Begun ahead(model, sampling);
@@ -181,7 +181,7 @@ std::vector<PromptResult> generate(const LanguageModel& model, const GenerationC
   return Generator(model, config).run(prompts);
 }
 
-/// The largest difference of log-probabilities; tokens and ends are the same.
+/// Returns the largest difference of log-probabilities. Expects equal tokens and finish reasons.
 double difference(const std::vector<PromptResult>& ours, const std::vector<PromptResult>& theirs) {
   double worst = 0.0;
   const auto compare = [&](const std::vector<float>& a, const std::vector<float>& b) {
@@ -245,7 +245,8 @@ TEST(StepsAheadTest, TheSizesOfAGpuGiveTheNumbersOfACpu) {
   EXPECT_LE(worst, 1e-5);
 }
 
-// Keys and values keep 8 of 24 bits: a part in 256 of scores around 1, and of what is mixed.
+// Keys and values keep 8 of 24 bits, which is a relative error of 1/256 in scores around 1 and in
+// outputs.
 TEST(StepsAheadTest, ACacheOfHalvesGivesTheLogProbabilitiesOfFloatsUpToItsRounding) {
   for (const char* name : {"gpt2", "gpt_oss", "llama", "mistral", "qwen3_switches"}) {
     const LanguageModel model = open_golden(name);

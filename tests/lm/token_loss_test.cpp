@@ -1,4 +1,4 @@
-// Losses that TokenLoss allows in one sweep, and what is refused.
+// Tests losses that need one sweep, and what TokenLoss refuses.
 #include <optional>
 #include <vector>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kSeqLen = 16;
 
-/// Squared error of K values per token in one sweep, to a column.
+/// Computes the squared error of K values per token to a column, in one sweep.
 class ValueLoss final : public TokenLoss {
 public:
   PassLoss bind(const LmBatch& batch) const override {

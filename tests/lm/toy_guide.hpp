@@ -9,8 +9,8 @@
 
 namespace mgpu::lm {
 
-/// Offsets that a linear function of a second model's states gives, in operations whose bits do not
-/// depend on the number of rows.
+/// Computes offsets as a linear function of a second model's states, with operations whose bits do
+/// not depend on the number of rows.
 class ToyGuide : public SecondModelProcessor {
 public:
   ToyGuide(const LanguageModel& model, const PagedCache::Sizes& sizes, std::int64_t candidates,

@@ -30,7 +30,7 @@ inline const cluster::Group& alone() {
   return group;
 }
 
-/// What three steps lead to.
+/// The results of three steps.
 struct Trained {
   at::Tensor weights;
   std::vector<double> losses;
@@ -38,14 +38,14 @@ struct Trained {
   int repeated = 0;  // steps
 };
 
-/// Lanes of so many items, one for each rank, or two: groups that they cannot hold whole cross
-/// lanes, passes and ranks.
+/// Returns lanes of this many items, one lane per rank, but at least two. Groups larger than a lane
+/// cross lanes, passes and ranks.
 inline train::BatchShape lanes_of(std::int64_t items) {
   const std::int64_t lanes = std::max(world().size(), 2);
   return {lanes * items, 1, lanes, 1, true};
 }
 
-/// Three steps of a model with kVocab tokens.
+/// Runs three steps of a model with kVocab tokens.
 inline Trained train(const cluster::Group& group, const TokenLoss& loss, LmItems& items,
                      const TrainingOptions& options, const train::BatchShape& shape) {
   TrainableModel model = dense_model(options, kVocab);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kIgnore = kernels::kIgnoreTarget;
 
-/// Owns what a batch looks at.
+/// Owns the data to which a batch refers.
 struct TestBatch {
   std::vector<std::vector<std::int64_t>> sequences;
   std::vector<std::int64_t> targets;
@@ -33,7 +33,7 @@ struct TestBatch {
   }
 };
 
-/// tests/oracle/language_training.py.
+/// Expected values from tests/oracle/language_training.py.
 struct TrainingGolden {
   TestBatch batch;
   double loss;
@@ -59,7 +59,7 @@ TrainableModel open(const std::string& name, const TrainingOptions& options = {}
   return model;
 }
 
-/// Largest difference relative to the largest value of the tensor.
+/// Returns the largest difference relative to the largest value of the tensor.
 double relative_difference(const at::Tensor& a, const at::Tensor& b) {
   const double difference = (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
   return difference / b.abs().max().item<double>();
@@ -146,7 +146,7 @@ TEST_P(FamilyTest, PackedSequencesAreAsSeparateOnes) {
   EXPECT_NEAR(all.loss, sum.loss, 1e-12 * sum.loss);
   EXPECT_EQ(all.predictions, sum.predictions);
   EXPECT_EQ(all.correct, sum.correct);
-  // Sums over tokens in another order: some 40 additions of float32.
+  // The sums over tokens have another order: about 40 additions of float32.
   EXPECT_LT(relative_difference(packed.parameters().gradients(), separate.parameters().gradients()),
             1e-5);
 }
@@ -199,8 +199,8 @@ TEST_P(FamilyTest, SixteenBitsAreCloseToFloat) {
   const TrainingGolden golden(GetParam());
   TrainableModel exact = open(GetParam());
   const LmSums a = exact.add_gradients(golden.batch.view(), 1.0);
-  // Of some ten products in a row, each rounded to 8 or 11 bits; experts multiply their shares,
-  // too.
+  // The error comes from about ten consecutive products, each rounded to 8 or 11 bits. Experts also
+  // multiply by their shares.
   const double more = exact.config().experts.count > 0 ? 2.0 : 1.0;
   for (const auto& [compute, tolerance] :
        {std::pair(tensor::ComputeKind::bf16, 0.1), std::pair(tensor::ComputeKind::f16, 0.0125)}) {

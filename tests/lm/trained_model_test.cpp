@@ -1,5 +1,5 @@
-// A trained model of somebody, with expected values in float64 beside it (oracle.json). The
-// folder is named by MGPU_TRAINED_MODEL; without it the test says so and is skipped.
+// Tests a trained model with expected values in float64 (oracle.json in its folder).
+// MGPU_TRAINED_MODEL names the folder. If it is not set, the test is skipped with a message.
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>

@@ -20,8 +20,8 @@ at::Tensor zeros_of(at::IntArrayRef shape, const at::TensorOptions& options) {
   return zeros_in_huge_pages(c10::multiply_integers(shape)).view(shape);
 }
 
-/// pool[slots[n]] = computed[n], in the pool's type. On the CPU index_copy_ takes longer than the
-/// copies.
+/// Sets pool[slots[n]] = computed[n], in the pool's type. On the CPU index_copy_ is slower than
+/// these copies.
 void write_lines(const at::Tensor& pool, const at::Tensor& slots, const at::Tensor& computed) {
   const at::Tensor lines = computed.to(pool.scalar_type());
   if (tensor::runs_on_gpu(pool)) {
@@ -50,7 +50,7 @@ at::ScalarType dtype_of(CacheType type) {
 PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options)
     : page_tokens_(sizes.page_tokens), pool_(sizes.pages, sizes.stretch) {
   if (sizes.page_tokens < 1) throw ShapeError("PagedCache: a page of no tokens");
-  // One piece: each for itself would fill its last huge page.
+  // One allocation, because separate ones would each round up to a huge page.
   const at::Tensor all = zeros_of({2 * std::ssize(config.layers), sizes.pages * sizes.page_tokens,
                                    config.kv_heads, config.head_dim},
                                   options.dtype(dtype_of(sizes.type)));

@@ -11,10 +11,10 @@
 
 namespace mgpu::lm {
 
-/// The object of a configuration file with strict, named access. A member that is null counts
-/// as absent. Several names of one field are tried in order.
+/// An object of a JSON configuration file with strict access by name. A null member counts as
+/// absent. If a field has several names, they are tried in order.
 ///
-/// Errors: Failure E702 naming file and field, unless said otherwise.
+/// Errors: Failure E702 with the names of file and field, unless stated differently.
 class ConfigFields {
 public:
   using Names = std::initializer_list<std::string_view>;
@@ -24,7 +24,7 @@ public:
 
   const formats::JsonValue* find(Names names) const;
   bool has(Names names) const { return find(names) != nullptr; }
-  bool is_null(std::string_view name) const;  // given, and null
+  bool is_null(std::string_view name) const;  // present and null
   const formats::JsonValue& value() const { return object_; }
 
   std::int64_t integer(Names names, std::int64_t min = 1) const;  // required
@@ -34,11 +34,11 @@ public:
   bool flag_or(Names names, bool standard) const;
   std::string text_or(Names names, std::string_view standard) const;
 
-  /// An object inside; none where it is absent.
+  /// Returns a nested object, if present.
   std::optional<ConfigFields> object(Names names) const;
 
   [[noreturn]] void refuse_value(const std::string& why) const;  // E702
-  /// E701: `what` is not supported; `supported` is what is.
+  /// Throws E701: `what` is not supported, but `supported` is.
   [[noreturn]] void refuse_feature(const std::string& what, const std::string& supported) const;
 
 private:

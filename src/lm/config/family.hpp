@@ -11,21 +11,21 @@
 
 namespace mgpu::lm {
 
-/// Everything that the program knows about one model_type.
+/// Everything that is specific to one model_type.
 struct Family {
   std::string_view name;  // model_type
 
-  /// Fills the config, except what all families share (read_lm_config).
+  /// Fills the config, except for the fields that read_lm_config() reads for all families.
   /// Errors: Failure E701, E702.
   void (*read)(const ConfigFields& fields, LmConfig& config);
 
   /// Takes each tensor of the model once, by its name in the folder.
   LmWeights (*bind)(const LmConfig& config, WeightSource& source);
 
-  std::string_view quantization = {};  // quant_method that its folders may have; "": none
+  std::string_view quantization = {};  // the supported quant_method; "": no quantization
 };
 
-// One line per family; its functions are in families/NAME.cpp.
+// Declares one function per family, which is defined in families/NAME.cpp.
 const Family& gpt2_family();
 const Family& gpt_oss_family();
 const Family& llama_family();
@@ -36,7 +36,7 @@ const Family& qwen3_family();
 /// All families, by name.
 std::span<const Family* const> families();
 
-/// nullptr when there is none of that name.
+/// Returns nullptr if no family has this name.
 const Family* find_family(std::string_view name);
 
 /// "gpt2, llama, ...".

@@ -7,7 +7,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// One id or a list of ids; what is not there changes nothing.
+/// Reads one id or a list of ids. An absent field changes nothing.
 void read_eos(const ConfigFields& fields, std::vector<std::int64_t>& ids) {
   const formats::JsonValue* value = fields.find({"eos_token_id"});
   if (value == nullptr) return;
@@ -33,10 +33,10 @@ void read_id(const ConfigFields& fields, std::string_view name, std::optional<st
 struct Unused {
   std::string_view name;
   double neutral;            // changes nothing
-  bool is_of_draws = false;  // changes nothing where the best token is taken
+  bool is_of_draws = false;  // has no effect in greedy decoding
 };
 
-/// Settings of transformers' generate() that there is nothing like here.
+/// Settings of transformers' generate() that are not supported here.
 constexpr Unused kUnused[] = {
     {"num_beams", 1.0},
     {"num_beam_groups", 1.0},

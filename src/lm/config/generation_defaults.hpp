@@ -6,7 +6,7 @@
 
 namespace mgpu::lm {
 
-/// Takes over what the fields of config.json or generation_config.json say of generating.
+/// Reads the generation settings of config.json or generation_config.json.
 /// Errors: Failure E702
 void read_generation(const ConfigFields& fields, GenerationDefaults& generation);
 

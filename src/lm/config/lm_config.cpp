@@ -14,7 +14,7 @@ constexpr const char* kConfigFile = "config.json";
 constexpr const char* kGenerationFile = "generation_config.json";
 constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;  // classifiers list labels
 
-/// What a config may ask for in every family.
+/// Refuses unsupported features that any family's config may request.
 void check_features(const ConfigFields& fields, const Family& family) {
   if (const auto quantization = fields.object({"quantization_config"})) {
     const std::string method = quantization->text_or({"quant_method"}, "an unnamed method");
@@ -23,7 +23,7 @@ void check_features(const ConfigFields& fields, const Family& family) {
                             "weights of float32, float16 and bfloat16; mxfp4 for gpt_oss");
   }
   if (fields.flag_or({"is_encoder_decoder"}, false))
-    fields.refuse_feature("an encoder beside the decoder", "decoders");
+    fields.refuse_feature("an encoder in addition to the decoder", "decoders");
   if (fields.flag_or({"add_cross_attention"}, false))
     fields.refuse_feature("cross-attention", "self-attention");
 }

@@ -16,7 +16,7 @@ RopeKind kind_of(const ConfigFields& fields, const std::string& name) {
   fields.refuse_feature("rope_type `" + name + "`", kSupported);
 }
 
-/// What yarn multiplies cosine and sine with, unless the folder gives a number.
+/// Returns yarn's factor of cosine and sine. An explicit number in the config wins.
 double yarn_factor(const ConfigFields& scaling, double factor) {
   const auto growth = [factor](double scale) {
     return factor <= 1.0 ? 1.0 : 0.1 * scale * std::log(factor) + 1.0;
@@ -32,7 +32,7 @@ void read_scaling(const ConfigFields& fields, const ConfigFields& scaling, std::
                   RopeConfig& rope) {
   const bool is_pretrained_length = rope.kind == RopeKind::llama3 || rope.kind == RopeKind::yarn;
   if (is_pretrained_length) {
-    // The place outside of rope_parameters wins, as in transformers.
+    // The field outside of rope_parameters wins, as in transformers.
     rope.original_positions =
         fields.integer_or({"original_max_position_embeddings"},
                           scaling.integer_or({"original_max_position_embeddings"}, positions));
@@ -70,8 +70,7 @@ RopeConfig read_rope_config(const ConfigFields& fields, std::int64_t positions) 
   if (scaling) {
     for (const auto& [name, value] : *scaling->value().members()) {
       if (value.members() != nullptr)
-        fields.refuse_feature("a rotation of its own for layers of type `" + name + "`",
-                              kSupported);
+        fields.refuse_feature("a separate rotation for layers of type `" + name + "`", kSupported);
     }
     rope.kind = kind_of(fields, scaling->text_or({"rope_type", "type"}, "default"));
     rope.theta = scaling->number_or({"rope_theta"}, rope.theta);

@@ -6,7 +6,7 @@
 
 namespace mgpu::lm {
 
-/// `rope_parameters` of transformers 5, or `rope_theta` and `rope_scaling` of transformers 4.
+/// Reads `rope_parameters` of transformers 5, or `rope_theta` and `rope_scaling` of transformers 4.
 ///
 /// Errors: Failure E701 for a kind of scaling that is not supported, E702.
 /// Source: transformers 5.23, modeling_rope_utils.py.

@@ -13,30 +13,32 @@ inline std::int64_t size_of(const Prompt& prompt) {
   return static_cast<std::int64_t>(prompt.ids.size());
 }
 
-/// How many tokens a completion may have: max_new_tokens, or what learned positions leave.
+/// Returns the maximum length of a completion: max_new_tokens, or fewer if learned positions run
+/// out.
 std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& config,
                               const Prompt& prompt);
 
-/// Tokens that a prompt with one completion puts into the cache.
+/// Returns how many tokens a prompt with one completion puts into the cache.
 std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config,
                            const Prompt& prompt);
 
-/// Pages that a prompt with one completion, or with its continuations, takes at most.
+/// Returns the maximum number of pages of a prompt with one completion, or with its continuations.
 std::int64_t pages_needed(const LmConfig& model, const GenerationConfig& config,
                           const Prompt& prompt);
 
-/// A beginning that all prompts share, as whole pages.
+/// A prefix that all prompts share, in whole pages.
 struct SharedBeginning {
-  std::int64_t pages = 0;      // 0: there is none
-  std::int64_t sequence = -1;  // in the cache, once the first prompt has gone so far
+  std::int64_t pages = 0;      // 0: no shared prefix
+  std::int64_t sequence = -1;  // in the cache, once the first prompt has made it
 };
 
-/// Pages that are promised to sequences before they begin, so that none is ever stuck.
+/// Pages that are reserved for sequences before they start, so that every started sequence can
+/// finish.
 class PageBudget {
 public:
   explicit PageBudget(std::int64_t pages) : free_(pages) {}
 
-  /// False, and nothing promised, when there are fewer pages.
+  /// Reserves pages. Returns false, and reserves no pages, if there are too few.
   bool promise(std::int64_t pages) {
     if (pages > free_) return false;
     free_ -= pages;
@@ -48,8 +50,7 @@ private:
   std::int64_t free_;
 };
 
-/// The prompts of one run of a Generator, and what came of them. Its batches take prompts in their
-/// order.
+/// The prompts and results of one run of a Generator. Its batches take prompts in order.
 class AdmissionQueue {
 public:
   AdmissionQueue(const LmConfig& model, std::span<const Prompt> prompts,
@@ -58,20 +59,21 @@ public:
   const Prompt& prompt(std::size_t index) const { return prompts_[index]; }
   bool is_empty() const { return next_ == prompts_.size(); }
 
-  /// Whether the next prompt waits until the first one has made the beginning that they share.
+  /// Returns whether the next prompt waits until the first one has computed the shared prefix.
   bool waits_for_beginning() const {
     return beginning.sequence < 0 && beginning.pages > 0 && next_ > 0;
   }
   const Prompt& next() const { return prompts_[next_]; }
   std::size_t take() { return next_++; }
 
-  /// Pages that a prompt with its first completion takes in addition to the shared beginning.
+  /// Returns how many pages a prompt with its first completion needs in addition to the shared
+  /// prefix.
   std::int64_t promise_of(const Prompt& prompt) const;
-  /// What each further completion takes.
+  /// Returns how many pages each further completion needs.
   std::int64_t promise_of_fork(const Prompt& prompt) const;
 
   std::vector<PromptResult> results;     // [prompts]
-  std::vector<std::int64_t> unfinished;  // [prompts] sequences to come
+  std::vector<std::int64_t> unfinished;  // [prompts] sequences that have not ended
   SharedBeginning beginning;
 
 private:

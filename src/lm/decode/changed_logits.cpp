@@ -19,7 +19,7 @@ bool has_penalty(const SamplingConfig& config) {
   return config.repetition_penalty != 1.0;
 }
 
-/// Applies the repetition penalty to a row of a piece, once per token of the context.
+/// Applies the repetition penalty to a row of a piece, once per distinct token of the context.
 void penalize(float* logits, std::int64_t count, std::int64_t first_id, const DrawSite& site,
               double penalty) {
   const std::set<std::int64_t> tokens(site.context.begin(), site.context.end());
@@ -28,7 +28,7 @@ void penalize(float* logits, std::int64_t count, std::int64_t first_id, const Dr
       logits[id - first_id] = penalized(logits[id - first_id], penalty);
 }
 
-/// A copy of the piece's logits with the repetition penalty.
+/// Returns a copy of the piece's logits with the repetition penalty.
 at::Tensor with_penalty(const LogitsPiece& piece, const SampledRows& rows, double penalty) {
   const at::Tensor copy = tensor::read_back(piece.logits).clone();
   const std::int64_t count = copy.size(1);
@@ -39,8 +39,8 @@ at::Tensor with_penalty(const LogitsPiece& piece, const SampledRows& rows, doubl
   return copy.to(piece.logits.device());
 }
 
-/// Adds the offsets of the candidates that the piece has. What is added to other tokens is -0,
-/// which changes no bit of any number.
+/// Adds the offsets of the candidates that are in the piece. Other tokens get an offset of -0,
+/// which changes no bits of any number.
 void add_offsets(const CandidateOffsets& offsets, const LogitsPiece& piece,
                  const at::Tensor& logits) {
   const std::int64_t rows = logits.size(0);
@@ -79,7 +79,7 @@ CandidateOffsets candidate_offsets(const SampledRows& rows, const SamplingConfig
   for_each_piece(rows.model, rows.hidden,
                  [&](const LogitsPiece& raw) { folded.fold(changed(raw, rows, config), {}); });
   folded.combine(rows.model, {});
-  // Logits that are not finite leave rows with fewer candidates; they are refused later.
+  // Rows with logits that are not finite have fewer candidates; they are rejected later.
   const at::Tensor ids = folded.best_ids.clamp_min(0);
   const at::Tensor values = processor->offsets(rows.sites, ids, folded.best_logits);
   if (values.sizes() != ids.sizes() || values.scalar_type() != at::kFloat)

@@ -14,13 +14,13 @@
 // Shapes in this header: N rows, D width, K candidates.
 namespace mgpu::lm {
 
-/// What is added to the logits of candidates; undefined without a candidate processor.
+/// The offsets of candidates' logits; undefined without a candidate processor.
 struct CandidateOffsets {
   at::Tensor ids;     // [N, K] int64
   at::Tensor values;  // [N, K] float32
 };
 
-/// Hidden states of a call, and what belongs to them.
+/// The hidden states of a call with their sites, model and processors.
 struct SampledRows {
   const LanguageModel& model;
   const at::Tensor& hidden;         // [N, D]
@@ -29,20 +29,20 @@ struct SampledRows {
   CandidateOffsets offsets{};
 };
 
-/// Whether tokens are drawn from other logits than those of the model.
+/// Returns whether tokens are drawn from logits that differ from the model's.
 bool changes_logits(const SampledRows& rows, const SamplingConfig& config);
 
-/// The piece itself, or a copy after the repetition penalty, block processors and offsets.
+/// Returns the piece itself, or a copy after repetition penalty, block processors and offsets.
 LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
                     const SamplingConfig& config);
 
-/// Asks the candidate processor for the offsets of all rows; nothing without one.
+/// Returns the offsets of the candidate processor for all rows, if there is such a processor.
 ///
-/// Ranks:  those of the head
+/// Ranks:  those that have the head
 /// Errors: ShapeError when the offsets have another shape.
 CandidateOffsets candidate_offsets(const SampledRows& rows, const SamplingConfig& config);
 
-/// Some of the rows, with their part of everything.
+/// Returns some of the rows with their sites and offsets.
 SampledRows part_of(const SampledRows& rows, const at::Tensor& hidden,
                     std::span<const DrawSite> sites, const std::vector<std::int64_t>& index);
 

@@ -15,7 +15,7 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr std::int64_t kFirstBest = 64;  // what a nucleus most often fits in
+constexpr std::int64_t kFirstBest = 64;  // most nuclei are smaller
 constexpr auto kMostBest = static_cast<std::int64_t>(kernels::kMaxBest);
 
 std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits, std::int64_t n) {
@@ -28,7 +28,7 @@ std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits,
   return result;
 }
 
-/// Log-probabilities of the first `count` of a row's best.
+/// Returns the log-probabilities of the first `count` of a row's best tokens.
 std::vector<float> log_probs_of(const std::vector<ScoredToken>& best, std::size_t count,
                                 float log_sum) {
   std::vector<float> result;
@@ -37,7 +37,7 @@ std::vector<float> log_probs_of(const std::vector<ScoredToken>& best, std::size_
   return result;
 }
 
-/// Cuts all rows given their `best`; a row whose nucleus has more has no value.
+/// Cuts all rows given their `best` tokens. A row with a larger nucleus gets no value.
 std::vector<std::optional<CutRow>> cut_with_best(const SampledRows& rows,
                                                  const SamplingConfig& config, std::int64_t best) {
   const std::int64_t count = rows.hidden.size(0);
@@ -77,7 +77,7 @@ std::vector<std::optional<CutRow>> cut_with_best(const SampledRows& rows,
   return result;
 }
 
-/// All logits of the one row of `rows`, [V] on the CPU.
+/// Returns all logits of the only row of `rows`, [V] on the CPU.
 at::Tensor whole_row(const SampledRows& rows, const SamplingConfig& config) {
   const at::Tensor row = at::zeros({rows.model.config().vocab}, rows.hidden.options());
   for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& raw) {
@@ -88,7 +88,7 @@ at::Tensor whole_row(const SampledRows& rows, const SamplingConfig& config) {
   return tensor::read_back(row);
 }
 
-/// Cuts the one row of `rows` given all its logits.
+/// Cuts the only row of `rows` given all its logits.
 CutRow cut_whole(const SampledRows& rows, const SamplingConfig& config) {
   const at::Tensor row = whole_row(rows, config);
   std::vector<ScoredToken> tokens;
@@ -101,7 +101,7 @@ CutRow cut_whole(const SampledRows& rows, const SamplingConfig& config) {
   return {*cut_tail(tokens, config, std::nullopt), {}};
 }
 
-/// How many best to look at first, and then; 0: at all tokens.
+/// Returns how many of the best tokens to try, one number per attempt. 0 means all tokens.
 std::vector<std::int64_t> best_to_try(const SamplingConfig& config, std::int64_t vocab) {
   if (config.top_k > kMostBest || (config.top_k == 0 && config.top_p == 1.0)) return {};
   if (config.top_k > 0) return {std::min(config.top_k, vocab)};

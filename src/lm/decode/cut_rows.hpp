@@ -13,14 +13,15 @@
 // Shapes in this header: N rows.
 namespace mgpu::lm {
 
-/// A row after all cuts.
+/// A row's candidates after all cuts.
 struct CutRow {
   std::vector<Candidate> candidates;
-  std::vector<float> log_probs;  // of the candidates under the model; empty: not known yet
+  std::vector<float> log_probs;  // of the unchanged model; empty: not computed yet
 };
 
-/// Penalty, temperature, top k and top p of all rows: first with the best few tokens of each row,
-/// then with more for the rows that need them, in the end with all tokens of a row at a time.
+/// Applies penalty, temperature, top k and top p to all rows. It tries the best few tokens of each
+/// row first, then more for the rows that need them. Rows that need all tokens are processed one at
+/// a time.
 /// Errors: Failure E704.
 std::vector<CutRow> cut_rows(const SampledRows& rows, const SamplingConfig& config);
 

@@ -6,7 +6,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// How many of the first candidates make the nucleus; size() + 1 when more are needed.
+/// Returns how many of the first candidates form the nucleus; size() + 1 if it needs more.
 std::size_t nucleus_size(const std::vector<Candidate>& candidates, double top_p) {
   double before = 0.0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {

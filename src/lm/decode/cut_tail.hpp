@@ -8,22 +8,22 @@
 
 namespace mgpu::lm {
 
-/// A logit behind the repetition penalty.
+/// A token's logit after the repetition penalty.
 struct ScoredToken {
   std::int64_t id = 0;
   float logit = 0.0F;
 };
 
-/// The better first: by logit, equal ones by ascending id.
+/// Orders tokens by descending logit, ties by ascending id.
 inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
   return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
 }
 
-/// Temperature, top k and top p on the best tokens of a row.
+/// Applies temperature, top k and top p to the best tokens of a row.
 ///
-/// Takes `best` sorted. `log_total` is the log of the sum of exp(logit / temperature) over the
-/// whole vocabulary, where top p asks for shares of that; nothing: shares of `best` after top k.
-/// No value when the nucleus is not within `best`: more of them are needed.
+/// `best` is sorted. `log_total` is the log of the sum of exp(logit / temperature) over the whole
+/// vocabulary, to which probabilities are then relative. Without it, they are relative to `best`
+/// after top k. Returns no value if the nucleus needs more tokens than `best` has.
 ///
 /// Source: Holtzman et al., arXiv 1904.09751 (top p): the smallest set of the most probable tokens
 ///         whose probability is at least p.
@@ -31,10 +31,11 @@ std::optional<std::vector<Candidate>> cut_tail(const std::vector<ScoredToken>& b
                                                const SamplingConfig& config,
                                                std::optional<double> log_total);
 
-/// The first candidate up to which probabilities exceed `uniform` times their sum; its index.
+/// Returns the index of the first candidate at which the cumulative probability exceeds `uniform`
+/// times the sum.
 std::size_t pick(const std::vector<Candidate>& candidates, double uniform);
 
-/// l / penalty where l > 0, else l * penalty.
+/// Returns l / penalty if l > 0, else l * penalty, where l is the logit.
 inline float penalized(float logit, double penalty) {
   const auto factor = static_cast<float>(penalty);
   return logit < 0.0F ? logit * factor : logit / factor;

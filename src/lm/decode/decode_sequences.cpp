@@ -1,4 +1,4 @@
-// Sequences of a decode session between its passes.
+// Operations of a decode session on its sequences between passes.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -14,7 +14,7 @@
 namespace mgpu::lm {
 
 DecodeSequence& DecodeState::at(std::int64_t sequence) {
-  static_cast<void>(cache.length(sequence));  // refuses what does not exist
+  static_cast<void>(cache.length(sequence));  // throws if the sequence does not exist
   return sequences[static_cast<std::size_t>(sequence)];
 }
 
@@ -70,7 +70,7 @@ std::int64_t DecodeSession::fork(std::int64_t origin, std::uint64_t sample) {
 
 std::int64_t DecodeSession::fork_pages(std::int64_t origin, std::int64_t pages,
                                        std::uint64_t sample) {
-  // A rank that has failed only counts along: its pages may be fewer.
+  // A failed rank only tracks lengths, because it may have fewer pages.
   const std::int64_t copy =
       state_->failure.is_own() ? state_->cache.add() : state_->cache.fork(origin, pages);
   DecodeSequence& mine = state_->begin(copy, sample);

@@ -1,4 +1,4 @@
-// Turns of a decode session: pass, draw, take.
+// The turn of a decode session: pass, draw, take.
 #include <cstring>
 #include <iterator>
 #include <numeric>
@@ -40,7 +40,8 @@ const PassView& DecodeSession::pass() {
   return view_;
 }
 
-/// The newest states of sequences that have no input left, in one block without the other rows.
+/// Copies the newest states of sequences without remaining input to one tensor, so that the pass's
+/// other rows can be freed.
 void DecodeSession::keep_states(const std::vector<std::int64_t>& fed) {
   std::vector<std::int64_t> ended = fed;
   std::vector<std::int64_t> rows(fed.size());
@@ -67,7 +68,8 @@ void DecodeSession::keep_states(const std::vector<std::int64_t>& fed) {
   }
 }
 
-/// The newest states of sequences, [S, D], where the head is; those of one pass are not copied.
+/// Returns the newest states of sequences, [S, D], on ranks with the head. Consecutive rows of one
+/// pass are not copied.
 at::Tensor DecodeSession::rows_of(std::span<const std::int64_t> sequences) const {
   std::vector<at::Tensor> parts;
   for (std::size_t s = 0; s < sequences.size();) {

@@ -6,10 +6,12 @@
 
 namespace mgpu::lm {
 
-/// Blocks of a vocabulary that have words of their own; one number more is for draws between them.
+/// The maximum number of vocabulary blocks with separate random words. The next block number is
+/// used for draws between blocks.
 inline constexpr std::uint32_t kDrawBlocks = 255;
 
-/// Words for a position of a sample and a block of its vocabulary, at most kDrawBlocks.
+/// Returns random words for a position of a sample and a block of the vocabulary, at most
+/// kDrawBlocks.
 constexpr Philox4 draw_words(const RandomStream& stream, std::uint32_t position,
                              std::uint32_t block) {
   return stream.block(position * (kDrawBlocks + 1) + block);

@@ -20,7 +20,7 @@ at::TensorOptions doubles_on(const at::Device& device) {
 
 using Facts = at::TensorAccessor<double, 3>;  // [R, N, 4]: top, sum, token, logit
 
-/// The rank whose draw of row n is taken: each by its share of the sum.
+/// Returns the rank whose draw of row n is used. Each rank's probability is its share of the sum.
 std::int64_t chosen_rank(const Facts& facts, std::int64_t n, double uniform) {
   double top = -std::numeric_limits<double>::infinity();
   for (std::int64_t r = 0; r < facts.size(0); ++r)

@@ -61,7 +61,7 @@ at::Tensor gather_words(ShardPeers& peers, const at::Tensor& words) {
   shape.insert(shape.begin(), peers.size());
   const at::Tensor all = at::zeros(shape, words.options());
   all.select(0, peers.rank()).copy_(words);
-  peers.sum_if_all_can(all);  // integers: nothing is rounded
+  peers.sum_if_all_can(all);  // integers, so the sum is exact
   return all;
 }
 
@@ -90,7 +90,7 @@ void FoldedLogits::combine(const LanguageModel& model, const at::Tensor& targets
   merge_best(floats(3, best), all.narrow(2, 3 + best, best).to(at::kLong));
 }
 
-/// Ranks have ascending tokens, so that a stable sort leaves equal ones in their order.
+/// Tokens ascend with ranks, so a stable sort keeps ties in the order of ids.
 void FoldedLogits::merge_best(const at::Tensor& logits, const at::Tensor& ids) {
   const std::int64_t best = best_ids.size(1);
   if (best == 0) return;
@@ -109,7 +109,7 @@ void FoldedLogits::merge_best(const at::Tensor& logits, const at::Tensor& ids) {
 
 at::Tensor FoldedLogits::log_sums() const {
   if (tensor::runs_on_gpu(sums)) return tops + sums.log();
-  // One by one on the CPU: a vectorized log may round the last few otherwise.
+  // One by one on the CPU, because a vectorized log may round the last few elements differently.
   at::Tensor result = at::empty_like(sums);
   const float* top = tops.const_data_ptr<float>();
   const float* sum = sums.const_data_ptr<float>();

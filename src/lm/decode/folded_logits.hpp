@@ -7,29 +7,30 @@
 
 #include <mgpu/lm/forward/language_model.hpp>
 
-// The head in pieces. Shapes in this header: N rows, n rows of a piece, B its tokens, K best kept.
+// Applies the head in pieces. Shapes in this header: N = all rows, n = rows of a piece, B = tokens
+// of a piece, K = number of best tokens.
 namespace mgpu::lm {
 
-// A CPU's PassSizes. Draws number the vocabulary's blocks of kVocabularyBlock on any device.
-inline constexpr std::int64_t kVocabularyBlock = 4032;  // whole panels of packed weights
-inline constexpr std::int64_t kHeadRows = 256;          // that meet the head at a time
+// The PassSizes of a CPU. Draws number vocabulary blocks of kVocabularyBlock tokens on any device.
+inline constexpr std::int64_t kVocabularyBlock = 4032;  // a multiple of the panel size
+inline constexpr std::int64_t kHeadRows = 256;          // rows per call of the head
 
-/// Logits of rows row .. row + n - 1 and tokens first_id .. first_id + B - 1.
+/// Holds the logits of rows row .. row + n - 1 and tokens first_id .. first_id + B - 1.
 struct LogitsPiece {
   at::Tensor logits;  // [n, B] float32
   std::int64_t row;
   std::int64_t first_id;
 };
 
-/// Calls visit(piece), for each row in the order of the vocabulary.
-/// Memory: one piece, of the model's PassSizes.
+/// Calls visit(piece) for all pieces. The pieces of a row come in the order of the vocabulary.
+/// Memory: one piece; the model's PassSizes set its size.
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit);
 
-/// What each rank of a model has as `words` of 32 bits, [R, ...]: exact, whatever they stand for.
+/// Gathers the 32-bit `words` of all ranks, [R, ...]. The bits are exact for any type.
 at::Tensor gather_words(ShardPeers& peers, const at::Tensor& words);
 
-/// What is known of all rows after some pieces; see kernels::FoldLogitsArgs.
+/// Running statistics of all rows over the pieces so far; see kernels::FoldLogitsArgs.
 struct FoldedLogits {
   at::Tensor tops;         // [N]
   at::Tensor sums;         // [N]
@@ -42,13 +43,13 @@ struct FoldedLogits {
   /// Shapes: targets [N] int64 or undefined
   void fold(const LogitsPiece& piece, const at::Tensor& targets);
 
-  /// After the last piece: what the ranks with the other parts of the vocabulary know, too. Does
-  /// nothing where the model has its whole vocabulary.
+  /// Merges the statistics of all parts of the vocabulary after the last piece. Does nothing if the
+  /// vocabulary is not split.
   ///
-  /// Ranks: collective over those of the model
+  /// Ranks:  collective over the model's ranks
   void combine(const LanguageModel& model, const at::Tensor& targets);
 
-  /// Log of the sum of exp over what was folded, [N] nats.
+  /// Returns the log of the sum of exp over all folded logits, [N] nats.
   at::Tensor log_sums() const;
 
 private:

@@ -60,7 +60,7 @@ bool GenerationBatch::take_in() {
   return true;
 }
 
-/// Opens prompts in their order until there are completions for all places, or no pages left.
+/// Opens prompts in order until the batch is full or no pages are left.
 void GenerationBatch::admit() {
   auto wanted = static_cast<std::int64_t>(lines_.size());
   for (const Opening& opening : openings_)
@@ -77,7 +77,7 @@ void GenerationBatch::open(std::size_t index) {
   const Prompt& prompt = queue_.prompt(index);
   const SharedBeginning& beginning = queue_.beginning;
   const bool has_beginning = beginning.sequence >= 0;
-  // The last completion goes on with the prompt's own sequence.
+  // The last completion continues the prompt's sequence.
   const std::uint64_t sample = prompt.sample + static_cast<std::uint64_t>(prompt.num_samples) - 1;
   Opening opening{index};
   opening.sequence =
@@ -88,7 +88,7 @@ void GenerationBatch::open(std::size_t index) {
   openings_.push_back(std::move(opening));
 }
 
-/// Asks for the scores of what a pass has seen.
+/// Requests scores for the tokens of a pass.
 void GenerationBatch::look_at(const PassView& view) {
   scores_.clear();
   pieces_.clear();
@@ -120,14 +120,14 @@ void GenerationBatch::add_piece(Opening& opening, const SeenPiece& piece, const 
   if (piece.is_last && has_head() && !prompt.continuations.empty())
     opening.last = view.hidden.narrow(0, piece.row + piece.rows - 1, 1);
   if (!config_.scores_prompts) return;
-  // Nothing follows the last token of a prompt.
+  // The last token of a prompt has no next token.
   const auto targets =
       prompt.ids.subspan(first + 1, std::min(count, prompt.ids.size() - first - 1));
   request(targets, rows_of(view, piece.row, std::ssize(targets)),
           queue_.results[opening.prompt].prompt_log_probs);
 }
 
-/// Lets the prompts to come have the pages of the first one.
+/// Keeps the first prompt's shared pages for later prompts.
 void GenerationBatch::keep_beginning(const Opening& opening) {
   SharedBeginning& beginning = queue_.beginning;
   const bool is_there = opening.seen >= beginning.pages * page_tokens_;
@@ -135,7 +135,7 @@ void GenerationBatch::keep_beginning(const Opening& opening) {
   beginning.sequence = session_.fork_pages(opening.sequence, beginning.pages, 0);
 }
 
-/// States of a pass, [count, D]; undefined where the head is not.
+/// Returns states of a pass, [count, D]; undefined on ranks without the head.
 at::Tensor GenerationBatch::rows_of(const PassView& view, std::int64_t row,
                                     std::int64_t count) const {
   return has_head() ? view.hidden.narrow(0, row, count) : at::Tensor();

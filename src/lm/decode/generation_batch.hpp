@@ -16,64 +16,64 @@
 // Shapes in this header: D width.
 namespace mgpu::lm {
 
-/// What looks on while a Generator works; it outlives the batches.
+/// Callbacks of a Generator. They have to outlive the batches.
 struct GenerationWatch {
   const StopText& stop_text;
   const SeeHidden& see_hidden;
 };
 
-/// Sequences of prompts that go through a decode session together. What a turn draws is taken when
-/// the next one begins: on a group of ranks several batches are on their way at once, and all ranks
-/// decide alike because all take the same.
+/// Prompts whose sequences share a decode session. The tokens that a turn draws are taken at the
+/// start of the next turn, because several batches are in flight on a group of ranks. All ranks
+/// take the same tokens, so they make the same decisions.
 ///
-/// A prompt's sequence is filled in pieces; each completion but the last forks it, the last one
-/// goes on with it. What a prompt was promised is free again when all its completions are done, for
-/// they share it.
+/// A prompt's sequence is prefilled in chunks. Each completion forks it, except the last one, which
+/// continues it. The pages reserved for a prompt are released when all its completions are done,
+/// because they share them.
 class GenerationBatch {
 public:
-  /// At most config.batch_size completions at a time, and `pages` of the pool.
+  /// Runs at most config.batch_size completions at a time, with at most `pages` pages of the pool.
   GenerationBatch(const LanguageModel& model, const GenerationConfig& config,
                   const GenerationWatch& watch, AdmissionQueue& queue, DecodePool& pool,
                   std::int64_t pages);
 
-  /// Takes what the last turn gave and begins the next one. False when there is nothing left to do,
-  /// or a rank has failed.
+  /// Takes the results of the last turn and starts the next one. Returns false when all work is
+  /// done or a rank has failed.
   bool step();
 
-  /// Drops what is on its way.
+  /// Discards the unfinished turn.
   void forget() { session_.forget(); }
 
-  /// Gives back the pages of the beginning that prompts share, after the last step.
+  /// Frees the pages of the shared prefix after the last step.
   void drop_beginning();
 
 private:
-  /// A prompt whose completions have not all begun.
+  /// A prompt with completions that have not started.
   struct Opening {
     std::size_t prompt = 0;
     std::int64_t sequence = 0;
     std::int64_t seen = 0;         // tokens in the cache
-    std::int64_t next_sample = 0;  // completions begun
-    at::Tensor last{};             // [1, D] state of its last token, in the pass that has it
+    std::int64_t next_sample = 0;  // number of started completions
+    at::Tensor last{};             // [1, D] state of its last token, during its pass
   };
 
-  /// A completion that grows.
+  /// An unfinished completion.
   struct Line {
     std::size_t prompt = 0;
     std::int64_t index = 0;  // among the prompt's completions
     std::int64_t sequence = 0;
-    std::int64_t promised = 0;  // pages; 0 in the prompt's own sequence
+    std::int64_t promised = 0;  // reserved pages; 0 in the prompt's sequence
     Completion completion{};
     bool is_done = false;
   };
 
-  /// A continuation whose tokens go through the model, but the last.
+  /// A continuation whose tokens, except the last one, are in progress.
   struct Following {
     std::size_t prompt = 0;
     std::size_t index = 0;  // among the prompt's continuations
     std::int64_t sequence = 0;
   };
 
-  /// Where the scores of a turn belong.
+  /// The destination of a turn's scores.
   struct ScoresFor {
     std::vector<float>* all;
     std::size_t count;
@@ -114,7 +114,7 @@ private:
   std::deque<Following> followings_;
   std::vector<Line> lines_;
 
-  // Of the turn under way.
+  // The unfinished turn.
   HeadRequests requests_;
   std::vector<ScoresFor> scores_;
   std::vector<PromptPiece> pieces_;

@@ -37,7 +37,7 @@ void check_prompt(const LmConfig& model, const Prompt& prompt) {
   for (const std::vector<std::int64_t>& continuation : prompt.continuations) {
     if (continuation.empty()) throw ShapeError(name + "a continuation without tokens");
     check_ids(continuation);
-    // The last token needs no position: nothing follows it.
+    // The last token needs no position, because it is never an input.
     if (model.rope.kind == RopeKind::none && count + std::ssize(continuation) - 1 > model.positions)
       throw ShapeError(name + "a continuation longer than the positions");
   }
@@ -77,7 +77,7 @@ void Generator::pool_for(std::span<const Prompt> prompts) {
                              pages * config_.page_tokens);
   const std::int64_t sequences = cached_sequences(share, batches(), has_forks);
   if (!pool_ || pool_->cache().free_pages() < pages * sequences) {
-    pool_.reset();  // the old one goes before the new one comes
+    pool_.reset();  // free the old pool first
     if (failpoint("generate.cache").error != 0) throw std::bad_alloc();
     pool_.emplace(*model_, PagedCache::Sizes{pages * sequences, config_.page_tokens, pages,
                                              config_.cache_type});
@@ -85,7 +85,7 @@ void Generator::pool_for(std::span<const Prompt> prompts) {
   pool_->reserve_rows(rows_for(prompts, completions));
 }
 
-/// Rows of any pass, at most.
+/// Returns the maximum number of rows of a pass.
 std::int64_t Generator::rows_for(std::span<const Prompt> prompts, std::int64_t completions) const {
   std::int64_t tokens = 0;
   for (const Prompt& prompt : prompts) {
@@ -108,7 +108,7 @@ std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
   return results;
 }
 
-/// After a failure the sequences of the pool have no owner any more.
+/// After a failure, the sequences of the pool have no owner, so the pool is dropped.
 void Generator::settle_or_reset(const std::function<void()>& step) {
   try {
     settle(model_->peers(), step);
@@ -146,7 +146,7 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
     throw;
   } catch (const std::exception& error) {
     if (model_->peers() == nullptr) throw;
-    throw cluster::LoneFailure(report_of(error));  // peers wait in the middle of a pass
+    throw cluster::LoneFailure(report_of(error));  // peers are waiting inside a pass
   }
   if (!pool.failure()) {
     all.front().drop_beginning();
@@ -157,11 +157,11 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
   throw Failure(*pool.failure());
 }
 
-/// Tokens that all prompts begin with, and that one pass can do for all. Each keeps at least one
-/// of its own, which says what comes behind it.
+/// Returns how many tokens of a common prefix all prompts can share. Each prompt keeps at least one
+/// separate token, whose hidden state predicts the next token.
 std::int64_t Generator::shared_tokens(std::span<const Prompt> prompts) const {
   const bool is_looked_at = config_.scores_prompts || see_hidden_;
-  // Where the rotation depends on the length of the prompt, equal tokens have different keys.
+  // If the rotation depends on the length of the prompt, equal tokens have different keys.
   const bool depends_on_length = model_->config().rope.kind == RopeKind::dynamic;
   if (prompts.size() < 2 || is_looked_at || depends_on_length) return 0;
   std::span<const std::int64_t> shared = prompts.front().ids;

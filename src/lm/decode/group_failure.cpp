@@ -19,10 +19,10 @@ bool is_out_of_memory(const std::exception& error) {
   return report_of(error).exit == ExitCode::out_of_memory;
 }
 
-/// Whether the ranks that share sums still meet after `error` in the head.
+/// Returns whether tensor-parallel ranks are still in step after `error` in the head.
 bool can_be_told(const std::exception& error) {
   if (dynamic_cast<const cluster::LoneFailure*>(&error) != nullptr) return false;
-  if (dynamic_cast<const cluster::TogetherError*>(&error) != nullptr) return false;  // all know
+  if (dynamic_cast<const cluster::TogetherError*>(&error) != nullptr) return false;  // known to all
   return dynamic_cast<const Failure*>(&error) != nullptr || is_out_of_memory(error);
 }
 
@@ -61,7 +61,7 @@ void GroupFailure::attempt(const std::function<void()>& step) {
   try {
     step();
   } catch (const cluster::LoneFailure&) {
-    throw;  // the ranks do not meet any more
+    throw;  // the ranks are out of step
   } catch (const std::exception& error) {
     if (model_->peers() == nullptr) throw;
     if (model_->shard().is_summand && !is_out_of_memory(error)) throw;
@@ -72,7 +72,7 @@ void GroupFailure::attempt(const std::function<void()>& step) {
 at::Tensor GroupFailure::hidden(std::span<const TokenRun> runs, PagedCache& cache) {
   const std::int64_t rows = count_rows(runs).tokens;
   const at::TensorOptions options = cache.keys(0).options().dtype(at::kFloat);
-  // All ranks have as many rows, and reserve alike.
+  // All ranks have the same number of rows, so they reserve at the same time.
   if (lacks(rows)) settle(model_->peers(), [&] { reserve(rows, options); });
   if (model_->peers() != nullptr) model_->peers()->begin_pass(model_->sums_of(runs));
   at::Tensor hidden;  // [W, D]
@@ -83,8 +83,8 @@ at::Tensor GroupFailure::hidden(std::span<const TokenRun> runs, PagedCache& cach
   return own_ ? skip(runs, options) : hidden;
 }
 
-/// Numbers without a meaning, [W, D]. In a pipeline they are NaN, and the rank with the head finds
-/// nothing to draw from them.
+/// Returns meaningless numbers, [W, D]. In a pipeline they are NaN, so the rank with the head
+/// cannot draw from them.
 at::Tensor GroupFailure::skip(std::span<const TokenRun> runs, const at::TensorOptions& options) {
   const auto [rows, wanted] = count_rows(runs);
   if (model_->shard().is_summand) {
@@ -110,7 +110,7 @@ void GroupFailure::conclude(const std::function<PassOutcome()>& work) {
   if (peers->is_speaker()) peers->announce(to_bytes(outcome));
 }
 
-/// In a pipeline, whose last rank has the head for itself.
+/// Runs the head's work in a pipeline, where only the last rank has the head.
 PassOutcome GroupFailure::work_at_the_end(const std::function<PassOutcome()>& work) {
   PassOutcome outcome;
   outcome.failure = own_;
@@ -125,8 +125,8 @@ PassOutcome GroupFailure::work_at_the_end(const std::function<PassOutcome()>& wo
   }
 }
 
-/// Where ranks share sums. A rank that has failed comes to the next agreement in the head, or to
-/// the one after it; all ranks have the same outcome.
+/// Runs the head's work with tensor parallelism. A failed rank joins the next agreement inside the
+/// head or the one after it. All ranks have the same outcome.
 PassOutcome GroupFailure::work_together(const std::function<PassOutcome()>& work) {
   PassOutcome outcome;
   std::exception_ptr failure;

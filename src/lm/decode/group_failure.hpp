@@ -12,48 +12,50 @@
 
 #include "pass_outcome.hpp"
 
-// Shapes in this header: N rows of a pass, W those whose states are wanted, D width.
+// Shapes in this header: N rows of a pass, W rows whose states are returned, D width.
 namespace mgpu::lm {
 
-/// Runs `step` on the ranks that hold a model. If it fails on one of them, all ranks throw: a
-/// failure for want of memory goes before what followed from it on other ranks.
+/// Runs `step` on the ranks that hold a model. If it fails on one of them, all ranks throw. Lack of
+/// memory takes precedence over other failures.
 ///
-/// Ranks: collective over `peers`, which may be nullptr for a whole model.
+/// Ranks:  collective over `peers`; nullptr if the model is on one rank.
 void settle(ShardPeers* peers, const std::function<void()>& step);
 
-/// Keeps the ranks of a model in step when one of them fails in a pass, for want of memory for
-/// example. That rank goes on with meaningless numbers until all ranks know. One object serves all
-/// passes that are in flight.
+/// Keeps the ranks of a model in step when one of them fails in a pass, for example for lack of
+/// memory. That rank continues with meaningless numbers until all ranks know of the failure. One
+/// object serves all passes in flight.
 class GroupFailure {
 public:
   explicit GroupFailure(const LanguageModel& model) : model_(&model) {}
 
-  /// Sets memory aside for passes of up to `rows` rows, which a failed rank takes part in sums
-  /// with. Does nothing where ranks share no sums.
+  /// Reserves memory for passes of up to `rows` rows, with which a failed rank takes part in
+  /// all-reduces. Does nothing without tensor parallelism.
   void reserve(std::int64_t rows, const at::TensorOptions& options);
 
-  /// Whether this rank has failed and the others do not know yet.
+  /// Returns whether this rank has failed and the others do not know yet.
   bool is_own() const { return own_.has_value(); }
 
-  /// The failure that all ranks know; as this rank saw it, if it was its own.
+  /// Returns the failure that all ranks know. A rank that failed itself returns its own report.
   const std::optional<Report>& known() const { return known_; }
 
-  /// A step of this rank; skipped after a failure. Keeps what it throws where the ranks still meet.
+  /// Runs a step of this rank, unless it has failed. Stores the exception if the ranks are still in
+  /// step.
   void attempt(const std::function<void()>& step);
 
-  /// The model's hidden states of a pass, [W, D]; meaningless numbers after a failure. Reserves
-  /// memory first for a pass with more rows than any before.
+  /// Returns the model's hidden states of a pass, [W, D]; meaningless numbers after a failure. If
+  /// the pass has more rows than any before, it reserves memory first.
   /// Ranks: collective over those of the model
   at::Tensor hidden(std::span<const TokenRun> runs, PagedCache& cache);
 
-  /// Runs the head's work on the ranks that have the head, and tells all ranks what came of it.
-  /// Ranks: all of the model; those without the head return at once.
+  /// Runs the head's work on the ranks that have the head, and sends the outcome to all ranks.
+  /// Ranks:  all ranks of the model; those without the head return at once.
   void conclude(const std::function<PassOutcome()>& work);
 
-  /// What the oldest conclude() that was not heard has told; a failure in it becomes known().
+  /// Returns the outcome of the oldest conclude() that was not received yet. A failure in the
+  /// outcome becomes known().
   PassOutcome hear();
 
-  /// Errors: on all ranks, when one of them has failed.
+  /// Errors: on all ranks, if one of them has failed.
   /// Ranks:  collective over those of the model
   void check();
 

@@ -1,4 +1,4 @@
-// Completions and continuations of a GenerationBatch: how they begin, grow and end.
+// How completions and continuations of a GenerationBatch start, grow and end.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace mgpu::lm {
 
-/// Begins completions and continuations of prompts that were seen whole.
+/// Starts completions and continuations of prompts whose prefill is complete.
 void GenerationBatch::begin_lines() {
   for (Opening& opening : openings_) {
     const Prompt& prompt = queue_.prompt(opening.prompt);
@@ -24,7 +24,7 @@ void GenerationBatch::begin_lines() {
   });
 }
 
-/// False when there is no place, or no pages.
+/// Returns false if the batch is full or too few pages are free.
 bool GenerationBatch::begin_line(Opening& opening) {
   const Prompt& prompt = queue_.prompt(opening.prompt);
   if (std::ssize(lines_) >= config_.batch_size) return false;
@@ -40,15 +40,15 @@ bool GenerationBatch::begin_line(Opening& opening) {
   return true;
 }
 
-/// Ends a prompt that was only scored.
+/// Ends a prompt that is scored only.
 void GenerationBatch::close(Opening& opening) {
   begin_continuations(opening);
   session_.drop(opening.sequence);
   opening.next_sample = queue_.prompt(opening.prompt).num_samples;
 }
 
-/// The first token of each continuation is scored from the prompt's last state, and the others go
-/// on from its pages.
+/// Scores the first token of each continuation from the prompt's last state. The other tokens
+/// continue from the prompt's pages.
 void GenerationBatch::begin_continuations(const Opening& opening) {
   const Prompt& prompt = queue_.prompt(opening.prompt);
   std::int64_t& unfinished = queue_.unfinished[opening.prompt];
@@ -65,7 +65,7 @@ void GenerationBatch::begin_continuations(const Opening& opening) {
   if (unfinished == 0) pages_.give_back(queue_.promise_of(prompt));
 }
 
-/// Scores what follows the tokens of a piece; a continuation that is through ends.
+/// Scores the next tokens of a piece, and ends a continuation that is complete.
 void GenerationBatch::add_continuation(const SeenPiece& piece, const PassView& view) {
   const auto following = std::find_if(
       followings_.begin(), followings_.end(),
@@ -89,7 +89,7 @@ std::vector<std::int64_t> GenerationBatch::sequences_of_lines() const {
   return sequences;
 }
 
-/// Tokens that all lines can draw before the host has to see one of them.
+/// Returns how many tokens all lines can draw before the host has to read them.
 std::int64_t GenerationBatch::steps_ahead() const {
   if (!openings_.empty() || !followings_.empty()) return 1;
   if (watch_.stop_text || !session_.can_step_ahead()) return 1;
@@ -117,7 +117,7 @@ void GenerationBatch::append(Line& line, const DrawnToken& token) {
   line.is_done = true;
 }
 
-/// Why a completion ends with its last token, if it does.
+/// Returns why a completion ends with its last token, or no value if it continues.
 std::optional<FinishReason> GenerationBatch::end_of(const Line& line) const {
   const Prompt& prompt = queue_.prompt(line.prompt);
   const std::vector<std::int64_t>& ids = line.completion.ids;

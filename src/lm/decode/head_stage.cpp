@@ -36,7 +36,7 @@ PassOutcome HeadStage::run(const HeadRequests& requests, std::span<const DrawSit
   return outcome;
 }
 
-/// Short requests meet the head together.
+/// Scores short requests together in one call of the head.
 void HeadStage::score(std::span<const HeadRequests::Scored> requests,
                       std::vector<float>& scores) const {
   for (std::size_t i = 0; i < requests.size();) {

@@ -12,14 +12,14 @@
 // Shapes in this header: N rows, D width.
 namespace mgpu::lm {
 
-/// What the head does about one pass: it scores known tokens, lets the client look at states, and
-/// draws tokens.
+/// The head's work for one pass: it scores known tokens, shows states to the client, and draws
+/// tokens.
 struct HeadStage {
   const LanguageModel& model;
   const Sampler& sampler;
   const LogitProcessors& processors;
 
-  /// `rows` gives the states to draw from, [N, D], one per site.
+  /// `rows` returns the states to draw from, [N, D], one per site.
   /// Ranks: those that have the head
   PassOutcome run(const HeadRequests& requests, std::span<const DrawSite> sites,
                   const std::function<at::Tensor()>& rows) const;

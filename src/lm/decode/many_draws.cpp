@@ -11,12 +11,12 @@
 namespace mgpu::lm {
 namespace {
 
-/// The draws of the part of the vocabulary that is here.
+/// The draws from this rank's part of the vocabulary.
 struct DrawsHere {
   at::Tensor log_sums;  // [N] float32, of the whole vocabulary
   at::Tensor uniforms;  // [N, M] float64
   at::Tensor reached;   // [N] float64
-  at::Tensor ids;       // [N, M] int64; -1: none
+  at::Tensor ids;       // [N, M] int64; -1: not drawn here
 
   void walk(const LogitsPiece& piece) {
     const auto place = static_cast<std::size_t>(piece.row);
@@ -37,7 +37,7 @@ struct DrawsHere {
   }
 };
 
-/// Probability of the tokens that ranks before this one have, [N] float64.
+/// Returns the probability mass of the tokens of all lower ranks, [N] float64.
 at::Tensor share_before(const LanguageModel& model, const at::Tensor& log_sums_here,
                         const at::Tensor& log_sums) {
   const at::Tensor none = at::zeros(log_sums.sizes(), log_sums.options().dtype(at::kDouble));
@@ -70,7 +70,7 @@ ManyDraws draw_many(const LanguageModel& model, const at::Tensor& hidden,
   at::Tensor ids = draws.ids;
   if (model.shard().is_summand)
     ids = gather_words(*model.peers(), ids.to(at::kInt)).amax(0).to(at::kLong);
-  // What rounding has left over goes to the most probable token.
+  // A draw that rounding leaves without a token takes the most probable one.
   return {draws.log_sums, at::where(ids < 0, folded.best_ids.expand_as(ids), ids)};
 }
 

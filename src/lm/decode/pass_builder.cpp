@@ -11,7 +11,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// The next `count` tokens of a sequence's input.
+/// Returns the next `count` tokens of a sequence's input.
 TokenRun next_run(std::int64_t sequence, const SequenceInput& input, std::int64_t count) {
   TokenRun run{{}, sequence, input.options.length};
   if (input.embeddings.defined())
@@ -54,7 +54,7 @@ BuiltPass PassBuilder::build(DecodeState& state, std::int64_t budget) {
   return pass;
 }
 
-/// Returns what is left of the budget.
+/// Returns the remaining budget.
 std::int64_t PassBuilder::add_pieces(std::deque<std::int64_t>& waiting, DecodeState& state,
                                      std::int64_t budget, BuiltPass& pass) {
   while (!waiting.empty() && budget > 0) {

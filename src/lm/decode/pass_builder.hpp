@@ -11,27 +11,28 @@
 
 namespace mgpu::lm {
 
-/// Rows of one pass: those of fed sequences, one token each, and then pieces of prefills.
+/// The rows of one pass: first one token of each fed sequence, then pieces of prefills.
 struct BuiltPass {
   std::vector<TokenRun> runs;
   std::vector<std::int64_t> fed;
   std::vector<SeenPiece> pieces;
 };
 
-/// Sequences with input that waits, in the order in which it goes through the model.
+/// The sequences with pending input, in the order of processing.
 class PassBuilder {
 public:
-  /// A sequence waits with this input.
+  /// Adds the input of a sequence.
   void add(std::int64_t sequence, const SequenceInput& input);
   void forget(std::int64_t sequence);
 
-  /// The sequences with one token for the next pass, if nothing else waits; they wait no longer.
-  /// Errors: Error when there is something else.
+  /// Removes and returns the sequences with one token for the next pass. No other input may be
+  /// pending.
+  /// Errors: Error when other input is pending.
   std::vector<std::int64_t> take_fed();
 
   bool is_empty() const { return fed_.empty() && first_.empty() && others_.empty(); }
 
-  /// The next pass, with at most `budget` tokens of prefills; its runs look into the state.
+  /// Builds the next pass with at most `budget` tokens of prefills. Its runs refer to the state.
   BuiltPass build(DecodeState& state, std::int64_t budget);
 
 private:

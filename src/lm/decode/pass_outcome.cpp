@@ -5,8 +5,9 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/cluster/group.hpp>
 
-// In a message: 'd' (drawn), the number of scores as 8 bytes, scores, tokens; or 'f' (failure) and
-// a report. Ranks of one group run one program on machines of one kind.
+// Format of a message: 'd' (drawn), the number of scores as 8 bytes, scores, tokens; or 'f'
+// (failure) and a report. The ranks of a group run the same program on machines of the same
+// architecture.
 namespace mgpu::lm {
 namespace {
 

@@ -9,11 +9,11 @@
 
 namespace mgpu::lm {
 
-/// What the head made of one pass.
+/// The results of the head for one pass.
 struct PassOutcome {
   std::vector<float> scores;       // log-probabilities of known tokens, in the order of the request
-  std::vector<DrawnToken> tokens;  // one per drawing sequence
-  std::optional<Report> failure;   // of any rank; scores and tokens are empty then
+  std::vector<DrawnToken> tokens;  // one per sequence of the draw
+  std::optional<Report> failure;   // of any rank; if set, scores and tokens are empty
 };
 
 std::string to_bytes(const PassOutcome& outcome);

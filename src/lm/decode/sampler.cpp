@@ -16,7 +16,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Fills in the log-probabilities of tokens under the model.
+/// Fills in the log-probabilities of tokens under the unchanged model.
 void score(const SampledRows& rows, std::vector<DrawnToken>& tokens) {
   std::vector<std::int64_t> ids;
   for (const DrawnToken& token : tokens)
@@ -48,15 +48,16 @@ std::vector<DrawnToken> draw_from_cut(const SampledRows& rows, const SamplingCon
   return tokens;
 }
 
-/// Number of the first block of the vocabulary that is here; no two ranks have one in common.
+/// Returns the number of the first vocabulary block of this rank. Ranks have disjoint numbers.
 std::uint32_t first_block(const LanguageModel& model) {
   if (!model.shard().is_summand) return 0;
   return static_cast<std::uint32_t>(model.shard().vocab.begin / kVocabularyBlock +
                                     model.peers()->rank());
 }
 
-/// What decides the draws in each block that is here, [blocks, N, 2]: whether the block takes a
-/// draw over, and where in it. Sent to the device at once.
+/// Returns the uniforms of the draws in each vocabulary block of this rank, [blocks, N, 2]. The
+/// first decides whether the block replaces the draw so far, the second selects the token. They are
+/// sent to the device together.
 at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config) {
   const std::int64_t size = rows.model.shard().vocab.size();
   const std::int64_t blocks = (size + kVocabularyBlock - 1) / kVocabularyBlock;
@@ -74,7 +75,7 @@ at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config) {
   return uniforms.to(rows.hidden.device());
 }
 
-/// What decides between the draws of all ranks, [N].
+/// Returns the uniforms that select among the draws of all ranks, [N].
 at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) {
   std::vector<double> uniforms;
   for (const DrawSite& site : rows.sites) {
@@ -84,7 +85,7 @@ at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) 
   return at::tensor(uniforms, at::kDouble);
 }
 
-/// log_sums [N], or NaN where logits that were processed are not finite.
+/// Returns log_sums [N], with NaN where processed logits are not finite.
 at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, FoldedLogits& processed) {
   if (rows.processors.is_empty()) return log_sums;
   processed.combine(rows.model, {});
@@ -92,7 +93,7 @@ at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, FoldedLo
   return at::where(at::isfinite(sums), log_sums, sums);
 }
 
-/// Calls visit(part) for the blocks of a piece that have random words of their own.
+/// Calls visit(part) for each block of a piece that has separate random words.
 template <class Visit>
 void for_each_block(const LogitsPiece& piece, Visit visit) {
   for (std::int64_t first = 0; first < piece.logits.size(1); first += kVocabularyBlock) {
@@ -102,7 +103,7 @@ void for_each_block(const LogitsPiece& piece, Visit visit) {
   }
 }
 
-/// Without cuts: one pass, nothing kept.
+/// Draws without cuts, in one pass over the vocabulary.
 DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
   FoldedDraw drawn(rows.hidden.size(0), rows.hidden.device());
   FoldedLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
@@ -125,7 +126,7 @@ DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
   return {drawn.ids.clamp_min(0), drawn.picked - log_sums, checked(log_sums, rows, processed)};
 }
 
-/// The most probable tokens.
+/// Returns the most probable tokens.
 DrawnRows draw_best(const SampledRows& rows, const SamplingConfig& config) {
   FoldedLogits folded(rows.hidden.size(0), 1, rows.hidden.options());
   for_each_piece(rows.model, rows.hidden,
@@ -137,7 +138,7 @@ DrawnRows draw_best(const SampledRows& rows, const SamplingConfig& config) {
   return {ids, apply_head(rows.model, rows.hidden, ids, 0).log_probs, log_sums};
 }
 
-/// All of it with one read.
+/// Reads all tokens back to the host with one read.
 std::vector<DrawnToken> on_host(const SampledRows& rows, const DrawnRows& drawn) {
   const auto exact = [](const at::Tensor& column) { return column.to(at::kDouble); };
   const at::Tensor all = tensor::read_back(

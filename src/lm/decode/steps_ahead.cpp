@@ -1,4 +1,4 @@
-// Steps of a decode session that the host does not look at.
+// Steps of a decode session without host reads.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -18,7 +18,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Whether each token, or one before it in its column, is a stop id, [T, S].
+/// Returns whether each token, or an earlier one of its column, is a stop id, [T, S].
 at::Tensor stopped_by(const at::Tensor& ids, const std::vector<std::int64_t>& stop_ids) {
   at::Tensor stopped = at::zeros(ids.sizes(), ids.options().dtype(at::kBool));
   for (const std::int64_t stop : stop_ids)
@@ -63,7 +63,7 @@ DrawnSteps DecodeSession::steps(std::span<const std::int64_t> sequences, std::in
   return all;
 }
 
-/// The tokens that wait, [S]; they wait no longer.
+/// Removes and returns the pending tokens, [S].
 at::Tensor DecodeSession::take_waiting(std::span<const std::int64_t> sequences) {
   std::vector<std::int64_t> waiting = waiting_->take_fed();
   std::vector<std::int64_t> asked(sequences.begin(), sequences.end());

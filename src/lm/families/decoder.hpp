@@ -2,35 +2,36 @@
 
 #include "lm/config/family.hpp"
 
-// What Llama and its relatives share: RMS norms, rotary positions, grouped queries, a gated MLP,
-// and the names of their tensors.
+// Functions for Llama and similar families, which share RMS norms, rotary positions, grouped-query
+// attention, a gated MLP, and the names of tensors.
 namespace mgpu::lm {
 
-/// All fields of an ordinary decoder; biases and windows are the family's.
+/// Reads all fields of an ordinary decoder, except biases and windows, which depend on the family.
 void read_decoder(const ConfigFields& fields, LmConfig& config);
 
-/// Sliding windows of Qwen: `use_sliding_window`, `layer_types` or `max_window_layers`.
+/// Reads the sliding windows of Qwen: `use_sliding_window`, `layer_types` or `max_window_layers`.
 void read_qwen_windows(const ConfigFields& fields, LmConfig& config);
 
-/// Windows of the layers that `layer_types` says slide; false where there is no such list.
+/// Sets the window of the layers that `layer_types` marks as sliding. Returns false if the list is
+/// absent.
 bool read_layer_types(const ConfigFields& fields, std::int64_t window, LmConfig& config);
 
 LmWeights bind_decoder(const LmConfig& config, WeightSource& source);
 
-/// All of a layer; `layer` is "model.layers.3.".
+/// Binds all weights of a layer. `layer` is a prefix such as "model.layers.3.".
 using LayerBinder = LayerWeights (*)(const LmConfig& config, WeightSource& source,
                                      const std::string& layer);
 
-/// The same with layers of the family's own.
+/// The same with the family's function for layers.
 LmWeights bind_layers(const LmConfig& config, WeightSource& source, LayerBinder bind_layer);
 
-/// The part of a layer that is not the MLP, norms included.
+/// Binds the attention weights and both norms of a layer.
 LayerWeights bind_attention(const LmConfig& config, WeightSource& source, const std::string& layer);
 
 Linear take_linear(WeightSource& source, const std::string& name, std::int64_t out, std::int64_t in,
                    bool has_bias);
 
-/// `hidden_act` and its relatives. Errors: Failure E701.
+/// Reads `hidden_act` or a similar field. Errors: Failure E701.
 Activation activation_of(const ConfigFields& fields, const std::string& name);
 
 }  // namespace mgpu::lm

@@ -3,10 +3,11 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr double kTheta = 150000.0;  // where config.json does not say
+constexpr double kTheta = 150000.0;  // default
 constexpr std::int64_t kWindow = 128;
 
-/// Without a list the first layer slides, the second sees all, and so on.
+/// Without a list, layers alternate between a sliding window and full attention, starting with a
+/// window.
 void read_windows(const ConfigFields& fields, LmConfig& config) {
   const bool has_window = !fields.is_null("sliding_window");
   const std::int64_t window = has_window ? fields.integer_or({"sliding_window"}, kWindow) : 0;
@@ -32,8 +33,9 @@ void read(const ConfigFields& fields, LmConfig& config) {
   read_windows(fields, config);
 }
 
-/// Gates and ups come in turns among the outputs; the matrices are stored as [in, out]. Unbound
-/// all at once, since a gradient of a part for itself is as large as all experts' together.
+/// Gate and up outputs are interleaved, and the matrices are stored as [in, out]. All experts are
+/// unbound at once, because the gradient of a separate slice would be as large as all experts
+/// together.
 std::vector<Expert> experts_of(const Linear& gate_up, const Linear& down) {
   const auto in_turns = [&](const at::Tensor& all) {
     return all.unflatten(-1, {-1, 2}).unbind(-1);  // gates, ups

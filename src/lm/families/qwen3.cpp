@@ -5,7 +5,7 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr std::int64_t kHeadDim = 128;  // where config.json does not say
+constexpr std::int64_t kHeadDim = 128;  // default
 
 void read(const ConfigFields& fields, LmConfig& config) {
   read_decoder(fields, config);

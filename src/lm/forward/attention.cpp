@@ -10,7 +10,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Run and position of each token, given the position of each run's first.
+/// Fills in run and position of each token, given the position of each run's first token.
 void fill_tokens(std::span<const TokenRun> runs, const std::vector<std::int64_t>& firsts,
                  const at::Tensor& like, TokenPlaces& places) {
   std::vector<std::int64_t> positions;
@@ -54,7 +54,7 @@ TokenPlaces places_without_cache(std::span<const TokenRun> runs, const at::Tenso
   for (const TokenRun& run : runs) {
     starts.push_back(next);
     next += tokens_of(run);
-    places.page_tokens = std::max(places.page_tokens, tokens_of(run));  // a page holds any run
+    places.page_tokens = std::max(places.page_tokens, tokens_of(run));  // one page holds any run
   }
   fill_tokens(runs, std::vector<std::int64_t>(runs.size(), 0), like, places);
   places.page_slots = integers(starts, like).view({-1, 1});

@@ -12,26 +12,26 @@
 // head width.
 namespace mgpu::lm {
 
-/// Where the tokens of a call stand in their sequences, and their keys in memory.
+/// Holds the positions of a call's tokens in their sequences, and of their keys in memory.
 struct TokenPlaces {
-  at::Tensor positions;   // [N] int64 number of the token in its sequence
+  at::Tensor positions;   // [N] int64 position of the token in its sequence
   at::Tensor sequences;   // [N] int64 run of the token
   at::Tensor page_slots;  // [S, pages] int64
-  at::Tensor slots;       // [N] int64 where keys and values go; undefined without a cache
+  at::Tensor slots;       // [N] int64 for keys and values; undefined without a cache
   std::int64_t page_tokens = 1;
 };
 
-/// Whole numbers on the device of `like`.
+/// Returns an int64 tensor on the device of `like`.
 at::Tensor integers(const std::vector<std::int64_t>& values, const at::Tensor& like);
 
-/// First slot of each page of sequences, [S, pages] int64.
+/// Returns the first slot of each page of sequences, [S, pages] int64.
 at::Tensor page_table(std::span<const std::int64_t> sequences, const PagedCache& cache,
                       const at::Tensor& like);
 
-/// Keys one after the other, as they come out of the projection.
+/// Returns places for contiguous keys, in the order of the tokens.
 TokenPlaces places_without_cache(std::span<const TokenRun> runs, const at::Tensor& like);
 
-/// After cache.extend() of all runs.
+/// Returns places in the cache. Call cache.extend() for all runs first.
 TokenPlaces places_in_cache(std::span<const TokenRun> runs, const PagedCache& cache,
                             const at::Tensor& like);
 

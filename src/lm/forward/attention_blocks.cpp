@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t kBlock = 128;  // queries
 
-/// Queries of one run and the keys that they see. Shapes here: S query heads of a key head, B
-/// queries, K keys.
+/// A block of queries of one run with the keys that they attend to. Shapes here: S query heads per
+/// key head, B queries, K keys.
 class Block {
 public:
   Block(const RunSpan& run, std::int64_t first, const LayerConfig& layer)
@@ -31,7 +31,7 @@ public:
         .reshape({kv_heads, -1, x.size(2)});
   }
 
-  /// [G, S * B, C] -> [B, H, C], what belongs to rows first_query ..
+  /// [G, S * B, C] -> [B, H, C], for the rows from first_query on.
   at::Tensor to_rows(const at::Tensor& x) const {
     return x.view({x.size(0), -1, queries_, x.size(2)})
         .permute({2, 0, 1, 3})
@@ -45,13 +45,13 @@ public:
 
   at::Tensor rows(const at::Tensor& x) const { return x.narrow(0, first_query_, queries_); }
 
-  /// Of the keys [G, S * B, K], and of the sinks [G, S * B, 1] where there are any.
+  /// Probabilities of the keys [G, S * B, K] and of the sinks [G, S * B, 1], if defined.
   struct Probabilities {
     at::Tensor of_keys;
     at::Tensor of_sinks;
   };
 
-  /// From of_queries() and of_keys(); sinks [H] or [0].
+  /// Takes the results of of_queries() and of_keys(); sinks [H] or [0].
   Probabilities probabilities(const at::Tensor& q, const at::Tensor& k,
                               const at::Tensor& sinks) const {
     const at::Tensor scores = at::bmm(q, k.transpose(1, 2)).mul_(scale_);
@@ -69,7 +69,7 @@ public:
   double scale() const { return scale_; }
 
 private:
-  /// [B, K] true where the query does not see the key.
+  /// Returns the mask [B, K], true where a query must not attend to a key.
   at::Tensor hidden(const at::Tensor& like) const {
     const auto options = like.options().dtype(at::kLong);
     const std::int64_t offset = first_query_ - first_key_;

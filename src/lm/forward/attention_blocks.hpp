@@ -4,11 +4,11 @@
 
 #include "lm/training/grad_ops.hpp"
 
-// Attention of runs by libtorch's products, 128 queries at a time: of any type, on any device.
+// Attention with libtorch's matrix products, 128 queries at a time, for any type and device.
 // Shapes in this header: N tokens, H query heads, G key heads, C head width.
 namespace mgpu::lm::grad {
 
-/// What goes into a backward pass, and what comes out.
+/// The inputs of attention, or their gradients.
 struct AttentionGrads {
   at::Tensor q;      // [N, H, C]
   at::Tensor k;      // [N, G, C]
@@ -22,7 +22,7 @@ struct AttentionGrads {
 at::Tensor attend_in_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const at::Tensor& sinks, const AttendedSequences& attended);
 
-/// Makes the probabilities again. grad_out [N, H, C].
+/// Returns the gradients of the inputs, recomputing the probabilities. grad_out [N, H, C].
 ///
 /// Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.
 AttentionGrads grads_in_blocks(const AttentionGrads& in, const at::Tensor& grad_out,

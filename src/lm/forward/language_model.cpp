@@ -38,14 +38,14 @@ void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {
     cache.extend(run.sequence, tokens_of(run));
 }
 
-/// Matrices in the order in which a pass reads them.
+/// Returns the matrices in the order in which a pass reads them.
 std::vector<Linear*> linears_of(LmWeights& weights) {
   std::vector<Linear*> linears;
   for (LayerWeights& layer : weights.layers) {
     const std::vector<Linear*> own = linears_of(layer);
     linears.insert(linears.end(), own.begin(), own.end());
   }
-  linears.push_back(&weights.head);  // undefined where another rank has it
+  linears.push_back(&weights.head);  // undefined on ranks without the head
   return linears;
 }
 
@@ -55,7 +55,7 @@ std::int64_t panel_bytes(const Linear& linear) {
          static_cast<std::int64_t>(linear.weight.element_size());
 }
 
-/// glibc keeps what is freed in the middle of its heap; here it would be a second copy of all
+/// glibc keeps freed memory in the middle of its heap. Here that would be a second copy of all
 /// weights.
 void give_back_free_memory() {
 #ifdef __GLIBC__
@@ -64,7 +64,7 @@ void give_back_free_memory() {
 }
 
 void pack_all(LmWeights& weights) {
-  constexpr std::int64_t kTrimmed = std::int64_t{8} << 20;  // bytes that wait for it
+  constexpr std::int64_t kTrimmed = std::int64_t{8} << 20;  // freed bytes between two calls
   const std::vector<Linear*> linears = linears_of(weights);
   std::int64_t bytes = 0;
   for (const Linear* linear : linears)

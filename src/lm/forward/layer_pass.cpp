@@ -14,20 +14,20 @@
 namespace mgpu::lm {
 namespace {
 
-/// Keys and values that a layer's queries look at.
+/// The keys and values that a layer's queries attend to.
 struct Memory {
   at::Tensor keys;    // [slots, G, C]
   at::Tensor values;  // [slots, G, C]
 };
 
-/// Rows of tokens that other ranks have are zero.
+/// Looks up embeddings. Rows of tokens that belong to other ranks are zero.
 at::Tensor rows_here(const at::Tensor& embedding, const at::Tensor& ids, const Range& vocab) {
   const at::Tensor elsewhere = (ids < vocab.begin).logical_or(ids >= vocab.end);
   const at::Tensor places = (ids - vocab.begin).masked_fill(elsewhere, 0);
   return embedding.index_select(0, places).to(at::kFloat).masked_fill_(elsewhere.unsqueeze(1), 0.0);
 }
 
-/// What goes into the first layer that is here, [N, D].
+/// Returns the input of this rank's first layer, [N, D].
 at::Tensor enter(const LmWeights& weights, const ModelInput& input, const Call& call) {
   const at::Tensor& ids = input.ids;
   at::Tensor x;
@@ -53,7 +53,7 @@ at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& 
   return rotate(heads, call.rotation, norm, call.config.norm_epsilon);
 }
 
-/// The call as the wanted tokens alone see it, whose keys are there.
+/// Returns the call for the wanted tokens only. Their keys are already stored.
 Call only_wanted(const Call& call, const at::Tensor& wanted) {
   if (!wanted.defined()) return call;
   const auto rows_of = [&](const at::Tensor& all) {
@@ -71,7 +71,8 @@ at::Tensor chosen_rows(const at::Tensor& x, const Call& asking) {
   return asking.chosen.defined() ? x.index_select(0, asking.chosen) : x;
 }
 
-/// Keys and values of the call's tokens, and of those before them.
+/// Computes keys and values of the call's tokens. Returns them together with those of earlier
+/// tokens.
 Memory remember(const LayerWeights& weights, std::size_t layer, const at::Tensor& x,
                 const Call& call) {
   const LmConfig& config = call.config;
@@ -83,7 +84,8 @@ Memory remember(const LayerWeights& weights, std::size_t layer, const at::Tensor
   return {call.cache->keys(layer), call.cache->values(layer)};
 }
 
-/// What `asking`, the call or its wanted tokens alone, takes from what the layer remembers.
+/// Returns the attention output for the rows of `asking` (the call or its wanted tokens only), over
+/// all keys and values of this layer.
 at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::Tensor& x,
                      const Call& call, const Call& asking) {
   const LmConfig& config = call.config;
@@ -107,13 +109,13 @@ at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Te
   return project(inner, weights.down);
 }
 
-/// Adds to the residual stream what a part of a layer gave.
+/// Adds the output of attention or MLP to the residual stream.
 void add_to(const at::Tensor& x, const at::Tensor& values, const Call& call) {
   if (call.shard.is_summand) call.peers->sum(values);
   x.add_(values);
 }
 
-/// x [N, D] -> what the layer makes of those of `asking`.
+/// x [N, D] -> the layer's output for the rows of `asking`.
 at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor x, const Call& call,
                      const Call& asking) {
   at::Tensor seen =
@@ -121,7 +123,7 @@ at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor 
   x = chosen_rows(x, asking);
   if (x.size(0) == 0) return x;
   add_to(x, seen, call);
-  seen.reset();  // not kept beside the inner rows
+  seen.reset();  // free it before the MLP's inner rows
   if (failpoint("generate.layer").error != 0) throw std::bad_alloc();
   add_to(x, mlp(call.config, weights, normalize(call.config, x, weights.mlp_norm)), call);
   return x;

@@ -11,35 +11,36 @@
 #include "rope.hpp"
 #include "token_runs.hpp"
 
-// Shapes in this header: N tokens of a call, W those whose states are wanted, D width.
+// Shapes in this header: N tokens of a call, W tokens whose states are returned, D width.
 namespace mgpu::lm {
 
-/// Where the weights that are here are.
+/// Returns any of this rank's weights, which shows their device.
 inline const at::Tensor& any_of(const LmWeights& weights) {
   return weights.embedding.defined() ? weights.embedding
                                      : weights.layers.front().attention_norm.weight;
 }
 
-/// What is computed: float32, there.
+/// Returns the options of activations: float32 on the device of the weights.
 inline at::TensorOptions options_of(const LmWeights& weights) {
   return any_of(weights).options().dtype(at::kFloat);
 }
 
-/// One call: its tokens, and what all layers need of them.
+/// One call: its tokens, and the data about them that all layers need.
 struct Call {
-  const LmConfig& config;  // of what is here
+  const LmConfig& config;  // of this rank's shard
   TokenPlaces places;
   Rotation rotation;  // undefined with learned positions
-  PagedCache* cache;  // nullptr: keys live as long as their layer
+  PagedCache* cache;  // nullptr: keys exist during their layer only
   const Shard& shard;
   ShardPeers* peers;
-  at::Tensor chosen;  // [W] int64 rows of what goes into a layer that come out; undefined: all
+  at::Tensor chosen;  // [W] int64 input rows of the last layer that it returns; undefined: all
 };
 
-/// Through all layers that are here, from the embedding or the rank before to the last norm or the
-/// rank behind. Returns [W, D] float32; [0, D] where the head is elsewhere.
+/// Runs all layers of this rank. The input comes from the embedding or the previous stage, and the
+/// output goes through the last norm or to the next stage. Returns [W, D] float32; [0, D] on ranks
+/// without the head.
 ///
-/// Shapes: wanted [W] int64 rows whose states leave the last layer, undefined: all
+/// Shapes: wanted [W] int64 rows whose states are returned; undefined: all
 at::Tensor run_layers(const LmWeights& weights, const ModelInput& input, const at::Tensor& wanted,
                       const Call& call);
 

@@ -23,7 +23,7 @@ at::Tensor plain_frequencies(double theta, std::int64_t head_dim) {
   return at::reciprocal(at::pow(at::Scalar(theta), exponents));
 }
 
-/// A longer context stretches the base instead of the positions.
+/// Dynamic scaling: a longer context increases the base instead of scaling positions.
 double stretched_theta(const RopeConfig& rope, std::int64_t head_dim, std::int64_t positions,
                        std::int64_t length) {
   const double dim = static_cast<double>(head_dim);
@@ -33,7 +33,7 @@ double stretched_theta(const RopeConfig& rope, std::int64_t head_dim, std::int64
   return rope.theta * std::pow(stretch, dim / (dim - 2.0));
 }
 
-/// Short waves stay, long waves are interpolated, those between are mixed.
+/// Keeps short wavelengths, interpolates long ones, and blends those in between.
 at::Tensor llama3_frequencies(const RopeConfig& rope, const at::Tensor& plain) {
   const double original = static_cast<double>(rope.original_positions);
   const double longest_wave = original / rope.low_freq_factor;
@@ -46,7 +46,7 @@ at::Tensor llama3_frequencies(const RopeConfig& rope, const at::Tensor& plain) {
   return at::where(waves > longest_wave, slow, at::where(waves < shortest_wave, plain, mixed));
 }
 
-/// Column pair at which a wave turns `turns` times in the original context.
+/// Returns the column pair whose rotation makes `turns` turns in the original context.
 double yarn_column(const RopeConfig& rope, std::int64_t head_dim, double turns) {
   const double original = static_cast<double>(rope.original_positions);
   return static_cast<double>(head_dim) * std::log(original / (turns * 2.0 * std::numbers::pi)) /

@@ -10,32 +10,32 @@
 // Shapes in this header: N tokens, H heads, C head width.
 namespace mgpu::lm {
 
-/// Cosine and sine of the angles of tokens, times the attention factor.
+/// Cosine and sine of the tokens' angles, times the attention factor.
 struct Rotation {
   at::Tensor cosine;  // [N, 1, C / 2] float32
   at::Tensor sine;    // [N, 1, C / 2]
 };
 
-/// Radians per position of each pair of columns, [C / 2] float32 on the CPU, rounded where
-/// transformers rounds: far from position 0 the rounding of the angle is part of the model.
+/// Returns the radians per position of each pair of columns, [C / 2] float32 on the CPU. They are
+/// rounded like those of transformers, because at large positions this rounding changes the angles.
 ///
-/// `length` is that of the sequence; only RopeKind::dynamic looks at it.
+/// `length` is that of the sequence; only RopeKind::dynamic uses it.
 /// Source: transformers 5.23, modeling_rope_utils.py; Peng et al., arXiv 2309.00071 (yarn).
 at::Tensor inverse_frequencies(const RopeConfig& rope, std::int64_t head_dim,
                                std::int64_t positions, std::int64_t length);
 
-/// Tokens that follow each other in one sequence.
+/// Consecutive tokens of one sequence.
 struct RotatedRun {
   std::int64_t first;   // position
   std::int64_t count;   //
   std::int64_t length;  // of the sequence, for RopeKind::dynamic
 };
 
-/// The rotation of all tokens of the runs, in their order, on the device of `like`.
+/// Returns the rotation of all tokens of the runs, in order, on the device of `like`.
 Rotation make_rotation(const LmConfig& config, std::span<const RotatedRun> runs,
                        const at::Tensor& like);
 
-/// Rotates the pairs (c, c + C / 2) of each head, behind its RMS norm where there is a `weight`.
+/// Rotates the pairs (c, c + C / 2) of each head, after its RMS norm if `weight` is defined.
 ///
 /// Shapes: x [N, H, C] float32; weight [C] or undefined
 at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight = {},

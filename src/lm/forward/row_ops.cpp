@@ -18,7 +18,7 @@ kernels::WeightType weight_type(const at::Tensor& weight) {
                                                : kernels::WeightType::f32;
 }
 
-/// Values of `x` that the type of `weight` has: products are of two numbers of one type.
+/// Rounds `x` to the type of `weight`, because both factors of a product need the same type.
 at::Tensor rounded_like(const at::Tensor& weight, const at::Tensor& x) {
   return weight.scalar_type() == at::kBFloat16 ? x.to(at::kBFloat16).to(at::kFloat) : x;
 }
@@ -31,7 +31,7 @@ at::Tensor product_on_device(const at::Tensor& x, const Linear& linear) {
   return linear.bias.defined() ? out.add_(linear.bias) : out;
 }
 
-/// `args` has kind and parameters.
+/// Applies an activation; `args` has kind and parameters.
 at::Tensor activate(const at::Tensor& gate, const at::Tensor& up,
                     kernels::GatedActivationArgs args) {
   const at::Tensor input = gate.contiguous();

@@ -8,37 +8,39 @@
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 
-// What works on tokens one by one. Shapes: N tokens, D width. On the CPU in float32 the bits of
-// a row depend on that row only: not on N, on its place, or on the other rows.
+// Operations on single tokens. Shapes: N tokens, D width. In float32 on the CPU the bits of a row
+// depend on that row only, not on N, its index or other rows.
 namespace mgpu::lm {
 
-/// Sizes of the panels that a matrix on the CPU is packed into, of its type; {0} for any other.
+/// Returns the shape of the panels into which a CPU matrix is packed, in the matrix's type; {0} for
+/// any other matrix.
 std::vector<std::int64_t> panel_shape(const Linear& linear);
 
-/// Puts panels of panel_shape() in place of the matrix.
+/// Replaces the matrix with panels of panel_shape().
 void pack(Linear& linear, const at::Tensor& panels);
 
-/// Outputs first .. first + count - 1 of a linear without a bias; `first` begins a panel.
+/// Returns outputs first .. first + count - 1 of a linear without a bias. `first` is the start of a
+/// panel.
 Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count);
 
-/// x W^T + b, [N, out] float32; with a matrix in bfloat16 x is rounded to it, too, and sums are
-/// float32. Errors: ShapeError when x has another width; on the CPU also when the
+/// Returns x W^T + b, [N, out] float32. With a bfloat16 matrix, x is rounded to bfloat16, and sums
+/// are float32. Errors: ShapeError when the width of x does not fit; on the CPU also when the
 /// linear is not packed.
 at::Tensor project(const at::Tensor& x, const Linear& linear);
 
-/// The norm of each row, [N, D].
+/// Returns the norm of each row, [N, D], of the kind in the config.
 at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm);
 
-/// RMS norm over the last dimension, whatever stands before it.
+/// RMS norm over the last dimension, for any leading dimensions.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
-/// What kernels call it.
+/// Returns the kernels' name for an activation.
 kernels::ActivationKind kernel_kind(Activation kind);
 
-/// activation(gate) * up; `up` undefined: activation(gate).
+/// Returns activation(gate) * up, or activation(gate) if `up` is undefined.
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);
 
-/// The activation of experts: kernels::ActivationKind::clamped.
+/// Returns the activation of experts: kernels::ActivationKind::clamped.
 at::Tensor clamped_activation(const ExpertConfig& experts, const at::Tensor& gate,
                               const at::Tensor& up);
 

@@ -14,13 +14,13 @@
 
 namespace mgpu::lm {
 
-/// Where the next tokens of sequences stand that grow by one token in each step. All of it lies on
-/// the device before the first step begins, for lengths are known without the tokens.
+/// Positions and cache slots for the next steps of sequences that grow by one token per step. All
+/// of them are on the device before the first step, because they do not depend on the drawn tokens.
 class StepPlan {
 public:
-  /// Makes room in the cache for all steps.
-  /// Errors: ShapeError when learned positions or the cache's pages are too few; the cache may have
-  ///         room for some of the sequences then.
+  /// Reserves room in the cache for all steps.
+  /// Errors: ShapeError when there are too few learned positions or free pages; some of the
+  ///         sequences may already be extended.
   StepPlan(const LmConfig& config, std::span<const std::int64_t> sequences, std::int64_t steps,
            PagedCache& cache, const at::Tensor& like);
 

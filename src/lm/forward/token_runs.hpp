@@ -11,23 +11,23 @@
 
 #include "rope.hpp"
 
-// What a call says about its runs, for inference and for training.
+// Inputs that inference and training derive from the runs of a call.
 namespace mgpu::lm {
 
-/// The ids of all runs one after the other, [N] int64 on the CPU; 0 for tokens that come as
-/// embeddings or device_ids.
-/// Errors: ShapeError when one is not in the vocabulary.
+/// Returns the concatenated ids of all runs, [N] int64 on the CPU; 0 for tokens given as embeddings
+/// or device_ids.
+/// Errors: ShapeError when an id is not in the vocabulary.
 at::Tensor all_ids(const LmConfig& config, std::span<const TokenRun> runs);
 
-/// Rows of the first layer's input that are given and not looked up.
+/// Rows of the first layer's input that are given as embeddings.
 struct GivenRows {
   std::int64_t first;     // row of the call
   at::Tensor embeddings;  // [n, D] float32
 };
 
-/// What goes into a call.
+/// The input of a call.
 struct ModelInput {
-  at::Tensor ids;                // [N] int64 on the model's device; any id for given rows
+  at::Tensor ids;                // [N] int64 on the model's device; arbitrary for given rows
   std::vector<GivenRows> given;  // in the order of their rows
 };
 
@@ -35,20 +35,20 @@ struct ModelInput {
 ModelInput input_of(const LmConfig& config, std::span<const TokenRun> runs,
                     const at::Device& device);
 
-/// Position of each run's first token; checks that learned positions suffice.
+/// Returns the position of each run's first token. Checks that there are enough learned positions.
 /// Errors: ShapeError.
 std::vector<RotatedRun> places_of(const LmConfig& config, std::span<const TokenRun> runs,
                                   const PagedCache* cache);
 
-/// What goes into the layers, and what comes out of the last one.
+/// Number of rows that enter the layers, and that the last layer returns.
 struct RowCounts {
   std::int64_t tokens = 0;
   std::int64_t wanted = 0;
 };
 RowCounts count_rows(std::span<const TokenRun> runs);
 
-/// Rows of the tokens whose states are wanted, [W] int64 on the device of `ids`; undefined where
-/// all are.
+/// Returns the rows of the tokens whose states are wanted, [W] int64 on the device of `ids`;
+/// undefined if all are wanted.
 at::Tensor wanted_rows(std::span<const TokenRun> runs, const at::Tensor& ids);
 
 }  // namespace mgpu::lm

@@ -24,7 +24,7 @@ GroupPeers::GroupPeers(const cluster::Group& group, Split split, const Wires& wi
       size_(group.size()),
       written_(wires.device),
       words_(group, speaker_of(group, split), wires.options.timeout_s) {
-  // In a pipeline a rank receives on one and sends on the other, from two threads.
+  // In a pipeline, a rank receives on one wire and sends on the other, from two threads.
   const int num_wires = split == Split::pipeline ? 2 : 1;
   for (int i = 0; i < num_wires; ++i)
     wires_.push_back(cluster::make_communicator(group, wires.backend, wires.device, wires.options));
@@ -35,7 +35,7 @@ GroupPeers::GroupPeers(const cluster::Group& group, Split split, const Wires& wi
     outbox_.emplace(*wires_[own], rank_ + 1, wires.device, kPassesInOutbox);
 }
 
-/// libtorch may give out memory that kernels of its stream still use.
+/// libtorch may reuse memory that pending kernels of its stream still access.
 void GroupPeers::wait_for_writers(cluster::Communicator& communicator, const at::Tensor& values) {
   if (!values.is_cuda()) return;
   written_.record(tensor::current_stream(values));
@@ -49,7 +49,7 @@ void GroupPeers::sum(const at::Tensor& values) {
   } catch (const cluster::LoneFailure&) {
     throw;
   } catch (const std::exception& error) {
-    throw cluster::LoneFailure(report_of(error));  // nobody knows how far the others are
+    throw cluster::LoneFailure(report_of(error));  // the state of the other ranks is unknown
   }
   if (next_sum_ < sums_.size()) ++next_sum_;
 }

@@ -17,7 +17,7 @@ namespace mgpu::lm {
 
 /// The ranks of a group that hold one model.
 ///
-/// Ranks:  made and destroyed collectively over the group.
+/// Ranks:  construction and destruction are collective over the group.
 class GroupPeers final : public ShardPeers {
 public:
   struct Wires {
@@ -51,16 +51,16 @@ private:
   Split split_;
   int rank_;
   int size_;
-  cluster::Event written_;  // behind earlier work on a buffer
+  cluster::Event written_;  // after earlier work on a buffer
   cluster::Announcements words_;
   std::vector<std::unique_ptr<cluster::Communicator>> wires_;
-  std::unique_ptr<cluster::Communicator> agreements_;  // on host memory; where sums are shared
-  std::int32_t has_failed_ = 0;                        // any rank, in the last agreement
-  std::vector<std::int64_t> sums_;                     // rows of each, in this pass
-  std::size_t next_sum_ = 0;                           // of them
+  std::unique_ptr<cluster::Communicator> agreements_;  // in host memory; tensor parallelism only
+  std::int32_t has_failed_ = 0;                        // of any rank in the last agreement
+  std::vector<std::int64_t> sums_;                     // rows of each all-reduce of this pass
+  std::size_t next_sum_ = 0;                           // index in sums_
   bool has_received_ = false;                          // in this pass
-  bool has_passed_on_ = false;                         // likewise
-  std::optional<Outbox> outbox_;                       // to the rank of the layers behind these
+  bool has_passed_on_ = false;                         // in this pass
+  std::optional<Outbox> outbox_;                       // to the next stage
   StageClock clock_;
 };
 

@@ -20,12 +20,12 @@ struct Sharing {
   std::vector<std::size_t> layers;  // per rank
 };
 
-/// The cheapest way to share out layers, where `join` adds a rank's load to the cost of those
-/// before it, and never makes it less.
+/// Finds the cheapest assignment of layers. `join` adds a rank's load to the cost of the ranks
+/// before it, and must not decrease that cost.
 template <class Join>
 Sharing cheapest_sharing(const LayerCosts& costs, std::size_t layers, const Join& join) {
   const std::size_t ranks = costs.capacities.size();
-  // best[r][n]: of the first r ranks when they have the first n layers.
+  // best[r][n]: lowest cost of the first r ranks with the first n layers.
   std::vector best(ranks + 1, std::vector<double>(layers + 1, kNever));
   std::vector taken(ranks + 1, std::vector<std::size_t>(layers + 1, 0));
   best[0][0] = 0.0;

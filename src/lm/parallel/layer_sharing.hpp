@@ -5,17 +5,17 @@
 
 namespace mgpu::lm {
 
-/// What a rank is charged for layers and for the ends of the model, and how much it can take.
+/// Costs of a layer and of both ends of the model, and the capacities of the ranks.
 struct LayerCosts {
   double layer;
-  double first;  // on the first rank
-  double last;   // on the last rank
+  double first;  // extra cost of the first rank
+  double last;   // extra cost of the last rank
   std::vector<double> capacities;
 };
 
-/// Layers per rank, one at least, such that the fullest rank is as empty as possible, and the
-/// others are about as full as each other: keys and values, of which nobody knows how many come, go
-/// by layers too.
+/// Returns the number of layers per rank, at least one. It minimizes the load of the fullest rank,
+/// then balances the others. The KV cache, whose size is unknown here, is proportional to layers,
+/// too.
 std::vector<std::size_t> share_out(const LayerCosts& costs, std::size_t layers);
 
 }  // namespace mgpu::lm

@@ -19,7 +19,7 @@ std::int64_t up_to(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// What packing adds to the matrices of linears on the CPU: whole panels.
+/// Returns how many elements packing adds to a matrix on the CPU, which is padded to whole panels.
 std::int64_t padding_of(const Linear& linear) {
   if (!linear.weight.defined()) return 0;
   const std::int64_t outputs = linear.weight.size(0);
@@ -40,7 +40,7 @@ std::int64_t weights_of(const LmConfig& config, const Shard& shard, const Memory
   const std::int64_t others = count_of(tensors_of(weights)) - matrices;
   const bool shares_head = config.tied_head && shard.has_embedding && shard.has_head;
   if (demand.device == DeviceKind::cuda) {
-    // The head is the embedding itself.
+    // Tied weights: the head is the embedding.
     if (shares_head) matrices -= weights.head.weight.numel();
   } else {
     matrices += padding_of(weights.head);
@@ -64,7 +64,7 @@ std::int64_t prefill_of(const MemoryDemand& demand) {
                                     : demand.prefill_tokens;
 }
 
-/// Tokens of one pass, at most.
+/// Returns the maximum number of tokens per pass.
 std::int64_t rows_of(const MemoryDemand& demand, std::int64_t batches) {
   return share_of_batch(demand.batch_size, batches) + share_of_prefill(prefill_of(demand), batches);
 }
@@ -79,32 +79,32 @@ std::int64_t cache_of(const LmConfig& held, const MemoryDemand& demand, std::int
          bytes_of(demand.cache_type);
 }
 
-/// The residual stream, its norm, and the widest of attention, MLP and head.
+/// Returns the bytes of the residual stream, its norm, and the largest of attention, MLP and head.
 std::int64_t activations_of(const LmConfig& held, const Shard& shard, DeviceKind device,
                             std::int64_t rows) {
   const PassSizes sizes = pass_sizes(device);
   const std::int64_t queries = held.heads * held.head_dim;
   const std::int64_t keys = held.kv_heads * held.head_dim;
   const std::int64_t attention = rows * (2 * held.width + 2 * queries + 3 * keys);
-  // An expert has its tokens' rows, and what it makes of them, for itself.
+  // An expert has separate copies of its tokens' input and output rows.
   const std::int64_t streams = held.experts.count > 0 ? 4 : 2;
   const std::int64_t mlp = rows * (streams * held.width + 3 * held.inner);
   const std::int64_t piece =
       std::min(rows, sizes.head_rows) * std::min(shard.vocab.size(), sizes.vocabulary_block);
-  // Logits, and the scores that are made of them.
+  // Logits, and the scores computed from them.
   const std::int64_t head = shard.has_head ? 2 * rows * held.width + 2 * piece : 0;
   return kFloat * std::max({attention, mlp, head});
 }
 
 std::int64_t buffers_of(const LmConfig& config, const Shard& shard, std::int64_t rows) {
   const std::int64_t stream = rows * config.width * kFloat;
-  // What comes in while sums go around, and what a rank that fails takes part in them with.
+  // The receive buffers of all-reduces, and the zeros that a failed rank adds to them.
   if (shard.is_summand) return 2 * stream;
   if (!is_pipeline(config, shard) || shard.has_head) return 0;
   return static_cast<std::int64_t>(kPassesInOutbox) * stream;
 }
 
-/// All but the weights.
+/// Returns the memory use except for weights.
 MemoryUse use_beside_weights(const LmConfig& config, const Shard& shard, const MemoryDemand& demand,
                              int ranks) {
   const LmConfig held = held_by(shard, config);

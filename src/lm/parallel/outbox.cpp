@@ -38,7 +38,7 @@ void Outbox::work() {
   for (;;) {
     changed_.wait(lock, [this] { return is_ending_ || !parcels_.empty(); });
     if (parcels_.empty()) return;
-    const Parcel& parcel = parcels_.front();  // stays in its place until it is sent
+    const Parcel& parcel = parcels_.front();  // stays in the queue until it is sent
     lock.unlock();
     std::exception_ptr failure;
     try {

@@ -13,25 +13,26 @@
 
 namespace mgpu::lm {
 
-/// Sends tensors to one rank on a thread of its own: whoever puts one in goes on to the next while
-/// the peer is still busy.
+/// Sends tensors to one rank from a separate thread, so that the caller can continue while the peer
+/// is busy.
 class Outbox {
 public:
-  /// The communicator is the outbox's until it ends. It holds at most `places` tensors.
+  /// The outbox has exclusive use of the communicator. It queues at most `places` tensors.
   Outbox(cluster::Communicator& communicator, int peer, Device device, std::size_t places);
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  /// Sends what is left, unless an exception unwinds: then the peer is told by others.
+  /// Sends the queued tensors, unless an exception unwinds; then the peer learns of the failure in
+  /// another way.
   ~Outbox();
 
-  /// Waits while all places are taken. Errors: what an earlier sending threw.
+  /// Queues a tensor; waits while the queue is full. Errors: the exception of an earlier send.
   void put(const at::Tensor& values);
 
 private:
   struct Parcel {
     at::Tensor values;
-    cluster::Event filled;  // behind the work that makes the values
+    cluster::Event filled;  // after the work that computes the values
   };
 
   void work();
@@ -48,7 +49,7 @@ private:
   std::deque<Parcel> parcels_;
   bool is_ending_ = false;
   std::exception_ptr failure_;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // last member, because it uses the others
 };
 
 }  // namespace mgpu::lm

@@ -18,13 +18,14 @@ namespace {
   throw Failure({"E126", ExitCode::config, why, {}, help});
 }
 
-/// Part `index` of `count` things that go to `parts` ranks, as evenly as they can.
+/// Returns part `index` of a range that is split into `parts` parts as evenly as possible.
 Range part_of_range(const Range& range, std::int64_t index, std::int64_t parts) {
   return {range.begin + range.size() * index / parts,
           range.begin + range.size() * (index + 1) / parts};
 }
 
-/// Who has next to nothing has one layer: a thousandth of the largest counts as nothing.
+/// A rank with almost no free memory still gets one layer: capacities are at least a thousandth of
+/// the largest.
 std::vector<double> capacities_of(std::span<const std::int64_t> free_bytes) {
   const auto most = static_cast<double>(*std::ranges::max_element(free_bytes));
   std::vector<double> capacities;
@@ -68,7 +69,7 @@ void add_if_there(std::vector<at::Tensor*>& tensors, std::initializer_list<at::T
     if (tensor->defined()) tensors.push_back(tensor);
 }
 
-/// Outputs of a linear.
+/// Returns a range of the outputs of a linear.
 Linear rows_of(const Linear& linear, const Range& range) {
   if (!linear.is_defined()) return linear;
   const auto cut = [&](const at::Tensor& tensor) {
@@ -77,7 +78,8 @@ Linear rows_of(const Linear& linear, const Range& range) {
   return {cut(linear.weight), cut(linear.bias), {}};
 }
 
-/// Inputs of a linear, whose outputs are summed: one rank adds the bias.
+/// Returns a range of the inputs of a linear. The outputs of all ranks are summed, so only one rank
+/// adds the bias.
 Linear columns_of(const Linear& linear, const Range& range) {
   if (!linear.is_defined()) return linear;
   return {linear.weight.narrow(1, range.begin, range.size()),
@@ -109,7 +111,7 @@ LayerWeights shard_layer(const LmConfig& config, const LayerWeights& layer, cons
   return part;
 }
 
-/// Query heads of rank `r`, and the key heads that they look at.
+/// Sets the query heads of rank `r` and the key heads that they use.
 void share_heads(const LmConfig& config, std::int64_t r, std::int64_t ranks, Shard& shard) {
   const std::int64_t queries_per_key = config.heads / config.kv_heads;
   if (config.kv_heads >= ranks) {
@@ -186,7 +188,7 @@ std::vector<int> place_layers(const LmConfig& config, const LayerMap& map,
   const WeightBytes bytes = weight_bytes(config);
   const bool by_memory = map.kind == LayerMap::Kind::by_memory;
   LayerCosts costs{static_cast<double>(bytes.layer),
-                   by_memory ? static_cast<double>(bytes.embedding) : 0.0,  // a look-up is no work
+                   by_memory ? static_cast<double>(bytes.embedding) : 0.0,  // look-ups cost no time
                    static_cast<double>(bytes.head), std::vector<double>(ranks, 1.0)};
   if (by_memory) costs.capacities = capacities_of(free_bytes);
   std::vector<int> result;

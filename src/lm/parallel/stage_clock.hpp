@@ -6,15 +6,15 @@
 
 namespace mgpu::lm {
 
-/// Tells work from waiting.
+/// Measures working and waiting time separately.
 class StageClock {
 public:
   StageClock() { start(); }
 
-  /// Forgets what was before.
+  /// Resets the times.
   void start();
 
-  /// Runs `step`, whose time is waiting.
+  /// Runs `step` and counts its time as waiting.
   template <class Step>
   void waiting(Step step) {
     stop_work();
@@ -22,10 +22,10 @@ public:
     begin_work();
   }
 
-  /// What was worked since the last call was one pass.
+  /// Ends a pass. Its work is the time since the last call, without waiting.
   void end_pass();
 
-  /// Up to the last wait or pass.
+  /// Returns the times up to the last wait or pass.
   const StageTimes& times() const { return times_; }
 
 private:
@@ -35,7 +35,7 @@ private:
   void begin_work();
 
   StageTimes times_;
-  Clock::time_point mark_;  // since then it works, or waits
+  Clock::time_point mark_;  // start of the current work or wait
   double cpu_mark_ = 0.0;
   double pass_s_ = 0.0;
 };

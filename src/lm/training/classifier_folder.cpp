@@ -62,7 +62,7 @@ std::string classifier_config(const fs::path& path, const std::string& config, C
 
 ModelHead classifier_head(const LmConfig& config, Classified what, std::int64_t outputs) {
   const bool is_of_tokens = what == Classified::tokens;
-  const bool is_gpt2 = config.family == "gpt2";  // its two classes name their heads differently
+  const bool is_gpt2 = config.family == "gpt2";  // its two classes use different names for heads
   return {.name = is_of_tokens && is_gpt2 ? "classifier" : "score",
           .outputs = outputs,
           .has_bias = is_of_tokens,

@@ -12,23 +12,24 @@
 
 #include "lm/forward/row_ops.hpp"
 
-// A divergence is a sum of f(p_c, q_c) over classes c. With s_c = q_c df/dq_c and S = sum s_c, its
-// gradient with respect to the logit of token v is s_v - q_v S where v is a class of its own; where
-// it belongs to the class r of all other tokens, it is q_v / q_r (s_r - q_r S).
+// A divergence is a sum of f(p_c, q_c) over classes c. Let s_c = q_c df/dq_c and S = sum s_c.
+// Consider its gradient with respect to the logit of token v. If v is a separate class, the
+// gradient is s_v - q_v S. If v belongs to the class r of all other tokens, it is q_v / q_r (s_r -
+// q_r S).
 //
 // Shapes: n rows of a block, K ids of the longest list, B tokens of a piece.
 namespace mgpu::lm::grad {
 namespace {
 
-constexpr double kNothing = -std::numeric_limits<double>::infinity();  // log of no mass
+constexpr double kNothing = -std::numeric_limits<double>::infinity();  // log of 0
 
-/// f(p, q) and q df/dq, one by one.
+/// Elementwise f(p, q) and q df/dq.
 struct Terms {
   at::Tensor losses;
   at::Tensor slopes;
 };
 
-/// mass * log_ratio; 0 where there is no mass.
+/// Returns mass * log_ratio, or 0 where mass is 0.
 at::Tensor weighed(const at::Tensor& mass, const at::Tensor& log_ratio) {
   return (mass * log_ratio).masked_fill_(mass == 0, 0.0);
 }
@@ -65,7 +66,7 @@ at::Tensor log_sums_of(const std::vector<LogitsPiece>& pieces, double temperatur
   return sums;
 }
 
-/// What the loss says of a block, from what its parts say.
+/// Returns the sums of a block from those of cross-entropy and divergence.
 LmSums total_of(const Distillation& how, const LmSums& data, const at::Tensor& divergences) {
   const double t = how.temperature;
   LmSums sums = data;
@@ -74,16 +75,16 @@ LmSums total_of(const Distillation& how, const LmSums& data, const at::Tensor& d
   return sums;
 }
 
-/// Factors of the parts in the gradient with respect to a logit.
+/// The factors of both parts of the loss in the gradient with respect to a logit.
 struct Shares {
   Shares(const Distillation& how, double scale)
       : teacher(scale * (1.0 - how.ce_weight) * how.temperature), data(scale * how.ce_weight) {}
 
-  double teacher;  // T^2 d/dz of what sees z / T
+  double teacher;  // T^2 times 1 / T, from the derivative of z / T
   double data;
 };
 
-/// Lists of a block's rows, padded: ids -1, log-probabilities of no mass.
+/// The lists of a block's rows, padded with id -1 and log-probability -infinity.
 struct PaddedLists {
   PaddedLists(const TeacherTargets& targets, const HeadBlock& block) {
     const at::Tensor places = block.places.cpu();
@@ -113,10 +114,10 @@ struct PaddedLists {
   }
 
   at::Tensor ids;        // [n, K]
-  at::Tensor log_probs;  // [n, K + 1], the last of all other ids
+  at::Tensor log_probs;  // [n, K + 1]; the last column is all other ids
 };
 
-/// Where the listed ids lie in a piece.
+/// The places of the listed ids in a piece.
 struct Listed {
   Listed(const LogitsPiece& piece, const at::Tensor& ids) {
     const at::Tensor at = ids - piece.first_id;
@@ -128,12 +129,12 @@ struct Listed {
     columns = at.index({rows, entries});
   }
 
-  at::Tensor rows;     // [m] of the block
-  at::Tensor entries;  // [m] of the list
-  at::Tensor columns;  // [m] of the piece
+  at::Tensor rows;     // [m] rows of the block
+  at::Tensor entries;  // [m] indices in the list
+  at::Tensor columns;  // [m] columns of the piece
 };
 
-/// Takes the logits of the listed ids out of the pieces, which hold -infinity there afterwards.
+/// Returns the logits of the listed ids, and replaces them in the pieces by -infinity.
 at::Tensor take_listed(const HeadBlock& block, const at::Tensor& ids) {
   const at::Tensor& like = block.pieces.front().logits;
   at::Tensor taken = at::full(ids.sizes(), kNothing, like.options());  // [n, K]
@@ -184,7 +185,7 @@ LmSums stored_block(const Distillation& how, const TeacherTargets& targets, Head
   return total_of(how, facts.sums(block.targets), terms.losses);
 }
 
-/// The teacher's logits of the block's rows, by the student's pieces and of their type.
+/// Returns the teacher's logits of the block's rows, with the pieces and type of the student's.
 std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::Tensor& hidden,
                                         const HeadBlock& block) {
   const at::Tensor rows = hidden.index_select(0, block.places);
@@ -196,7 +197,8 @@ std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::
   return pieces;
 }
 
-/// 1 for each row whose target the data say, 0 where it was drawn, [n]; undefined: none was.
+/// Returns 1 for each row whose target is from the data and 0 if the student sampled it, [n];
+/// undefined if all are from the data.
 at::Tensor weights_of_data(std::span<const double> is_drawn, const HeadBlock& block) {
   if (is_drawn.empty()) return {};
   const at::Tensor places = block.places.cpu();
@@ -207,7 +209,7 @@ at::Tensor weights_of_data(std::span<const double> is_drawn, const HeadBlock& bl
   return at::tensor(weights, at::kFloat).to(block.pieces.front().logits.options());
 }
 
-/// Cross-entropy of the rows that have one; the other sums are of all.
+/// Sums cross-entropy over the rows that have it; the other sums are over all rows.
 LmSums sums_of(const RowFacts& facts, const at::Tensor& targets, const at::Tensor& weights) {
   LmSums sums = facts.sums(targets);
   if (weights.defined())
@@ -229,7 +231,7 @@ LmSums resident_block(const Distillation& how, const TeacherPass& teacher, HeadB
     Terms terms = terms_of(how, slopes[i].logits / t - sums_p, block.pieces[i].logits / t - sums_q);
     divergences.add_(terms.losses.sum(1));
     total.add_(terms.slopes.sum(1, true));
-    slopes[i].logits = std::move(terms.slopes);  // in the place of the teacher's logits
+    slopes[i].logits = std::move(terms.slopes);  // replaces the teacher's logits
   }
   if (scale) {
     const Shares shares(how, *scale);

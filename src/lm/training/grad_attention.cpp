@@ -96,7 +96,7 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
 
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                   const at::Tensor& sinks, const AttendedSequences& attended) {
-  // What a function is applied to has to be there.
+  // The inputs of an autograd function must be defined.
   const at::Tensor some_sinks = sinks.defined() ? sinks : at::empty({0}, q.options());
   return AttendFunction::apply(q.contiguous(), k.contiguous(), v.contiguous(), some_sinks,
                                &attended);

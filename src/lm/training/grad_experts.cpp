@@ -21,7 +21,7 @@ at::Tensor rows_of(const ExpertLoad& load, const at::Tensor& like) {
   return at::tensor(load.rows, at::kLong).to(like.device());
 }
 
-/// [N, E]: what each expert has of each token; 0 where it has none.
+/// Returns the share of each expert in each token, [N, E]; 0 if the token does not use the expert.
 at::Tensor shares_of(const at::Tensor& logits, const std::vector<ExpertLoad>& loads) {
   if (logits.scalar_type() == at::kFloat) {
     const at::Tensor shares = at::zeros_like(logits);
@@ -40,7 +40,7 @@ at::Tensor shares_of(const at::Tensor& logits, const std::vector<ExpertLoad>& lo
   return chosen.softmax(-1);
 }
 
-/// Softmax over the experts that were chosen.
+/// Softmax over the chosen experts.
 struct ShareFunction : Function<ShareFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits,
                             const std::vector<ExpertLoad>* loads) {

@@ -8,11 +8,11 @@
 
 namespace mgpu::lm::grad {
 
-/// mix_experts() with gradients; in float32 on the CPU the same bits. Which experts a token goes to
-/// is decided in float32, and has no gradient.
+/// mix_experts() with gradients. In float32 on the CPU the results have the same bits. The choice
+/// of a token's experts is made in float32 and has no gradient.
 ///
 /// Shapes: x [N, D]; returns [N, D]
-/// Memory: rows, gates and ups of all experts that are used, until backward.
+/// Memory: rows, gates and ups of all used experts, until the backward pass.
 at::Tensor mix_experts(const LmConfig& config, const LayerWeights& weights, const at::Tensor& x,
                        tensor::ComputeKind compute);
 

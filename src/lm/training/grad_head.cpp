@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kMostTokens = 512;
 constexpr std::int64_t kMostLogits = std::int64_t{1} << 24;
 
-/// The head's weights for the tokens of a piece.
+/// Returns the head's weights for the tokens of a piece.
 at::Tensor part(const HeadArgs& args, std::int64_t first_id) {
   const std::int64_t count = std::min(kVocabularyBlock, args.weight.size(0) - first_id);
   return args.weight.narrow(0, first_id, count);
@@ -31,7 +31,7 @@ HeadBlock make_block(const HeadArgs& args, const at::Tensor& hidden, const at::T
   return block;
 }
 
-/// Adds to `weight`; returns the gradient of the rows.
+/// Adds to the gradient of the weight. Returns the gradient of the rows.
 at::Tensor apply_gradients(const HeadArgs& args, const HeadBlock& block, const at::Tensor& hidden,
                            const at::Tensor& weight) {
   at::Tensor rows = at::zeros_like(hidden);
@@ -43,7 +43,7 @@ at::Tensor apply_gradients(const HeadArgs& args, const HeadBlock& block, const a
   return rows;
 }
 
-/// Logits become the gradient of scale * cross-entropy with respect to them.
+/// Replaces the logits by the gradient of scale * cross-entropy with respect to them.
 void to_gradient(const HeadBlock& block, const RowFacts& facts, double scale) {
   const at::Tensor& first = block.pieces.front().logits;
   const bool has_kernel = !tensor::runs_on_gpu(first) && first.scalar_type() == at::kFloat;

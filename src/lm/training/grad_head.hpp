@@ -14,7 +14,7 @@
 // Shapes in this header: N tokens, D width, V vocabulary, n rows of a block.
 namespace mgpu::lm::grad {
 
-/// Head and loss of a pass.
+/// The inputs of the head and of the loss.
 struct HeadArgs {
   const at::Tensor& hidden;   // [N, D]
   const at::Tensor& weight;   // [V, D]
@@ -24,8 +24,8 @@ struct HeadArgs {
 
 /// Gradients of grad_scale * (sum of losses).
 struct HeadGradients {
-  at::Tensor hidden;  // [N, D], made anew
-  at::Tensor weight;  // [V, D], added to; undefined: made
+  at::Tensor hidden;  // [N, D], overwritten
+  at::Tensor weight;  // [V, D], accumulated; allocated if undefined
 };
 
 /// Some rows that have a target, with their logits over the whole vocabulary.
@@ -35,21 +35,21 @@ struct HeadBlock {
   at::Tensor places;                // [n] of the rows, in the N tokens
 };
 
-/// Log of the sum of exponentials, logit of the target, and best token of each row.
+/// Each row's log of the sum of exponentials, logit of the target, and best token.
 struct RowFacts {
   at::Tensor log_sums;  // [n]
   at::Tensor picked;    // [n]
   at::Tensor best;      // [n] int64
 
-  /// What cross-entropy says of them.
+  /// Returns the sums of cross-entropy.
   LmSums sums(const at::Tensor& targets) const;
 };
 RowFacts facts_of(const HeadBlock& block);
 
-/// Adds `value` to the row's target in the pieces; times `weights` [n], where they are defined.
+/// Adds `value` to the logit of each row's target, multiplied by `weights` [n] if defined.
 void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weights = {});
 
-/// Calls visit(block, hidden [n, D]) for all tokens that have a target, block by block.
+/// Calls visit(block, hidden [n, D]) for all blocks of tokens that have a target.
 ///
 /// Memory: logits of at most 512 tokens and about 64 MiB at a time.
 using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden)>;
@@ -57,8 +57,8 @@ void for_each_block(const HeadArgs& args, const BlockVisit& visit);
 
 LmSums cross_entropy(HeadBlock& block, std::optional<double> scale);
 
-/// A loss over vocabulary blocks; with `gradients` these are made on the way. Tokens whose target
-/// is ignored cost nothing. Memory: as for_each_block().
+/// Computes a loss over vocabulary blocks, and its gradients if `gradients` is given. Tokens whose
+/// target is ignored cost no time. Memory: as for_each_block().
 LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
                  HeadGradients* gradients);
 

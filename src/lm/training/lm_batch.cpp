@@ -35,7 +35,7 @@ const std::vector<double>& column_of(const Columns& columns, std::string_view na
   throw ShapeError(std::string("the batch has no column `")
                        .append(name)
                        .append("`")
-                       .append(there.empty() ? "; there are none of its kind" : there));
+                       .append(there.empty() ? "; the batch has no columns of this kind" : there));
 }
 
 LmSums& LmSums::operator+=(const LmSums& other) {

@@ -78,7 +78,7 @@ void LmWindows::add_example(std::size_t window, std::size_t example) {
   windows_[window].predictions += examples_.predictions(example);
 }
 
-/// Tokens that the example may have in its window.
+/// Returns how many tokens the example needs in its window.
 std::int64_t LmWindows::room_of(std::size_t example) const {
   const std::int64_t length = examples_.length(example);
   if (completion_ == 0) return length;

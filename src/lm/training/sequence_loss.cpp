@@ -9,7 +9,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Appends `count` values to a column of `filled` values. A column of zeros alone stays empty.
+/// Appends `count` values to a column of `filled` values. A column that has zeros only stays empty.
 void append(std::vector<double>& column, std::size_t filled, const std::vector<double>& values,
             std::size_t count) {
   if (values.empty() && column.empty()) return;

@@ -10,10 +10,10 @@
 namespace mgpu::lm {
 namespace {
 
-/// A sequence on its way between ranks; `facts` numbers follow.
+/// The header of a sequence in a message between ranks. `facts` numbers follow.
 struct Header {
   SequenceKey key;
-  std::int64_t is_grouped;  // 0: the sequence is a group of its own
+  std::int64_t is_grouped;  // 0: the sequence is a separate group
   std::int64_t predictions;
   std::int64_t facts;
 };
@@ -62,7 +62,7 @@ ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t cou
       filled.keys.push_back({0, ordinal, index});
   }
   if (!batch.groups.empty() && batch.groups.size() != filled.keys.size())
-    throw ShapeError("LmItems: some sequences have a group, and some have none");
+    throw ShapeError("LmItems: some sequences have a group, and others do not");
   for (std::size_t s = 0; s < batch.groups.size(); ++s)
     filled.keys[s].group = batch.groups[s];
   return filled;

@@ -16,11 +16,11 @@
 // Shapes in this header: S sequences of a batch.
 namespace mgpu::lm {
 
-/// Names a sequence of the training.
+/// Identifies a sequence of the training.
 struct SequenceKey {
   std::uint64_t group = 0;    // LmBatch::groups, or 0
-  std::uint64_t ordinal = 0;  // of its item
-  std::int64_t index = 0;     // in its item
+  std::uint64_t ordinal = 0;  // number of its item
+  std::int64_t index = 0;     // index in its item
 
   friend auto operator<=>(const SequenceKey&, const SequenceKey&) = default;
 };
@@ -33,7 +33,7 @@ struct ItemBatch {
 ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t count,
                      PhaseClock& clock);
 
-/// Runs the first sweep of a SequenceLoss, and gives the derivatives for the second one.
+/// Runs the first sweep of a SequenceLoss, and provides the derivatives for the second one.
 class SequenceSurvey final : public train::ItemSurvey {
 public:
   /// All references have to outlive this.
@@ -60,7 +60,7 @@ public:
   BatchSlopes slopes(std::uint64_t first, const ItemBatch& items) const;
 
 private:
-  /// What one call of measure() measured.
+  /// The results of one call of measure().
   struct Measured {
     TokenValues values;
     std::size_t sequences = 0;

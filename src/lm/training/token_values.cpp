@@ -8,14 +8,14 @@
 namespace mgpu::lm::grad {
 namespace {
 
-/// Divides the logits by a temperature; by 1 they keep their bits.
+/// Divides the logits by a temperature; a temperature of 1 keeps their bits.
 void heat(const HeadBlock& block, double temperature) {
   if (temperature == 1.0) return;
   for (const LogitsPiece& piece : block.pieces)
     at::Tensor(piece.logits).div_(temperature);
 }
 
-/// -sum p log p of each row, [n] float64.
+/// Returns the entropy -sum p log p of each row, [n] float64.
 at::Tensor entropies_of(const HeadBlock& block, const RowFacts& facts) {
   at::Tensor entropies = at::zeros_like(facts.log_sums, at::kDouble);
   for (const LogitsPiece& piece : block.pieces) {

@@ -12,12 +12,12 @@
 // Shapes in this header: N tokens, D width.
 namespace mgpu::lm::grad {
 
-/// Computes log-probabilities, and entropies where they are asked for, of all tokens that have a
-/// target. Memory: as for_each_block().
+/// Computes log-probabilities, and entropies if requested, of all tokens that have a target.
+/// Memory: as for_each_block().
 TokenValues head_values(const HeadArgs& args, const ValueRequest& request);
 
-/// The sum over n of slopes[n] * log-probability of target n at a temperature. The function gives
-/// its gradient only: its sums are 0.
+/// Returns the loss sum over n of slopes[n] * log-probability of target n at a temperature. The
+/// function computes the gradient only; its sums are 0.
 ///
 /// Shapes: slopes [N]
 BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperature);
@@ -27,8 +27,8 @@ BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperatu
 /// Shapes: hidden [N, D]; rows int64, tokens of N
 at::Tensor own_outputs(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows);
 
-/// Takes `outputs`, the gradient with respect to own_outputs(), back to the head and to `hidden`,
-/// and adds it to their gradients.
+/// Backpropagates `outputs`, the gradient with respect to own_outputs(), and adds to the gradients
+/// of the head and of `hidden`.
 ///
 /// Shapes: hidden_gradient [N, D]
 void add_own_gradients(const at::Tensor& hidden, const Linear& head, const at::Tensor& rows,

@@ -33,7 +33,8 @@ using torch::autograd::variable_list;
 
 constexpr double kInitStd = 0.02;  // initializer_range of transformers
 
-/// A model whose own head replaces the vocabulary has no lm_head.weight, like one with a tied head.
+/// A model whose ModelHead replaces the vocabulary head has no lm_head.weight, like one with a tied
+/// head.
 LmConfig trained_config(LmConfig config, const std::optional<ModelHead>& head) {
   if (head && head->replaces_vocabulary) config.tied_head = true;
   return config;
@@ -67,8 +68,8 @@ private:
 
 using LayerCall = std::function<at::Tensor(const at::Tensor& x)>;
 
-/// Keeps the input of a layer only, and computes the layer again in backward. `layer` has to
-/// live until then.
+/// Activation checkpointing: stores only the input of a layer, and recomputes the layer in the
+/// backward pass. `layer` has to live until then.
 ///
 /// Source: Chen et al., arXiv 1604.06174.
 struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
@@ -89,14 +90,14 @@ struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
 
 }  // namespace
 
-/// A batch on its way through the model.
+/// The state of a batch during a pass.
 struct TrainableModel::Call {
-  LmWeights weights;   // with the way of their gradients, for this batch only
+  LmWeights weights;   // with autograd, for this batch only
   at::Tensor ids;      // [N]
   at::Tensor targets;  // [N]
   grad::Sequences sequences;
   Rotation rotation;                    // undefined with learned positions
-  std::vector<LayerCall> checkpointed;  // what backward computes again
+  std::vector<LayerCall> checkpointed;  // recomputed by the backward pass
 };
 
 TrainableModel::TrainableModel(LmConfig config, Device device, std::uint64_t seed,
@@ -116,7 +117,7 @@ void TrainableModel::load(const formats::WeightFiles& files, const LoadOptions& 
   const at::NoGradGuard no_grad;
   const std::unique_ptr<CheckedSource> source = make_folder_source(files, options);
   LmWeights read = bind_weights(config_, *source);
-  std::vector<std::pair<at::Tensor, at::Tensor>> of_head;  // where to, what
+  std::vector<std::pair<at::Tensor, at::Tensor>> of_head;  // target, source
   if (options_.head)
     for (const tensor::ParameterSpec& spec : head_specs(*options_.head, config_.width))
       if (files.find(spec.name) != nullptr)
@@ -207,7 +208,7 @@ at::Tensor TrainableModel::hidden(const Call& call) const {
   return grad::normalize(config_, x, weights.norm);
 }
 
-/// Tokens of the call that ModelHead sees, [rows].
+/// Returns the tokens of the call whose states ModelHead gets, [rows].
 at::Tensor TrainableModel::head_rows(const Call& call, HeadRows rows) const {
   if (rows == HeadRows::learned)
     return (call.targets != kernels::kIgnoreTarget).nonzero().squeeze(1);
@@ -221,12 +222,13 @@ at::Tensor TrainableModel::head_rows(const Call& call, HeadRows rows) const {
 
 void TrainableModel::require_heads(bool logits, bool own) const {
   if (own && !head_.is_defined())
-    throw Error("TrainableModel: the loss needs a head of the model's own, and there is none");
+    throw Error("TrainableModel: the loss needs an additional head, which the model lacks");
   if (logits && options_.head && options_.head->replaces_vocabulary)
     throw Error("TrainableModel: logits are needed, and the model has no vocabulary head");
 }
 
-/// Sums of a loss; with a scale gradients of heads are added, and `hidden_gradient` [N, D] is made.
+/// Returns the sums of a loss. With a scale, it also adds the gradients of the heads and computes
+/// `hidden_gradient` [N, D].
 LmSums TrainableModel::apply_heads(const Call& call, const at::Tensor& states, const PassLoss& loss,
                                    std::optional<double> scale, at::Tensor* hidden_gradient) const {
   require_heads(loss.of_logits != nullptr, loss.of_head != nullptr);
@@ -236,7 +238,7 @@ LmSums TrainableModel::apply_heads(const Call& call, const at::Tensor& states, c
   if (loss.of_logits) {
     sums += grad::head_loss({states, head, call.targets, options_.compute}, loss.of_logits,
                             scale.value_or(0.0), scale ? &gradients : nullptr);
-    const bool is_tied = head.is_same(weights_.embedding);  // then embed() says it
+    const bool is_tied = head.is_same(weights_.embedding);  // embed() calls the hooks
     if (scale && !is_tied) grad::say_gradient_added(head);
   }
   if (scale) {

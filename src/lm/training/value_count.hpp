@@ -7,7 +7,7 @@
 
 namespace mgpu::lm {
 
-/// Accepts no values, which stand for all 0 or not measured, and `expected` ones.
+/// Accepts either no values, which means all 0 or not measured, or `expected` values.
 /// Errors: ShapeError.
 inline void require_count(const char* what, std::size_t count, std::size_t expected) {
   if (count == 0 || count == expected) return;

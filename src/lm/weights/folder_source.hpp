@@ -6,14 +6,15 @@
 
 namespace mgpu::lm {
 
-/// Tensors of a folder, float32 on the CPU. One that does not fit is zeros until finish().
+/// The tensors of a folder, float32 on the CPU. take() returns zeros for a tensor that does not
+/// fit, and finish() reports it.
 class CheckedSource : public WeightSource {
 public:
-  /// After the last tensor. Errors: Failure E705 when anything did not fit.
+  /// Call it after the last tensor. Errors: Failure E705 when any tensor did not fit.
   virtual void finish(bool tied_head) = 0;
 };
 
-/// `files` outlives the source.
+/// `files` have to outlive the source.
 std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files,
                                                   const LoadOptions& options);
 

@@ -17,12 +17,12 @@ at::Tensor zeros_in_huge_pages(std::int64_t count) {
   const auto options = at::TensorOptions().dtype(at::kFloat);
   if (count == 0) return at::empty({0}, options);
   const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(float);
-  // One more, so that the region holds an aligned one.
+  // One more page, so that the region can be aligned.
   const std::size_t mapped = (bytes + 2 * kHugePage - 1) / kHugePage * kHugePage;
   void* region =
       ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (region == MAP_FAILED) throw std::bad_alloc();
-  ::madvise(region, mapped, MADV_HUGEPAGE);  // a wish: without it everything still works
+  ::madvise(region, mapped, MADV_HUGEPAGE);  // a hint; failure is harmless
   const auto address = reinterpret_cast<std::uintptr_t>(region);
   const std::size_t shift = (kHugePage - address % kHugePage) % kHugePage;
   return at::from_blob(

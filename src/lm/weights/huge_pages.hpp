@@ -6,14 +6,15 @@
 
 namespace mgpu::lm {
 
-/// Zeros [count] float32 on the CPU, in huge pages where the system has them: what a decode step
-/// reads once, weights and keys, would else spend as long on page tables as on memory.
+/// Returns zeros [count] float32 on the CPU, in huge pages if the system has them. A decode step
+/// reads weights and keys only once; with small pages, page-table lookups would take as long as the
+/// reads.
 ///
-/// Memory: not there before it is touched.
+/// Memory: pages are allocated at first touch.
 /// Errors: std::bad_alloc.
 at::Tensor zeros_in_huge_pages(std::int64_t count);
 
-/// Gives out parts of one region.
+/// Allocates tensors from one region of huge pages.
 class HugePageArena {
 public:
   explicit HugePageArena(std::int64_t bytes) : memory_(zeros_in_huge_pages(bytes / 4)) {}
@@ -21,7 +22,7 @@ public:
   /// Shapes: any, of float32 or bfloat16; the sum of their rounded_up() bytes is at most `bytes`
   at::Tensor take(at::IntArrayRef shape, at::ScalarType type);
 
-  /// Every part begins a cache line.
+  /// Every tensor starts at a cache line.
   static std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 private:

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kNamedProblems = 5;
 
-/// Keeps what a family asks for.
+/// Records the tensors that a family takes.
 class SpecRecorder : public WeightSource {
 public:
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
@@ -34,7 +34,8 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
   return false;
 }
 
-/// Causal masks of GPT-2 and frequencies of Llama: made anew from the config.
+/// Returns whether a name is a causal mask of GPT-2 or frequencies of Llama, which are computed
+/// from the config.
 bool is_stored_buffer(std::string_view name) {
   return ends_with_any(name, {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"});
 }
@@ -46,7 +47,7 @@ public:
 
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
     mark_progress();
-    const at::Tensor absent = at::zeros(shape);  // stands in until finish() throws
+    const at::Tensor absent = at::zeros(shape);  // placeholder until finish() throws
     const formats::StoredTensor* stored = find(name);
     const formats::StoredTensor* blocks = find(name + "_blocks");
     const formats::StoredTensor* scales = find(name + "_scales");
@@ -83,7 +84,7 @@ public:
   }
 
 private:
-  /// With the prefix of the base model or without.
+  /// Finds a tensor with or without the prefix of the base model.
   const formats::StoredTensor* find(const std::string& name) const {
     const formats::StoredTensor* stored = files_.find(name);
     const std::size_t dot = name.find('.');
@@ -91,7 +92,8 @@ private:
     return files_.find(std::string_view(name).substr(dot + 1));
   }
 
-  /// Experts' matrices [E, in, out], stored as MXFP4 [E, out, in / 32, 16] and [E, out, in / 32].
+  /// Returns experts' matrices [E, in, out], which are stored as MXFP4 [E, out, in / 32, 16] and
+  /// [E, out, in / 32].
   at::Tensor take_blocks(const formats::StoredTensor& blocks, const formats::StoredTensor& scales,
                          const std::vector<std::int64_t>& shape) {
     taken_.insert(blocks.name);
@@ -126,7 +128,7 @@ private:
                           ", not F32, F16 or BF16");
       return at::zeros(stored.shape);
     }
-    // Bytes first: nothing says that a tensor is aligned for its type in the file.
+    // Copies bytes first, because tensors in the file may not be aligned for their type.
     const auto options = at::TensorOptions().dtype(tensor::scalar_type(*stored.dtype));
     const at::Tensor raw = at::empty(stored.shape, options);
     std::memcpy(raw.mutable_data_ptr(), stored.bytes.data(), stored.bytes.size());

@@ -19,7 +19,8 @@ constexpr std::array kCopied = {"generation_config.json",
                                 "merges.txt",
                                 "chat_template.jinja"};
 
-/// Without what it says about the numbers of the weights, other than their new type.
+/// Returns config.json with float32 as the type of the weights, and without other fields about
+/// their number format.
 std::string config_for_float32(const fs::path& path) {
   const formats::JsonValue config = formats::read_json_object(path, kMaxConfigBytes);
   formats::JsonValue::Members members;

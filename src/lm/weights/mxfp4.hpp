@@ -9,11 +9,11 @@ namespace mgpu::lm {
 
 inline constexpr std::int64_t kMxfp4Block = 32;  // values with one scale
 
-/// Numbers of 4 bits (one for the sign, two for the exponent, one for the mantissa) in blocks of
-/// 32 with a power of two as their scale, decoded exactly. A scale of 255 makes NaN.
+/// Decodes 4-bit numbers (one bit of sign, two of exponent, one of mantissa) in blocks of 32 with a
+/// power of two as scale. The result is exact. A scale of 255 gives NaN.
 ///
-/// Shapes: blocks [N, 16], two numbers in a byte, the first in its low half; scales [N], their
-///         exponents plus 127; returns [N, 32]
+/// Shapes: blocks [N, 16], two numbers per byte, the first in the low half; scales [N], exponents
+///         plus 127; returns [N, 32]
 /// Errors: ShapeError when there are not 16 bytes per scale.
 /// Source: OCP Microscaling Formats (MX) Specification 1.0, sections 5.3 and 5.4.
 std::vector<float> decode_mxfp4(std::span<const std::byte> blocks,

@@ -9,7 +9,7 @@
 
 namespace mgpu::lm {
 
-/// Describes tensors that are not there.
+/// Provides meta tensors: shapes without storage.
 class ShapesOnly : public WeightSource {
 public:
   at::Tensor take(const std::string& /*name*/, const std::vector<std::int64_t>& shape) override {

@@ -20,11 +20,11 @@ namespace {
 
 struct Wanted {
   std::string name;
-  at::Tensor whole;                // on no device: what views of it are made of
-  std::vector<at::Tensor*> parts;  // that this rank keeps
+  at::Tensor whole;                // meta tensor; the base of `parts`
+  std::vector<at::Tensor*> parts;  // kept by this rank
 };
 
-/// Notes what a family asks for.
+/// Records the tensors that a family takes, as meta tensors.
 class Recorder : public WeightSource {
 public:
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
@@ -35,7 +35,7 @@ public:
   std::vector<Wanted> wanted_;
 };
 
-/// Which tensors of the folder the parts are views of.
+/// Assigns each part to the tensor of the folder of which it is a view.
 void assign(LmWeights& weights, std::vector<Wanted>& wanted, const std::string& family) {
   std::map<const void*, Wanted*> by_storage;
   for (Wanted& whole : wanted)
@@ -53,11 +53,11 @@ bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
          a.storage_offset() == b.storage_offset();
 }
 
-/// Puts what is kept of `whole` in the place of the views that stand for it. Views that are the
-/// same, as of a tied head, get one tensor.
+/// Replaces the meta views with this rank's parts of `whole`. Identical views, as of a tied head,
+/// get the same tensor.
 void keep_parts(const Wanted& wanted, const at::Tensor& whole, at::Device device,
                 const std::set<at::Tensor*>& rounded) {
-  std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // what stood for it, and it
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // meta view, real tensor
   for (at::Tensor* part : wanted.parts) {
     const auto known = std::find_if(kept.begin(), kept.end(), [&](const auto& pair) {
       return is_same_view(pair.first, *part);
@@ -74,7 +74,7 @@ void keep_parts(const Wanted& wanted, const at::Tensor& whole, at::Device device
   }
 }
 
-/// The tensors that are rounded to bfloat16.
+/// Returns the tensors that are rounded to bfloat16.
 std::set<at::Tensor*> rounded_of(LmWeights& weights, const LoadOptions& options) {
   if (options.matrices != MatrixType::bf16) return {};
   const std::vector<at::Tensor*> matrices = matrices_of(weights);
@@ -94,7 +94,7 @@ SharedFolder::SharedFolder(fs::path folder, const cluster::Group& all, const clu
   cluster::run_together(all, [&] {
     if (!is_reader()) return;
     texts = read_config_texts(folder_);
-    parse_lm_config(folder_, texts);  // a config that is refused stops before weights are opened
+    parse_lm_config(folder_, texts);  // refuses a bad config before any weights are opened
     if (resident_ == nullptr) files_ = std::make_unique<formats::WeightFiles>(folder_);
   });
   texts = broadcast_texts(node, std::move(texts));
@@ -136,7 +136,7 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
   const std::set<at::Tensor*> rounded = rounded_of(weights, options_);
   std::unique_ptr<CheckedSource> source;
   if (is_reader()) source = make_folder_source(*files_, options_);
-  std::exception_ptr failure;  // of this rank; all learn of it before the next broadcast
+  std::exception_ptr failure;  // of this rank; shared before the next broadcast
   const auto step = [&failure](const auto& work) {
     try {
       if (!failure) work();
@@ -144,7 +144,7 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
       failure = std::current_exception();
     }
   };
-  bool is_whole = true;  // false: a rank of the node could not go on
+  bool is_whole = true;  // false: a rank of the node has failed
   for (const Wanted& wanted : recorder.wanted_) {
     at::Tensor whole;
     step([&] {

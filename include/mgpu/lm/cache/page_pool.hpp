@@ -7,8 +7,8 @@
 
 namespace mgpu::lm {
 
-/// Pages of a fixed number, each with a count of its users. Sequences of up to `stretch` pages have
-/// theirs one after the other while a stretch is free for each: memory is read faster that way.
+/// A fixed number of pages, each with a count of its users. A sequence of up to `stretch` pages
+/// gets consecutive pages as long as a stretch is free, because contiguous memory is read faster.
 class PagePool {
 public:
   PagePool(std::int64_t pages, std::int64_t stretch);
@@ -16,8 +16,8 @@ public:
   std::int64_t free_pages() const { return static_cast<std::int64_t>(free_.size()); }
   std::int64_t users(std::int64_t page) const { return users_[static_cast<std::size_t>(page)]; }
 
-  /// The page behind `last` if it is free (-1: there is no last one), else the first of a stretch
-  /// that nobody uses, else any. It has one user.
+  /// Returns the page that follows `last` if it is free, else the first page of an unused stretch,
+  /// else any free page. `last` is -1 for a sequence without pages. The returned page has one user.
   /// Errors: ShapeError when no page is free.
   std::int64_t take(std::int64_t last);
   void share(std::int64_t page) { ++users_[static_cast<std::size_t>(page)]; }
@@ -31,9 +31,9 @@ private:
 
   std::int64_t stretch_;
   std::vector<std::int64_t> users_;
-  std::vector<std::int64_t> used_;    // pages of each stretch that somebody uses
+  std::vector<std::int64_t> used_;    // used pages of each stretch
   std::set<std::int64_t> free_;       // pages
-  std::set<std::int64_t> stretches_;  // that nobody uses
+  std::set<std::int64_t> stretches_;  // first pages of unused stretches
 };
 
 }  // namespace mgpu::lm

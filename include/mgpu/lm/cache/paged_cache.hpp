@@ -19,9 +19,9 @@ constexpr std::int64_t bytes_of(CacheType type) {
   return type == CacheType::bf16 ? 2 : 4;
 }
 
-/// Keys and values of the tokens that sequences have seen, in pages of a fixed pool. A fork
-/// shares the pages of its origin; a page that is shared is copied when one of them writes to it.
-/// Not for several threads.
+/// A paged KV cache: keys and values of the tokens of each sequence, in pages of a fixed pool. A
+/// fork shares the pages of its origin. A shared page is copied when one of its sequences writes to
+/// it. Not thread-safe.
 class PagedCache {
 public:
   struct Sizes {
@@ -31,46 +31,48 @@ public:
     CacheType type = CacheType::f32;
   };
 
-  /// Takes the device of `options`.
+  /// Allocates the cache on the device of `options`.
   /// Memory: 2 * layers * pages * page_tokens * G * C elements, allocated at once.
   PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options);
 
   std::int64_t page_tokens() const { return page_tokens_; }
   std::int64_t free_pages() const { return pool_.free_pages(); }
 
-  /// A sequence without tokens; its number may be that of a removed one.
+  /// Adds an empty sequence and returns its number, which may be that of a removed sequence.
   std::int64_t add();
-  /// A sequence with the same tokens.
+  /// Adds a sequence with the same tokens.
   std::int64_t fork(std::int64_t sequence);
-  /// One with its first `pages` pages, which have to be full.
+  /// Adds a sequence with the first `pages` pages of another one. They have to be full.
   std::int64_t fork(std::int64_t sequence, std::int64_t pages);
-  /// Gives back what no other sequence shares.
+  /// Removes a sequence and frees the pages that no other sequence shares.
   void remove(std::int64_t sequence);
 
-  /// Tokens of a sequence. Errors: Error when there is no such sequence (in all calls here).
+  /// Returns the number of tokens of a sequence. Errors: Error when the sequence does not exist.
+  /// This holds for all functions that take a sequence.
   std::int64_t length(std::int64_t sequence) const { return get(sequence).length; }
 
-  /// Pages that extend() would take from the pool.
+  /// Returns how many pages extend() would take from the pool.
   std::int64_t pages_for(std::int64_t sequence, std::int64_t tokens) const;
 
-  /// Of those, pages that it would not take because other sequences here, which are extended
-  /// before, have left a page that they shared. Each sequence once, by at least one token.
+  /// Returns by how many pages pages_for() overestimates when all `sequences` are extended in turn.
+  /// Every sequence that writes to a shared last page copies it, except the last one, which keeps
+  /// the original. Each sequence occurs once and grows by at least one token.
   std::int64_t pages_left_over(std::span<const std::int64_t> sequences) const;
 
-  /// Makes room for more tokens at the end; what is there in memory is for write().
-  /// Errors: ShapeError when the pool has too few pages; nothing has changed then.
+  /// Makes room for more tokens at the end. Their memory is undefined until write().
+  /// Errors: ShapeError when the pool has too few pages; the cache is unchanged.
   void extend(std::int64_t sequence, std::int64_t tokens);
 
-  /// Slot of the first token of each page.
+  /// Returns the slot of the first token of each page.
   std::vector<std::int64_t> page_slots(std::int64_t sequence) const;
   std::int64_t slot(std::int64_t sequence, std::int64_t token) const;
 
-  /// Rounds to the cache's type.
+  /// Stores keys and values, rounded to the cache's type.
   /// Shapes: slots [N] int64; keys, values [N, G, C]
   void write(std::size_t layer, const at::Tensor& slots, const at::Tensor& keys,
              const at::Tensor& values);
 
-  // Of the cache's type.
+  // In the cache's type.
   const at::Tensor& keys(std::size_t layer) const { return keys_[layer]; }      // [slots, G, C]
   const at::Tensor& values(std::size_t layer) const { return values_[layer]; }  // [slots, G, C]
 

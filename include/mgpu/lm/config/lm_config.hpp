@@ -13,41 +13,41 @@ enum class NormKind : std::uint8_t { layer, rms };
 enum class Activation : std::uint8_t { silu, gelu, gelu_tanh };
 enum class RopeKind : std::uint8_t { none, standard, linear, dynamic, llama3, yarn };
 
-/// Rotary positions. Fields that a kind does not use keep their defaults.
+/// Rotary position embeddings. Fields that a kind does not use keep their defaults.
 struct RopeConfig {
   RopeKind kind = RopeKind::none;
   double theta = 10000.0;
   double factor = 1.0;
-  std::int64_t original_positions = 0;  // llama3, yarn: context of the pretraining
+  std::int64_t original_positions = 0;  // llama3, yarn: context length in pretraining
   double low_freq_factor = 1.0;         // llama3
   double high_freq_factor = 4.0;        // llama3
   double beta_fast = 32.0;              // yarn
   double beta_slow = 1.0;               // yarn
-  bool truncate = true;                 // yarn: whole numbers as ends of the ramp
-  double attention_factor = 1.0;        // yarn: times cosine and sine
+  bool truncate = true;                 // yarn: round the ends of the ramp to integers
+  double attention_factor = 1.0;        // yarn: factor of cosine and sine
 
   friend bool operator==(const RopeConfig&, const RopeConfig&) = default;
 };
 
-/// What may differ between the layers of a model.
+/// Settings that may differ between the layers of a model.
 struct LayerConfig {
-  std::int64_t window = 0;   // keys that a query sees, its own included; 0: all before it
-  double score_scale = 1.0;  // times the product of query and key
+  std::int64_t window = 0;   // keys that a query sees, including its own; 0: all earlier ones
+  double score_scale = 1.0;  // factor of the product of query and key
 
   friend bool operator==(const LayerConfig&, const LayerConfig&) = default;
 };
 
-/// A mixture of experts in place of one MLP: gates and ups are clamped to `limit`.
+/// A mixture of experts that replaces the MLP. Gate and up projections are clamped to `limit`.
 struct ExpertConfig {
   std::int64_t count = 0;  // 0: one MLP for all tokens
   std::int64_t used = 0;   // by each token
-  double gain = 1.702;     // of the gate inside its sigmoid
+  double gain = 1.702;     // factor of the gate inside the sigmoid
   double limit = 7.0;
 
   friend bool operator==(const ExpertConfig&, const ExpertConfig&) = default;
 };
 
-/// generation_config.json, over what config.json says.
+/// The values of generation_config.json, which override those of config.json.
 struct GenerationDefaults {
   std::vector<std::int64_t> eos_ids;  // empty: none
   std::optional<std::int64_t> bos_id;
@@ -57,13 +57,13 @@ struct GenerationDefaults {
   std::int64_t top_k = 50;
   double top_p = 1.0;
   double repetition_penalty = 1.0;
-  std::vector<std::string> unused;           // keys that would change what transformers generates
-  std::vector<std::string> unused_in_draws;  // where it draws tokens
+  std::vector<std::string> unused;           // unsupported keys that affect transformers' output
+  std::vector<std::string> unused_in_draws;  // those that affect sampling only
 
   friend bool operator==(const GenerationDefaults&, const GenerationDefaults&) = default;
 };
 
-/// A decoder-only language model, whatever the spelling of its config.json.
+/// The configuration of a decoder-only language model, with one set of names for all families.
 struct LmConfig {
   std::string family;  // model_type: "llama"
   std::int64_t vocab = 0;
@@ -72,33 +72,32 @@ struct LmConfig {
   std::int64_t heads = 0;      // of queries
   std::int64_t kv_heads = 0;   // of keys and values; divides `heads`
   std::int64_t head_dim = 0;   //
-  std::int64_t positions = 0;  // longest context that the model was made for
+  std::int64_t positions = 0;  // maximum context length
   std::vector<LayerConfig> layers;
   NormKind norm = NormKind::rms;
   double norm_epsilon = 1e-6;
   Activation activation = Activation::silu;
-  RopeConfig rope;          // RopeKind::none: learned positions
+  RopeConfig rope;          // with RopeKind::none, positions are learned
   bool qkv_bias = false;    //
-  bool out_bias = false;    // of the projection behind attention
+  bool out_bias = false;    // of the attention output projection
   bool mlp_bias = false;    //
   ExpertConfig experts;     //
-  bool sinks = false;       // each head may look at nothing: a learned score without a value
+  bool sinks = false;       // attention sinks: one learned score without a value per head
   bool head_norm = false;   // RMS norm of each query and key head before the rotation
-  bool tied_head = false;   // the embedding is the head, too
-  std::string stored_type;  // "bfloat16"; "" when the folder does not say
+  bool tied_head = false;   // the head uses the embedding matrix
+  std::string stored_type;  // "bfloat16"; "" when the folder does not name it
   GenerationDefaults generation;
 
   friend bool operator==(const LmConfig&, const LmConfig&) = default;
 };
 
-/// Reads config.json and, where there is one, generation_config.json, in the spellings of
-/// transformers 4 and 5.
+/// Reads config.json and, if it exists, generation_config.json, as written by transformers 4 and 5.
 ///
-/// Errors: Failure E603 (no config.json), E623 (not a JSON object), E701 (family or feature that
-///         is not supported, with the list of what is), E702 (a value that makes no sense).
+/// Errors: Failure E603 (no config.json), E623 (not a JSON object), E701 (unsupported family or
+///         feature, with a list of the supported ones), E702 (invalid value).
 LmConfig read_lm_config(const fs::path& folder);
 
-/// The files that read_lm_config() looks at, for ranks that do not read themselves.
+/// The files that read_lm_config() parses, for ranks that do not read them from disk.
 struct LmConfigTexts {
   std::string config;
   std::optional<std::string> generation;

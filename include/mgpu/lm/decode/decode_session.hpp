@@ -21,11 +21,11 @@ struct DecodeState;
 struct SequenceInput;
 class PassBuilder;
 
-/// Memory that decode sessions work in: pages of keys and values, and the sequences in them.
-/// Sessions whose passes take turns share one. After a failure of a session it is of no more use.
+/// The memory of decode sessions: a paged KV cache and its sequences. Sessions whose passes take
+/// turns can share one pool. After a session has failed, its pool cannot be used any more.
 class DecodePool {
 public:
-  /// Errors: as LanguageModel::make_cache.
+  /// Errors: those of LanguageModel::make_cache().
   DecodePool(const LanguageModel& model, const PagedCache::Sizes& sizes);
   DecodePool(DecodePool&&) noexcept;
   DecodePool& operator=(DecodePool&&) noexcept;
@@ -35,11 +35,11 @@ public:
 
   const PagedCache& cache() const;
 
-  /// Sets memory aside for passes of up to `rows` rows, which lets a rank of a tensor group that
-  /// has no more memory stay in step. A pass with more rows does it itself.
+  /// Reserves memory for passes of up to `rows` rows. A tensor-parallel rank that runs out of
+  /// memory needs it to keep taking part in the all-reduces. A pass with more rows reserves more.
   void reserve_rows(std::int64_t rows);
 
-  /// The failure of any rank that a draw has told of.
+  /// Returns the failure of any rank that a draw has reported.
   const std::optional<Report>& failure() const;
 
 private:
@@ -49,18 +49,18 @@ private:
 
 struct DecodeConfig {
   SamplingConfig sampling{};
-  std::int64_t prefill_tokens = 0;       // of one pass, at most; 0: the model's PassSizes
-  std::vector<std::int64_t> stop_ids{};  // for steps(): each is the last token of its sequence
+  std::int64_t prefill_tokens = 0;       // maximum per pass; 0: the model's PassSizes
+  std::vector<std::int64_t> stop_ids{};  // for steps(): each ends its sequence
   LogitProcessors processors{};
 };
 
 struct PrefillOptions {
   std::int64_t length = 0;  // see TokenRun::length
-  bool shows_all = false;   // pass() shows the state of every token
-  bool goes_first = false;  // before those that do not
+  bool shows_all = false;   // pass() returns the state of every token
+  bool goes_first = false;  // before prefills without this flag
 };
 
-/// Consecutive tokens of one prefill() that went through the model in one pass.
+/// Consecutive tokens of one prefill() that were processed in one pass.
 struct SeenPiece {
   std::int64_t sequence = 0;
   std::int64_t first = 0;  // token of the input
@@ -70,50 +70,50 @@ struct SeenPiece {
   bool is_last = false;  // of the input
 };
 
-/// What a pass has computed.
+/// The results of a pass.
 struct PassView {
   at::Tensor hidden;              // [W, D]; [0, D] on ranks that do not have the head
   std::vector<SeenPiece> pieces;  // of prefill(), in the order of their rows
 };
 
-/// Work for the head in the turn of a draw.
+/// Additional work for the head during a draw.
 struct HeadRequests {
-  /// States, [n, D], and the n tokens that follow them. The rows are undefined where the head is
-  /// not.
+  /// Hidden states [n, D] and the n tokens that follow them. The states are undefined on ranks
+  /// without the head.
   struct Scored {
     at::Tensor rows;
     std::span<const std::int64_t> targets;
   };
   std::vector<Scored> scored{};
-  std::function<void()> look{};  // called where the head is; what it throws fails the pass
+  std::function<void()> look{};  // called on ranks with the head; an exception fails the pass
 };
 
 struct Drawn {
-  std::vector<DrawnToken> tokens;  // one per drawing sequence
-  std::vector<float> scores;       // nats, of all scored tokens, one after the other
+  std::vector<DrawnToken> tokens;  // one per sequence of the draw
+  std::vector<float> scores;       // nats, of all scored tokens in order
 };
 
-/// What several steps drew, on the model's device.
+/// The tokens that several steps drew, on the model's device.
 struct DrawnSteps {
   at::Tensor ids;               // [T, S] int64
   at::Tensor log_probs;         // [T, S] float32
-  at::Tensor log_sums;          // [T, S] float32; not finite where logits are not
-  at::Tensor stopped;           // [T, S] bool: a stop id came in this step or before
+  at::Tensor log_sums;          // [T, S] float32; not finite where a logit is not finite
+  at::Tensor stopped;           // [T, S] bool: a stop id was drawn in this step or earlier
   std::vector<DrawSite> sites;  // [S] of the first step, without contexts
 };
 
-/// Sequences that grow side by side, and change from pass to pass: they may be added, forked,
-/// filled with ids or embeddings, read and dropped between any two passes. A turn is pass(),
-/// draw() and take(); step() is all three. On the CPU the bits of a sequence do not depend on its
-/// neighbors, its forks, or the pieces that its tokens come in.
+/// A batch of sequences that grow together. Between two passes, sequences may be added, forked,
+/// filled with ids or embeddings, read and dropped. A turn consists of pass(), draw() and take();
+/// step() runs all three. On the CPU the bits of a sequence depend neither on other sequences and
+/// its forks nor on how its tokens are split over passes.
 ///
-/// Ranks:  where the model is shared out to a group, all of its ranks make the same calls in the
-///         same order. Sessions that share a pool may each have a turn under way, which are taken
-///         in the order of their draws.
-/// Errors: Error where a sequence does not exist.
+/// Ranks:  if a model is split over a group, all of its ranks make the same calls in the same
+///         order. Sessions that share a pool may each have an unfinished turn; take() is called in
+///         the order of draw().
+/// Errors: Error when a sequence does not exist.
 class DecodeSession {
 public:
-  /// Model, pool and processors outlive the session.
+  /// Model, pool and processors have to outlive the session.
   DecodeSession(const LanguageModel& model, DecodePool& pool, DecodeConfig config);
   DecodeSession(DecodeSession&&) noexcept;
   DecodeSession(const DecodeSession&) = delete;
@@ -121,83 +121,86 @@ public:
   DecodeSession& operator=(DecodeSession&&) = delete;
   ~DecodeSession();
 
-  /// A sequence without tokens. Its draws are keyed by `sample` and their number.
+  /// Adds an empty sequence. The random numbers of its draws depend on `sample` and the number of
+  /// earlier draws.
   std::int64_t add(std::uint64_t sample = 0);
 
-  /// A sequence with the same tokens, those that wait included, hidden state and number of draws;
-  /// pages are shared until one of the two writes to them.
+  /// Adds a sequence with the same tokens (including pending input), hidden state and number of
+  /// draws. A page is shared until one of the two writes to it.
   std::int64_t fork(std::int64_t origin, std::uint64_t sample);
 
-  /// A sequence with the first `pages` pages of another one, which have to be full.
+  /// Adds a sequence with the first `pages` pages of another one. They have to be full.
   std::int64_t fork_pages(std::int64_t origin, std::int64_t pages, std::uint64_t sample);
 
-  /// Gives the pages back that no other sequence shares.
+  /// Removes a sequence and frees the pages that no other sequence shares.
   void drop(std::int64_t sequence);
 
-  /// Tokens for the next passes: at most config.prefill_tokens of all prefills go into each, in the
-  /// order of the calls. The embeddings are as TokenRun describes them.
+  /// Queues tokens for the next passes. Each pass takes at most config.prefill_tokens from all
+  /// prefills, in the order of the calls. For embeddings see TokenRun::embeddings.
   ///
-  /// Errors: Error when the sequence has input that waits. Ids out of the vocabulary fail the pass.
+  /// Errors: Error when the sequence has pending input. Ids outside the vocabulary fail the pass.
   void prefill(std::int64_t sequence, std::span<const std::int64_t> ids,
                const PrefillOptions& options = {});
   void prefill(std::int64_t sequence, const at::Tensor& embeddings,
                const PrefillOptions& options = {});
 
-  /// One token for each sequence, all in the next pass whatever config.prefill_tokens is. They are
-  /// not in the context of the repetition penalty.
+  /// Queues one token for each sequence. All are processed in the next pass, regardless of
+  /// config.prefill_tokens. The repetition penalty ignores them.
   ///
   /// Shapes: sequences S; ids [S] int64 on the model's device, in the vocabulary
   void feed(std::span<const std::int64_t> sequences, const at::Tensor& ids);
 
-  /// Whether tokens wait for a pass: of any sequence, of one.
+  /// Returns whether any sequence, or this one, has pending input.
   bool has_input() const;
   bool is_waiting(std::int64_t sequence) const;
 
-  /// Tokens of a sequence, those that wait included.
+  /// Returns the number of tokens of a sequence, including pending input.
   std::int64_t length(std::int64_t sequence) const;
 
-  /// Takes waiting tokens through the layers; nothing happens if there are none. What it returns
-  /// holds until the next draw() or pass().
+  /// Runs pending input through the layers, if there is any. The result is valid until the next
+  /// draw() or pass().
   ///
   /// Errors: ShapeError when the pool has too few pages.
   const PassView& pass();
 
-  /// States after the last norm of the newest tokens of sequences, [S, D] float32 on all ranks.
-  /// The sequences have no input that waits.
+  /// Returns the hidden states after the last norm of each sequence's newest token, [S, D] float32
+  /// on all ranks. The sequences must not have pending input.
   ///
-  /// Ranks:  no session of the pool has a turn under way
-  /// Errors: on all ranks, when one of them failed in the pass
+  /// Ranks:  collective; no session of the pool may have an unfinished turn
+  /// Errors: on all ranks, if one of them failed in the pass
   at::Tensor hidden(std::span<const std::int64_t> sequences);
 
-  /// Begins to draw a token for each of the sequences, from their hidden states.
+  /// Starts to draw a token for each of the sequences from its hidden state.
   void draw(std::span<const std::int64_t> sequences, const HeadRequests& requests = {});
 
   bool is_drawing() const { return is_drawing_; }
 
-  /// What the last draw() gave. Each token is the input of its sequence for the next pass. Nothing
-  /// when a rank has failed, as the pool's failure() says on all of them.
+  /// Returns the result of the last draw(). Each token becomes the input of its sequence for the
+  /// next pass. The result is empty if a rank has failed; then the pool has a failure() on all
+  /// ranks.
   std::optional<Drawn> take();
 
-  /// Drops what draw() began.
+  /// Discards the unfinished draw().
   void forget();
 
-  /// pass(), draw() and take() in one. Errors: on all ranks alike, also Failure E704.
+  /// Runs pass(), draw() and take(). Errors: the same on all ranks, also Failure E704.
   std::vector<DrawnToken> step(std::span<const std::int64_t> sequences);
 
-  /// Whether steps() can be: the model is whole, and the sampler can draw without the host.
+  /// Returns whether steps() is supported: the model is on one rank, and the sampler can draw
+  /// without the host.
   bool can_step_ahead() const;
 
-  /// `count` steps of sequences that have one token each that waits, with nothing else waiting. No
-  /// host read happens in them, unless the model has experts or a processor reads. The host sends
-  /// all places before the first step, and the random numbers of each step. A sequence goes on
-  /// after a stop id; tokens after it mean nothing.
+  /// Runs `count` steps for sequences with one pending token each; no other input may be pending.
+  /// The host reads nothing back from the device, unless the model has experts or a processor
+  /// reads. It sends all positions and cache slots before the first step, and the random numbers of
+  /// each step. A sequence continues after a stop id; ignore the tokens after it.
   ///
-  /// Errors: Error where something else waits, or the steps cannot be; ShapeError when positions
-  ///         or the pool's pages are too few.
+  /// Errors: Error when other input is pending or can_step_ahead() is false; ShapeError when there
+  ///         are too few positions or free pages.
   DrawnSteps steps(std::span<const std::int64_t> sequences, std::int64_t count);
 
-  /// The tokens of each sequence, up to its first stop id, with one host read.
-  /// Errors: Failure E704 where logits are not finite.
+  /// Returns the tokens of each sequence up to its first stop id, with one host read.
+  /// Errors: Failure E704 when logits are not finite.
   static std::vector<std::vector<DrawnToken>> read(const DrawnSteps& steps);
 
 private:
@@ -217,7 +220,7 @@ private:
   Sampler sampler_;
   std::unique_ptr<PassBuilder> waiting_;
   PassView view_;
-  std::vector<std::int64_t> drawing_;  // sequences of the draw under way
+  std::vector<std::int64_t> drawing_;  // sequences of the unfinished draw
   bool is_drawing_ = false;
 };
 

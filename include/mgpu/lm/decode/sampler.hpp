@@ -11,35 +11,36 @@
 // Shapes in this header: N rows of hidden states, D width.
 namespace mgpu::lm {
 
-/// How logits become a token, in this order: repetition penalty, temperature, top k, top p.
+/// How a token is drawn from logits: repetition penalty, temperature, top k and top p, in this
+/// order.
 struct SamplingConfig {
-  bool is_greedy = true;            // most probable token, of equal ones the lowest id
+  bool is_greedy = true;            // the most probable token; ties: the lowest id
   double temperature = 1.0;         // > 0; divides logits; unused when greedy
   std::int64_t top_k = 0;           // 0: all; unused when greedy
   double top_p = 1.0;               // in (0, 1]; unused when greedy
-  double repetition_penalty = 1.0;  // > 0; divides positive logits of tokens that were there
+  double repetition_penalty = 1.0;  // > 0; divides positive logits of tokens of the context
   std::uint64_t seed = 0;
   std::uint32_t round = 0;  // < 2^24
 };
 
-/// One token to be drawn. Its random numbers follow from seed, round, sample and position.
+/// One token to draw. Its random numbers depend on seed, round, sample and position only.
 struct DrawSite {
   std::uint64_t sample = 0;
-  std::uint32_t position = 0;             // < 2^24: how many were drawn for the sample before
-  std::span<const std::int64_t> context;  // for the penalty; -1: the host does not know the token
+  std::uint32_t position = 0;             // < 2^24: number of earlier draws of the sample
+  std::span<const std::int64_t> context;  // for the penalty; -1: unknown to the host
   std::int64_t sequence = -1;             // of a DecodeSession
 };
 
 struct DrawnToken {
   std::int64_t id = 0;
-  float log_prob = 0.0F;  // nats, under the model itself: no penalty, temperature or cut
+  float log_prob = 0.0F;  // nats, without penalty, temperature and cuts
 };
 
-/// Tokens that were drawn and may not have come to the host.
+/// Drawn tokens in device memory, which the host may not have read yet.
 struct DrawnRows {
-  at::Tensor ids;        // [N] int64, in the vocabulary even where logits are not finite
+  at::Tensor ids;        // [N] int64, valid ids even if logits are not finite
   at::Tensor log_probs;  // [N] float32
-  at::Tensor log_sums;   // [N] float32; not finite where logits are not
+  at::Tensor log_sums;   // [N] float32; not finite where a logit is not finite
 };
 
 struct LogitProcessors;
@@ -50,38 +51,38 @@ struct Candidate {
   double probability = 0.0;
 };
 
-/// Draws tokens from the hidden states that predict them. A row's token depends on that row and
-/// its site only.
+/// Draws tokens from hidden states. The token of a row depends on that row and its DrawSite only.
 class Sampler {
 public:
-  /// Errors: Error when a value is out of its range.
+  /// Errors: Error when a value is out of range.
   explicit Sampler(const SamplingConfig& config);
 
-  /// Goes over the vocabulary in blocks. Rows whose nucleus (top_p) has more than 1024 tokens, or
-  /// a top_k above that, come one by one: the logits of one token at a time.
+  /// Processes the vocabulary in blocks. Rows whose nucleus (top_p) or top_k exceeds 1024 tokens
+  /// are processed one at a time, because they need all their logits at once.
   ///
   /// Shapes: hidden [N, D], one site per row
-  /// Errors: Failure E704 when logits are not finite; ShapeError when sites are not as many.
+  /// Errors: Failure E704 when logits are not finite; ShapeError when there is not one site per
+  ///         row.
   std::vector<DrawnToken> draw(const LanguageModel& model, const at::Tensor& hidden,
                                std::span<const DrawSite> sites) const;
 
-  /// The same after processors have changed the logits, as logit_processors.hpp describes them.
-  /// Errors: also ShapeError for offsets of another shape; Failure E704 for logits that are not
-  ///         finite after them, but for -infinity.
+  /// Draws after the processors have changed the logits; see logit_processors.hpp.
+  /// Errors: also ShapeError when offsets have another shape; Failure E704 when a processed logit
+  ///         is neither finite nor -infinity.
   std::vector<DrawnToken> draw(const LanguageModel& model, const at::Tensor& hidden,
                                std::span<const DrawSite> sites,
                                const LogitProcessors& processors) const;
 
-  /// Whether draw_rows() can draw as the config says: the best token, or any by its probability,
-  /// without a repetition penalty and where the vocabulary is not shared out.
+  /// Returns whether draw_rows() supports the config and the model: greedy or sampling without
+  /// cuts, no repetition penalty, and a vocabulary that is not split over ranks.
   bool can_draw_rows(const LanguageModel& model) const;
 
-  /// What draw() draws, without a host read of its own.
+  /// Draws the same tokens as draw(), without reading anything back to the host itself.
   DrawnRows draw_rows(const LanguageModel& model, const at::Tensor& hidden,
                       std::span<const DrawSite> sites, const LogitProcessors& processors) const;
 
-  /// What draw() draws from: per row the tokens that are left, most probable first, equal ones by
-  /// ascending id. Errors: as draw().
+  /// Returns the distributions that draw() draws from: for each row the tokens that remain after
+  /// the cuts, most probable first, ties by ascending id. Errors: those of draw().
   std::vector<std::vector<Candidate>> distributions(const LanguageModel& model,
                                                     const at::Tensor& hidden,
                                                     std::span<const DrawSite> sites) const;

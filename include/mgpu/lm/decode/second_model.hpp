@@ -13,16 +13,17 @@
 #include <mgpu/lm/decode/logit_processors.hpp>
 #include <mgpu/lm/forward/language_model.hpp>
 
-// Shapes in this header: N drawing sequences, K candidates, D width of the second model.
+// Shapes in this header: N rows of a draw, K candidates, D = width of the second model.
 namespace mgpu::lm {
 
-/// A candidate processor that asks a second model with the same vocabulary. The second model's
-/// session follows the sequences of the first session when offsets() calls states() or
-/// states_after(). Embeddings go to both models, whose widths are equal then.
+/// A candidate processor that uses a second model with the same vocabulary. The second model's
+/// session catches up with the sequences of the first session when offsets() calls states() or
+/// states_after(). Both models get the same embeddings as input; this requires equal widths.
 class SecondModelProcessor : public CandidateProcessor {
 public:
-  /// The model outlives the processor. `sizes` has pages for all sequences and for N * K forks,
-  /// each of which takes one or two; its page_tokens divides that of the first session's pool.
+  /// The model has to outlive the processor. `sizes` needs pages for all sequences and for N * K
+  /// forks, each of which takes one or two. Its page_tokens must divide that of the first session's
+  /// pool.
   SecondModelProcessor(const LanguageModel& model, const PagedCache::Sizes& sizes,
                        std::int64_t prefill_tokens = 0);
 
@@ -36,14 +37,14 @@ public:
 protected:
   const LanguageModel& model() const { return *model_; }
 
-  /// The second model's states of the newest tokens, [N, D].
+  /// Returns the second model's hidden states of the newest tokens, [N, D].
   at::Tensor states(std::span<const DrawSite> rows);
 
-  /// Its states after each candidate, [N, K, D]: K forks of each sequence take one token each, all
-  /// in one pass, and are dropped.
+  /// Returns the second model's hidden states after each candidate, [N, K, D]. It forks each
+  /// sequence K times, runs one token of each fork in a single pass, and drops the forks.
   ///
   /// Shapes: rows N; ids [N, K] int64
-  /// Errors: as DecodeSession::pass; Error where page_tokens do not fit.
+  /// Errors: those of DecodeSession::pass(); Error when page_tokens does not fit.
   at::Tensor states_after(std::span<const DrawSite> rows, const at::Tensor& ids);
 
 private:
@@ -55,10 +56,10 @@ private:
   const LanguageModel* model_;
   PagedCache::Sizes sizes_;
   std::int64_t prefill_tokens_;
-  std::optional<DecodePool> pool_;             // from the first catch_up() on
-  std::optional<DecodeSession> session_;       // likewise
+  std::optional<DecodePool> pool_;             // made by the first catch_up()
+  std::optional<DecodeSession> session_;       // made by the first catch_up()
   std::map<std::int64_t, std::int64_t> mine_;  // by sequence of the first session
-  std::vector<std::function<void()>> missed_;  // what the first session did since catch_up()
+  std::vector<std::function<void()>> missed_;  // events of the first session since catch_up()
 };
 
 }  // namespace mgpu::lm

@@ -15,31 +15,31 @@
 #include <mgpu/lm/parallel/shard.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 
-// Shapes in this header: N = tokens of all runs, W = those whose states are wanted, D = width,
-// V = vocabulary.
+// Shapes in this header: N = tokens of all runs, W = tokens whose hidden states are returned, D =
+// width, V = vocabulary.
 namespace mgpu::lm {
 
 class StepPlan;
 
-/// New tokens of one sequence. Runs of any lengths go through the model together, without
-/// padding. The tokens are `ids`, unless `embeddings` or `device_ids` is defined.
+/// New tokens of one sequence. One pass can process runs of any lengths, without padding. The
+/// tokens are `ids`, unless `embeddings` or `device_ids` is defined.
 struct TokenRun {
   std::span<const std::int64_t> ids;
   std::int64_t sequence = 0;  // in the cache; without a cache the run is a whole sequence
 
-  /// Length of the sequence that the rotation is made for, 0: up to this run. Matters for
-  /// RopeKind::dynamic only: a prompt in chunks gives its whole length with each.
+  /// The sequence length from which RopeKind::dynamic computes its rotation; other kinds ignore it.
+  /// 0 means up to the end of this run. A chunk of a prompt states the length of the whole prompt.
   std::int64_t length = 0;
 
-  /// How many of the last tokens' hidden states the caller wants, at most all. The last layer
-  /// computes keys and values of the others, and nothing else.
+  /// For how many of the last tokens hidden states are returned, at most all. For the other tokens,
+  /// the last layer computes keys and values only.
   std::int64_t wanted = std::numeric_limits<std::int64_t>::max();
 
-  /// Goes into the first layer in place of rows of the embedding matrix. Learned positions are
-  /// added to it. Ranks that do not have the first layer only look at the shape.
+  /// Input of the first layer that replaces rows of the embedding matrix. Learned positions are
+  /// added to it. Ranks without the first layer use its shape only.
   at::Tensor embeddings{};  // [n, D] float32 on the model's device
 
-  /// Ids that need not be on the host; the caller answers for their range.
+  /// Ids in device memory. The caller guarantees that they are in the vocabulary.
   at::Tensor device_ids{};  // [n] int64 on the model's device
 };
 
@@ -52,65 +52,67 @@ inline std::int64_t wanted_of(const TokenRun& run) {
   return std::min(run.wanted, tokens_of(run));
 }
 
-/// A decoder from a Hugging Face folder. One implementation for prefill, chunks of it, decoding
-/// and scoring: on the CPU the bits of a token's output depend on its own sequence up to it, not
-/// on which call computed it, or beside what.
+/// A decoder-only model from a Hugging Face folder. One implementation serves prefill, chunked
+/// prefill, decoding and scoring. On the CPU the bits of a token's output depend only on its
+/// sequence up to that token, not on the call or the other sequences in the batch.
 class LanguageModel {
 public:
-  /// Shapes: weights as weight_specs(config) says, float32 or matrices_of() in bfloat16, all on one
-  ///         device
-  /// Memory: on the CPU matrices are packed one after the other, and those that were given are let
-  ///         go; what happens to them afterwards is not seen here.
+  /// Shapes: weights have the shapes of weight_specs(config), in float32 or with matrices_of() in
+  ///         bfloat16, all on one device
+  /// Memory: on the CPU each matrix is packed into a new copy and its original is released, one
+  ///         matrix at a time. The model does not see later changes of the originals.
   LanguageModel(LmConfig config, LmWeights weights);
 
-  /// The same for a part of a model: weights as shard_weights() gives them, beside `peers` with the
-  /// other parts, which outlives the model. Each call of hidden() and apply_head(), and of what
-  /// uses them, is collective over those ranks then.
+  /// Makes one shard of a model, with weights from shard_weights(). `peers` connects to the ranks
+  /// with the other shards and has to outlive the model. hidden(), apply_head() and functions that
+  /// use them are then collective over those ranks.
   LanguageModel(LmConfig config, LmWeights weights, const Shard& shard, ShardPeers& peers);
 
-  /// Config and weights of a folder, on the CPU. Errors: as read_lm_config, WeightFiles and
-  /// load_weights.
+  /// Loads config and weights of a folder to the CPU. Errors: those of read_lm_config(),
+  /// WeightFiles and load_weights().
   static LanguageModel open(const fs::path& folder, const LoadOptions& options = {});
 
   const LmConfig& config() const { return config_; }  // of the whole model
   const LmWeights& weights() const { return weights_; }
   const Shard& shard() const { return shard_; }
-  ShardPeers* peers() const { return peers_; }  // nullptr: the model is whole
+  ShardPeers* peers() const { return peers_; }  // nullptr: not split over ranks
 
-  /// How much goes through the model at a time: what suits its device, unless it is set.
+  /// The batch and block sizes of a pass. The default depends on the device.
   const PassSizes& sizes() const { return sizes_; }
   void set_sizes(const PassSizes& sizes);
 
-  /// Hidden states behind the last norm, [W, D] float32, of whole sequences; [0, D] on a rank
-  /// that does not have the head. Not differentiable.
+  /// Returns the hidden states after the last norm of whole sequences, [W, D] float32; [0, D] on a
+  /// rank without the head. Not differentiable.
   ///
-  /// Errors: ShapeError when an id is not in the vocabulary, embeddings have another width or type,
-  ///         or a sequence is longer than the learned positions.
+  /// Errors: ShapeError when an id is not in the vocabulary, embeddings have the wrong width or
+  ///         type, or a sequence is longer than the learned positions.
   at::Tensor hidden(std::span<const TokenRun> runs) const;
 
-  /// The same for tokens behind those that `cache` has of their sequences; it has them, too,
-  /// afterwards. No sequence may come twice.
+  /// The same for tokens that continue the sequences in `cache`, which is extended by their keys
+  /// and values. No sequence may occur twice.
   ///
-  /// Errors: also ShapeError when the cache has too few pages. It has not changed then.
+  /// Errors: also ShapeError when the cache has too few pages; the cache is unchanged.
   at::Tensor hidden(std::span<const TokenRun> runs, PagedCache& cache) const;
 
-  /// Places for the next `steps` tokens of sequences that grow by one in each step.
-  /// Errors: ShapeError when learned positions or the cache's pages are too few.
+  /// Reserves positions and cache slots for the next `steps` tokens of sequences that grow by one
+  /// token per step.
+  /// Errors: ShapeError when there are too few learned positions or free pages.
   StepPlan plan_steps(std::span<const std::int64_t> sequences, std::int64_t steps,
                       PagedCache& cache) const;
 
-  /// The hidden states, [S, D], of one such token per sequence. Reads nothing back from the device,
-  /// unless the model has experts.
+  /// Returns the hidden states, [S, D], of one step of a plan with one token per sequence. Reads
+  /// nothing back from the device, unless the model has experts.
   ///
   /// Shapes: ids [S] int64 on the model's device, in the vocabulary
   at::Tensor hidden(const at::Tensor& ids, const StepPlan& plan, std::int64_t step,
                     PagedCache& cache) const;
 
-  /// Rows of each sum over the ranks in a call of hidden(): N for the embedding and twice for each
-  /// layer, W for the last one; sums of no rows are left out. None where nothing is shared by sums.
+  /// Returns the number of rows of each all-reduce in a call of hidden(): N for the embedding, N
+  /// twice for each layer, except W for the last layer. All-reduces of no rows are omitted. The
+  /// result is empty without tensor parallelism.
   std::vector<std::int64_t> sums_of(std::span<const TokenRun> runs) const;
 
-  /// A cache of this model's sizes and device.
+  /// Returns a KV cache for this model, on its device.
   PagedCache make_cache(const PagedCache::Sizes& sizes) const;
 
 private:
@@ -119,36 +121,36 @@ private:
   LmConfig config_;
   LmWeights weights_;
   Shard shard_;
-  LmConfig held_;  // by the shard
+  LmConfig held_;  // sizes of this shard
   ShardPeers* peers_ = nullptr;
   PassSizes sizes_;
 };
 
-/// What the head says about each hidden state.
+/// The results of the vocabulary head for each hidden state.
 struct HeadResult {
   at::Tensor log_sums;     // [N] float32: log of the sum of exp over all logits, nats
   at::Tensor log_probs;    // [N] float32: of the targets, nats; undefined without targets
-  at::Tensor best_ids;     // [N, K] int64, most probable first, equal ones by ascending id
+  at::Tensor best_ids;     // [N, K] int64, most probable first, ties by ascending id
   at::Tensor best_logits;  // [N, K] float32
 };
 
-/// Goes over the vocabulary in blocks: [N, V] never exists.
+/// Applies the head in blocks of the vocabulary; the logits [N, V] never exist.
 ///
 /// Shapes: hidden [N, D]; targets [N] int64 in [0, V) or undefined; best: K, at most
 ///         min(V, kernels::kMaxBest)
-/// Memory: a block of logits of the model's PassSizes.
+/// Memory: one block of logits; the model's PassSizes set its size.
 /// Errors: ShapeError when the shapes do not fit.
 HeadResult apply_head(const LanguageModel& model, const at::Tensor& hidden,
                       const at::Tensor& targets, std::int64_t best);
 
-/// Many tokens for each hidden state.
+/// Several drawn tokens for each hidden state.
 struct ManyDraws {
   at::Tensor log_sums;  // [N] float32, nats
   at::Tensor ids;       // [N, M] int64, in the order of the uniforms
 };
 
-/// Draws tokens from the softmax of the logits, with replacement. Goes over the vocabulary twice,
-/// in blocks; a row's draws depend on that row and its uniforms only.
+/// Draws tokens from the softmax of the logits, with replacement. Makes two passes over the blocks
+/// of the vocabulary. The draws of a row depend on that row and its uniforms only.
 ///
 /// Shapes: hidden [N, D]; uniforms [N, M] float64 in [0, 1), ascending in each row
 /// Errors: ShapeError when the shapes do not fit.

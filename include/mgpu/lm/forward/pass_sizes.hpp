@@ -6,19 +6,20 @@
 
 namespace mgpu::lm {
 
-/// How much goes through a model at a time. Results do not depend on these sizes, but for the
-/// rounding of sums over the vocabulary.
+/// How much data a model processes at a time. These sizes change results only by the rounding of
+/// sums over the vocabulary.
 struct PassSizes {
-  std::int64_t prefill_tokens;    // of prompts in one pass
-  std::int64_t head_rows;         // states that meet the head together
-  std::int64_t vocabulary_block;  // tokens whose logits exist together
-  std::int64_t steps_per_read;    // tokens of a sequence that are drawn before the host sees them
+  std::int64_t prefill_tokens;    // prompt tokens per pass
+  std::int64_t head_rows;         // hidden states per call of the head
+  std::int64_t vocabulary_block;  // tokens per block of logits
+  std::int64_t steps_per_read;    // tokens drawn per sequence before the host reads them
 
   friend bool operator==(const PassSizes&, const PassSizes&) = default;
 };
 
-/// What suits a device. On a CPU a block of logits stays in the cache, and the host need not wait.
-/// A GPU needs thousands of rows for each product, and waits for nothing but a read.
+/// Returns the sizes for a kind of device. On a CPU, a block of logits fits into the processor's
+/// cache, and host reads cost nothing. A GPU needs thousands of rows per matrix product, and only
+/// host reads stall it.
 PassSizes pass_sizes(DeviceKind device);
 
 }  // namespace mgpu::lm

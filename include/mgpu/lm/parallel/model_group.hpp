@@ -16,7 +16,7 @@ namespace mgpu::lm {
 
 class GroupPeers;
 
-/// How a group of ranks holds a model: the keys model.parallel and model.device_map.
+/// How a model is split over a group of ranks; set by the keys model.parallel and model.device_map.
 struct GroupPlan {
   Split split = Split::pipeline;
   LayerMap layers;
@@ -25,15 +25,16 @@ struct GroupPlan {
 void add_model_group_keys(KeyTable& table);
 GroupPlan read_group_plan(const Config& config);
 
-/// Memory that this rank may fill. Ranks on the CPU share that of their node.
+/// Returns the memory available to this rank. CPU ranks of a node share its memory equally.
 std::int64_t free_bytes(const cluster::Group& node, Device device);
 
-/// The key model.dtype.
+/// Reads the key model.dtype.
 MatrixType read_matrix_type(const Config& config);
 
-/// A model on the ranks of its group: whole where the group is one rank, in parts where it is
-/// several. The Generator of model() and what else uses it work alike in both cases: on each rank
-/// of the group with the same input; the leader's result is that of the group.
+/// A model on the ranks of a group. A group of one rank holds the complete model; otherwise each
+/// rank holds a shard. Clients of model(), such as the Generator, need not distinguish the two
+/// cases. They make the same calls with the same input on each rank, and the leader's result is the
+/// group's result.
 class ModelGroup {
 public:
   struct Options {
@@ -42,13 +43,13 @@ public:
     cluster::Backend backend = cluster::Backend::mpi;
     Device device{};
     cluster::CommunicatorOptions wires{};
-    ResidentModels* resident = nullptr;  // weights of folders that stay in memory; outlives it
+    ResidentModels* resident = nullptr;  // keeps weights in memory; has to outlive this
   };
 
-  /// Opens a folder; on each node one rank reads it, each file once.
+  /// Opens a model folder. On each node, one rank reads each file once.
   ///
-  /// Ranks:  collective over the topology's world; groups may differ in size.
-  /// Errors: as SharedFolder, place_layers and tensor_shards, on every rank.
+  /// Ranks:  collective over the topology's world; groups may have different sizes.
+  /// Errors: those of SharedFolder, place_layers() and tensor_shards(), on every rank.
   static ModelGroup open(const fs::path& folder, const cluster::Topology& topology,
                          const Options& options);
 
@@ -65,12 +66,12 @@ public:
   int size() const { return size_; }
   bool is_leader() const { return rank_ == 0; }
 
-  /// Rank of each layer; empty where layers are not shared out.
+  /// The rank of each layer; empty unless the group is a pipeline.
   const std::vector<int>& layer_ranks() const { return layer_ranks_; }
 
-  /// Begins to count anew what times() tells.
+  /// Resets times().
   void start_clock();
-  /// Work and waiting of this rank; nothing in a group of one rank.
+  /// Returns the working and waiting times of this rank; all zero in a group of one rank.
   StageTimes times() const;
 
 private:
@@ -79,7 +80,7 @@ private:
   int rank_ = 0;
   int size_ = 1;
   std::vector<int> layer_ranks_;
-  std::unique_ptr<GroupPeers> peers_;  // nullptr: the model is whole
+  std::unique_ptr<GroupPeers> peers_;  // nullptr: one rank
   std::unique_ptr<LanguageModel> model_;
 };
 

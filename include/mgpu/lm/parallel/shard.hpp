@@ -11,7 +11,7 @@
 
 namespace mgpu::lm {
 
-/// Numbers begin .. end - 1.
+/// The indices begin .. end - 1.
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -24,27 +24,28 @@ struct Range {
 struct Shard {
   Range layers;    // at least one
   Range heads;     // of queries
-  Range kv_heads;  // that those heads look at
-  Range inner;     // columns inside the MLPs
+  Range kv_heads;  // key-value heads of those query heads
+  Range inner;     // columns of the MLPs' inner dimension
   Range vocab;     // rows of embedding and head
   bool has_embedding = true;
   bool has_head = true;     // and the norm before it
-  bool is_summand = false;  // what attention and MLP give are terms of a sum over the ranks
+  bool is_summand = false;  // outputs of attention and MLP need an all-reduce
 
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
-/// All of a model.
+/// Returns the shard that holds the complete model.
 Shard whole_model(const LmConfig& config);
 
-/// The sizes of what `shard` has: layers, heads, key heads and inner width. The vocabulary stays
-/// that of the model, whose ids everybody speaks of.
+/// Returns the config of a shard, with its numbers of layers, heads and key-value heads and its
+/// inner width. The vocabulary size is that of the complete model, because ids are global.
 LmConfig held_by(const Shard& shard, const LmConfig& config);
 
-/// The ranks that hold the other parts, as one of them sees them. On all ranks a forward pass
-/// gets the same tokens, and comes here in the same order.
+/// One rank's communication with the ranks that hold the other shards. All ranks run the same
+/// passes on the same tokens and make these calls in the same order.
 ///
-/// Shapes: values float32, contiguous, on the model's device, as many on all ranks that meet
+/// Shapes: values float32, contiguous, on the model's device, equally many on all participating
+///         ranks
 /// Errors: those of cluster::Communicator.
 class ShardPeers {
 public:
@@ -58,44 +59,45 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// In place the sum over all ranks, with the same bits on each. Float32 or int32.
+  /// All-reduces `values` in place (sum of float32 or int32), with the same bits on all ranks.
   /// Errors: cluster::LoneFailure with the report of the communicator.
   virtual void sum(const at::Tensor& values) = 0;
 
-  /// Where sums are shared: all ranks say whether they can go on.
-  /// Errors: cluster::TogetherError on all ranks where one has a `failure`, which may be nullptr.
+  /// Tensor parallelism only: the ranks agree whether all of them can continue.
+  /// Errors: cluster::TogetherError on all ranks if the `failure` of any rank is not nullptr.
   virtual void agree(const std::exception_ptr& failure) = 0;
 
-  /// The sum, if all ranks come to it. One that has failed on its way says so by agree().
+  /// Runs sum() if all ranks can take part. A rank that has failed reports it with agree() instead.
   void sum_if_all_can(const at::Tensor& values) {
     agree(nullptr);
     sum(values);
   }
 
-  /// Fills `values` with what the rank of the layers before these passed on.
+  /// Pipeline: fills `values` with the output of the previous stage.
   virtual void receive(const at::Tensor& values) = 0;
 
-  /// Hands values to the rank of the layers behind these, which takes them when it comes to them.
-  /// Nobody may write to them any more.
+  /// Pipeline: queues `values` for the next stage. They must not be changed afterwards.
   virtual void pass_on(const at::Tensor& values) = 0;
 
-  /// A pass begins, with sums of so many rows; skip() ends it where this rank cannot go on, and the
-  /// others stay in step. Between layers on several ranks those behind get `values`, as many as it
-  /// would have passed on. Where sums are shared it adds zeros to those that are left, in `values`.
+  /// Starts a pass whose all-reduces have the given numbers of rows. A rank that cannot continue
+  /// calls skip(), which keeps the other ranks in step. In a pipeline, skip() sends `values` to the
+  /// next stage instead of the output. With tensor parallelism, it takes part in the remaining
+  /// all-reduces with zeros, using the memory of `values`.
   ///
-  /// Shapes: values [N, D] float32, at least as many rows as each sum of the pass
+  /// Shapes: values [N, D] float32, with at least as many rows as each all-reduce of the pass
   virtual void begin_pass(std::vector<std::int64_t> sums) = 0;
   virtual void skip(const at::Tensor& values) = 0;
 
-  /// The largest of what the ranks say, on all of them.
+  /// Returns the maximum of `mine` over all ranks, on each rank.
   virtual int most(int mine) = 0;
 
-  /// Whether this rank, the first that has the head, tells the others what came of a pass.
+  /// Returns whether this rank broadcasts the outcome of each pass. It is the first rank with the
+  /// head.
   virtual bool is_speaker() const = 0;
-  virtual void announce(std::string words) = 0;  // of the speaker; does not wait
-  virtual std::string hear() = 0;  // the next words of the speaker, on each rank and the speaker
+  virtual void announce(std::string words) = 0;  // speaker only; does not wait
+  virtual std::string hear() = 0;                // next message of the speaker, on all ranks
 
-  /// Passes that have to be on their way at once for all ranks to have work.
+  /// Returns how many passes must be in flight to keep all ranks busy.
   virtual int passes_in_flight() const = 0;
 };
 

@@ -8,17 +8,17 @@
 #include <mgpu/lm/parallel/shard.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 
-// How a model is shared out to the R ranks of a group. All of it is computed from config.json
-// alone, and equal on all ranks.
+// How a model is split over the R ranks of a group. Plans follow from config.json and their
+// arguments, so all ranks compute the same plan.
 namespace mgpu::lm {
 
-/// What the ranks of a group divide among them.
+/// How the ranks of a group split a model.
 enum class Split : std::uint8_t {
-  pipeline,  // layers: the bytes of the results are those of one rank
-  tensor,    // heads, MLP columns and vocabulary: every rank works on every token
+  pipeline,  // by layers; results have the same bits as on one rank
+  tensor,    // tensor parallelism: by heads, MLP columns and vocabulary
 };
 
-/// Where layers go.
+/// How layers are assigned to pipeline stages.
 struct LayerMap {
   enum class Kind : std::uint8_t {
     balanced,  // equal work on all ranks
@@ -29,38 +29,39 @@ struct LayerMap {
   std::vector<std::int64_t> ranks;  // of each layer; manual only
 };
 
-/// Bytes that weights take as float32: what a placement goes by.
+/// Sizes of the weights as float32, in bytes. Layers are placed by these sizes.
 struct WeightBytes {
   std::int64_t layer = 0;  // of one layer
   std::int64_t embedding = 0;
-  std::int64_t head = 0;  // also where it is tied: each end has its own
+  std::int64_t head = 0;  // even if tied: first and last stage each hold a copy
 };
 WeightBytes weight_bytes(const LmConfig& config);
 
-/// Rank of each layer. Ranks are in order and none is without a layer.
+/// Returns the rank of each layer, in ascending order. Every rank has at least one layer.
 ///
 /// Shapes: free_bytes [R], of each rank's device; used by LayerMap::Kind::by_memory only
-/// Errors: Failure E126 (exit 78) when there are fewer layers than ranks, or a manual map does
-///         not name them so.
+/// Errors: Failure E126 (exit 78) when there are fewer layers than ranks, or a manual map is not
+///         ascending or leaves a rank without layers.
 std::vector<int> place_layers(const LmConfig& config, const LayerMap& map,
                               std::span<const std::int64_t> free_bytes);
 
-/// The shards of R ranks with these layers.
+/// Returns the shards of the R ranks of a pipeline.
 std::vector<Shard> pipeline_shards(const LmConfig& config, std::span<const int> layer_ranks);
 
-/// Key heads go to ranks as evenly as they can; where they are fewer than ranks, several ranks
-/// hold one and divide its queries. Likewise columns and vocabulary.
+/// Returns the shards of a tensor-parallel group. Key-value heads, MLP columns and vocabulary are
+/// split as evenly as possible. If there are fewer key-value heads than ranks, several ranks hold
+/// the same one and split its query heads.
 ///
-/// Errors: Failure E126 (exit 78) when a rank would be without a head or a column, or key heads
-///         do not divide the ranks that are more than they.
+/// Errors: Failure E126 (exit 78) when a rank would have no head or no column, or when there are
+///         more ranks than key-value heads but not a multiple of their number.
 std::vector<Shard> tensor_shards(const LmConfig& config, int ranks);
 
-/// The part of all weights that a shard has: views of what is given.
+/// Returns the weights of a shard, as views of the given tensors.
 ///
 /// Shapes: weights as bind_weights() gives them, not packed
 LmWeights shard_weights(const LmConfig& config, const LmWeights& weights, const Shard& shard);
 
-/// All tensors that are there.
+/// Returns all tensors that are defined.
 std::vector<at::Tensor*> tensors_of(LmWeights& weights);
 std::vector<at::Tensor*> tensors_of(LayerWeights& weights);
 

@@ -4,11 +4,11 @@
 
 namespace mgpu::lm {
 
-/// How a rank of a group spent its time.
+/// How much time a rank of a group spent working and waiting.
 struct StageTimes {
   double busy_s = 0.0;
   double waiting_s = 0.0;      // for other ranks
-  std::vector<double> passes;  // CPU seconds of this thread's own work, of each pass
+  std::vector<double> passes;  // CPU seconds of this thread in each pass
 
   double busy_share() const { return busy_s / (busy_s + waiting_s); }
 };

@@ -8,7 +8,7 @@
 
 namespace mgpu::lm {
 
-/// What the head of a folder classifies or gives a value to.
+/// The unit to which a classifier's head gives classes or values.
 enum class Classified : std::uint8_t {
   sequences,  // ForSequenceClassification: the last token stands for the sequence
   tokens,     // ForTokenClassification
@@ -23,7 +23,7 @@ ModelHead classifier_head(const LmConfig& config, Classified what, std::int64_t 
 /// generation_config.json. With the weights of the arena they form a folder that
 /// AutoModelForSequenceClassification or AutoModelForTokenClassification opens.
 ///
-/// `pad_token_id` stays as it is in `folder`. transformers needs one for batches of sequences.
+/// `pad_token_id` is not changed. transformers needs one for batches of sequences.
 /// Errors: those of companion_files().
 CompanionFiles classifier_files(const fs::path& folder, Classified what, std::int64_t outputs);
 

@@ -6,7 +6,7 @@
 
 namespace mgpu::lm {
 
-/// How far a student's distribution q is from its teacher's p, in nats.
+/// How to measure the distance between a student's distribution q and its teacher's p, in nats.
 enum class Divergence {
   forward_kl,     // sum p log(p / q)
   reverse_kl,     // sum q log(q / p)
@@ -14,8 +14,8 @@ enum class Divergence {
   cross_entropy,  // -sum p log q: forward_kl without the teacher's entropy, unbiased for draws
 };
 
-/// What a student learns of its teacher: (1 - w) T^2 divergence(p, q) + w cross-entropy of the
-/// data, where p and q are softmax(logits / T). Tokens that the student drew have no data.
+/// The loss of distillation: (1 - w) T^2 divergence(p, q) + w cross-entropy of the data, where p
+/// and q are softmax(logits / T). Tokens that the student sampled have no cross-entropy term.
 ///
 /// Source: Hinton et al., arXiv 1503.02531; JSD: Agarwal et al., arXiv 2306.13649, eq. 1.
 struct Distillation {
@@ -28,12 +28,12 @@ struct Distillation {
 /// The name of the lists in LmBatch::token_lists that StoredTargetLoss reads: p at temperature T.
 inline constexpr const char* kTeacherLists = "teacher";
 
-/// The name of a token column that ResidentTeacherLoss reads if it is there. 1: the student drew
-/// the target itself, and the token has the teacher's part of the loss only.
+/// The name of an optional token column of ResidentTeacherLoss. 1 means that the student sampled
+/// the target itself, so the token's loss has no cross-entropy term.
 inline constexpr const char* kDrawnColumn = "is_drawn";
 
-/// Distillation from the lists kTeacherLists of the batch. All ids that a list lacks form one more
-/// class, which has the rest of the mass.
+/// Distillation from the lists kTeacherLists of the batch. All ids outside a list form one
+/// additional class, which has the remaining probability mass.
 class StoredTargetLoss final : public TokenLoss {
 public:
   explicit StoredTargetLoss(const Distillation& how) : how_(how) {}
@@ -45,12 +45,12 @@ private:
   Distillation how_;
 };
 
-/// Distillation over the whole vocabulary. The teacher runs beside the student.
+/// Distillation over the whole vocabulary. The teacher runs in the same process as the student.
 ///
 /// Memory: as many logits of the teacher as of the student.
 class ResidentTeacherLoss final : public TokenLoss {
 public:
-  /// `teacher` outlives this, and has the student's vocabulary.
+  /// `teacher` has to outlive this and to have the student's vocabulary.
   ResidentTeacherLoss(const Distillation& how, const LanguageModel& teacher)
       : how_(how), teacher_(&teacher) {}
 

@@ -20,21 +20,21 @@ using Columns = std::map<std::string, std::vector<double>, std::less<>>;
 /// Returns the column of that name. Errors: ShapeError with the names of all columns.
 const std::vector<double>& column_of(const Columns& columns, std::string_view name);
 
-/// What a teacher says behind each of N tokens: a list of ids with their probabilities, and the
-/// mass of all other ids. Lists of one token after the other; those of tokens without a target
-/// are not looked at.
+/// A teacher's next-token distribution at each of N tokens: a list of ids with log-probabilities,
+/// and the probability mass of all other ids. The lists are concatenated in the order of the
+/// tokens. Lists of tokens without a target are ignored.
 struct TeacherTargets {
-  std::vector<std::int64_t> ends;  // [N] of each list, in ids
-  std::vector<std::int64_t> ids;   // different ones in each list
+  std::vector<std::int64_t> ends;  // [N] end of each list, index in ids
+  std::vector<std::int64_t> ids;   // distinct within a list
   std::vector<float> log_probs;    // of ids, nats
-  std::vector<float> tail_mass;    // [N] 0: the list is all that the teacher says
+  std::vector<float> tail_mass;    // [N] 0: the list is the whole distribution
 };
 
-/// Sums over the targets that are not ignored; sums of batches add up.
+/// Sums over the targets that are not ignored. Sums of several batches can be added.
 struct LmSums {
   double loss = 0.0;             // nats
   std::int64_t predictions = 0;  //
-  std::int64_t correct = 0;      // of those, the target has the largest logit
+  std::int64_t correct = 0;      // predictions whose target has the largest logit
 
   LmSums& operator+=(const LmSums& other);
 };
@@ -46,10 +46,10 @@ struct BatchSlopes {
   std::vector<double> head{};       // [rows, outputs] d loss / d output of the head; empty: all 0
 };
 
-/// Whole sequences, one after the other; none sees another, and nothing is padded.
+/// A batch of whole sequences, concatenated without padding. No token attends to another sequence.
 struct LmBatch {
   std::vector<TokenRun> runs;         // [S]
-  std::vector<std::int64_t> targets;  // [N] the token that follows, or kernels::kIgnoreTarget
+  std::vector<std::int64_t> targets;  // [N] the next token, or kernels::kIgnoreTarget
 
   Columns token_columns{};                                           // each [N]
   Columns sequence_columns{};                                        // each [S]
@@ -61,7 +61,8 @@ struct LmBatch {
   std::optional<BatchSlopes> slopes{};  // for SequenceLoss only
 };
 
-/// Errors: ShapeError when a column, a list or `groups` has another length than the batch.
+/// Checks lengths. Errors: ShapeError when the length of a column, a list or `groups` does not fit
+/// the batch.
 void require_whole_columns(const LmBatch& batch);
 
 }  // namespace mgpu::lm

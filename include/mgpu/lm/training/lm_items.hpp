@@ -25,10 +25,11 @@ public:
 
   virtual std::uint64_t epoch_size() const = 0;
 
-  /// Returns whether make() makes the items anew for each step.
+  /// Returns whether items have to be made by make() for each step.
   virtual bool are_made() const { return false; }
 
-  /// Makes items [first, first + count) with the model as it is now, and forgets earlier ones.
+  /// Makes items [first, first + count) with the model's current weights, and discards earlier
+  /// ones.
   virtual void make(const TrainableModel& /*model*/, std::uint64_t /*first*/,
                     std::int64_t /*count*/) {}
 
@@ -42,7 +43,7 @@ public:
   virtual std::int64_t group_size() const { return 0; }
 };
 
-/// What a teacher said of examples, wherever it is kept.
+/// A source of a teacher's stored distributions for examples.
 class TargetSource {
 public:
   TargetSource() = default;
@@ -50,18 +51,18 @@ public:
   TargetSource& operator=(const TargetSource&) = delete;
   virtual ~TargetSource() = default;
 
-  /// Adds a list for each token of an example; that of a token whose target is ignored is empty.
+  /// Appends a list for each token of an example. Tokens whose target is ignored get an empty list.
   ///
-  /// Shapes: targets as LmBatch has them, of the example's tokens
+  /// Shapes: targets of the example's tokens, as in LmBatch
   virtual void append(std::size_t example, std::span<const std::int64_t> targets,
                       TeacherTargets& lists) = 0;
 };
 
-/// What WindowItems add to the examples of their windows.
+/// Optional additions of WindowItems to the examples of their windows.
 struct WindowSources {
-  TargetSource* stored = nullptr;  // fills the column kTeacherLists; nullptr: there is none
+  TargetSource* stored = nullptr;  // fills the lists kTeacherLists; nullptr: no lists
 
-  /// The student draws some completions itself, and items have the column kDrawnColumn.
+  /// If set, the student samples some completions itself, and items have the column kDrawnColumn.
   std::optional<OnPolicyConfig> on_policy{};
 };
 

@@ -39,7 +39,7 @@ public:
   train::PassSums add_gradients(std::uint64_t first, std::int64_t count,
                                 double grad_scale) override;
 
-  /// Returns SequenceLoss::digest() of the last step, for reports; empty: the loss has none.
+  /// Returns SequenceLoss::digest() of the last step, for reports; empty if the loss has no digest.
   std::span<const double> digest() const;
 
 private:

@@ -9,11 +9,11 @@
 
 namespace mgpu::lm {
 
-/// Token sequences to learn from, one after the other; flat, to be sent between ranks.
+/// Token sequences to train on, concatenated into flat arrays that can be sent between ranks.
 struct LmExamples {
   std::vector<std::int64_t> ids;         //
   std::vector<std::uint8_t> is_learned;  // of ids: 1 where the token is predicted
-  std::vector<std::int64_t> ends;        // of each example, in ids
+  std::vector<std::int64_t> ends;        // end of each example, index in ids
 
   Columns token_columns{};      // one value per id, about the token that follows
   Columns sequence_columns{};   // one value per example
@@ -23,66 +23,67 @@ struct LmExamples {
   std::int64_t begin(std::size_t example) const { return example == 0 ? 0 : ends[example - 1]; }
   std::int64_t length(std::size_t example) const { return ends[example] - begin(example); }
 
-  /// Tokens that are predicted; the first never is.
+  /// Returns the number of predicted tokens. The first token is never predicted.
   std::int64_t predictions(std::size_t example) const;
 
-  /// Tokens before the last stretch of learned ones, which is what they were said to.
+  /// Returns the number of tokens before the last contiguous run of learned tokens, which is the
+  /// completion.
   std::int64_t prompt_length(std::size_t example) const;
 };
 
-/// A number that differs for other examples.
+/// Returns a checksum of all examples.
 std::uint32_t crc_of(const LmExamples& examples);
 
-/// Examples packed into windows of at most `seq_len` tokens. They stay whole and do not see each
-/// other. Which examples share a window depends on their lengths only: the longest first, each
-/// into the fullest window that has room.
+/// Examples packed into windows of at most `seq_len` tokens. Examples are not split and do not
+/// attend to each other. Packing depends on their lengths only: the longest come first, each into
+/// the fullest window that has room.
 ///
-/// Groups of more than one example are not packed: each example is a window. The windows of a group
-/// follow each other in the training.
+/// Groups of more than one example are not packed: each example is one window. The windows of a
+/// group are consecutive in the training.
 ///
 /// Source: Ding et al., arXiv 2404.10830 (best-fit packing).
 class LmWindows {
 public:
-  /// `completion` > 0: each example has room for a completion of so many tokens behind its prompt
-  /// instead of its own, within seq_len.
+  /// If `completion` > 0, each example also gets room for its prompt with a completion of this many
+  /// tokens in place of the data's, up to seq_len.
   ///
   /// Shapes: each example has at most seq_len tokens; columns have one value per token or example;
-  ///         examples are whole groups. Errors: ShapeError otherwise.
+  ///         groups are complete. Errors: ShapeError otherwise.
   LmWindows(LmExamples examples, std::int64_t seq_len, std::uint64_t seed,
             std::int64_t completion = 0);
 
-  /// Windows of an epoch.
+  /// Returns the number of windows of an epoch.
   std::uint64_t size() const { return windows_.size(); }
   const LmExamples& examples() const { return examples_; }
 
-  /// Share of the windows' room that tokens fill.
+  /// Returns the fraction of the windows' capacity that tokens fill.
   double fill() const;
 
-  /// Window number `ordinal` of the training: a permutation of all windows, or groups, in each
-  /// epoch.
+  /// Returns the window at position `ordinal` of the training. Each epoch is a permutation of all
+  /// windows, or of all groups.
   std::size_t window_at(std::uint64_t ordinal) const;
 
   std::int64_t seq_len() const { return seq_len_; }
 
-  /// Number of the epoch of a window of the training.
+  /// Returns the epoch of position `ordinal` of the training.
   std::uint64_t epoch_of(std::uint64_t ordinal) const { return ordinal / size(); }
 
-  /// Number of consecutive windows that form a group, and the group's number in the training.
+  /// Returns how many consecutive windows form a group, and the group's number in the training.
   std::int64_t group_size() const { return examples_.group_size; }
   std::uint64_t group_of(std::uint64_t ordinal) const {
     return ordinal / static_cast<std::uint64_t>(group_size());
   }
 
-  /// Targets of a window.
+  /// Returns the number of targets, or of tokens, of a window.
   std::int64_t predictions(std::size_t window) const { return windows_[window].predictions; }
   std::int64_t tokens(std::size_t window) const { return windows_[window].tokens; }
 
-  /// Its examples, in the order in which append() adds them.
+  /// Returns the examples of a window in the order in which append() adds them.
   std::span<const std::size_t> examples_of(std::size_t window) const {
     return windows_[window].examples;
   }
 
-  /// Adds the window's examples to a batch, which looks into this.
+  /// Adds the window's examples to a batch. The batch refers to this object.
   void append(std::size_t window, LmBatch& batch) const;
   void append_example(std::size_t example, LmBatch& batch) const;
 
@@ -100,7 +101,7 @@ private:
   LmExamples examples_;
   std::int64_t seq_len_;
   std::uint64_t seed_;
-  std::int64_t completion_;  // tokens that each example has room for
+  std::int64_t completion_;  // tokens reserved for each completion
   std::vector<Window> windows_;
 };
 

@@ -8,16 +8,16 @@
 
 namespace mgpu::lm {
 
-/// A linear layer on the hidden states, beside the vocabulary head. It gives values, rewards or
-/// classes. Its parameters are "NAME.weight" [outputs, D] and "NAME.bias" [outputs] in the arena,
-/// in checkpoints and in exported folders.
+/// An additional linear layer on the hidden states, for values, rewards or classes. Its parameters
+/// are "NAME.weight" [outputs, D] and "NAME.bias" [outputs] in the arena, in checkpoints and in
+/// exported folders.
 struct ModelHead {
-  std::string name = "score";  // that of ForSequenceClassification and ForTokenClassification
+  std::string name = "score";  // as in ForSequenceClassification and ForTokenClassification
   std::int64_t outputs = 1;
   bool has_bias = false;  // transformers: ForTokenClassification has one
 
   /// The model has no vocabulary head, as in folders of ForSequenceClassification. A loss that
-  /// needs logits is refused. TrainableModel::config() says `tied_head`, so that no lm_head is
+  /// needs logits is refused. TrainableModel::config() sets `tied_head`, so that no lm_head is
   /// expected.
   bool replaces_vocabulary = false;
 };

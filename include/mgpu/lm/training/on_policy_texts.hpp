@@ -12,37 +12,39 @@
 
 namespace mgpu::lm {
 
-/// How a student completes prompts itself while it is trained.
+/// Settings of on-policy training: which completions the student samples itself, and how.
 struct OnPolicyConfig {
   double share = 0.0;           // of the completions, in (0, 1]
-  GenerationConfig generation;  // its seed decides which ones, too
+  GenerationConfig generation;  // its seed also selects the completions
 };
 
-/// Completions of a student's own in the place of the data's, made anew for each step. Which they
-/// are, and all draws, follow from seed, epoch and example: neither ranks nor passes change them.
-/// In the first epoch an example's draws are those of job generate for that row.
+/// Completions that the student samples at each step, in place of those of the data. The selection
+/// and all draws depend on seed, epoch and example only, not on the number of ranks or passes. In
+/// the first epoch, the draws of an example equal those of job generate for its row.
 ///
 /// Source: Agarwal et al., arXiv 2306.13649 (GKD).
 class OnPolicyTexts {
 public:
   struct Text {
     std::vector<std::int64_t> ids;  // prompt and completion
-    std::int64_t prompt = 0;        // tokens of it
+    std::int64_t prompt = 0;        // tokens of the prompt
 
     std::int64_t predictions() const { return std::ssize(ids) - prompt; }
   };
 
-  /// `windows` outlive this; their examples have prompts. Errors: Error for a share out of range.
+  /// `windows` have to outlive this, and their examples need prompts. Errors: Error when the share
+  /// is out of range.
   OnPolicyTexts(OnPolicyConfig config, const LmWindows& windows);
 
-  /// Completes the prompts of windows number [first, first + count) of the training whose turn it
-  /// is, within LmWindows::seq_len(). Texts of before go.
+  /// Completes the selected prompts of windows [first, first + count) of the training, up to
+  /// LmWindows::seq_len() tokens. Discards earlier texts.
   ///
-  /// Memory: of TrainableModel::decoder() and a Generator, until it is done.
+  /// Memory: that of TrainableModel::decoder() and a Generator, until the end of the call.
   /// Errors: those of Generator::run().
   void draw(const TrainableModel& model, std::uint64_t first, std::int64_t count);
 
-  /// What draw() made of an example in the window of that number; nullptr: it is the data's.
+  /// Returns the text that draw() made for an example in window `ordinal` of the training; nullptr
+  /// if the example uses the completion of the data.
   const Text* find(std::uint64_t ordinal, std::size_t example) const;
 
 private:

@@ -12,7 +12,7 @@
 // of the head, S sequences of a batch.
 namespace mgpu::lm {
 
-/// What every rank knows about one sequence of the global batch.
+/// The facts about one sequence of the global batch that all ranks share.
 struct SequenceFacts {
   std::size_t group = 0;         // number of its group in the table
   std::uint64_t item = 0;        // number of its item in the training
@@ -53,7 +53,7 @@ struct SequencePlace {
 
 /// The contribution of one sequence to the loss.
 struct SequenceTerm {
-  double loss = 0.0;         // added to the sum; one member alone adds what its group shares
+  double loss = 0.0;         // added to the sum; only one member adds its group's common part
   std::int64_t correct = 0;  // added to the numerator of the accuracy
 
   /// Derivatives of the whole sum, including what other sequences of the group add to it.
@@ -62,13 +62,13 @@ struct SequenceTerm {
 };
 
 /// A loss of whole sequences and groups. Training makes two sweeps over a global batch. The first
-/// sweep runs forward and computes the values of request(). facts() reduces them to a few numbers
-/// per sequence, which all ranks exchange. weigh() then sees each sequence whole, and its group on
-/// whichever ranks the members lie. The second sweep runs forward and backward with the
-/// derivatives.
+/// sweep runs forward and computes the values of request(). Then facts() reduces them to a few
+/// numbers per sequence, which all ranks exchange. Then weigh() gets each whole sequence with the
+/// facts of its group, even if its members are on different ranks. The second sweep runs forward
+/// and backward with the derivatives.
 ///
 /// The loss is the sum of all terms divided by terms(). Functions are called on any rank and in any
-/// order, so their results may depend on their arguments only.
+/// order, so their results must depend on their arguments only.
 class SequenceLoss : public TokenLoss {
 public:
   virtual ValueRequest request() const { return {}; }

@@ -20,7 +20,7 @@ struct ValueRequest {
   HeadRows head_rows = HeadRows::none;
 };
 
-/// The values of a batch. Columns that were not asked for are empty. On the CPU and at T = 1 the
+/// The values of a batch. Columns that were not requested are empty. On the CPU and at T = 1 the
 /// log-probabilities have the same bits as those of LanguageModel.
 struct TokenValues {
   std::vector<double> log_probs{};  // [N] nats; 0 where there is no target
@@ -32,10 +32,10 @@ struct TokenValues {
 class MeasuredSequence {
 public:
   std::span<const std::int64_t> ids;      // [L]
-  std::span<const std::int64_t> targets;  // [L] the token that follows, or kIgnoreTarget
-  std::span<const double> log_probs;      // [L] nats; 0 without a target; empty: not asked for
-  std::span<const double> entropies;      // [L] nats; empty: not asked for
-  std::span<const double> head;           // [R, O]; empty: not asked for
+  std::span<const std::int64_t> targets;  // [L] the next token, or kIgnoreTarget
+  std::span<const double> log_probs;      // [L] nats; 0 without a target; empty: not requested
+  std::span<const double> entropies;      // [L] nats; empty: not requested
+  std::span<const double> head;           // [R, O]; empty: not requested
 
   /// Returns the sequence's part of a column: [L] values, or one value.
   /// Errors: ShapeError when the batch has no column of that name.

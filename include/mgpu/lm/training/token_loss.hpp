@@ -25,15 +25,15 @@ enum class HeadRows : std::uint8_t {
   last,     // that of the last token of each sequence
 };
 
-/// Returns the sums of some rows. If there is a scale, it overwrites the logits with the gradient
-/// of scale * loss with respect to them.
+/// Returns the sums of some rows. With a scale, it overwrites the logits with the gradient of scale
+/// * loss with respect to them.
 using BlockLoss = std::function<LmSums(grad::HeadBlock& block, std::optional<double> scale)>;
 
 /// Does the same for the outputs of ModelHead, [rows, outputs]; the gradient may be of any float
 /// type.
 using HeadLoss = std::function<LmSums(at::Tensor& outputs, std::optional<double> scale)>;
 
-/// The loss of one batch, as functions of what its heads give.
+/// The functions that compute the loss of one batch from the outputs of the heads.
 struct PassLoss {
   BlockLoss of_logits{};  // empty: logits are not computed
   HeadLoss of_head{};     // empty: ModelHead is not used
@@ -41,9 +41,8 @@ struct PassLoss {
   LmSums sums{};  // known before the pass; they are added to those of the functions
 };
 
-/// What training minimizes: a sum over the tokens of a batch. A loss of whole sequences or of
-/// groups derives from SequenceLoss. A loss sees logits in blocks, for [N, vocabulary] never
-/// exists.
+/// The loss that training minimizes: a sum over the tokens of a batch. Losses of whole sequences or
+/// of groups derive from SequenceLoss. A loss gets logits in blocks; [N, vocabulary] never exists.
 class TokenLoss {
 public:
   TokenLoss() = default;
@@ -53,7 +52,8 @@ public:
   TokenLoss& operator=(TokenLoss&&) = delete;
   virtual ~TokenLoss() = default;
 
-  /// Errors: ShapeError when the batch lacks what the loss needs, or it does not fit the model.
+  /// Checks a batch. Errors: ShapeError when it lacks data that the loss needs, or does not fit the
+  /// model.
   virtual void check(const LmBatch& /*batch*/, const LmConfig& /*model*/) const {}
 
   /// Returns the loss of a batch that check() accepts. Batch and loss have to outlive the result.

@@ -17,61 +17,63 @@
 namespace mgpu::lm {
 
 struct TrainingOptions {
-  /// Of matrix products; weights, norms, softmax and loss stay float32.
+  /// The type of matrix products. Weights, norms, softmax and loss are always float32.
   tensor::ComputeKind compute = tensor::ComputeKind::f32;
 
-  /// Backward computes each layer again instead of keeping what it needs of it.
+  /// Activation checkpointing: the backward pass recomputes each layer instead of storing its
+  /// activations.
   bool checkpoint_layers = false;
 
   DType dtype = DType::f32;  // f64 for checks of gradients
 
-  std::optional<ModelHead> head{};  // beside the vocabulary; nothing: none
+  std::optional<ModelHead> head{};  // an additional head
 };
 
-/// A language model whose weights are trained. Its forward pass is that of LanguageModel: in
-/// float32 on the CPU a token's log-probability has the same bits here and there. Dropout that
-/// config.json may ask for is left out.
+/// A language model with trainable weights. Its forward pass is that of LanguageModel: in float32
+/// on the CPU both give the same bits for a token's log-probability. Dropout settings of
+/// config.json are ignored.
 ///
-/// Memory: weights and gradients; of a pass, about 20 vectors of the model's width for each token
-///         and layer (with checkpoint_layers 1), scores of 128 queries, and at most 64 MiB of
-///         logits: [N, vocabulary] never exists. Where a family stacks matrices (GPT-2's attention,
-///         gpt_oss's experts), a second copy of their gradients until the end of the pass.
+/// Memory: weights and gradients. A pass needs about 20 vectors of the model's width per token and
+///         layer (1 with checkpoint_layers), scores of 128 queries, and at most 64 MiB of logits;
+///         [N, vocabulary] never exists. For stacked matrices (GPT-2's attention, gpt_oss's
+///         experts), a pass also needs a second copy of their gradients.
 class TrainableModel {
 public:
-  /// Random weights: matrices with standard deviation 0.02, norms 1, biases 0.
+  /// Initializes random weights: matrices with standard deviation 0.02, norms 1, biases 0.
   /// Errors: Error when the family is unknown.
   TrainableModel(LmConfig config, Device device, std::uint64_t seed,
                  const TrainingOptions& options = {});
 
-  /// Takes the weights of a folder. TrainingOptions::head keeps its values if the folder has none
-  /// for it. Errors: as load_weights.
+  /// Loads the weights of a folder. TrainingOptions::head keeps its values if the folder lacks
+  /// them. Errors: those of load_weights().
   void load(const formats::WeightFiles& files, const LoadOptions& options = {});
 
   const LmConfig& config() const { return config_; }
 
-  /// The model as it is now, to draw tokens with: float32. It looks into this one's weights, and is
-  /// to go before they change.
+  /// Returns a float32 model for sampling. It refers to the current weights and must be destroyed
+  /// before they change.
   ///
-  /// Memory: on the CPU matrices are packed, a copy; elsewhere none.
-  /// Errors: Error where the weights are float64, or there is no vocabulary head.
+  /// Memory: on the CPU a packed copy of the matrices; on a GPU no copy.
+  /// Errors: Error when the weights are float64, or the model has no vocabulary head.
   LanguageModel decoder() const;
   tensor::ParameterArena& parameters() { return arena_; }
   const tensor::ParameterArena& parameters() const { return arena_; }
 
   /// Returns the sum of losses over a batch.
   ///
-  /// Errors: ShapeError when an id or a target is not in the vocabulary, targets or columns do not
-  ///         have one value per token, a sequence is longer than the learned positions, or the loss
-  ///         refuses the batch; Error when the loss needs a head that the model does not have.
+  /// Errors: ShapeError when an id or a target is not in the vocabulary, or targets or columns do
+  ///         not have one value per token; ShapeError when a sequence is longer than the learned
+  ///         positions, or the loss rejects the batch; Error when the loss needs a head that the
+  ///         model lacks.
   LmSums loss(const LmBatch& batch, const TokenLoss& loss = CrossEntropy()) const;
 
   /// Computes the values that a SequenceLoss needs, forward only. Errors: as loss().
   TokenValues measure(const LmBatch& batch, const ValueRequest& request) const;
 
-  /// What add_gradients() does beside that.
+  /// Optional settings of add_gradients().
   struct PassOptions {
     double grad_scale = 1.0;
-    PhaseClock* clock = nullptr;      // gets TokenLoss::phase(), forward and backward (with heads)
+    PhaseClock* clock = nullptr;      // times TokenLoss::phase(), forward and backward (with heads)
     const TokenLoss* loss = nullptr;  // nullptr: cross-entropy
   };
 
@@ -96,7 +98,7 @@ private:
   TrainingOptions options_;
   tensor::ParameterArena arena_;
   LmWeights weights_;  // views into the arena, made without autograd
-  Linear head_;        // TrainingOptions::head, a part of the arena; undefined: none
+  Linear head_;        // TrainingOptions::head, views into the arena; may be undefined
 };
 
 }  // namespace mgpu::lm

@@ -14,7 +14,7 @@
 // heads, Q = H * C, K = key heads * C.
 namespace mgpu::lm {
 
-/// x W^T + b.
+/// A linear layer, x W^T + b.
 struct Linear {
   at::Tensor weight;         // [out, in], perhaps a view with other strides; undefined when packed
   at::Tensor bias;           // [out]; undefined: none
@@ -26,7 +26,7 @@ struct Linear {
 
 struct Norm {
   at::Tensor weight;  // [D]
-  at::Tensor bias;    // [D]; undefined in RMS norms
+  at::Tensor bias;    // [D]; undefined: RMS norm
 };
 
 struct Expert {
@@ -41,18 +41,19 @@ struct LayerWeights {
   Linear k;           // [K, D]
   Linear v;           // [K, D]
   Linear out;         // [D, Q]
-  at::Tensor q_norm;  // [C]; undefined: heads are not normed
+  at::Tensor q_norm;  // [C]; undefined: no norm of heads
   at::Tensor k_norm;  // [C]
   at::Tensor sinks;   // [H], one per query head; undefined: none
   Norm mlp_norm;
-  Linear gate;                  // [I, D]; without a weight the MLP has no gate
+  Linear gate;                  // [I, D]; undefined weight: no gate
   Linear up;                    // [I, D]
   Linear down;                  // [D, I]
-  Linear router;                // [experts, D]; with experts there is no gate, up and down
+  Linear router;                // [experts, D]; replaces gate, up and down
   std::vector<Expert> experts;  //
 };
 
-/// Matrices of the layer in the order in which a pass reads them; undefined ones, too.
+/// Returns the matrices of a layer in the order in which a pass reads them, including undefined
+/// ones.
 std::vector<Linear*> linears_of(LayerWeights& layer);
 
 struct LmWeights {
@@ -60,24 +61,23 @@ struct LmWeights {
   at::Tensor positions;  // [P, D]; undefined: rotary
   std::vector<LayerWeights> layers;
   Norm norm;
-  Linear head;  // [V, D] without a bias; the embedding itself where they are tied
+  Linear head;  // [V, D] without a bias; the embedding itself if they are tied
 };
 
-/// Where the tensors of a model come from. Each is taken once, by its name in a Hugging Face
-/// folder.
+/// Provides the tensors of a model. Each is taken once, by its name in a Hugging Face folder.
 class WeightSource {
 public:
   virtual ~WeightSource() = default;
   virtual at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) = 0;
 };
 
-/// Asks `source` for all tensors of the model.
+/// Takes all tensors of the model from `source`.
 LmWeights bind_weights(const LmConfig& config, WeightSource& source);
 
-/// Names and shapes of all tensors, for a plan or for an arena that trains them.
+/// Returns names and shapes of all tensors, for a memory plan or a ParameterArena.
 std::vector<tensor::ParameterSpec> weight_specs(const LmConfig& config);
 
-/// What matrices and embedding are held in; norms, biases and sinks are float32.
+/// The type of matrices and embedding. Norms, biases and sinks are float32.
 enum class MatrixType : std::uint8_t { f32, bf16 };
 
 struct LoadOptions {
@@ -85,18 +85,17 @@ struct LoadOptions {
   MatrixType matrices = MatrixType::f32;
 };
 
-/// The tensors that LoadOptions::matrices is about.
+/// Returns the tensors to which LoadOptions::matrices applies.
 std::vector<at::Tensor*> matrices_of(LmWeights& weights);
 
-/// The weights of a folder on the CPU: float32, float16, bfloat16 and MXFP4 (blocks and scales
-/// beside each other) are read, each exactly into float32, and matrices rounded to their type.
-/// Names may lack the prefix of the base model
-/// ("transformer.", "model."). Buffers that older versions of transformers stored beside the
-/// weights are passed over.
+/// Loads the weights of a folder to the CPU. It converts float32, float16, bfloat16 and MXFP4
+/// (separate tensors of blocks and scales) exactly to float32, then rounds matrices to
+/// LoadOptions::matrices. Names may lack the prefix of the base model ("transformer.", "model.").
+/// Buffers that older versions of transformers stored with the weights are ignored.
 ///
-/// Memory: a copy; the files are no longer needed afterwards.
-/// Errors: Failure E705 (tensors are missing, left over, or of other shapes or types; the first
-///         five are named), E706 (a value is not finite, unless allowed), exit 65.
+/// Memory: a copy; the files are not needed afterwards.
+/// Errors: Failure E705 (missing or unexpected tensors, or wrong shapes or types; names the first
+///         five), E706 (a value is not finite, unless allowed), exit 65.
 LmWeights load_weights(const LmConfig& config, const formats::WeightFiles& files,
                        const LoadOptions& options = {});
 

@@ -7,14 +7,14 @@
 
 namespace mgpu::lm {
 
-/// Files beside the weights of a model folder, name and content.
+/// Names and contents of the files of a model folder other than its weights.
 using CompanionFiles = std::map<std::string, std::string>;
 
-/// Those of `folder` that a model with the same config, vocabulary and template needs: config.json
-/// and generation_config.json, tokenizer and chat template. config.json says float32, the type in
-/// which trained weights are written; else it stays as it is, with what only others understand.
-/// Beside weights under the names of the arena they make a folder that
-/// AutoModelForCausalLM.from_pretrained opens, and LanguageModel::open.
+/// Returns the files of `folder` that a trained copy of its model needs: config.json,
+/// generation_config.json, tokenizer and chat template. config.json names float32, in which trained
+/// weights are written. Fields that do not concern the number format are kept, even if this program
+/// ignores them. Together with weights under the arena's names, these files form a folder for
+/// AutoModelForCausalLM.from_pretrained and LanguageModel::open().
 ///
 /// Errors: Failure E603 (no config.json), E622, E623 (not a JSON object).
 CompanionFiles companion_files(const fs::path& folder);

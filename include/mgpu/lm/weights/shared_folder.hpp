@@ -11,22 +11,22 @@
 
 namespace mgpu::lm {
 
-/// A model folder that ranks open together: on each node one of them reads it, each file once, and
-/// the others have it from that one. What a rank does not keep is there one tensor at a time.
+/// A model folder that several ranks open together. On each node one rank reads each file once and
+/// broadcasts it to the others. Of the tensors that a rank does not keep, it holds one at a time.
 ///
-/// Ranks:  all calls are collective over `all`; `node` are those of them that are on this node.
-///         Both outlive this object.
-/// Errors: those of read_lm_config, WeightFiles and load_weights, on every rank.
+/// Ranks:  all calls are collective over `all`; `node` has those of its ranks that are on this
+///         node. Both have to outlive this object.
+/// Errors: those of read_lm_config(), WeightFiles and load_weights(), on every rank.
 class SharedFolder {
 public:
-  /// With `resident`, which outlives this object, the weights are those of its copy.
+  /// With `resident`, weights come from its copy. It has to outlive this object.
   SharedFolder(fs::path folder, const cluster::Group& all, const cluster::Group& node,
                const LoadOptions& options = {}, ResidentModels* resident = nullptr);
 
   const LmConfig& config() const { return config_; }
 
-  /// The shard's part of the weights, of the types of LoadOptions, not packed; shards may differ
-  /// between ranks.
+  /// Returns the weights of the shard, in the types of LoadOptions and not packed. Shards may
+  /// differ between ranks.
   LmWeights load(const Shard& shard, Device device = {}) const;
 
 private:
@@ -39,8 +39,7 @@ private:
   LoadOptions options_;
   ResidentModels* resident_;
   LmConfig config_;
-  std::unique_ptr<formats::WeightFiles>
-      files_;  // nullptr where another rank reads, or with resident_
+  std::unique_ptr<formats::WeightFiles> files_;  // nullptr if another rank reads, or with resident_
 };
 
 }  // namespace mgpu::lm
