@@ -80,7 +80,7 @@ struct RowFile::Opened {
 
   RowOptions options;
   fs::path path;
-  std::optional<DataFile> file;  // none: the rows are generated
+  std::optional<DataFile> file;  // empty if the rows are generated
   RowFields fields;
   RowIndex index;
   std::unique_ptr<RowSource> source;
