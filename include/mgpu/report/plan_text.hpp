@@ -10,9 +10,6 @@ namespace mgpu::report {
 
 /// What --plan answers before anything starts: who does what, will it fit, how long.
 struct Plan {
-  /// Where a number comes from.
-  enum class Source { measured, table, guess };
-
   struct Share {
     std::string who;         // "rank 0", "worker 2 (GPUs 4,5)"
     std::string where;       // "node01:GPU 0", "node01"
@@ -26,8 +23,7 @@ struct Plan {
   struct Time {
     std::string what;  // a phase
     double seconds = 0.0;
-    Source source = Source::guess;
-    std::string basis{};  // "8 steps on this machine", "A100, performance table"
+    std::string basis{};  // of the guess: "12 MiB written, 100 MB/s assumed"
   };
   struct Traffic {
     std::string link;  // "inside node01", "node01-node02"
@@ -56,8 +52,8 @@ struct Plan {
   std::vector<std::string> notes{};  // how the configuration was read
 };
 
-/// Tables for a person: shares (the middle folded beyond 12), memory with bars, time with the
-/// source of each number, traffic, the three tightest limits.
+/// Tables for a person: shares (the middle folded beyond 12), memory with bars, guessed
+/// times, traffic, the three tightest limits.
 std::string plan_text(const Plan& plan, bool utf8 = false);
 
 /// Everything, unfolded: --plan=json.

@@ -136,7 +136,7 @@ private:
   }
 
   void add_time(const char* what, double seconds, std::string basis) {
-    plan_.times.push_back({what, seconds, Plan::Source::guess, std::move(basis)});
+    plan_.times.push_back({what, seconds, std::move(basis)});
   }
 
   /// How much slower ranks are that have to share the cores of their node.
