@@ -9,14 +9,15 @@
 #include <mgpu/lm/decode/sampler.hpp>
 
 #include "changed_logits.hpp"
+#include "cut_tail.hpp"
 
 // Shapes in this header: N rows.
 namespace mgpu::lm {
 
 /// A row after all cuts.
 struct CutRow {
-  std::vector<Candidate> candidates;
-  std::vector<float> log_probs;  // of the candidates under the model; empty: not known yet
+  std::vector<Candidate> candidates;  // most probable first, equal ones by ascending id
+  std::vector<float> log_probs;       // of the candidates under the model; empty: not known yet
 };
 
 /// Penalty, temperature, top k and top p of all rows: first with the best few tokens of each row,

@@ -45,11 +45,6 @@ struct DrawnRows {
 struct LogitProcessors;
 struct SampledRows;
 
-struct Candidate {
-  std::int64_t id = 0;
-  double probability = 0.0;
-};
-
 /// Draws tokens from the hidden states that predict them. A row's token depends on that row and
 /// its site only.
 class Sampler {
@@ -79,12 +74,6 @@ public:
   /// What draw() draws, without a host read of its own.
   DrawnRows draw_rows(const LanguageModel& model, const at::Tensor& hidden,
                       std::span<const DrawSite> sites, const LogitProcessors& processors) const;
-
-  /// What draw() draws from: per row the tokens that are left, most probable first, equal ones by
-  /// ascending id. Errors: as draw().
-  std::vector<std::vector<Candidate>> distributions(const LanguageModel& model,
-                                                    const at::Tensor& hidden,
-                                                    std::span<const DrawSite> sites) const;
 
 private:
   DrawnRows rows_in_tensors(const SampledRows& rows) const;
