@@ -43,14 +43,11 @@ void GroupPeers::wait_for_writers(cluster::Communicator& communicator, const at:
 }
 
 void GroupPeers::sum(const at::Tensor& values) {
-  try {
+  const std::exception_ptr failure = cluster::failure_of([&] {
     wait_for_writers(*wires_[0], values);
     clock_.waiting([&] { wires_[0]->all_reduce(tensor::view_of(values), cluster::ReduceOp::sum); });
-  } catch (const cluster::LoneFailure&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw cluster::LoneFailure(report_of(error));  // nobody knows how far the others are
-  }
+  });
+  if (failure) throw cluster::LoneFailure(report_of(failure));  // no rank knows how far others are
   if (next_sum_ < sums_.size()) ++next_sum_;
 }
 
