@@ -20,7 +20,7 @@ namespace mgpu::kernels::reference {
 inline bool is_kept(const DropoutSite& site, std::uint64_t sample, std::uint64_t element) {
   const auto in_run = static_cast<std::uint32_t>(element % kDropoutRun);
   const auto block = static_cast<std::uint32_t>(element / kDropoutRun * 16 + in_run % 16);
-  const RandomStream stream(site.seed, Purpose::dropout, site.site, sample);
+  const RandomStream stream(site.seed, kDropoutMasks, site.site, sample);
   const std::uint32_t word = stream.block(block)[in_run / 32];
   return ((word >> (in_run / 16 % 2 * 16)) & 0xFFFF) >= site.threshold;
 }

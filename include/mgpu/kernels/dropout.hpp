@@ -10,6 +10,8 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 // Shapes in this header: B = samples, L = lines of a sample, E = elements of a line.
 namespace mgpu::kernels {
 
+inline constexpr Purpose kDropoutMasks{4};  // by training item
+
 /// Determines a dropout mask as a function of (seed, site, sample, element) alone, so backward can
 /// recompute the mask instead of storing it.
 struct DropoutSite {
