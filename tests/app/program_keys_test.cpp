@@ -122,10 +122,10 @@ TEST(ProgramKeysTest, NotesWhatNamesOfGuide001MeanHere) {
 TEST(ProgramKeysTest, ExplainsNamesOfGuide001) {
   for (const char* name : {"mixed_precision", "gradient_accumulation_steps", "train_batch_size",
                            "tf_n_embd", "tf_n_layer", "tf_n_head", "tf_dropout", "n_transit"}) {
-    EXPECT_THAT(explain(program_keys(), name), testing::HasSubstr(name));
+    EXPECT_THAT(explain(program_keys(), {}, name), testing::HasSubstr(name));
   }
   for (const char* name : {"num_workers", "test_batch_size"})
-    EXPECT_THAT(explain(program_keys(), name), testing::HasSubstr("accepted without effect"));
+    EXPECT_THAT(explain(program_keys(), {}, name), testing::HasSubstr("accepted without effect"));
 }
 
 }  // namespace

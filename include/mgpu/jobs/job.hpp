@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <mgpu/base/error_page.hpp>
 #include <mgpu/report/plan_text.hpp>
 #include <mgpu/run/export_format.hpp>
 #include <mgpu/run/file_check.hpp>
@@ -53,6 +54,9 @@ struct Job {
 
   /// Makes journaled chunks of format 1 into those of now, where runs have parts. Local.
   store::UpgradeChunk (*upgrade_chunks)(const Config& config) = nullptr;
+
+  /// The pages of the error codes that only this job has.
+  std::span<const ErrorPage> errors{};
 
   /// What --export can write of its result file, beside the rows of table `samples` as JSON lines.
   std::vector<run::ExportFormat> exports{};
