@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // the run goes on when nobody reads its words any more
   app::Options options;
   try {
-    options = app::parse_command_line(argc, argv);
+    options = app::parse_command_line(argc, argv, app::program_keys());
     if (const auto code = answer_alone(options)) return static_cast<int>(*code);
     cluster::check_launch();
   } catch (const std::exception& error) {

@@ -4,7 +4,6 @@
 #include <mgpu/app/environment_report.hpp>
 #include <mgpu/app/print_info.hpp>
 #include <mgpu/config/config_print.hpp>
-#include <mgpu/config/foreign_names.hpp>
 #include <mgpu/config/nearest_name.hpp>
 
 namespace mgpu::app {
@@ -70,9 +69,8 @@ std::string explain(const KeyTable& table, std::span<const ErrorPage> pages,
     return name->name + "\n  accepted without effect: " + name->why + "\n";
   }
   if (table.has_section(topic)) return section_page(table, table.canonical(topic));
-  if (const ForeignName* foreign = find_foreign_name(topic)) {
-    return topic + "\n  the " + std::string(foreign->program) +
-           " name: " + std::string(foreign->help) + "\n";
+  if (const ForeignName* foreign = table.find_foreign(topic)) {
+    return topic + "\n  the " + foreign->program + " name: " + foreign->help + "\n";
   }
   refuse_topic(table, pages, topic);
 }
