@@ -1,5 +1,5 @@
-// Tests that each purpose of random numbers has a number of its own: two purposes with the same
-// number would have the same random numbers.
+// Tests that no two purposes of random numbers have the same number. Their random numbers would be
+// equal.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

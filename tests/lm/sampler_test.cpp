@@ -41,7 +41,7 @@ std::vector<DrawSite> sites_of(std::size_t count, std::uint64_t first_sample = 0
   return sites;
 }
 
-/// What a sampler draws from.
+/// Returns the candidates of each row.
 std::vector<std::vector<Candidate>> distributions(const SamplingConfig& config,
                                                   const LanguageModel& model,
                                                   const at::Tensor& hidden,

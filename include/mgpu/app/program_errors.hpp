@@ -6,7 +6,7 @@
 
 namespace mgpu::app {
 
-/// The pages of all error codes of the program, in ascending order of the codes.
+/// Returns the pages of all error codes of the program, in ascending order of the codes.
 const std::vector<ErrorPage>& program_errors();
 
 }  // namespace mgpu::app

@@ -25,11 +25,11 @@ enum class KeyType {
 /// "an integer", "a duration such as 90, 30min or 24:00:00": how a type is named to a user.
 std::string type_in_words(KeyType type);
 
-/// What another program calls a setting. Its meaning differs, so it is refused (E111) with help.
+/// A setting's name in another program. Meanings differ, so the name is refused (E111) with help.
 struct ForeignName {
   std::string name;     // as there: "per_device_train_batch_size"
   std::string program;  // "transformers"
-  std::string help{};  // what to write instead, or how ours differs; "" in a row of a key: its name
+  std::string help{};   // what to write instead; a key's row may leave out "here it is `KEY`"
   bool top_level_only = false;
 };
 
@@ -53,7 +53,7 @@ struct KeySpec {
   bool required = false;      // true: a file or the command line has to give it
   std::string file_ending{};  // of a path: a value without it and without `/` is a name, which
                               // stays as it is; "": all values are paths
-  std::vector<ForeignName> foreign{};  // what other programs call it
+  std::vector<ForeignName> foreign{};  // its names in other programs
   std::vector<std::string> jobs{};     // that read it; empty: all do
 
   bool is_read_by(std::string_view job) const;
@@ -86,12 +86,12 @@ public:
   /// Errors: Error when there is such a key.
   void accept(AcceptedName name);
 
-  /// Adds a name of another program that no key stands for.
+  /// Adds a name of another program that corresponds to no key.
   /// Errors: Error when the name is there already.
   void add_foreign(ForeignName name);
 
-  /// Finds a name of another program; nullptr when there is none. `path` is the dotted place where
-  /// it was found.
+  /// Finds a name of another program; nullptr if it is unknown. `path` is its dotted place in a
+  /// file.
   const ForeignName* find_foreign(std::string_view path) const;
 
   const std::vector<ForeignName>& foreign_names() const { return foreign_; }

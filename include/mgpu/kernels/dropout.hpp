@@ -29,9 +29,9 @@ struct DropoutSite {
 std::uint32_t dropout_threshold(double probability);
 
 /// Number of elements in a run: 16 adjacent Philox blocks of eight 16-bit numbers. Half h of word w
-/// of block i belongs to element 32 w + 16 h + i of the run; an element is kept if its number is
-/// not below the threshold. So 16 vector lanes can compute 16 blocks and use them without a
-/// shuffle.
+/// of block i belongs to element 32 w + 16 h + i of the run. So 16 vector lanes can compute 16
+/// blocks and use them without a shuffle. An element is kept if its number is not below the
+/// threshold.
 inline constexpr std::uint64_t kDropoutRun = 128;
 
 struct DropoutArgs {
