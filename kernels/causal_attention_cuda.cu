@@ -86,7 +86,7 @@ __device__ void add(float factor, const float* x, float (&sum)[kDim]) {
 __device__ unsigned kept_bits(const CausalAttentionArgs& args, const Place& place,
                               std::size_t query, std::size_t first_key, unsigned lane) {
   if (args.dropout.threshold == 0) return 0xFF;
-  const RandomStream stream(args.dropout.seed, Purpose::dropout, args.dropout.site,
+  const RandomStream stream(args.dropout.seed, kDropoutMasks, args.dropout.site,
                             static_cast<std::uint64_t>(args.samples[place.row]));
   const std::size_t element = (query * args.heads + place.head) * kAttentionPitch + first_key;
   const Philox4 words = stream.block(static_cast<std::uint32_t>(element / 8 + lane));

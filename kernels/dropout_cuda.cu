@@ -14,7 +14,7 @@ __global__ void dropout_kernel(DropoutArgs args) {
   const std::size_t blocks = (args.elements + kDropoutRun - 1) / kDropoutRun * 16;
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * kThreads;
   for (std::size_t p = blockIdx.y; p < args.rows * args.lines; p += gridDim.y) {
-    const RandomStream stream(args.site.seed, Purpose::dropout, args.site.site,
+    const RandomStream stream(args.site.seed, kDropoutMasks, args.site.site,
                               static_cast<std::uint64_t>(args.samples[p / args.lines]));
     const std::size_t first = p % args.lines * args.pitch / 8;
     for (std::size_t b = blockIdx.x * std::size_t{kThreads} + threadIdx.x; b < blocks;

@@ -42,7 +42,7 @@ HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
                               std::uint32_t first_block, WordVector words[4]) {
   const Words d;
   words[0] = hn::Iota(d, first_block);
-  words[1] = hn::Set(d, (static_cast<std::uint32_t>(Purpose::dropout) << 24) | site.site);
+  words[1] = hn::Set(d, (static_cast<std::uint32_t>(kDropoutMasks) << 24) | site.site);
   words[2] = hn::Set(d, static_cast<std::uint32_t>(sample));
   words[3] = hn::Set(d, static_cast<std::uint32_t>(sample >> 32));
   auto k0 = static_cast<std::uint32_t>(site.seed);

@@ -9,7 +9,6 @@
 
 #include <mgpu/app/cli.hpp>
 #include <mgpu/base/utf8.hpp>
-#include <mgpu/config/foreign_names.hpp>
 #include <mgpu/config/nearest_name.hpp>
 
 #include "written_line.hpp"
@@ -53,7 +52,8 @@ std::string option_name_suggestion(const std::string& name) {
 
 class CommandLine {
 public:
-  CommandLine(int argc, const char* const* argv) : line_(argc, argv) {}
+  CommandLine(int argc, const char* const* argv, const KeyTable& table)
+      : line_(argc, argv), table_(table) {}
 
   Options parse() {
     refuse_letters();
@@ -320,11 +320,11 @@ private:
     add("E142", "unknown option " + unknown, index, help_for_option(name));
   }
 
-  static std::string help_for_option(const std::string& name) {
+  std::string help_for_option(const std::string& name) const {
     std::string key = name;
     std::replace(key.begin(), key.end(), '-', '_');
     if (name == "np" || name == "n") return "that is mpirun's: mpirun -np 2 ./mgpu_spmd ...";
-    if (const ForeignName* foreign = find_foreign_name(key)) return std::string(foreign->help);
+    if (const ForeignName* foreign = table_.find_foreign(key)) return foreign->help;
     const std::string nearest = option_name_suggestion(name);
     if (!nearest.empty()) return "did you mean --" + nearest + "?";
     return "--help shows all options; a key is written without dashes: KEY=VALUE";
@@ -336,6 +336,7 @@ private:
   }
 
   WrittenLine line_;
+  const KeyTable& table_;
   std::vector<std::size_t> positionals_;
   bool sets_keys_ = false;  // by KEY=VALUE
   std::string action_name_;
@@ -345,8 +346,8 @@ private:
 
 }  // namespace
 
-Options parse_command_line(int argc, const char* const* argv) {
-  return CommandLine(argc, argv).parse();
+Options parse_command_line(int argc, const char* const* argv, const KeyTable& table) {
+  return CommandLine(argc, argv, table).parse();
 }
 
 }  // namespace mgpu::app

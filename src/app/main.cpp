@@ -12,6 +12,7 @@
 #include <mgpu/app/commands.hpp>
 #include <mgpu/app/print_info.hpp>
 #include <mgpu/app/process_time.hpp>
+#include <mgpu/app/program_errors.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/app/run_world.hpp>
 #include <mgpu/cluster/mpi_session.hpp>
@@ -32,7 +33,9 @@ void print_failure(const std::exception& error) {
 std::optional<ExitCode> answer_alone(const app::Options& options) {
   const app::FileProvider files = app::FileProvider::alone();
   std::ostream out(app::is_later_rank() ? nullptr : std::cout.rdbuf());
-  if (const auto code = app::print_info(options, app::program_keys(), files, out)) return code;
+  if (const auto code =
+          app::print_info(options, app::program_keys(), app::program_errors(), files, out))
+    return code;
   if (options.action == app::Action::plan) return app::print_plan(options, files, std::cout);
   if (options.action == app::Action::export_rows) {
     return app::is_later_rank() ? ExitCode::done : app::export_run(options, std::cout);
@@ -78,7 +81,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // the run goes on if the reader of its output goes away
   app::Options options;
   try {
-    options = app::parse_command_line(argc, argv);
+    options = app::parse_command_line(argc, argv, app::program_keys());
     if (const auto code = answer_alone(options)) return static_cast<int>(*code);
     cluster::check_launch();
   } catch (const std::exception& error) {

@@ -46,10 +46,9 @@ Config config_of_run(const cluster::Group& world, const fs::path& folder,
   options.config = (folder / "repro" / "config.resolved.yaml").string();
   options.overrides = overrides;
   Config config = load_config(options, program_keys(), FileProvider::shared(world));
-  const std::string format =
-      cluster::on_rank_0(world, [&] { return std::to_string(store::format_of_run(folder)); });
+  const int format = cluster::on_rank_0(world, [&] { return store::format_of_run(folder); });
   // Runs of format 1 kept no columns of the user's rows.
-  return format == "1" ? config.with("output.keep_columns", "[]") : config;
+  return format == 1 ? config.with("output.keep_columns", "[]") : config;
 }
 
 std::string merge_text(const run::MergedRun& merged, const fs::path& results, bool is_finished) {

@@ -3,15 +3,14 @@
 
 #include <mgpu/app/environment_report.hpp>
 #include <mgpu/app/print_info.hpp>
-#include <mgpu/base/error_codes.hpp>
 #include <mgpu/config/config_print.hpp>
-#include <mgpu/config/foreign_names.hpp>
 #include <mgpu/config/nearest_name.hpp>
 
 namespace mgpu::app {
 namespace {
 
-[[noreturn]] void refuse_topic(const KeyTable& table, const std::string& topic) {
+[[noreturn]] void refuse_topic(const KeyTable& table, std::span<const ErrorPage> pages,
+                               const std::string& topic) {
   std::vector<std::string> names;
   for (const KeySpec& spec : table.keys()) {
     if (spec.name.ends_with("." + topic)) {
@@ -24,7 +23,7 @@ namespace {
     }
     names.push_back(spec.name);
   }
-  for (const ErrorPage& page : error_pages())
+  for (const ErrorPage& page : pages)
     names.emplace_back(page.code);
   const std::string nearest = nearest_name(topic, names);
   throw ConfigFailure({{"E144",
@@ -62,22 +61,23 @@ std::string printed_config(const Options& options, const KeyTable& table,
 
 }  // namespace
 
-std::string explain(const KeyTable& table, const std::string& topic) {
-  if (const ErrorPage* page = find_error_page(topic)) return error_page_text(*page);
+std::string explain(const KeyTable& table, std::span<const ErrorPage> pages,
+                    const std::string& topic) {
+  if (const ErrorPage* page = find_error_page(pages, topic)) return error_page_text(*page);
   if (const KeySpec* spec = table.find_called(topic)) return key_page(*spec);
   if (const AcceptedName* name = table.find_accepted(topic)) {
     return name->name + "\n  accepted without effect: " + name->why + "\n";
   }
   if (table.has_section(topic)) return section_page(table, table.canonical(topic));
-  if (const ForeignName* foreign = find_foreign_name(topic)) {
-    return topic + "\n  the " + std::string(foreign->program) +
-           " name: " + std::string(foreign->help) + "\n";
+  if (const ForeignName* foreign = table.find_foreign(topic)) {
+    return topic + "\n  the " + foreign->program + " name: " + foreign->help + "\n";
   }
-  refuse_topic(table, topic);
+  refuse_topic(table, pages, topic);
 }
 
 std::optional<ExitCode> print_info(const Options& options, const KeyTable& table,
-                                   const FileProvider& files, std::ostream& out) {
+                                   std::span<const ErrorPage> pages, const FileProvider& files,
+                                   std::ostream& out) {
   switch (options.action) {
     case Action::help:
       out << help_text();
@@ -89,7 +89,7 @@ std::optional<ExitCode> print_info(const Options& options, const KeyTable& table
       out << environment_text();
       return ExitCode::done;
     case Action::explain:
-      out << explain(table, options.detail);
+      out << explain(table, pages, options.detail);
       return ExitCode::done;
     case Action::print_config:
       out << printed_config(options, table, files);

@@ -31,6 +31,13 @@ namespace {
 
 using UtcTime = std::chrono::system_clock::time_point;
 
+/// The configuration, then its overlays.
+std::vector<std::string> sources_of(const Options& options) {
+  std::vector<std::string> sources = {options.config};
+  sources.insert(sources.end(), options.overlays.begin(), options.overlays.end());
+  return sources;
+}
+
 /// One run from its banner to its last line; the parts live as long as the job.
 class Run {
 public:
@@ -45,7 +52,8 @@ public:
         directory_(world_, run_request(world_, config_, keys_.store, command)),
         files_(options, config_, topology_, choice_, directory_, clock_.elapsed_s()),
         stop_(stop_options(config_, world_, directory_, clock_.elapsed_s())),
-        source_(options.config) {
+        sources_(sources_of(options)),
+        overrides_(std::ssize(options.overrides)) {
     set_compute_threads(keys_.cluster.threads);
     watchdog_ = watch_run(keys_.watch, topology_, files_, directory_.path());
     if (watchdog_) keys_.cluster.timeout_s += kAfterWatchdogS;
@@ -143,7 +151,8 @@ private:
     opening.version = build_info().version;
     opening.git = build_info().git;
     opening.job = config_.text("job");
-    opening.sources = {source_.empty() ? "defaults" : source_};
+    opening.sources = sources_;
+    opening.overrides = overrides_;
     opening.run_directory = directory_.path().string();
     opening.latest = (directory_.path().parent_path() / "latest").string();
     opening.machine = choice_.plan.note;
@@ -372,7 +381,8 @@ private:
   store::RunDirectory directory_;
   RunFiles files_;
   SoftStop stop_;
-  std::string source_;
+  std::vector<std::string> sources_;
+  std::int64_t overrides_;
   std::unique_ptr<watch::Watchdog> watchdog_;  // null: switched off
 };
 

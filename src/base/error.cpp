@@ -75,4 +75,14 @@ Report report_of(const std::exception& error) {
           ""};
 }
 
+Report report_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return report_of(error);
+  } catch (...) {
+    return report_of(Error("something that is not a std::exception"));
+  }
+}
+
 }  // namespace mgpu

@@ -19,7 +19,8 @@ void add_device_keys(KeyTable& table) {
              .min = 0,
              .max = kMostOnANode,
              .choices = {"all"},
-             .identity = false});
+             .identity = false,
+             .foreign = {{"gpu_ids", "accelerate", "here it is `devices.gpus`, or --gpus 0,1"}}});
   table.add({.name = "devices.world",
              .type = KeyType::integer,
              .standard = "auto",
@@ -35,7 +36,8 @@ void add_device_keys(KeyTable& table) {
              .text = "ranks that share one copy of the model",
              .min = 1,
              .max = kMostRanks,
-             .identity = false});
+             .identity = false,
+             .foreign = {{"tensor_parallel_size", "vLLM"}, {"pipeline_parallel_size", "vLLM"}}});
   table.add({.name = "devices.groups",
              .type = KeyType::integers,
              .standard = "[]",
@@ -65,7 +67,9 @@ void add_device_keys(KeyTable& table) {
                      "generate.batch_size=auto keep free",
              .min = 0,
              .max = 0.9,
-             .identity = false});
+             .identity = false,
+             .foreign = {{"gpu_memory_utilization", "vLLM",
+                          "here `devices.memory_margin` is the share that stays free"}}});
   table.add({.name = "devices.clear_cache_every",
              .type = KeyType::integer,
              .standard = "0",
@@ -94,11 +98,22 @@ void add_comm_keys(KeyTable& table) {
              .identity = false});
 }
 
+/// Ranks and machines are those of mpirun or srun.
+void add_launch_names(KeyTable& table) {
+  table.add_foreign({"num_processes", "accelerate", "that is mpirun's -np"});
+  table.add_foreign({"num_machines", "accelerate", "mpirun or srun knows the machines"});
+  table.add_foreign({"main_process_port", "accelerate", "there is no port here: remove it"});
+  table.add_foreign({"nproc_per_node", "torchrun", "that is mpirun's -np"});
+  table.add_foreign({"master_addr", "torchrun", "mpirun or srun knows the machines: remove it"});
+  table.add_foreign({"master_port", "torchrun", "there is no port here: remove it"});
+}
+
 }  // namespace
 
 void add_cluster_keys(KeyTable& table) {
   add_device_keys(table);
   add_comm_keys(table);
+  add_launch_names(table);
 }
 
 ClusterConfig read_cluster_config(const Config& config) {

@@ -33,7 +33,9 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
              .standard = "false",
              .text = "layout: training gives the same bits at any rank count that divides "
                      "train.lanes",
-             .choices = {"false", "layout"}});
+             .choices = {"false", "layout"},
+             .foreign = {
+                 {"full_determinism", "transformers", "here it is `run.deterministic: layout`"}}});
   table.add({.name = "run.chunk_size",
              .type = KeyType::integer,
              .standard = "32",
@@ -84,11 +86,14 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
              .text = "debug tells of chunks, shares and checkpoints of each rank, as -v does",
              .choices = {"debug", "info"},
              .identity = false});
-  table.add({.name = "log.tensorboard",
-             .type = KeyType::flag,
-             .standard = "true",
-             .text = "write TensorBoard files",
-             .identity = false});
+  table.add(
+      {.name = "log.tensorboard",
+       .type = KeyType::flag,
+       .standard = "true",
+       .text = "write TensorBoard files",
+       .identity = false,
+       .foreign = {{"report_to", "transformers",
+                    "TensorBoard files are always there, unless `log.tensorboard` is false"}}});
   table.add({.name = "log.memory_every",
              .type = KeyType::integer,
              .standard = "500",
@@ -106,6 +111,10 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
              .standard = "true",
              .text = "write report.html at the end",
              .identity = false});
+  table.add_foreign(
+      {"logging_steps", "transformers", "the log's pace is fixed; TensorBoard has every step"});
+  table.add_foreign(
+      {"wandb_project", "axolotl", "there are files only: TensorBoard, events.jsonl"});
 }
 
 void add_data_path_key(KeyTable& table) {

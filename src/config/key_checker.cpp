@@ -5,7 +5,6 @@
 #include <variant>
 
 #include <mgpu/base/utf8.hpp>
-#include <mgpu/config/foreign_names.hpp>
 
 #include "scalar_text.hpp"
 
@@ -209,10 +208,10 @@ bool KeyChecker::refuse_misplaced(std::string_view called, const Place& key_plac
 }
 
 bool KeyChecker::refuse_foreign(std::string_view called, const Place& key_place) {
-  const ForeignName* foreign = find_foreign_name(called);
+  const ForeignName* foreign = table_.find_foreign(called);
   if (foreign == nullptr) return false;
-  add({"E111", ticked(last_part(called)) + " is the " + std::string(foreign->program) + " name",
-       key_place, "", std::string(foreign->help)});
+  add({"E111", ticked(last_part(called)) + " is the " + foreign->program + " name", key_place, "",
+       foreign->help});
   return true;
 }
 

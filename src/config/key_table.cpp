@@ -59,12 +59,30 @@ void KeyTable::add(KeySpec spec) {
   });
   if (is_section) throw Error("key `" + spec.name + "` is a section as well");
   default_value(spec);  // throws when it does not parse
+  for (ForeignName name : spec.foreign) {
+    if (name.help.empty()) name.help = "here it is `" + spec.name + "`";
+    add_foreign(std::move(name));
+  }
   keys_.push_back(std::move(spec));
 }
 
 void KeyTable::accept(AcceptedName name) {
   if (find_called(name.name) != nullptr) throw Error("`" + name.name + "` is a key");
   accepted_.push_back(std::move(name));
+}
+
+void KeyTable::add_foreign(ForeignName name) {
+  if (find_foreign(name.name) != nullptr) throw Error("`" + name.name + "` is foreign twice");
+  foreign_.push_back(std::move(name));
+}
+
+const ForeignName* KeyTable::find_foreign(std::string_view path) const {
+  const std::string_view last = path.substr(path.rfind('.') + 1);
+  const auto found =
+      std::find_if(foreign_.begin(), foreign_.end(), [&](const ForeignName& foreign) {
+        return foreign.name == last && (!foreign.top_level_only || path == last);
+      });
+  return found == foreign_.end() ? nullptr : &*found;
 }
 
 const AcceptedName* KeyTable::find_accepted(std::string_view name) const {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/config/foreign_names.hpp>
+#include <mgpu/config/foreign_values.hpp>
 #include <mgpu/config/key_value.hpp>
 #include <mgpu/config/nearest_name.hpp>
 

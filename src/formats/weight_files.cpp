@@ -130,11 +130,4 @@ const StoredTensor* WeightFiles::find(std::string_view name) const {
   return found == tensors_.end() ? nullptr : found->second;
 }
 
-std::uint64_t WeightFiles::bytes() const {
-  std::uint64_t sum = 0;
-  for (const auto& file : files_)
-    sum += file->bytes();
-  return sum;
-}
-
 }  // namespace mgpu::formats

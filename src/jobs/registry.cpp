@@ -11,6 +11,7 @@
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/rows/model_text.hpp>
 
+#include "jobs/classify/error_pages.hpp"
 #include "jobs/classify/export.hpp"
 #include "jobs/classify/job.hpp"
 #include "jobs/classify/keys.hpp"
@@ -20,6 +21,7 @@
 #include "jobs/teacher/export.hpp"
 #include "jobs/teacher/job.hpp"
 #include "jobs/teacher/keys.hpp"
+#include "jobs/train/error_pages.hpp"
 #include "jobs/train/job.hpp"
 
 namespace mgpu::jobs {
@@ -36,7 +38,8 @@ const std::array<Job, 4>& table() {
           .disk_bytes = train_disk_bytes,
           .plan = plan_train,
           .run = run_train_job,
-          .merge = merge_train_job},
+          .merge = merge_train_job,
+          .errors = kTrainErrors},
       Job{.name = "generate",
           .text = "completions and log-probabilities of prompts by a language model",
           .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
@@ -79,6 +82,7 @@ const std::array<Job, 4>& table() {
           .run = run_classify_job,
           .merge = merge_classify_job,
           .upgrade_chunks = upgrade_classify_chunks,
+          .errors = kClassifyErrors,
           .exports = {{"csv", "", "", export_labels}},
           .has_parts = true}};
   return kTable;

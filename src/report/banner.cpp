@@ -144,7 +144,8 @@ std::string opening_lines(const Opening& opening) {
   for (std::size_t i = 0; i < opening.sources.size(); ++i)
     first += (i == 0 ? "" : " + ") + opening.sources[i];
   if (opening.overrides > 0)
-    first += text_of(" + %d override%s", opening.overrides, opening.overrides == 1 ? "" : "s");
+    first += text_of(" + %lld override%s", static_cast<long long>(opening.overrides),
+                     opening.overrides == 1 ? "" : "s");
 
   std::string text = escape_log(first) + '\n';
   std::string where = opening.run_directory;
@@ -157,7 +158,6 @@ std::string opening_lines(const Opening& opening) {
     if (!node.devices.empty()) part += " -> " + joined(node.devices, ' ');
     ranks.push_back(part);
   }
-  if (!opening.per_rank.empty()) ranks.push_back("   " + opening.per_rank);
   const char* label = opening.device == DeviceKind::cuda ? "rank -> GPU" : "ranks";
   return text + (ranks.empty() ? "" : labeled(label, ranks));
 }
@@ -205,11 +205,6 @@ std::string fact_lines(const Facts& facts) {
                        setting.source + ')');
   }
   if (!settings.empty()) text += labeled("not default", settings);
-  std::vector<std::string> names;
-  for (const Facts::Alias& alias : facts.aliases)
-    names.push_back(alias.given + " is " + alias.key +
-                    (alias.note.empty() ? "" : " here: " + alias.note));
-  if (!names.empty()) text += labeled("other names", names);
   return text;
 }
 

@@ -20,10 +20,8 @@ const char* heading(Outcome outcome) {
       return "finished, incomplete";
     case Outcome::stopped:
       return "stopped";
-    case Outcome::failed:
-      return "failed";
   }
-  return "failed";
+  throw Error("no heading for an outcome");
 }
 
 bool on_gpus(const RunSummary& summary) {
@@ -137,8 +135,6 @@ std::string end_table(const RunSummary& summary) {
   }
   text += memory_lines(summary);
   if (!summary.result.empty()) text += wrapped("Result:        ", escape_log(summary.result));
-  if (!summary.error.empty())
-    text += wrapped("error[" + summary.error_code + "]: ", escape_log(summary.error));
   for (const Note& note : summary.notes)
     text += wrapped("NOTE: ", escape_log(note.sentence()));
   return text + pointers(summary);
@@ -171,8 +167,6 @@ std::string last_line(const RunSummary& summary) {
   std::string text = std::string("mgpu_spmd: ") + word_of(summary.outcome);
   if (summary.outcome == Outcome::stopped && !summary.resume_command.empty())
     text += ", resume with " + summary.resume_command;
-  if (summary.outcome == Outcome::failed && !summary.error_code.empty())
-    text += ' ' + summary.error_code;
   return text + text_of(", exit %d", static_cast<int>(summary.exit));
 }
 

@@ -16,7 +16,7 @@ namespace {
 using Value = Event::Value;
 using Formatter = std::string (*)(const Event&, const Value&);
 
-constexpr std::array<std::string_view, 3> kPositionKeys = {"step", "samples", "jobs"};
+constexpr std::array<std::string_view, 2> kPositionKeys = {"step", "samples"};
 
 double number_of(const Value& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
@@ -55,78 +55,32 @@ std::string samples(const Event& event, const Value& value) {
   return count_of("samples", event, value);
 }
 
-std::string jobs(const Event& event, const Value& value) {
-  return count_of("jobs", event, value);
-}
-
 std::string loss(const Event& /*event*/, const Value& value) {
   return text_of("loss %.4f", number_of(value));
 }
 
-std::string grad_norm(const Event& /*event*/, const Value& value) {
-  return text_of("grad %.2f", number_of(value));
+std::string episode_return(const Event& /*event*/, const Value& value) {
+  return text_of("return %.1f", number_of(value));
 }
 
-std::string learning_rate(const Event& /*event*/, const Value& value) {
-  return text_of("lr %.2e", number_of(value));
+std::string samples_per_second(const Event& /*event*/, const Value& value) {
+  return rate_text(number_of(value)) + " samples/s";
 }
 
-std::string episode_return(const Event& event, const Value& value) {
-  std::string text = text_of("return %.1f", number_of(value));
-  const auto best = number_field(event, "best_return");
-  const auto at = number_field(event, "best_step");
-  if (best && at) text += text_of(" (best %.1f at %.0f)", *best, *at);
-  return text;
-}
-
-/// "18963 samples/s (2370/GPU)"; per rank where there are no GPUs.
-std::string rate_with_share(const char* unit, const Event& event, const Value& value) {
-  std::string text = rate_text(number_of(value)) + ' ' + unit + "/s";
-  for (const auto& [key, name] : {std::pair{"per_gpu", "GPU"}, std::pair{"per_rank", "rank"}}) {
-    const auto share = number_field(event, std::string(unit) + "_per_second_" + key);
-    if (share) text += " (" + rate_text(*share) + '/' + name + ')';
-  }
-  return text;
-}
-
-std::string samples_per_second(const Event& event, const Value& value) {
-  return rate_with_share("samples", event, value);
-}
-
-std::string tokens_per_second(const Event& event, const Value& value) {
-  return rate_with_share("tokens", event, value);
+std::string tokens_per_second(const Event& /*event*/, const Value& value) {
+  return rate_text(number_of(value)) + " tokens/s";
 }
 
 std::string steps_per_second(const Event& /*event*/, const Value& value) {
   return rate_text(number_of(value)) + " step/s";
 }
 
-std::string memory(const Event& event, const Value& value) {
-  const auto total = number_field(event, "memory_total_gib");
-  if (!total) return text_of("mem %.1f GiB", number_of(value));
-  return text_of("mem %.1f/%.1f GiB", number_of(value), *total);
-}
-
-std::string wait_share(const Event& /*event*/, const Value& value) {
-  return text_of("wait %.1f%%", 100.0 * number_of(value));
-}
-
-std::string seconds(const Event& event, const Value& value) {
-  if (find_field(event, "bytes") != nullptr) return "";  // file_size() has said it
+std::string seconds(const Event& /*event*/, const Value& value) {
   return text_of("%.1f s", number_of(value));
 }
 
-/// "3.4 MiB in 0.1 s".
-std::string file_size(const Event& event, const Value& value) {
-  const double bytes = number_of(value);
-  if (!(bytes >= 0)) return plain(value);
-  const auto time = number_field(event, "seconds");
-  return bytes_text(static_cast<std::uint64_t>(bytes)) + (time ? text_of(" in %.1f s", *time) : "");
-}
-
 std::string eta(const Event& /*event*/, const Value& value) {
-  if (std::holds_alternative<std::string>(value)) return "eta " + plain(value);
-  return "eta " + h_mm_ss(number_of(value));
+  return "eta " + plain(value);
 }
 
 struct Style {
@@ -138,28 +92,14 @@ struct Style {
 constexpr Style kStyles[] = {
     {"step", step},
     {"samples", samples},
-    {"jobs", jobs},
     {"total", hidden},
     {"loss", loss},
-    {"grad_norm", grad_norm},
-    {"learning_rate", learning_rate},
     {"return", episode_return},
-    {"best_return", hidden},
-    {"best_step", hidden},
     {"steps_per_second", steps_per_second},
     {"samples_per_second", samples_per_second},
-    {"samples_per_second_per_gpu", hidden},
-    {"samples_per_second_per_rank", hidden},
     {"tokens_per_second", tokens_per_second},
-    {"tokens_per_second_per_gpu", hidden},
-    {"tokens_per_second_per_rank", hidden},
-    {"memory_gib", memory},
-    {"memory_total_gib", hidden},
-    {"wait_share", wait_share},
-    {"bytes", file_size},
     {"seconds", seconds},
     {"text", bare},
-    {"path", bare},
     {"eta_s", eta},
 };
 

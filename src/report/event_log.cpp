@@ -120,9 +120,7 @@ void EventLog::progress(const Event& event, const Position& at, double now_s) {
 void EventLog::log_progress(const Event& event, const Position& at, const ProgressMeter& meter) {
   Event full = event;
   const std::string rate_key = (at.unit == "step" ? "steps" : at.unit) + "_per_second";
-  const bool has_rate = find_field(event, rate_key) != nullptr ||
-                        find_field(event, "samples_per_second") != nullptr ||
-                        find_field(event, "tokens_per_second") != nullptr;
+  const bool has_rate = find_field(event, "tokens_per_second") != nullptr;
   const auto rate = meter.rate();
   if (rate && !has_rate) full.fields.emplace_back(rate_key, *rate);
   const auto eta_s = meter.eta_s(at.total);

@@ -27,7 +27,6 @@ main { max-width:1120px; margin:0 auto; padding:36px 24px 60px; }
   align-items:center; flex-wrap:wrap; }
 .status { border-radius:99px; padding:1px 10px; font-weight:600; color:#fff; background:var(--c3); }
 .status.stopped, .status.incomplete { background:var(--c2); }
-  .status.failed { background:var(--red); }
 @media screen and (prefers-color-scheme: dark) { .status { color:#0f1216; } }
 h1 { font-size:29px; line-height:1.27; font-weight:650; letter-spacing:-.012em; margin:12px 0 22px;
   max-width:33em; text-wrap:balance; }

@@ -15,18 +15,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kAllShares = 12;  // more are folded to the first and last few
 constexpr std::size_t kShownLimits = 3;
 
-const char* word_of(Plan::Source source) {
-  switch (source) {
-    case Plan::Source::measured:
-      return "measured";
-    case Plan::Source::table:
-      return "table";
-    case Plan::Source::guess:
-      return "guess";
-  }
-  return "guess";
-}
-
 std::uint64_t total_bytes(const Plan& plan) {
   return std::accumulate(plan.memory.begin(), plan.memory.end(), std::uint64_t{0},
                          [](std::uint64_t sum, const Plan::Memory& m) { return sum + m.bytes; });
@@ -115,14 +103,11 @@ std::string time_text(const Plan& plan) {
   const std::size_t what = std::max<std::size_t>(column(plan.times, &Plan::Time::what), 7);
   for (const Plan::Time& time : plan.times) {
     text += "  " + pad_right(escape_log(time.what), what) + pad_left(h_mm_ss(time.seconds), 9) +
-            "  " + word_of(time.source);
+            "  guess";
     text += time.basis.empty() ? "\n" : ": " + escape_log(time.basis) + '\n';
   }
-  const bool guessed = std::any_of(plan.times.begin(), plan.times.end(), [](const Plan::Time& t) {
-    return t.source == Plan::Source::guess;
-  });
   return text + "  " + pad_right("total", what) + pad_left(h_mm_ss(total_seconds(plan)), 9) +
-         (guessed ? "  partly a guess\n" : "\n");
+         "  guess\n";
 }
 
 std::string traffic_text(const Plan& plan) {
@@ -189,10 +174,8 @@ std::string plan_json(const Plan& plan) {
   json["card_bytes"] = plan.card_bytes;
   json["times"] = Json::array();
   for (const Plan::Time& time : plan.times)
-    json["times"].push_back({{"what", time.what},
-                             {"seconds", time.seconds},
-                             {"source", word_of(time.source)},
-                             {"basis", time.basis}});
+    json["times"].push_back(
+        {{"what", time.what}, {"seconds", time.seconds}, {"basis", time.basis}});
   json["total_seconds"] = total_seconds(plan);
   json["traffic"] = Json::array();
   for (const Plan::Traffic& traffic : plan.traffic)

@@ -36,12 +36,7 @@ std::vector<std::string> bar_parts(const Event& event, const Position& at,
   parts.push_back(
       text_of("%lld/%lld", static_cast<long long>(at.done), static_cast<long long>(at.total)));
   if (const auto loss = number_field(event, "loss")) parts.push_back(text_of("loss %.3f", *loss));
-  const auto failed = number_field(event, "failed");
-  if (failed.value_or(0) > 0) parts.push_back(text_of("failed %.0f", *failed));
   if (rate) parts.push_back(rate_text(*rate) + ' ' + at.unit + "/s");
-  const auto memory = number_field(event, "memory_gib");
-  const auto card = number_field(event, "memory_total_gib");
-  if (memory && card) parts.push_back(text_of("mem %.0f/%.0f", *memory, *card));
   if (!eta.empty()) parts.push_back("eta " + eta);
   return parts;
 }

@@ -67,16 +67,15 @@ const char* word_of(Outcome outcome) {
       return "incomplete";
     case Outcome::stopped:
       return "stopped";
-    case Outcome::failed:
-      return "failed";
   }
-  return "failed";
+  throw Error("no word for an outcome");
 }
 
 Outcome outcome_of(ExitCode exit) {
   if (exit == ExitCode::done) return Outcome::done;
   if (exit == ExitCode::incomplete) return Outcome::incomplete;
-  return exit == ExitCode::stopped ? Outcome::stopped : Outcome::failed;
+  if (exit == ExitCode::stopped) return Outcome::stopped;
+  throw Error("a run with a result cannot exit with " + std::to_string(static_cast<int>(exit)));
 }
 
 std::string summary_json(const RunSummary& summary) {
@@ -86,8 +85,6 @@ std::string summary_json(const RunSummary& summary) {
                {"version", summary.version},
                {"status", word_of(summary.outcome)},
                {"exit_code", static_cast<int>(summary.exit)},
-               {"error_code", summary.error_code},
-               {"error", summary.error},
                {"resume_command", summary.resume_command},
                {"started", summary.started},
                {"ended", summary.ended},

@@ -39,7 +39,8 @@ void add_model_folder_keys(KeyTable& table) {
              .standard = "null",
              .text = "Hugging Face folder of a language model: config.json, safetensors, "
                      "tokenizer.json",
-             .choices = {"null"}});
+             .choices = {"null"},
+             .foreign = {{"model_name_or_path", "TRL", "here it is `model.path`, a folder"}}});
 }
 
 void check_model_keys(const Config& config, const char* data) {

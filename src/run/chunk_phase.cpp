@@ -66,13 +66,7 @@ public:
     for (;;) {
       const std::int64_t chunk = agree(std::ssize(pending), next);
       if (chunk == kNoChunk) break;
-      try {
-        work_on(pending[static_cast<std::size_t>(chunk)]);
-      } catch (const cluster::LoneFailure&) {
-        throw;  // the group does not meet again
-      } catch (...) {
-        failure_ = std::current_exception();
-      }
+      failure_ = cluster::failure_of([&] { work_on(pending[static_cast<std::size_t>(chunk)]); });
     }
     if (!failure_) return;
     alarm_.ring();

@@ -91,15 +91,10 @@ std::int64_t agreed_batch(const RunContext& run, const lm::ModelGroup& group,
         lm::largest_batch(model.config(), model.shard(), demand, group.size(), usable_bytes(run));
   });
   const std::int64_t batch = world.all_reduce(mine, cluster::ReduceOp::min);
-  if (batch > 0) return batch;
-  std::exception_ptr failure;  // thrown after all groups have met
-  try {
-    throw no_room(run, group, demand, words);
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  cluster::run_together(world, [&] { std::rethrow_exception(failure); });
-  return 0;
+  cluster::run_together(world, [&] {  // no_room() meets the ranks of a group only
+    if (batch == 0) throw no_room(run, group, demand, words);
+  });
+  return batch;
 }
 
 std::string room_text(const RunContext& run, const lm::ModelGroup& group,
@@ -143,13 +138,9 @@ void run_within_memory(const RunContext& run, const lm::ModelGroup& group,
                        const lm::MemoryDemand& demand, const BatchWords& words,
                        const BatchWork& work) {
   for (;;) {
-    try {
-      return work.run();
-    } catch (const cluster::LoneFailure&) {
-      throw;  // the group does not meet again
-    } catch (const std::exception& error) {
-      if (report_of(error).exit != ExitCode::out_of_memory) throw;
-    }
+    const std::exception_ptr failure = cluster::failure_of(work.run);
+    if (!failure) return;
+    if (report_of(failure).exit != ExitCode::out_of_memory) std::rethrow_exception(failure);
     const std::int64_t batch = work.batch_size();
     if (batch == 1) throw no_room(run, group, demand, words);
     work.set_batch_size(batch / 2);

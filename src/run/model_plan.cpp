@@ -127,7 +127,7 @@ void ModelPlan::add_memory() {
 void ModelPlan::add_time(const char* what, double seconds, std::string basis) {
   const double part = static_cast<double>(samples_of_part(phase())) /
                       static_cast<double>(std::max<std::int64_t>(work_.samples, 1));
-  plan_.times.push_back({what, part * seconds, Plan::Source::guess, std::move(basis)});
+  plan_.times.push_back({what, part * seconds, std::move(basis)});
 }
 
 void ModelPlan::add_seal_time() {

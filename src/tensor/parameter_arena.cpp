@@ -14,6 +14,7 @@ namespace mgpu::tensor {
 namespace {
 
 constexpr std::int64_t kAlignment = 16;  // elements
+constexpr Purpose kInitialValues{5};     // by parameter
 
 /// Hashes the name with FNV-1a; the hash selects the stream of a parameter's initial values.
 std::uint64_t hash_of(std::string_view name) {
@@ -40,7 +41,7 @@ void initialize(const ParameterSpec& spec, std::uint64_t seed, at::Tensor flat) 
     flat.fill_(spec.init_value);
     return;
   }
-  const RandomStream stream(seed, Purpose::init, 0, hash_of(spec.name));
+  const RandomStream stream(seed, kInitialValues, 0, hash_of(spec.name));
   const double width = std::sqrt(12.0) * spec.init_std;
   auto values = at::empty({flat.numel()}, at::kFloat);  // [count] on the host
   auto* data = values.mutable_data_ptr<float>();

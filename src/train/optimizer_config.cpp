@@ -10,18 +10,24 @@ void add_schedule_keys(KeyTable& table) {
              .text = "optimizer steps of the whole job, whatever the number of ranks",
              .unit = "steps",
              .min = 1,
-             .max = 1e12});
+             .max = 1e12,
+             .foreign = {
+                 {"num_epochs", "axolotl", "here training is measured in steps: `train.max_steps`"},
+                 {"num_train_epochs", "transformers",
+                  "here training is measured in steps: `train.max_steps`"}}});
   table.add({.name = "train.learning_rate",
              .type = KeyType::number,
              .standard = "3e-4",
              .text = "peak learning rate, at any number of ranks",
              .min = 0.0,
-             .max = 10.0});
+             .max = 10.0,
+             .foreign = {{"lr", "PyTorch"}}});
   table.add({.name = "train.lr_schedule",
              .type = KeyType::choice,
              .standard = "cosine",
              .text = "learning rate after the warm-up: down to 0 at max_steps, or constant",
-             .choices = {"constant", "linear", "cosine"}});
+             .choices = {"constant", "linear", "cosine"},
+             .foreign = {{"lr_scheduler_type", "transformers"}, {"lr_scheduler", "axolotl"}}});
   table.add({.name = "train.warmup_steps",
              .type = KeyType::integer,
              .standard = "1000",
@@ -60,7 +66,8 @@ void add_adamw_keys(KeyTable& table) {
              .type = KeyType::number,
              .standard = "1.0",
              .text = "longer gradients are scaled down to this norm; 0: never",
-             .min = 0.0});
+             .min = 0.0,
+             .foreign = {{"gradient_clipping", "accelerate"}}});
 }
 
 LrShape shape_of(const Config& config) {
@@ -84,7 +91,9 @@ void add_optimizer_keys(KeyTable& table) {
              .standard = "no",
              .text = "type of matrix products; weights, norms, softmax and loss stay float32",
              .choices = {"no", "fp16", "bf16"},
-             .aliases = {"mixed_precision"}});
+             .aliases = {"mixed_precision"},
+             .foreign = {{"bf16", "transformers", "here it is `train.mixed_precision: bf16`"},
+                         {"fp16", "transformers", "here it is `train.mixed_precision: fp16`"}}});
 }
 
 OptimizerConfig read_optimizer_config(const Config& config) {

@@ -17,15 +17,19 @@ void add_train_keys(KeyTable& table) {
              .max = kMostSequences,
              .aliases = {"train_batch_size", "training.train_batch_size"},
              .alias_note = "it counts all ranks"});
-  table.add({.name = "train.micro_batch_size",
-             .type = KeyType::integer,
-             .standard = "auto",
-             .text = "sequences per pass of one rank, never more than a lane; auto: one lane",
-             .unit = "sequences",
-             .min = 1,
-             .max = kMostSequences,
-             .choices = {"auto"},
-             .aliases = {"training.micro_batch_size"}});
+  table.add(
+      {.name = "train.micro_batch_size",
+       .type = KeyType::integer,
+       .standard = "auto",
+       .text = "sequences per pass of one rank, never more than a lane; auto: one lane",
+       .unit = "sequences",
+       .min = 1,
+       .max = kMostSequences,
+       .choices = {"auto"},
+       .aliases = {"training.micro_batch_size"},
+       .foreign = {{"per_device_train_batch_size", "transformers",
+                    "here it is `train.micro_batch_size` (one rank, one pass)"},
+                   {.name = "micro_batch_size", .program = "axolotl", .top_level_only = true}}});
   table.add({.name = "train.lanes",
              .type = KeyType::integer,
              .standard = "16",
@@ -47,7 +51,8 @@ void add_train_keys(KeyTable& table) {
              .standard = "1000",
              .text = "optimizer steps between evaluations; 0: only at the end",
              .unit = "steps",
-             .min = 0});
+             .min = 0,
+             .foreign = {{"eval_steps", "transformers"}}});
   table.add({.name = "train.max_skipped_steps",
              .type = KeyType::integer,
              .standard = "3",
@@ -57,6 +62,8 @@ void add_train_keys(KeyTable& table) {
              .min = 0,
              .max = 1e6,
              .identity = false});
+  table.add_foreign({"tf32", "transformers", "fp32 stays fp32 here: remove it"});
+  table.add_foreign({"deepspeed", "transformers", "nothing is sharded here: remove it"});
 }
 
 namespace {

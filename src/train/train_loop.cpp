@@ -106,8 +106,8 @@ void TrainLoop::run_passes(const Batch& batch, std::vector<double>& sums, double
     const Pass& pass = passes_[p];
     const bool is_last = p + 1 == passes_.size();
     parts_.reducer.begin_pass(is_last, producer_of(parameters.gradients()));
-    void(failpoint("train.pass"));  // lets tests observe how other ranks report a rank that hangs
-                                    // here
+    // Lets tests observe how other ranks report a rank that hangs here.
+    static_cast<void>(failpoint("train.pass"));
     const PassSums done = parts_.objective.add_gradients(
         static_cast<std::uint64_t>(batch.first + pass.offset), pass.count, batch.grad_scale);
     const auto part = static_cast<std::size_t>(config_.batch.layout ? pass.offset / lane_size
@@ -126,14 +126,11 @@ TrainLoop::Sums TrainLoop::compute_gradients(const Batch& batch, bool stop_asked
   const std::size_t parts = num_parts(config_.batch, parts_.group.size());
   std::vector<double> sums(parts * kSlots + 1, 0.0);
   cluster::run_together(parts_.group, [&] {
-    try {
-      run_passes(batch, sums, exposed_wait_s);
-    } catch (const cluster::LoneFailure&) {
-      throw;
-    } catch (const std::exception& error) {
-      if (!parts_.reducer.drain()) throw cluster::LoneFailure(report_of(error));
-      throw;
-    }
+    const std::exception_ptr failure =
+        cluster::failure_of([&] { run_passes(batch, sums, exposed_wait_s); });
+    if (!failure) return;
+    if (!parts_.reducer.drain()) throw cluster::LoneFailure(report_of(failure));
+    std::rethrow_exception(failure);
   });
   const auto waiting = parts_.clock.enter("allreduce, exposed");
   sums.back() = stop_asked ? 1.0 : 0.0;

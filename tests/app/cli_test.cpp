@@ -17,7 +17,12 @@ using testing::IsEmpty;
 Options parse(std::initializer_list<const char*> arguments) {
   std::vector<const char*> argv = {"mgpu_spmd"};
   argv.insert(argv.end(), arguments);
-  return parse_command_line(static_cast<int>(argv.size()), argv.data());
+  KeyTable table;
+  table.add({.name = "train.max_grad_norm",
+             .type = KeyType::number,
+             .standard = "1.0",
+             .foreign = {{"gradient_clipping", "accelerate"}}});
+  return parse_command_line(static_cast<int>(argv.size()), argv.data(), table);
 }
 
 /// The rendered failure; its exit code has to be 64.
@@ -162,6 +167,8 @@ TEST(CliTest, UnknownOptions) {
   EXPECT_THAT(refusal({"a.yaml", "--expl"}), HasSubstr("did you mean --explain?"));
   EXPECT_THAT(refusal({"a.yaml", "--zzzzzz"}), HasSubstr("--help shows all options"));
   EXPECT_THAT(refusal({"a.yaml", "-x"}), HasSubstr("unknown option -x"));
+  EXPECT_THAT(refusal({"a.yaml", "--gradient-clipping=1"}),
+              HasSubstr("= help: here it is `train.max_grad_norm`"));
   EXPECT_THAT(refusal({"a.yaml", "-gpus", "3"}), HasSubstr("did you mean --gpus?"));
 }
 

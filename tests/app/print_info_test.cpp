@@ -1,7 +1,5 @@
 #include <filesystem>
 #include <fstream>
-#include <regex>
-#include <set>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -10,15 +8,17 @@
 
 #include <mgpu/app/environment_report.hpp>
 #include <mgpu/app/print_info.hpp>
-#include <mgpu/base/error_codes.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/config/common_keys.hpp>
+#include <mgpu/config/error_pages.hpp>
 
 namespace mgpu::app {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+
+constexpr auto& kPages = kConfigErrors;
 
 KeyTable table() {
   KeyTable keys;
@@ -37,7 +37,7 @@ protected:
   std::string print(const std::string& form, const std::string& file) {
     Options options{.action = Action::print_config, .detail = form, .config = file};
     std::ostringstream out;
-    EXPECT_EQ(print_info(options, table_, FileProvider::alone(), out), ExitCode::done);
+    EXPECT_EQ(print_info(options, table_, kPages, FileProvider::alone(), out), ExitCode::done);
     return out.str();
   }
 
@@ -66,40 +66,42 @@ TEST_F(InformTest, ResolvedFedBackIsIdentical) {
 TEST_F(InformTest, LeavesRunsAlone) {
   std::ostringstream out;
   for (const Action action : {Action::run, Action::check, Action::plan, Action::merge})
-    EXPECT_EQ(print_info({.action = action}, table_, FileProvider::alone(), out), std::nullopt);
+    EXPECT_EQ(print_info({.action = action}, table_, kPages, FileProvider::alone(), out),
+              std::nullopt);
   EXPECT_EQ(out.str(), "");
 }
 
 TEST_F(InformTest, ExplainsKeysSectionsAndCodes) {
-  EXPECT_EQ(explain(table_, "run.chunk_size"),
+  EXPECT_EQ(explain(table_, kPages, "run.chunk_size"),
             "run.chunk_size\n"
             "  samples that are worked on, written and resumed as one piece\n"
             "\n"
             "  values   integer, 1 to 65536, samples\n"
             "  default  32\n"
             "  read by  all jobs\n"
-            "  identity yes: another value is another run, with its own results\n");
-  EXPECT_THAT(explain(table_, "log"), HasSubstr("log.tensorboard\n"));
-  EXPECT_THAT(explain(table_, "e101"), HasSubstr("E101: unknown key\n\n"));
+            "  identity yes: another value is another run, with results of its own\n");
+  EXPECT_THAT(explain(table_, kPages, "log"), HasSubstr("log.tensorboard\n"));
+  EXPECT_THAT(explain(table_, kPages, "e101"), HasSubstr("E101: unknown key\n\n"));
 
   table_.accept({"data.num_workers", "there are none"});
-  EXPECT_EQ(explain(table_, "data.num_workers"),
+  EXPECT_EQ(explain(table_, kPages, "data.num_workers"),
             "data.num_workers\n  accepted without effect: there are none\n");
 }
 
 TEST_F(InformTest, EveryKeyAndEveryCodeHasAPage) {
   for (const KeySpec& spec : table_.keys()) {
-    EXPECT_THAT(explain(table_, spec.name), HasSubstr(spec.text));
+    EXPECT_THAT(explain(table_, kPages, spec.name), HasSubstr(spec.text));
     EXPECT_FALSE(spec.text.empty()) << spec.name;
   }
-  for (const ErrorPage& page : error_pages())
-    EXPECT_THAT(explain(table_, std::string(page.code)), HasSubstr(std::string(page.title)));
+  for (const ErrorPage& page : kPages)
+    EXPECT_THAT(explain(table_, kPages, std::string(page.code)),
+                HasSubstr(std::string(page.title)));
 }
 
 TEST_F(InformTest, UnknownTopicsGetASuggestion) {
   const auto refusal = [&](const std::string& topic) {
     try {
-      return explain(table_, topic);
+      return explain(table_, kPages, topic);
     } catch (const ConfigFailure& failure) {
       EXPECT_EQ(failure.exit_code(), ExitCode::usage);
       return std::string(failure.what());
@@ -121,48 +123,6 @@ TEST(EnvironmentTest, ShowsSettingsButNoSecrets) {
   EXPECT_THAT(text, HasSubstr("  OMPI_MCA_test_setting=7\n"));
   EXPECT_THAT(text, Not(HasSubstr("hidden")));
   EXPECT_THAT(text, Not(HasSubstr("unrelated")));
-}
-
-/// Codes in quotation marks or in parentheses in the sources.
-std::set<std::string> used_codes() {
-  std::set<std::string> codes;
-  const std::regex code(R"(["(]([EW][0-9]{3})[")])");
-  for (const char* top : {"src", "include", "kernels"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(MGPU_SOURCE_DIR) / top)) {
-      if (!entry.is_regular_file() || entry.path().stem() == "error_codes") continue;
-      const std::string text = read_file(entry.path());
-      for (std::sregex_iterator at(text.begin(), text.end(), code), end; at != end; ++at)
-        codes.insert((*at)[1]);
-    }
-  }
-  return codes;
-}
-
-TEST(ErrorCodesTest, EveryCodeInTheSourcesHasAPage) {
-  const std::set<std::string> used = used_codes();
-
-  EXPECT_GT(used.size(), 15U);
-  for (const std::string& code : used)
-    EXPECT_NE(find_error_page(code), nullptr) << code << " has no page in error_codes.cpp";
-}
-
-TEST(ErrorCodesTest, EveryPageIsUsed) {
-  const std::set<std::string> used = used_codes();
-
-  for (const ErrorPage& page : error_pages())
-    EXPECT_TRUE(used.contains(std::string(page.code))) << page.code << " is not in the sources";
-}
-
-TEST(ErrorCodesTest, PagesAreSortedAndComplete) {
-  std::string_view before;
-  for (const ErrorPage& page : error_pages()) {
-    EXPECT_LT(before, page.code);
-    before = page.code;
-    EXPECT_FALSE(page.meaning.empty() || page.remedy.empty()) << page.code;
-    std::istringstream text(error_page_text(page));
-    for (std::string line; std::getline(text, line);)
-      EXPECT_LE(line.size(), 80U) << line;
-  }
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ TEST(ErrorTest, OtherExceptionsAreReportedAsOurs) {
   EXPECT_EQ(report_of(LibraryError("CUDA", 700, "illegal address", Where::here())).exit,
             ExitCode::internal);
   EXPECT_EQ(report_of(std::runtime_error("x")).exit, ExitCode::internal);
+  EXPECT_EQ(report_of(std::make_exception_ptr(std::bad_alloc())).code, "E301");
+  EXPECT_EQ(report_of(std::make_exception_ptr(7)).code, "E901");
   EXPECT_EQ(report_of(NotBuiltError("NCCL")).exit, ExitCode::unavailable);
 }
 

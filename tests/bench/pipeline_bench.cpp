@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   generate_twice(group, number(3, 16 * world.size()), number(4, 64));
 
   const StageTimes times = group.times();
-  const double own = world.size() == 1 ? 1.0 : times.busy_share();
+  const double own = world.size() == 1 ? 1.0 : times.busy_s / (times.busy_s + times.waiting_s);
   const double least = world.all_reduce(own, cluster::ReduceOp::min);
   double replayed = 1.0;
   const auto all = all_passes(world, times.passes);

@@ -30,7 +30,9 @@ inline KeyTable config_test_table() {
              .standard = "1",
              .text = "ranks that share one copy of the model",
              .unit = "ranks",
-             .min = 1});
+             .min = 1,
+             .foreign = {{"tensor_parallel_size", "vLLM"}}});
+  table.add_foreign({"num_processes", "accelerate", "that is mpirun's -np"});
   table.add({.name = "devices.cache",
              .type = KeyType::bytes,
              .standard = "64MiB",
@@ -83,13 +85,17 @@ inline KeyTable config_test_table() {
              .unit = "sequences",
              .min = 1,
              .aliases = {"train_batch_size"}});
-  table.add({.name = "train.micro_batch_size",
-             .type = KeyType::integer,
-             .standard = "auto",
-             .text = "sequences per pass of one rank",
-             .unit = "sequences",
-             .min = 1,
-             .choices = {"auto"}});
+  table.add(
+      {.name = "train.micro_batch_size",
+       .type = KeyType::integer,
+       .standard = "auto",
+       .text = "sequences per pass of one rank",
+       .unit = "sequences",
+       .min = 1,
+       .choices = {"auto"},
+       .foreign = {{"per_device_train_batch_size", "transformers",
+                    "here it is `train.micro_batch_size` (one rank, one pass)"},
+                   {.name = "micro_batch_size", .program = "axolotl", .top_level_only = true}}});
   table.add({.name = "train.learning_rate",
              .type = KeyType::number,
              .standard = "3e-4",
@@ -100,7 +106,8 @@ inline KeyTable config_test_table() {
              .type = KeyType::choice,
              .standard = "no",
              .text = "format of the matrix products",
-             .choices = {"no", "fp16", "bf16"}});
+             .choices = {"no", "fp16", "bf16"},
+             .foreign = {{"bf16", "transformers", "here it is `train.mixed_precision: bf16`"}}});
   table.add({.name = "train.gradient_checkpointing",
              .type = KeyType::flag,
              .standard = "false",

@@ -31,6 +31,13 @@ class Output(program.ProgramTest):
         self.assertEqual(len(ended.out.splitlines()), 2)
         self.assertTrue((self.run_folder() / "results.h5").exists())
 
+    def test_the_first_line_names_overlays_and_counts_overrides(self):
+        overlay = self.folder / "overlay.yaml"
+        overlay.write_text("train: {eval_every: 8}\n")
+        first = self.run_to(0, 1, "--with", str(overlay), "run.seed=3").out.splitlines()[0]
+        self.assertRegex(first, rf"  job train  \S+\.yaml \+ {re.escape(str(overlay))} "
+                                rf"\+ 2 overrides$")
+
     def test_8_ranks_print_once(self):
         ended = self.run_to(0, 8)
         lines = ended.out.splitlines()

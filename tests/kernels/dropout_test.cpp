@@ -115,7 +115,7 @@ TEST(DropoutCpuTest, WhatIsDroppedIsZeroEvenIfItWasNan) {
   cpu::dropout({x.data(), nullptr, &sample, out.data(), 1, 1, x.size(), 0, kSite});
 
   for (std::size_t i = 0; i < x.size(); ++i)
-    EXPECT_EQ(std::isnan(out[i]), is_kept(kSite, 7, i)) << i;
+    EXPECT_EQ(std::isnan(out[i]), reference::is_kept(kSite, 7, i)) << i;
 }
 
 TEST(DropoutCpuTest, ABrokenPitchIsRefused) {

@@ -15,6 +15,16 @@
 // Specifies the kernels for cpu:: and cuda:: by plain loops in double.
 namespace mgpu::kernels::reference {
 
+/// Returns whether the element is kept: its 16 random bits are not below the threshold. Requires
+/// element < 2^35.
+inline bool is_kept(const DropoutSite& site, std::uint64_t sample, std::uint64_t element) {
+  const auto in_run = static_cast<std::uint32_t>(element % kDropoutRun);
+  const auto block = static_cast<std::uint32_t>(element / kDropoutRun * 16 + in_run % 16);
+  const RandomStream stream(site.seed, kDropoutMasks, site.site, sample);
+  const std::uint32_t word = stream.block(block)[in_run / 32];
+  return ((word >> (in_run / 16 % 2 * 16)) & 0xFFFF) >= site.threshold;
+}
+
 inline void dropout(const DropoutArgs& args) {
   for (std::size_t row = 0; row < args.rows; ++row)
     for (std::size_t line = 0; line < args.lines; ++line)

@@ -14,6 +14,7 @@
 #include <mgpu/lm/decode/sampler.hpp>
 
 #include "golden_folder.hpp"
+#include "lm/decode/cut_rows.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -40,6 +41,18 @@ std::vector<DrawSite> sites_of(std::size_t count, std::uint64_t first_sample = 0
   return sites;
 }
 
+/// Returns the candidates of each row.
+std::vector<std::vector<Candidate>> distributions(const SamplingConfig& config,
+                                                  const LanguageModel& model,
+                                                  const at::Tensor& hidden,
+                                                  std::span<const DrawSite> sites) {
+  const LogitProcessors none;
+  std::vector<std::vector<Candidate>> rows;
+  for (CutRow& row : cut_rows({model, hidden, sites, none}, config))
+    rows.push_back(std::move(row.candidates));
+  return rows;
+}
+
 TEST(SamplerTest, DistributionsAreThoseOfTransformers) {
   const formats::SafetensorsFile file(fs::path(MGPU_GOLDENS) / "sampling.safetensors");
   const auto settings = values_of<double>(*file.find("settings"));  // [S, 4]
@@ -61,7 +74,7 @@ TEST(SamplerTest, DistributionsAreThoseOfTransformers) {
     config.temperature = settings[4 * s + 1];
     config.top_k = static_cast<std::int64_t>(settings[4 * s + 2]);
     config.top_p = settings[4 * s + 3];
-    const auto rows = Sampler(config).distributions(model, hidden, sites);
+    const auto rows = distributions(config, model, hidden, sites);
     for (std::size_t n = 0; n < 2; ++n) {
       std::vector<double> ours(static_cast<std::size_t>(vocab), 0.0);
       for (const Candidate& candidate : rows[n])
@@ -92,8 +105,8 @@ TEST(SamplerTest, EqualLogitsAtTheCutLeaveTheLowestIds) {
   config.is_greedy = false;
   config.top_k = 2;
 
-  const auto rows = Sampler(config).distributions(
-      model, at::tensor({1.0F, 0.0F, 1.0F, 1.0F, 0.0F}).view({1, 5}), sites_of(1));
+  const auto rows = distributions(
+      config, model, at::tensor({1.0F, 0.0F, 1.0F, 1.0F, 0.0F}).view({1, 5}), sites_of(1));
 
   ASSERT_EQ(rows[0].size(), 2U);
   EXPECT_EQ(rows[0][0].id, 0);
@@ -111,7 +124,7 @@ TEST_P(DrawTest, FrequenciesAreTheDistribution) {
   const LanguageModel model = headed_model(logits);
   const at::Tensor row = at::ones({1, 1});
   const Sampler sampler(GetParam());
-  const auto expected = sampler.distributions(model, row, sites_of(1)).front();
+  const auto expected = distributions(GetParam(), model, row, sites_of(1)).front();
 
   std::map<std::int64_t, double> counts;
   for (std::size_t first = 0; first < kDraws; first += 1000)

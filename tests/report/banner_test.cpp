@@ -20,7 +20,6 @@ TEST(BannerTest, OpeningNamesConfigFolderAndRanks) {
   opening.run_directory = "/scratch/me/outputs/train_ad/2026-11-21_10-04-51";
   opening.latest = "outputs/train_ad/latest";
   opening.machine = "2 nodes x 4 A100-SXM4-80GB";
-  opening.per_rank = "8 cores per rank";
   opening.device = DeviceKind::cuda;
   opening.nodes = {{"node01", {0, 1, 2, 3}, {0, 1, 2, 3}}, {"node02", {4, 5, 6, 7}, {0, 1, 2, 3}}};
 
@@ -30,7 +29,7 @@ TEST(BannerTest, OpeningNamesConfigFolderAndRanks) {
             "run directory  /scratch/me/outputs/train_ad/2026-11-21_10-04-51   "
             "(also outputs/train_ad/latest)\n"
             "machine        2 nodes x 4 A100-SXM4-80GB\n"
-            "rank -> GPU    node01: 0-3 -> 0 1 2 3  node02: 4-7 -> 0 1 2 3     8 cores per rank\n");
+            "rank -> GPU    node01: 0-3 -> 0 1 2 3  node02: 4-7 -> 0 1 2 3\n");
 }
 
 TEST(BannerTest, OpeningOfOneCpuRankHasNoArrow) {
@@ -130,15 +129,12 @@ TEST(BannerTest, FactsShowArithmeticAndSources) {
   facts.batch = {128, 2, 8, 2048, 50000};
   facts.data = "412,300 histories";
   facts.not_default = {{"run.seed", "7", "command line"}, {"hub.token", "hf_x", "conf/a.yaml:3"}};
-  facts.aliases = {{"train_batch_size", "train.global_batch_size", "it counts all ranks"}};
 
   EXPECT_EQ(fact_lines(facts),
             "batch          128 per GPU x 2 passes x 8 copies = 2048 samples per optimizer step; "
             "50000 steps = 102.4 M samples\n"
             "data           412,300 histories\n"
-            "not default    run.seed=7 (command line)  hub.token=*** (conf/a.yaml:3)\n"
-            "other names    train_batch_size is train.global_batch_size here: it counts all "
-            "ranks\n");
+            "not default    run.seed=7 (command line)  hub.token=*** (conf/a.yaml:3)\n");
 }
 
 TEST(BannerTest, UnequalSharesAreNotCalledAProduct) {

@@ -146,10 +146,6 @@ TEST(EndTableTest, LastLineSaysHowItEnded) {
   summary.exit = ExitCode::stopped;
   summary.resume_command = "the same command";
   EXPECT_EQ(last_line(summary), "mgpu_spmd: stopped, resume with the same command, exit 75");
-  summary.outcome = Outcome::failed;
-  summary.exit = ExitCode::ranks_lost;
-  summary.error_code = "E402";
-  EXPECT_EQ(last_line(summary), "mgpu_spmd: failed E402, exit 76");
 }
 
 TEST(NotesTest, EveryRuleNamesAKeyAndAnEffect) {
@@ -204,7 +200,7 @@ TEST(SummaryTest, TheExitCodeGivesTheOutcome) {
   EXPECT_EQ(outcome_of(ExitCode::done), Outcome::done);
   EXPECT_EQ(outcome_of(ExitCode::incomplete), Outcome::incomplete);
   EXPECT_EQ(outcome_of(ExitCode::stopped), Outcome::stopped);
-  EXPECT_EQ(outcome_of(ExitCode::config), Outcome::failed);
+  EXPECT_THROW(outcome_of(ExitCode::config), Error);
 }
 
 }  // namespace

@@ -62,50 +62,57 @@ protected:
   double now_s_ = 0.0;
 };
 
-TEST_F(EventLogTest, LinesHaveTheFormatOfTheManual) {
+TEST_F(EventLogTest, KnownFieldsHaveTheirOwnForm) {
   EventLog log = this->log();
   log.event({"eval",
              {{"step", std::int64_t{21000}},
-              {"loss", 0.43881},
               {"return", 14.21},
-              {"best_return", 14.6},
-              {"best_step", std::int64_t{19000}}}});
-  log.event({"save",
-             {{"step", std::int64_t{21000}},
-              {"path", "ckpt/step_00021000"},
-              {"bytes", std::int64_t{3565158}},
-              {"seconds", 0.12}}});
-  log.event({"note", {{"text", "rank 5 (node02:GPU 1) is 14% slower than the median"}}});
+              {"first episode", 3.0},
+              {"last episode", 14.646}}});
+  log.event({"eval", {{"step", std::int64_t{21000}}, {"loss", 0.43881}}});
+  log.event({"save", {{"step", std::int64_t{21000}}, {"seconds", 0.12}}});
+  log.event({"note", {{"text", "continues after step 20000"}}});
 
-  EXPECT_EQ(
-      out_,
-      "2026-11-21T10:42:07Z eval   step 21000  loss 0.4388  return 14.2 (best 14.6 at 19000)\n"
-      "2026-11-21T10:42:07Z save   step 21000  ckpt/step_00021000  3.4 MiB in 0.1 s\n"
-      "2026-11-21T10:42:07Z note   rank 5 (node02:GPU 1) is 14% slower than the median\n");
+  EXPECT_EQ(out_,
+            "2026-11-21T10:42:07Z eval   step 21000  return 14.2  first episode 3  last episode "
+            "14.65\n"
+            "2026-11-21T10:42:07Z eval   step 21000  loss 0.4388\n"
+            "2026-11-21T10:42:07Z save   step 21000  0.1 s\n"
+            "2026-11-21T10:42:07Z note   continues after step 20000\n");
   EXPECT_EQ(file("run.log"), out_);
 }
 
-TEST_F(EventLogTest, AProgressLineCarriesRatesMemoryAndEta) {
+TEST_F(EventLogTest, AProgressLineOfTrainingHasRateAndEta) {
   EventLog log = this->log();
   Event event = {"train",
                  {{"step", std::int64_t{20640}},
                   {"total", std::int64_t{50000}},
                   {"loss", 0.41234},
-                  {"grad_norm", 0.812},
-                  {"learning_rate", 2.1e-4},
-                  {"samples_per_second", 18963.4},
-                  {"samples_per_second_per_gpu", 2370.4},
-                  {"memory_gib", 2.1},
-                  {"memory_total_gib", 79.3},
-                  {"wait_share", 0.018}}};
+                  {"grad", 0.8123},
+                  {"lr", 2.1e-4}}};
   log.event(event);
   now_s_ = 1.0;
   event.fields[0].second = std::int64_t{20650};
   log.event(event);
 
   EXPECT_EQ(out_,
-            "2026-11-21T10:42:08Z train  step 20650/50000 41.3%  loss 0.4123  grad 0.81  lr "
-            "2.10e-04  18963 samples/s (2370/GPU)  mem 2.1/79.3 GiB  wait 1.8%  eta 0:48:55\n");
+            "2026-11-21T10:42:08Z train  step 20650/50000 41.3%  loss 0.4123  grad 0.8123  lr "
+            "0.00021  10.0 step/s  eta 0:48:55\n");
+}
+
+TEST_F(EventLogTest, AProgressLineOfRowsHasTheRateOfItsTokens) {
+  EventLog log = this->log();
+  Event event = {"gen",
+                 {{"samples", std::int64_t{100}},
+                  {"total", std::int64_t{400}},
+                  {"tokens_per_second", 18963.4}}};
+  log.event(event);
+  now_s_ = 1.0;
+  event.fields[0].second = std::int64_t{200};
+  log.event(event);
+
+  EXPECT_EQ(out_,
+            "2026-11-21T10:42:08Z gen    samples 200/400 50.0%  18963 tokens/s  eta 0:00:02\n");
 }
 
 TEST_F(EventLogTest, AFileGetsFewLinesShortAndWithoutControlBytes) {
@@ -130,7 +137,7 @@ TEST_F(EventLogTest, ALoopGoesOnAfterAnotherInterruptedIt) {
     now_s_ = step;
     log.event(train(step, 100));
     if (step % 10 == 0)
-      log.event({"eval", {{"samples", std::int64_t{4}}, {"total", std::int64_t{4}}}});
+      log.event({"gen", {{"samples", std::int64_t{4}}, {"total", std::int64_t{4}}}});
   }
 
   std::vector<std::string> train_lines;

@@ -44,8 +44,7 @@ Plan small_plan() {
   plan.shares = {{"rank 0", "box", 0, 2190}, {"rank 1", "box", 2190, 2190}};
   plan.memory = {{"weights", 1 << 20}, {"activations", 3 << 20}};
   plan.card_bytes = 8 << 20;
-  plan.times = {{"histories", 14.8, Plan::Source::measured, "8 chunks on this machine"},
-                {"training", 165.0, Plan::Source::guess, ""}};
+  plan.times = {{"histories", 14.8, "0.01 s for each history"}, {"training", 165.0, ""}};
   plan.traffic = {{"inside box", 456789}};
   plan.limits = {{"disk in outputs/", 0.001, "12 MiB of 40 GiB", ""},
                  {"time limit", 0.75, "3:00 of 4:00", "train.max_steps"},
@@ -65,9 +64,9 @@ TEST(PlanTest, SaysWhoFitsAndHowLong) {
             "  activations     3.0 MiB  |###########-------------------|\n"
             "  total           4.0 MiB of 8.0 MiB (50.0 %)\n"
             "expected time\n"
-            "  histories    0:00:15  measured: 8 chunks on this machine\n"
+            "  histories    0:00:15  guess: 0.01 s for each history\n"
             "  training     0:02:45  guess\n"
-            "  total        0:03:00  partly a guess\n"
+            "  total        0:03:00  guess\n"
             "bytes per step\n"
             "  inside box   446.1 KiB\n"
             "tightest limits\n"
@@ -92,10 +91,10 @@ TEST(PlanTest, WhatDoesNotFitIsSaid) {
   EXPECT_THAT(plan_text(plan), HasSubstr("(train.micro_batch_size)  DOES NOT FIT\n"));
 }
 
-TEST(PlanTest, JsonHasTheSourceOfEachNumber) {
+TEST(PlanTest, JsonHasTheBasisOfEachTime) {
   const auto json = nlohmann::json::parse(plan_json(small_plan()));
 
-  EXPECT_EQ(json["times"][0]["source"], "measured");
+  EXPECT_EQ(json["times"][0]["basis"], "0.01 s for each history");
   EXPECT_EQ(json["total_seconds"], 179.8);
   EXPECT_EQ(json["memory_total_bytes"], 4 << 20);
   EXPECT_EQ(json["limits"].size(), 4U);

@@ -55,10 +55,9 @@ TEST(ChunkKeysTest, AJobWithoutPartsRefusesThem) {
 }
 
 TEST(PhasesTest, AnInputHasAPhaseThatNoNamedOneHas) {
-  EXPECT_EQ(generation_phase(5), 0x80000005U);
-  EXPECT_EQ(scoring_phase(0xFFFFFFFFU), 0xFFFFFFFFU);
-  EXPECT_EQ(evaluation_phase(0), 0x80000000U);
-  EXPECT_LT(kHistoriesPhase, evaluation_phase(0));
+  EXPECT_EQ(phase_of(5), 0x80000005U);
+  EXPECT_EQ(phase_of(0xFFFFFFFFU), 0xFFFFFFFFU);
+  EXPECT_EQ(phase_of(0), 0x80000000U);
 }
 
 TEST(ChunkPartTest, TheSamplesOfAllPartsAreAllSamples) {

@@ -106,7 +106,6 @@ TEST_F(ModelPlanTest, APartOfTheRunIsPartOfTheTime) {
   plan.add_time("work", 50.0, "a guess");  // of all 100; this part has chunks 4 to 6 of 13
 
   EXPECT_DOUBLE_EQ(plan.plan().times.front().seconds, 12.0);
-  EXPECT_EQ(plan.plan().times.front().source, report::Plan::Source::guess);
   EXPECT_THAT(plan.plan().notes, Contains("this run does part 1 of 4: 24 of 100 prompts"));
 }
 

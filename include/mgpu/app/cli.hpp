@@ -59,11 +59,12 @@ std::span<const OptionRow> option_rows();
 /// nullptr where there is no option of that name.
 const OptionRow* find_row(std::string_view name);
 
-/// Reads the arguments; `_` and `-` are the same in the name of an option.
+/// Reads the arguments; `_` and `-` are the same in the name of an option. The table explains
+/// options that other programs have.
 ///
 /// Errors: ConfigFailure (exit 64) with everything that is wrong with the command line itself:
 ///         E141 to E144. The keys and values of overrides are checked with the configuration.
-Options parse_command_line(int argc, const char* const* argv);
+Options parse_command_line(int argc, const char* const* argv, const KeyTable& table);
 
 /// At most 50 lines, examples first.
 std::string help_text();

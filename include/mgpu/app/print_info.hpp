@@ -2,10 +2,12 @@
 
 #include <optional>
 #include <ostream>
+#include <span>
 #include <string>
 
 #include <mgpu/app/cli.hpp>
 #include <mgpu/app/load_config.hpp>
+#include <mgpu/base/error_page.hpp>
 
 namespace mgpu::app {
 
@@ -15,10 +17,12 @@ namespace mgpu::app {
 /// Ranks:  collective over the provider's group for --print-config, local otherwise.
 /// Errors: as load_config(); ConfigFailure (exit 64) for --explain of something unknown.
 std::optional<ExitCode> print_info(const Options& options, const KeyTable& table,
-                                   const FileProvider& files, std::ostream& out);
+                                   std::span<const ErrorPage> pages, const FileProvider& files,
+                                   std::ostream& out);
 
 /// The page of a key or of an error code.
 /// Errors: ConfigFailure E144 (exit 64) with the nearest key when there is no such page.
-std::string explain(const KeyTable& table, const std::string& topic);
+std::string explain(const KeyTable& table, std::span<const ErrorPage> pages,
+                    const std::string& topic);
 
 }  // namespace mgpu::app

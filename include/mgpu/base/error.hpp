@@ -108,5 +108,6 @@ private:
 /// Returns the report of any exception: a Failure's own report; E301 if host or GPU memory ran out;
 /// otherwise E901 with what().
 Report report_of(const std::exception& error);
+Report report_of(const std::exception_ptr& failure);
 
 }  // namespace mgpu

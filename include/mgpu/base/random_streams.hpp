@@ -8,15 +8,14 @@ namespace mgpu {
 
 /// The purpose of random numbers. Each purpose has separate streams, so adding a draw in one place
 /// never changes the numbers of another.
+///
+/// The enumerators are purposes of several modules. A purpose of one module is a constant there,
+/// `constexpr Purpose kName{number}`; tests/lint/purposes_test.cpp finds a number that is used
+/// twice.
 enum class Purpose : std::uint8_t {
-  source = 1,      // actions of the source algorithm, by history
+  source = 1,      // data that the program makes, by history or text
   data_order = 2,  // keyed permutation of the training items, by epoch
-  window = 3,      // choice of a training item's window in its history
-  dropout = 4,     // dropout masks, by training item
-  init = 5,        // initial weights, by parameter
   sampling = 6,    // sampled actions and tokens, by sample
-  targets = 7,     // tokens sampled from a teacher's distribution, by sample
-  on_policy = 8,   // choice of completions that a student generates, by sample
 };
 
 using Philox4 = std::array<std::uint32_t, 4>;

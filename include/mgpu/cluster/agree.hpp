@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <mgpu/base/error.hpp>
@@ -18,8 +21,29 @@ namespace mgpu::cluster {
 /// they opened together before any of them throws.
 std::optional<Report> agree(const Group& group, const std::function<void()>& step);
 
-/// Runs `step` on rank 0 only; every rank gets its text or its failure.
-std::string on_rank_0(const Group& group, const std::function<std::string()>& step);
+/// Runs `step` on rank 0 only; every rank gets its result or its failure. The result is a
+/// std::string, a trivially copyable value, or void.
+template <class Step>
+std::invoke_result_t<const Step&> on_rank_0(const Group& group, const Step& step) {
+  using Result = std::invoke_result_t<const Step&>;
+  if constexpr (std::is_void_v<Result>) {
+    run_together(group, [&] {
+      if (group.rank() == 0) step();
+    });
+  } else {
+    Result result{};
+    run_together(group, [&] {
+      if (group.rank() == 0) result = step();
+    });
+    if constexpr (std::is_same_v<Result, std::string>) {
+      return group.broadcast(std::move(result), 0);
+    } else {
+      static_assert(std::is_trivially_copyable_v<Result>);
+      group.broadcast(std::span(reinterpret_cast<std::uint8_t*>(&result), sizeof result), 0);
+      return result;
+    }
+  }
+}
 
 /// Gathers a trivially copyable record from every rank, in rank order, on every rank.
 template <class T>

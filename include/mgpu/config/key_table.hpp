@@ -25,6 +25,14 @@ enum class KeyType {
 /// "an integer", "a duration such as 90, 30min or 24:00:00": how a type is named to a user.
 std::string type_in_words(KeyType type);
 
+/// A setting's name in another program. Meanings differ, so the name is refused (E111) with help.
+struct ForeignName {
+  std::string name;     // as there: "per_device_train_batch_size"
+  std::string program;  // "transformers"
+  std::string help{};   // what to write instead; a key's row may leave out "here it is `KEY`"
+  bool top_level_only = false;
+};
+
 /// One row of the table of keys: all that validation, --help, --print-config, --explain and the
 /// reference in conf/README.md know about a key.
 struct KeySpec {
@@ -45,7 +53,8 @@ struct KeySpec {
   bool required = false;      // true: a file or the command line has to give it
   std::string file_ending{};  // of a path: a value with neither this ending nor a `/` is a
                               // name, not a path; "": all values are paths
-  std::vector<std::string> jobs{};  // the jobs that read it; empty: all
+  std::vector<ForeignName> foreign{};  // its names in other programs
+  std::vector<std::string> jobs{};     // that read it; empty: all do
 
   bool is_read_by(std::string_view job) const;
 };
@@ -76,6 +85,16 @@ public:
   /// Errors: Error when there is such a key.
   void accept(AcceptedName name);
 
+  /// Adds a name of another program that corresponds to no key.
+  /// Errors: Error when the name is there already.
+  void add_foreign(ForeignName name);
+
+  /// Finds a name of another program; nullptr if it is unknown. `path` is its dotted place in a
+  /// file.
+  const ForeignName* find_foreign(std::string_view path) const;
+
+  const std::vector<ForeignName>& foreign_names() const { return foreign_; }
+
   /// nullptr when no such name is accepted.
   const AcceptedName* find_accepted(std::string_view name) const;
 
@@ -97,6 +116,7 @@ public:
 private:
   std::vector<KeySpec> keys_;
   std::vector<AcceptedName> accepted_;
+  std::vector<ForeignName> foreign_;
   std::vector<std::pair<std::string, std::string>> section_aliases_;
 };
 

@@ -34,9 +34,6 @@ public:
   /// Returns the tensors of all files, ordered by name.
   const std::map<std::string_view, const StoredTensor*>& tensors() const { return tensors_; }
 
-  std::size_t num_files() const { return files_.size(); }
-  std::uint64_t bytes() const;  // total size of all files
-
 private:
   void open_shards(const fs::path& index);
 

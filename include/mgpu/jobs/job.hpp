@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <mgpu/base/error_page.hpp>
 #include <mgpu/report/plan_text.hpp>
 #include <mgpu/run/export_format.hpp>
 #include <mgpu/run/file_check.hpp>
@@ -54,6 +55,9 @@ struct Job {
 
   /// Converts journaled chunks of format 1 to the current format, for jobs with `has_parts`. Local.
   store::UpgradeChunk (*upgrade_chunks)(const Config& config) = nullptr;
+
+  /// The pages of the error codes that only this job has.
+  std::span<const ErrorPage> errors{};
 
   /// Formats of --export for its result file, in addition to JSON lines of table `samples`.
   std::vector<run::ExportFormat> exports{};

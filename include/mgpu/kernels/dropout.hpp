@@ -10,6 +10,8 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 // Shapes in this header: B = samples, L = lines of a sample, E = elements of a line.
 namespace mgpu::kernels {
 
+inline constexpr Purpose kDropoutMasks{4};  // by training item
+
 /// Determines a dropout mask as a function of (seed, site, sample, element) alone, so backward can
 /// recompute the mask instead of storing it.
 struct DropoutSite {
@@ -28,18 +30,9 @@ std::uint32_t dropout_threshold(double probability);
 
 /// Number of elements in a run: 16 adjacent Philox blocks of eight 16-bit numbers. Half h of word w
 /// of block i belongs to element 32 w + 16 h + i of the run. So 16 vector lanes can compute 16
-/// blocks and use them without a shuffle.
+/// blocks and use them without a shuffle. An element is kept if its number is not below the
+/// threshold.
 inline constexpr std::uint64_t kDropoutRun = 128;
-
-/// Returns whether the element is kept: its 16 random bits are not below the threshold. Requires
-/// element < 2^35.
-constexpr bool is_kept(const DropoutSite& site, std::uint64_t sample, std::uint64_t element) {
-  const auto in_run = static_cast<std::uint32_t>(element % kDropoutRun);
-  const auto block = static_cast<std::uint32_t>(element / kDropoutRun * 16 + in_run % 16);
-  const RandomStream stream(site.seed, Purpose::dropout, site.site, sample);
-  const std::uint32_t word = stream.block(block)[in_run / 32];
-  return ((word >> (in_run / 16 % 2 * 16)) & 0xFFFF) >= site.threshold;
-}
 
 struct DropoutArgs {
   const float* x;               // [B, L, E]

@@ -16,11 +16,10 @@ struct Opening {
   std::string git;                   // "4f2c1e9, clean"; "" when unknown
   std::string job;                   // "train"
   std::vector<std::string> sources;  // config, then overlays
-  int overrides = 0;                 // keys given on the command line
+  std::int64_t overrides = 0;        // keys given on the command line
   std::string run_directory;         // absolute
   std::string latest;                // "outputs/train_ad/latest"; "" for none
   std::string machine;               // "2 nodes x 4 A100-SXM4-80GB; driver 570.86, CUDA 13.0, ..."
-  std::string per_rank;              // "8 cores and 1 NUMA node per rank"
   DeviceKind device = DeviceKind::cpu;
   struct Node {
     std::string host;
@@ -68,17 +67,11 @@ struct Facts {
     std::string value;
     std::string source;  // "conf/train_ad.yaml:27", "command line"
   };
-  struct Alias {
-    std::string given;  // the name in the configuration
-    std::string key;    // ours
-    std::string note;   // "counts all ranks"; "" for none
-  };
   DeviceKind device = DeviceKind::cpu;
   Batch batch;
   std::string memory;  // "plan 2.1 of 79.3 GiB per GPU (weights 0.0, ...)"; "" for none
   std::string data;    // "412,300 histories, 8 shards of 51,537 or 51,538; nothing dropped"
   std::vector<Setting> not_default;
-  std::vector<Alias> aliases;
 };
 std::string fact_lines(const Facts& facts);
 

@@ -19,10 +19,10 @@ const Event::Value* find_field(const Event& event, std::string_view key);
 /// A field as a number; nullopt when it is missing or not one.
 std::optional<double> number_field(const Event& event, std::string_view key);
 
-/// The progress of a loop over steps, samples or jobs: the first of these fields that the event
-/// has, and `total`.
+/// The progress of a loop over steps or samples: the first of these fields that the event has, and
+/// `total`.
 struct Position {
-  std::string unit;  // "step", "samples", "jobs"
+  std::string unit;  // "step", "samples"
   std::int64_t done = 0;
   std::int64_t total = 0;  // > 0
 };

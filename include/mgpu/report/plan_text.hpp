@@ -11,9 +11,6 @@ namespace mgpu::report {
 /// The answer of --plan: the work of each rank, whether it fits into memory, and the estimated
 /// time.
 struct Plan {
-  /// Where a number comes from.
-  enum class Source { measured, table, guess };
-
   struct Share {
     std::string who;         // "rank 0", "worker 2 (GPUs 4,5)"
     std::string where;       // "node01:GPU 0", "node01"
@@ -27,8 +24,7 @@ struct Plan {
   struct Time {
     std::string what;  // a phase
     double seconds = 0.0;
-    Source source = Source::guess;
-    std::string basis{};  // "8 steps on this machine", "A100, performance table"
+    std::string basis{};  // of the guess: "12 MiB written, 100 MB/s assumed"
   };
   struct Traffic {
     std::string link;  // "inside node01", "node01-node02"
@@ -57,8 +53,8 @@ struct Plan {
   std::vector<std::string> notes{};  // how the configuration was read
 };
 
-/// Tables for a person: shares (the middle is left out beyond 12), memory with bars, time with the
-/// source of each number, traffic, the three tightest limits.
+/// Tables for a person: shares (the middle folded beyond 12), memory with bars, guessed
+/// times, traffic, the three tightest limits.
 std::string plan_text(const Plan& plan, bool utf8 = false);
 
 /// The whole plan, with all shares: --plan=json.

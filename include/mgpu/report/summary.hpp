@@ -14,7 +14,7 @@
 
 namespace mgpu::report {
 
-enum class Outcome { done, incomplete, stopped, failed };
+enum class Outcome { done, incomplete, stopped };
 
 /// A final number of the Result line, summary.json and the report.
 struct Result {
@@ -54,8 +54,6 @@ struct RunSummary {
   // Outcome.
   Outcome outcome = Outcome::done;
   ExitCode exit = ExitCode::done;
-  std::string error_code;      // "E402" of a failed run
-  std::string error;           // its sentence
   std::string resume_command;  // of a stopped run
   std::int64_t done = 0;
   std::int64_t total = 0;
@@ -86,7 +84,7 @@ struct RunSummary {
 
 const char* word_of(Outcome outcome);
 
-/// The outcome that an exit code means.
+/// The outcome that an exit code means. Errors: Error for the exit code of a failure.
 Outcome outcome_of(ExitCode exit);
 
 /// "train_ad stopped after 50 of 3000 steps.": the headline of a job that gives none.

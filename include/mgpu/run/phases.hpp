@@ -4,22 +4,11 @@
 
 namespace mgpu::run {
 
-/// Phases in the journal of a run. The histories of job train:
-inline constexpr std::uint32_t kHistoriesPhase = 1;
-
-/// Completions of the prompts and by the model that `inputs_crc` identifies.
-constexpr std::uint32_t generation_phase(std::uint32_t inputs_crc) {
-  return inputs_crc | 0x80000000U;
-}
-
-/// Log-probabilities of the rows and by the model that `inputs_crc` identifies.
-constexpr std::uint32_t scoring_phase(std::uint32_t inputs_crc) {
-  return inputs_crc | 0x80000000U;
-}
-
-/// Evaluation of these weights; chunks of other weights must not be reused.
-constexpr std::uint32_t evaluation_phase(std::uint32_t weights_crc) {
-  return weights_crc | 0x80000000U;
+/// Number of a phase in the journal of a run whose chunks are valid for certain inputs or weights
+/// only: `crc` is their checksum. It is 2^31 or more; phases that the identity of the run
+/// determines have smaller numbers.
+constexpr std::uint32_t phase_of(std::uint32_t crc) {
+  return crc | 0x80000000U;
 }
 
 }  // namespace mgpu::run

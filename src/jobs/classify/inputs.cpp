@@ -36,7 +36,7 @@ ClassifyInputs put_together(rows::ModelRows read, const ClassifyConfig& config,
                         ? default_strategy(config.labels)
                         : parse_strategy(config.prompt_file, strategies, config.strategy);
   const std::array crcs{inputs.crc, crc32c(std::as_bytes(std::span(strategies)))};
-  inputs.phase = run::scoring_phase(crc32c(std::as_bytes(std::span(crcs))));
+  inputs.phase = run::phase_of(crc32c(std::as_bytes(std::span(crcs))));
   return inputs;
 }
 

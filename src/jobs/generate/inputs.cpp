@@ -22,7 +22,7 @@ input::RowOptions row_options(const Config& config) {
 GenerateInputs put_together(const Config& config, rows::ModelRows read) {
   GenerateInputs inputs{std::move(read)};
   inputs.config = read_generate_config(config, inputs.model.generation);
-  inputs.phase = run::generation_phase(inputs.crc);
+  inputs.phase = run::phase_of(inputs.crc);
   return inputs;
 }
 

@@ -73,7 +73,8 @@ void add_generate_keys(KeyTable& table) {
              .text = "length of a completion at most; 0 only scores the prompts",
              .unit = "tokens",
              .min = 0,
-             .max = 1 << 20});
+             .max = 1 << 20,
+             .foreign = {{"max_tokens", "vLLM"}}});
   table.add({.name = "generate.num_samples",
              .type = KeyType::integer,
              .standard = "1",

@@ -24,7 +24,7 @@ input::RowOptions row_options(const Config& config) {
 TeacherInputs put_together(const Config& config, rows::ModelRows read) {
   TeacherInputs inputs{std::move(read)};
   inputs.config = read_teacher_config(config);
-  inputs.phase = run::scoring_phase(inputs.crc);
+  inputs.phase = run::phase_of(inputs.crc);
   return inputs;
 }
 

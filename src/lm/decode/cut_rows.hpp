@@ -9,14 +9,15 @@
 #include <mgpu/lm/decode/sampler.hpp>
 
 #include "changed_logits.hpp"
+#include "cut_tail.hpp"
 
 // Shapes in this header: N rows.
 namespace mgpu::lm {
 
 /// A row's candidates after all cuts.
 struct CutRow {
-  std::vector<Candidate> candidates;
-  std::vector<float> log_probs;  // of the unchanged model; empty: not computed yet
+  std::vector<Candidate> candidates;  // most probable first, ties by ascending id
+  std::vector<float> log_probs;       // of the candidates under the model; empty: not known yet
 };
 
 /// Applies penalty, temperature, top k and top p to all rows. It tries the best few tokens of each

@@ -14,6 +14,11 @@ struct ScoredToken {
   float logit = 0.0F;
 };
 
+struct Candidate {
+  std::int64_t id = 0;
+  double probability = 0.0;
+};
+
 /// Orders tokens by descending logit, ties by ascending id.
 inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
   return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);

@@ -139,15 +139,13 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
       if (!pool.failure()) works = batch.step() || works;
     return works;
   };
-  try {
+  const std::exception_ptr failure = cluster::failure_of([&] {
     for (bool works = true; works && !pool.failure();)
       works = turn();
-  } catch (const cluster::LoneFailure&) {
-    throw;
-  } catch (const std::exception& error) {
-    if (model_->peers() == nullptr) throw;
-    throw cluster::LoneFailure(report_of(error));  // peers are waiting inside a pass
-  }
+  });
+  if (failure && model_->peers() == nullptr) std::rethrow_exception(failure);
+  if (failure)
+    throw cluster::LoneFailure(report_of(failure));  // peers wait in the middle of a pass
   if (!pool.failure()) {
     all.front().drop_beginning();
     return std::move(queue.results);

@@ -15,15 +15,15 @@
 namespace mgpu::lm {
 namespace {
 
-bool is_out_of_memory(const std::exception& error) {
-  return report_of(error).exit == ExitCode::out_of_memory;
+bool is_out_of_memory(const Report& report) {
+  return report.exit == ExitCode::out_of_memory;
 }
 
 /// Returns whether tensor-parallel ranks are still in step after `error` in the head.
 bool can_be_told(const std::exception& error) {
   if (dynamic_cast<const cluster::LoneFailure*>(&error) != nullptr) return false;
-  if (dynamic_cast<const cluster::TogetherError*>(&error) != nullptr) return false;  // known to all
-  return dynamic_cast<const Failure*>(&error) != nullptr || is_out_of_memory(error);
+  if (dynamic_cast<const cluster::TogetherError*>(&error) != nullptr) return false;  // all know
+  return dynamic_cast<const Failure*>(&error) != nullptr || is_out_of_memory(report_of(error));
 }
 
 }  // namespace
@@ -31,15 +31,8 @@ bool can_be_told(const std::exception& error) {
 void settle(ShardPeers* peers, const std::function<void()>& step) {
   enum Outcome { done, failed, out_of_memory };
   int mine = done;
-  std::exception_ptr failure;
-  try {
-    step();
-  } catch (const cluster::LoneFailure&) {
-    throw;
-  } catch (const std::exception& error) {
-    failure = std::current_exception();
-    mine = is_out_of_memory(error) ? out_of_memory : failed;
-  }
+  const std::exception_ptr failure = cluster::failure_of(step);
+  if (failure) mine = is_out_of_memory(report_of(failure)) ? out_of_memory : failed;
   const int worst = peers == nullptr ? mine : peers->most(mine);
   if (worst == done) return;
   if (mine == worst) std::rethrow_exception(failure);
@@ -58,15 +51,13 @@ bool GroupFailure::lacks(std::int64_t rows) const {
 
 void GroupFailure::attempt(const std::function<void()>& step) {
   if (own_) return;
-  try {
-    step();
-  } catch (const cluster::LoneFailure&) {
-    throw;  // the ranks are out of step
-  } catch (const std::exception& error) {
-    if (model_->peers() == nullptr) throw;
-    if (model_->shard().is_summand && !is_out_of_memory(error)) throw;
-    own_ = report_of(error);
-  }
+  const std::exception_ptr failure = cluster::failure_of(step);
+  if (!failure) return;
+  const Report report = report_of(failure);
+  const bool ranks_meet =
+      model_->peers() != nullptr && (!model_->shard().is_summand || is_out_of_memory(report));
+  if (!ranks_meet) std::rethrow_exception(failure);
+  own_ = report;
 }
 
 at::Tensor GroupFailure::hidden(std::span<const TokenRun> runs, PagedCache& cache) {
@@ -115,14 +106,9 @@ PassOutcome GroupFailure::work_at_the_end(const std::function<PassOutcome()>& wo
   PassOutcome outcome;
   outcome.failure = own_;
   if (own_) return outcome;
-  try {
-    return work();
-  } catch (const cluster::LoneFailure&) {
-    throw;
-  } catch (const std::exception& error) {
-    outcome.failure = report_of(error);
-    return outcome;
-  }
+  const std::exception_ptr failure = cluster::failure_of([&] { outcome = work(); });
+  if (failure) outcome.failure = report_of(failure);
+  return outcome;
 }
 
 /// Runs the head's work with tensor parallelism. A failed rank joins the next agreement inside the

@@ -206,17 +206,4 @@ DrawnRows Sampler::rows_in_tensors(const SampledRows& rows) const {
   return config_.top_k == 1 ? draw_best(rows, config_) : draw_from_all(rows, config_);
 }
 
-std::vector<std::vector<Candidate>> Sampler::distributions(const LanguageModel& model,
-                                                           const at::Tensor& hidden,
-                                                           std::span<const DrawSite> sites) const {
-  const at::NoGradGuard no_grad;
-  const LogitProcessors none;
-  const SampledRows rows{model, hidden, sites, none};
-  check_rows(rows);
-  std::vector<std::vector<Candidate>> result;
-  for (CutRow& row : cut_rows(rows, config_))
-    result.push_back(std::move(row.candidates));
-  return result;
-}
-
 }  // namespace mgpu::lm

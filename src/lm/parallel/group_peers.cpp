@@ -43,14 +43,12 @@ void GroupPeers::wait_for_writers(cluster::Communicator& communicator, const at:
 }
 
 void GroupPeers::sum(const at::Tensor& values) {
-  try {
+  const std::exception_ptr failure = cluster::failure_of([&] {
     wait_for_writers(*wires_[0], values);
     clock_.waiting([&] { wires_[0]->all_reduce(tensor::view_of(values), cluster::ReduceOp::sum); });
-  } catch (const cluster::LoneFailure&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw cluster::LoneFailure(report_of(error));  // the state of the other ranks is unknown
-  }
+  });
+  if (failure)
+    throw cluster::LoneFailure(report_of(failure));  // the state of the other ranks is unknown
   if (next_sum_ < sums_.size()) ++next_sum_;
 }
 

@@ -7,6 +7,11 @@
 #include <mgpu/lm/training/on_policy_texts.hpp>
 
 namespace mgpu::lm {
+namespace {
+
+constexpr Purpose kOnPolicyChoice{8};  // which completions the student generates, by sample
+
+}  // namespace
 
 OnPolicyTexts::OnPolicyTexts(OnPolicyConfig config, const LmWindows& windows)
     : config_(std::move(config)), windows_(&windows) {
@@ -20,7 +25,7 @@ std::uint64_t OnPolicyTexts::sample_of(std::uint64_t ordinal, std::size_t exampl
 }
 
 bool OnPolicyTexts::is_drawn(std::uint64_t sample) const {
-  const RandomStream stream(config_.generation.sampling.seed, Purpose::on_policy, 0, sample);
+  const RandomStream stream(config_.generation.sampling.seed, kOnPolicyChoice, 0, sample);
   const Philox4 words = stream.block(0);
   return uniform53(words[0], words[1]) < config_.share;
 }

@@ -91,7 +91,7 @@ EpisodeReturns evaluate_now(run::RunContext& run, const Player& player,
 FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Environment& environment,
                                  const EvaluateConfig& config) {
   return {make_grid(environment, config, config.with_controls),
-          run::evaluation_phase(crc_of_weights(model))};
+          run::phase_of(crc_of_weights(model))};
 }
 
 std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Player& player,

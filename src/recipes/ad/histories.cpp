@@ -6,7 +6,6 @@
 
 #include <mgpu/ad/source.hpp>
 #include <mgpu/run/chunk_phase.hpp>
-#include <mgpu/run/phases.hpp>
 #include <mgpu/store/results/read_table.hpp>
 
 #include "tables.hpp"
@@ -15,6 +14,7 @@ namespace mgpu::recipes {
 namespace {
 
 constexpr const char* kTable = "histories";
+constexpr std::uint32_t kHistoriesPhase = 1;  // in the journal of the run
 
 void copy(const store::ReadTable& table, const char* name, std::span<std::uint8_t> into) {
   const auto values = table.column(name).values<std::uint8_t>();
@@ -64,7 +64,7 @@ bool play(run::RunContext& run, const ad::DataConfig& config, const ad::Environm
   const auto source =
       ad::make_source(config.source, environment, {config.source_epsilon, seed, /*round=*/0});
   const store::TableSpec spec = history_table(environment, shape);
-  const run::ChunkPhase phase{kTable, run::kHistoriesPhase, spec.rows,
+  const run::ChunkPhase phase{kTable, kHistoriesPhase, spec.rows,
                               run.config.integer("run.chunk_size")};
   return run::run_chunks(phase, run.topology.world(), run.journal,
                          {[&](const run::Chunk& chunk) {
@@ -89,8 +89,8 @@ store::SealRequest histories_request(const run::SealPlace& place,
   request.attempt = place.directory.attempt();
   request.gzip = place.store.gzip;
   request.attributes = {{"env", environment.name()}};
-  request.tables = {{history_table(environment, shape), run::kHistoriesPhase,
-                     place.config.integer("run.chunk_size")}};
+  request.tables = {
+      {history_table(environment, shape), kHistoriesPhase, place.config.integer("run.chunk_size")}};
   request.check_current = [&directory = place.directory] { directory.check_current(); };
   return request;
 }

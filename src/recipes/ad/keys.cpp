@@ -23,6 +23,8 @@ void add_evaluate_keys(KeyTable& table) {
              .text = "at the end, play again with hidden rewards and with a cleared context; "
                      "the agent must not improve in either"});
   table.accept({"test_batch_size", "evaluations play `run.chunk_size` runs together"});
+  table.add_foreign({"per_device_eval_batch_size", "transformers",
+                     "no such key here: evaluations play `run.chunk_size` runs together"});
 }
 
 void add_label_smoothing_key(KeyTable& table) {

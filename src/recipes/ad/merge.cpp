@@ -4,7 +4,6 @@
 #include <optional>
 
 #include <mgpu/ad/ad_transformer.hpp>
-#include <mgpu/run/phases.hpp>
 #include <mgpu/store/results/seal.hpp>
 
 #include "histories.hpp"

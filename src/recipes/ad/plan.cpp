@@ -138,7 +138,7 @@ private:
   }
 
   void add_time(const char* what, double seconds, std::string basis) {
-    plan_.times.push_back({what, seconds, Plan::Source::guess, std::move(basis)});
+    plan_.times.push_back({what, seconds, std::move(basis)});
   }
 
   /// How many times slower a rank is when ranks share the cores of their node.

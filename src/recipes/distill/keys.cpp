@@ -100,7 +100,8 @@ void add_on_policy_keys(KeyTable& table) {
              .text = "share of the completions that the student samples with its current weights; "
                      "it learns the distribution of distill.model on them",
              .min = 0,
-             .max = 1});
+             .max = 1,
+             .foreign = {{"lmbda", "TRL"}}});
   table.add({.name = "distill.max_new_tokens",
              .type = KeyType::integer,
              .standard = "128",
@@ -108,13 +109,24 @@ void add_on_policy_keys(KeyTable& table) {
                      "never more than train.seq_len",
              .unit = "tokens",
              .min = 1,
-             .max = 1 << 20});
-  table.add({.name = "distill.sampling_temperature",
-             .type = KeyType::number,
-             .standard = "1.0",
-             .text = "divides the student's logits where it draws",
-             .min = 1e-4,
-             .max = 1e4});
+             .max = 1 << 20,
+             .foreign = {{.name = "max_new_tokens",
+                          .program = "TRL",
+                          .help = "here a student draws `distill.max_new_tokens`, and job generate "
+                                  "`generate.max_new_tokens`",
+                          .top_level_only = true}}});
+  table.add(
+      {.name = "distill.sampling_temperature",
+       .type = KeyType::number,
+       .standard = "1.0",
+       .text = "divides the student's logits where it draws",
+       .min = 1e-4,
+       .max = 1e4,
+       .foreign = {{.name = "temperature",
+                    .program = "TRL",
+                    .help = "here a student draws with `distill.sampling_temperature`, and job "
+                            "generate with `generate.temperature`",
+                    .top_level_only = true}}});
   table.add({.name = "distill.top_p",
              .type = KeyType::number,
              .standard = "1.0",
@@ -152,12 +164,14 @@ void add_distill_keys(KeyTable& table) {
              .text = "results.h5 of job teacher, or its run directory: a language model is trained "
                      "on its tokens and the teacher's stored distributions",
              .choices = {"null"}});
-  table.add({.name = "distill.model",
-             .type = KeyType::path,
-             .standard = "null",
-             .text = "Hugging Face folder of a teacher that runs next to the student; each rank "
-                     "holds all of its weights, and its tokenizer must be the student's",
-             .choices = {"null"}});
+  table.add(
+      {.name = "distill.model",
+       .type = KeyType::path,
+       .standard = "null",
+       .text = "Hugging Face folder of a teacher that runs next to the student; each rank "
+               "holds all of its weights, and its tokenizer must be the student's",
+       .choices = {"null"},
+       .foreign = {{"teacher_model_name_or_path", "TRL", "here it is `distill.model`, a folder"}}});
   table.add({.name = "distill.loss",
              .type = KeyType::choice,
              .standard = "forward_kl",
@@ -170,7 +184,11 @@ void add_distill_keys(KeyTable& table) {
              .text = "jsd: the teacher's share of the mean distribution; small is like forward_kl, "
                      "large like reverse_kl",
              .min = 1e-3,
-             .max = 0.999});
+             .max = 0.999,
+             .foreign = {{.name = "beta",
+                          .program = "TRL",
+                          .help = "here it is `distill.beta`, with `distill.loss: jsd`",
+                          .top_level_only = true}}});
   table.add({.name = "distill.ce_weight",
              .type = KeyType::number,
              .standard = "0.5",
@@ -192,6 +210,9 @@ void add_distill_keys(KeyTable& table) {
                      "dropped by scaling the top k to sum 1",
              .choices = {"bucket", "renormalize"}});
   add_on_policy_keys(table);
+  table.add_foreign({"seq_kd", "TRL",
+                     "no such key here: train on completions that job generate made with the "
+                     "teacher"});
 }
 
 bool has_distill_keys(const Config& config) {

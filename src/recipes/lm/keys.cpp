@@ -83,14 +83,19 @@ void add_lm_train_keys(KeyTable& table) {
              .min = 0,
              .max = 1e7,
              .aliases = {"data.little_texts"}});
-  table.add({.name = "train.seq_len",
-             .type = KeyType::integer,
-             .standard = "512",
-             .text = "tokens of a sequence of the batch, into which examples are packed "
-                     "(language models)",
-             .unit = "tokens",
-             .min = 2,
-             .max = 1 << 20});
+  table.add(
+      {.name = "train.seq_len",
+       .type = KeyType::integer,
+       .standard = "512",
+       .text = "tokens of a sequence of the batch, into which examples are packed "
+               "(language models)",
+       .unit = "tokens",
+       .min = 2,
+       .max = 1 << 20,
+       .foreign = {{"max_seq_length", "TRL",
+                    "here it is `train.seq_len`; in Algorithm Distillation `model.n_transit`"},
+                   {"sequence_len", "axolotl",
+                    "here it is `train.seq_len`; in Algorithm Distillation `model.n_transit`"}}});
   table.add({.name = "train.gradient_checkpointing",
              .type = KeyType::flag,
              .standard = "false",

@@ -160,7 +160,7 @@ report::Plan plan_lm_training(const Config& config, const run::PlanMachine& mach
                            2.0 * static_cast<double>(sizes.of_teacher);
   const double flops = tokens * per_token;
   const bool on_gpu = machine.device == DeviceKind::cuda;
-  plan.times.push_back({"training", flops / (on_gpu ? kGpuFlops : kCpuFlops), Plan::Source::guess,
+  plan.times.push_back({"training", flops / (on_gpu ? kGpuFlops : kCpuFlops),
                         report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s%s",
                                         flops, drawn > 0.0 ? ", 2 where the student draws" : "",
                                         sizes.of_teacher > 0 ? ", 2 of the teacher's" : "")});

@@ -9,7 +9,8 @@ void add_checkpoint_keys(KeyTable& table) {
              .text = "a checkpoint each so many steps; 0: none by steps",
              .unit = "steps",
              .min = 0.0,
-             .identity = false});
+             .identity = false,
+             .foreign = {{"save_steps", "transformers"}}});
   table.add({.name = "checkpoint.every_minutes",
              .type = KeyType::number,
              .standard = "20",
@@ -25,7 +26,8 @@ void add_checkpoint_keys(KeyTable& table) {
              .unit = "checkpoints",
              .min = 1.0,
              .max = 1000000.0,
-             .identity = false});
+             .identity = false,
+             .foreign = {{"save_total_limit", "transformers"}}});
 }
 
 CheckpointConfig read_checkpoint_config(const Config& config) {

@@ -41,10 +41,7 @@ public:
         static_cast<std::uint32_t>(index.files.size()) + static_cast<std::uint32_t>(group.rank());
     for (int rank = 0; rank < group.size(); ++rank)
       index.files.push_back(parts / ledger_name(attempt, rank));
-    cluster::on_rank_0(group, [&] {
-      sync_path(parts, "ledger");
-      return std::string();
-    });
+    cluster::on_rank_0(group, [&] { sync_path(parts, "ledger"); });
   }
 
   std::pair<std::vector<ChunkEntry>::const_iterator, std::vector<ChunkEntry>::const_iterator>

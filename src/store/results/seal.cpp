@@ -59,8 +59,8 @@ SealReport run(SealWork& work) {
   sync_everywhere(work);
   verify(work);
   publish(work);
-  work.report.file_bytes = std::stoull(cluster::on_rank_0(
-      work.group, [&] { return std::to_string(fs::file_size(work.request.path)); }));
+  work.report.file_bytes =
+      cluster::on_rank_0(work.group, [&] { return fs::file_size(work.request.path); });
   return work.report;
 }
 

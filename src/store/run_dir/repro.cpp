@@ -132,7 +132,6 @@ void write_repro(const cluster::Group& group, const std::filesystem::path& run_d
         {"seeds.json", Json(facts.seeds).dump(2) + "\n"}};
     for (const auto& [name, text] : files)
       write_file_durably(folder / name, text, "repro");
-    return std::string();
   });
 }
 

@@ -260,11 +260,10 @@ void RunDirectory::finish(const cluster::Group& group, ExitCode exit) {
     attempt.ended = utc_now();
     attempt.exit = exit;
     attempt.write(path_);
-    if (exit != ExitCode::done && exit != ExitCode::incomplete) return std::string();
+    if (exit != ExitCode::done && exit != ExitCode::incomplete) return;
     RunRecord record = RunRecord::read(path_);
     record.finished = true;
     record.write(path_);
-    return std::string();
   });
 }
 

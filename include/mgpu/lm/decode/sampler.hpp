@@ -46,12 +46,8 @@ struct DrawnRows {
 struct LogitProcessors;
 struct SampledRows;
 
-struct Candidate {
-  std::int64_t id = 0;
-  double probability = 0.0;
-};
-
-/// Draws tokens from hidden states. The token of a row depends on that row and its DrawSite only.
+/// Draws tokens from the hidden states that predict them. A row's token depends on that row and
+/// its site only.
 class Sampler {
 public:
   /// Errors: Error when a value is out of range.
@@ -80,12 +76,6 @@ public:
   /// Draws the same tokens as draw(), without reading anything back to the host itself.
   DrawnRows draw_rows(const LanguageModel& model, const at::Tensor& hidden,
                       std::span<const DrawSite> sites, const LogitProcessors& processors) const;
-
-  /// Returns the distributions that draw() draws from: for each row the tokens that remain after
-  /// the cuts, most probable first, ties by ascending id. Errors: those of draw().
-  std::vector<std::vector<Candidate>> distributions(const LanguageModel& model,
-                                                    const at::Tensor& hidden,
-                                                    std::span<const DrawSite> sites) const;
 
 private:
   DrawnRows rows_in_tensors(const SampledRows& rows) const;

@@ -9,8 +9,6 @@ struct StageTimes {
   double busy_s = 0.0;
   double waiting_s = 0.0;      // for other ranks
   std::vector<double> passes;  // CPU seconds of this thread in each pass
-
-  double busy_share() const { return busy_s / (busy_s + waiting_s); }
 };
 
 }  // namespace mgpu::lm

@@ -6,7 +6,8 @@
 
 namespace mgpu {
 
-/// The text that --explain prints about an error code.
+/// The text that --explain prints about an error code. A module has the pages of its codes in
+/// error_pages.hpp.
 struct ErrorPage {
   std::string_view code;     // "E101"
   std::string_view title;    // what is wrong, in a few words
@@ -14,11 +15,8 @@ struct ErrorPage {
   std::string_view remedy;   // what to do
 };
 
-/// Returns all codes in ascending order.
-std::span<const ErrorPage> error_pages();
-
 /// Finds a code; nullptr if it does not exist. "e101" finds E101.
-const ErrorPage* find_error_page(std::string_view code);
+const ErrorPage* find_error_page(std::span<const ErrorPage> pages, std::string_view code);
 
 /// Formats the page as text with lines of at most 80 characters.
 std::string error_page_text(const ErrorPage& page);
