@@ -5,7 +5,8 @@ target_compile_options(mgpu_warnings INTERFACE
   # g++ 12 sees overlaps and wrong bounds in "text" + std::string that do not exist (GCC bugs 105651
   # and, with <string> precompiled, 105329).
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict -Wno-array-bounds
-                                                          -Wno-stringop-overflow>
+                                                          -Wno-stringop-overflow
+                                                          -Wno-stringop-overread>
   $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Wundef,-Werror>)
 
 # mgpu_module(<name> SOURCES <file>... [USES <module or library>...] [OWN <library>...]

@@ -87,11 +87,10 @@ ExampleKind training_kind(const LmTrainSettings& settings) {
 lm::LmExamples encode_synthetic_texts(const LmTrainSettings& settings, ExampleEncoder& encoder) {
   formats::LineProblems problems("data.synthetic_texts");
   lm::LmExamples examples;
-  std::istringstream lines(datasets::synthetic_texts(settings.synthetic_texts, settings.seed));
   input::Row row;
-  for (std::string line; std::getline(lines, line);) {
+  while (row.line < settings.synthetic_texts) {
+    row.object = formats::parse_json_object(datasets::synthetic_text(row.line, settings.seed));
     ++row.line;
-    row.object = formats::parse_json_object(line);
     const std::string problem = encoder.add(row, ExampleKind::any, examples);
     if (!problem.empty()) problems.add(row.line, problem);
   }
