@@ -16,7 +16,7 @@ const JsonValue* member_of(const JsonValue& object, const char* name) {
   return member == nullptr || member->is_null() ? nullptr : member;
 }
 
-std::vector<std::int64_t> token_ids_of(const JsonValue& value, const char* name) {
+std::vector<std::int64_t> ids_of(const JsonValue& value, const char* name) {
   const std::string quoted = std::string("`") + name + "`";
   if (value.list() == nullptr || value.list()->empty())
     throw JsonError(quoted + " is not a list of ids");

@@ -90,14 +90,14 @@ LearnedText RowEncoder::encode_content(const JsonValue& row) {
     return encode_text(text_of(text, "text"), options_.ends_texts);
   const JsonValue* token_ids = member_of(row, "token_ids");
   if (token_ids == nullptr) throw Error("a row has nothing to make tokens of");
-  return encode_ids(token_ids_of(*token_ids), member_of(row, "completion_ids"));
+  return encode_ids(rows::ids_of(*token_ids, "token_ids"), member_of(row, "completion_ids"));
 }
 
 LearnedText RowEncoder::encode_ids(std::vector<std::int64_t> ids, const JsonValue* completion) {
   LearnedText encoded{std::move(ids), {}};
   encoded.is_learned.assign(encoded.ids.size(), completion == nullptr ? 1 : 0);
   if (completion == nullptr) return encoded;
-  const std::vector<std::int64_t> learned = token_ids_of(*completion, "completion_ids");
+  const std::vector<std::int64_t> learned = rows::ids_of(*completion, "completion_ids");
   encoded.ids.insert(encoded.ids.end(), learned.begin(), learned.end());
   encoded.is_learned.resize(encoded.ids.size(), 1);
   return encoded;

@@ -79,7 +79,7 @@ TEST_F(InformTest, ExplainsKeysSectionsAndCodes) {
             "  values   integer, 1 to 65536, samples\n"
             "  default  32\n"
             "  read by  all jobs\n"
-            "  identity yes: another value is another run, with results of its own\n");
+            "  identity yes: another value is another run, with its own results\n");
   EXPECT_THAT(explain(table_, kPages, "log"), HasSubstr("log.tensorboard\n"));
   EXPECT_THAT(explain(table_, kPages, "e101"), HasSubstr("E101: unknown key\n\n"));
 

@@ -240,7 +240,9 @@ TEST_F(SessionTest, OneFailsAndTheOtherIsWhole) {
   EXPECT_EQ(std::filesystem::exists(session.directory() / "results.h5"), is_low);
   EXPECT_EQ(outcome.job.exit, is_low ? ExitCode::done : ExitCode::data);
   EXPECT_EQ(outcome.failure ? outcome.failure->code : "", is_low ? "" : "E531");
-  EXPECT_EQ(shown_.of_session("fails") > 0, world_.rank() == 0);
+  if (world_.rank() == 0) {
+    EXPECT_GT(shown_.of_session("fails"), 0);
+  }
   world_.barrier();  // the world still works
 }
 

@@ -15,6 +15,7 @@
 namespace mgpu::lm {
 namespace {
 
+namespace fs = std::filesystem;
 using Tensors = std::span<const at::Tensor>;
 
 class ResidentModelsTest : public testing::Test {

@@ -116,11 +116,12 @@ TEST_F(JsonFieldsTest, ANullMemberIsNone) {
 }
 
 TEST_F(JsonFieldsTest, TokenIdsAreWholeNumbers) {
-  EXPECT_THAT(token_ids_of(value("[3, 0, 7]")), ElementsAre(3, 0, 7));
+  const auto read = [](const JsonValue& list) { return ids_of(list, "token_ids"); };
+  EXPECT_THAT(read(value("[3, 0, 7]")), ElementsAre(3, 0, 7));
   for (const char* json : {"[]", "7", "\"7\"", "{}"})
-    EXPECT_EQ(why(json, token_ids_of), "`token_ids` is not a list of ids") << json;
+    EXPECT_EQ(why(json, read), "`token_ids` is not a list of ids") << json;
   for (const char* json : {"[1.5]", "[1, \"2\"]", "[null]"})
-    EXPECT_EQ(why(json, token_ids_of), "`token_ids` has a value that is no id") << json;
+    EXPECT_EQ(why(json, read), "`token_ids` has a value that is no id") << json;
 }
 
 TEST_F(JsonFieldsTest, MessagesHaveARoleAndAContent) {

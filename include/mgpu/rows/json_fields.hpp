@@ -17,8 +17,7 @@ const formats::JsonValue* member_of(const formats::JsonValue& object, const char
 
 /// Parses a list of token ids, called `name`. Errors: JsonError when it is not a list of integers,
 /// or empty.
-std::vector<std::int64_t> token_ids_of(const formats::JsonValue& value,
-                                       const char* name = "token_ids");
+std::vector<std::int64_t> ids_of(const formats::JsonValue& value, const char* name);
 
 /// Parses `messages` of a row. Errors: JsonError when it is not a list of messages with a `role`
 /// and a `content`, or empty.
