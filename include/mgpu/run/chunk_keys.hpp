@@ -6,8 +6,19 @@
 #include <mgpu/run/chunk_phase.hpp>
 #include <mgpu/run/run_context.hpp>
 
-// The keys run.schedule, run.worker_id and run.total_workers: who works on which chunks.
+// The keys run.*: seed and chunks of every job.
 namespace mgpu::run {
+
+/// The keys run.* that jobs read.
+struct JobKeys {
+  std::uint64_t seed = 0;        // run.seed
+  std::int64_t chunk_size = 32;  // run.chunk_size, samples
+  bool is_dynamic = true;        // run.schedule: a free group claims the next chunk
+  ChunkPart part{};              // run.worker_id of run.total_workers; --only sets both
+
+  bool is_part_of_run() const { return part.count > 1; }
+};
+JobKeys read_job_keys(const Config& config);
 
 /// Errors: Failure E124 (exit 78) where there is no such part.
 void check_chunk_keys(const Config& config);
@@ -16,15 +27,11 @@ void check_chunk_keys(const Config& config);
 /// part. Errors: Failure E124 (exit 78) that names the key.
 void refuse_chunk_keys(const Config& config);
 
-/// Chunks of this run; all of them unless --only says otherwise.
-ChunkPart read_chunk_part(const Config& config);
-bool is_part_of_run(const Config& config);
-
 /// "part 0 of 4".
 std::string part_text(const ChunkPart& part);
 
 /// "; part 0 of 4" for the line of a run's data; "" where it does everything.
-std::string part_note(const Config& config);
+std::string part_note(const JobKeys& keys);
 
 /// Says, where the run did a part, how the parts are joined.
 void tell_part(const RunContext& run);

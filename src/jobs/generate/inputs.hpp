@@ -16,6 +16,7 @@ namespace mgpu::jobs {
 
 /// What job generate works on, but for the weights.
 struct GenerateInputs : rows::ModelRows {
+  GenerateKeys keys{};
   GenerateConfig config{};
   std::uint32_t phase = 0;  // in the journal: of these prompts and this model
 
@@ -34,18 +35,18 @@ struct GenerateInputs : rows::ModelRows {
   lm::MemoryDemand demand(std::int64_t chunk_rows, std::int64_t longest_prompt) const;
 };
 
-/// Errors: those of open_rows(), of read_generate_config() and of the model's folder; the same on
+/// Errors: those of open_rows(), of fill_in() and of the model's folder; the same on
 ///         all ranks.
 ///
 /// Ranks:  collective.
 GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config,
-                                    lm::ResidentModels* models = nullptr);
+                                    const GenerateKeys& keys, lm::ResidentModels* models = nullptr);
 
 /// The same for one rank, for --check and --plan.
-GenerateInputs read_generate_inputs(const Config& config);
+GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys);
 
 /// Rows of data.path; 0 where it cannot be read as it should: who opens it for work says why.
-std::int64_t count_prompts(const Config& config);
+std::int64_t count_prompts(const GenerateKeys& keys);
 
 /// Tokens of all prompts, 0 for one that cannot be used.
 /// Errors: E531 for those where data.on_bad_row is stop.

@@ -7,8 +7,8 @@
 namespace mgpu::jobs {
 
 // Only the order of the columns was another one.
-store::UpgradeChunk upgrade_teacher_chunks(const Config& config) {
-  const TeacherInputs inputs = read_teacher_inputs(config);
+store::UpgradeChunk TeacherJob::upgrade_chunks() const {
+  const TeacherInputs inputs = read_teacher_inputs(config_, keys_);
   std::vector<std::string> order = {"n_tokens",     "all_tokens", "status",       "reason",
                                     "token_ids",    "is_learned", "log_sum_exp",  "num_drawn",
                                     "drawn_packed", "drawn_ids",  "drawn_counts", "topk_packed",

@@ -32,7 +32,7 @@ constexpr std::int64_t kBlockTokens = 512;   // of them, one after the other
 class TokenTexts {
 public:
   explicit TokenTexts(const TeacherInputs& inputs)
-      : folder_(rows::parse_model_text(inputs.text, inputs.config.model, inputs.model.vocab)) {}
+      : folder_(rows::parse_model_text(inputs.text, inputs.folder, inputs.model.vocab)) {}
 
   /// What each token adds to the text.
   std::vector<std::string> in_order(std::span<const std::int32_t> ids) const {

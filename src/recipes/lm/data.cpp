@@ -86,7 +86,7 @@ ExampleKind training_kind(const LmTrainSettings& settings) {
 lm::LmExamples encode_synthetic_texts(const LmTrainSettings& settings, ExampleEncoder& encoder) {
   formats::LineProblems problems("data.synthetic_texts");
   lm::LmExamples examples;
-  std::istringstream lines(datasets::synthetic_texts(settings.synthetic_texts, settings.seed));
+  std::istringstream lines(datasets::synthetic_texts(settings.synthetic_texts, settings.loop.seed));
   input::Row row;
   for (std::string line; std::getline(lines, line);) {
     ++row.line;

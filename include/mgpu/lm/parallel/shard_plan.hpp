@@ -17,6 +17,8 @@ enum class Split : std::uint8_t {
   pipeline,  // layers: the bytes of the results are those of one rank
   tensor,    // heads, MLP columns and vocabulary: every rank works on every token
 };
+/// As the key model.parallel has it.
+const char* name_of(Split split);
 
 /// Where layers go.
 struct LayerMap {
