@@ -64,9 +64,17 @@ void add_model_keys(KeyTable& table) {
              .aliases = {"system.attn_impl"}});
 }
 
+TokenKind read_token_kind(const Config& config) {
+  return config.is("model.tokens", "step") ? TokenKind::step : TokenKind::transition;
+}
+
+std::int64_t read_n_transit(const Config& config) {
+  return config.integer("model.n_transit");
+}
+
 AdTransformerConfig read_ad_transformer_config(const Config& config) {
   AdTransformerConfig result;
-  result.tokens = config.is("model.tokens", "step") ? TokenKind::step : TokenKind::transition;
+  result.tokens = read_token_kind(config);
   result.attention =
       config.is("model.attn_impl", "eager") ? AttentionKind::eager : AttentionKind::flash;
   result.n_embd = config.integer("model.tf_n_embd");
@@ -75,7 +83,7 @@ AdTransformerConfig read_ad_transformer_config(const Config& config) {
   result.n_inner = config.is("model.tf_n_inner", "auto") ? 2 * result.n_embd
                                                          : config.integer("model.tf_n_inner");
   result.dropout = config.number("model.tf_dropout");
-  result.n_transit = config.integer("model.n_transit");
+  result.n_transit = read_n_transit(config);
   if (result.n_embd % result.n_head != 0)
     throw config.problem("E107", "model.tf_n_embd",
                          "model.tf_n_embd is not a multiple of model.tf_n_head (" +

@@ -1,6 +1,7 @@
 #include <mgpu/ad/data_config.hpp>
 #include <mgpu/ad/environment.hpp>
 #include <mgpu/ad/source.hpp>
+#include <mgpu/config/common_keys.hpp>
 
 namespace mgpu::ad {
 
@@ -49,7 +50,7 @@ void add_data_keys(KeyTable& table) {
 DataConfig read_data_config(const Config& config) {
   return {.env = config.text("data.env"),
           .source = config.text("data.source"),
-          .path = config.is("data.path", "null") ? "" : config.text("data.path"),
+          .path = read_data_path(config),
           .episodes = static_cast<int>(config.integer("data.episodes")),
           .streams = static_cast<int>(config.integer("data.streams")),
           .source_epsilon = config.number("data.source_epsilon"),

@@ -48,7 +48,7 @@ std::int64_t write_json_lines(const run::ExportRequest& request) {
 }
 
 /// Errors: E143 (exit 64) with the formats that the job has.
-run::ExportFormat format_of(const jobs::Job& job, const std::string& name) {
+run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
   const run::ExportFormat lines{"jsonl", "", "", write_json_lines};
   if (name == lines.name) return lines;
   std::vector<std::string> names{std::string(lines.name)};

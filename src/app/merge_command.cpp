@@ -6,6 +6,7 @@
 #include <mgpu/app/commands.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/cluster/agree.hpp>
+#include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
@@ -31,7 +32,7 @@ store::RunRequest request_of(const Config& config, const fs::path& folder) {
   store::RunRequest request;
   request.output = folder;  // not the folder of runs, so `latest` does not change
   request.resume = folder.string();
-  request.job = config.text("job");
+  request.job = read_job_name(config);
   request.identity = run_identity(config);
   request.keys = store::identity_keys(config);
   request.command = {"mgpu_spmd", "--merge", folder.string()};
@@ -77,8 +78,8 @@ void tell_how_it_went(const cluster::Group& world, const store::RunDirectory& di
   RunTables tables;
   tables.attributes = {{"program", build_info().version},
                        {"git", build_info().git},
-                       {"name", config.text("run.name")},
-                       {"job", config.text("job")}};
+                       {"name", store::read_store_config(config).run_name},
+                       {"job", read_job_name(config)}};
   write_run_tables(world, directory, tables);
 }
 
@@ -97,7 +98,7 @@ ExitCode merge_run(const cluster::Group& world, const Options& options) {
   store::RunDirectory directory(world, request_of(config, folder));
   const store::ChunkJournal journal(directory.path(), world, directory.attempt(), store.sync_s);
   const run::MergedRun merged =
-      jobs::job_of(config).merge(world, {config, store, directory}, journal);
+      jobs::read_job(world, config)->merge(world, {config, store, directory}, journal);
   tell_how_it_went(world, directory, config);
   directory.finish(world, ExitCode::stopped);  // this attempt is over, but the run is not
   if (world.rank() == 0) {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include <mgpu/app/build_info.hpp>
+#include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/store/journal/journal_copy.hpp>
@@ -24,7 +26,7 @@ struct PartRun {
   bool is_finished = false;
   int format = store::kNewestRunFormat;
 
-  run::ChunkPart part() const { return run::read_chunk_part(config); }
+  run::ChunkPart part() const { return run::read_job_keys(config).part; }
 };
 
 std::string command_of(const PartRun& run) {
@@ -87,7 +89,7 @@ void check_formats(const std::vector<PartRun>& runs) {
 }
 
 void check_that_job_has_parts(const PartRun& run) {
-  const jobs::Job& job = jobs::job_of(run.config);
+  const jobs::JobSpec& job = jobs::job_of(run.config);
   if (job.has_parts) return;
   throw do_not_fit("job " + std::string(job.name) + " has no parts that could be merged",
                    {"  --> " + run.folder.string()}, "give --merge one run directory of this job");
@@ -161,7 +163,7 @@ store::RunRequest request_of(const Config& config, const store::StoreConfig& sto
   request.output = store.output_folder;
   request.name = store.run_name;
   request.resume = "never";
-  request.job = config.text("job");
+  request.job = read_job_name(config);
   request.identity = config.identity();
   request.keys = store::identity_keys(config);
   request.command = command;
@@ -201,19 +203,19 @@ ExitCode merge_parts(const cluster::Group& world, const Options& options) {
                      {config.resolved_yaml(),
                       command,
                       build_info().versions,
-                      {{"run", static_cast<std::uint64_t>(config.integer("run.seed"))}}},
+                      {{"run", run::read_job_keys(config).seed}}},
                      {});
   store::ChunkJournal journal(directory.path(), world, directory.attempt(), store.sync_s);
   std::vector<fs::path> folders;
   for (const PartRun& run : runs)
     folders.push_back(run.folder);
+  const std::unique_ptr<jobs::Job> job = jobs::read_job(world, config);
   store::UpgradeChunk upgrade;
   cluster::run_together(world, [&] {
-    if (runs.front().format != store::kNewestRunFormat)
-      upgrade = jobs::job_of(config).upgrade_chunks(config);
+    if (runs.front().format != store::kNewestRunFormat) upgrade = job->upgrade_chunks();
   });
   store::copy_chunks(world, folders, journal, upgrade);
-  run::MergedRun merged = jobs::job_of(config).merge(world, {config, store, directory}, journal);
+  run::MergedRun merged = job->merge(world, {config, store, directory}, journal);
   merged.warnings = doubled_parts(runs);
   tell_how_it_went(world, directory, config);
   const bool is_whole = std::ranges::all_of(

@@ -63,6 +63,7 @@ private:
     };
     const std::string what = has_config_ ? options_.config : "none: the installation";
     if (!list_.run("config", what, check)) return false;
+    if (has_config_) job_ = jobs::read_job(world_, *config_);
     for (const std::string& note : jobs::notes_for_job(*config_))
       list_.run("config", "note", [&] { return Finding{note}; });
     return true;
@@ -78,7 +79,7 @@ private:
   }
 
   void check_files() {
-    for (const run::FileCheck& check : jobs::job_of(*config_).file_checks(*config_))
+    for (const run::FileCheck& check : job_->file_checks())
       list_.run("files", check.what, [&] { return Finding{check.look(world_)}; });
   }
 
@@ -90,7 +91,7 @@ private:
   }
 
   std::string space_text() const {
-    const std::uint64_t needed = has_config_ ? jobs::job_of(*config_).disk_bytes(*config_) : 0;
+    const std::uint64_t needed = has_config_ ? job_->disk_bytes() : 0;
     store::require_free_space(keys_.store.output_folder, needed);
     const std::string free = report::bytes_text(free_bytes(keys_.store.output_folder)) + " free";
     return needed == 0 ? free : free + ", at most " + report::bytes_text(needed) + " needed";
@@ -143,8 +144,7 @@ private:
         machine.gpu_bytes = choice_->gpu.memory_bytes;
       }
       Finding finding;
-      cluster::run_together(
-          world_, [&] { finding = judge(jobs::job_of(*config_).plan(*config_, machine)); });
+      cluster::run_together(world_, [&] { finding = judge(job_->plan(machine)); });
       return finding;
     });
   }
@@ -196,6 +196,7 @@ private:
   bool has_config_;
   CheckList list_;
   std::optional<Config> config_;
+  std::unique_ptr<jobs::Job> job_;  // where there is a configuration
   RunKeys keys_;
   std::unique_ptr<CheckFolder> folder_;
   std::unique_ptr<cluster::Topology> topology_;

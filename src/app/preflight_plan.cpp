@@ -26,7 +26,7 @@ ExitCode print_plan(const Options& options, const FileProvider& files, std::ostr
   });
   if (is_later_rank()) return ExitCode::done;
   const run::PlanMachine machine = look_at_machine(keys.cluster, keys.store.output_folder);
-  report::Plan plan = jobs::job_of(config).plan(config, machine);
+  report::Plan plan = jobs::read_job(config)->plan(machine);
   const std::vector<std::string> notes = jobs::notes_for_job(config);
   plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());
   const report::Terminal terminal = report::probe_terminal(report::color_mode_of(options.color));

@@ -10,7 +10,7 @@ namespace {
 
 std::vector<std::string> job_names() {
   std::vector<std::string> names;
-  for (const jobs::Job& job : jobs::jobs())
+  for (const jobs::JobSpec& job : jobs::jobs())
     names.emplace_back(job.name);
   return names;
 }

@@ -7,6 +7,7 @@
 #include <mgpu/base/activity.hpp>
 #include <mgpu/report/event_line.hpp>
 #include <mgpu/report/terminal.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
 
 namespace mgpu::app {
 namespace {
@@ -86,7 +87,7 @@ RunFiles::RunFiles(const Options& options, const Config& config, const cluster::
       tensorboard_ =
           std::make_unique<report::TensorBoardFile>(folder / "tb", topology.place().host);
       tensorboard_->layout("mgpu_spmd", report::standard_charts());
-      tensorboard_->begin_session(config.text("run.name"), hparams_of(config));
+      tensorboard_->begin_session(store::read_store_config(config).run_name, hparams_of(config));
     }
   });
 }

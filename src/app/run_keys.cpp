@@ -1,7 +1,7 @@
 #include "run_keys.hpp"
 
 #include <mgpu/config/check_together.hpp>
-#include <mgpu/jobs/job.hpp>
+#include <mgpu/config/common_keys.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
 namespace mgpu::app {
@@ -15,38 +15,43 @@ RunKeys read_run_keys(const Config& config, const RanksOf& ranks) {
   return keys;
 }
 
-void check_run_files(const cluster::Group& world, const Config& config) {
+std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const Config& config) {
+  std::unique_ptr<jobs::Job> job = jobs::read_job(world, config);
   cluster::run_together(world, [&] {
-    if (world.rank() == 0) jobs::job_of(config).check_files(config);
+    if (world.rank() == 0) job->check_files();
   });
+  return job;
 }
 
 std::string run_identity(const Config& config) {
   const std::string whole = config.identity();
-  if (!run::is_part_of_run(config)) return whole;
-  return whole + ", " + run::part_text(run::read_chunk_part(config));
+  const run::JobKeys keys = run::read_job_keys(config);
+  return keys.is_part_of_run() ? whole + ", " + run::part_text(keys.part) : whole;
 }
 
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
-                              const store::StoreConfig& store,
+                              const jobs::Job& job, const store::StoreConfig& store,
                               const std::vector<std::string>& command) {
   store::RunRequest request;
   request.output = store.output_folder;
   request.name = store.run_name;
   request.resume = store.resume;
-  request.job = config.text("job");
+  request.job = read_job_name(config);
   request.identity = run_identity(config);
   request.keys = store::identity_keys(config);
-  if (run::is_part_of_run(config))
-    request.keys["--only"] = run::part_text(run::read_chunk_part(config));
-  request.reopens = config.flag("run.retry_quarantined");
+  if (const run::JobKeys keys = run::read_job_keys(config); keys.is_part_of_run())
+    request.keys["--only"] = run::part_text(keys.part);
+  request.reopens = retries_quarantined(config);
   request.command = command;
   cluster::run_together(world, [&] {
     constexpr std::uint64_t kLogBytes = std::uint64_t{16} << 20;  // logs, curves, report
-    if (world.rank() == 0)
-      request.needed_bytes = jobs::job_of(config).disk_bytes(config) + kLogBytes;
+    if (world.rank() == 0) request.needed_bytes = job.disk_bytes() + kLogBytes;
   });
   return request;
+}
+
+bool retries_quarantined(const Config& config) {
+  return config.flag("run.retry_quarantined");
 }
 
 SoftStop::Options stop_options(const Config& config, const cluster::Group& world,

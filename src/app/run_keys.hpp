@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/config/config.hpp>
+#include <mgpu/jobs/job.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
 #include <mgpu/watch/watch_config.hpp>
@@ -28,8 +30,9 @@ using RanksOf = std::function<int(const cluster::ClusterConfig& cluster)>;
 /// Errors: those of the readers and of the job's check, all of them at once.
 RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 
-/// Checks the files that the job needs, on rank 0. Ranks: collective over `world`.
-void check_run_files(const cluster::Group& world, const Config& config);
+/// Parses the keys of the job on every rank, and checks on rank 0 the files that it needs. The
+/// configuration must outlive the job. Ranks: collective over `world`.
+std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const Config& config);
 
 /// The identity of a run, from its configuration and its part. Only an equal identity can be
 /// resumed.
@@ -39,11 +42,13 @@ std::string run_identity(const Config& config);
 ///
 /// Ranks:  collective over `world`.
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
-                              const store::StoreConfig& store,
+                              const jobs::Job& job, const store::StoreConfig& store,
                               const std::vector<std::string>& command);
 
-/// The first rank looks for the file STOP; all know the time limit, of which `elapsed_s` has
-/// passed.
+/// The key run.retry_quarantined.
+bool retries_quarantined(const Config& config);
+
+/// The first rank looks for the file STOP; all know the time limit, of which `elapsed_s` is over.
 SoftStop::Options stop_options(const Config& config, const cluster::Group& world,
                                const store::RunDirectory& directory, double elapsed_s);
 

@@ -13,10 +13,12 @@
 #include <mgpu/app/run_files.hpp>
 #include <mgpu/app/run_world.hpp>
 #include <mgpu/cluster/device_choice.hpp>
+#include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/banner.hpp>
 #include <mgpu/report/end_table.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/rank_memory.hpp>
 #include <mgpu/store/journal/quarantine.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
@@ -47,9 +49,10 @@ public:
         command_(command),
         clock_(elapsed_s, "start-up"),
         config_(load(options)),
+        job_(read_checked_job(world_, config_)),
         topology_(world_, keys_.cluster.group_sizes()),
         choice_(cluster::choose_device(topology_, keys_.cluster)),
-        directory_(world_, run_request(world_, config_, keys_.store, command)),
+        directory_(world_, run_request(world_, config_, *job_, keys_.store, command)),
         files_(options, config_, topology_, choice_, directory_, clock_.elapsed_s()),
         stop_(stop_options(config_, world_, directory_, clock_.elapsed_s())),
         sources_(sources_of(options)),
@@ -80,9 +83,7 @@ private:
     const auto rules = [&](const Config& config) {
       keys_ = read_run_keys(config, [&](const auto&) { return world_.size(); });
     };
-    Config config = load_config(options, program_keys(), FileProvider::shared(world_), rules);
-    check_run_files(world_, config);
-    return config;
+    return load_config(options, program_keys(), FileProvider::shared(world_), rules);
   }
 
   ExitCode work() {
@@ -94,8 +95,8 @@ private:
                                 keys_.store.sync_s);
     warn_of_damage(journal);
     store::Quarantine quarantine(directory_.path(), world_, directory_.attempt());
-    if (config_.flag("run.retry_quarantined"))
-      quarantine.forget(world_, journal, config_.integer("run.chunk_size"));
+    if (retries_quarantined(config_))
+      quarantine.forget(world_, journal, run::read_job_keys(config_).chunk_size);
     run::RunContext context{config_,
                             keys_.cluster,
                             keys_.store,
@@ -116,7 +117,7 @@ private:
     run::JobOutcome outcome;
     {
       const auto other = clock_.enter("other");
-      outcome = jobs::job_of(config_).run(context);
+      outcome = job_->run(context);
     }
     if (world_.rank() == 0) quarantine.clear_marks();
     const auto closing = clock_.enter("results");
@@ -150,7 +151,7 @@ private:
     report::Opening opening;
     opening.version = build_info().version;
     opening.git = build_info().git;
-    opening.job = config_.text("job");
+    opening.job = read_job_name(config_);
     opening.sources = sources_;
     opening.overrides = overrides_;
     opening.run_directory = directory_.path().string();
@@ -170,7 +171,7 @@ private:
                        {to_repeat().resolved_yaml(),
                         command_,
                         build_info().versions,
-                        {{"run", static_cast<std::uint64_t>(config_.integer("run.seed"))}}},
+                        {{"run", run::read_job_keys(config_).seed}}},
                        rank_facts());
     if (files_.tensorboard() != nullptr) {
       files_.tensorboard()->text("config", config_.resolved_yaml());
@@ -180,7 +181,7 @@ private:
   /// The configuration for repeating the run. A finished run cannot be resumed by its folder, so
   /// `run.resume` becomes `auto`. Quarantined rows are retried only once.
   Config to_repeat() const {
-    const bool is_folder = !config_.is("run.resume", "auto") && !config_.is("run.resume", "never");
+    const bool is_folder = keys_.store.resume != "auto" && keys_.store.resume != "never";
     const Config once = config_.with("run.retry_quarantined", "false");
     return is_folder ? once.with("run.resume", "auto") : once;
   }
@@ -285,7 +286,7 @@ private:
   report::RunSummary summarize(const run::JobOutcome& outcome, const report::PhaseTable& phases) {
     report::RunSummary summary;
     summary.name = keys_.store.run_name;
-    summary.job = config_.text("job");
+    summary.job = read_job_name(config_);
     summary.version = build_info().version;
     summary.started = report::utc_seconds(started_);
     summary.ended = report::utc_seconds(std::chrono::system_clock::now());
@@ -376,6 +377,7 @@ private:
   PhaseClock clock_;
   RunKeys keys_;  // set by load()
   Config config_;
+  std::unique_ptr<jobs::Job> job_;
   cluster::Topology topology_;
   cluster::DeviceChoice choice_;
   store::RunDirectory directory_;

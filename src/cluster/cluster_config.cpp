@@ -116,6 +116,15 @@ void add_cluster_keys(KeyTable& table) {
   add_launch_names(table);
 }
 
+int read_gpus_per_model(const Config& config) {
+  return static_cast<int>(config.integer("devices.gpus_per_model"));
+}
+
+std::vector<int> read_groups(const Config& config) {
+  const std::vector<std::int64_t> sizes = config.integers("devices.groups");
+  return {sizes.begin(), sizes.end()};
+}
+
 ClusterConfig read_cluster_config(const Config& config) {
   ClusterConfig values;
   if (!config.is("devices.gpus", "all")) {
@@ -132,10 +141,9 @@ ClusterConfig read_cluster_config(const Config& config) {
   if (!config.is("devices.world", "auto")) {
     values.world = static_cast<int>(config.integer("devices.world"));
   }
-  values.gpus_per_model = static_cast<int>(config.integer("devices.gpus_per_model"));
-  const std::vector<std::int64_t> groups = config.integers("devices.groups");
-  values.groups.assign(groups.begin(), groups.end());
-  if (!groups.empty() && values.gpus_per_model != 1) {
+  values.gpus_per_model = read_gpus_per_model(config);
+  values.groups = read_groups(config);
+  if (!values.groups.empty() && values.gpus_per_model != 1) {
     throw config.problem("E124", "devices.groups",
                          "devices.groups and devices.gpus_per_model both say how many ranks a "
                          "model has",

@@ -126,4 +126,12 @@ void add_data_path_key(KeyTable& table) {
              .choices = {"null"}});
 }
 
+std::string read_job_name(const Config& config) {
+  return config.text("job");
+}
+
+std::string read_data_path(const Config& config) {
+  return config.is("data.path", "null") ? "" : config.text("data.path");
+}
+
 }  // namespace mgpu

@@ -1,5 +1,6 @@
 #include <array>
 
+#include <mgpu/config/common_keys.hpp>
 #include <mgpu/input/row_options.hpp>
 
 namespace mgpu::input {
@@ -85,7 +86,7 @@ void add_input_keys(KeyTable& table) {
 
 RowOptions read_row_options(const Config& config) {
   RowOptions options;
-  if (!config.is("data.path", "null")) options.path = config.text("data.path");
+  options.path = read_data_path(config);
   options.format = format_called(config.text("data.format"));
   for (const OurName& ours : kOurNames) {
     const std::string key = column_key(ours.name);

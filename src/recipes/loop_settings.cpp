@@ -1,6 +1,6 @@
-#include "loop_settings.hpp"
-
 #include <mgpu/config/check_together.hpp>
+#include <mgpu/recipes/loop_settings.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 
 namespace mgpu::recipes {
 
@@ -23,7 +23,7 @@ LoopSettings read_loop_settings(const Config& config) {
   check_together({[&] { settings.train = train::read_train_config(config); },
                   [&] { settings.optimizer = train::read_optimizer_config(config); },
                   [&] { settings.checkpoint = store::read_checkpoint_config(config); }});
-  settings.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
+  settings.seed = run::read_job_keys(config).seed;
   return settings;
 }
 

@@ -12,12 +12,12 @@
 
 namespace mgpu::recipes {
 
-#define MGPU_DECLARE(name) Recipe name##_recipe();
+#define MGPU_DECLARE(name) RecipeSpec name##_recipe();
 MGPU_RECIPES(MGPU_DECLARE)
 
 namespace {
 
-bool reads(const Recipe& recipe, std::string_view key) {
+bool reads(const RecipeSpec& recipe, std::string_view key) {
   KeyTable table;
   for (const AddKeys add_keys : recipe.keys)
     add_keys(table);
@@ -25,16 +25,16 @@ bool reads(const Recipe& recipe, std::string_view key) {
 }
 
 /// The first recipe that reads the key; nullptr for a key that every recipe reads.
-const Recipe* reader_of(std::string_view key) {
+const RecipeSpec* reader_of(std::string_view key) {
   const auto all = recipes();
   const auto found =
-      std::ranges::find_if(all, [&](const Recipe& recipe) { return reads(recipe, key); });
+      std::ranges::find_if(all, [&](const RecipeSpec& recipe) { return reads(recipe, key); });
   return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
-std::span<const Recipe> recipes() {
+std::span<const RecipeSpec> recipes() {
 #define MGPU_ENTRY(name) name##_recipe(),
   static const std::array kRecipes = {MGPU_RECIPES(MGPU_ENTRY)};
   return kRecipes;
@@ -48,38 +48,38 @@ void add_recipe_key(KeyTable& table) {
                    "what is trained; auto: distill with keys of distill, sft with a model, else "
                    "ad",
                .choices = {"auto"}};
-  for (const Recipe& recipe : recipes())
+  for (const RecipeSpec& recipe : recipes())
     spec.choices.emplace_back(recipe.name);
   table.add(std::move(spec));
 }
 
 void check_recipe(const Config& config) {
-  const Recipe& recipe = recipe_of(config);
+  const RecipeSpec& recipe = recipe_of(config);
   if (recipe.is_chosen(config)) return;
   throw config.problem("E114", "train.recipe",
                        "recipe " + std::string(recipe.name) + " lacks the keys that it needs",
                        std::string(recipe.chosen_by));
 }
 
-const Recipe& recipe_of(const Config& config) {
-  for (const Recipe& recipe : recipes())
+const RecipeSpec& recipe_of(const Config& config) {
+  for (const RecipeSpec& recipe : recipes())
     if (config.is("train.recipe", recipe.name)) return recipe;
-  for (const Recipe& recipe : std::views::reverse(recipes()))
+  for (const RecipeSpec& recipe : std::views::reverse(recipes()))
     if (recipe.is_chosen(config)) return recipe;
   throw Error("no recipe is chosen");
 }
 
 std::vector<AddKeys> recipe_keys() {
   std::vector<AddKeys> all;
-  for (const Recipe& recipe : recipes())
+  for (const RecipeSpec& recipe : recipes())
     for (const AddKeys add_keys : recipe.keys)
       if (std::ranges::find(all, add_keys) == all.end()) all.push_back(add_keys);
   return all;
 }
 
-void refuse_keys_of_other_recipes(const Config& config, const Recipe& chosen) {
+void refuse_keys_of_other_recipes(const Config& config, const RecipeSpec& chosen) {
   for (const std::string& name : config.not_default()) {
-    const Recipe* reader = reader_of(name);
+    const RecipeSpec* reader = reader_of(name);
     if (reader == nullptr || reads(chosen, name)) continue;
     const std::string chosen_by(reader->chosen_by);
     throw config.problem(

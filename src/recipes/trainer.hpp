@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
+#include <mgpu/recipes/loop_settings.hpp>
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/train/gradient_reducer.hpp>
 #include <mgpu/train/objective.hpp>
 
-#include "loop_settings.hpp"
 #include "train_state.hpp"
 
 namespace mgpu::recipes {

@@ -1,6 +1,14 @@
 #include <mgpu/rows/length_keys.hpp>
 
 namespace mgpu::rows {
+namespace {
+
+TooLong too_long_of(const Config& config) {
+  if (config.is("data.too_long", "drop")) return TooLong::drop;
+  return config.is("data.too_long", "error") ? TooLong::error : TooLong::truncate;
+}
+
+}  // namespace
 
 void add_length_keys(KeyTable& table) {
   table.add({.name = "data.max_length",
@@ -18,9 +26,8 @@ void add_length_keys(KeyTable& table) {
              .choices = {"truncate", "drop", "error"}});
 }
 
-TooLong read_too_long(const Config& config) {
-  if (config.is("data.too_long", "drop")) return TooLong::drop;
-  return config.is("data.too_long", "error") ? TooLong::error : TooLong::truncate;
+LengthKeys read_length_keys(const Config& config) {
+  return {.max_length = config.integer("data.max_length"), .too_long = too_long_of(config)};
 }
 
 }  // namespace mgpu::rows

@@ -60,7 +60,7 @@ std::uint32_t fingerprint_of(const std::filesystem::path& folder,
 }  // namespace
 
 void check_model_folder(const Config& config) {
-  const std::filesystem::path folder = config.text("model.path");
+  const std::filesystem::path folder = read_model_path(config);
   std::error_code missing;
   if (std::filesystem::is_regular_file(folder / "config.json", missing)) return;
   const bool is_there = std::filesystem::is_directory(folder, missing);

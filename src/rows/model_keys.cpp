@@ -5,6 +5,7 @@
 
 #include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/config/check_together.hpp>
+#include <mgpu/config/common_keys.hpp>
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
 #include <mgpu/rows/model_keys.hpp>
@@ -16,13 +17,13 @@ namespace {
 void require(const Config& config, const char* name, const char* what) {
   if (!config.is(name, "null")) return;
   throw config.problem("E114", name,
-                       "job " + config.text("job") + " needs `" + std::string(name) + "`", what);
+                       "job " + read_job_name(config) + " needs `" + std::string(name) + "`", what);
 }
 
 /// A tensor-parallel model rounds its sums differently for each group size.
 void check_groups(const Config& config) {
   if (lm::read_group_plan(config).split == lm::Split::pipeline) return;
-  const std::vector<std::int64_t> sizes = config.integers("devices.groups");
+  const std::vector<int> sizes = cluster::read_groups(config);
   if (std::ranges::adjacent_find(sizes, std::ranges::not_equal_to()) == sizes.end()) return;
   throw config.problem("E124", "devices.groups",
                        "with model.parallel=tensor and groups of several sizes, what comes of "
@@ -50,8 +51,18 @@ void check_model_keys(const Config& config, const char* data) {
        [&] { run::check_chunk_keys(config); }});
 }
 
+std::filesystem::path read_model_path(const Config& config) {
+  return config.text("model.path");
+}
+
+ModelRowKeys read_model_row_keys(const Config& config) {
+  return {.folder = read_model_path(config),
+          .options = input::read_row_options(config),
+          .chat = read_chat_choice(config)};
+}
+
 void check_data_file(const Config& config, const char* help) {
-  const std::string path = config.text("data.path");
+  const std::string path = read_data_path(config);
   std::error_code missing;
   if (std::filesystem::is_regular_file(path, missing)) return;
   throw ConfigFailure(

@@ -13,13 +13,13 @@
 namespace mgpu::rows {
 namespace {
 
-ModelRows put_together(const Config& config, const input::RowOptions& options, lm::LmConfig model,
+ModelRows put_together(const Config& config, const ModelRowKeys& keys, lm::LmConfig model,
                        input::RowFile rows, FolderText text) {
   const std::array crcs{rows.crc(), text.fingerprint, chat_crc(text.files)};
-  KeptColumns kept(config, rows, options, options.keeps);
-  return {.folder = config.text("model.path"),
+  KeptColumns kept(config, rows, keys.options, keys.options.keeps);
+  return {.folder = keys.folder,
           .model = std::move(model),
-          .row_options = options,
+          .row_options = keys.options,
           .text = std::move(text.files),
           .rows = std::move(rows),
           .kept = std::move(kept),
@@ -29,24 +29,22 @@ ModelRows put_together(const Config& config, const input::RowOptions& options, l
 }  // namespace
 
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,
-                          const input::RowOptions& options, lm::ResidentModels* models) {
-  input::RowFile rows = input::open_rows(world, options);
-  const std::filesystem::path folder = config.text("model.path");
-  lm::LmConfig model = lm::read_shared_lm_config(world, folder);
-  FolderText text = read_folder_text(world, folder, read_chat_choice(config), models);
+                          const ModelRowKeys& keys, lm::ResidentModels* models) {
+  input::RowFile rows = input::open_rows(world, keys.options);
+  lm::LmConfig model = lm::read_shared_lm_config(world, keys.folder);
+  FolderText text = read_folder_text(world, keys.folder, keys.chat, models);
   std::optional<ModelRows> read;
   cluster::run_together(world, [&] {
-    read.emplace(put_together(config, options, std::move(model), std::move(rows), std::move(text)));
+    read.emplace(put_together(config, keys, std::move(model), std::move(rows), std::move(text)));
   });
   return std::move(*read);
 }
 
-ModelRows read_model_rows(const Config& config, const input::RowOptions& options) {
-  const std::filesystem::path folder = config.text("model.path");
-  lm::LmConfig model = lm::read_lm_config(folder);
-  input::RowFile rows = input::open_rows(options);
-  FolderText text = read_folder_text(folder, read_chat_choice(config));
-  return put_together(config, options, std::move(model), std::move(rows), std::move(text));
+ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys) {
+  lm::LmConfig model = lm::read_lm_config(keys.folder);
+  input::RowFile rows = input::open_rows(keys.options);
+  FolderText text = read_folder_text(keys.folder, keys.chat);
+  return put_together(config, keys, std::move(model), std::move(rows), std::move(text));
 }
 
 }  // namespace mgpu::rows

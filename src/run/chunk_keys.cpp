@@ -1,6 +1,22 @@
+#include <mgpu/config/common_keys.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
 namespace mgpu::run {
+namespace {
+
+ChunkPart read_chunk_part(const Config& config) {
+  return {static_cast<int>(config.integer("run.worker_id")),
+          static_cast<int>(config.integer("run.total_workers"))};
+}
+
+}  // namespace
+
+JobKeys read_job_keys(const Config& config) {
+  return {.seed = static_cast<std::uint64_t>(config.integer("run.seed")),
+          .chunk_size = config.integer("run.chunk_size"),
+          .is_dynamic = !config.is("run.schedule", "static"),
+          .part = read_chunk_part(config)};
+}
 
 void check_chunk_keys(const Config& config) {
   const std::int64_t part = config.integer("run.worker_id");
@@ -14,39 +30,30 @@ void check_chunk_keys(const Config& config) {
 }
 
 void refuse_chunk_keys(const Config& config) {
-  const std::string job = "job " + config.text("job");
+  const std::string job = "job " + read_job_name(config);
   if (config.is("run.schedule", "dynamic")) {
     throw config.problem("E124", "run.schedule", job + " shares its chunks out beforehand",
                          "run.schedule=static");
   }
-  if (!is_part_of_run(config)) return;
+  if (config.integer("run.total_workers") == 1) return;
   throw config.problem("E124", "run.total_workers", job + " has no parts that runs could share",
                        "remove it");
-}
-
-ChunkPart read_chunk_part(const Config& config) {
-  return {static_cast<int>(config.integer("run.worker_id")),
-          static_cast<int>(config.integer("run.total_workers"))};
-}
-
-bool is_part_of_run(const Config& config) {
-  return config.integer("run.total_workers") > 1;
 }
 
 std::string part_text(const ChunkPart& part) {
   return "part " + std::to_string(part.index) + " of " + std::to_string(part.count);
 }
 
-std::string part_note(const Config& config) {
-  return is_part_of_run(config) ? "; " + part_text(read_chunk_part(config)) : "";
+std::string part_note(const JobKeys& keys) {
+  return keys.is_part_of_run() ? "; " + part_text(keys.part) : "";
 }
 
 void tell_part(const RunContext& run) {
-  if (!is_part_of_run(run.config)) return;
-  run.log.event(
-      {"note",
-       {{"text", run.store.result_file + " holds " + part_text(read_chunk_part(run.config)) +
-                     "; ./mgpu_spmd --merge with the folders of all parts joins them"}}});
+  const JobKeys keys = read_job_keys(run.config);
+  if (!keys.is_part_of_run()) return;
+  run.log.event({"note",
+                 {{"text", run.store.result_file + " holds " + part_text(keys.part) +
+                               "; ./mgpu_spmd --merge with the folders of all parts joins them"}}});
 }
 
 ChunkProgress progress_of(const RunContext& run, const ChunkPhase& phase, const Chunk& last,
@@ -57,8 +64,7 @@ ChunkProgress progress_of(const RunContext& run, const ChunkPhase& phase, const 
 }
 
 ChunkSharing read_chunk_sharing(const RunContext& run) {
-  return {.is_dynamic = !run.config.is("run.schedule", "static"),
-          .timeout_s = run.cluster.timeout_s};
+  return {.is_dynamic = read_job_keys(run.config).is_dynamic, .timeout_s = run.cluster.timeout_s};
 }
 
 }  // namespace mgpu::run

@@ -16,7 +16,7 @@ std::string bytes_text(std::int64_t bytes) {
 /// Memory that this rank may use in addition to its weights.
 std::int64_t usable_bytes(const RunContext& run) {
   const auto free = static_cast<double>(lm::free_bytes(run.topology.node(), run.device));
-  return static_cast<std::int64_t>(free * (1.0 - run.config.number("devices.memory_margin")));
+  return static_cast<std::int64_t>(free * (1.0 - run.cluster.memory_margin));
 }
 
 /// Memory that this rank may use after its weights are freed.
@@ -61,7 +61,7 @@ std::string groups_text(const RunContext& run) {
   for (const int size : sizes)
     text += (text.empty() ? ", on " : ", ") + std::to_string(size);
   return text + (sizes.size() == 1 ? " ranks each (" : " ranks in turn (") +
-         run.config.text("model.parallel") + ")";
+         lm::name_of(lm::read_group_plan(run.config).split) + ")";
 }
 
 std::string at_once_text(std::int64_t batch, const BatchWords& words) {
@@ -129,7 +129,7 @@ std::string fit_text(const Config& config, const std::optional<lm::MemoryFit>& f
                      const BatchWords& words) {
   if (!fit) return "";
   const std::string ranks = std::to_string(fit->ranks);
-  const bool has_groups = !config.integers("devices.groups").empty();  // one of the keys only
+  const bool has_groups = !cluster::read_groups(config).empty();  // one of the keys only
   return (has_groups ? "devices.groups=[" + ranks + "]" : "devices.gpus_per_model=" + ranks) + " " +
          words.key + "=" + std::to_string(fit->batch_size);
 }

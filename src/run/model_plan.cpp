@@ -5,7 +5,6 @@
 #include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/model_plan.hpp>
 
 namespace mgpu::run {
@@ -37,6 +36,7 @@ std::int64_t num_parameters(const lm::LmConfig& config) {
 
 ModelPlan::ModelPlan(const Config& config, const PlanMachine& machine, Work work)
     : config_(config),
+      keys_(read_job_keys(config)),
       machine_(machine),
       work_(std::move(work)),
       sizes_(cluster::read_cluster_config(config).group_sizes()),
@@ -63,9 +63,9 @@ void ModelPlan::add_shares() {
     share.where = machine_.name;
     plan_.shares.push_back(std::move(share));
   }
-  if (num_groups > 1 && !config_.is("run.schedule", "static"))
+  if (num_groups > 1 && keys_.is_dynamic)
     plan_.notes.emplace_back("who is free claims the next chunk: equal shares at equal speed");
-  if (!is_part_of_run(config_)) return;
+  if (!keys_.is_part_of_run()) return;
   const std::string done = report::grouped(samples_of_part(phase));
   const std::string all = report::grouped(work_.samples);
   plan_.notes.push_back(report::text_of("this run does %s: %s of %s %s",
@@ -74,7 +74,7 @@ void ModelPlan::add_shares() {
 }
 
 ChunkPhase ModelPlan::phase() const {
-  return {"", 0, work_.samples, config_.integer("run.chunk_size"), read_chunk_part(config_)};
+  return {"", 0, work_.samples, keys_.chunk_size, keys_.part};
 }
 
 /// Memory of a rank that is left after the program and the samples.

@@ -2,8 +2,10 @@
 #include <cmath>
 #include <utility>
 
+#include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/plan_parts.hpp>
+#include <mgpu/store/run_dir/store_config.hpp>
 
 namespace mgpu::run {
 namespace {
@@ -28,7 +30,7 @@ std::uint64_t whole_bytes(double bytes) {
 
 Plan begin_plan(const Config& config, const PlanMachine& machine, std::string unit) {
   Plan plan;
-  plan.name = config.text("run.name");
+  plan.name = store::read_store_config(config).run_name;
   plan.device = machine.device;
   plan.ranks = machine.ranks;
   plan.machine = machine_text(machine);
@@ -81,7 +83,7 @@ SharedMemory memory_of_ranks(const Config& config, const PlanMachine& machine, c
   return {on_gpu ? "GPU memory" : "memory of a node",
           on_gpu ? machine.gpu_bytes : machine.host_bytes,
           on_gpu ? 1 : static_cast<std::uint64_t>(ranks_here),
-          1.0 - config.number("devices.memory_margin"), key};
+          1.0 - cluster::read_cluster_config(config).memory_margin, key};
 }
 
 void add_memory_limit(Plan& plan, const SharedMemory& memory, std::uint64_t need,

@@ -20,9 +20,9 @@ store::SealRequest seal_request(const SealPlace& place, const char* job) {
   request.gzip = place.store.gzip;
   request.text = place.store.text;
   request.attributes = {{"job", job}};
-  if (is_part_of_run(place.config)) {
+  if (const JobKeys keys = read_job_keys(place.config); keys.is_part_of_run()) {
     request.partial = true;
-    request.attributes.push_back({"part", part_text(read_chunk_part(place.config))});
+    request.attributes.push_back({"part", part_text(keys.part)});
   }
   request.groups = {{"run", {{"keys", identity_text(place.config)}}}};
   request.check_current = [&directory = place.directory] { directory.check_current(); };

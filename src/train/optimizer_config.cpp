@@ -76,12 +76,17 @@ LrShape shape_of(const Config& config) {
 }
 
 tensor::ComputeKind compute_of(const Config& config) {
-  if (config.is("train.mixed_precision", "bf16")) return tensor::ComputeKind::bf16;
-  return config.is("train.mixed_precision", "fp16") ? tensor::ComputeKind::f16
-                                                    : tensor::ComputeKind::f32;
+  for (const auto kind : {tensor::ComputeKind::f16, tensor::ComputeKind::bf16})
+    if (config.is("train.mixed_precision", name_of(kind))) return kind;
+  return tensor::ComputeKind::f32;
 }
 
 }  // namespace
+
+const char* name_of(tensor::ComputeKind precision) {
+  if (precision == tensor::ComputeKind::bf16) return "bf16";
+  return precision == tensor::ComputeKind::f16 ? "fp16" : "no";
+}
 
 void add_optimizer_keys(KeyTable& table) {
   add_schedule_keys(table);

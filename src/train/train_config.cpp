@@ -83,7 +83,6 @@ TrainConfig read_train_config(const Config& config) {
   TrainConfig train;
   train.eval_every = config.integer("train.eval_every");
   train.max_skipped = config.integer("train.max_skipped_steps");
-  train.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
   train.batch = read_batch_shape(config);
   if (train.batch.layout && train.batch.accumulation > 1) {
     throw config.problem("E124", "train.gradient_accumulation_steps",

@@ -8,9 +8,9 @@
 
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/jobs/job.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 
-#include "jobs/train/job.hpp"
 #include "run_for_test.hpp"
 #include "support/shared_folder.hpp"
 
@@ -58,7 +58,7 @@ inline fs::path run_tiny(const cluster::Group& world, const SharedFolder& output
   RunForTest run(world, config, request_of(config), sink);
   if (stop_at == 0) std::raise(SIGUSR1);
   store::write_repro(world, run.directory().path(), {config.resolved_yaml(), {}, {}, {}}, {});
-  const run::JobOutcome outcome = jobs::run_train_job(run.context());
+  const run::JobOutcome outcome = jobs::run_job(run.context());
   run.directory().finish(world, outcome.exit);
   return run.directory().path();
 }

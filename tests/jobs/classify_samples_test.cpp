@@ -158,9 +158,9 @@ TEST_F(ClassifySamplesTest, APromptWithoutRoomForTheTextIsLeftOut) {
 
 TEST_F(ClassifySamplesTest, LongTextsAreDroppedOrEndTheRunWhereTheKeySaysSo) {
   options_.max_length = 13;
-  options_.config.too_long = TooLong::drop;
+  options_.config.length.too_long = TooLong::drop;
   EXPECT_EQ(make(R"({"text": "abcdefgh"})").facts.status, RowStatus::too_long);
-  options_.config.too_long = TooLong::error;
+  options_.config.length.too_long = TooLong::error;
   EXPECT_THAT(code(R"({"text": "abcdefgh"})"),
               testing::AllOf(HasSubstr("E531"), HasSubstr("rows.jsonl:1: 17 tokens")));
 }

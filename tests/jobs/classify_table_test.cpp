@@ -26,7 +26,8 @@ class ClassifyTableTest : public testing::Test {
 protected:
   ClassifyInputs inputs(Keys keys = {}) const {
     keys.emplace("classify.labels", "[no, yes]");
-    return read_classify_inputs(made_.config("classify", keys));
+    const Config config = made_.config("classify", keys);
+    return read_classify_inputs(config, read_classify_config(config));
   }
 
   /// One row of each kind. The first has number 1.
@@ -147,7 +148,7 @@ TEST_F(ClassifyTableTest, ChunksOfFormat1BecomeThoseOfNow) {
   const Config config = made_.config("classify", keys);
   const store::TableSpec table = classify_table(inputs(keys));
 
-  const store::test::ChunkValues chunk(table, upgrade_classify_chunks(config)(old_chunk(table)));
+  const store::test::ChunkValues chunk(table, read_job(config)->upgrade_chunks()(old_chunk(table)));
 
   EXPECT_THAT(chunk.numbers<std::uint8_t>("status"),
               ElementsAre(0, 1, 0, 2, 3));  // an unknown answer is a row that the model saw

@@ -10,9 +10,8 @@
 
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/jobs/job.hpp>
 
-#include "jobs/generate/plan.hpp"
-#include "jobs/train/job.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace mgpu::jobs {
@@ -71,7 +70,8 @@ protected:
                        {"generate.max_new_tokens", "1000"},
                        {"generate.batch_size", "32"},
                        {"devices.memory_margin", "0"}};
-    return plan_generate(config_of(keys, more), machine);
+    const Config config = config_of(keys, more);
+    return read_job(config)->plan(machine);
   }
 
   testing_support::TemporaryFolder folder_;
@@ -129,7 +129,8 @@ TEST(LmTrainPlanTest, LanesNeedTheBuffersOfTheirTree) {
                        {"train.global_batch_size", "8"},
                        {"train.seq_len", "16"},
                        {"train.max_steps", "2"}};
-    return plan_train(config_of(keys, more), machine_of(ranks, 100 * kMiB));
+    const Config config = config_of(keys, more);
+    return read_job(config)->plan(machine_of(ranks, 100 * kMiB));
   };
   const report::Plan sums = planned({}, 2);
   const report::Plan lanes = planned({{"run.deterministic", "layout"}}, 2);

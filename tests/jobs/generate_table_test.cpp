@@ -38,7 +38,8 @@ protected:
   GenerateInputs inputs(Keys keys = {}) {
     keys.emplace("generate.num_samples", "2");
     keys.emplace("generate.do_sample", "true");
-    return read_generate_inputs(made_.config("generate", keys));
+    const Config config = made_.config("generate", keys);
+    return read_generate_inputs(config, read_generate_keys(config));
   }
 
   /// The chunk of these prompts. The first prompt has number 1.
@@ -222,9 +223,10 @@ TEST_F(GenerateTableTest, ChunksOfFormat1BecomeThoseOfNow) {
               "{\"prompt\": \"a\"}\n{\"prompt\": \"b\"}\n{\"prompt\": \"c\"}\n"
               "{\"prompt\": \"d\"}\n{\"prompt\": \"e\"}\n");
   const Config config = made_.config("generate");
-  const store::TableSpec table = completion_table(read_generate_inputs(config));
+  const store::TableSpec table =
+      completion_table(read_generate_inputs(config, read_generate_keys(config)));
 
-  const store::test::ChunkValues chunk(table, upgrade_generate_chunks(config)(old_chunk(table)));
+  const store::test::ChunkValues chunk(table, read_job(config)->upgrade_chunks()(old_chunk(table)));
 
   EXPECT_EQ(chunk.first_row(), 2);
   EXPECT_THAT(chunk.numbers<std::uint8_t>("status"), ElementsAre(0, 3, 2));
@@ -240,14 +242,16 @@ TEST_F(GenerateTableTest, ChunksOfFormat1BecomeThoseOfNow) {
 TEST_F(GenerateTableTest, BytesThatAreNoChunkOfFormat1AreDamage) {
   const Config config = made_.config("generate", {{"output.keep_columns", "[]"}});
   made_.write("rows.jsonl", std::string(kRows) + kRows);
-  const auto upgrade = upgrade_generate_chunks(config);
-  auto payload = old_chunk(completion_table(read_generate_inputs(config)));
+  const auto upgrade = read_job(config)->upgrade_chunks();
+  auto payload =
+      old_chunk(completion_table(read_generate_inputs(config, read_generate_keys(config))));
   payload.resize(payload.size() - 1);
   EXPECT_EQ(test::report_of_failure([&] { upgrade(payload); }).code, "E604");
 }
 
 TEST_F(GenerateTableTest, KeptColumnsAreNotMadeOfFormat1) {
-  EXPECT_THROW(upgrade_generate_chunks(made_.config("generate")), Error);
+  const Config other = made_.config("generate");
+  EXPECT_THROW(read_job(other)->upgrade_chunks(), Error);
 }
 
 }  // namespace

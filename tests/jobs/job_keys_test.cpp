@@ -32,6 +32,11 @@ std::string rule_of(const char* job, const Keys& keys) {
   return report_of_failure([&] { job_of(config).check(config, 1); }).code;
 }
 
+/// Returns the configuration of job generate for a folder with these defaults.
+GenerateConfig read_generate_config(const Config& config, const lm::GenerationDefaults& defaults) {
+  return fill_in(config, read_generate_keys(config), defaults);
+}
+
 TEST(JobKeysTest, AModelAndAFileAreEnough) {
   for (const char* job : {"generate", "teacher", "classify"})
     EXPECT_EQ(rule_of(job, {}), "") << job;
@@ -45,12 +50,18 @@ TEST(JobKeysTest, KeysOfAnotherJobAreNoted) {
 
 TEST(JobKeysTest, EachJobIsInTheTable) {
   std::vector<std::string> names;
-  for (const Job& job : jobs()) {
+  for (const JobSpec& job : jobs()) {
     names.emplace_back(job.name);
-    EXPECT_EQ(job.has_parts, job.upgrade_chunks != nullptr) << job.name;
     EXPECT_EQ(&job_of(config_of({{"job", names.back()}})), &job);
   }
   EXPECT_THAT(names, ElementsAre("train", "generate", "teacher", "classify"));
+}
+
+TEST(JobKeysTest, AJobReadsItsKeysOnce) {
+  const Config config = config_of({{"job", "train"}});
+  const std::unique_ptr<Job> job = read_job(config);
+  EXPECT_GT(job->disk_bytes(), 0U);
+  EXPECT_THROW(job->upgrade_chunks(), Error);  // its runs have no parts
 }
 
 TEST(GenerateKeysTest, GreedyDecodingHasNoUseForDraws) {
@@ -140,7 +151,7 @@ TEST(GenerateKeysTest, ScoringAloneNeedsOneRowOfAPrompt) {
   EXPECT_EQ(scoring_note(config),
             "generate.max_new_tokens=0 only scores the prompts, without generate.num_samples=3, "
             "generate.prompt_log_probs=false");
-  EXPECT_EQ(sampling_text(config, scoring), "scoring only");
+  EXPECT_EQ(sampling_text(read_generate_keys(config), scoring), "scoring only");
   EXPECT_EQ(scoring_note(config_for("generate", {{"generate.max_new_tokens", "0"}})), "");
   EXPECT_EQ(scoring_note(config_for("generate", {{"generate.num_samples", "3"}})), "");
 }
@@ -148,13 +159,13 @@ TEST(GenerateKeysTest, ScoringAloneNeedsOneRowOfAPrompt) {
 TEST(GenerateKeysTest, DrawsAreToldInWords) {
   const Config config = config_for("generate", {});
   const GenerateConfig draws = read_generate_config(config, folder_that_draws());
-  EXPECT_EQ(sampling_text(config, draws),
+  EXPECT_EQ(sampling_text(read_generate_keys(config), draws),
             "sampling, temperature 0.6, top k 20, top p 0.95, repetition penalty 1.1 (what is not "
             "given is the folder's)");
   EXPECT_EQ(unused_note(draws, folder_that_draws()),
             "left out, for there is nothing like it here: the folder's num_beams, min_p");
   const GenerateConfig greedy = read_generate_config(config, {});
-  EXPECT_THAT(sampling_text(config, greedy), HasSubstr("greedy"));
+  EXPECT_THAT(sampling_text(read_generate_keys(config), greedy), HasSubstr("greedy"));
   EXPECT_EQ(unused_note(greedy, folder_that_draws()),
             "left out, for there is nothing like it here: the folder's num_beams");
   EXPECT_EQ(unused_note(greedy, {}), "");
@@ -175,7 +186,7 @@ TEST(TeacherKeysTest, AreWhatTheTargetsAreMadeOf) {
   const TeacherConfig standard = read_teacher_config(config_for("teacher", {}));
   EXPECT_EQ(targets_text(standard), "top 64, float16");
   EXPECT_EQ(standard.batch_size, 16);
-  EXPECT_EQ(standard.max_length, 2048);
+  EXPECT_EQ(standard.length.max_length, 2048);
   const TeacherConfig draws =
       read_teacher_config(config_for("teacher", {{"teacher.targets", "random_sampling"},
                                                  {"teacher.num_draws", "7"},
@@ -185,7 +196,7 @@ TEST(TeacherKeysTest, AreWhatTheTargetsAreMadeOf) {
                                                  {"run.seed", "9"}}));
   EXPECT_EQ(targets_text(draws), "7 draws, temperature 0.5, packed");
   EXPECT_EQ(draws.batch_size, 0);
-  EXPECT_EQ(draws.seed, 9U);
+  EXPECT_EQ(draws.run.seed, 9U);
 }
 
 TEST(ClassifyKeysTest, LabelsAreTwoDifferentWords) {

@@ -64,7 +64,7 @@ protected:
                                      {"model.path", folder + "/model"},
                                      {"data.path", folder + "/rows.jsonl"},
                                      {"classify.labels", "[no, yes]"}}));
-    inputs_.emplace(read_classify_inputs(*config_));
+    inputs_.emplace(read_classify_inputs(*config_, read_classify_config(*config_)));
     seal();
   }
   ~SealedLabelsTest() override { world_.barrier(); }

@@ -24,7 +24,7 @@ public:
     if (!keys.contains("teacher.targets")) keys.emplace("teacher.top_k", std::to_string(kTopK));
     keys.emplace("output.keep_columns", "[]");
     config_.emplace(made_.config("teacher", keys));
-    inputs_.emplace(read_teacher_inputs(*config_));
+    inputs_.emplace(read_teacher_inputs(*config_, read_teacher_config(*config_)));
     results_ = seal();
   }
 

@@ -120,7 +120,7 @@ TEST_F(SessionTest, TwoSideBySideHaveTheBytesOfEachAlone) {
   for (const bool low : {true, false}) {
     Session session(host, request_of("alone", config_of(low ? good_ : other_, low ? 1 : 2),
                                      ranks_from(0, world_.size())));
-    EXPECT_FALSE(session.run(jobs::run_generate_job).failure);
+    EXPECT_FALSE(session.run(jobs::run_job).failure);
     if (low == is_low) alone = results_of(session);
     world_.barrier();
   }
@@ -128,7 +128,7 @@ TEST_F(SessionTest, TwoSideBySideHaveTheBytesOfEachAlone) {
   Session session(
       host, request_of(is_low ? "low" : "high", config_of(is_low ? good_ : other_, is_low ? 1 : 2),
                        is_low ? ranks_from(0, half) : ranks_from(half, world_.size())));
-  const SessionOutcome outcome = session.run(jobs::run_generate_job);
+  const SessionOutcome outcome = session.run(jobs::run_job);
   host.close();
 
   EXPECT_FALSE(outcome.failure);
@@ -191,10 +191,10 @@ TEST_F(SessionTest, AFolderIsReadOncePerNodeWhateverTheSessions) {
     const int rank = world_.rank();
     Session session(host, request_of("s" + std::to_string(rank) + "_" + std::to_string(round),
                                      config_of(good_, rank + round), {rank}));
-    EXPECT_FALSE(session.run(jobs::run_generate_job).failure);
+    EXPECT_FALSE(session.run(jobs::run_job).failure);
   }
   Session all(host, request_of("all", config_of(good_, 1), ranks_from(0, world_.size())));
-  EXPECT_FALSE(all.run(jobs::run_generate_job).failure);
+  EXPECT_FALSE(all.run(jobs::run_job).failure);
   host.close();
   if (opens) {
     EXPECT_GE(opens->count(), 1);
@@ -208,7 +208,7 @@ TEST_F(SessionTest, AFolderThatWasWrittenToIsReadAgain) {
   SessionHost host(run_.context());
   const auto results = [&](const std::string& name) {
     Session session(host, request_of(name, config_of(good_, 1), ranks_from(0, world_.size())));
-    EXPECT_FALSE(session.run(jobs::run_generate_job).failure);
+    EXPECT_FALSE(session.run(jobs::run_job).failure);
     return results_of(session);
   };
   const std::string first = results("first");
@@ -233,7 +233,7 @@ TEST_F(SessionTest, OneFailsAndTheOtherIsWhole) {
   SessionHost host(run_.context());
   Session session(host, request_of(is_low ? "whole" : "fails", config_of(is_low ? good_ : bad_, 1),
                                    is_low ? ranks_from(0, half) : ranks_from(half, world_.size())));
-  const SessionOutcome outcome = session.run(jobs::run_generate_job);
+  const SessionOutcome outcome = session.run(jobs::run_job);
   host.close();
 
   EXPECT_EQ(outcome.failure.has_value(), !is_low);

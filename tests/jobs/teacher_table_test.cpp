@@ -36,7 +36,8 @@ protected:
     Keys all = {{"data.on_bad_row", "mark"}};
     for (const auto& [name, value] : keys)
       all[name] = value;
-    return read_teacher_inputs(made_.config("teacher", all));
+    const Config config = made_.config("teacher", all);
+    return read_teacher_inputs(config, read_teacher_config(config));
   }
 
   std::vector<TeacherSample> samples(const Keys& keys = {}) const {
@@ -233,7 +234,7 @@ TEST_F(TeacherTableTest, ChunksOfFormat1BecomeThoseOfNow) {
   const TeacherInputs inputs = this->inputs(keys);
   const store::TableSpec table = teacher_table(3, inputs.config, inputs.model.vocab);
 
-  const store::test::ChunkValues chunk(table, upgrade_teacher_chunks(config)(old_chunk(table)));
+  const store::test::ChunkValues chunk(table, read_job(config)->upgrade_chunks()(old_chunk(table)));
 
   EXPECT_EQ(chunk.first_row(), 2);
   EXPECT_THAT(chunk.numbers<std::uint8_t>("status"), ElementsAre(1));

@@ -166,7 +166,7 @@ TEST_F(TeacherDrawsTest, ASampleHasDrawsOfItsOwn) {
   const auto targets = run({text_, text_});
   EXPECT_NE(targets[0].drawn_ids, targets[1].drawn_ids);
   EXPECT_EQ(run({text_}, 1)[0].drawn_ids, targets[1].drawn_ids);
-  config_.seed = 1;
+  config_.run.seed = 1;
   EXPECT_NE(run({text_}).front().drawn_ids, targets[0].drawn_ids);
 }
 

@@ -7,8 +7,8 @@
 #include <mgpu/ad/ad_transformer.hpp>
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/app/program_keys.hpp>
+#include <mgpu/jobs/job.hpp>
 
-#include "jobs/train/job.hpp"
 #include "recipes/ad/settings.hpp"
 
 namespace mgpu::recipes {
@@ -19,6 +19,14 @@ Config config_of(std::vector<Override> overrides) {
   options.overrides = std::move(overrides);
   options.overrides.push_back({"job", "train"});
   return app::load_config(options, app::program_keys(), app::FileProvider::alone());
+}
+
+report::Plan plan_of(const Config& config, const run::PlanMachine& machine) {
+  return jobs::read_job(config)->plan(machine);
+}
+
+std::uint64_t disk_bytes_of(const Config& config) {
+  return jobs::read_job(config)->disk_bytes();
 }
 
 std::uint64_t memory(const report::Plan& plan, const std::string& what) {
@@ -50,7 +58,7 @@ TEST(TrainPlanTest, CountsTheModelThatTheJobBuilds) {
   const ad::AdTransformer model(settings.model, Device{}, 0);
   const auto bytes = static_cast<std::uint64_t>(model.parameters().weights().nbytes());
 
-  const report::Plan plan = jobs::plan_train(config, cpus(1));
+  const report::Plan plan = plan_of(config, cpus(1));
 
   EXPECT_EQ(memory(plan, "weights"), bytes);
   EXPECT_EQ(memory(plan, "gradients"), bytes);
@@ -64,7 +72,7 @@ TEST(TrainPlanTest, AModelThatFitsNowhereIsCountedAndDoesNotFit) {
                                    {"train.global_batch_size", "10000000"},
                                    {"checkpoint.keep", "1000000"}});
 
-  const report::Plan plan = jobs::plan_train(config, cpus(1));
+  const report::Plan plan = plan_of(config, cpus(1));
 
   EXPECT_GT(memory(plan, "weights"), std::uint64_t{1} << 41);
   EXPECT_GT(memory(plan, "activations"), std::uint64_t{1} << 41);
@@ -83,7 +91,7 @@ TEST(TrainPlanTest, AModelThatDoesNotFitIsToldFromItsSizes) {
                                    {"model.attn_impl", "eager"},
                                    {"train.lanes", "1"}});
 
-  const report::Plan plan = jobs::plan_train(config, cpus(1));
+  const report::Plan plan = plan_of(config, cpus(1));
 
   ASSERT_FALSE(plan.limits.empty());
   EXPECT_EQ(plan.limits.front().what, "memory of a node");
@@ -96,8 +104,8 @@ TEST(TrainPlanTest, AModelThatDoesNotFitIsToldFromItsSizes) {
 TEST(TrainPlanTest, MoreRanksTakeLessTimeAndLessActivationMemory) {
   const Config config = config_of({});
 
-  const report::Plan one = jobs::plan_train(config, cpus(1));
-  const report::Plan four = jobs::plan_train(config, cpus(4));
+  const report::Plan one = plan_of(config, cpus(1));
+  const report::Plan four = plan_of(config, cpus(4));
 
   EXPECT_NEAR(seconds(one, "training") / seconds(four, "training"), 4.0, 1e-9);
   EXPECT_NEAR(seconds(one, "histories") / seconds(four, "histories"), 4.0, 1e-9);
@@ -105,11 +113,11 @@ TEST(TrainPlanTest, MoreRanksTakeLessTimeAndLessActivationMemory) {
 }
 
 TEST(TrainPlanTest, TimesGrowWithTheWork) {
-  const report::Plan plan = jobs::plan_train(config_of({}), cpus(1));
-  const report::Plan longer = jobs::plan_train(config_of({{"train.max_steps", "100000"}}), cpus(1));
-  const report::Plan deeper = jobs::plan_train(config_of({{"model.tf_n_layer", "8"}}), cpus(1));
-  const report::Plan played = jobs::plan_train(
-      config_of({{"train.eval_every", "0"}, {"evaluate.controls", "false"}}), cpus(1));
+  const report::Plan plan = plan_of(config_of({}), cpus(1));
+  const report::Plan longer = plan_of(config_of({{"train.max_steps", "100000"}}), cpus(1));
+  const report::Plan deeper = plan_of(config_of({{"model.tf_n_layer", "8"}}), cpus(1));
+  const report::Plan played =
+      plan_of(config_of({{"train.eval_every", "0"}, {"evaluate.controls", "false"}}), cpus(1));
 
   EXPECT_NEAR(seconds(longer, "training") / seconds(plan, "training"), 2.0, 1e-9);
   EXPECT_NEAR(seconds(deeper, "training") / seconds(plan, "training"), 2.0, 1e-9);
@@ -120,14 +128,14 @@ TEST(TrainPlanTest, TimesGrowWithTheWork) {
 TEST(TrainPlanTest, RanksBeyondTheCoresShareThem) {
   const Config config = config_of({});
   run::PlanMachine machine = cpus(8);
-  const double alone = seconds(jobs::plan_train(config, machine), "training");
+  const double alone = seconds(plan_of(config, machine), "training");
 
   machine.cores = 16;
-  EXPECT_EQ(seconds(jobs::plan_train(config, machine), "training"), alone);
+  EXPECT_EQ(seconds(plan_of(config, machine), "training"), alone);
   machine.cores = 2;
-  EXPECT_NEAR(seconds(jobs::plan_train(config, machine), "training"), 4.0 * alone, 1e-6 * alone);
+  EXPECT_NEAR(seconds(plan_of(config, machine), "training"), 4.0 * alone, 1e-6 * alone);
   machine.ranks_per_node = 4;  // on two nodes
-  EXPECT_NEAR(seconds(jobs::plan_train(config, machine), "training"), 2.0 * alone, 1e-6 * alone);
+  EXPECT_NEAR(seconds(plan_of(config, machine), "training"), 2.0 * alone, 1e-6 * alone);
 }
 
 TEST(TrainPlanTest, RoundingTo16BitsTakesTimeAndMemoryOnTheCpuOnly) {
@@ -137,39 +145,39 @@ TEST(TrainPlanTest, RoundingTo16BitsTakesTimeAndMemoryOnTheCpuOnly) {
   gpu.device = DeviceKind::cuda;
   gpu.gpu_bytes = std::uint64_t{16} << 30;
 
-  const report::Plan cpu_exact = jobs::plan_train(exact, cpus(1));
-  const report::Plan cpu_rounded = jobs::plan_train(rounded, cpus(1));
+  const report::Plan cpu_exact = plan_of(exact, cpus(1));
+  const report::Plan cpu_rounded = plan_of(rounded, cpus(1));
 
   EXPECT_GT(seconds(cpu_rounded, "training"), seconds(cpu_exact, "training"));
   EXPECT_GT(memory(cpu_rounded, "activations"), memory(cpu_exact, "activations"));
-  EXPECT_EQ(memory(jobs::plan_train(rounded, gpu), "activations"),
-            memory(jobs::plan_train(exact, gpu), "activations"));
+  EXPECT_EQ(memory(plan_of(rounded, gpu), "activations"),
+            memory(plan_of(exact, gpu), "activations"));
 }
 
 TEST(TrainPlanTest, TrafficIsThatOfARingOrOfTheTreeOfLanes) {
-  const report::Plan ring = jobs::plan_train(config_of({}), cpus(4));
-  const report::Plan tree = jobs::plan_train(config_of({{"run.deterministic", "layout"}}), cpus(4));
+  const report::Plan ring = plan_of(config_of({}), cpus(4));
+  const report::Plan tree = plan_of(config_of({{"run.deterministic", "layout"}}), cpus(4));
 
   const auto weights = memory(ring, "weights");
   ASSERT_EQ(ring.traffic.size(), 1U);
   ASSERT_EQ(tree.traffic.size(), 1U);
   EXPECT_EQ(ring.traffic.front().bytes_per_step, weights * 3 / 2);
   EXPECT_EQ(tree.traffic.front().bytes_per_step, weights * 2);
-  EXPECT_TRUE(jobs::plan_train(config_of({}), cpus(1)).traffic.empty());
+  EXPECT_TRUE(plan_of(config_of({}), cpus(1)).traffic.empty());
 }
 
 TEST(TrainPlanTest, EagerAttentionKeepsItsMatrices) {
   const Config flash = config_of({{"model.attn_impl", "auto"}});
   const Config eager = config_of({{"model.attn_impl", "eager"}});
 
-  EXPECT_GT(memory(jobs::plan_train(eager, cpus(1)), "activations"),
-            memory(jobs::plan_train(flash, cpus(1)), "activations"));
+  EXPECT_GT(memory(plan_of(eager, cpus(1)), "activations"),
+            memory(plan_of(flash, cpus(1)), "activations"));
 }
 
 TEST(TrainPlanTest, DiskGrowsWithTheCheckpointsThatAreKept) {
-  const std::uint64_t three = jobs::train_disk_bytes(config_of({{"checkpoint.keep", "3"}}));
-  const std::uint64_t four = jobs::train_disk_bytes(config_of({{"checkpoint.keep", "4"}}));
-  const std::uint64_t weights = memory(jobs::plan_train(config_of({}), cpus(1)), "weights");
+  const std::uint64_t three = disk_bytes_of(config_of({{"checkpoint.keep", "3"}}));
+  const std::uint64_t four = disk_bytes_of(config_of({{"checkpoint.keep", "4"}}));
+  const std::uint64_t weights = memory(plan_of(config_of({}), cpus(1)), "weights");
 
   EXPECT_GE(four - three, 3 * weights);
 }
@@ -180,7 +188,7 @@ TEST(TrainPlanTest, AGpuHoldsNoHistories) {
   machine.gpu_name = "A card";
   machine.gpu_bytes = std::uint64_t{40} << 30;
 
-  const report::Plan plan = jobs::plan_train(config_of({}), machine);
+  const report::Plan plan = plan_of(config_of({}), machine);
 
   EXPECT_EQ(plan.card_bytes, machine.gpu_bytes);
   EXPECT_GT(memory(plan, "CUDA context"), 0U);
@@ -201,7 +209,7 @@ TEST(TrainPlanTest, APassThatLeavesTheMarginIsNamedWhereTheGivenOneDoesNot) {
     const Config config = config_of({{"train.micro_batch_size", micro_batch},
                                      {"train.lanes", "1"},
                                      {"devices.memory_margin", margin}});
-    return jobs::plan_train(config, machine).limits.front();
+    return plan_of(config, machine).limits.front();
   };
 
   const report::Plan::Limit large = gpu_limit("512", "0.08");

@@ -1,6 +1,6 @@
-#include "recipes/loop_settings.hpp"
-
 #include <gtest/gtest.h>
+
+#include <mgpu/recipes/loop_settings.hpp>
 
 namespace mgpu::recipes {
 namespace {

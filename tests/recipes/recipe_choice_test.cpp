@@ -32,7 +32,7 @@ std::string code_of(const Keys& keys, Read read) {
 
 TEST(RecipeChoiceTest, TheRegistryHasThreeInItsOrder) {
   std::vector<std::string> names;
-  for (const Recipe& recipe : recipes())
+  for (const RecipeSpec& recipe : recipes())
     names.emplace_back(recipe.name);
   EXPECT_THAT(names, ElementsAre("ad", "sft", "distill"));
 }
@@ -204,14 +204,14 @@ TEST(LmKeysTest, RowsToJudgeByAreAllRowsOfTheirFile) {
   EXPECT_EQ(settings.eval_rows->path.filename(), "e");
   EXPECT_EQ(settings.eval_rows->start, 0);
   EXPECT_FALSE(settings.eval_rows->max_samples.has_value());
-  EXPECT_THAT(settings.evaluation_values, testing::ElementsAre("loss"));
-  EXPECT_TRUE(settings.evaluates_last_step);
+  EXPECT_THAT(settings.loop.evaluation_values, testing::ElementsAre("loss"));
+  EXPECT_TRUE(settings.loop.evaluates_last_step);
 }
 
 TEST(LmKeysTest, WithoutRowsToJudgeByNothingIsEvaluated) {
   const auto settings = read_lm_train_settings(train({{"model.path", "m"}, {"data.path", "d"}}));
   EXPECT_FALSE(settings.is_fresh);
-  EXPECT_THAT(settings.evaluation_values, testing::IsEmpty());
+  EXPECT_THAT(settings.loop.evaluation_values, testing::IsEmpty());
   EXPECT_FALSE(settings.eval_rows.has_value());
   EXPECT_FALSE(settings.distill.has_value());
 }

@@ -39,9 +39,9 @@ std::string rule_of(const Keys& keys) {
 }
 
 TEST(LengthKeysTest, SayWhatBecomesOfALongSample) {
-  EXPECT_EQ(read_too_long(teacher({})), TooLong::truncate);
-  EXPECT_EQ(read_too_long(teacher({{"data.too_long", "drop"}})), TooLong::drop);
-  EXPECT_EQ(read_too_long(teacher({{"data.too_long", "error"}})), TooLong::error);
+  EXPECT_EQ(read_length_keys(teacher({})).too_long, TooLong::truncate);
+  EXPECT_EQ(read_length_keys(teacher({{"data.too_long", "drop"}})).too_long, TooLong::drop);
+  EXPECT_EQ(read_length_keys(teacher({{"data.too_long", "error"}})).too_long, TooLong::error);
   EXPECT_THROW(teacher({{"data.max_length", "0"}}), ConfigFailure);
 }
 
@@ -129,10 +129,10 @@ protected:
     Keys keys = {{"model.path", copy_.path()}, {"data.path", copy_.path() / "rows.jsonl"}};
     keys.insert(more.begin(), more.end());
     const Config config = teacher(keys);
-    input::RowOptions options = input::read_row_options(config);
-    options.one_of = {"token_ids", "text"};
-    options.keeps = {"id"};
-    return read_model_rows(config, options);
+    ModelRowKeys row_keys = read_model_row_keys(config);
+    row_keys.options.one_of = {"token_ids", "text"};
+    row_keys.options.keeps = {"id"};
+    return read_model_rows(config, row_keys);
   }
 
   const testing_support::TemporaryFolder copy_;

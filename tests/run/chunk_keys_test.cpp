@@ -31,13 +31,13 @@ TEST(ChunkKeysTest, PartsCountFromZero) {
 }
 
 TEST(ChunkKeysTest, APartIsNamedWhereThereAreSeveral) {
-  EXPECT_FALSE(is_part_of_run(part_of("0", "1")));
-  EXPECT_EQ(part_note(part_of("0", "1")), "");
-  EXPECT_TRUE(is_part_of_run(part_of("1", "3")));
-  EXPECT_EQ(part_note(part_of("1", "3")), "; part 1 of 3");
+  EXPECT_FALSE(read_job_keys(part_of("0", "1")).is_part_of_run());
+  EXPECT_EQ(part_note(read_job_keys(part_of("0", "1"))), "");
+  EXPECT_TRUE(read_job_keys(part_of("1", "3")).is_part_of_run());
+  EXPECT_EQ(part_note(read_job_keys(part_of("1", "3"))), "; part 1 of 3");
   EXPECT_EQ(part_text({2, 5}), "part 2 of 5");
-  EXPECT_EQ(read_chunk_part(part_of("1", "3")).index, 1);
-  EXPECT_EQ(read_chunk_part(part_of("1", "3")).count, 3);
+  EXPECT_EQ(read_job_keys(part_of("1", "3")).part.index, 1);
+  EXPECT_EQ(read_job_keys(part_of("1", "3")).part.count, 3);
 }
 
 TEST(ChunkKeysTest, AJobWithoutPartsRefusesThem) {

@@ -38,4 +38,8 @@ void add_model_keys(KeyTable& table);
 /// head is wider than 64.
 AdTransformerConfig read_ad_transformer_config(const Config& config);
 
+/// Single keys, for rules that apply even if other keys of model.* have wrong values.
+TokenKind read_token_kind(const Config& config);
+std::int64_t read_n_transit(const Config& config);
+
 }  // namespace mgpu::ad

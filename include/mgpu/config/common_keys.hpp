@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <mgpu/config/config.hpp>
 #include <mgpu/config/key_table.hpp>
 
 namespace mgpu {
@@ -14,5 +15,11 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs);
 
 /// Adds the key data.path, which every job reads.
 void add_data_path_key(KeyTable& table);
+
+/// The key job.
+std::string read_job_name(const Config& config);
+
+/// The key data.path; "" if null.
+std::string read_data_path(const Config& config);
 
 }  // namespace mgpu

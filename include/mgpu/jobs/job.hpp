@@ -1,12 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <mgpu/base/error_page.hpp>
+#include <mgpu/cluster/group.hpp>
+#include <mgpu/config/config.hpp>
+#include <mgpu/config/key_table.hpp>
 #include <mgpu/report/plan_text.hpp>
 #include <mgpu/run/export_format.hpp>
 #include <mgpu/run/file_check.hpp>
@@ -18,43 +22,61 @@
 
 namespace mgpu::jobs {
 
-/// One task of the program, chosen by the key `job`. A job is a folder of files and one row in
-/// registry.cpp.
-struct Job {
-  std::string_view name;  // the value of the key `job`
-  std::string_view text;  // one line for --help
+/// The job of one run. It parses its keys once; all methods use the settings that it parsed.
+class Job {
+public:
+  Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  Job(Job&&) = delete;
+  Job& operator=(Job&&) = delete;
+  virtual ~Job() = default;
+
+  /// Whether the files that its keys name are there, before a run directory is made. Local.
+  /// Errors: Failure (exit 66).
+  virtual void check_files() const = 0;
+
+  /// The files that --check opens, in order. Local; the job has to outlive them.
+  virtual std::vector<run::FileCheck> file_checks() const = 0;
+
+  /// Bytes that a run writes at most. Local, after check_files().
+  virtual std::uint64_t disk_bytes() const = 0;
+
+  /// Estimates memory, time and disk space of a run without measuring. Local.
+  /// Errors: those of check_files().
+  virtual report::Plan plan(const run::PlanMachine& machine) const = 0;
+
+  /// `run.config` is the configuration that the job was read from. Collective over the world.
+  /// Errors: Failures of its phases, the same on all ranks wherever more than one could notice.
+  virtual run::JobOutcome run(run::RunContext& run) const = 0;
+
+  /// Writes the files of an unfinished run from its journal. `place.config` is the configuration
+  /// that the job was read from. Collective.
+  virtual run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
+                               const store::ChunkJournal& journal) const = 0;
+
+  /// Converts journaled chunks of format 1 to the current format. Local.
+  /// Errors: Error if runs of the job have no parts.
+  virtual store::UpgradeChunk upgrade_chunks() const;
+};
+
+/// An entry of the registry of jobs; the key `job` chooses one. A job is a folder with a function
+/// NAME_job(), and its name in MGPU_JOBS of registry.cpp.
+struct JobSpec {
+  std::string_view name;  // as the key has it
+  std::string_view text;  // one line
 
   /// The rows of keys that it reads in addition to the common ones. Jobs may share them.
   std::vector<AddKeys> keys;
 
-  /// Checks rules between its keys, for --check and before any work. Local.
-  /// Errors: Failure (exit 78 or 69) for what this number of ranks cannot do or this program lacks.
+  /// Checks the rules between its keys, for --check and before any work. Local. It also gets
+  /// configurations with wrong values, so that all problems are shown at once.
+  /// Errors: Failure (exit 78 or 69) for what this many ranks cannot do or this program lacks.
   void (*check)(const Config& config, int ranks);
 
-  /// Checks that the files named by its keys exist, before a run directory is made. Local.
-  /// Errors: Failure (exit 66).
-  void (*check_files)(const Config& config);
-
-  /// The files that --check opens, in order. Local, after check(); `config` must outlive them.
-  std::vector<run::FileCheck> (*file_checks)(const Config& config);
-
-  /// Upper bound of the bytes that a run with these keys writes. Local, after check_files().
-  std::uint64_t (*disk_bytes)(const Config& config);
-
-  /// Estimates the cost of a run by arithmetic, without measuring. Local, after check_files().
-  report::Plan (*plan)(const Config& config, const run::PlanMachine& machine);
-
-  /// Runs the job. Collective over the world.
-  /// Errors: Failures of its phases, the same on all ranks wherever more than one could notice.
-  run::JobOutcome (*run)(run::RunContext& run);
-
-  /// Makes the result files of an unfinished run from its journal: see merge_train_job().
-  /// Collective.
-  run::MergedRun (*merge)(const cluster::Group& world, const run::SealPlace& place,
-                          const store::ChunkJournal& journal);
-
-  /// Converts journaled chunks of format 1 to the current format, for jobs with `has_parts`. Local.
-  store::UpgradeChunk (*upgrade_chunks)(const Config& config) = nullptr;
+  /// Parses the keys of a configuration that check() accepts. The configuration must outlive the
+  /// job. Local.
+  std::unique_ptr<Job> (*read)(const Config& config);
 
   /// The pages of the error codes that only this job has.
   std::span<const ErrorPage> errors{};
@@ -68,10 +90,19 @@ struct Job {
 };
 
 /// All jobs, in the order in which --help lists them.
-std::span<const Job> jobs();
+std::span<const JobSpec> jobs();
 
-/// The job that the configuration selects.
-const Job& job_of(const Config& config);
+/// The job that the configuration chooses.
+const JobSpec& job_of(const Config& config);
+
+/// Parses the keys of that job. The configuration must outlive the job. Local.
+std::unique_ptr<Job> read_job(const Config& config);
+
+/// The same on every rank. Ranks: collective. Errors: the same on all ranks.
+std::unique_ptr<Job> read_job(const cluster::Group& world, const Config& config);
+
+/// Reads and runs the job of the run's configuration. Ranks: collective over the world.
+run::JobOutcome run_job(run::RunContext& run);
 
 /// Adds the keys of all jobs, each once.
 void add_job_keys(KeyTable& table);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <mgpu/cluster/group.hpp>
 #include <mgpu/config/config.hpp>
 #include <mgpu/config/key_table.hpp>
+#include <mgpu/recipes/loop_settings.hpp>
 #include <mgpu/report/plan_text.hpp>
 #include <mgpu/run/file_check.hpp>
 #include <mgpu/run/merged_run.hpp>
@@ -18,9 +20,43 @@
 
 namespace mgpu::recipes {
 
-/// A way to train: the model, its data and its objective. A recipe is a folder in src/recipes with
-/// a function NAME_recipe(); MGPU_RECIPES in registry.cpp lists its name.
-struct Recipe {
+/// The recipe of one run of job train. It parses its keys once; all methods use these settings.
+class Recipe {
+public:
+  Recipe() = default;
+  Recipe(const Recipe&) = delete;
+  Recipe& operator=(const Recipe&) = delete;
+  Recipe(Recipe&&) = delete;
+  Recipe& operator=(Recipe&&) = delete;
+  virtual ~Recipe() = default;
+
+  /// The settings of steps, optimizer and checkpoints.
+  virtual const LoopSettings& loop() const = 0;
+
+  /// Whether the files that its keys name are there. Local.
+  /// Errors: Failure E603 (exit 66), and those of the files.
+  virtual void check_files() const = 0;
+
+  /// The files that --check opens, in order. Local; the recipe has to outlive them.
+  virtual std::vector<run::FileCheck> file_checks() const = 0;
+
+  /// Bytes that a run writes at most. Local, after check_files().
+  virtual std::uint64_t disk_bytes() const = 0;
+
+  /// Estimates memory, time and disk space of a run. Local, after check_files().
+  virtual report::Plan plan(const run::PlanMachine& machine) const = 0;
+
+  /// Ranks:  collective over the world.
+  virtual run::JobOutcome run(run::RunContext& run) const = 0;
+
+  /// The result files of an unfinished run, made of what is there. Ranks: collective over `world`.
+  virtual run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
+                               const store::ChunkJournal& journal) const = 0;
+};
+
+/// An entry of the registry of recipes. A recipe is a folder in src/recipes with a function
+/// NAME_recipe(), and its name in MGPU_RECIPES of registry.cpp.
+struct RecipeSpec {
   std::string_view name;       // "sft"
   std::string_view summary;    // "Algorithm Distillation", for messages
   std::string_view chosen_by;  // the keys that select it: "model.path=FOLDER"
@@ -36,35 +72,19 @@ struct Recipe {
   /// Errors: Failure (exit 78) that lists everything this number of ranks cannot do.
   void (*check)(const Config& config, int ranks);
 
-  /// Checks that the files named by its keys exist. Local.
-  /// Errors: Failure E603 (exit 66), and those of the files.
-  void (*check_files)(const Config& config);
-
-  /// The files that --check opens, in order. Local; `config` must outlive them.
-  std::vector<run::FileCheck> (*file_checks)(const Config& config);
-
-  /// Upper bound of the bytes that a run writes. Local, after check_files().
-  std::uint64_t (*disk_bytes)(const Config& config);
-
-  /// Estimates the cost of a run by arithmetic. Local, after check_files().
-  report::Plan (*plan)(const Config& config, const run::PlanMachine& machine);
-
-  /// Trains. Ranks: collective over the world.
-  run::JobOutcome (*run)(run::RunContext& run);
-
-  /// Makes the result files of an unfinished run from what exists. Ranks: collective over `world`.
-  run::MergedRun (*merge)(const cluster::Group& world, const run::SealPlace& place,
-                          const store::ChunkJournal& journal);
+  /// Parses the keys of a configuration that check() accepts. The configuration must outlive the
+  /// recipe. Local.
+  std::unique_ptr<Recipe> (*read)(const Config& config);
 };
 
 /// All recipes, in the order of the registry.
-std::span<const Recipe> recipes();
+std::span<const RecipeSpec> recipes();
 
 /// Adds the key train.recipe.
 void add_recipe_key(KeyTable& table);
 
-/// The recipe that the configuration selects: by train.recipe, or by the other keys.
-const Recipe& recipe_of(const Config& config);
+/// The recipe that the configuration chooses: by train.recipe, or by the other keys.
+const RecipeSpec& recipe_of(const Config& config);
 
 /// Refuses a train.recipe whose keys are missing. Errors: Failure E114 (exit 78).
 void check_recipe(const Config& config);
@@ -74,7 +94,7 @@ std::vector<AddKeys> recipe_keys();
 
 /// Refuses keys that only other recipes read.
 ///
-/// Errors: Failure E124 (exit 78) at the first such key in the order of the table.
-void refuse_keys_of_other_recipes(const Config& config, const Recipe& chosen);
+/// Errors: Failure E124 (exit 78) at the first of them in the order of the table.
+void refuse_keys_of_other_recipes(const Config& config, const RecipeSpec& chosen);
 
 }  // namespace mgpu::recipes

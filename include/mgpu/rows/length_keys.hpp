@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include <mgpu/config/config.hpp>
 
 namespace mgpu::rows {
@@ -9,6 +11,12 @@ enum class TooLong { truncate, drop, error };
 
 /// Adds the keys data.max_length and data.too_long.
 void add_length_keys(KeyTable& table);
-TooLong read_too_long(const Config& config);
+
+/// Their values.
+struct LengthKeys {
+  std::int64_t max_length = 0;  // tokens
+  TooLong too_long = TooLong::truncate;
+};
+LengthKeys read_length_keys(const Config& config);
 
 }  // namespace mgpu::rows

@@ -1,11 +1,28 @@
 #pragma once
 
+#include <filesystem>
+
 #include <mgpu/config/config.hpp>
+#include <mgpu/input/row_options.hpp>
+#include <mgpu/rows/model_text.hpp>
 
 namespace mgpu::rows {
 
 /// Adds the key model.path: a Hugging Face folder.
 void add_model_folder_keys(KeyTable& table);
+
+/// Reads this key, which must be set.
+std::filesystem::path read_model_path(const Config& config);
+
+/// The folder of a language model, and the rows that it is applied to.
+struct ModelRowKeys {
+  std::filesystem::path folder;  // model.path
+  input::RowOptions options;     // data.path and its format; the job adds columns
+  ChatChoice chat;               // data.chat_template
+};
+
+/// Reads these keys. check_model_keys() must accept the configuration.
+ModelRowKeys read_model_row_keys(const Config& config);
 
 /// Checks the keys of any job that runs a language model over rows of a file. They must name a
 /// model and a file, and the groups of ranks must give the same numbers. `data` is the suggested

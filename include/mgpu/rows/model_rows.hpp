@@ -10,6 +10,7 @@
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/weights/resident_models.hpp>
 #include <mgpu/rows/kept_columns.hpp>
+#include <mgpu/rows/model_keys.hpp>
 #include <mgpu/text/text_folder.hpp>
 
 namespace mgpu::rows {
@@ -31,9 +32,9 @@ struct ModelRows {
 ///
 /// Ranks:  collective.
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,
-                          const input::RowOptions& options, lm::ResidentModels* models = nullptr);
+                          const ModelRowKeys& keys, lm::ResidentModels* models = nullptr);
 
-/// Reads on one rank, for --check and --plan.
-ModelRows read_model_rows(const Config& config, const input::RowOptions& options);
+/// The same for one rank, for --check and --plan.
+ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys);
 
 }  // namespace mgpu::rows

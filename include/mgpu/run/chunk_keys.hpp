@@ -6,25 +6,32 @@
 #include <mgpu/run/chunk_phase.hpp>
 #include <mgpu/run/run_context.hpp>
 
-// The keys run.schedule, run.worker_id and run.total_workers: which ranks process which chunks.
+// The keys run.*: seed and chunks of every job.
 namespace mgpu::run {
 
-/// Errors: Failure E124 (exit 78) when run.worker_id names a part that does not exist.
+/// The keys run.* that jobs read.
+struct JobKeys {
+  std::uint64_t seed = 0;        // run.seed
+  std::int64_t chunk_size = 32;  // run.chunk_size, samples
+  bool is_dynamic = true;        // run.schedule: a free group claims the next chunk
+  ChunkPart part{};              // run.worker_id of run.total_workers; --only sets both
+
+  bool is_part_of_run() const { return part.count > 1; }
+};
+JobKeys read_job_keys(const Config& config);
+
+/// Errors: Failure E124 (exit 78) where there is no such part.
 void check_chunk_keys(const Config& config);
 
 /// The check for a job that always assigns its chunks in advance and cannot run in parts.
 /// Errors: Failure E124 (exit 78) that names the key.
 void refuse_chunk_keys(const Config& config);
 
-/// The part of the chunks that this run does; all chunks unless the keys name a part.
-ChunkPart read_chunk_part(const Config& config);
-bool is_part_of_run(const Config& config);
-
 /// "part 0 of 4".
 std::string part_text(const ChunkPart& part);
 
-/// "; part 0 of 4" for the line about a run's data; "" when the run does everything.
-std::string part_note(const Config& config);
+/// "; part 0 of 4" for the line of a run's data; "" where it does everything.
+std::string part_note(const JobKeys& keys);
 
 /// Tells how parts are joined, if this run did one part.
 void tell_part(const RunContext& run);

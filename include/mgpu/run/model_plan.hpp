@@ -8,6 +8,7 @@
 #include <mgpu/config/config.hpp>
 #include <mgpu/lm/parallel/memory_plan.hpp>
 #include <mgpu/report/plan_text.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/model_memory.hpp>
 #include <mgpu/run/plan_machine.hpp>
 #include <mgpu/run/plan_parts.hpp>
@@ -63,6 +64,7 @@ private:
   std::int64_t room() const;
 
   const Config& config_;
+  JobKeys keys_;
   const PlanMachine& machine_;
   Work work_;
   std::vector<int> sizes_;  // of the groups, in order

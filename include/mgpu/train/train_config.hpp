@@ -12,7 +12,6 @@ struct TrainConfig {
   BatchShape batch{};
   std::int64_t eval_every = 0;   // optimizer steps; 0: only at the end
   std::int64_t max_skipped = 3;  // allowed steps with an infinite or NaN gradient
-  std::uint64_t seed = 0;
 };
 
 /// Adds train.global_batch_size, micro_batch_size, lanes, ... to the table of keys.

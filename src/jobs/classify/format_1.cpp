@@ -23,10 +23,10 @@ void make_status(const store::ChunkRows& old, store::ChunkEncoder& encoder) {
 
 }  // namespace
 
-store::UpgradeChunk upgrade_classify_chunks(const Config& config) {
+store::UpgradeChunk ClassifyJob::upgrade_chunks() const {
   using store::ColumnType;
   return store::PayloadUpgrade(
-      classify_table(read_classify_inputs(config)),
+      classify_table(read_classify_inputs(config_, keys_)),
       {"true",        "pred",           "outcome",         "score",           "margin",
        "positive",    "confidence",     "n_prompt_tokens", "n_output_tokens", "strategy",
        "input_text",  "true_label",     "predicted_label", "rationale",       "target_group_norm",

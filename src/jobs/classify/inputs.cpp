@@ -15,14 +15,6 @@
 namespace mgpu::jobs {
 namespace {
 
-input::RowOptions row_options(const Config& config) {
-  input::RowOptions options = input::read_row_options(config);
-  options.all_of = {"text"};
-  options.may_have = {"label", "group"};
-  options.keeps = {"id"};  // the label is a column of the table anyway
-  return options;
-}
-
 std::string strategy_file(const ClassifyConfig& config) {
   return config.prompt_file.empty() ? "" : read_file(config.prompt_file);
 }
@@ -43,18 +35,18 @@ ClassifyInputs put_together(rows::ModelRows read, const ClassifyConfig& config,
 }  // namespace
 
 std::int64_t ClassifyInputs::max_length() const {
-  if (model.rope.kind != lm::RopeKind::none) return config.max_length;
+  if (model.rope.kind != lm::RopeKind::none) return config.length.max_length;
   const std::int64_t answer = config.generates ? strategy.max_tokens : 0;
-  return std::max<std::int64_t>(1, std::min(config.max_length, model.positions - answer));
+  return std::max<std::int64_t>(1, std::min(config.length.max_length, model.positions - answer));
 }
 
 ClassifySampleMaker ClassifyInputs::sample_maker() const {
-  std::optional<text::TextFolder> texts = rows::parse_model_text(text, config.model, model.vocab);
+  std::optional<text::TextFolder> texts = rows::parse_model_text(text, folder, model.vocab);
   if (!texts) {
     throw Failure({"E603",
                    ExitCode::no_input,
                    "texts need a tokenizer, and the model's folder has no tokenizer.json",
-                   {"  --> " + config.model.string()},
+                   {"  --> " + folder.string()},
                    ""});
   }
   return {*std::move(texts),
@@ -81,21 +73,17 @@ lm::MemoryDemand ClassifyInputs::demand(std::int64_t chunk_rows) const {
 }
 
 ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& config,
-                                    lm::ResidentModels* models) {
-  rows::ModelRows read = rows::read_model_rows(world, config, row_options(config), models);
-  ClassifyConfig classify;
-  cluster::run_together(world, [&] { classify = read_classify_config(config); });
-  const std::string strategies = cluster::on_rank_0(world, [&] { return strategy_file(classify); });
+                                    const ClassifyConfig& keys, lm::ResidentModels* models) {
+  rows::ModelRows read = rows::read_model_rows(world, config, keys.rows, models);
+  const std::string strategies = cluster::on_rank_0(world, [&] { return strategy_file(keys); });
   std::optional<ClassifyInputs> inputs;
-  cluster::run_together(
-      world, [&] { inputs.emplace(put_together(std::move(read), classify, strategies)); });
+  cluster::run_together(world,
+                        [&] { inputs.emplace(put_together(std::move(read), keys, strategies)); });
   return std::move(*inputs);
 }
 
-ClassifyInputs read_classify_inputs(const Config& config) {
-  const ClassifyConfig classify = read_classify_config(config);
-  return put_together(rows::read_model_rows(config, row_options(config)), classify,
-                      strategy_file(classify));
+ClassifyInputs read_classify_inputs(const Config& config, const ClassifyConfig& keys) {
+  return put_together(rows::read_model_rows(config, keys.rows), keys, strategy_file(keys));
 }
 
 }  // namespace mgpu::jobs

@@ -36,9 +36,10 @@ struct ClassifyInputs : rows::ModelRows {
 ///
 /// Ranks:  collective.
 ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& config,
+                                    const ClassifyConfig& keys,
                                     lm::ResidentModels* models = nullptr);
 
-/// Reads on one rank, for --check and --plan.
-ClassifyInputs read_classify_inputs(const Config& config);
+/// The same for one rank, for --check and --plan.
+ClassifyInputs read_classify_inputs(const Config& config, const ClassifyConfig& keys);
 
 }  // namespace mgpu::jobs

@@ -5,12 +5,20 @@
 #include <vector>
 
 #include <mgpu/cluster/agree.hpp>
+#include <mgpu/config/common_keys.hpp>
+#include <mgpu/input/row_options.hpp>
+#include <mgpu/lm/parallel/model_group.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/model_folder.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/model_text.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/row_phase.hpp>
 #include <mgpu/run/worker_table.hpp>
 
+#include "error_pages.hpp"
+#include "export.hpp"
 #include "inputs.hpp"
 #include "results.hpp"
 #include "work.hpp"
@@ -18,14 +26,14 @@
 namespace mgpu::jobs {
 namespace {
 
-ClassifyInputs load_inputs(const run::RunContext& run) {
+ClassifyInputs load_inputs(const run::RunContext& run, const ClassifyConfig& keys) {
   const auto loading = run.clock.enter("load");
-  return read_classify_inputs(run.topology.world(), run.config, run.models);
+  return read_classify_inputs(run.topology.world(), run.config, keys, run.models);
 }
 
-run::ChunkPhase chunks_of(const run::RunContext& run, const ClassifyInputs& inputs) {
-  return {"labels", inputs.phase, inputs.rows.rows(), run.config.integer("run.chunk_size"),
-          run::read_chunk_part(run.config)};
+run::ChunkPhase chunks_of(const ClassifyInputs& inputs) {
+  const run::JobKeys& keys = inputs.config.run;
+  return {"labels", inputs.phase, inputs.rows.rows(), keys.chunk_size, keys.part};
 }
 
 SealedLabels seal(const run::RunContext& run, const ClassifyInputs& inputs) {
@@ -38,22 +46,36 @@ void announce(run::RunContext& run, const ClassifyInputs& inputs, std::string me
   report::Facts facts;
   facts.memory = std::move(memory);
   facts.device = run.device.kind;
-  facts.data =
-      report::grouped(inputs.rows.rows()) + " samples of at most " +
-      report::grouped(inputs.max_length()) + " tokens; " +
-      cluster::on_rank_0(run.topology.world(),
-                         [&] { return rows::model_text(inputs.config.model, run.models); }) +
-      run::groups_text(run) + "; " + classify_text(inputs.config) + "; prompt strategy " +
-      inputs.strategy.name + run::part_note(run.config);
+  facts.data = report::grouped(inputs.rows.rows()) + " samples of at most " +
+               report::grouped(inputs.max_length()) + " tokens; " +
+               cluster::on_rank_0(run.topology.world(),
+                                  [&] { return rows::model_text(inputs.folder, run.models); }) +
+               run::groups_text(run) + "; " + classify_text(inputs.config) + "; prompt strategy " +
+               inputs.strategy.name + run::part_note(inputs.config.run);
   run::show_workers(run, "Classification");
   run.announce(facts);
 }
 
 }  // namespace
 
-run::JobOutcome run_classify_job(run::RunContext& run) {
-  const ClassifyInputs inputs = load_inputs(run);
-  run::RowPhase phase(run, inputs.config.model, {chunks_of(run, inputs), run::kTexts, "classify"});
+JobSpec classify_job() {
+  return {.name = "classify",
+          .text = "labels of texts by a language model, and how good they are",
+          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
+                   input::add_input_keys, rows::add_chat_template_key, rows::add_keep_columns_key,
+                   rows::add_length_keys, add_classify_keys},
+          .check = [](const Config& config, int /*ranks*/) { check_classify_keys(config); },
+          .read = [](const Config& config) -> std::unique_ptr<Job> {
+            return std::make_unique<ClassifyJob>(config);
+          },
+          .errors = kClassifyErrors,
+          .exports = {{"csv", "", "", export_labels}},
+          .has_parts = true};
+}
+
+run::JobOutcome ClassifyJob::run(run::RunContext& run) const {
+  const ClassifyInputs inputs = load_inputs(run, keys_);
+  run::RowPhase phase(run, inputs.folder, {chunks_of(inputs), run::kTexts, "classify"});
   const std::int64_t batch =
       phase.settle_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
   ClassifyWorker worker(run, inputs, phase.group(), batch);
@@ -70,9 +92,9 @@ run::JobOutcome run_classify_job(run::RunContext& run) {
   return outcome;
 }
 
-run::MergedRun merge_classify_job(const cluster::Group& world, const run::SealPlace& place,
-                                  const store::ChunkJournal& journal) {
-  const ClassifyInputs inputs = read_classify_inputs(world, place.config);
+run::MergedRun ClassifyJob::merge(const cluster::Group& world, const run::SealPlace& place,
+                                  const store::ChunkJournal& journal) const {
+  const ClassifyInputs inputs = read_classify_inputs(world, config_, keys_);
   const store::SealReport report =
       seal_labels(world, journal, place, inputs, /*may_lack_rows=*/true).report;
   run::MergedRun merged;

@@ -64,6 +64,14 @@ void refuse_useless_keys(const Config& config) {
                          "classify.prompt=FILE.json");
 }
 
+rows::ModelRowKeys read_rows(const Config& config) {
+  rows::ModelRowKeys keys = rows::read_model_row_keys(config);
+  keys.options.all_of = {"text"};
+  keys.options.may_have = {"label", "group"};
+  keys.options.keeps = {"id"};  // the label is a column of the table anyway
+  return keys;
+}
+
 }  // namespace
 
 void add_classify_keys(KeyTable& table) {
@@ -128,7 +136,9 @@ void check_classify_keys(const Config& config) {
 
 ClassifyConfig read_classify_config(const Config& config) {
   ClassifyConfig result;
-  result.model = config.text("model.path");
+  result.run = run::read_job_keys(config);
+  result.rows = read_rows(config);
+  result.length = rows::read_length_keys(config);
   result.labels = config.texts("classify.labels");
   result.positive = result.labels.size() - 1;
   if (!config.is("classify.positive", "null"))
@@ -141,9 +151,6 @@ ClassifyConfig read_classify_config(const Config& config) {
   result.on_unparsed = config.is("classify.on_unparsed", "retry")   ? Unparsed::retry
                        : config.is("classify.on_unparsed", "error") ? Unparsed::error
                                                                     : Unparsed::count;
-  result.max_length = config.integer("data.max_length");
-  result.too_long = rows::read_too_long(config);
-  result.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
   if (!config.is("classify.batch_size", "auto"))
     result.batch_size = config.integer("classify.batch_size");
   return result;

@@ -8,6 +8,8 @@
 
 #include <mgpu/config/config.hpp>
 #include <mgpu/rows/length_keys.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 
 namespace mgpu::jobs {
 
@@ -23,7 +25,9 @@ void add_classify_keys(KeyTable& table);
 
 /// The settings of job classify.
 struct ClassifyConfig {
-  std::filesystem::path model;        // model.path
+  run::JobKeys run;
+  rows::ModelRowKeys rows;
+  rows::LengthKeys length;
   std::vector<std::string> labels;    // classify.labels
   std::size_t positive = 0;           // classify.positive, as an index of labels
   std::filesystem::path prompt_file;  // classify.prompt; empty: the built-in one
@@ -31,9 +35,6 @@ struct ClassifyConfig {
   bool generates = false;             // classify.score: generate instead of label_logprob
   bool is_mean = false;               // classify.normalize: log-probability per token
   Unparsed on_unparsed = Unparsed::count;
-  std::int64_t max_length = 0;  // data.max_length
-  rows::TooLong too_long = rows::TooLong::truncate;
-  std::uint64_t seed = 0;       // run.seed
   std::int64_t batch_size = 0;  // texts in a model at once; 0: auto
 };
 

@@ -22,7 +22,7 @@ lm::GenerationConfig generation_of(const lm::LanguageModel& model, const Classif
   generation.sampling.is_greedy = strategy.temperature == 0.0;
   if (!generation.sampling.is_greedy) generation.sampling.temperature = strategy.temperature;
   generation.sampling.top_p = strategy.top_p;
-  generation.sampling.seed = config.seed;
+  generation.sampling.seed = config.run.seed;
   generation.sampling.round = static_cast<std::uint32_t>(round);
   return generation;
 }

@@ -26,66 +26,61 @@ std::uint64_t file_bytes(const std::filesystem::path& path) {
   return missing ? 0 : bytes;
 }
 
-void check_strategies(const Config& config) {
+void check_strategies(const Config& config, const std::filesystem::path& path) {
   if (config.is("classify.prompt", "null")) return;
-  const std::string path = config.text("classify.prompt");
   std::error_code missing;
   if (std::filesystem::is_regular_file(path, missing)) return;
-  throw ConfigFailure({{"E603", "there is no such file: " + path, config.place("classify.prompt"),
-                        "", "classify.prompt is a file of strategies, or a template with {text}"}},
-                      ExitCode::no_input);
+  throw ConfigFailure(
+      {{"E603", "there is no such file: " + path.string(), config.place("classify.prompt"), "",
+        "classify.prompt is a file of strategies, or a template with {text}"}},
+      ExitCode::no_input);
 }
 
 }  // namespace
 
-void check_classify_job(const Config& config, int /*ranks*/) {
-  check_classify_keys(config);
+void ClassifyJob::check_files() const {
+  rows::check_model_folder(config_);
+  rows::check_chat_template(config_, keys_.rows.folder);
+  rows::check_data_file(config_, "data.path is a file of texts: JSON Lines, CSV or Parquet");
+  check_strategies(config_, keys_.prompt_file);
 }
 
-void check_classify_files(const Config& config) {
-  rows::check_model_folder(config);
-  rows::check_chat_template(config, config.text("model.path"));
-  rows::check_data_file(config, "data.path is a file of texts: JSON Lines, CSV or Parquet");
-  check_strategies(config);
-}
-
-std::vector<run::FileCheck> classify_file_checks(const Config& config) {
-  const std::filesystem::path folder = config.text("model.path");
-  return {{folder.string(),
-           [folder, &config](const cluster::Group& world) {
+std::vector<run::FileCheck> ClassifyJob::file_checks() const {
+  return {{keys_.rows.folder.string(),
+           [this](const cluster::Group& world) {
              return cluster::on_rank_0(world, [&] {
-               rows::check_model_folder(config);
-               return rows::model_text(folder);
+               rows::check_model_folder(config_);
+               return rows::model_text(keys_.rows.folder);
              });
            }},
-          {config.text("data.path"), [&config](const cluster::Group& world) {
-             const ClassifyInputs inputs = read_classify_inputs(world, config);
+          {keys_.rows.options.path.string(), [this](const cluster::Group& world) {
+             const ClassifyInputs inputs = read_classify_inputs(world, config_, keys_);
              return report::grouped(inputs.rows.rows()) + " rows, prompt strategy " +
                     inputs.strategy.name;
            }}};
 }
 
-std::uint64_t classify_disk_bytes(const Config& config) {
+std::uint64_t ClassifyJob::disk_bytes() const {
   // Three files hold the rows: the journal, the sealed file, and a temporary file for the tables. A
   // row consists of its text, an answer and the other columns.
   constexpr double kRowBytes = 512.0;
-  const auto bytes = static_cast<double>(file_bytes(config.text("data.path")));
+  const auto bytes = static_cast<double>(file_bytes(keys_.rows.options.path));
   return run::whole_bytes(3.0 * (bytes + bytes / 64.0 * kRowBytes));
 }
 
-report::Plan plan_classify(const Config& config, const run::PlanMachine& machine) {
-  check_classify_files(config);
-  const ClassifyInputs inputs = read_classify_inputs(config);
+report::Plan ClassifyJob::plan(const run::PlanMachine& machine) const {
+  check_files();
+  const ClassifyInputs inputs = read_classify_inputs(config_, keys_);
   const std::int64_t rows = inputs.rows.rows();
-  run::ModelPlan plan(config, machine,
+  run::ModelPlan plan(config_, machine,
                       {.model = inputs.model,
-                       .demand = inputs.demand(config.integer("run.chunk_size")),
+                       .demand = inputs.demand(keys_.run.chunk_size),
                        .words = run::kTexts,
                        .unit = "samples",
                        .samples = rows,
                        .beside = 0,
                        .beside_name = "texts of a chunk",
-                       .disk = classify_disk_bytes(config)});
+                       .disk = disk_bytes()});
   plan.plan().notes = {classify_text(inputs.config) + "; prompt strategy " + inputs.strategy.name};
   plan.add_shares();
   plan.find_batch(inputs.config.batch_size == 0);

@@ -108,7 +108,7 @@ store::SealRequest classify_request(const run::SealPlace& place, const ClassifyI
   if (const int ranks = rows::summing_ranks(place.config); ranks > 1)
     request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
   request.groups.push_back(facts_of(inputs));
-  request.tables = {{classify_table(inputs), inputs.phase, place.config.integer("run.chunk_size")}};
+  request.tables = {{classify_table(inputs), inputs.phase, inputs.config.run.chunk_size}};
   return request;
 }
 

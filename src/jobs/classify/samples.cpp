@@ -145,11 +145,11 @@ void ClassifySampleMaker::fit(ClassifySample& sample, const input::Row& row,
   if (length <= options_.max_length) return;
   sample.facts.reason = std::to_string(length) + " tokens, at most " +
                         std::to_string(options_.max_length) + " are allowed";
-  if (options_.config.too_long == rows::TooLong::error)
+  if (options_.config.length.too_long == rows::TooLong::error)
     rows::refuse_row(file, row, sample.facts.reason, rows::kTooLongHelp);
   std::size_t good = 0;
   std::size_t bad = sample.text.size();
-  if (options_.config.too_long == rows::TooLong::truncate) {
+  if (options_.config.length.too_long == rows::TooLong::truncate) {
     while (bad - good > 1) {
       const std::size_t middle = (good + bad) / 2;
       const bool fits = encode(sample, with_text(row.object, first_bytes(sample.text, middle))) <=

@@ -33,9 +33,9 @@ void make_reason(const store::ChunkRows& old, store::ChunkEncoder& encoder) {
 
 }  // namespace
 
-store::UpgradeChunk upgrade_generate_chunks(const Config& config) {
+store::UpgradeChunk GenerateJob::upgrade_chunks() const {
   return store::PayloadUpgrade(
-      completion_table(read_generate_inputs(config)),
+      completion_table(read_generate_inputs(config_, keys_)),
       {"prompt_index", "sample", "n_prompt_tokens", "n_output_tokens", "finish", "prompt_log_prob",
        "output_log_prob", "prompt_ids", "prompt_log_probs", "output_ids", "output_log_probs",
        "prompt", "output", "reason"},

@@ -12,16 +12,10 @@ namespace {
 
 constexpr std::int64_t kRowsAtOnce = 64;
 
-input::RowOptions row_options(const Config& config) {
-  input::RowOptions options = input::read_row_options(config);
-  options.one_of = {"prompt", "messages", "token_ids"};
-  options.keeps = {"id", "label"};
-  return options;
-}
-
-GenerateInputs put_together(const Config& config, rows::ModelRows read) {
+GenerateInputs put_together(const Config& config, const GenerateKeys& keys, rows::ModelRows read) {
   GenerateInputs inputs{std::move(read)};
-  inputs.config = read_generate_config(config, inputs.model.generation);
+  inputs.keys = keys;
+  inputs.config = fill_in(config, keys, inputs.model.generation);
   inputs.phase = run::phase_of(inputs.crc);
   return inputs;
 }
@@ -31,7 +25,7 @@ GenerateInputs put_together(const Config& config, rows::ModelRows read) {
 rows::PromptEncoder GenerateInputs::encoder() const {
   rows::PromptEncoder::Options options = config.prompt;
   options.vocab = model.vocab;
-  return {text, config.model, options};
+  return {text, folder, options};
 }
 
 std::vector<rows::EncodedPrompt> GenerateInputs::encode(std::int64_t first, std::int64_t count,
@@ -64,19 +58,20 @@ lm::MemoryDemand GenerateInputs::demand(std::int64_t chunk_rows,
 }
 
 GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config,
-                                    lm::ResidentModels* models) {
-  rows::ModelRows read = rows::read_model_rows(world, config, row_options(config), models);
+                                    const GenerateKeys& keys, lm::ResidentModels* models) {
+  rows::ModelRows read = rows::read_model_rows(world, config, keys.rows, models);
   std::optional<GenerateInputs> inputs;
-  cluster::run_together(world, [&] { inputs.emplace(put_together(config, std::move(read))); });
+  cluster::run_together(world,
+                        [&] { inputs.emplace(put_together(config, keys, std::move(read))); });
   return std::move(*inputs);
 }
 
-GenerateInputs read_generate_inputs(const Config& config) {
-  return put_together(config, rows::read_model_rows(config, row_options(config)));
+GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys) {
+  return put_together(config, keys, rows::read_model_rows(config, keys.rows));
 }
 
-std::int64_t count_prompts(const Config& config) {
-  input::RowOptions options = row_options(config);
+std::int64_t count_prompts(const GenerateKeys& keys) {
+  input::RowOptions options = keys.rows.options;
   options.on_bad_row = input::BadRow::mark;  // the rows are not used
   try {
     return input::open_rows(options).rows();

@@ -16,6 +16,7 @@ namespace mgpu::jobs {
 
 /// The inputs of job generate, without the weights.
 struct GenerateInputs : rows::ModelRows {
+  GenerateKeys keys{};
   GenerateConfig config{};
   std::uint32_t phase = 0;  // in the journal: identifies prompts and model
 
@@ -35,18 +36,18 @@ struct GenerateInputs : rows::ModelRows {
   lm::MemoryDemand demand(std::int64_t chunk_rows, std::int64_t longest_prompt) const;
 };
 
-/// Errors: those of open_rows(), of read_generate_config() and of the model's folder; the same on
+/// Errors: those of open_rows(), of fill_in() and of the model's folder; the same on
 ///         all ranks.
 ///
 /// Ranks:  collective.
 GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& config,
-                                    lm::ResidentModels* models = nullptr);
+                                    const GenerateKeys& keys, lm::ResidentModels* models = nullptr);
 
-/// Reads on one rank, for --check and --plan.
-GenerateInputs read_generate_inputs(const Config& config);
+/// The same for one rank, for --check and --plan.
+GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys);
 
-/// The number of rows of data.path; 0 if it cannot be read. The run later reports the reason.
-std::int64_t count_prompts(const Config& config);
+/// Rows of data.path; 0 where it cannot be read as it should: who opens it for work says why.
+std::int64_t count_prompts(const GenerateKeys& keys);
 
 /// The number of tokens of each prompt, 0 for a prompt that cannot be used.
 /// Errors: E531 for those if data.on_bad_row is stop.

@@ -9,8 +9,14 @@
 #include <utility>
 
 #include <mgpu/cluster/agree.hpp>
+#include <mgpu/config/common_keys.hpp>
+#include <mgpu/input/row_options.hpp>
+#include <mgpu/lm/parallel/model_group.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/model_folder.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/model_text.hpp>
 #include <mgpu/run/careful_rows.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/row_phase.hpp>
@@ -22,14 +28,14 @@
 namespace mgpu::jobs {
 namespace {
 
-GenerateInputs load_inputs(const run::RunContext& run) {
+GenerateInputs load_inputs(const run::RunContext& run, const GenerateKeys& keys) {
   const auto loading = run.clock.enter("load");
-  return read_generate_inputs(run.topology.world(), run.config, run.models);
+  return read_generate_inputs(run.topology.world(), run.config, keys, run.models);
 }
 
-run::ChunkPhase chunks_of(const run::RunContext& run, const GenerateInputs& inputs) {
-  return {"completions", inputs.phase, inputs.prompts(), run.config.integer("run.chunk_size"),
-          run::read_chunk_part(run.config)};
+run::ChunkPhase chunks_of(const GenerateInputs& inputs) {
+  const run::JobKeys& keys = inputs.keys.run;
+  return {"completions", inputs.phase, inputs.prompts(), keys.chunk_size, keys.part};
 }
 
 /// Gathers the problems of all ranks on all ranks.
@@ -44,13 +50,12 @@ formats::LineProblems all_problems(const cluster::Group& world, const std::files
 /// Holds the inputs on every rank, the model of this rank's group, and the loop over the prompts.
 class GenerateRun {
 public:
-  explicit GenerateRun(run::RunContext& run)
+  GenerateRun(run::RunContext& run, const GenerateKeys& keys)
       : run_(run),
         world_(run.topology.world()),
-        inputs_(load_inputs(run)),
-        phase_(
-            run, inputs_.config.model,
-            {chunks_of(run, inputs_), run::kCompletions, "generate", inputs_.config.num_samples}) {
+        inputs_(load_inputs(run, keys)),
+        phase_(run, inputs_.folder,
+               {chunks_of(inputs_), run::kCompletions, "generate", inputs_.config.num_samples}) {
     cluster::run_together(world_, [&] { encoder_.emplace(inputs_.encoder()); });
   }
 
@@ -116,12 +121,11 @@ void announce(run::RunContext& run, const GenerateInputs& inputs, std::string me
   facts.data = report::grouped(inputs.prompts()) + " prompts";
   if (inputs.config.num_samples > 1)
     facts.data += ", " + report::grouped(inputs.config.num_samples) + " completions each";
-  facts.data +=
-      "; " +
-      cluster::on_rank_0(run.topology.world(),
-                         [&] { return rows::model_text(inputs.config.model, run.models); }) +
-      run::groups_text(run) + "; " + sampling_text(run.config, inputs.config) +
-      run::part_note(run.config);
+  facts.data += "; " +
+                cluster::on_rank_0(run.topology.world(),
+                                   [&] { return rows::model_text(inputs.folder, run.models); }) +
+                run::groups_text(run) + "; " + sampling_text(inputs.keys, inputs.config) +
+                run::part_note(inputs.keys.run);
   run.announce(facts);
   for (const std::string& note :
        {scoring_note(run.config), unused_note(inputs.config, inputs.model.generation)})
@@ -130,8 +134,21 @@ void announce(run::RunContext& run, const GenerateInputs& inputs, std::string me
 
 }  // namespace
 
-run::JobOutcome run_generate_job(run::RunContext& run) {
-  GenerateRun job(run);
+JobSpec generate_job() {
+  return {.name = "generate",
+          .text = "completions and log-probabilities of prompts by a language model",
+          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
+                   input::add_input_keys, rows::add_chat_template_key, rows::add_keep_columns_key,
+                   add_generate_keys},
+          .check = [](const Config& config, int /*ranks*/) { check_generate_keys(config); },
+          .read = [](const Config& config) -> std::unique_ptr<Job> {
+            return std::make_unique<GenerateJob>(config);
+          },
+          .has_parts = true};
+}
+
+run::JobOutcome GenerateJob::run(run::RunContext& run) const {
+  GenerateRun job(run, keys_);
   job.tokenize();
   announce(run, job.inputs(), job.memory_text());
   run::tell_suspects(run, job.phase().chunks());
@@ -144,9 +161,9 @@ run::JobOutcome run_generate_job(run::RunContext& run) {
   return outcome;
 }
 
-run::MergedRun merge_generate_job(const cluster::Group& world, const run::SealPlace& place,
-                                  const store::ChunkJournal& journal) {
-  const GenerateInputs inputs = read_generate_inputs(world, place.config);
+run::MergedRun GenerateJob::merge(const cluster::Group& world, const run::SealPlace& place,
+                                  const store::ChunkJournal& journal) const {
+  const GenerateInputs inputs = read_generate_inputs(world, config_, keys_);
   store::SealRequest request = generate_request(place, inputs);
   request.partial = true;
   const store::SealReport report = store::seal(world, journal, request);

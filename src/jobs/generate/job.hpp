@@ -1,44 +1,43 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include <mgpu/run/file_check.hpp>
-#include <mgpu/run/merged_run.hpp>
-#include <mgpu/run/run_context.hpp>
-#include <mgpu/run/seal_place.hpp>
-#include <mgpu/store/journal/chunk_journal.hpp>
-#include <mgpu/store/journal/journal_copy.hpp>
+#include <mgpu/jobs/job.hpp>
+
+#include "keys.hpp"
 
 namespace mgpu::jobs {
 
-/// Checks rules between the keys of job generate, for --check and before any work.
-///
-/// Errors: Failure (exit 78) with all contradictions.
-void check_generate_job(const Config& config, int ranks);
+/// Job generate stores completions of the prompts of a file in table `samples` of results.h5. Each
+/// group of ranks holds a model and works on its share.
+class GenerateJob final : public Job {
+public:
+  /// `config` must outlive the job.
+  explicit GenerateJob(const Config& config) : config_(config), keys_(read_generate_keys(config)) {}
 
-/// Checks that the model's folder and the prompts exist.
-///
-/// Errors: Failure E603 (exit 66).
-void check_generate_files(const Config& config);
+  void check_files() const override;
 
-/// The files that --check opens: the model's folder, and all prompts, which it tokenizes.
-std::vector<run::FileCheck> generate_file_checks(const Config& config);
+  /// Checks the model's folder, and tokenizes all prompts.
+  std::vector<run::FileCheck> file_checks() const override;
 
-/// Job generate completes prompts. Table `samples` of results.h5 has the completions.
-///
-/// Ranks:  collective over the world; each group of ranks holds a model and works on its share.
-/// Errors: E531 with the first lines that cannot be used, and those of its phases, on all ranks.
-run::JobOutcome run_generate_job(run::RunContext& run);
+  /// Counts journal and sealed file. 0 without prompts.
+  std::uint64_t disk_bytes() const override;
 
-/// Makes the result file of an unfinished run from its journal, for these prompts and this model.
-///
-/// Ranks:  collective over `world`.
-/// Errors: those of seal() and read_generate_inputs(), on all ranks.
-run::MergedRun merge_generate_job(const cluster::Group& world, const run::SealPlace& place,
-                                  const store::ChunkJournal& journal);
+  /// Tokenizes all prompts. Errors: also E531 for lines that cannot be used.
+  report::Plan plan(const run::PlanMachine& machine) const override;
 
-/// Converts journaled chunks of format 1 to chunks of the current table `samples`. Local.
-/// Errors: those of read_generate_inputs().
-store::UpgradeChunk upgrade_generate_chunks(const Config& config);
+  /// Errors: also E531 with the first lines that cannot be used, on all ranks.
+  run::JobOutcome run(run::RunContext& run) const override;
+  run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
+                       const store::ChunkJournal& journal) const override;
+  store::UpgradeChunk upgrade_chunks() const override;
+
+private:
+  const Config& config_;
+  GenerateKeys keys_;
+};
+
+JobSpec generate_job();
 
 }  // namespace mgpu::jobs

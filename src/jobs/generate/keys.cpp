@@ -24,22 +24,36 @@ KeySpec sampling_key(const char* name, KeyType type, const char* text, double mi
   return spec;
 }
 
-double number_or(const Config& config, const char* name, double otherwise) {
-  return config.is(name, "auto") ? otherwise : config.number(name);
+std::optional<bool> read_flag(const Config& config, const char* name) {
+  if (config.is(name, "auto")) return std::nullopt;
+  return config.is(name, "true");
 }
 
-lm::SamplingConfig read_sampling(const Config& config, const lm::GenerationDefaults& defaults) {
+std::optional<double> read_number(const Config& config, const char* name) {
+  if (config.is(name, "auto")) return std::nullopt;
+  return config.number(name);
+}
+
+std::optional<std::int64_t> read_integer(const Config& config, const char* name) {
+  if (config.is(name, "auto")) return std::nullopt;
+  return config.integer(name);
+}
+
+rows::ModelRowKeys read_rows(const Config& config) {
+  rows::ModelRowKeys keys = rows::read_model_row_keys(config);
+  keys.options.one_of = {"prompt", "messages", "token_ids"};
+  keys.options.keeps = {"id", "label"};
+  return keys;
+}
+
+lm::SamplingConfig sampling_of(const GenerateKeys& keys, const lm::GenerationDefaults& defaults) {
   lm::SamplingConfig sampling;
-  sampling.is_greedy = config.is("generate.do_sample", "auto")
-                           ? !defaults.do_sample
-                           : config.is("generate.do_sample", "false");
-  sampling.temperature = number_or(config, "generate.temperature", defaults.temperature);
-  sampling.top_k =
-      config.is("generate.top_k", "auto") ? defaults.top_k : config.integer("generate.top_k");
-  sampling.top_p = number_or(config, "generate.top_p", defaults.top_p);
-  sampling.repetition_penalty =
-      number_or(config, "generate.repetition_penalty", defaults.repetition_penalty);
-  sampling.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
+  sampling.is_greedy = !keys.do_sample.value_or(defaults.do_sample);
+  sampling.temperature = keys.temperature.value_or(defaults.temperature);
+  sampling.top_k = keys.top_k.value_or(defaults.top_k);
+  sampling.top_p = keys.top_p.value_or(defaults.top_p);
+  sampling.repetition_penalty = keys.repetition_penalty.value_or(defaults.repetition_penalty);
+  sampling.seed = keys.run.seed;
   return sampling;
 }
 
@@ -135,24 +149,40 @@ void check_generate_keys(const Config& config) {
        [&] { refuse_useless_keys(config, config.is("generate.do_sample", "false")); }});
 }
 
-GenerateConfig read_generate_config(const Config& config, const lm::GenerationDefaults& defaults) {
+GenerateKeys read_generate_keys(const Config& config) {
+  return {.run = run::read_job_keys(config),
+          .rows = read_rows(config),
+          .max_new_tokens = config.integer("generate.max_new_tokens"),
+          .num_samples = config.integer("generate.num_samples"),
+          .do_sample = read_flag(config, "generate.do_sample"),
+          .temperature = read_number(config, "generate.temperature"),
+          .top_k = read_integer(config, "generate.top_k"),
+          .top_p = read_number(config, "generate.top_p"),
+          .repetition_penalty = read_number(config, "generate.repetition_penalty"),
+          .stops = config.texts("generate.stop"),
+          .prompt_log_probs = config.flag("generate.prompt_log_probs"),
+          .add_special_tokens = config.flag("generate.add_special_tokens"),
+          .add_generation_prompt = read_flag(config, "generate.add_generation_prompt"),
+          .batch_size = read_integer(config, "generate.batch_size")};
+}
+
+GenerateConfig fill_in(const Config& config, const GenerateKeys& keys,
+                       const lm::GenerationDefaults& defaults) {
   GenerateConfig result;
-  result.model = config.text("model.path");
+  result.model = keys.rows.folder;
   lm::GenerationConfig& generation = result.generation;
-  generation.sampling = read_sampling(config, defaults);
-  generation.max_new_tokens = config.integer("generate.max_new_tokens");
+  generation.sampling = sampling_of(keys, defaults);
+  generation.max_new_tokens = keys.max_new_tokens;
   generation.stop_ids = defaults.eos_ids;
-  result.has_auto_batch = config.is("generate.batch_size", "auto");
-  if (!result.has_auto_batch) generation.batch_size = config.integer("generate.batch_size");
-  generation.scores_prompts =
-      config.flag("generate.prompt_log_probs") || generation.max_new_tokens == 0;
-  if (generation.max_new_tokens > 0) refuse_useless_keys(config, generation.sampling.is_greedy);
-  result.num_samples = generation.max_new_tokens == 0 ? 1 : config.integer("generate.num_samples");
-  result.stops = config.texts("generate.stop");
-  result.prompt.add_special_tokens = config.flag("generate.add_special_tokens");
-  result.prompt.add_generation_prompt = config.is("generate.add_generation_prompt", "auto")
-                                            ? generation.max_new_tokens > 0
-                                            : config.is("generate.add_generation_prompt", "true");
+  result.has_auto_batch = !keys.batch_size;
+  if (keys.batch_size) generation.batch_size = *keys.batch_size;
+  const bool is_scoring = keys.max_new_tokens == 0;
+  generation.scores_prompts = keys.prompt_log_probs || is_scoring;
+  if (!is_scoring) refuse_useless_keys(config, generation.sampling.is_greedy);
+  result.num_samples = is_scoring ? 1 : keys.num_samples;
+  result.stops = keys.stops;
+  result.prompt.add_special_tokens = keys.add_special_tokens;
+  result.prompt.add_generation_prompt = keys.add_generation_prompt.value_or(!is_scoring);
   return result;
 }
 
@@ -184,7 +214,7 @@ std::string unused_note(const GenerateConfig& config, const lm::GenerationDefaul
   return text;
 }
 
-std::string sampling_text(const Config& config, const GenerateConfig& generate) {
+std::string sampling_text(const GenerateKeys& keys, const GenerateConfig& generate) {
   const lm::SamplingConfig& sampling = generate.generation.sampling;
   if (generate.generation.max_new_tokens == 0) return "scoring only";
   std::string text = "greedy";
@@ -194,10 +224,7 @@ std::string sampling_text(const Config& config, const GenerateConfig& generate) 
   }
   if (sampling.repetition_penalty != 1.0)
     text += report::text_of(", repetition penalty %g", sampling.repetition_penalty);
-  for (const char* name : {"generate.do_sample", "generate.temperature", "generate.top_k",
-                           "generate.top_p", "generate.repetition_penalty"})
-    if (config.is(name, "auto")) return text + " (what is not given is the folder's)";
-  return text;
+  return text + (keys.has_folder_values() ? " (what is not given is the folder's)" : "");
 }
 
 }  // namespace mgpu::jobs

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,14 +10,43 @@
 #include <mgpu/config/config.hpp>
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/decode/generator.hpp>
+#include <mgpu/rows/model_keys.hpp>
 #include <mgpu/rows/prompt_encoder.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 
 namespace mgpu::jobs {
 
 /// Adds the keys generate.*.
 void add_generate_keys(KeyTable& table);
 
-/// The settings of job generate, completed by the defaults of the model's folder.
+/// The settings of job generate. nullopt: the model's generation_config.json or the program
+/// decides.
+struct GenerateKeys {
+  run::JobKeys run;
+  rows::ModelRowKeys rows;
+  std::int64_t max_new_tokens = 0;
+  std::int64_t num_samples = 1;
+  std::optional<bool> do_sample;
+  std::optional<double> temperature;
+  std::optional<std::int64_t> top_k;
+  std::optional<double> top_p;
+  std::optional<double> repetition_penalty;
+  std::vector<std::string> stops;  // generate.stop
+  bool prompt_log_probs = true;
+  bool add_special_tokens = true;
+  std::optional<bool> add_generation_prompt;
+  std::optional<std::int64_t> batch_size;
+
+  /// Whether the folder decides something about how tokens are drawn.
+  bool has_folder_values() const {
+    return !do_sample || !temperature || !top_k || !top_p || !repetition_penalty;
+  }
+};
+
+/// Reads the keys. check_generate_keys() must accept the configuration.
+GenerateKeys read_generate_keys(const Config& config);
+
+/// The settings of job generate, completed with the defaults of the model's folder.
 struct GenerateConfig {
   std::filesystem::path model;  // model.path
   lm::GenerationConfig generation;
@@ -30,12 +60,13 @@ struct GenerateConfig {
 /// Errors: Failure (exit 78).
 void check_generate_keys(const Config& config);
 
-/// Errors: Failure (exit 78) for a key that has no effect with the settings of the folder.
-GenerateConfig read_generate_config(const Config& config, const lm::GenerationDefaults& defaults);
+/// Errors: Failure (exit 78) for a key that means nothing with what the folder decides.
+GenerateConfig fill_in(const Config& config, const GenerateKeys& keys,
+                       const lm::GenerationDefaults& defaults);
 
-/// How tokens are sampled, in words: "sampling, temperature 0.7, top k 50, top p 1 (what is not
-/// given is the folder's)".
-std::string sampling_text(const Config& config, const GenerateConfig& generate);
+/// How tokens are drawn, in words: "sampling, temperature 0.7, top k 50, top p 1 (what is not given
+/// is the folder's)".
+std::string sampling_text(const GenerateKeys& keys, const GenerateConfig& generate);
 
 /// Options of the model's folder that this program does not support, such as num_beams; "" if all
 /// are supported.

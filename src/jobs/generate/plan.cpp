@@ -1,5 +1,3 @@
-#include "plan.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
@@ -22,17 +20,16 @@ namespace {
 
 using report::Plan;
 
-std::string tokenizer_text(const Config& config, const std::filesystem::path& folder) {
-  const auto files = rows::read_model_text(folder, rows::read_chat_choice(config));
+std::string tokenizer_text(const rows::ModelRowKeys& keys) {
+  const auto files = rows::read_model_text(keys.folder, keys.chat);
   if (!files) return "no tokenizer.json: token_ids only";
-  const text::TextFolder text = text::parse_text_folder(*files, folder);
+  const text::TextFolder text = text::parse_text_folder(*files, keys.folder);
   return report::grouped(static_cast<std::int64_t>(text.tokenizer.vocab_size())) + " tokens" +
          (text.chat_template.empty() ? ", no chat template" : ", with a chat template");
 }
 
 /// Tokenizes all prompts, on rank 0.
-std::string prompts_text(const Config& config) {
-  const GenerateInputs inputs = read_generate_inputs(config);
+std::string prompts_text(const GenerateInputs& inputs) {
   const std::vector<std::int64_t> counts = count_tokens(inputs);
   const std::int64_t tokens = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   const std::int64_t bad = std::ranges::count(counts, 0);
@@ -44,16 +41,18 @@ std::string prompts_text(const Config& config) {
 /// Builds the plan of one run, part by part.
 class GeneratePlan {
 public:
-  GeneratePlan(const Config& config, const run::PlanMachine& machine)
+  GeneratePlan(const Config& config, const run::PlanMachine& machine, GenerateInputs inputs,
+               std::uint64_t disk_bytes)
       : config_(config),
         machine_(machine),
-        inputs_(read_generate_inputs(config)),
+        inputs_(std::move(inputs)),
         counts_(count_tokens(inputs_)),
+        disk_bytes_(disk_bytes),
         plan_(config, machine, work()) {}
 
   Plan make() {
     Plan& plan = plan_.plan();
-    plan.notes = {sampling_text(config_, inputs_.config)};
+    plan.notes = {sampling_text(inputs_.keys, inputs_.config)};
     for (std::string note :
          {scoring_note(config_), unused_note(inputs_.config, inputs_.model.generation)})
       if (!note.empty()) plan.notes.push_back(std::move(note));
@@ -69,7 +68,7 @@ private:
   std::int64_t new_tokens() const { return inputs_.config.generation.max_new_tokens; }
 
   run::ModelPlan::Work work() const {
-    const std::int64_t chunk_rows = config_.integer("run.chunk_size");
+    const std::int64_t chunk_rows = inputs_.keys.run.chunk_size;
     const std::int64_t longest = *std::ranges::max_element(counts_);
     // Id, log-probability and text of each token, for prompts with and without completions.
     const std::int64_t tokens = chunk_rows * inputs_.config.num_samples * (longest + new_tokens());
@@ -80,7 +79,7 @@ private:
             .samples = inputs_.prompts(),
             .beside = static_cast<std::uint64_t>(tokens) * 16,
             .beside_name = "results of a chunk",
-            .disk = generate_disk_bytes(config_)};
+            .disk = disk_bytes_};
   }
 
   void add_times() {
@@ -110,50 +109,47 @@ private:
   const run::PlanMachine& machine_;
   GenerateInputs inputs_;
   std::vector<std::int64_t> counts_;  // tokens of each prompt
+  std::uint64_t disk_bytes_;
   run::ModelPlan plan_;
 };
 
 }  // namespace
 
-void check_generate_job(const Config& config, int /*ranks*/) {
-  check_generate_keys(config);
+void GenerateJob::check_files() const {
+  rows::check_model_folder(config_);
+  rows::check_chat_template(config_, keys_.rows.folder);
+  rows::check_data_file(config_, "data.path is a file of rows: JSON Lines, CSV or Parquet");
 }
 
-void check_generate_files(const Config& config) {
-  rows::check_model_folder(config);
-  rows::check_chat_template(config, config.text("model.path"));
-  rows::check_data_file(config, "data.path is a file of rows: JSON Lines, CSV or Parquet");
-}
-
-std::vector<run::FileCheck> generate_file_checks(const Config& config) {
-  const std::filesystem::path folder = config.text("model.path");
-  return {{folder.string(),
-           [folder, &config](const cluster::Group& world) {
+std::vector<run::FileCheck> GenerateJob::file_checks() const {
+  return {{keys_.rows.folder.string(),
+           [this](const cluster::Group& world) {
              return cluster::on_rank_0(world, [&] {
-               rows::check_model_folder(config);
-               return rows::model_text(folder) + "; " + tokenizer_text(config, folder);
+               rows::check_model_folder(config_);
+               return rows::model_text(keys_.rows.folder) + "; " + tokenizer_text(keys_.rows);
              });
            }},
-          {config.text("data.path"), [&config](const cluster::Group& world) {
-             return cluster::on_rank_0(world, [&] { return prompts_text(config); });
+          {keys_.rows.options.path.string(), [this](const cluster::Group& world) {
+             return cluster::on_rank_0(
+                 world, [&] { return prompts_text(read_generate_inputs(config_, keys_)); });
            }}};
 }
 
-std::uint64_t generate_disk_bytes(const Config& config) {
-  const auto prompts = static_cast<std::uint64_t>(count_prompts(config));
+std::uint64_t GenerateJob::disk_bytes() const {
+  const auto prompts = static_cast<std::uint64_t>(count_prompts(keys_));
   if (prompts == 0) return 0;  // --check reports this in a separate line
-  const std::uint64_t text = std::filesystem::file_size(config.text("data.path"));
-  const auto new_tokens = static_cast<std::uint64_t>(config.integer("generate.max_new_tokens"));
-  const auto samples = static_cast<std::uint64_t>(config.integer("generate.num_samples"));
+  const std::uint64_t text = std::filesystem::file_size(keys_.rows.options.path);
+  const auto new_tokens = static_cast<std::uint64_t>(keys_.max_new_tokens);
+  const auto samples = static_cast<std::uint64_t>(keys_.num_samples);
   // A byte of text is at most one token: an id, a log-probability, and the byte itself. A
   // completion has these as well, with some eight bytes of text per token.
   const std::uint64_t row = new_tokens * 16 + 256;
   return 2 * samples * (text * 9 + prompts * row);
 }
 
-report::Plan plan_generate(const Config& config, const run::PlanMachine& machine) {
-  check_generate_files(config);
-  return GeneratePlan(config, machine).make();
+report::Plan GenerateJob::plan(const run::PlanMachine& machine) const {
+  check_files();
+  return GeneratePlan(config_, machine, read_generate_inputs(config_, keys_), disk_bytes()).make();
 }
 
 }  // namespace mgpu::jobs

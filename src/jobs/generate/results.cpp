@@ -119,7 +119,7 @@ store::SealRequest generate_request(const run::SealPlace& place, const GenerateI
   if (const int ranks = rows::summing_ranks(place.config); ranks > 1)
     request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
   request.tables = {{completion_table(inputs), inputs.phase,
-                     place.config.integer("run.chunk_size") * inputs.config.num_samples}};
+                     inputs.keys.run.chunk_size * inputs.config.num_samples}};
   return request;
 }
 

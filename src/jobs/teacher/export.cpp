@@ -11,7 +11,9 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/half_float.hpp>
+#include <mgpu/config/common_keys.hpp>
 #include <mgpu/formats/bit_pack.hpp>
+#include <mgpu/rows/model_keys.hpp>
 #include <mgpu/store/results/list_column.hpp>
 #include <mgpu/store/results/padded_lists.hpp>
 #include <mgpu/store/results/read_texts.hpp>
@@ -113,14 +115,15 @@ std::int64_t export_padded_targets(const run::ExportRequest& request) {
   }
   const StoredTopK stored(request.results);
   write_targets(stored, request.out);
-  const nlohmann::ordered_json facts{{"num_samples", stored.samples()},
-                                     {"max_seq_length", stored.longest()},
-                                     {"top_k", stored.k()},
-                                     {"vocab_size", stored.fact("vocab_size")},
-                                     {"teacher_model", request.config.text("model.path")},
-                                     {"dataset_name", request.config.text("data.path")},
-                                     {"dataset_config", nullptr},
-                                     {"dataset_split", nullptr}};
+  const nlohmann::ordered_json facts{
+      {"num_samples", stored.samples()},
+      {"max_seq_length", stored.longest()},
+      {"top_k", stored.k()},
+      {"vocab_size", stored.fact("vocab_size")},
+      {"teacher_model", rows::read_model_path(request.config).string()},
+      {"dataset_name", read_data_path(request.config)},
+      {"dataset_config", nullptr},
+      {"dataset_split", nullptr}};
   write_file_durably(request.results.parent_path() / "metadata.json", facts.dump(2) + "\n",
                      "export");
   return stored.samples();

@@ -6,9 +6,9 @@
 
 namespace mgpu::jobs {
 
-// Format 1 differs only in the order of the columns.
-store::UpgradeChunk upgrade_teacher_chunks(const Config& config) {
-  const TeacherInputs inputs = read_teacher_inputs(config);
+// Only the order of the columns was another one.
+store::UpgradeChunk TeacherJob::upgrade_chunks() const {
+  const TeacherInputs inputs = read_teacher_inputs(config_, keys_);
   std::vector<std::string> order = {"n_tokens",     "all_tokens", "status",       "reason",
                                     "token_ids",    "is_learned", "log_sum_exp",  "num_drawn",
                                     "drawn_packed", "drawn_ids",  "drawn_counts", "topk_packed",

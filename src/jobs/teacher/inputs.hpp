@@ -30,9 +30,9 @@ struct TeacherInputs : rows::ModelRows {
 ///
 /// Ranks:  collective.
 TeacherInputs read_teacher_inputs(const cluster::Group& world, const Config& config,
-                                  lm::ResidentModels* models = nullptr);
+                                  const TeacherConfig& keys, lm::ResidentModels* models = nullptr);
 
-/// Reads on one rank, for --check and --plan.
-TeacherInputs read_teacher_inputs(const Config& config);
+/// The same for one rank, for --check and --plan.
+TeacherInputs read_teacher_inputs(const Config& config, const TeacherConfig& keys);
 
 }  // namespace mgpu::jobs

@@ -7,12 +7,19 @@
 #include <vector>
 
 #include <mgpu/cluster/agree.hpp>
+#include <mgpu/config/common_keys.hpp>
+#include <mgpu/input/row_options.hpp>
+#include <mgpu/lm/parallel/model_group.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/model_folder.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/rows/model_text.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/row_phase.hpp>
 #include <mgpu/run/worker_table.hpp>
 
+#include "export.hpp"
 #include "inputs.hpp"
 #include "results.hpp"
 #include "work.hpp"
@@ -20,14 +27,14 @@
 namespace mgpu::jobs {
 namespace {
 
-TeacherInputs load_inputs(const run::RunContext& run) {
+TeacherInputs load_inputs(const run::RunContext& run, const TeacherConfig& keys) {
   const auto loading = run.clock.enter("load");
-  return read_teacher_inputs(run.topology.world(), run.config, run.models);
+  return read_teacher_inputs(run.topology.world(), run.config, keys, run.models);
 }
 
-run::ChunkPhase chunks_of(const run::RunContext& run, const TeacherInputs& inputs) {
-  return {"targets", inputs.phase, inputs.rows.rows(), run.config.integer("run.chunk_size"),
-          run::read_chunk_part(run.config)};
+run::ChunkPhase chunks_of(const TeacherInputs& inputs) {
+  const run::JobKeys& keys = inputs.config.run;
+  return {"targets", inputs.phase, inputs.rows.rows(), keys.chunk_size, keys.part};
 }
 
 /// The share of the model of each rank, and its use of time. Ranks: collective.
@@ -56,22 +63,35 @@ void announce(run::RunContext& run, const TeacherInputs& inputs, std::string mem
   report::Facts facts;
   facts.memory = std::move(memory);
   facts.device = run.device.kind;
-  facts.data =
-      report::grouped(inputs.rows.rows()) + " samples of at most " +
-      report::grouped(inputs.max_length()) + " tokens; " +
-      cluster::on_rank_0(run.topology.world(),
-                         [&] { return rows::model_text(inputs.config.model, run.models); }) +
-      run::groups_text(run) + "; " + targets_text(inputs.config) + run::part_note(run.config);
+  facts.data = report::grouped(inputs.rows.rows()) + " samples of at most " +
+               report::grouped(inputs.max_length()) + " tokens; " +
+               cluster::on_rank_0(run.topology.world(),
+                                  [&] { return rows::model_text(inputs.folder, run.models); }) +
+               run::groups_text(run) + "; " + targets_text(inputs.config) +
+               run::part_note(inputs.config.run);
   run::show_workers(run, "Teacher Logits Generation");
   run.announce(facts);
 }
 
 }  // namespace
 
-run::JobOutcome run_teacher_job(run::RunContext& run) {
-  const TeacherInputs inputs = load_inputs(run);
-  run::RowPhase phase(run, inputs.config.model,
-                      {chunks_of(run, inputs), run::kTeacherSamples, "teacher"});
+JobSpec teacher_job() {
+  return {.name = "teacher",
+          .text = "next-token distributions of a language model for texts, for distillation",
+          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
+                   input::add_input_keys, rows::add_chat_template_key, rows::add_keep_columns_key,
+                   rows::add_length_keys, add_teacher_keys},
+          .check = [](const Config& config, int /*ranks*/) { check_teacher_keys(config); },
+          .read = [](const Config& config) -> std::unique_ptr<Job> {
+            return std::make_unique<TeacherJob>(config);
+          },
+          .exports = {{"padded-h5", "guide004", "teacher_logits.h5", export_padded_targets}},
+          .has_parts = true};
+}
+
+run::JobOutcome TeacherJob::run(run::RunContext& run) const {
+  const TeacherInputs inputs = load_inputs(run, keys_);
+  run::RowPhase phase(run, inputs.folder, {chunks_of(inputs), run::kTeacherSamples, "teacher"});
   const std::int64_t batch =
       phase.settle_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
   TeacherWorker worker(inputs, phase.group(), batch);
@@ -87,9 +107,9 @@ run::JobOutcome run_teacher_job(run::RunContext& run) {
   return outcome;
 }
 
-run::MergedRun merge_teacher_job(const cluster::Group& world, const run::SealPlace& place,
-                                 const store::ChunkJournal& journal) {
-  const TeacherInputs inputs = read_teacher_inputs(world, place.config);
+run::MergedRun TeacherJob::merge(const cluster::Group& world, const run::SealPlace& place,
+                                 const store::ChunkJournal& journal) const {
+  const TeacherInputs inputs = read_teacher_inputs(world, config_, keys_);
   store::SealRequest request = teacher_request(place, inputs);
   request.partial = true;
   const store::SealReport report = store::seal(world, journal, request);

@@ -3,49 +3,37 @@
 #include <cstdint>
 #include <vector>
 
-#include <mgpu/report/plan_text.hpp>
-#include <mgpu/run/file_check.hpp>
-#include <mgpu/run/merged_run.hpp>
-#include <mgpu/run/plan_machine.hpp>
-#include <mgpu/run/run_context.hpp>
-#include <mgpu/run/seal_place.hpp>
-#include <mgpu/store/journal/chunk_journal.hpp>
-#include <mgpu/store/journal/journal_copy.hpp>
+#include <mgpu/jobs/job.hpp>
+
+#include "keys.hpp"
 
 namespace mgpu::jobs {
 
-/// Checks rules between the keys of job teacher, for --check and before any work.
-/// Errors: Failure (exit 78).
-void check_teacher_job(const Config& config, int ranks);
+/// Job teacher stores the next-token distributions of a model for the rows of a file in table
+/// `samples` of results.h5. Each group of ranks holds a model and works on chunks.
+class TeacherJob final : public Job {
+public:
+  /// `config` must outlive the job.
+  explicit TeacherJob(const Config& config) : config_(config), keys_(read_teacher_config(config)) {}
 
-/// Checks that the model's folder and the data exist. Errors: Failure E603 (exit 66).
-void check_teacher_files(const Config& config);
+  void check_files() const override;
 
-/// The files that --check opens: the model's folder and the data, whose rows it checks.
-std::vector<run::FileCheck> teacher_file_checks(const Config& config);
+  /// Checks the model's folder and the rows of the data.
+  std::vector<run::FileCheck> file_checks() const override;
 
-/// Upper bound of the bytes that a run with these keys writes: journal and sealed file, with a
-/// token for every three bytes of data.
-std::uint64_t teacher_disk_bytes(const Config& config);
+  /// Counts journal and sealed file, with a token for every three bytes of data.
+  std::uint64_t disk_bytes() const override;
+  report::Plan plan(const run::PlanMachine& machine) const override;
+  run::JobOutcome run(run::RunContext& run) const override;
+  run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
+                       const store::ChunkJournal& journal) const override;
+  store::UpgradeChunk upgrade_chunks() const override;
 
-/// Estimates the cost of a run by arithmetic on the folder's headers and the size of the data.
-report::Plan plan_teacher(const Config& config, const run::PlanMachine& machine);
+private:
+  const Config& config_;
+  TeacherConfig keys_;
+};
 
-/// Job teacher stores a model's next-token distribution at every token of the rows of a file, in
-/// table `samples` of results.h5.
-///
-/// Ranks:  collective over the world; each group of ranks holds a model and works on chunks.
-/// Errors: those of its phases, on all ranks.
-run::JobOutcome run_teacher_job(run::RunContext& run);
-
-/// Makes the result file of an unfinished run from its journal, for these rows and this model.
-///
-/// Ranks:  collective over `world`.
-run::MergedRun merge_teacher_job(const cluster::Group& world, const run::SealPlace& place,
-                                 const store::ChunkJournal& journal);
-
-/// Converts journaled chunks of format 1 to chunks of the current table `samples`. Local.
-/// Errors: those of read_teacher_inputs().
-store::UpgradeChunk upgrade_teacher_chunks(const Config& config);
+JobSpec teacher_job();
 
 }  // namespace mgpu::jobs

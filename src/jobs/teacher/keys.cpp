@@ -12,7 +12,18 @@ namespace {
 constexpr std::int64_t kTopK = 64;
 constexpr std::int64_t kDraws = 50;
 
-/// Refuses keys without effect, instead of ignoring them.
+/// The possible contents of a row, in the order in which messages name them.
+const std::vector<std::string> kContents = {"text", "prompt", "messages", "token_ids"};
+
+rows::ModelRowKeys read_rows(const Config& config) {
+  rows::ModelRowKeys keys = rows::read_model_row_keys(config);
+  keys.options.one_of = kContents;
+  keys.options.may_have = {"completion"};
+  keys.options.keeps = {"id", "label"};
+  return keys;
+}
+
+/// A key that changes nothing is refused instead of ignored.
 void refuse_useless_keys(const Config& config) {
   const bool has_draws = config.is("teacher.targets", "random_sampling");
   const auto refuse = [&](const char* name, std::int64_t standard, const char* other) {
@@ -85,15 +96,14 @@ void check_teacher_keys(const Config& config) {
 
 TeacherConfig read_teacher_config(const Config& config) {
   TeacherConfig result;
-  result.model = config.text("model.path");
-  result.max_length = config.integer("data.max_length");
-  result.too_long = rows::read_too_long(config);
+  result.run = run::read_job_keys(config);
+  result.rows = read_rows(config);
+  result.length = rows::read_length_keys(config);
   result.has_draws = config.is("teacher.targets", "random_sampling");
   result.top_k = config.integer("teacher.top_k");
   result.num_draws = config.integer("teacher.num_draws");
   result.temperature = config.number("teacher.temperature");
   result.is_packed = config.is("teacher.store", "packed");
-  result.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
   if (!config.is("teacher.batch_size", "auto"))
     result.batch_size = config.integer("teacher.batch_size");
   return result;

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 
 #include <mgpu/config/config.hpp>
 #include <mgpu/rows/length_keys.hpp>
+#include <mgpu/rows/model_keys.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 
 namespace mgpu::jobs {
 
@@ -14,15 +15,14 @@ void add_teacher_keys(KeyTable& table);
 
 /// The settings of job teacher: which targets it stores for each token, and how.
 struct TeacherConfig {
-  std::filesystem::path model;  // model.path
-  std::int64_t max_length = 0;  // data.max_length
-  rows::TooLong too_long = rows::TooLong::truncate;
+  run::JobKeys run;
+  rows::ModelRowKeys rows;
+  rows::LengthKeys length;
   bool has_draws = false;       // teacher.targets: random_sampling instead of topk
   std::int64_t top_k = 0;       // topk: tokens kept
   std::int64_t num_draws = 0;   // random_sampling: tokens sampled, with replacement
   double temperature = 1.0;     // divides logits before everything else
   bool is_packed = false;       // ids take as many bits as the vocabulary needs
-  std::uint64_t seed = 0;       // run.seed
   std::int64_t batch_size = 0;  // samples in a model at once; 0: auto
 };
 

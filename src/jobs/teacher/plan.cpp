@@ -46,50 +46,44 @@ std::uint64_t file_bytes(const std::filesystem::path& path) {
 
 }  // namespace
 
-void check_teacher_job(const Config& config, int /*ranks*/) {
-  check_teacher_keys(config);
+void TeacherJob::check_files() const {
+  rows::check_model_folder(config_);
+  rows::check_chat_template(config_, keys_.rows.folder);
+  rows::check_data_file(config_, "data.path is a file of rows: JSON Lines, CSV or Parquet");
 }
 
-void check_teacher_files(const Config& config) {
-  rows::check_model_folder(config);
-  rows::check_chat_template(config, config.text("model.path"));
-  rows::check_data_file(config, "data.path is a file of rows: JSON Lines, CSV or Parquet");
-}
-
-std::vector<run::FileCheck> teacher_file_checks(const Config& config) {
-  const std::filesystem::path folder = config.text("model.path");
-  return {{folder.string(),
-           [folder, &config](const cluster::Group& world) {
+std::vector<run::FileCheck> TeacherJob::file_checks() const {
+  return {{keys_.rows.folder.string(),
+           [this](const cluster::Group& world) {
              return cluster::on_rank_0(world, [&] {
-               rows::check_model_folder(config);
-               return rows::model_text(folder);
+               rows::check_model_folder(config_);
+               return rows::model_text(keys_.rows.folder);
              });
            }},
-          {config.text("data.path"), [&config](const cluster::Group& world) {
-             const TeacherInputs inputs = read_teacher_inputs(world, config);
+          {keys_.rows.options.path.string(), [this](const cluster::Group& world) {
+             const TeacherInputs inputs = read_teacher_inputs(world, config_, keys_);
              return report::grouped(inputs.rows.rows()) + " rows";
            }}};
 }
 
-std::uint64_t teacher_disk_bytes(const Config& config) {
-  const TeacherConfig teacher = read_teacher_config(config);
-  const std::uint64_t bytes = file_bytes(config.text("data.path"));
+std::uint64_t TeacherJob::disk_bytes() const {
+  const std::uint64_t bytes = file_bytes(keys_.rows.options.path);
   if (bytes == 0) return 0;  // --check reports this in a separate line
-  const std::int64_t vocab = lm::read_lm_config(teacher.model).vocab;
+  const std::int64_t vocab = lm::read_lm_config(keys_.rows.folder).vocab;
   const double tokens = static_cast<double>(bytes) / kBytesPerToken;
   // Journal and sealed file. The user's columns are smaller than the row in the input file.
-  return run::whole_bytes(2.0 * (tokens * token_bytes(teacher_table(1, teacher, vocab), teacher) +
+  return run::whole_bytes(2.0 * (tokens * token_bytes(teacher_table(1, keys_, vocab), keys_) +
                                  static_cast<double>(bytes)));
 }
 
-report::Plan plan_teacher(const Config& config, const run::PlanMachine& machine) {
-  check_teacher_files(config);
-  const TeacherInputs inputs = read_teacher_inputs(config);
-  const std::int64_t chunk_size = config.integer("run.chunk_size");
+report::Plan TeacherJob::plan(const run::PlanMachine& machine) const {
+  check_files();
+  const TeacherInputs inputs = read_teacher_inputs(config_, keys_);
+  const std::int64_t chunk_size = keys_.run.chunk_size;
   const double token_size =
       token_bytes(teacher_table(1, inputs.config, inputs.model.vocab), inputs.config);
   run::ModelPlan plan(
-      config, machine,
+      config_, machine,
       {.model = inputs.model,
        .demand = inputs.demand(chunk_size),
        .words = run::kTeacherSamples,
@@ -98,7 +92,7 @@ report::Plan plan_teacher(const Config& config, const run::PlanMachine& machine)
        .beside = run::whole_bytes(2.0 * token_size *
                                   static_cast<double>(chunk_size * inputs.max_length())),
        .beside_name = "targets of a chunk",
-       .disk = teacher_disk_bytes(config)});
+       .disk = disk_bytes()});
   plan.plan().notes = {targets_text(inputs.config)};
   plan.add_shares();
   plan.find_batch(inputs.config.batch_size == 0);

@@ -32,7 +32,7 @@ constexpr std::int64_t kBlockTokens = 512;   // of them, consecutive
 class TokenTexts {
 public:
   explicit TokenTexts(const TeacherInputs& inputs)
-      : folder_(rows::parse_model_text(inputs.text, inputs.config.model, inputs.model.vocab)) {}
+      : folder_(rows::parse_model_text(inputs.text, inputs.folder, inputs.model.vocab)) {}
 
   /// The text that each token adds to the previous ones.
   std::vector<std::string> in_order(std::span<const std::int32_t> ids) const {

@@ -116,7 +116,7 @@ store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInp
   request.groups.push_back(facts_of(inputs));
   request.tables = {
       {teacher_table(inputs.rows.rows(), inputs.config, inputs.model.vocab, inputs.kept.names()),
-       inputs.phase, place.config.integer("run.chunk_size")}};
+       inputs.phase, inputs.config.run.chunk_size}};
   return request;
 }
 

@@ -149,7 +149,7 @@ at::Tensor TeacherModel::uniforms_for(std::span<const PromptPiece> pieces) const
   const auto draws = static_cast<std::size_t>(config_.num_draws);
   std::vector<double> uniforms;
   for (const PromptPiece& piece : pieces) {
-    const RandomStream stream(config_.seed, kTargetDraws, 0, samples_[piece.prompt]);
+    const RandomStream stream(config_.run.seed, kTargetDraws, 0, samples_[piece.prompt]);
     for (std::size_t token = piece.first; token < piece.first + piece.count; ++token) {
       uniforms.resize(uniforms.size() + draws);
       fill_uniforms(stream, token, std::span(uniforms).last(draws));

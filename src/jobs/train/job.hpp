@@ -1,42 +1,32 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include <mgpu/config/key_table.hpp>
-#include <mgpu/report/plan_text.hpp>
-#include <mgpu/run/file_check.hpp>
-#include <mgpu/run/merged_run.hpp>
-#include <mgpu/run/plan_machine.hpp>
-#include <mgpu/run/run_context.hpp>
-#include <mgpu/run/seal_place.hpp>
-#include <mgpu/store/journal/chunk_journal.hpp>
+#include <mgpu/jobs/job.hpp>
+#include <mgpu/recipes/recipe.hpp>
 
-// Job train forwards the functions of mgpu/jobs/job.hpp to the recipe that the configuration
-// selects.
 namespace mgpu::jobs {
 
-/// The rows of keys of all recipes, and those that recipes share.
-std::vector<AddKeys> train_job_keys();
+/// Job train passes each call to the recipe that the configuration chooses.
+class TrainJob final : public Job {
+public:
+  /// `config` must outlive the job.
+  explicit TrainJob(const Config& config);
 
-/// Errors: Failure (exit 78) that lists everything this number of ranks cannot do.
-void check_train_job(const Config& config, int ranks);
+  void check_files() const override;
+  std::vector<run::FileCheck> file_checks() const override;
+  std::uint64_t disk_bytes() const override;
+  report::Plan plan(const run::PlanMachine& machine) const override;
+  run::JobOutcome run(run::RunContext& run) const override;
+  run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
+                       const store::ChunkJournal& journal) const override;
 
-/// Errors: Failure E603 (exit 66).
-void check_train_files(const Config& config);
+private:
+  std::unique_ptr<recipes::Recipe> recipe_;
+};
 
-std::vector<run::FileCheck> train_file_checks(const Config& config);
-std::uint64_t train_disk_bytes(const Config& config);
-
-/// Errors: those of check_train_files().
-report::Plan plan_train(const Config& config, const run::PlanMachine& machine);
-
-/// Ranks:  collective over the world.
-/// Errors: Failures of its phases, the same on all ranks wherever more than one could notice.
-run::JobOutcome run_train_job(run::RunContext& run);
-
-/// Ranks:  collective over `world`.
-run::MergedRun merge_train_job(const cluster::Group& world, const run::SealPlace& place,
-                               const store::ChunkJournal& journal);
+JobSpec train_job();
 
 }  // namespace mgpu::jobs

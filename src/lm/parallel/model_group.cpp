@@ -41,7 +41,8 @@ void add_model_group_keys(KeyTable& table) {
 
 GroupPlan read_group_plan(const Config& config) {
   GroupPlan plan;
-  plan.split = config.text("model.parallel") == "tensor" ? Split::tensor : Split::pipeline;
+  plan.split =
+      config.is("model.parallel", name_of(Split::tensor)) ? Split::tensor : Split::pipeline;
   if (config.is("model.device_map", "balanced")) return plan;
   if (plan.split == Split::tensor) {
     throw config.problem("E124", "model.device_map",

@@ -12,6 +12,11 @@
 #include "lm/weights/shapes_only.hpp"
 
 namespace mgpu::lm {
+
+const char* name_of(Split split) {
+  return split == Split::tensor ? "tensor" : "pipeline";
+}
+
 namespace {
 
 [[noreturn]] void refuse(const std::string& why, const std::string& help) {

@@ -67,11 +67,12 @@ std::string return_name(int episode) {
 }
 
 EpisodeReturns evaluate_now(run::RunContext& run, const Player& player,
-                            const EvaluateConfig& config) {
+                            const AdSettings& settings) {
   const auto evaluating = run.clock.enter("evaluation");
   const cluster::Group& world = run.topology.world();
-  const EvaluationGrid grid = make_grid(player.environment, config, /*with_controls=*/false);
-  const auto chunks = all_chunks(grid, run.config.integer("run.chunk_size"));
+  const EvaluationGrid grid =
+      make_grid(player.environment, settings.evaluate, /*with_controls=*/false);
+  const auto chunks = all_chunks(grid, settings.chunk_size);
   std::vector<std::int64_t> sums(static_cast<std::size_t>(grid.episodes), 0);
   run::share_out(chunks, world, [&](const run::Chunk& chunk) {
     for (const ad::RolloutRecord& record : play_chunk(player, grid, chunk)) {
@@ -89,19 +90,18 @@ EpisodeReturns evaluate_now(run::RunContext& run, const Player& player,
 }
 
 FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Environment& environment,
-                                 const EvaluateConfig& config) {
-  return {make_grid(environment, config, config.with_controls),
-          run::phase_of(crc_of_weights(model))};
+                                 const AdSettings& settings) {
+  return {make_grid(environment, settings.evaluate, settings.evaluate.with_controls),
+          run::phase_of(crc_of_weights(model)), settings.chunk_size};
 }
 
 std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Player& player,
-                                                const EvaluateConfig& config) {
+                                                const AdSettings& settings) {
   const auto evaluating = run.clock.enter("evaluation");
-  const FinalEvaluation evaluation = final_evaluation(player.model, player.environment, config);
+  const FinalEvaluation evaluation = final_evaluation(player.model, player.environment, settings);
   const store::TableSpec spec = sample_table(evaluation.grid);
   const bool is_complete = run::run_chunks(
-      {"evaluation", evaluation.phase, evaluation.grid.size(),
-       run.config.integer("run.chunk_size")},
+      {"evaluation", evaluation.phase, evaluation.grid.size(), settings.chunk_size},
       run.topology.world(), run.journal,
       {[&](const run::Chunk& chunk) {
          const auto records = play_chunk(player, evaluation.grid, chunk);

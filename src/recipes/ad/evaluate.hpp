@@ -10,8 +10,8 @@
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/store/results/read_table.hpp>
 
-#include "keys.hpp"
 #include "recipes/train_page.hpp"
+#include "settings.hpp"
 #include "tables.hpp"
 
 namespace mgpu::recipes {
@@ -35,25 +35,25 @@ std::string return_name(int episode);
 /// runs and sum up the returns, which are whole numbers.
 ///
 /// Ranks:  collective over the world.
-EpisodeReturns evaluate_now(run::RunContext& run, const Player& player,
-                            const EvaluateConfig& config);
+EpisodeReturns evaluate_now(run::RunContext& run, const Player& player, const AdSettings& settings);
 
 /// The final evaluation: every run of every unseen task under every control.
 struct FinalEvaluation {
   EvaluationGrid grid;
-  std::uint32_t phase = 0;  // in the journal: identifies these weights
+  std::uint32_t phase = 0;       // in the journal: belongs to these weights
+  std::int64_t chunk_size = 32;  // runs of a chunk
 };
 
 /// Describes the final evaluation of these weights.
 FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Environment& environment,
-                                 const EvaluateConfig& config);
+                                 const AdSettings& settings);
 
 /// Plays the final evaluation in journaled chunks. Returns nothing when a stop was requested before
 /// it was complete.
 ///
 /// Ranks:  collective over the world.
 std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Player& player,
-                                                const EvaluateConfig& config);
+                                                const AdSettings& settings);
 
 /// The contents of table `samples` of a sealed file, with the lists of its column `path`.
 struct EvaluationResult {

@@ -57,15 +57,19 @@ ad::HistorySet to_histories(const store::ReadTable& table, const std::filesystem
   return histories;
 }
 
+/// The shape of the histories that the run plays.
+ad::HistoryShape shape_of(const AdSettings& settings, const ad::Environment& environment) {
+  return {settings.data.streams, settings.data.episodes, environment.horizon()};
+}
+
 /// Plays the histories that the journal lacks. Returns whether all histories are complete.
-bool play(run::RunContext& run, const ad::DataConfig& config, const ad::Environment& environment,
-          const ad::HistoryShape& shape) {
-  const auto seed = static_cast<std::uint64_t>(run.config.integer("run.seed"));
+bool play(run::RunContext& run, const AdSettings& settings, const ad::Environment& environment) {
+  const ad::HistoryShape shape = shape_of(settings, environment);
   const auto source =
-      ad::make_source(config.source, environment, {config.source_epsilon, seed, /*round=*/0});
+      ad::make_source(settings.data.source, environment,
+                      {settings.data.source_epsilon, settings.loop.seed, /*round=*/0});
   const store::TableSpec spec = history_table(environment, shape);
-  const run::ChunkPhase phase{kTable, kHistoriesPhase, spec.rows,
-                              run.config.integer("run.chunk_size")};
+  const run::ChunkPhase phase{kTable, kHistoriesPhase, spec.rows, settings.chunk_size};
   return run::run_chunks(phase, run.topology.world(), run.journal,
                          {[&](const run::Chunk& chunk) {
                             ad::HistorySet histories(environment, shape,
@@ -80,17 +84,16 @@ bool play(run::RunContext& run, const ad::DataConfig& config, const ad::Environm
 
 }  // namespace
 
-store::SealRequest histories_request(const run::SealPlace& place,
-                                     const ad::Environment& environment,
-                                     const ad::HistoryShape& shape) {
+store::SealRequest histories_request(const run::SealPlace& place, const AdSettings& settings,
+                                     const ad::Environment& environment) {
   store::SealRequest request;
   request.path = place.directory.path() / "histories.h5";
   request.what = kTable;
   request.attempt = place.directory.attempt();
   request.gzip = place.store.gzip;
   request.attributes = {{"env", environment.name()}};
-  request.tables = {
-      {history_table(environment, shape), kHistoriesPhase, place.config.integer("run.chunk_size")}};
+  request.tables = {{history_table(environment, shape_of(settings, environment)), kHistoriesPhase,
+                     settings.chunk_size}};
   request.check_current = [&directory = place.directory] { directory.check_current(); };
   return request;
 }
@@ -109,18 +112,17 @@ ad::HistorySet read_histories(const cluster::Group& world, const std::filesystem
   return std::move(*histories);
 }
 
-std::optional<ad::HistorySet> provide_histories(run::RunContext& run, const ad::DataConfig& config,
+std::optional<ad::HistorySet> provide_histories(run::RunContext& run, const AdSettings& settings,
                                                 const ad::Environment& environment) {
   const cluster::Group& world = run.topology.world();
-  std::filesystem::path path = config.path;
+  std::filesystem::path path = settings.data.path;
   if (path.empty()) {
-    const ad::HistoryShape shape{config.streams, config.episodes, environment.horizon()};
     const store::SealRequest request =
-        histories_request({run.config, run.store, run.directory}, environment, shape);
+        histories_request({run.config, run.store, run.directory}, settings, environment);
     path = request.path;
     if (!is_sealed(world, path)) {
       const auto playing = run.clock.enter("histories");
-      if (!play(run, config, environment, shape)) return std::nullopt;
+      if (!play(run, settings, environment)) return std::nullopt;
       store::seal(world, run.journal, request);
     }
   }

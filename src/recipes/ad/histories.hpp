@@ -3,19 +3,19 @@
 #include <filesystem>
 #include <optional>
 
-#include <mgpu/ad/data_config.hpp>
 #include <mgpu/ad/environment.hpp>
 #include <mgpu/ad/history.hpp>
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/run/seal_place.hpp>
 #include <mgpu/store/results/seal.hpp>
 
+#include "settings.hpp"
+
 namespace mgpu::recipes {
 
 /// Describes histories.h5 of a run.
-store::SealRequest histories_request(const run::SealPlace& place,
-                                     const ad::Environment& environment,
-                                     const ad::HistoryShape& shape);
+store::SealRequest histories_request(const run::SealPlace& place, const AdSettings& settings,
+                                     const ad::Environment& environment);
 
 /// Whether the file exists and is complete; --merge may leave partial files.
 ///
@@ -35,7 +35,7 @@ ad::HistorySet read_histories(const cluster::Group& world, const std::filesystem
 /// Ranks:  collective over the world.
 /// Errors: Failure of the file (E603 missing, E605 not such a table, E521 of another
 ///         environment), of the journal and of the seal, on all ranks.
-std::optional<ad::HistorySet> provide_histories(run::RunContext& run, const ad::DataConfig& config,
+std::optional<ad::HistorySet> provide_histories(run::RunContext& run, const AdSettings& settings,
                                                 const ad::Environment& environment);
 
 }  // namespace mgpu::recipes

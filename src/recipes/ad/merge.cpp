@@ -1,5 +1,3 @@
-#include "merge.hpp"
-
 #include <filesystem>
 #include <optional>
 
@@ -7,9 +5,9 @@
 #include <mgpu/store/results/seal.hpp>
 
 #include "histories.hpp"
+#include "recipe.hpp"
 #include "recipes/train_state.hpp"
 #include "results.hpp"
-#include "settings.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -18,11 +16,11 @@ namespace {
 class StoredTraining {
 public:
   explicit StoredTraining(const AdSettings& settings)
-      : model_(settings.model, Device{}, settings.seed),
-        optimizer_(model_.parameters(), settings.optimizer.adamw),
-        scaler_(settings.optimizer.mixed_precision == tensor::ComputeKind::f16),
-        curves_(settings.optimizer.schedule.max_steps, settings.planned_evaluations(),
-                settings.evaluation_values),
+      : model_(settings.model, Device{}, settings.loop.seed),
+        optimizer_(model_.parameters(), settings.loop.optimizer.adamw),
+        scaler_(settings.loop.optimizer.mixed_precision == tensor::ComputeKind::f16),
+        curves_(settings.loop.optimizer.schedule.max_steps, settings.loop.planned_evaluations(),
+                settings.loop.evaluation_values),
         state_(model_.parameters(), optimizer_, scaler_, curves_) {}
 
   std::vector<std::string> load(const store::CheckpointStore& checkpoints) {
@@ -56,33 +54,29 @@ std::optional<run::MergedPart> merge_histories(const cluster::Group& world,
                                                const AdSettings& settings,
                                                const ad::Environment& environment) {
   if (!settings.data.path.empty()) return std::nullopt;
-  const ad::HistoryShape shape{settings.data.streams, settings.data.episodes,
-                               environment.horizon()};
-  const store::SealRequest request = histories_request(place, environment, shape);
+  const store::SealRequest request = histories_request(place, settings, environment);
   if (is_sealed(world, request.path)) return std::nullopt;
   return seal_partly(world, journal, request, {"histories", 0, 0, "histories"});
 }
 
 }  // namespace
 
-run::MergedRun merge_ad_training(const cluster::Group& world, const run::SealPlace& place,
-                                 const store::ChunkJournal& journal) {
-  AdSettings settings;
-  cluster::run_together(world, [&] { settings = read_ad_settings(place.config); });
+run::MergedRun AdRecipe::merge(const cluster::Group& world, const run::SealPlace& place,
+                               const store::ChunkJournal& journal) const {
+  const AdSettings& settings = settings_;
   const auto environment = ad::make_environment(settings.data.env, settings.data.env_split_seed);
   StoredTraining training(settings);
   run::MergedRun merged;
   merged.warnings =
       training.load({world,
                      place.directory.path(),
-                     {static_cast<int>(place.directory.attempt()), settings.checkpoint.keep}});
+                     {static_cast<int>(place.directory.attempt()), settings.loop.checkpoint.keep}});
   if (const auto part = merge_histories(world, place, journal, settings, *environment)) {
     merged.parts.push_back(*part);
   }
   merged.parts.push_back(
-      {"training", training.steps_done(), settings.optimizer.schedule.max_steps, "steps"});
-  const FinalEvaluation evaluation =
-      final_evaluation(training.model(), *environment, settings.evaluate);
+      {"training", training.steps_done(), settings.loop.optimizer.schedule.max_steps, "steps"});
+  const FinalEvaluation evaluation = final_evaluation(training.model(), *environment, settings);
   merged.parts.push_back(seal_partly(
       world, journal, results_request(place, evaluation, training.curves(), training.steps_done()),
       {"evaluation", 0, 0, "episodes"}));

@@ -1,13 +1,13 @@
-#include "plan.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <utility>
 
+#include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/plan_parts.hpp>
 
+#include "recipe.hpp"
 #include "sizes.hpp"
 
 namespace mgpu::recipes {
@@ -28,13 +28,15 @@ constexpr double kHistorySteps = 2e7;      // environment steps of the explorer
 /// Builds the plan of one run, part by part.
 class TrainPlan {
 public:
-  TrainPlan(const Config& config, const run::PlanMachine& machine)
-      : sizes_(config),
+  TrainPlan(const Config& config, const run::PlanMachine& machine, const AdSettings& settings,
+            std::uint64_t disk_bytes)
+      : sizes_(settings),
         machine_(machine),
         plan_(run::begin_plan(config, machine, "ids")),
         memory_(run::memory_of_ranks(config, machine, "train.micro_batch_size")),
-        bucket_bytes_(static_cast<std::uint64_t>(config.integer("comm.bucket_mb")) << 20),
-        disk_bytes_(ad_disk_bytes(config)) {}
+        bucket_bytes_(static_cast<std::uint64_t>(cluster::read_cluster_config(config).bucket_mb)
+                      << 20),
+        disk_bytes_(disk_bytes) {}
 
   Plan make() {
     add_shares();
@@ -47,7 +49,7 @@ public:
 
 private:
   bool on_gpu() const { return machine_.device == DeviceKind::cuda; }
-  const train::BatchShape& batch() const { return sizes_.settings.train.batch; }
+  const train::BatchShape& batch() const { return sizes_.settings.loop.train.batch; }
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(sizes_.weight_bytes); }
   /// Whether the CPU rounds the operands of each product to 16 bits.
   bool is_rounded() const {
@@ -63,7 +65,8 @@ private:
   }
 
   void add_chunk_share(int rank, const char* what, std::int64_t samples) {
-    Plan::Share share = run::chunk_share({"", 0, samples, sizes_.chunk_size}, rank, machine_.ranks);
+    Plan::Share share =
+        run::chunk_share({"", 0, samples, sizes_.settings.chunk_size}, rank, machine_.ranks);
     share.who = "rank " + std::to_string(rank);
     share.where = place(rank, what);
     plan_.shares.push_back(std::move(share));
@@ -103,7 +106,7 @@ private:
   /// Keys and values of a chunk of runs: 2 x layers x rows x (T + 1) x D floats.
   std::uint64_t cache_bytes() const {
     const auto& m = sizes_.settings.model;
-    const std::int64_t rows = std::min(sizes_.chunk_size, sizes_.num_rollouts);
+    const std::int64_t rows = std::min(sizes_.settings.chunk_size, sizes_.num_rollouts);
     const auto vectors = static_cast<double>(2 * m.n_layer * rows * (m.n_transit + 1));
     return run::whole_bytes(vectors * static_cast<double>(m.n_embd) * sizeof(float));
   }
@@ -171,8 +174,8 @@ private:
 
   void add_training_time() {
     const auto& s = sizes_.settings;
-    const auto passes = train::plan_passes(s.train.batch, 0, machine_.ranks);
-    const auto steps = static_cast<double>(s.optimizer.schedule.max_steps);
+    const auto passes = train::plan_passes(s.loop.train.batch, 0, machine_.ranks);
+    const auto steps = static_cast<double>(s.loop.optimizer.schedule.max_steps);
     const auto rows = static_cast<double>(passes.back().offset + passes.back().count -
                                           passes.front().offset);  // rank 0 has the most
     const auto window = static_cast<double>(sizes_.window);
@@ -191,15 +194,16 @@ private:
     const auto& s = sizes_.settings;
     const double controls = s.evaluate.with_controls ? 3.0 : 1.0;
     const double per_evaluation = static_cast<double>(sizes_.num_rollouts) / controls;
-    const double runs = per_evaluation * static_cast<double>(s.planned_evaluations()) +
+    const double runs = per_evaluation * static_cast<double>(s.loop.planned_evaluations()) +
                         static_cast<double>(sizes_.num_rollouts);
     const double tokens = runs * s.evaluate.episodes * sizes_.environment->horizon();
     const double flops = sizes_.forward_flops(tokens, static_cast<double>(sizes_.window));
     // Chunks are not split, so the rank with the most chunks determines the time.
-    const double chunks = std::ceil(per_evaluation / static_cast<double>(sizes_.chunk_size));
+    const double chunks =
+        std::ceil(per_evaluation / static_cast<double>(sizes_.settings.chunk_size));
     const double share = std::ceil(chunks / machine_.ranks) / chunks;
     if (on_gpu()) {
-      const double launches = share * tokens / static_cast<double>(sizes_.chunk_size);
+      const double launches = share * tokens / static_cast<double>(sizes_.settings.chunk_size);
       add_time("evaluation", launches * kGpuPassSeconds, "4 ms for each step of a chunk assumed");
       return;
     }
@@ -238,21 +242,21 @@ private:
 
 }  // namespace
 
-std::uint64_t ad_disk_bytes(const Config& config) {
-  const TrainSizes sizes(config);
+std::uint64_t AdRecipe::disk_bytes() const {
+  const TrainSizes sizes(settings_);
   const bool plays = sizes.settings.data.path.empty();
   // Journal and sealed file hold the same rows; the sealed file may not compress at all.
   const std::int64_t tables =
       2 * ((plays ? sizes.history_bytes : 0) + sizes.num_rollouts * sizes.rollout_bytes);
   // A checkpoint holds weights and two moments. There are the kept ones, the best one and the one
   // that is being written.
-  const double checkpoints = (sizes.settings.checkpoint.keep + 2.0) *
+  const double checkpoints = (sizes.settings.loop.checkpoint.keep + 2.0) *
                              static_cast<double>(3 * sizes.weight_bytes + sizes.curve_bytes);
   return run::whole_bytes(static_cast<double>(tables) + checkpoints);
 }
 
-report::Plan plan_ad_training(const Config& config, const run::PlanMachine& machine) {
-  return TrainPlan(config, machine).make();
+report::Plan AdRecipe::plan(const run::PlanMachine& machine) const {
+  return TrainPlan(config_, machine, settings_, disk_bytes()).make();
 }
 
 }  // namespace mgpu::recipes

@@ -1,28 +1,23 @@
+#include "recipe.hpp"
+
 #include <mgpu/ad/ad_transformer_config.hpp>
 #include <mgpu/ad/data_config.hpp>
-#include <mgpu/recipes/recipe.hpp>
 
 #include "keys.hpp"
-#include "merge.hpp"
-#include "plan.hpp"
-#include "train.hpp"
 
 namespace mgpu::recipes {
 
-Recipe ad_recipe() {
+RecipeSpec ad_recipe() {
   return {
       .name = "ad",
       .summary = "Algorithm Distillation",
       .chosen_by = "",
       .keys = {ad::add_model_keys, ad::add_data_keys, add_label_smoothing_key, add_evaluate_keys},
       .is_chosen = [](const Config&) { return true; },
-      .check = check_ad_training,
-      .check_files = check_ad_files,
-      .file_checks = ad_file_checks,
-      .disk_bytes = ad_disk_bytes,
-      .plan = plan_ad_training,
-      .run = run_ad_training,
-      .merge = merge_ad_training};
+      .check = check_ad_keys,
+      .read = [](const Config& config) -> std::unique_ptr<Recipe> {
+        return std::make_unique<AdRecipe>(config);
+      }};
 }
 
 }  // namespace mgpu::recipes

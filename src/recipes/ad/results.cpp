@@ -162,7 +162,7 @@ store::SealRequest results_request(const run::SealPlace& place, const FinalEvalu
                                    const TrainCurves& curves, std::int64_t steps) {
   store::SealRequest request = run::seal_request(place, "train");
   request.tables = {{sample_table(evaluation.grid), evaluation.phase,
-                     place.config.integer("run.chunk_size") * evaluation.grid.episodes}};
+                     evaluation.chunk_size * evaluation.grid.episodes}};
   request.small_tables = {train_table(curves, steps), eval_table(curves)};
   return request;
 }

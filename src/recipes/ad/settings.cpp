@@ -1,6 +1,7 @@
 #include "settings.hpp"
 
 #include <mgpu/config/check_together.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 
 #include "evaluate.hpp"
 
@@ -14,12 +15,13 @@ AdSettings read_ad_settings(const Config& config) {
   AdSettings settings;
   check_together({[&] { settings.data = ad::read_data_config(config); },
                   [&] { settings.model = ad::read_ad_transformer_config(config); },
-                  [&] { static_cast<LoopSettings&>(settings) = read_loop_settings(config); },
+                  [&] { settings.loop = read_loop_settings(config); },
                   [&] { settings.evaluate = read_evaluate_config(config); }});
   for (int episode = 1; episode <= settings.evaluate.episodes; ++episode)
-    settings.evaluation_values.push_back(return_name(episode));
+    settings.loop.evaluation_values.push_back(return_name(episode));
+  settings.chunk_size = run::read_job_keys(config).chunk_size;
   settings.label_smoothing = config.number("train.label_smoothing");
-  settings.model.compute = settings.optimizer.mixed_precision;
+  settings.model.compute = settings.loop.optimizer.mixed_precision;
   return settings;
 }
 

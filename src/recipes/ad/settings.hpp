@@ -1,18 +1,22 @@
 #pragma once
 
+#include <cstdint>
+
 #include <mgpu/ad/ad_transformer_config.hpp>
 #include <mgpu/ad/data_config.hpp>
 #include <mgpu/ad/history.hpp>
 #include <mgpu/ad/tokens.hpp>
 #include <mgpu/config/config.hpp>
+#include <mgpu/recipes/loop_settings.hpp>
 
 #include "keys.hpp"
-#include "recipes/loop_settings.hpp"
 
 namespace mgpu::recipes {
 
-/// The settings of recipe `ad`, read from all keys.
-struct AdSettings : LoopSettings {
+/// Everything that the keys say about recipe `ad`.
+struct AdSettings {
+  LoopSettings loop;
+  std::int64_t chunk_size = 0;  // run.chunk_size
   ad::DataConfig data;
   ad::AdTransformerConfig model;
   EvaluateConfig evaluate;

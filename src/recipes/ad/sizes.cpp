@@ -31,11 +31,10 @@ EvaluationGrid final_grid(const TrainSizes& sizes) {
 
 }  // namespace
 
-TrainSizes::TrainSizes(const Config& config)
-    : settings(read_ad_settings(config)),
+TrainSizes::TrainSizes(const AdSettings& of)
+    : settings(of),
       environment(ad::make_environment(settings.data.env, settings.data.env_split_seed)),
-      history{settings.data.streams, settings.data.episodes, environment->horizon()},
-      chunk_size(config.integer("run.chunk_size")) {
+      history{settings.data.streams, settings.data.episodes, environment->horizon()} {
   // The lengths in a file are unknown before the ranks read it; its windows are at most this long.
   window =
       settings.data.path.empty() ? settings.window_rules(history).tokens : settings.model.n_transit;
@@ -50,8 +49,8 @@ TrainSizes::TrainSizes(const Config& config)
       grid.episodes * (row_bytes(sample_table(grid)) + environment->horizon() + kOffset);
   constexpr std::int64_t kStepFields = 4;  // loss, accuracy, rate, norm
   curve_bytes = std::int64_t{sizeof(double)} *
-                (settings.optimizer.schedule.max_steps * kStepFields +
-                 settings.planned_evaluations() * (1 + settings.evaluate.episodes));
+                (settings.loop.optimizer.schedule.max_steps * kStepFields +
+                 settings.loop.planned_evaluations() * (1 + settings.evaluate.episodes));
 }
 
 double TrainSizes::forward_flops(double tokens, double context) const {
@@ -66,7 +65,7 @@ double TrainSizes::forward_flops(double tokens, double context) const {
 }
 
 std::int64_t TrainSizes::rows_at_once(int ranks) const {
-  const auto passes = train::plan_passes(settings.train.batch, 0, ranks);
+  const auto passes = train::plan_passes(settings.loop.train.batch, 0, ranks);
   return std::max_element(passes.begin(), passes.end(),
                           [](const auto& a, const auto& b) { return a.count < b.count; })
       ->count;

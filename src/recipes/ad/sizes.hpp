@@ -11,14 +11,13 @@ namespace mgpu::recipes {
 
 /// Sizes of a run of job train that follow from its keys, for the plan.
 struct TrainSizes {
-  explicit TrainSizes(const Config& config);
+  explicit TrainSizes(const AdSettings& of);
 
   AdSettings settings;
   std::unique_ptr<ad::Environment> environment;
-  ad::HistoryShape history;        // of the histories that are played; also assumed for files
-  std::int64_t chunk_size = 0;     // samples
-  std::int64_t window = 0;         // tokens in a row of the batch
-  std::int64_t weight_bytes = 0;   // float32, with the gaps of the arena
+  ad::HistoryShape history;        // of those that are played; unknown ones count as these
+  std::int64_t window = 0;         // tokens of a row of the batch
+  std::int64_t weight_bytes = 0;   // float32, the arena's gaps included
   std::int64_t num_histories = 0;  //
   std::int64_t num_rollouts = 0;   // of the final evaluation, for all controls
   std::int64_t history_bytes = 0;  // all histories in memory

@@ -1,5 +1,3 @@
-#include "train.hpp"
-
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -7,14 +5,13 @@
 #include <mgpu/ad/ad_objective.hpp>
 #include <mgpu/config/check_together.hpp>
 #include <mgpu/config/config_problem.hpp>
-#include <mgpu/recipes/recipe.hpp>
 #include <mgpu/report/text_format.hpp>
 
 #include "evaluate.hpp"
 #include "histories.hpp"
+#include "recipe.hpp"
 #include "recipes/trainer.hpp"
 #include "results.hpp"
-#include "settings.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -30,9 +27,9 @@ public:
         environment_(environment),
         histories_crc_(ad::crc_of(histories)),
         rules_(settings.window_rules(histories.shape())),
-        windows_(environment, histories, rules_, settings.seed),
-        model_(settings.model, run.device, settings.seed),
-        objective_(model_, windows_, {settings.label_smoothing, settings.seed}, run.clock) {}
+        windows_(environment, histories, rules_, settings.loop.seed),
+        model_(settings.model, run.device, settings.loop.seed),
+        objective_(model_, windows_, {settings.label_smoothing, settings.loop.seed}, run.clock) {}
 
   train::Objective& objective() override { return objective_; }
   std::uint32_t data_crc() const override { return histories_crc_; }
@@ -45,7 +42,7 @@ public:
   }
 
   Evaluation evaluate(std::int64_t step) override {
-    const EpisodeReturns returns = evaluate_now(run_, player(), settings_.evaluate);
+    const EpisodeReturns returns = evaluate_now(run_, player(), settings_);
     const double mean_return = mean(returns);
     run_.log.event({"eval",
                     {{"step", step},
@@ -60,7 +57,7 @@ public:
     return evaluation;
   }
 
-  Player player() const { return {model_, environment_, rules_, settings_.seed}; }
+  Player player() const { return {model_, environment_, rules_, settings_.loop.seed}; }
   const ad::WindowRules& rules() const { return rules_; }
 
 private:
@@ -76,14 +73,14 @@ private:
 
 void announce(run::RunContext& run, const AdSettings& settings, const ad::HistorySet& histories,
               const Trainer& trainer, const ad::WindowRules& rules) {
-  report::Facts facts = batch_facts(run, settings, trainer);
+  report::Facts facts = batch_facts(run, settings.loop, trainer);
   facts.data = std::to_string(histories.size()) + " histories of " +
                std::to_string(histories.shape().episodes) + " episodes, mean return " +
                report::text_of("%.1f -> %.1f", ad::mean_returns(histories).front(),
                                ad::mean_returns(histories).back()) +
                "; " + std::to_string(trainer.num_parameters()) + " parameters";
   run.announce(facts);
-  tell_schedule(run, settings, trainer);
+  tell_schedule(run, settings.loop, trainer);
   if (rules.tokens != settings.model.n_transit) {
     run.log.event(
         {"note",
@@ -98,10 +95,9 @@ void check_windows(const Config& config) {
   const ad::DataConfig data = ad::read_data_config(config);
   if (!data.path.empty()) return;
   const auto environment = ad::make_environment(data.env, data.env_split_seed);
-  const auto kind =
-      config.is("model.tokens", "step") ? ad::TokenKind::step : ad::TokenKind::transition;
+  const ad::TokenKind kind = ad::read_token_kind(config);
   try {
-    ad::make_window_rules(kind, static_cast<int>(config.integer("model.n_transit")),
+    ad::make_window_rules(kind, static_cast<int>(ad::read_n_transit(config)),
                           {data.streams, data.episodes, environment->horizon()});
   } catch (const Failure& failure) {
     const Report& report = failure.report();
@@ -111,18 +107,18 @@ void check_windows(const Config& config) {
 
 }  // namespace
 
-void check_ad_training(const Config& config, int ranks) {
+void check_ad_keys(const Config& config, int ranks) {
   check_together({[&] { read_ad_settings(config); }, [&] { train::check_batch(config, ranks); },
                   [&] { check_windows(config); },
                   [&] { refuse_keys_of_other_recipes(config, recipe_of(config)); }});
 }
 
-void check_ad_files(const Config& config) {
-  const std::string path = ad::read_data_config(config).path;
+void AdRecipe::check_files() const {
+  const std::string& path = settings_.data.path;
   if (path.empty()) return;
   const auto refuse = [&](const char* code, ExitCode exit, const std::string& why) {
     throw ConfigFailure(
-        {{code, why + path, config.place("data.path"), "",
+        {{code, why + path, config_.place("data.path"), "",
           "histories.h5 of another run, or data.path=null, which plays the histories first"}},
         exit);
   };
@@ -132,29 +128,27 @@ void check_ad_files(const Config& config) {
   if (!store::looks_like_hdf5(path)) refuse("E605", ExitCode::data, "this is no HDF5 file: ");
 }
 
-std::vector<run::FileCheck> ad_file_checks(const Config& config) {
-  if (config.is("data.path", "null")) return {};
-  return {{config.text("data.path"), [&config](const cluster::Group& world) {
-             const AdSettings settings = read_ad_settings(config);
+std::vector<run::FileCheck> AdRecipe::file_checks() const {
+  if (config_.is("data.path", "null")) return {};
+  return {{settings_.data.path, [this](const cluster::Group& world) {
              const auto environment =
-                 ad::make_environment(settings.data.env, settings.data.env_split_seed);
+                 ad::make_environment(settings_.data.env, settings_.data.env_split_seed);
              const ad::HistorySet histories =
-                 read_histories(world, settings.data.path, *environment);
-             cluster::run_together(world, [&] { settings.window_rules(histories.shape()); });
+                 read_histories(world, settings_.data.path, *environment);
+             cluster::run_together(world, [&] { settings_.window_rules(histories.shape()); });
              return report::grouped(static_cast<std::int64_t>(histories.size())) +
                     " histories of " + std::to_string(histories.shape().episodes) + " episodes";
            }}};
 }
 
-run::JobOutcome run_ad_training(run::RunContext& run) {
-  const AdSettings settings = read_ad_settings(run.config);
+run::JobOutcome AdRecipe::run(run::RunContext& run) const {
+  const AdSettings& settings = settings_;
   const auto environment = ad::make_environment(settings.data.env, settings.data.env_split_seed);
-  const std::optional<ad::HistorySet> histories =
-      provide_histories(run, settings.data, *environment);
+  const std::optional<ad::HistorySet> histories = provide_histories(run, settings, *environment);
   if (!histories) {
     run::JobOutcome outcome;
     outcome.exit = ExitCode::stopped;
-    outcome.total = settings.optimizer.schedule.max_steps;
+    outcome.total = settings.loop.optimizer.schedule.max_steps;
     return outcome;
   }
 
@@ -166,14 +160,14 @@ run::JobOutcome run_ad_training(run::RunContext& run) {
     cluster::run_together(run.topology.world(), [&] {
       keep_step_memory(run);
       task.emplace(run, settings, *environment, *histories);
-      trainer_here.emplace(run, settings, *task);
+      trainer_here.emplace(run, settings.loop, *task);
     });
   }
   Trainer& trainer = *trainer_here;
   announce(run, settings, *histories, trainer, task->rules());
   trainer.restore();
   if (!trainer.train()) return trainer.outcome(ExitCode::stopped);
-  const auto evaluation = evaluate_finally(run, task->player(), settings.evaluate);
+  const auto evaluation = evaluate_finally(run, task->player(), settings);
   if (!evaluation) return trainer.outcome(ExitCode::stopped);
 
   const EvaluationResult result =

@@ -6,6 +6,9 @@
 #include <string_view>
 
 #include <mgpu/config/check_together.hpp>
+#include <mgpu/run/chunk_keys.hpp>
+
+#include "recipes/lm/keys.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -72,7 +75,7 @@ void check_on_policy(const Config& config) {
   if (!config.is("distill.targets", "null"))
     refuse(config, kKey, "makes texts that stored targets say nothing of",
            "distill.model=FOLDER of the teacher instead of distill.targets");
-  if (config.integer("data.synthetic_texts") > 0)
+  if (read_synthetic_texts(config) > 0)
     refuse(config, kKey, "completes prompts, and data.synthetic_texts are texts without one",
            "data.path=FILE.jsonl with `prompt` and `completion`, or `messages`");
   if (config.number("distill.ce_weight") == 1.0)
@@ -87,7 +90,7 @@ void check_data(const Config& config) {
     refuse(config, "data.path",
            "has no meaning together with `distill.targets`, which has the tokens, too",
            "remove data.path");
-  if (config.integer("data.synthetic_texts") > 0)
+  if (read_synthetic_texts(config) > 0)
     refuse(config, "data.synthetic_texts",
            "has no meaning together with `distill.targets`, which has the tokens, too",
            "remove data.synthetic_texts");
@@ -149,7 +152,7 @@ lm::GenerationConfig read_drawing(const Config& config) {
   drawing.sampling.is_greedy = false;
   drawing.sampling.temperature = config.number("distill.sampling_temperature");
   drawing.sampling.top_p = config.number("distill.top_p");
-  drawing.sampling.seed = static_cast<std::uint64_t>(config.integer("run.seed"));
+  drawing.sampling.seed = run::read_job_keys(config).seed;
   drawing.max_new_tokens = config.integer("distill.max_new_tokens");
   drawing.batch_size = config.integer("distill.batch_size");
   return drawing;

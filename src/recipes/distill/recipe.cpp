@@ -1,12 +1,13 @@
+#include "recipes/lm/recipe.hpp"
+
 #include <mgpu/recipes/recipe.hpp>
 
 #include "keys.hpp"
-#include "recipes/lm/train.hpp"
 
 namespace mgpu::recipes {
 
-Recipe distill_recipe() {
-  Recipe recipe = language_model_recipe();
+RecipeSpec distill_recipe() {
+  RecipeSpec recipe = language_model_recipe();
   recipe.name = "distill";
   recipe.chosen_by = "model.path=FOLDER and distill.targets=FOLDER or distill.model=FOLDER";
   recipe.keys.push_back(add_distill_keys);

@@ -89,7 +89,7 @@ lm::LmExamples encode_synthetic_texts(const LmTrainSettings& settings, ExampleEn
   lm::LmExamples examples;
   input::Row row;
   while (row.line < settings.synthetic_texts) {
-    row.object = formats::parse_json_object(datasets::synthetic_text(row.line, settings.seed));
+    row.object = formats::parse_json_object(datasets::synthetic_text(row.line, settings.loop.seed));
     ++row.line;
     const std::string problem = encoder.add(row, ExampleKind::any, examples);
     if (!problem.empty()) problems.add(row.line, problem);

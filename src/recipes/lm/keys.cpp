@@ -4,6 +4,7 @@
 #include <array>
 
 #include <mgpu/config/check_together.hpp>
+#include <mgpu/rows/model_keys.hpp>
 
 namespace mgpu::recipes {
 namespace {
@@ -46,13 +47,13 @@ void check_sources(const Config& config) {
                          "`model.init` and `model.path` both say where training begins",
                          "remove one of them");
   }
-  if (config.is("data.path", "null") && config.integer("data.synthetic_texts") == 0 &&
+  if (config.is("data.path", "null") && read_synthetic_texts(config) == 0 &&
       config.is("distill.targets", "null")) {
     throw config.problem("E107", "data.path", "`data.path` names no file to train on",
                          "data.path=FILE with `prompt` and `completion`, `messages` or `text`; "
                          "data.synthetic_texts=4000; or distill.targets=PATH");
   }
-  if (!config.is("data.path", "null") && config.integer("data.synthetic_texts") > 0) {
+  if (!config.is("data.path", "null") && read_synthetic_texts(config) > 0) {
     throw config.problem("E124", "data.synthetic_texts",
                          "`data.synthetic_texts` has no meaning together with `data.path`",
                          "remove one of them");
@@ -104,28 +105,33 @@ void add_lm_train_keys(KeyTable& table) {
              .identity = false});
 }
 
+std::int64_t read_synthetic_texts(const Config& config) {
+  return config.integer("data.synthetic_texts");
+}
+
 bool trains_language_model(const Config& config) {
   return !config.is("model.path", "null") || !config.is("model.init", "null");
 }
 
 LmTrainSettings read_lm_train_settings(const Config& config) {
   LmTrainSettings settings;
-  check_together({[&] { static_cast<LoopSettings&>(settings) = read_loop_settings(config); },
+  check_together({[&] { settings.loop = read_loop_settings(config); },
                   [&] { check_sources(config); }, [&] { refuse_row_keys(config); },
                   [&] { settings.distill = read_distill_settings(config); }});
   settings.is_fresh = config.is("model.path", "null");
-  settings.folder = config.text(settings.is_fresh ? "model.init" : "model.path");
+  settings.folder = settings.is_fresh ? std::filesystem::path(config.text("model.init"))
+                                      : rows::read_model_path(config);
   const input::RowOptions rows = input::read_row_options(config);
   if (!config.is("data.path", "null")) settings.rows = rows;
   if (!config.is("data.eval_path", "null"))
     settings.eval_rows = all_rows(rows, config.text("data.eval_path"));
   settings.chat = rows::read_chat_choice(config);
-  settings.synthetic_texts = config.integer("data.synthetic_texts");
+  settings.synthetic_texts = read_synthetic_texts(config);
   settings.seq_len = config.integer("train.seq_len");
-  settings.options.compute = settings.optimizer.mixed_precision;
+  settings.options.compute = settings.loop.optimizer.mixed_precision;
   settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");
-  if (settings.eval_rows) settings.evaluation_values = {"loss"};
-  settings.evaluates_last_step = true;
+  if (settings.eval_rows) settings.loop.evaluation_values = {"loss"};
+  settings.loop.evaluates_last_step = true;
   return settings;
 }
 

@@ -7,10 +7,10 @@
 
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/lm/training/trainable_model.hpp>
+#include <mgpu/recipes/loop_settings.hpp>
 #include <mgpu/rows/model_text.hpp>
 
 #include "recipes/distill/keys.hpp"
-#include "recipes/loop_settings.hpp"
 
 namespace mgpu::recipes {
 
@@ -21,8 +21,12 @@ void add_lm_train_keys(KeyTable& table);
 /// Whether job train trains a language model: model.path or model.init names a folder.
 bool trains_language_model(const Config& config);
 
-/// The settings of job train with a language model, read from all keys.
-struct LmTrainSettings : LoopSettings {
+/// The key data.synthetic_texts.
+std::int64_t read_synthetic_texts(const Config& config);
+
+/// Everything that the keys say about job train with a language model.
+struct LmTrainSettings {
+  LoopSettings loop;
   std::filesystem::path folder;            // config, tokenizer, and weights unless is_fresh
   bool is_fresh = false;                   // random weights
   std::optional<DistillSettings> distill;  // unset: cross-entropy alone

@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <string>
 
+#include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/lm/weights/model_folder.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/plan_parts.hpp>
 
-#include "train.hpp"
+#include "recipe.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -31,10 +32,8 @@ std::int64_t parameters_of(const lm::LmConfig& model) {
 
 /// Sizes that follow from keys and config.json.
 struct LmSizes {
-  explicit LmSizes(const Config& config)
-      : settings(read_lm_train_settings(config)),
-        model(lm::read_lm_config(settings.folder)),
-        parameters(parameters_of(model)) {
+  explicit LmSizes(const LmTrainSettings& of)
+      : settings(of), model(lm::read_lm_config(settings.folder)), parameters(parameters_of(model)) {
     if (settings.distill && !settings.distill->model.empty())
       of_teacher = parameters_of(lm::read_lm_config(settings.distill->model));
   }
@@ -84,13 +83,13 @@ struct LmSizes {
 };
 
 std::int64_t rows_of(const LmSizes& sizes, int rank, int ranks) {
-  const auto passes = train::plan_passes(sizes.settings.train.batch, rank, ranks);
+  const auto passes = train::plan_passes(sizes.settings.loop.train.batch, rank, ranks);
   return passes.back().offset + passes.back().count - passes.front().offset;
 }
 
 std::int64_t rows_at_once(const LmSizes& sizes, int ranks) {
   std::int64_t most = 0;
-  for (const train::Pass& pass : train::plan_passes(sizes.settings.train.batch, 0, ranks))
+  for (const train::Pass& pass : train::plan_passes(sizes.settings.loop.train.batch, 0, ranks))
     most = std::max(most, pass.count);
   return most;
 }
@@ -103,14 +102,15 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
   const auto activations = [&](std::int64_t count) {
     return sizes.activation_bytes(count * sizes.settings.seq_len);
   };
-  const auto bucket = static_cast<std::uint64_t>(config.integer("comm.bucket_mb")) << 20;
+  const auto bucket = static_cast<std::uint64_t>(cluster::read_cluster_config(config).bucket_mb)
+                      << 20;
   plan.memory = {{"weights", weights},
                  {"gradients", weights},
                  {"optimizer", 2 * weights},
                  {"activations", activations(rows)},
                  {"head", sizes.head_bytes(rows * sizes.settings.seq_len)},
-                 {"buffers", run::gradient_buffer_bytes(sizes.settings.train.batch, weights, bucket,
-                                                        machine.ranks)},
+                 {"buffers", run::gradient_buffer_bytes(sizes.settings.loop.train.batch, weights,
+                                                        bucket, machine.ranks)},
                  {on_gpu ? "CUDA context" : "program",
                   on_gpu ? run::kCudaContext : run::program_bytes(machine)}};
   if (sizes.of_teacher > 0)
@@ -129,8 +129,8 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
 
 }  // namespace
 
-std::uint64_t lm_disk_bytes(const Config& config) {
-  const LmSizes sizes(config);
+std::uint64_t LmRecipe::disk_bytes() const {
+  const LmSizes sizes(settings_);
   std::uint64_t companions = 0;
   for (const auto& [name, text] : lm::companion_files(sizes.settings.folder))
     companions += text.size();
@@ -139,22 +139,22 @@ std::uint64_t lm_disk_bytes(const Config& config) {
   constexpr std::int64_t kCurveBytes = 6 * 8;  // for each step
   const std::uint64_t one =
       3 * sizes.weight_bytes() + companions +
-      static_cast<std::uint64_t>(sizes.settings.optimizer.schedule.max_steps * kCurveBytes);
-  return static_cast<std::uint64_t>(sizes.settings.checkpoint.keep + 2) * one;
+      static_cast<std::uint64_t>(sizes.settings.loop.optimizer.schedule.max_steps * kCurveBytes);
+  return static_cast<std::uint64_t>(sizes.settings.loop.checkpoint.keep + 2) * one;
 }
 
-report::Plan plan_lm_training(const Config& config, const run::PlanMachine& machine) {
-  const LmSizes sizes(config);
-  Plan plan = run::begin_plan(config, machine, "sequences");
+report::Plan LmRecipe::plan(const run::PlanMachine& machine) const {
+  const LmSizes sizes(settings_);
+  Plan plan = run::begin_plan(config_, machine, "sequences");
   for (int rank = 0; rank < machine.ranks; ++rank) {
-    const auto passes = train::plan_passes(sizes.settings.train.batch, rank, machine.ranks);
+    const auto passes = train::plan_passes(sizes.settings.loop.train.batch, rank, machine.ranks);
     plan.shares.push_back({"rank " + std::to_string(rank), "batch", passes.front().offset,
                            rows_of(sizes, rank, machine.ranks)});
   }
-  add_memory(sizes, config, machine, plan);
+  add_memory(sizes, config_, machine, plan);
   const auto tokens = static_cast<double>(rows_of(sizes, 0, machine.ranks)) *
                       static_cast<double>(sizes.settings.seq_len) *
-                      static_cast<double>(sizes.settings.optimizer.schedule.max_steps);
+                      static_cast<double>(sizes.settings.loop.optimizer.schedule.max_steps);
   const double drawn = sizes.draws() ? sizes.settings.distill->on_policy : 0.0;
   const double per_token = (6.0 + 2.0 * drawn) * static_cast<double>(sizes.parameters) +
                            2.0 * static_cast<double>(sizes.of_teacher);
@@ -164,8 +164,8 @@ report::Plan plan_lm_training(const Config& config, const run::PlanMachine& mach
                         report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s%s",
                                         flops, drawn > 0.0 ? ", 2 where the student draws" : "",
                                         sizes.of_teacher > 0 ? ", 2 of the teacher's" : "")});
-  run::add_gradient_traffic(plan, sizes.settings.train.batch, sizes.weight_bytes());
-  run::add_limit(plan, "free disk", lm_disk_bytes(config), machine.disk_bytes, "run.output");
+  run::add_gradient_traffic(plan, sizes.settings.loop.train.batch, sizes.weight_bytes());
+  run::add_limit(plan, "free disk", disk_bytes(), machine.disk_bytes, "run.output");
   return plan;
 }
 

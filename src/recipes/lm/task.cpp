@@ -13,7 +13,7 @@
 namespace mgpu::recipes {
 
 lm::LmWindows windows_of(const LmTrainSettings& settings, lm::LmExamples examples) {
-  return {std::move(examples), settings.seq_len, settings.seed,
+  return {std::move(examples), settings.seq_len, settings.loop.seed,
           settings.distill ? settings.distill->completion_room() : 0};
 }
 
@@ -22,9 +22,9 @@ LmTask::LmTask(run::RunContext& run, const LmTrainSettings& settings, lm::LmConf
     : run_(run),
       settings_(settings),
       windows_(windows_of(settings, std::move(data.training))),
-      held_out_(std::move(data.evaluation), settings.seq_len, settings.seed),
+      held_out_(std::move(data.evaluation), settings.seq_len, settings.loop.seed),
       items_(windows_, teacher == nullptr ? lm::WindowSources{} : teacher->sources()),
-      model_(std::move(config), run.device, settings.seed, settings.options),
+      model_(std::move(config), run.device, settings.loop.seed, settings.options),
       objective_(model_, items_, teacher == nullptr ? cross_entropy_ : teacher->loss(), run.clock),
       teacher_crc_(data.teacher_crc),
       chat_template_(std::move(data.chat_template)) {}

@@ -1,5 +1,3 @@
-#include "train.hpp"
-
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -13,6 +11,7 @@
 #include <mgpu/store/results/small_table.hpp>
 
 #include "data.hpp"
+#include "recipe.hpp"
 #include "recipes/ad/results.hpp"
 #include "recipes/train_page.hpp"
 #include "task.hpp"
@@ -33,7 +32,7 @@ void announce(run::RunContext& run, const LmTrainSettings& settings, const LmTas
               const Trainer& trainer) {
   const lm::LmWindows& windows = task.windows();
   const lm::LmConfig& config = task.model().config();
-  report::Facts facts = batch_facts(run, settings, trainer);
+  report::Facts facts = batch_facts(run, settings.loop, trainer);
   facts.data = report::grouped(static_cast<std::int64_t>(windows.examples().size())) +
                " examples, " + report::grouped(std::ssize(windows.examples().ids)) + " tokens in " +
                report::grouped(static_cast<std::int64_t>(windows.size())) +
@@ -45,7 +44,7 @@ void announce(run::RunContext& run, const LmTrainSettings& settings, const LmTas
     facts.data += report::text_of("; draws %.3g %% of the completions itself",
                                   100.0 * settings.distill->on_policy);
   run.announce(facts);
-  tell_schedule(run, settings, trainer);
+  tell_schedule(run, settings.loop, trainer);
 }
 
 /// Reports the number of rows that are left out.
@@ -121,14 +120,15 @@ void require_file(const Config& config, const char* name, const std::filesystem:
 
 }  // namespace
 
-void check_lm_training(const Config& config, int ranks) {
+void check_lm_keys(const Config& config, int ranks) {
   check_together({[&] { read_lm_train_settings(config); },
                   [&] { train::check_batch(config, ranks); },
                   [&] { refuse_keys_of_other_recipes(config, recipe_of(config)); }});
 }
 
-void check_lm_files(const Config& config) {
-  const LmTrainSettings settings = read_lm_train_settings(config);
+void LmRecipe::check_files() const {
+  const Config& config = config_;
+  const LmTrainSettings& settings = settings_;
   require_file(config, settings.is_fresh ? "model.init" : "model.path",
                settings.folder / "config.json");
   require_file(config, settings.is_fresh ? "model.init" : "model.path",
@@ -146,13 +146,13 @@ void check_lm_files(const Config& config) {
   }
 }
 
-std::vector<run::FileCheck> lm_file_checks(const Config& config) {
-  const LmTrainSettings settings = read_lm_train_settings(config);
+std::vector<run::FileCheck> LmRecipe::file_checks() const {
+  const LmTrainSettings& settings = settings_;
   const std::string what = settings.rows ? settings.rows->path.string()
                            : settings.distill && !settings.distill->targets.empty()
                                ? settings.distill->targets.string()
                                : "data.synthetic_texts";
-  return {{what, [settings](const cluster::Group& world) {
+  return {{what, [&settings](const cluster::Group& world) {
              const lm::LmConfig model = lm::read_shared_lm_config(world, settings.folder);
              const LmData data = load_lm_data(world, settings, model.vocab);
              const lm::LmWindows windows = windows_of(settings, data.training);
@@ -166,9 +166,9 @@ std::vector<run::FileCheck> lm_file_checks(const Config& config) {
            }}};
 }
 
-run::JobOutcome run_lm_training(run::RunContext& run) {
+run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   const cluster::Group& world = run.topology.world();
-  const LmTrainSettings settings = read_lm_train_settings(run.config);
+  const LmTrainSettings& settings = settings_;
   lm::LmConfig config = lm::read_shared_lm_config(world, settings.folder);
   LmData data;
   {
@@ -189,7 +189,7 @@ run::JobOutcome run_lm_training(run::RunContext& run) {
       if (!draws) keep_step_memory(run);  // a student that samples is packed in each step
       task.emplace(run, settings, std::move(config), std::move(data),
                    teacher ? &*teacher : nullptr);
-      trainer.emplace(run, settings, *task);
+      trainer.emplace(run, settings.loop, *task);
     });
     task->load_weights();
   }
@@ -206,40 +206,37 @@ run::JobOutcome run_lm_training(run::RunContext& run) {
   return outcome;
 }
 
-Recipe language_model_recipe() {
+RecipeSpec language_model_recipe() {
   return {.name = "",
           .summary = "a language model",
           .chosen_by = "model.path=FOLDER or model.init=FOLDER",
           .keys = {rows::add_model_folder_keys, input::add_input_keys, rows::add_chat_template_key,
                    add_lm_train_keys},
           .is_chosen = trains_language_model,
-          .check = check_lm_training,
-          .check_files = check_lm_files,
-          .file_checks = lm_file_checks,
-          .disk_bytes = lm_disk_bytes,
-          .plan = plan_lm_training,
-          .run = run_lm_training,
-          .merge = merge_lm_training};
+          .check = check_lm_keys,
+          .read = [](const Config& config) -> std::unique_ptr<Recipe> {
+            return std::make_unique<LmRecipe>(config);
+          }};
 }
 
-run::MergedRun merge_lm_training(const cluster::Group& world, const run::SealPlace& place,
-                                 const store::ChunkJournal& /*journal*/) {
-  LmTrainSettings settings;
+run::MergedRun LmRecipe::merge(const cluster::Group& world, const run::SealPlace& place,
+                               const store::ChunkJournal& /*journal*/) const {
+  const LmTrainSettings& settings = settings_;
+  const LoopSettings& loop = settings.loop;
   std::optional<lm::TrainableModel> model;
-  cluster::run_together(world, [&] { settings = read_lm_train_settings(place.config); });
   const lm::LmConfig config = lm::read_shared_lm_config(world, settings.folder);
-  cluster::run_together(world, [&] { model.emplace(config, Device{}, settings.seed); });
-  train::Adamw optimizer(model->parameters(), settings.optimizer.adamw);
-  train::LossScaler scaler(settings.optimizer.mixed_precision == tensor::ComputeKind::f16);
-  TrainCurves curves(settings.optimizer.schedule.max_steps, settings.planned_evaluations(),
-                     settings.evaluation_values);
+  cluster::run_together(world, [&] { model.emplace(config, Device{}, loop.seed); });
+  train::Adamw optimizer(model->parameters(), loop.optimizer.adamw);
+  train::LossScaler scaler(loop.optimizer.mixed_precision == tensor::ComputeKind::f16);
+  TrainCurves curves(loop.optimizer.schedule.max_steps, loop.planned_evaluations(),
+                     loop.evaluation_values);
   TrainState state(model->parameters(), optimizer, scaler, curves);
   run::MergedRun merged;
   merged.warnings =
       state.load({world,
                   place.directory.path(),
-                  {static_cast<int>(place.directory.attempt()), settings.checkpoint.keep}});
-  merged.parts = {{"training", state.steps_done, settings.optimizer.schedule.max_steps, "steps"}};
+                  {static_cast<int>(place.directory.attempt()), loop.checkpoint.keep}});
+  merged.parts = {{"training", state.steps_done, loop.optimizer.schedule.max_steps, "steps"}};
   store::SealRequest request = lm_results(place, curves, state.steps_done);
   request.partial = true;
   store::seal(world, request);

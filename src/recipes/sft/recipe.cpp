@@ -1,11 +1,11 @@
-#include <mgpu/recipes/recipe.hpp>
+#include "recipes/lm/recipe.hpp"
 
-#include "recipes/lm/train.hpp"
+#include <mgpu/recipes/recipe.hpp>
 
 namespace mgpu::recipes {
 
-Recipe sft_recipe() {
-  Recipe recipe = language_model_recipe();
+RecipeSpec sft_recipe() {
+  RecipeSpec recipe = language_model_recipe();
   recipe.name = "sft";
   recipe.is_chosen = trains_language_model;
   return recipe;

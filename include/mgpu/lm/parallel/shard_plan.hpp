@@ -17,6 +17,8 @@ enum class Split : std::uint8_t {
   pipeline,  // by layers; results have the same bits as on one rank
   tensor,    // tensor parallelism: by heads, MLP columns and vocabulary
 };
+/// As the key model.parallel has it.
+const char* name_of(Split split);
 
 /// How layers are assigned to pipeline stages.
 struct LayerMap {

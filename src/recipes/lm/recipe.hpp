@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <mgpu/recipes/recipe.hpp>
+
+#include "keys.hpp"
+
+namespace mgpu::recipes {
+
+/// The recipes of language models pack examples from rows of a file, train on them, save
+/// checkpoints as Hugging Face folders, and write the curves to results.h5.
+class LmRecipe final : public Recipe {
+public:
+  /// `config` must outlive the recipe.
+  explicit LmRecipe(const Config& config)
+      : config_(config), settings_(read_lm_train_settings(config)) {}
+
+  const LoopSettings& loop() const override { return settings_.loop; }
+
+  /// Errors: also those of read_lm_config().
+  void check_files() const override;
+  std::vector<run::FileCheck> file_checks() const override;
+  std::uint64_t disk_bytes() const override;
+  report::Plan plan(const run::PlanMachine& machine) const override;
+  run::JobOutcome run(run::RunContext& run) const override;
+
+  /// Writes the curves of the newest checkpoint.
+  run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
+                       const store::ChunkJournal& journal) const override;
+
+private:
+  const Config& config_;
+  LmTrainSettings settings_;
+};
+
+/// Errors: Failure (exit 78).
+void check_lm_keys(const Config& config, int ranks);
+
+/// The entry of all recipes of language models, without a name and the rule that chooses them.
+RecipeSpec language_model_recipe();
+
+}  // namespace mgpu::recipes
