@@ -38,7 +38,7 @@ const std::vector<ErrorPage>& program_errors() {
     add(lm::kLmErrors);
     add(ad::kAdErrors);
     add(kAppErrors);
-    for (const jobs::Job& job : jobs::jobs())
+    for (const jobs::JobSpec& job : jobs::jobs())
       add(job.errors);
     std::ranges::sort(pages, {}, &ErrorPage::code);
     const auto twice = std::ranges::adjacent_find(pages, {}, &ErrorPage::code);

@@ -198,7 +198,7 @@ TrainSizes sizes_of(Keys keys) {
   keys.emplace("data.episodes", "3");
   keys.emplace("evaluate.runs", "4");
   keys.emplace("evaluate.episodes", "5");
-  return TrainSizes(config_of(keys));
+  return TrainSizes(read_ad_settings(config_of(keys)));
 }
 
 TEST(TrainSizesTest, FollowFromTheKeys) {
