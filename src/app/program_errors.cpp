@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <string>
 
@@ -24,7 +25,7 @@ const std::vector<ErrorPage>& program_errors() {
   static const std::vector<ErrorPage> kPages = [] {
     std::vector<ErrorPage> pages;
     const auto add = [&](std::span<const ErrorPage> more) {
-      pages.insert(pages.end(), more.begin(), more.end());
+      std::ranges::copy(more, std::back_inserter(pages));
     };
     add(kBaseErrors);
     add(kConfigErrors);
