@@ -1,19 +1,19 @@
 // Replaces every *_cuda.cu in a build without CUDA: the same symbols throw NotBuiltError.
 #include <mgpu/base/error.hpp>
+#include <mgpu/kernels/accumulate.hpp>
 #include <mgpu/kernels/adamw_step.hpp>
-#include <mgpu/kernels/add_into.hpp>
 #include <mgpu/kernels/causal_attention.hpp>
 #include <mgpu/kernels/cross_entropy.hpp>
-#include <mgpu/kernels/draw_many.hpp>
+#include <mgpu/kernels/draw_with_replacement.hpp>
 #include <mgpu/kernels/dropout.hpp>
-#include <mgpu/kernels/fold_logits.hpp>
 #include <mgpu/kernels/gated_activation.hpp>
+#include <mgpu/kernels/online_draw.hpp>
+#include <mgpu/kernels/online_logsumexp.hpp>
 #include <mgpu/kernels/paged_attention.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
 #include <mgpu/kernels/rotate_heads.hpp>
 #include <mgpu/kernels/sample_action.hpp>
 #include <mgpu/kernels/squared_norm.hpp>
-#include <mgpu/kernels/stream_draw.hpp>
 
 namespace mgpu::kernels::cuda {
 
@@ -21,7 +21,7 @@ void adamw_step(const AdamwArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 
-void add_into(const AddIntoArgs& /*args*/, CUstream_st* /*stream*/) {
+void accumulate(const AccumulateArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 
@@ -37,7 +37,7 @@ void cross_entropy(const CrossEntropyArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 
-void draw_many(const DrawManyArgs& /*args*/, CUstream_st* /*stream*/) {
+void draw_with_replacement(const DrawWithReplacementArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 
@@ -45,7 +45,7 @@ void dropout(const DropoutArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 
-void fold_logits(const FoldLogitsArgs& /*args*/, CUstream_st* /*stream*/) {
+void online_logsumexp(const OnlineLogsumexpArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 
@@ -73,7 +73,7 @@ void squared_norm(const SquaredNormArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 
-void stream_draw(const StreamDrawArgs& /*args*/, CUstream_st* /*stream*/) {
+void online_draw(const OnlineDrawArgs& /*args*/, CUstream_st* /*stream*/) {
   throw NotBuiltError("CUDA");
 }
 

@@ -21,7 +21,7 @@
 #include <hwy/contrib/math/math-inl.h>
 // clang-format on
 
-#include "line_products-inl.hpp"
+#include "dot_rows-inl.hpp"
 #include "query_tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();

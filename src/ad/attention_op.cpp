@@ -29,8 +29,8 @@ at::Tensor eager_attention(const at::Tensor& qkv, std::int64_t heads, const Drop
             .view({rows, tokens, heads, tokens})
             .transpose(1, 2);
   }
-  const at::Tensor mixed = at::matmul(p, parts[2]);  // [B, H, T, C]
-  return mixed.transpose(1, 2).reshape({rows, tokens, heads * head_dim});
+  const at::Tensor attention_out = at::matmul(p, parts[2]);  // [B, H, T, C]
+  return attention_out.transpose(1, 2).reshape({rows, tokens, heads * head_dim});
 }
 
 using torch::autograd::AutogradContext;

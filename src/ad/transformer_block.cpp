@@ -114,11 +114,11 @@ at::Tensor block_forward(const tensor::ParameterArena& arena, const AdTransforme
 
   const at::Tensor h = layer_norm(arena, block + "norm1", x);
   const at::Tensor qkv = linear(arena, block + "attn.qkv", h, config.compute);  // [B, T, 3 D]
-  const at::Tensor mixed =
+  const at::Tensor attention_out =
       causal_attention(qkv, config.n_head, config.attention, drops ? &on_attention : nullptr);
-  const at::Tensor branch = linear(arena, block + "attn.out", mixed, config.compute);
-  const at::Tensor middle = dropout_add(branch, x, drops ? &on_branch : nullptr);
-  return dropout_add(mlp(arena, config, block, middle), middle, drops ? &on_mlp : nullptr);
+  const at::Tensor branch = linear(arena, block + "attn.out", attention_out, config.compute);
+  const at::Tensor residual = dropout_add(branch, x, drops ? &on_branch : nullptr);
+  return dropout_add(mlp(arena, config, block, residual), residual, drops ? &on_mlp : nullptr);
 }
 
 at::Tensor block_decode(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
@@ -138,11 +138,11 @@ at::Tensor block_decode(const tensor::ParameterArena& arena, const AdTransformer
   const at::Tensor slots = place.positions.view({rows, 1, tokens, 1}).expand_as(parts[1]);
   keys.scatter_(2, slots, parts[1]);
   values.scatter_(2, slots, parts[2]);
-  const at::Tensor mixed = place.is_fresh
-                               ? causal_attention(qkv, config.n_head, config.attention, nullptr)
-                               : cached_attention(config, parts[0], place, keys, values);
-  const at::Tensor middle = x + linear(arena, block + "attn.out", mixed, config.compute);
-  return middle + mlp(arena, config, block, middle);
+  const at::Tensor attention_out =
+      place.is_fresh ? causal_attention(qkv, config.n_head, config.attention, nullptr)
+                     : cached_attention(config, parts[0], place, keys, values);
+  const at::Tensor residual = x + linear(arena, block + "attn.out", attention_out, config.compute);
+  return residual + mlp(arena, config, block, residual);
 }
 
 }  // namespace mgpu::ad

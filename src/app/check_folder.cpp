@@ -7,7 +7,7 @@
 
 #include <mgpu/base/error.hpp>
 
-#include "look_machine.hpp"
+#include "inspect_machine.hpp"
 
 namespace mgpu::app {
 namespace {

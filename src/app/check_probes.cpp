@@ -106,7 +106,7 @@ Finding probe_files(const cluster::Group& world, const fs::path& folder) {
   request.attempt = 1;
   request.tables = {{table_spec(), 1, kRowsPerChunk}};
   const Stopwatch watch;
-  const store::SealReport sealed = store::seal(world, journal, request);
+  const store::SealResult sealed = store::seal(world, journal, request);
   check_read_back(world, request.path);
   const std::string rate =
       report::text_of("%.0f MB/s", static_cast<double>(sealed.file_bytes) / 1e6 / watch.seconds());

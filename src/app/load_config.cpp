@@ -6,7 +6,7 @@
 
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/nearest_name.hpp>
 #include <mgpu/config/yaml_document.hpp>
 

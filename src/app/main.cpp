@@ -23,7 +23,7 @@ namespace {
 using namespace mgpu;  // NOLINT(google-build-using-namespace): the program's own entry
 
 void print_failure(const std::exception& error) {
-  const Report report = report_of(error);
+  const ErrorReport report = report_of(error);
   std::fprintf(stderr, "%s\nmgpu_spmd: failed %s, exit %d\n", render(report).c_str(),
                report.code.c_str(), static_cast<int>(report.exit));
 }
@@ -63,7 +63,7 @@ ExitCode run(const app::Options& options, const std::vector<std::string>& comman
     if (options.action == app::Action::check) return app::run_checks(world, options, std::cout);
     if (options.action == app::Action::merge) return app::merge_run(world, options);
     return app::run_world(world, options, command, app::process_elapsed_s());
-  } catch (const cluster::TogetherError& error) {
+  } catch (const cluster::CollectiveFailure& error) {
     if (world.rank() == 0) print_failure(error);
     return error.exit_code();
   } catch (const ConfigFailure& error) {

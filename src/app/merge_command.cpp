@@ -5,7 +5,7 @@
 #include <mgpu/app/build_info.hpp>
 #include <mgpu/app/commands.hpp>
 #include <mgpu/app/program_keys.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -70,8 +70,8 @@ std::string merge_text(const run::MergedRun& merged, const fs::path& results, bo
 
 /// Writes run.h5 if no attempt has written it. The clocks ended with their processes, so it only
 /// says who worked on the run and when. An existing file says more and is kept.
-void tell_how_it_went(const cluster::Group& world, const store::RunDirectory& directory,
-                      const Config& config) {
+void log_how_it_went(const cluster::Group& world, const store::RunDirectory& directory,
+                     const Config& config) {
   const auto is_here = world.broadcast(
       world.rank() == 0 && fs::exists(directory.path() / "run.h5") ? "yes" : "no", 0);
   if (is_here == "yes") return;
@@ -99,7 +99,7 @@ ExitCode merge_run(const cluster::Group& world, const Options& options) {
   const store::ChunkJournal journal(directory.path(), world, directory.attempt(), store.sync_s);
   const run::MergedRun merged =
       jobs::read_job(world, config)->merge(world, {config, store, directory}, journal);
-  tell_how_it_went(world, directory, config);
+  log_how_it_went(world, directory, config);
   directory.finish(world, ExitCode::stopped);  // this attempt is over, but the run is not
   if (world.rank() == 0) {
     std::cout << merge_text(merged, directory.path() / store.result_file, false) << std::flush;

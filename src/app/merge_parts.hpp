@@ -21,8 +21,8 @@ std::string merge_text(const run::MergedRun& merged, const std::filesystem::path
                        bool is_finished);
 
 /// Writes run.h5 if no attempt has written it. Ranks: collective.
-void tell_how_it_went(const cluster::Group& world, const store::RunDirectory& directory,
-                      const Config& config);
+void log_how_it_went(const cluster::Group& world, const store::RunDirectory& directory,
+                     const Config& config);
 
 /// --merge DIR DIR ...: see merge_run(). Ranks: collective.
 ExitCode merge_parts(const cluster::Group& world, const Options& options);

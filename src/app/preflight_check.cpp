@@ -5,7 +5,7 @@
 
 #include <mgpu/app/commands.hpp>
 #include <mgpu/app/program_keys.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
@@ -13,7 +13,7 @@
 #include "check_folder.hpp"
 #include "check_list.hpp"
 #include "check_probes.hpp"
-#include "look_machine.hpp"
+#include "inspect_machine.hpp"
 #include "run_keys.hpp"
 
 namespace mgpu::app {
@@ -135,7 +135,7 @@ private:
 
   void check_memory() {
     list_.run("memory", "plan against the machine", [&] {
-      run::PlanMachine machine = look_at_host(keys_.store.output_folder);
+      run::PlanMachine machine = inspect_host(keys_.store.output_folder);
       machine.ranks = world_.size();
       machine.ranks_per_node = topology_ ? ranks_per_node() : world_.size();
       if (choice_ && choice_->device.kind == DeviceKind::cuda) {

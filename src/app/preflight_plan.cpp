@@ -7,7 +7,7 @@
 #include <mgpu/report/plan_text.hpp>
 #include <mgpu/report/terminal.hpp>
 
-#include "look_machine.hpp"
+#include "inspect_machine.hpp"
 #include "run_keys.hpp"
 
 namespace mgpu::app {
@@ -25,7 +25,7 @@ ExitCode print_plan(const Options& options, const FileProvider& files, std::ostr
     keys = read_run_keys(read, planned_ranks);
   });
   if (is_later_rank()) return ExitCode::done;
-  const run::PlanMachine machine = look_at_machine(keys.cluster, keys.store.output_folder);
+  const run::PlanMachine machine = inspect_machine(keys.cluster, keys.store.output_folder);
   report::Plan plan = jobs::read_job(config)->plan(machine);
   const std::vector<std::string> notes = jobs::notes_for_job(config);
   plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());

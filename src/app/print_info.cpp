@@ -40,7 +40,7 @@ std::string section_page(const KeyTable& table, const std::string& section) {
   std::string page;
   for (const KeySpec& spec : table.keys())
     if (spec.name.starts_with(section + ".")) {
-      page += spec.name + "\n  " + spec.text + " (" + values_in_words(spec) + ")\n";
+      page += spec.name + "\n  " + spec.summary + " (" + values_in_words(spec) + ")\n";
     }
   return page;
 }

@@ -117,15 +117,15 @@ void RunFiles::end_session(bool success) {
   if (tensorboard_) tensorboard_->end_session(success);
 }
 
-void RunFiles::say(std::string_view text) {
-  if (log_) log_->say(text);
+void RunFiles::print(std::string_view text) {
+  if (log_) log_->print(text);
 }
 
 void RunFiles::say_last(std::string_view line) {
   if (log_) log_->say_last(line);
 }
 
-void RunFiles::meet() {
+void RunFiles::sync_warnings() {
   const auto mine = rank_log_ ? rank_log_->take_warnings() : std::vector<std::string>{};
   for (const report::SharedWarning& warning : report::gather_warnings(*world_, mine)) {
     // Rank 0 printed its own warnings immediately.

@@ -1,6 +1,6 @@
 #include "run_keys.hpp"
 
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
@@ -8,10 +8,10 @@ namespace mgpu::app {
 
 RunKeys read_run_keys(const Config& config, const RanksOf& ranks) {
   RunKeys keys;
-  check_together({[&] { keys.cluster = cluster::read_cluster_config(config); },
-                  [&] { keys.store = store::read_store_config(config); },
-                  [&] { keys.watch = watch::read_watch_config(config); },
-                  [&] { jobs::job_of(config).check(config, ranks(keys.cluster)); }});
+  check_all({[&] { keys.cluster = cluster::read_cluster_config(config); },
+             [&] { keys.store = store::read_store_config(config); },
+             [&] { keys.watch = watch::read_watch_config(config); },
+             [&] { jobs::job_of(config).check(config, ranks(keys.cluster)); }});
   return keys;
 }
 

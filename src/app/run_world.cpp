@@ -67,7 +67,7 @@ public:
       return work();
     } catch (const cluster::TimeoutError& error) {
       give_up(error);
-    } catch (const cluster::LoneFailure& error) {
+    } catch (const cluster::DivergedFailure& error) {
       files_.crash().write(render(error.report()));
       // If several ranks fail this way, the lowest prints first and ends the others.
       std::this_thread::sleep_for(std::chrono::milliseconds(20) * world_.rank());
@@ -111,9 +111,9 @@ private:
                             clock_,
                             files_,
                             files_,
-                            [&](const report::Facts& facts) { announce(facts); },
-                            [&](std::string_view lines) { files_.say(lines); },
-                            [&] { files_.meet(); }};
+                            [&](const report::BannerFacts& facts) { print_banner(facts); },
+                            [&](std::string_view lines) { files_.print(lines); },
+                            [&] { files_.sync_warnings(); }};
     run::JobOutcome outcome;
     {
       const auto other = clock_.enter("other");
@@ -138,7 +138,7 @@ private:
     }
     const auto speaker = std::find(waits.begin(), waits.end(), true) - waits.begin();
     if (speaker != world_.rank()) std::this_thread::sleep_for(2 * patience);
-    Report report = error.report();
+    ErrorReport report = error.report();
     for (std::size_t rank = 0; rank < waits.size(); ++rank) {
       if (waits[rank]) continue;
       report.lines.push_back("  rank " + std::to_string(rank) + " (" +
@@ -148,18 +148,18 @@ private:
   }
 
   void open() {
-    report::Opening opening;
-    opening.version = build_info().version;
-    opening.git = build_info().git;
-    opening.job = read_job_name(config_);
-    opening.sources = sources_;
-    opening.overrides = overrides_;
-    opening.run_directory = directory_.path().string();
-    opening.latest = (directory_.path().parent_path() / "latest").string();
-    opening.machine = choice_.plan.note;
-    opening.device = choice_.device.kind;
-    opening.nodes = nodes();
-    files_.say(report::opening_lines(opening));
+    report::BannerHead head;
+    head.version = build_info().version;
+    head.git = build_info().git;
+    head.job = read_job_name(config_);
+    head.sources = sources_;
+    head.overrides = overrides_;
+    head.run_directory = directory_.path().string();
+    head.latest = (directory_.path().parent_path() / "latest").string();
+    head.machine = choice_.plan.note;
+    head.device = choice_.device.kind;
+    head.nodes = nodes();
+    files_.print(report::head_lines(head));
     for (const std::string& note : directory_.notes())
       files_.event({"note", {{"text", note}}});
     if (directory_.is_resumed()) {
@@ -194,11 +194,11 @@ private:
     return facts;
   }
 
-  std::vector<report::Opening::Node> nodes() const {
-    std::vector<report::Opening::Node> nodes(static_cast<std::size_t>(topology_.num_nodes()));
+  std::vector<report::BannerHead::Node> nodes() const {
+    std::vector<report::BannerHead::Node> nodes(static_cast<std::size_t>(topology_.num_nodes()));
     for (std::size_t rank = 0; rank < topology_.places().size(); ++rank) {
       const cluster::RankPlace& place = topology_.places()[rank];
-      report::Opening::Node& node = nodes[static_cast<std::size_t>(place.node_index)];
+      report::BannerHead::Node& node = nodes[static_cast<std::size_t>(place.node_index)];
       node.host = place.host;
       node.ranks.push_back(static_cast<int>(rank));
       if (choice_.device.kind == DeviceKind::cuda) {
@@ -208,13 +208,13 @@ private:
     return nodes;
   }
 
-  void announce(report::Facts facts) {
+  void print_banner(report::BannerFacts facts) {
     for (const std::string& key : config_.not_default())
       facts.not_default.push_back({key, config_.shown(key), source_of(config_.place(key))});
-    files_.say(report::fact_lines(facts));
+    files_.print(report::fact_lines(facts));
     for (const std::string& note : jobs::notes_for_job(config_))
       files_.event({"note", {{"text", note}}});
-    files_.meet();
+    files_.sync_warnings();
   }
 
   void warn_of_damage(const store::ChunkJournal& journal) {
@@ -227,16 +227,16 @@ private:
   }
 
   /// Only some ranks know the reason, so it is reduced over all ranks.
-  void tell_why_stopped() {
+  void log_why_stopped() {
     const auto mine = static_cast<std::int32_t>(stop_.poll());
     const auto reason = static_cast<StopReason>(world_.all_reduce(mine, cluster::ReduceOp::max));
     files_.event({"note", {{"text", "stops for " + std::string(name_of(reason))}}});
   }
 
   ExitCode close(run::JobOutcome outcome) {
-    if (outcome.exit == ExitCode::stopped) tell_why_stopped();
+    if (outcome.exit == ExitCode::stopped) log_why_stopped();
     files_.end_session(outcome.exit == ExitCode::done);
-    files_.meet();
+    files_.sync_warnings();
     const report::PhaseTable phases = report::gather_phases(world_, clock_);
     const auto memory = run::gather_memory(world_, choice_.device);
     const std::vector<RankStory> stories = gather_stories(
@@ -251,7 +251,7 @@ private:
     directory_.finish(world_, outcome.exit);  // last: a run killed before this is resumed
     cluster::run_together(world_, [&] {
       if (world_.rank() != 0) return;
-      files_.say(report::end_table(summary));
+      files_.print(report::end_table(summary));
       files_.say_last(report::last_line(summary));
     });
     return outcome.exit;
@@ -260,17 +260,17 @@ private:
   report::RunSummary write_reports(run::JobOutcome& outcome, const report::PhaseTable& phases,
                                    const std::vector<run::RankMemory>& memory) {
     report::RunSummary summary = summarize(outcome, phases);
-    run::show_memory(memory, topology_, choice_.device, summary);
+    run::fill_memory(memory, topology_, choice_.device, summary);
     if (outcome.page) outcome.page->record(summary);
     const fs::path& folder = directory_.path();
     if (config_.flag("report.html")) {
       summary.report_file = (folder / "report.html").string();
-      report::HtmlReport page;
+      report::HtmlPage page;
       if (outcome.page) page = outcome.page->page(summary);
       if (page.headline.empty()) page.headline = report::plain_headline(summary);
       page.phases = phases;
       page.provenance = provenance();
-      report::write_html_report(summary.report_file, page, summary);
+      report::write_html_page(summary.report_file, page, summary);
     }
     report::write_summary(folder / "summary.json", summary);
     return summary;
@@ -300,7 +300,7 @@ private:
     summary.skipped = outcome.skipped;
     summary.wall_s = phases.wall_s;
     summary.phases = report::phase_rows(phases);
-    summary.remarks = {outcome.remarks.begin(), outcome.remarks.end()};
+    summary.phase_notes = {outcome.phase_notes.begin(), outcome.phase_notes.end()};
     add_rates(outcome, summary);
     summary.result = outcome.result;
     summary.results = outcome.results;

@@ -27,13 +27,13 @@ std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-Report out_of_memory(const std::string& which, const std::string& detail) {
-  Report report{"E301",
-                ExitCode::out_of_memory,
-                "out of " + which + " memory",
-                {},
-                "--plan shows what is needed; a smaller train.micro_batch_size, or "
-                "generate.batch_size in job generate, needs less"};
+ErrorReport out_of_memory(const std::string& which, const std::string& detail) {
+  ErrorReport report{"E301",
+                     ExitCode::out_of_memory,
+                     "out of " + which + " memory",
+                     {},
+                     "--plan shows what is needed; a smaller train.micro_batch_size, or "
+                     "generate.batch_size in job generate, needs less"};
   if (!detail.empty()) report.lines.push_back("  " + detail);
   return report;
 }
@@ -52,7 +52,7 @@ NotBuiltError::NotBuiltError(std::string_view feature, Where where)
 
 ShapeError::ShapeError(std::string_view message, Where where) : Error(message, where) {}
 
-std::string render(const Report& report) {
+std::string render(const ErrorReport& report) {
   std::string text = "error[" + report.code + "]: " + report.sentence;
   for (const std::string& line : report.lines)
     text += "\n" + line;
@@ -60,10 +60,10 @@ std::string render(const Report& report) {
   return text;
 }
 
-Failure::Failure(Report report, Where where)
+Failure::Failure(ErrorReport report, Where where)
     : Error(render(report), where), report_(std::move(report)) {}
 
-Report report_of(const std::exception& error) {
+ErrorReport report_of(const std::exception& error) {
   if (const auto* failure = dynamic_cast<const Failure*>(&error)) return failure->report();
   if (is_out_of_host_memory(error)) return out_of_memory("host", "");
   if (is_out_of_device_memory(error)) return out_of_memory("GPU", first_line(error.what()));
@@ -75,7 +75,7 @@ Report report_of(const std::exception& error) {
           ""};
 }
 
-Report report_of(const std::exception_ptr& failure) {
+ErrorReport report_of(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& error) {

@@ -24,11 +24,12 @@ std::string mebibytes(std::uint64_t bytes) {
 
 [[noreturn]] void fail_io(const fs::path& path, std::string_view what, int error,
                           std::uint64_t needed = 0) {
-  Report report{"E602",
-                ExitCode::io,
-                std::string("cannot write the ") + std::string(what) + ": " + std::strerror(error),
-                {"  --> " + path.string()},
-                ""};
+  ErrorReport report{
+      "E602",
+      ExitCode::io,
+      std::string("cannot write the ") + std::string(what) + ": " + std::strerror(error),
+      {"  --> " + path.string()},
+      ""};
   if (error == ENOSPC || error == EDQUOT) {
     report.lines.push_back("  needed " + mebibytes(needed) + " more, free " +
                            mebibytes(free_bytes(path)));

@@ -46,15 +46,15 @@ std::string describe(const Call& call) {
   return text;
 }
 
-std::string describe(const CallWords& words) {
+std::string describe(const CallFields& fields) {
   const auto is_below = [](std::int64_t value, std::size_t end) {
     return value >= 0 && std::cmp_less(value, end);
   };
-  const bool is_call = is_below(words[0], kKinds.size()) && is_below(words[2], kTypes.size()) &&
-                       (words[0] != static_cast<std::int64_t>(CallKind::all_reduce) ||
-                        is_below(words[3], kOps.size()));
+  const bool is_call = is_below(fields[0], kKinds.size()) && is_below(fields[2], kTypes.size()) &&
+                       (fields[0] != static_cast<std::int64_t>(CallKind::all_reduce) ||
+                        is_below(fields[3], kOps.size()));
   if (!is_call) return "a call";
-  return describe(Call{static_cast<CallKind>(words[0]), words[1], words[2], words[3]});
+  return describe(Call{static_cast<CallKind>(fields[0]), fields[1], fields[2], fields[3]});
 }
 
 std::optional<std::string> find_disagreement(std::span<const Call> calls) {

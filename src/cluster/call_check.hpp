@@ -37,16 +37,16 @@ struct Call {
   std::int64_t detail = 0;         // the ReduceOp or the root
 
   static constexpr std::int64_t kAnyCount = -1;
-  static constexpr int kWords = 4;
+  static constexpr int kFields = 4;
   friend bool operator==(const Call&, const Call&) = default;
 };
-static_assert(sizeof(Call) == Call::kWords * sizeof(std::int64_t));
+static_assert(sizeof(Call) == Call::kFields * sizeof(std::int64_t));
 
 /// Formats "all_reduce of 12 f32, sum".
 std::string describe(const Call& call);
 
 /// Converts the call for the log that the watchdog reads.
-inline CallWords words_of(const Call& call) noexcept {
+inline CallFields words_of(const Call& call) noexcept {
   return {static_cast<std::int64_t>(call.kind), call.count, call.type, call.detail};
 }
 

@@ -19,15 +19,15 @@ void copy(std::atomic<T>& to, const std::atomic<T>& from) noexcept {
 }
 
 template <class To>
-void set_words(To& to, const CallWords& words) noexcept {
-  for (std::size_t i = 0; i < words.size(); ++i)
-    to.words[i].store(words[i], std::memory_order_relaxed);
+void set_fields(To& to, const CallFields& fields) noexcept {
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    to.fields[i].store(fields[i], std::memory_order_relaxed);
 }
 
 template <class Place>
 void copy_words(Place& to, const Place& from) noexcept {
-  for (std::size_t i = 0; i < from.words.size(); ++i)
-    copy(to.words[i], from.words[i]);
+  for (std::size_t i = 0; i < from.fields.size(); ++i)
+    copy(to.fields[i], from.fields[i]);
 }
 
 void copy_log(CallLog& to, const CallLog& from) noexcept {
@@ -47,12 +47,12 @@ void copy_log(CallLog& to, const CallLog& from) noexcept {
   copy(to.num_past, from.num_past);
 }
 
-void remember(CallLog& log, std::uint64_t id, std::uint64_t number, const CallWords& words) {
+void remember(CallLog& log, std::uint64_t id, std::uint64_t number, const CallFields& fields) {
   const std::uint64_t index = log.num_past.fetch_add(1, std::memory_order_relaxed);
   CallLog::Past& past = log.past[index % CallLog::kPast];
   past.id.store(id, std::memory_order_relaxed);
   past.number.store(number, std::memory_order_relaxed);
-  set_words(past, words);
+  set_fields(past, fields);
 }
 
 /// Source: Steele, Lea and Flood, OOPSLA 2014 (SplitMix64), the finalizer.
@@ -87,17 +87,17 @@ LoggedGroup::~LoggedGroup() {
   if (index_ != kNone) log_now().entries[static_cast<std::size_t>(index_)].id = 0;
 }
 
-LoggedGroup::Inside LoggedGroup::enter(const CallWords& words, int peer) const noexcept {
+LoggedGroup::Inside LoggedGroup::enter(const CallFields& fields, int peer) const noexcept {
   if (index_ == kNone) return {*this, false};
   CallLog& log = log_now();
   CallLog::Entry& entry = log.entries[static_cast<std::size_t>(index_)];
   if (entry.is_inside.load(std::memory_order_relaxed) != 0) return {*this, false};
-  set_words(entry, words);
+  set_fields(entry, fields);
   entry.peer.store(peer, std::memory_order_relaxed);
   if (peer == kNoPeer) {
     const std::uint64_t number = entry.number.load(std::memory_order_relaxed) + 1;
     entry.number.store(number, std::memory_order_relaxed);
-    remember(log, id_, number, words);
+    remember(log, id_, number, fields);
   }
   entry.is_inside.store(1, std::memory_order_release);
   mark_progress();

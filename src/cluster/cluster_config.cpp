@@ -14,8 +14,8 @@ constexpr double kMostOnANode = 4096;
 void add_device_keys(KeyTable& table) {
   table.add({.name = "devices.gpus",
              .type = KeyType::integers,
-             .standard = "all",
-             .text = "GPUs of each node that the ranks use, in this order",
+             .default_value = "all",
+             .summary = "GPUs of each node that the ranks use, in this order",
              .min = 0,
              .max = kMostOnANode,
              .choices = {"all"},
@@ -23,8 +23,8 @@ void add_device_keys(KeyTable& table) {
              .foreign = {{"gpu_ids", "accelerate", "here it is `devices.gpus`, or --gpus 0,1"}}});
   table.add({.name = "devices.world",
              .type = KeyType::integer,
-             .standard = "auto",
-             .text = "ranks that --plan is for; auto: those that are launched, or of one model",
+             .default_value = "auto",
+             .summary = "ranks that --plan is for; auto: those that are launched, or of one model",
              .unit = "ranks",
              .min = 1,
              .max = kMostRanks,
@@ -32,16 +32,16 @@ void add_device_keys(KeyTable& table) {
              .identity = false});
   table.add({.name = "devices.gpus_per_model",
              .type = KeyType::integer,
-             .standard = "1",
-             .text = "ranks that share one copy of the model",
+             .default_value = "1",
+             .summary = "ranks that share one copy of the model",
              .min = 1,
              .max = kMostRanks,
              .identity = false,
              .foreign = {{"tensor_parallel_size", "vLLM"}, {"pipeline_parallel_size", "vLLM"}}});
   table.add({.name = "devices.groups",
              .type = KeyType::integers,
-             .standard = "[]",
-             .text =
+             .default_value = "[]",
+             .summary =
                  "uneven machines: sizes of the groups of ranks, in order and repeated; [1, 1, 2] "
                  "gives two models a GPU each and one two",
              .min = 1,
@@ -49,22 +49,22 @@ void add_device_keys(KeyTable& table) {
              .identity = false});
   table.add({.name = "devices.backend",
              .type = KeyType::choice,
-             .standard = "auto",
-             .text = "how tensors travel; mpi runs on the CPU, staged lets ranks share a GPU",
+             .default_value = "auto",
+             .summary = "how tensors travel; mpi runs on the CPU, staged lets ranks share a GPU",
              .choices = {"auto", "nccl", "staged", "mpi"},
              .identity = false});
   table.add({.name = "devices.threads",
              .type = KeyType::integer,
-             .standard = "1",
-             .text = "compute threads of each rank",
+             .default_value = "1",
+             .summary = "compute threads of each rank",
              .min = 1,
              .max = kMostOnANode,
              .identity = false});
   table.add({.name = "devices.memory_margin",
              .type = KeyType::number,
-             .standard = "0.08",
-             .text = "share of the memory of a GPU (on the CPU: of a node) that --plan and "
-                     "generate.batch_size=auto keep free",
+             .default_value = "0.08",
+             .summary = "share of the memory of a GPU (on the CPU: of a node) that --plan and "
+                        "generate.batch_size=auto keep free",
              .min = 0,
              .max = 0.9,
              .identity = false,
@@ -72,8 +72,8 @@ void add_device_keys(KeyTable& table) {
                           "here `devices.memory_margin` is the share that stays free"}}});
   table.add({.name = "devices.clear_cache_every",
              .type = KeyType::integer,
-             .standard = "0",
-             .text = "gives cached GPU memory back after so many steps; 0 = never",
+             .default_value = "0",
+             .summary = "gives cached GPU memory back after so many steps; 0 = never",
              .unit = "steps",
              .min = 0,
              .aliases = {"system.clear_cache_interval"},
@@ -83,15 +83,15 @@ void add_device_keys(KeyTable& table) {
 void add_comm_keys(KeyTable& table) {
   table.add({.name = "comm.timeout_s",
              .type = KeyType::duration,
-             .standard = "300",
-             .text = "a collective older than this is reported, then the run stops",
+             .default_value = "300",
+             .summary = "a collective older than this is reported, then the run stops",
              .unit = "seconds",
              .min = 1,
              .identity = false});
   table.add({.name = "comm.bucket_mb",
              .type = KeyType::integer,
-             .standard = "25",
-             .text = "gradients are reduced in pieces of about this size",
+             .default_value = "25",
+             .summary = "gradients are reduced in pieces of about this size",
              .unit = "MiB",
              .min = 1,
              .max = 65536,

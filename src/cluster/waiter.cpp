@@ -24,7 +24,7 @@ TimeoutError timed_out(const std::string& call, const Group& group, double timeo
   std::ostringstream help;
   help << "comm.timeout_s=" << timeout_s * 10 << " waits longer";
   return TimeoutError(
-      Report{"E402", ExitCode::ranks_lost, sentence.str(), {line.str()}, help.str()});
+      ErrorReport{"E402", ExitCode::ranks_lost, sentence.str(), {line.str()}, help.str()});
 }
 
 Waiter::Waiter(const Group& group, double timeout_s)
@@ -76,22 +76,22 @@ void Waiter::until_all(std::span<MPI_Request> requests) {
 
 void check_call(const Group& group, const Call& mine, Waiter& waiter) {
   if constexpr (!kChecked) return;
-  struct Words {
+  struct AllFields {
     Call mine;
     std::vector<Call> all;
   };
   const std::vector<Call> room(static_cast<std::size_t>(group.size()), mine);
-  auto words = std::make_unique<Words>(Words{mine, room});
+  auto fields = std::make_unique<AllFields>(AllFields{mine, room});
   MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(MPI_Iallgather(&words->mine, Call::kWords, MPI_INT64_T, words->all.data(), Call::kWords,
-                           MPI_INT64_T, group.raw(), &request));
+  mpi_check(MPI_Iallgather(&fields->mine, Call::kFields, MPI_INT64_T, fields->all.data(),
+                           Call::kFields, MPI_INT64_T, group.raw(), &request));
   try {
     waiter.until_all({&request, 1});
   } catch (...) {
-    static_cast<void>(words.release());  // MPI may still write to them
+    static_cast<void>(fields.release());  // MPI may still write to them
     throw;
   }
-  if (const auto difference = find_disagreement(words->all)) throw ShapeError(*difference);
+  if (const auto difference = find_disagreement(fields->all)) throw ShapeError(*difference);
 }
 
 }  // namespace mgpu::cluster

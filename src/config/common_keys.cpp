@@ -9,107 +9,109 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
 
   table.add({.name = "schema",
              .type = KeyType::integer,
-             .standard = "1",
-             .text = "version of the format of this file",
+             .default_value = "1",
+             .summary = "version of the format of this file",
              .identity = false});
   table.add({.name = "job",
              .type = KeyType::choice,
-             .standard = jobs.front(),
-             .text = "what to do",
+             .default_value = jobs.front(),
+             .summary = "what to do",
              .choices = jobs,
              .required = true});
   table.add({.name = "include",
              .type = KeyType::texts,
-             .standard = "[]",
-             .text = "files laid under this one, relative to its folder",
+             .default_value = "[]",
+             .summary = "files laid under this one, relative to its folder",
              .identity = false});
   table.add({.name = "run.seed",
              .type = KeyType::integer,
-             .standard = "0",
-             .text = "seed of every random number of the run",
+             .default_value = "0",
+             .summary = "seed of every random number of the run",
              .min = 0});
   table.add({.name = "run.deterministic",
              .type = KeyType::choice,
-             .standard = "false",
-             .text = "layout: training gives the same bits at any rank count that divides "
-                     "train.lanes",
+             .default_value = "false",
+             .summary = "layout: training gives the same bits at any rank count that divides "
+                        "train.lanes",
              .choices = {"false", "layout"},
              .foreign = {
                  {"full_determinism", "transformers", "here it is `run.deterministic: layout`"}}});
   table.add({.name = "run.chunk_size",
              .type = KeyType::integer,
-             .standard = "32",
-             .text = "samples that are worked on, written and resumed as one piece",
+             .default_value = "32",
+             .summary = "samples that are worked on, written and resumed as one piece",
              .unit = "samples",
              .min = 1,
              .max = 65536});
   table.add({.name = "run.schedule",
              .type = KeyType::choice,
-             .standard = "auto",
-             .text = "static: equal shares of all chunks beforehand; dynamic: who is free claims "
-                     "the next one; auto: dynamic where a language model works",
+             .default_value = "auto",
+             .summary =
+                 "static: equal shares of all chunks beforehand; dynamic: who is free claims "
+                 "the next one; auto: dynamic where a language model works",
              .choices = {"auto", "static", "dynamic"},
              .identity = false});
   table.add({.name = "run.worker_id",
              .type = KeyType::integer,
-             .standard = "0",
-             .text = "which of run.total_workers parts this run does; --only sets both",
+             .default_value = "0",
+             .summary = "which of run.total_workers parts this run does; --only sets both",
              .min = 0,
              .max = 65535,
              .aliases = {"worker_id"},
              .identity = false});
   table.add({.name = "run.total_workers",
              .type = KeyType::integer,
-             .standard = "1",
-             .text = "number of parts, each done by a separate run; --merge joins them",
+             .default_value = "1",
+             .summary = "number of parts, each done by a separate run; --merge joins them",
              .min = 1,
              .max = 65536,
              .aliases = {"total_workers"},
              .identity = false});
   table.add({.name = "run.retry_quarantined",
              .type = KeyType::flag,
-             .standard = "false",
-             .text = "with --resume: work again on rows that were left out because they killed "
-                     "their rank twice, also of a finished run",
+             .default_value = "false",
+             .summary = "with --resume: work again on rows that were left out because they killed "
+                        "their rank twice, also of a finished run",
              .identity = false});
   table.add({.name = "run.time_limit",
              .type = KeyType::duration,
-             .standard = "none",
-             .text = "stop softly in time before this much has passed; the limit of Slurm is read "
-                     "by itself",
+             .default_value = "none",
+             .summary =
+                 "stop softly in time before this much has passed; the limit of Slurm is read "
+                 "by itself",
              .min = 1,
              .choices = {"none"},
              .identity = false});
   table.add({.name = "log.level",
              .type = KeyType::choice,
-             .standard = "info",
-             .text = "debug tells of chunks, shares and checkpoints of each rank, as -v does",
+             .default_value = "info",
+             .summary = "debug tells of chunks, shares and checkpoints of each rank, as -v does",
              .choices = {"debug", "info"},
              .identity = false});
   table.add(
       {.name = "log.tensorboard",
        .type = KeyType::flag,
-       .standard = "true",
-       .text = "write TensorBoard files",
+       .default_value = "true",
+       .summary = "write TensorBoard files",
        .identity = false,
        .foreign = {{"report_to", "transformers",
                     "TensorBoard files are always there, unless `log.tensorboard` is false"}}});
   table.add({.name = "log.memory_every",
              .type = KeyType::integer,
-             .standard = "500",
-             .text = "how often \"GPU Memory Summary:\" is printed; 0 = never",
+             .default_value = "500",
+             .summary = "how often \"GPU Memory Summary:\" is printed; 0 = never",
              .unit = "steps",
              .min = 0,
              .identity = false});
   table.add({.name = "log.rank_files",
              .type = KeyType::flag,
-             .standard = "true",
-             .text = "write a log file per rank",
+             .default_value = "true",
+             .summary = "write a log file per rank",
              .identity = false});
   table.add({.name = "report.html",
              .type = KeyType::flag,
-             .standard = "true",
-             .text = "write report.html at the end",
+             .default_value = "true",
+             .summary = "write report.html at the end",
              .identity = false});
   table.add_foreign(
       {"logging_steps", "transformers", "the log's pace is fixed; TensorBoard has every step"});
@@ -120,9 +122,10 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
 void add_data_path_key(KeyTable& table) {
   table.add({.name = "data.path",
              .type = KeyType::path,
-             .standard = "null",
-             .text = "rows for a language model: JSON Lines, a list in JSON, CSV, TSV or Parquet; "
-                     "Algorithm Distillation: HDF5 file with histories, null plays them first",
+             .default_value = "null",
+             .summary =
+                 "rows for a language model: JSON Lines, a list in JSON, CSV, TSV or Parquet; "
+                 "Algorithm Distillation: HDF5 file with histories, null plays them first",
              .choices = {"null"}});
 }
 

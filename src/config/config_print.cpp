@@ -167,7 +167,7 @@ std::string print_full(const KeyTable& table, const std::string& job) {
     if (!job.empty() && !spec.is_read_by(job)) continue;
     lines.push_back({spec.name,
                      spec.name == "job" && !job.empty() ? job : yaml_of(spec, default_value(spec)),
-                     {spec.text, values_in_words(spec)}});
+                     {spec.summary, values_in_words(spec)}});
   }
   return "# Every key" + (job.empty() ? "" : " of job " + job) +
          " with its default, made by --print-config=full from the table of keys.\n" +
@@ -179,7 +179,7 @@ std::string print_full(const Config& config) {
   for (const KeySpec* spec : config.keys()) {
     lines.push_back({spec->name,
                      yaml_of(*spec, config.value(spec->name)),
-                     {spec->text, values_in_words(*spec)},
+                     {spec->summary, values_in_words(*spec)},
                      source_of(config.place(spec->name))});
   }
   return "# Every key with its value and where it comes from.\n" + nest(lines, "");
@@ -211,7 +211,7 @@ std::string values_in_words(const KeySpec& spec) {
 }
 
 std::string key_page(const KeySpec& spec) {
-  std::string page = spec.name + "\n  " + spec.text + "\n\n";
+  std::string page = spec.name + "\n  " + spec.summary + "\n\n";
   page += "  values   " + values_in_words(spec) + "\n";
   page += "  default  " +
           (spec.required ? "none, it must be given" : yaml_of(spec, default_value(spec))) + "\n";
@@ -239,7 +239,7 @@ std::string key_reference_markdown(const KeyTable& table) {
       if (split_name(spec.name).first != section) continue;
       const std::string standard = spec.required ? "" : yaml_of(spec, default_value(spec));
       text += "| `" + spec.name + "` | " + (standard.empty() ? "" : "`" + cell(standard) + "`") +
-              " | " + cell(values_in_words(spec)) + " | " + cell(spec.text) + " | " +
+              " | " + cell(values_in_words(spec)) + " | " + cell(spec.summary) + " | " +
               (spec.jobs.empty() ? "all" : list_of(spec.jobs)) + " |\n";
     }
   }

@@ -100,7 +100,7 @@ std::string origins_of(const std::vector<Problem>& problems) {
 
 /// The lines of a problem; its help is below, aligned with the line numbers.
 std::vector<std::string> lines_with_help(const Problem& problem) {
-  const Report report = to_report(problem);
+  const ErrorReport report = to_report(problem);
   std::vector<std::string> lines = report.lines;
   if (report.help.empty()) return lines;
   const std::size_t gutter = lines.size() > 1 ? lines[1].find('|') : std::string::npos;
@@ -110,9 +110,10 @@ std::vector<std::string> lines_with_help(const Problem& problem) {
 }
 
 /// One report with the text of all, one below the other.
-Report fold(const std::vector<Problem>& problems, ExitCode exit, const std::vector<Report>& rules) {
+ErrorReport fold(const std::vector<Problem>& problems, ExitCode exit,
+                 const std::vector<ErrorReport>& rules) {
   if (problems.empty()) throw Error("a ConfigFailure needs a problem");
-  Report folded = to_report(problems[0]);
+  ErrorReport folded = to_report(problems[0]);
   folded.exit = exit;
   folded.help.clear();
   folded.lines = lines_with_help(problems[0]);
@@ -126,7 +127,7 @@ Report fold(const std::vector<Problem>& problems, ExitCode exit, const std::vect
     folded.lines.emplace_back();
     folded.lines.push_back("and " + std::to_string(problems.size() - kShownProblems) + " more");
   }
-  for (const Report& rule : rules) {
+  for (const ErrorReport& rule : rules) {
     folded.lines.emplace_back();
     folded.lines.push_back(render(rule));
   }
@@ -155,13 +156,13 @@ std::string source_of(const Place& place) {
   return place.line > 0 ? place.origin + ":" + std::to_string(place.line) : place.origin;
 }
 
-Report to_report(const Problem& problem) {
+ErrorReport to_report(const Problem& problem) {
   return {problem.code, ExitCode::config, printable(problem.sentence), place_lines(problem),
           printable(problem.help)};
 }
 
 ConfigFailure::ConfigFailure(std::vector<Problem> problems, ExitCode exit,
-                             const std::vector<Report>& rules, Where where)
+                             const std::vector<ErrorReport>& rules, Where where)
     : Failure(fold(problems, exit, rules), where), problems_(std::move(problems)) {}
 
 }  // namespace mgpu

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/config/config_reader.hpp>
 #include <mgpu/config/yaml_document.hpp>
 
@@ -42,10 +42,10 @@ public:
 
 private:
   [[noreturn]] void refuse() {
-    std::vector<Report> rules;
+    std::vector<ErrorReport> rules;
     try {
       if (complete_ && sources_.rules) sources_.rules({table_, values_, refused_keys()});
-    } catch (const FailuresTogether& failures) {
+    } catch (const CombinedFailure& failures) {
       rules = failures.reports();
     } catch (const Failure& failure) {
       rules = {failure.report()};
@@ -155,9 +155,10 @@ private:
     for (const KeySpec& spec : table_.keys()) {
       if (!spec.required || meant_.contains(spec.name)) continue;
       const std::string origin = sources_.file.empty() ? "command line" : shown_name();
-      const std::string what = spec.name + (sources_.file.empty() ? "=" : ": ") + spec.standard;
+      const std::string what =
+          spec.name + (sources_.file.empty() ? "=" : ": ") + spec.default_value;
       problems_.push_back({"E114", "`" + spec.name + "` is missing", Place{origin}, "",
-                           "add `" + what + "` (" + spec.text + ")"});
+                           "add `" + what + "` (" + spec.summary + ")"});
     }
   }
 

@@ -126,7 +126,7 @@ Read read_text(const KeySpec& spec, const std::string& text, bool may_look_like_
   }
   if (spec.type == KeyType::path && text.empty()) {
     return ValueProblem{"E107", "a path may not be empty",
-                        "without the key it is `" + spec.standard + "`"};
+                        "without the key it is `" + spec.default_value + "`"};
   }
   if (spec.type == KeyType::path && text.size() > kPathBytes) {
     return ValueProblem{"E106", "a path may have 4095 bytes", ""};
@@ -248,7 +248,7 @@ Read read_key_value(const KeySpec& spec, std::string_view text) {
 }
 
 KeyValue default_value(const KeySpec& spec) {
-  Read read = read_key_value(spec, unquoted(spec.standard));
+  Read read = read_key_value(spec, unquoted(spec.default_value));
   if (const auto* problem = std::get_if<ValueProblem>(&read)) {
     throw Error("the default of `" + spec.name + "` is wrong: " + problem->under);
   }

@@ -58,16 +58,16 @@ std::span<const DatasetEntry> datasets() {
 void add_dataset_keys(KeyTable& table) {
   KeySpec spec{.name = "data.dataset",
                .type = KeyType::choice,
-               .standard = "none",
-               .text = help_of_datasets(),
+               .default_value = "none",
+               .summary = help_of_datasets(),
                .choices = {"none"}};
   for (const DatasetEntry& entry : datasets())
     spec.choices.emplace_back(entry.name);
   table.add(std::move(spec));
   table.add({.name = "data.split",
              .type = KeyType::choice,
-             .standard = "auto",
-             .text = "the part of the data set; auto: train for training, test otherwise",
+             .default_value = "auto",
+             .summary = "the part of the data set; auto: train for training, test otherwise",
              .choices = {"auto", "train", "validation", "test"}});
   for (const DatasetEntry& entry : datasets())
     if (entry.add_keys != nullptr) entry.add_keys(table);

@@ -112,8 +112,8 @@ constexpr const char* kCountKey = "data.synthetic_texts";
 void add_keys(KeyTable& table) {
   table.add({.name = kCountKey,
              .type = KeyType::integer,
-             .standard = "0",
-             .text = "number of rows of data set synthetic_texts; more than 0 chooses it",
+             .default_value = "0",
+             .summary = "number of rows of data set synthetic_texts; more than 0 chooses it",
              .unit = "texts",
              .min = 0,
              .max = 1e7,

@@ -65,7 +65,7 @@ void LineProblems::throw_if_any(const std::string& help) const {
   const std::string what = count_ == 1
                                ? "a line of a data file cannot be used"
                                : std::to_string(count_) + " lines of a data file cannot be used";
-  Report report{"E531", ExitCode::data, what, {}, help};
+  ErrorReport report{"E531", ExitCode::data, what, {}, help};
   for (const auto& problem : first_)
     report.lines.push_back("  --> " + place_text(path_, problem));
   const std::int64_t more = count_ - static_cast<std::int64_t>(first_.size());

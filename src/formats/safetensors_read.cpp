@@ -109,7 +109,7 @@ private:
   /// Names the kind of a file without a safetensors header, if it is a known one.
   void refuse_known_kinds() const {
     refuse_lfs_pointer(path_, {reinterpret_cast<const char*>(file_.data()), file_.size()});
-    Report report{"E622", ExitCode::data, "", {"  --> " + path_.string()}, ""};
+    ErrorReport report{"E622", ExitCode::data, "", {"  --> " + path_.string()}, ""};
     const bool pickle = starts_with("\x80\x02") || starts_with("\x80\x03") ||
                         starts_with("\x80\x04") || starts_with("\x80\x05");
     if (pickle || starts_with("PK\x03\x04")) {

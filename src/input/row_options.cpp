@@ -39,21 +39,21 @@ RowFormat format_called(const std::string& word) {
 void add_input_keys(KeyTable& table) {
   table.add({.name = "data.format",
              .type = KeyType::choice,
-             .standard = "auto",
-             .text = "format of data files; auto: by their names. jsonl may also be one list of "
-                     "objects",
+             .default_value = "auto",
+             .summary = "format of data files; auto: by their names. jsonl may also be one list of "
+                        "objects",
              .choices = {"auto", "jsonl", "csv", "tsv", "parquet"}});
   for (const OurName& ours : kOurNames) {
     table.add({.name = column_key(ours.name),
                .type = KeyType::text,
-               .standard = "null",
-               .text = std::string(ours.text) + "; null: it is called `" + ours.name + "`",
+               .default_value = "null",
+               .summary = std::string(ours.text) + "; null: it is called `" + ours.name + "`",
                .choices = {"null"}});
   }
   table.add({.name = "data.max_samples",
              .type = KeyType::integer,
-             .standard = "null",
-             .text = "rows at most; null: all",
+             .default_value = "null",
+             .summary = "rows at most; null: all",
              .unit = "rows",
              .min = 1,
              .max = 0x1p53,
@@ -61,27 +61,29 @@ void add_input_keys(KeyTable& table) {
              .aliases = {"distillation.dataset.max_samples"}});
   table.add({.name = "data.start",
              .type = KeyType::integer,
-             .standard = "0",
-             .text = "first row that is read, counted from 0",
+             .default_value = "0",
+             .summary = "first row that is read, counted from 0",
              .unit = "rows",
              .min = 0,
              .max = 0x1p53});
   table.add({.name = "data.on_bad_row",
              .type = KeyType::choice,
-             .standard = "stop",
-             .text = "rows that cannot be used: stop before any work, or mark them in the results "
-                     "and go on; job train leaves them out and counts them",
+             .default_value = "stop",
+             .summary =
+                 "rows that cannot be used: stop before any work, or mark them in the results "
+                 "and go on; job train leaves them out and counts them",
              .choices = {"stop", "mark"}});
   table.add({.name = "data.header",
              .type = KeyType::flag,
-             .standard = "true",
-             .text = "the first line of csv and tsv has the names of columns; false: they are "
-                     "called 1, 2, 3"});
+             .default_value = "true",
+             .summary = "the first line of csv and tsv has the names of columns; false: they are "
+                        "called 1, 2, 3"});
   table.add({.name = "data.quotes",
              .type = KeyType::flag,
-             .standard = "true",
-             .text = "cells of csv and tsv may stand in double quotes (RFC 4180); false: a quote "
-                     "is a character like others"});
+             .default_value = "true",
+             .summary =
+                 "cells of csv and tsv may stand in double quotes (RFC 4180); false: a quote "
+                 "is a character like others"});
 }
 
 RowOptions read_row_options(const Config& config) {

@@ -2,7 +2,7 @@
 #include <array>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 

@@ -1,4 +1,4 @@
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/recipes/loop_settings.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
@@ -20,9 +20,9 @@ bool LoopSettings::evaluates_after(std::int64_t steps_done) const {
 
 LoopSettings read_loop_settings(const Config& config) {
   LoopSettings settings;
-  check_together({[&] { settings.train = train::read_train_config(config); },
-                  [&] { settings.optimizer = train::read_optimizer_config(config); },
-                  [&] { settings.checkpoint = store::read_checkpoint_config(config); }});
+  check_all({[&] { settings.train = train::read_train_config(config); },
+             [&] { settings.optimizer = train::read_optimizer_config(config); },
+             [&] { settings.checkpoint = store::read_checkpoint_config(config); }});
   settings.seed = run::read_job_keys(config).seed;
   return settings;
 }

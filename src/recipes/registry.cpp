@@ -43,8 +43,8 @@ std::span<const RecipeSpec> recipes() {
 void add_recipe_key(KeyTable& table) {
   KeySpec spec{.name = "train.recipe",
                .type = KeyType::choice,
-               .standard = "auto",
-               .text =
+               .default_value = "auto",
+               .summary =
                    "what is trained; auto: distill with keys of distill, sft with a model, else "
                    "ad",
                .choices = {"auto"}};

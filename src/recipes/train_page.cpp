@@ -11,7 +11,7 @@
 namespace mgpu::recipes {
 namespace {
 
-using PerEpisode = TrainPictures::PerEpisode;
+using PerEpisode = TrainPlots::PerEpisode;
 
 /// A curve over the episodes of a context: name in summary.json, label, member of PerEpisode.
 struct EpisodeCurve {
@@ -57,8 +57,8 @@ std::string label_of(const EpisodeCurve& row, const PerEpisode& episodes) {
   return row.label;
 }
 
-report::Figure episode_figure(const TrainPictures& pictures) {
-  const PerEpisode& episodes = pictures.episodes;
+report::Figure episode_figure(const TrainPlots& plots) {
+  const PerEpisode& episodes = plots.episodes;
   if (episodes.late.empty()) return {};
   report::LineChart chart;
   chart.title = "Mean return of each episode inside the context";
@@ -98,8 +98,7 @@ report::Figure episode_figure(const TrainPictures& pictures) {
   return {"Learning inside the context", report::svg_line_chart(chart), caption};
 }
 
-report::LineChart step_chart(const char* title, const char* y_label,
-                             const TrainPictures& pictures) {
+report::LineChart step_chart(const char* title, const char* y_label, const TrainPlots& plots) {
   report::LineChart chart;
   chart.title = title;
   chart.x_label = "optimizer step";
@@ -107,7 +106,7 @@ report::LineChart step_chart(const char* title, const char* y_label,
   chart.width = 520;
   chart.height = 300;
   chart.label_width = 122;
-  chart.backdrop = pictures.learning_rate;
+  chart.backdrop = plots.learning_rate;
   chart.backdrop_label = "learning rate";
   return chart;
 }
@@ -132,59 +131,58 @@ std::string last_key(const char* name, const report::Curve& curve) {
          std::to_string(report::thinned(curve, 200).y.size() - 1);
 }
 
-report::Figure loss_figure(const TrainPictures& pictures) {
-  if (pictures.train_loss.empty()) return {};
+report::Figure loss_figure(const TrainPlots& plots) {
+  if (plots.train_loss.empty()) return {};
   report::LineChart chart =
-      step_chart("Loss over optimizer steps", "loss (nats per action)", pictures);
+      step_chart("Loss over optimizer steps", "loss (nats per action)", plots);
   chart.label_decimals = 3;
-  chart.curves.push_back(banded(pictures.train_loss, 200));
-  chart.curves.back().key = last_key("train_loss", pictures.train_loss);
+  chart.curves.push_back(banded(plots.train_loss, 200));
+  chart.curves.back().key = last_key("train_loss", plots.train_loss);
   return {"Loss", report::svg_line_chart(chart),
           "Training batches, mean and range; a guess costs ln 5 = 1.609."};
 }
 
-report::Figure return_figure(const TrainPictures& pictures) {
-  if (pictures.eval_return.empty()) return {};
+report::Figure return_figure(const TrainPlots& plots) {
+  if (plots.eval_return.empty()) return {};
   report::LineChart chart =
-      step_chart("Return over optimizer steps", "return, mean of all episodes", pictures);
+      step_chart("Return over optimizer steps", "return, mean of all episodes", plots);
   chart.from_zero = true;
-  report::DrawnCurve drawn{"unseen", report::thinned(pictures.eval_return, 200), "c1"};
+  report::DrawnCurve drawn{"unseen", report::thinned(plots.eval_return, 200), "c1"};
   drawn.emphasis = true;
-  drawn.dots = pictures.eval_return.x.size() <= 60;
-  drawn.key = last_key("eval_return", pictures.eval_return);
+  drawn.dots = plots.eval_return.x.size() <= 60;
+  drawn.key = last_key("eval_return", plots.eval_return);
   chart.curves.push_back(std::move(drawn));
-  if (pictures.episodes.optimum > 0) chart.levels.push_back({"optimum", pictures.episodes.optimum});
+  if (plots.episodes.optimum > 0) chart.levels.push_back({"optimum", plots.episodes.optimum});
   return {"Return", report::svg_line_chart(chart), "Each evaluation: unseen goals, empty context."};
 }
 
-std::string walk_html(const TrainPictures& pictures, const TrainPictures::Walk& walk) {
+std::string walk_html(const TrainPlots& plots, const TrainPlots::Walk& walk) {
   const auto one = [&](const std::vector<std::pair<int, int>>& cells, int episode, double reward) {
     const std::string title = report::text_of("Path of episode %d, goal (%d, %d), return %.0f",
                                               episode, walk.goal.first, walk.goal.second, reward);
-    return "<div>" + svg_grid_path({cells, walk.goal, pictures.grid, title}) +
+    return "<div>" + svg_grid_path({cells, walk.goal, plots.grid, title}) +
            report::text_of("episode %d: <b>%.0f</b></div>\n", episode, reward);
   };
   return report::text_of("<div class=\"pair\"><p>goal (%d, %d)</p>\n", walk.goal.first,
                          walk.goal.second) +
          one(walk.first, 1, walk.first_return) +
-         one(walk.last, pictures.last_episode, walk.last_return) + "</div>\n";
+         one(walk.last, plots.last_episode, walk.last_return) + "</div>\n";
 }
 
-report::Figure walk_figure(const TrainPictures& pictures) {
-  if (pictures.walks.empty()) return {};
+report::Figure walk_figure(const TrainPlots& plots) {
+  if (plots.walks.empty()) return {};
   std::string html = "<div class=\"paths\">\n";
-  for (const TrainPictures::Walk& walk : pictures.walks)
-    html += walk_html(pictures, walk);
+  for (const TrainPlots::Walk& walk : plots.walks)
+    html += walk_html(plots, walk);
   return {"The same agent, first and last episode", html + "</div>\n",
           "One run per goal. The yellow cell is the goal, which the agent cannot see; the open dot "
           "is the start, the line darkens with time. The number is the return: steps spent on the "
           "goal, of 20."};
 }
 
-std::vector<report::Tile> tiles_of(const TrainPictures& pictures,
-                                   const report::RunSummary& summary) {
+std::vector<report::Tile> tiles_of(const TrainPlots& plots, const report::RunSummary& summary) {
   std::vector<report::Tile> tiles;
-  const PerEpisode& episodes = pictures.episodes;
+  const PerEpisode& episodes = plots.episodes;
   if (!episodes.late.empty()) {
     const std::string at = "/series/return_per_episode.late/";
     const std::size_t last = episodes.late.size();
@@ -228,12 +226,12 @@ report::Table episode_table(const PerEpisode& episodes) {
 }  // namespace
 
 void TrainPage::record(report::RunSummary& summary) const {
-  const PerEpisode& episodes = pictures_.episodes;
+  const PerEpisode& episodes = plots_.episodes;
   for (const EpisodeCurve& row : kEpisodeCurves)
     if (!(episodes.*(row.values)).empty())
       summary.series[series_name(row)] = episodes.*(row.values);
-  const std::array curves = {std::pair{"train_loss", &pictures_.train_loss},
-                             std::pair{"eval_return", &pictures_.eval_return}};
+  const std::array curves = {std::pair{"train_loss", &plots_.train_loss},
+                             std::pair{"eval_return", &plots_.eval_return}};
   for (const auto& [name, curve] : curves)
     if (!curve->empty()) summary.series[name] = report::thinned(*curve, 200).y;
   if (episodes.late.empty()) return;
@@ -246,8 +244,8 @@ void TrainPage::record(report::RunSummary& summary) const {
                                100.0 * episodes.late.back() / episodes.optimum, "%", 0});
 }
 
-std::string train_headline(const TrainPictures& pictures, const report::RunSummary& summary) {
-  const PerEpisode& episodes = pictures.episodes;
+std::string train_headline(const TrainPlots& plots, const report::RunSummary& summary) {
+  const PerEpisode& episodes = plots.episodes;
   if (episodes.late.size() < 2) return report::plain_headline(summary);
   const double first = episodes.late.front();
   const double last = episodes.late.back();
@@ -267,14 +265,13 @@ std::string train_headline(const TrainPictures& pictures, const report::RunSumma
   return text + '.';
 }
 
-report::HtmlReport TrainPage::page(const report::RunSummary& summary) const {
-  report::HtmlReport report;
-  report.headline = train_headline(pictures_, summary);
-  report.tiles = tiles_of(pictures_, summary);
-  report.sections = {
-      {"What it learned", {episode_figure(pictures_), walk_figure(pictures_)}},
-      {"How it was trained", {loss_figure(pictures_), return_figure(pictures_)}, true}};
-  if (!pictures_.episodes.late.empty()) report.tables = {episode_table(pictures_.episodes)};
+report::HtmlPage TrainPage::page(const report::RunSummary& summary) const {
+  report::HtmlPage report;
+  report.headline = train_headline(plots_, summary);
+  report.tiles = tiles_of(plots_, summary);
+  report.sections = {{"What it learned", {episode_figure(plots_), walk_figure(plots_)}},
+                     {"How it was trained", {loss_figure(plots_), return_figure(plots_)}, true}};
+  if (!plots_.episodes.late.empty()) report.tables = {episode_table(plots_.episodes)};
   return report;
 }
 

@@ -12,7 +12,7 @@ namespace mgpu::recipes {
 
 /// The pictures of Algorithm Distillation: returns within the context, curves over steps, and
 /// paths. The page omits empty members.
-struct TrainPictures {
+struct TrainPlots {
   /// Mean return of each episode of a context, for goals outside the training set. Index 0 is
   /// episode 1.
   struct PerEpisode {
@@ -47,18 +47,18 @@ struct TrainPictures {
 };
 
 /// One sentence about the result. It says so if the return did not rise.
-std::string train_headline(const TrainPictures& pictures, const report::RunSummary& summary);
+std::string train_headline(const TrainPlots& plots, const report::RunSummary& summary);
 
 /// The page of job train.
 class TrainPage : public report::JobPage {
 public:
-  explicit TrainPage(TrainPictures pictures) : pictures_(std::move(pictures)) {}
+  explicit TrainPage(TrainPlots plots) : plots_(std::move(plots)) {}
 
   void record(report::RunSummary& summary) const override;
-  report::HtmlReport page(const report::RunSummary& summary) const override;
+  report::HtmlPage page(const report::RunSummary& summary) const override;
 
 private:
-  TrainPictures pictures_;
+  TrainPlots plots_;
 };
 
 }  // namespace mgpu::recipes

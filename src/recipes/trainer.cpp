@@ -5,7 +5,7 @@
 #include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/process_memory.hpp>
-#include <mgpu/kernels/add_into.hpp>
+#include <mgpu/kernels/accumulate.hpp>
 #include <mgpu/report/end_table.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/rank_memory.hpp>
@@ -27,7 +27,7 @@ train::GradientArena gradient_arena(tensor::ParameterArena& parameters) {
 }
 
 void add_on_device(BufferView into, BufferView from, CUstream_st* stream) {
-  kernels::cuda::add_into(
+  kernels::cuda::accumulate(
       {static_cast<float*>(into.data), static_cast<const float*>(from.data), into.count}, stream);
 }
 
@@ -68,7 +68,7 @@ Trainer::Trainer(run::RunContext& run, const LoopSettings& settings, TrainTask& 
 
 run::JobOutcome Trainer::outcome(ExitCode exit) const {
   std::int64_t rows = 0;
-  for (const train::Pass& pass : loop_.passes())
+  for (const train::MicroBatch& pass : loop_.micro_batches())
     rows += pass.count;
   run::JobOutcome outcome;
   outcome.exit = exit;
@@ -187,8 +187,8 @@ void Trainer::look_after_memory() {
   if (!is_due(memory_every_)) return;
   const auto ranks = run::gather_memory(run_.topology.world(), run_.device);
   report::RunSummary now;
-  run::show_memory(ranks, run_.topology, run_.device, now);
-  run_.say(report::memory_lines(now));
+  run::fill_memory(ranks, run_.topology, run_.device, now);
+  run_.print(report::memory_lines(now));
   const bool on_gpu = run_.device.kind == DeviceKind::cuda;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const std::uint64_t bytes = on_gpu ? ranks[r].device.reserved : ranks[r].host_bytes;
@@ -238,20 +238,20 @@ void Trainer::save(bool is_best) {
   ++saves_;
   run_.log.event(
       {"save", {{"step", state_.steps_done}, {"seconds", run_.clock.elapsed_s() - begin_s}}});
-  run_.meet();
+  run_.sync_warnings();
 }
 
-report::Facts batch_facts(const run::RunContext& run, const LoopSettings& settings,
-                          const Trainer& trainer) {
-  const auto& passes = trainer.loop().passes();
-  report::Facts facts;
+report::BannerFacts batch_facts(const run::RunContext& run, const LoopSettings& settings,
+                                const Trainer& trainer) {
+  const auto& passes = trainer.loop().micro_batches();
+  report::BannerFacts facts;
   facts.device = run.device.kind;
   facts.batch = {passes.front().count, std::ssize(passes), run.topology.num_groups(),
                  settings.train.batch.global_batch, settings.optimizer.schedule.max_steps};
   return facts;
 }
 
-void tell_schedule(run::RunContext& run, const LoopSettings& settings, const Trainer& trainer) {
+void log_schedule(run::RunContext& run, const LoopSettings& settings, const Trainer& trainer) {
   const train::LrSchedule& schedule = settings.optimizer.schedule;
   if (schedule.warmup_steps > schedule.max_steps) {
     run.log.event({"note",
@@ -259,7 +259,7 @@ void tell_schedule(run::RunContext& run, const LoopSettings& settings, const Tra
                                  ") is more than train.max_steps: the learning rate "
                                  "never reaches its peak"}}});
   }
-  const auto& passes = trainer.loop().passes();
+  const auto& passes = trainer.loop().micro_batches();
   run.log.event(
       {"debug",
        {{"text", "this rank has the items from " + std::to_string(passes.front().offset) + " to " +

@@ -115,8 +115,8 @@ private:
 };
 
 /// Facts about the batch for the banner, and notes about the schedule.
-report::Facts batch_facts(const run::RunContext& run, const LoopSettings& settings,
-                          const Trainer& trainer);
-void tell_schedule(run::RunContext& run, const LoopSettings& settings, const Trainer& trainer);
+report::BannerFacts batch_facts(const run::RunContext& run, const LoopSettings& settings,
+                                const Trainer& trainer);
+void log_schedule(run::RunContext& run, const LoopSettings& settings, const Trainer& trainer);
 
 }  // namespace mgpu::recipes

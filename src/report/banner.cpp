@@ -51,7 +51,7 @@ std::string count_text(std::int64_t count) {
   return count < 1'000'000'000 ? text_of("%.1f M", value / 1e6) : text_of("%.1f G", value / 1e9);
 }
 
-std::string batch_text(const Facts::Batch& batch, DeviceKind device) {
+std::string batch_text(const BannerFacts::Batch& batch, DeviceKind device) {
   std::string text =
       text_of("%lld per %s x %lld %s x %lld %s", static_cast<long long>(batch.per_pass),
               noun(device).c_str(), static_cast<long long>(batch.passes),
@@ -137,28 +137,28 @@ std::string sizes_text(const std::vector<WorkerBlock::Worker>& workers) {
 
 }  // namespace
 
-std::string opening_lines(const Opening& opening) {
-  std::string first = "mgpu_spmd " + opening.version;
-  if (!opening.git.empty()) first += " (git " + opening.git + ")";
-  first += "  job " + opening.job + "  ";
-  for (std::size_t i = 0; i < opening.sources.size(); ++i)
-    first += (i == 0 ? "" : " + ") + opening.sources[i];
-  if (opening.overrides > 0)
-    first += text_of(" + %lld override%s", static_cast<long long>(opening.overrides),
-                     opening.overrides == 1 ? "" : "s");
+std::string head_lines(const BannerHead& head) {
+  std::string first = "mgpu_spmd " + head.version;
+  if (!head.git.empty()) first += " (git " + head.git + ")";
+  first += "  job " + head.job + "  ";
+  for (std::size_t i = 0; i < head.sources.size(); ++i)
+    first += (i == 0 ? "" : " + ") + head.sources[i];
+  if (head.overrides > 0)
+    first += text_of(" + %lld override%s", static_cast<long long>(head.overrides),
+                     head.overrides == 1 ? "" : "s");
 
   std::string text = escape_log(first) + '\n';
-  std::string where = opening.run_directory;
-  if (!opening.latest.empty()) where += "   (also " + opening.latest + ")";
+  std::string where = head.run_directory;
+  if (!head.latest.empty()) where += "   (also " + head.latest + ")";
   text += labeled("run directory", {where});
-  if (!opening.machine.empty()) text += labeled("machine", {opening.machine});
+  if (!head.machine.empty()) text += labeled("machine", {head.machine});
   std::vector<std::string> ranks;
-  for (const Opening::Node& node : opening.nodes) {
+  for (const BannerHead::Node& node : head.nodes) {
     std::string part = node.host + ": " + rank_list(node.ranks);
     if (!node.devices.empty()) part += " -> " + joined(node.devices, ' ');
     ranks.push_back(part);
   }
-  const char* label = opening.device == DeviceKind::cuda ? "rank -> GPU" : "ranks";
+  const char* label = head.device == DeviceKind::cuda ? "rank -> GPU" : "ranks";
   return text + (ranks.empty() ? "" : labeled(label, ranks));
 }
 
@@ -194,13 +194,13 @@ std::string worker_block(const WorkerBlock& block) {
   return text;
 }
 
-std::string fact_lines(const Facts& facts) {
+std::string fact_lines(const BannerFacts& facts) {
   std::string text;
   if (facts.batch.per_pass > 0) text += labeled("batch", {batch_text(facts.batch, facts.device)});
   if (!facts.memory.empty()) text += labeled("memory", {facts.memory});
   if (!facts.data.empty()) text += labeled("data", {facts.data});
   std::vector<std::string> settings;
-  for (const Facts::Setting& setting : facts.not_default) {
+  for (const BannerFacts::Setting& setting : facts.not_default) {
     settings.push_back(setting.key + '=' + shown_value(setting.key, setting.value) + " (" +
                        setting.source + ')');
   }

@@ -45,8 +45,8 @@ std::string title(const RunSummary& summary) {
 }
 
 std::string remark(const PhaseRow& row, const RunSummary& summary) {
-  const auto given = summary.remarks.find(row.phase);
-  if (given != summary.remarks.end()) return escape_log(given->second);
+  const auto given = summary.phase_notes.find(row.phase);
+  if (given != summary.phase_notes.end()) return escape_log(given->second);
   if (summary.ranks > 1 && row.ranks_in_it == 1) return text_of("rank %d only", row.max_rank);
   const bool uneven = row.max_s > 1.25 * row.mean_s && row.share > 0.01;
   return uneven ? text_of("rank %d most", row.max_rank) : "";

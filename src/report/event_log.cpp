@@ -169,7 +169,7 @@ void EventLog::to_person(std::string_view text) {
   bar_.restore();
 }
 
-void EventLog::say(std::string_view text) {
+void EventLog::print(std::string_view text) {
   std::string clean;
   each_line(text, [&](std::string_view line) {
     clean += escape_log(line) + '\n';

@@ -80,8 +80,8 @@ std::string text_of_value(const formats::JsonValue* value) {
 void add_keep_columns_key(KeyTable& table) {
   table.add({.name = "output.keep_columns",
              .type = KeyType::texts,
-             .standard = "auto",
-             .text = "columns of data.path that results keep as row_<name>; auto: id and label",
+             .default_value = "auto",
+             .summary = "columns of data.path that results keep as row_<name>; auto: id and label",
              .choices = {"auto"}});
 }
 

@@ -13,16 +13,16 @@ TooLong too_long_of(const Config& config) {
 void add_length_keys(KeyTable& table) {
   table.add({.name = "data.max_length",
              .type = KeyType::integer,
-             .standard = "2048",
-             .text = "length of a sample at most",
+             .default_value = "2048",
+             .summary = "length of a sample at most",
              .unit = "tokens",
              .min = 1,
              .max = 1 << 24});
   table.add({.name = "data.too_long",
              .type = KeyType::choice,
-             .standard = "truncate",
-             .text = "what becomes of a longer sample: it is cut, left empty, or ends the run; "
-                     "counted in any case",
+             .default_value = "truncate",
+             .summary = "what becomes of a longer sample: it is cut, left empty, or ends the run; "
+                        "counted in any case",
              .choices = {"truncate", "drop", "error"}});
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include <mgpu/cluster/cluster_config.hpp>
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
@@ -37,18 +37,17 @@ void check_groups(const Config& config) {
 void add_model_folder_keys(KeyTable& table) {
   table.add({.name = "model.path",
              .type = KeyType::path,
-             .standard = "null",
-             .text = "Hugging Face folder of a language model: config.json, safetensors, "
-                     "tokenizer.json",
+             .default_value = "null",
+             .summary = "Hugging Face folder of a language model: config.json, safetensors, "
+                        "tokenizer.json",
              .choices = {"null"},
              .foreign = {{"model_name_or_path", "TRL", "here it is `model.path`, a folder"}}});
 }
 
 void check_model_keys(const Config& config, const char* data) {
-  check_together(
-      {[&] { require(config, "model.path", "model.path=FOLDER, as Hugging Face has it"); },
-       [&] { require(config, "data.path", data); }, [&] { check_groups(config); },
-       [&] { run::check_chunk_keys(config); }});
+  check_all({[&] { require(config, "model.path", "model.path=FOLDER, as Hugging Face has it"); },
+             [&] { require(config, "data.path", data); }, [&] { check_groups(config); },
+             [&] { run::check_chunk_keys(config); }});
 }
 
 std::filesystem::path read_model_path(const Config& config) {

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/lm/config/shared_config.hpp>
-#include <mgpu/rows/model_folder.hpp>
+#include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/model_rows.hpp>
-#include <mgpu/rows/model_text.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 
 namespace mgpu::rows {
 namespace {

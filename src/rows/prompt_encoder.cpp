@@ -1,9 +1,9 @@
 #include <utility>
 
 #include <mgpu/rows/json_fields.hpp>
-#include <mgpu/rows/model_text.hpp>
 #include <mgpu/rows/prompt_encoder.hpp>
 #include <mgpu/rows/row_problems.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 
 namespace mgpu::rows {
 
@@ -12,7 +12,7 @@ using formats::JsonValue;
 
 PromptEncoder::PromptEncoder(const std::optional<text::TextFiles>& files,
                              const std::filesystem::path& folder, const Options& options)
-    : folder_(parse_model_text(files, folder, options.vocab)), options_(options) {}
+    : folder_(parse_tokenizer_files(files, folder, options.vocab)), options_(options) {}
 
 const text::Tokenizer* PromptEncoder::tokenizer() const {
   return folder_ ? &folder_->tokenizer : nullptr;

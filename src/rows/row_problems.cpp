@@ -12,7 +12,7 @@ std::string problem_of(const std::function<void()>& work) {
   } catch (const formats::JsonError& error) {
     return error.why();
   } catch (const Failure& failure) {
-    const Report& report = failure.report();
+    const ErrorReport& report = failure.report();
     if (report.code != "E543" && report.code != "E545") throw;
     return report.sentence;
   }

@@ -48,7 +48,7 @@ std::string part_note(const JobKeys& keys) {
   return keys.is_part_of_run() ? "; " + part_text(keys.part) : "";
 }
 
-void tell_part(const RunContext& run) {
+void log_part(const RunContext& run) {
   const JobKeys keys = read_job_keys(run.config);
   if (!keys.is_part_of_run()) return;
   run.log.event({"note",

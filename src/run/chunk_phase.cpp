@@ -6,8 +6,8 @@
 
 #include <mgpu/base/activity.hpp>
 #include <mgpu/base/failpoint.hpp>
-#include <mgpu/cluster/alarm.hpp>
-#include <mgpu/cluster/tickets.hpp>
+#include <mgpu/cluster/abort_flag.hpp>
+#include <mgpu/cluster/shared_counter.hpp>
 #include <mgpu/run/chunk_phase.hpp>
 
 namespace mgpu::run {
@@ -58,9 +58,9 @@ std::optional<PhaseClock::Scope> enter_journal(const ChunkHooks& hooks) {
 /// The loop of a group. All its ranks leave the loop together, even if only one must leave.
 class GroupLoop {
 public:
-  GroupLoop(const ChunkPhase& phase, const cluster::Group& group, cluster::Alarm& alarm,
+  GroupLoop(const ChunkPhase& phase, const cluster::Group& group, cluster::AbortFlag& abort_flag,
             store::ChunkJournal& journal, const ChunkHooks& hooks)
-      : phase_(phase), group_(group), alarm_(alarm), journal_(journal), hooks_(hooks) {}
+      : phase_(phase), group_(group), abort_flag_(abort_flag), journal_(journal), hooks_(hooks) {}
 
   void run(std::span<const Chunk> pending, const NextChunk& next) {
     for (;;) {
@@ -69,15 +69,15 @@ public:
       failure_ = cluster::failure_of([&] { work_on(pending[static_cast<std::size_t>(chunk)]); });
     }
     if (!failure_) return;
-    alarm_.ring();
+    abort_flag_.raise();
     std::rethrow_exception(failure_);
   }
 
 private:
   /// Agrees on the leader's next chunk on all ranks, unless a rank must leave the loop.
   std::int64_t agree(std::int64_t count, const NextChunk& next) {
-    if (failure_ || hooks_.stop_asked()) alarm_.ring();
-    const bool ends = alarm_.rang();
+    if (failure_ || hooks_.stop_asked()) abort_flag_.raise();
+    const bool ends = abort_flag_.is_raised();
     const std::int64_t mine = group_.rank() == 0 && !ends ? next() : kNoChunk;
     std::array<std::int64_t, 2> words{ends ? 1 : 0, mine};
     group_.all_reduce(std::span<std::int64_t>(words), cluster::ReduceOp::max);
@@ -97,7 +97,7 @@ private:
 
   const ChunkPhase& phase_;
   const cluster::Group& group_;
-  cluster::Alarm& alarm_;
+  cluster::AbortFlag& abort_flag_;
   store::ChunkJournal& journal_;
   const ChunkHooks& hooks_;
   std::exception_ptr failure_;
@@ -138,15 +138,15 @@ std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int
 
 void share_out(std::span<const Chunk> chunks, const cluster::Group& group,
                const std::function<bool(const Chunk&)>& work) {
-  cluster::Alarm alarm(group);
+  cluster::AbortFlag abort_flag(group);
   cluster::run_together(group, [&] {
     try {
       for (const Chunk& chunk : static_share(chunks, group.rank(), group.size())) {
-        if (alarm.rang()) return;
-        if (!work(chunk)) return alarm.ring();
+        if (abort_flag.is_raised()) return;
+        if (!work(chunk)) return abort_flag.raise();
       }
     } catch (...) {
-      alarm.ring();
+      abort_flag.raise();
       throw;
     }
   });
@@ -176,16 +176,16 @@ bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
   const std::vector<Chunk> pending = pending_chunks(phase, journal.done(phase.id));
   const int groups = topology.num_groups();
   const std::int64_t count = std::ssize(pending);
-  std::optional<cluster::Tickets> tickets;
+  std::optional<cluster::SharedCounter> counter;
   NextChunk next = one_by_one(begin_of_part(count, topology.group_index(), groups),
                               begin_of_part(count, topology.group_index() + 1, groups));
   if (sharing.is_dynamic && groups > 1) {
-    tickets.emplace(topology.world(), sharing.timeout_s);
-    next = [&] { return tickets->take(); };
+    counter.emplace(topology.world(), sharing.timeout_s);
+    next = [&] { return counter->take(); };
   }
-  cluster::Alarm alarm(topology.world());
+  cluster::AbortFlag abort_flag(topology.world());
   cluster::run_together(topology.world(), [&] {
-    GroupLoop(phase, topology.model_group(), alarm, journal, hooks).run(pending, next);
+    GroupLoop(phase, topology.model_group(), abort_flag, journal, hooks).run(pending, next);
   });
   const auto recording = enter_journal(hooks);
   journal.commit();

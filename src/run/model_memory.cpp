@@ -29,7 +29,7 @@ std::int64_t bytes_without_model(const RunContext& run, const lm::ModelGroup& gr
 
 /// The arguments with the smallest larger group for which each rank needs at most `bytes`.
 std::string larger_group(const RunContext& run, const lm::ModelGroup& group,
-                         const lm::MemoryDemand& demand, const BatchWords& words,
+                         const lm::MemoryDemand& demand, const BatchNames& names,
                          std::int64_t bytes) {
   const int ranks = run.topology.world().size();
   const auto fit = lm::fit_memory(group.model().config(), lm::read_group_plan(run.config), demand,
@@ -39,7 +39,7 @@ std::string larger_group(const RunContext& run, const lm::ModelGroup& group,
            "the model; or a shorter generate.max_new_tokens";
   const fs::path config = run.directory.path() / "repro" / "config.resolved.yaml";
   return "mpirun -np " + std::to_string(ranks) + " ./mgpu_spmd " +
-         store::shell_word(config.string()) + " " + fit_text(run.config, fit, words);
+         store::shell_word(config.string()) + " " + fit_text(run.config, fit, names);
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ lm::ModelGroup open_model(const RunContext& run, const std::filesystem::path& fo
                                .load = {.matrices = lm::read_matrix_type(run.config)},
                                .backend = run.backend,
                                .device = run.device,
-                               .wires = {.timeout_s = run.cluster.timeout_s},
+                               .communicator = {.timeout_s = run.cluster.timeout_s},
                                .resident = run.models});
 }
 
@@ -64,8 +64,8 @@ std::string groups_text(const RunContext& run) {
          lm::name_of(lm::read_group_plan(run.config).split) + ")";
 }
 
-std::string at_once_text(std::int64_t batch, const BatchWords& words) {
-  return std::to_string(batch) + " " + (batch == 1 ? words.one : words.many) + " at once";
+std::string at_once_text(std::int64_t batch, const BatchNames& names) {
+  return std::to_string(batch) + " " + (batch == 1 ? names.one : names.many) + " at once";
 }
 
 std::string use_text(const lm::MemoryUse& use) {
@@ -82,7 +82,7 @@ std::string use_text(const lm::MemoryUse& use) {
 }
 
 std::int64_t agreed_batch(const RunContext& run, const lm::ModelGroup& group,
-                          const lm::MemoryDemand& demand, const BatchWords& words) {
+                          const lm::MemoryDemand& demand, const BatchNames& names) {
   const lm::LanguageModel& model = group.model();
   const cluster::Group& world = run.topology.world();
   std::int64_t mine = 0;
@@ -91,62 +91,62 @@ std::int64_t agreed_batch(const RunContext& run, const lm::ModelGroup& group,
         lm::largest_batch(model.config(), model.shard(), demand, group.size(), usable_bytes(run));
   });
   const std::int64_t batch = world.all_reduce(mine, cluster::ReduceOp::min);
-  cluster::run_together(world, [&] {  // no_room() meets the ranks of a group only
-    if (batch == 0) throw no_room(run, group, demand, words);
+  cluster::run_together(world, [&] {  // no_headroom() meets the ranks of a group only
+    if (batch == 0) throw no_headroom(run, group, demand, names);
   });
   return batch;
 }
 
-std::string room_text(const RunContext& run, const lm::ModelGroup& group,
-                      const lm::MemoryDemand& demand) {
+std::string headroom_text(const RunContext& run, const lm::ModelGroup& group,
+                          const lm::MemoryDemand& demand) {
   const lm::LanguageModel& model = group.model();
   return use_text(lm::memory_of(model.config(), model.shard(), demand, group.size())) + "; " +
          bytes_text(lm::free_bytes(run.topology.node(), run.device)) +
          " free after loading the weights";
 }
 
-Failure no_room(const RunContext& run, const lm::ModelGroup& group, lm::MemoryDemand demand,
-                const BatchWords& words) {
+Failure no_headroom(const RunContext& run, const lm::ModelGroup& group, lm::MemoryDemand demand,
+                    const BatchNames& names) {
   demand.batch_size = 1;
   const cluster::Group& ranks = run.topology.model_group();
   std::string mine;
   std::int64_t bytes = 0;
   cluster::run_together(ranks, [&] {  // may fail on one rank when memory is short
     mine = "  rank " + std::to_string(run.topology.world().rank()) + ": " +
-           room_text(run, group, demand);
+           headroom_text(run, group, demand);
     bytes = bytes_without_model(run, group, demand);
   });
-  Report report{
+  ErrorReport report{
       "E301", ExitCode::out_of_memory,
-      std::string("out of memory with one ") + words.one + " at a time: " + words.key + " is 1",
+      std::string("out of memory with one ") + names.one + " at a time: " + names.key + " is 1",
       ranks.all_gather(std::string_view(mine)), ""};
   const std::int64_t least = ranks.all_reduce(bytes, cluster::ReduceOp::min);
-  report.help = larger_group(run, group, demand, words, least);
+  report.help = larger_group(run, group, demand, names, least);
   return Failure(std::move(report));
 }
 
 std::string fit_text(const Config& config, const std::optional<lm::MemoryFit>& fit,
-                     const BatchWords& words) {
+                     const BatchNames& names) {
   if (!fit) return "";
   const std::string ranks = std::to_string(fit->ranks);
   const bool has_groups = !cluster::read_groups(config).empty();  // one of the keys only
   return (has_groups ? "devices.groups=[" + ranks + "]" : "devices.gpus_per_model=" + ranks) + " " +
-         words.key + "=" + std::to_string(fit->batch_size);
+         names.key + "=" + std::to_string(fit->batch_size);
 }
 
 void run_within_memory(const RunContext& run, const lm::ModelGroup& group,
-                       const lm::MemoryDemand& demand, const BatchWords& words,
+                       const lm::MemoryDemand& demand, const BatchNames& names,
                        const BatchWork& work) {
   for (;;) {
     const std::exception_ptr failure = cluster::failure_of(work.run);
     if (!failure) return;
     if (report_of(failure).exit != ExitCode::out_of_memory) std::rethrow_exception(failure);
     const std::int64_t batch = work.batch_size();
-    if (batch == 1) throw no_room(run, group, demand, words);
+    if (batch == 1) throw no_headroom(run, group, demand, names);
     work.set_batch_size(batch / 2);
     if (!group.is_leader()) continue;
     run.log.event({"note",
-                   {{"text", "out of memory with " + at_once_text(batch, words) +
+                   {{"text", "out of memory with " + at_once_text(batch, names) +
                                  ": the chunk is made again with " + std::to_string(batch / 2)}}});
   }
 }

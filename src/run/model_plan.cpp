@@ -41,7 +41,7 @@ ModelPlan::ModelPlan(const Config& config, const PlanMachine& machine, Work work
       work_(std::move(work)),
       sizes_(cluster::read_cluster_config(config).group_sizes()),
       split_(lm::read_group_plan(config)),
-      memory_(memory_of_ranks(config, machine, work_.words.key)),
+      memory_(memory_of_ranks(config, machine, work_.names.key)),
       plan_(begin_plan(config, machine, work_.unit)) {
   work_.demand.device = machine.device;
   work_.demand.matrices = lm::read_matrix_type(config);
@@ -96,7 +96,7 @@ void ModelPlan::find_batch(bool is_auto) {
           1, lm::largest_batch(work_.model, shard, demand, size, room() - weights));
     }
   }
-  plan_.notes.push_back(std::string(work_.words.key) +
+  plan_.notes.push_back(std::string(work_.names.key) +
                         "=auto: " + std::to_string(demand.batch_size) +
                         " with all of this memory; a run goes by what is free");
 }
@@ -114,9 +114,9 @@ void ModelPlan::add_memory() {
     }
   }
   plan_.notes.push_back(
-      fit_ ? "smallest group and largest batch that fit: " + fit_text(config_, fit_, work_.words)
+      fit_ ? "smallest group and largest batch that fit: " + fit_text(config_, fit_, work_.names)
            : std::string("no group of these ranks has room for the model and one ") +
-                 work_.words.one);
+                 work_.names.one);
   const auto bytes = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   plan_.memory = {
       {"weights", bytes(fullest.weights)},         {"cache", bytes(fullest.cache)},
@@ -137,7 +137,7 @@ void ModelPlan::add_seal_time() {
 
 void ModelPlan::add_limits() {
   add_memory_limit(plan_, memory_, planned_bytes(plan_),
-                   [&] { return fit_text(config_, fit_, work_.words); });
+                   [&] { return fit_text(config_, fit_, work_.names); });
   add_limit(plan_, "free disk", work_.disk, machine_.disk_bytes, "run.output");
 }
 

@@ -15,7 +15,7 @@ std::vector<RankMemory> gather_memory(const cluster::Group& world, Device device
   return ranks;
 }
 
-void show_memory(const std::vector<RankMemory>& ranks, const cluster::Topology& topology,
+void fill_memory(const std::vector<RankMemory>& ranks, const cluster::Topology& topology,
                  Device device, report::RunSummary& summary) {
   summary.device = device.kind;
   summary.nodes = topology.num_nodes();

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/row_phase.hpp>
 
@@ -43,19 +43,19 @@ std::int64_t RowPhase::settle_batch(lm::MemoryDemand demand, bool is_auto) {
 std::string RowPhase::memory_text(std::int64_t batch_size) const {
   return cluster::on_rank_0(run_.topology.world(), [&] {
     return at_once_text(batch_size, options_.names) + (has_auto_batch_ ? " (auto): " : ": ") +
-           room_text(run_, group_, demand_);
+           headroom_text(run_, group_, demand_);
   });
 }
 
 bool RowPhase::run_all(const std::function<std::vector<std::byte>(const Chunk&)>& work,
-                       const std::function<void()>& show_progress) {
+                       const std::function<void()>& write_scalars) {
   const auto waiting = run_.clock.enter("waiting for ranks");
   const double begin_s = run_.clock.elapsed_s();
   const auto finished = [&](std::int64_t rows) {
     work_.rows += rows;
     log_progress();
-    show_progress();
-    tell_chunk(run_, options_.chunks.name.c_str(), rows);
+    write_scalars();
+    log_chunk(run_, options_.chunks.name.c_str(), rows);
   };
   const bool is_complete = run_chunks(
       options_.chunks, run_.topology, run_.journal,

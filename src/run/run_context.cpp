@@ -2,7 +2,7 @@
 
 namespace mgpu::run {
 
-void tell_chunk(RunContext& run, const char* phase, std::int64_t samples) {
+void log_chunk(RunContext& run, const char* phase, std::int64_t samples) {
   run.log.event(
       {"debug",
        {{"text", std::string(phase) + ": a chunk of " + std::to_string(samples) +

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/run/session.hpp>
 
 #include "event_bytes.hpp"
@@ -119,7 +119,7 @@ struct Session::Parts {
             run.clock,
             sink,
             sink,
-            [&](const report::Facts& facts) {
+            [&](const report::BannerFacts& facts) {
               sink.event({"note", {{"text", facts.data}}});
             },
             [&](std::string_view lines) {
@@ -157,7 +157,7 @@ SessionOutcome Session::run(const std::function<JobOutcome(RunContext&)>& job) {
   RunContext context = parts_->context();
   try {
     outcome.job = job(context);
-  } catch (const cluster::TogetherError& error) {
+  } catch (const cluster::CollectiveFailure& error) {
     outcome.failure = error.report();
     outcome.job.exit = error.report().exit;
     parts_->sink.event(

@@ -5,7 +5,7 @@
 
 namespace mgpu::run {
 
-void show_workers(const RunContext& run, const std::string& what) {
+void print_workers(const RunContext& run, const std::string& what) {
   const cluster::Group& world = run.topology.world();
   const bool on_gpu = run.device.kind == DeviceKind::cuda;
   const std::vector<std::int32_t> numbers =
@@ -19,7 +19,7 @@ void show_workers(const RunContext& run, const std::string& what) {
   for (std::size_t rank = 0; rank < numbers.size(); ++rank)
     block.workers[static_cast<std::size_t>(workers[rank])].push_back(
         {run.topology.places()[rank].host, numbers[rank]});
-  run.say(report::worker_block(block));
+  run.print(report::worker_block(block));
 }
 
 }  // namespace mgpu::run

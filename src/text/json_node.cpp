@@ -34,7 +34,7 @@ std::string with_real_numbers(std::string_view text) {
   return result;
 }
 
-Report report_at(const JsonNode& node, std::string_view code, std::string sentence) {
+ErrorReport report_at(const JsonNode& node, std::string_view code, std::string sentence) {
   const std::string place = node.place().empty() ? "" : ": " + printable(node.place());
   return {std::string(code),
           ExitCode::data,
@@ -50,7 +50,7 @@ void JsonNode::refuse(std::string_view why) const {
 }
 
 void JsonNode::not_supported(std::string_view what, std::string_view help) const {
-  Report report = report_at(*this, "E542", printable(what) + " is not supported");
+  ErrorReport report = report_at(*this, "E542", printable(what) + " is not supported");
   report.help = help;
   throw Failure(std::move(report));
 }

@@ -48,7 +48,7 @@ std::optional<BatchProblem> layout_problem(const BatchShape& shape, int ranks) {
 }
 
 void add_passes(std::int64_t first, std::int64_t end, std::int64_t size,
-                std::vector<Pass>& passes) {
+                std::vector<MicroBatch>& passes) {
   for (std::int64_t offset = first; offset < end; offset += size)
     passes.push_back({offset, std::min(size, end - offset), offset + size >= end});
 }
@@ -64,13 +64,13 @@ std::optional<BatchProblem> problem_of(const BatchShape& shape, int ranks) {
            "train.global_batch_size=" + std::to_string(ranks)}};
 }
 
-std::vector<Pass> plan_passes(const BatchShape& shape, int rank, int ranks) {
+std::vector<MicroBatch> plan_micro_batches(const BatchShape& shape, int rank, int ranks) {
   if (const auto problem = problem_of(shape, ranks)) {
     throw Failure({problem->code, ExitCode::config, problem->sentence, {}, problem->help});
   }
   const std::int64_t lane = ceil_div(shape.global_batch, shape.lanes);
   const std::int64_t micro = shape.micro_batch == 0 ? lane : std::min(shape.micro_batch, lane);
-  std::vector<Pass> passes;
+  std::vector<MicroBatch> passes;
   if (shape.layout) {
     const std::int64_t own = shape.lanes / ranks;
     for (std::int64_t l = rank * own; l < (rank + 1) * own; ++l)

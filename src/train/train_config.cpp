@@ -10,8 +10,8 @@ constexpr double kMostSequences = 1e7;  // per step
 void add_train_keys(KeyTable& table) {
   table.add({.name = "train.global_batch_size",
              .type = KeyType::integer,
-             .standard = "512",
-             .text = "sequences per optimizer step, all ranks together",
+             .default_value = "512",
+             .summary = "sequences per optimizer step, all ranks together",
              .unit = "sequences",
              .min = 1,
              .max = kMostSequences,
@@ -20,8 +20,8 @@ void add_train_keys(KeyTable& table) {
   table.add(
       {.name = "train.micro_batch_size",
        .type = KeyType::integer,
-       .standard = "auto",
-       .text = "sequences per pass of one rank, never more than a lane; auto: one lane",
+       .default_value = "auto",
+       .summary = "sequences per pass of one rank, never more than a lane; auto: one lane",
        .unit = "sequences",
        .min = 1,
        .max = kMostSequences,
@@ -32,15 +32,15 @@ void add_train_keys(KeyTable& table) {
                    {.name = "micro_batch_size", .program = "axolotl", .top_level_only = true}}});
   table.add({.name = "train.lanes",
              .type = KeyType::integer,
-             .standard = "16",
-             .text = "fixed parts of the global batch; with run.deterministic=layout a power of "
-                     "two that the rank count divides",
+             .default_value = "16",
+             .summary = "fixed parts of the global batch; with run.deterministic=layout a power of "
+                        "two that the rank count divides",
              .min = 1,
              .max = 4096});
   table.add({.name = "train.gradient_accumulation_steps",
              .type = KeyType::integer,
-             .standard = "1",
-             .text = "passes that a rank cuts its share of the global batch into, at least",
+             .default_value = "1",
+             .summary = "passes that a rank cuts its share of the global batch into, at least",
              .unit = "passes",
              .min = 1,
              .max = kMostSequences,
@@ -48,16 +48,16 @@ void add_train_keys(KeyTable& table) {
              .alias_note = "it cuts `train.global_batch_size`, which does not change"});
   table.add({.name = "train.eval_every",
              .type = KeyType::integer,
-             .standard = "1000",
-             .text = "optimizer steps between evaluations; 0: only at the end",
+             .default_value = "1000",
+             .summary = "optimizer steps between evaluations; 0: only at the end",
              .unit = "steps",
              .min = 0,
              .foreign = {{"eval_steps", "transformers"}}});
   table.add({.name = "train.max_skipped_steps",
              .type = KeyType::integer,
-             .standard = "3",
-             .text = "steps left out of a start because their gradient is infinite or NaN, also "
-                     "when computed again; one more ends it with 79",
+             .default_value = "3",
+             .summary = "steps left out of a start because their gradient is infinite or NaN, also "
+                        "when computed again; one more ends it with 79",
              .unit = "steps",
              .min = 0,
              .max = 1e6,

@@ -37,7 +37,7 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
     : parts_(parts),
       config_(config),
       schedule_(schedule),
-      passes_(plan_passes(config.batch, parts.group.rank(), parts.group.size())) {
+      micro_batches_(plan_micro_batches(config.batch, parts.group.rank(), parts.group.size())) {
   parts_.objective.parameters().on_gradient_ready(
       [&reducer = parts_.reducer](std::size_t parameter) { reducer.mark_ready(parameter); });
 }
@@ -67,16 +67,17 @@ double TrainLoop::measured(std::int64_t first) {
 
 /// Generates the items of a rank's passes, which are adjacent.
 void TrainLoop::make_items(std::int64_t first) {
-  parts_.objective.prepare(static_cast<std::uint64_t>(first + passes_.front().offset), own_items());
+  parts_.objective.prepare(static_cast<std::uint64_t>(first + micro_batches_.front().offset),
+                           own_items());
 }
 
 std::int64_t TrainLoop::own_predictions(std::int64_t first) const {
-  return parts_.objective.predictions(static_cast<std::uint64_t>(first + passes_.front().offset),
-                                      own_items());
+  return parts_.objective.predictions(
+      static_cast<std::uint64_t>(first + micro_batches_.front().offset), own_items());
 }
 
 std::int64_t TrainLoop::own_items() const {
-  return passes_.back().offset + passes_.back().count - passes_.front().offset;
+  return micro_batches_.back().offset + micro_batches_.back().count - micro_batches_.front().offset;
 }
 
 /// Runs the first of two sweeps if the objective needs it.
@@ -86,7 +87,7 @@ void TrainLoop::survey(std::int64_t first) {
   std::string mine;
   cluster::run_together(parts_.group, [&] {
     survey->clear();
-    for (const Pass& pass : passes_)
+    for (const MicroBatch& pass : micro_batches_)
       survey->measure(static_cast<std::uint64_t>(first + pass.offset), pass.count);
     mine = survey->result();
   });
@@ -102,9 +103,9 @@ void TrainLoop::run_passes(const Batch& batch, std::vector<double>& sums, double
   tensor::ParameterArena& parameters = parts_.objective.parameters();
   parameters.zero_gradients();
   const std::int64_t lane_size = config_.batch.global_batch / config_.batch.lanes;
-  for (std::size_t p = 0; p < passes_.size(); ++p) {
-    const Pass& pass = passes_[p];
-    const bool is_last = p + 1 == passes_.size();
+  for (std::size_t p = 0; p < micro_batches_.size(); ++p) {
+    const MicroBatch& pass = micro_batches_[p];
+    const bool is_last = p + 1 == micro_batches_.size();
     parts_.reducer.begin_pass(is_last, producer_of(parameters.gradients()));
     // Lets tests observe how other ranks report a rank that hangs here.
     static_cast<void>(failpoint("train.pass"));
@@ -129,7 +130,7 @@ TrainLoop::Sums TrainLoop::compute_gradients(const Batch& batch, bool stop_asked
     const std::exception_ptr failure =
         cluster::failure_of([&] { run_passes(batch, sums, exposed_wait_s); });
     if (!failure) return;
-    if (!parts_.reducer.drain()) throw cluster::LoneFailure(report_of(failure));
+    if (!parts_.reducer.drain()) throw cluster::DivergedFailure(report_of(failure));
     std::rethrow_exception(failure);
   });
   const auto waiting = parts_.clock.enter("allreduce, exposed");
@@ -182,7 +183,7 @@ bool TrainLoop::is_so_everywhere(bool here) const {
   return parts_.group.all_reduce(std::int32_t{here ? 1 : 0}, cluster::ReduceOp::min) == 1;
 }
 
-void TrainLoop::fail(const Report& report) const {
+void TrainLoop::fail(const ErrorReport& report) const {
   cluster::run_together(parts_.group, [&] { throw Failure(report); });
   throw Failure(report);
 }
@@ -205,17 +206,18 @@ void TrainLoop::give_up(std::int64_t step) const {
     if (!parameters.gradient(p).isfinite().all().item<bool>()) name = parameters.spec(p).name;
   }
   const std::int64_t first = step * config_.batch.global_batch;
-  const Report report{"E703",
-                      ExitCode::numeric,
-                      "the gradient of step " + std::to_string(step + 1) +
-                          " is infinite or NaN, also when computed again",
-                      {"  first tensor: " + name,
-                       "  items " + std::to_string(first) + " to " +
-                           std::to_string(first + config_.batch.global_batch - 1) +
-                           " of the training; the weights were not changed",
-                       "  steps that were skipped for this before: " + std::to_string(skipped_)},
-                      "train.learning_rate=" + std::to_string(schedule_.peak / 3.0) +
-                          ", or train.max_grad_norm=1.0"};
+  const ErrorReport report{
+      "E703",
+      ExitCode::numeric,
+      "the gradient of step " + std::to_string(step + 1) +
+          " is infinite or NaN, also when computed again",
+      {"  first tensor: " + name,
+       "  items " + std::to_string(first) + " to " +
+           std::to_string(first + config_.batch.global_batch - 1) +
+           " of the training; the weights were not changed",
+       "  steps that were skipped for this before: " + std::to_string(skipped_)},
+      "train.learning_rate=" + std::to_string(schedule_.peak / 3.0) +
+          ", or train.max_grad_norm=1.0"};
   fail(report);
 }
 

@@ -32,7 +32,7 @@ void add_on_host(BufferView into, BufferView from, CUstream_st* /*stream*/) {
 }
 
 void check_lanes(int lanes, int ranks) {
-  Report report{"E122", ExitCode::config, "", {}, ""};
+  ErrorReport report{"E122", ExitCode::config, "", {}, ""};
   if (!is_power_of_two(lanes)) {
     report.sentence = "train.lanes is " + std::to_string(lanes) + ", not a power of two";
     report.help = "train.lanes=16";
@@ -47,7 +47,7 @@ void check_lanes(int lanes, int ranks) {
   throw Failure(report);
 }
 
-LaneTree::LaneTree(BufferView arena, int local_lanes, AddInto add)
+LaneTree::LaneTree(BufferView arena, int local_lanes, Accumulate add)
     : arena_(arena), local_lanes_(local_lanes), add_(std::move(add)) {
   if (!is_power_of_two(local_lanes)) throw Error("local lanes are not a power of two");
   for (int lanes = 1; lanes < local_lanes; lanes *= 2)
@@ -81,7 +81,7 @@ void LaneTree::fold_into_last(std::size_t begin, std::size_t count, CUstream_st*
 }
 
 void add_across_ranks(cluster::Communicator& communicator, BufferView values, BufferView scratch,
-                      const AddInto& add, const cluster::Stream& stream) {
+                      const Accumulate& add, const cluster::Stream& stream) {
   const cluster::Event summed(values.device);
   const BufferView theirs = cluster::slice(scratch, 0, values.count);
   for (int distance = 1; distance < communicator.size(); distance *= 2) {

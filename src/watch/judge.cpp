@@ -85,23 +85,23 @@ std::vector<int> votes(std::span<const RankState> ranks, const std::vector<bool>
   return votes;
 }
 
-std::string sentence(int rank, const cluster::CallWords& odd, const cluster::CallWords& usual) {
+std::string sentence(int rank, const cluster::CallFields& odd, const cluster::CallFields& usual) {
   return "rank " + std::to_string(rank) + " calls " + cluster::describe(odd) +
          ", the others call " + cluster::describe(usual);
 }
 
 /// The ranks of one collective, each with its call.
-using Calls = std::vector<std::pair<int, cluster::CallWords>>;
+using Calls = std::vector<std::pair<int, cluster::CallFields>>;
 
 std::optional<Culprit> minority(const Calls& calls) {
-  const auto count = [&](const cluster::CallWords& words) {
-    return std::ranges::count(calls, words, &Calls::value_type::second);
+  const auto count = [&](const cluster::CallFields& fields) {
+    return std::ranges::count(calls, fields, &Calls::value_type::second);
   };
-  const cluster::CallWords usual = std::ranges::max_element(calls, {}, [&](const auto& call) {
-                                     return count(call.second);
-                                   })->second;
-  for (const auto& [rank, words] : calls) {
-    if (words != usual) return Culprit{rank, Sign::mismatch, sentence(rank, words, usual)};
+  const cluster::CallFields usual = std::ranges::max_element(calls, {}, [&](const auto& call) {
+                                      return count(call.second);
+                                    })->second;
+  for (const auto& [rank, fields] : calls) {
+    if (fields != usual) return Culprit{rank, Sign::mismatch, sentence(rank, fields, usual)};
   }
   return std::nullopt;
 }
@@ -111,7 +111,7 @@ std::optional<Culprit> find_mismatch(std::span<const RankState> ranks) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, Calls> by_call;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     for (const PastCall& call : ranks[r].past)
-      by_call[{call.number, call.group}].emplace_back(static_cast<int>(r), call.words);
+      by_call[{call.number, call.group}].emplace_back(static_cast<int>(r), call.fields);
   }
   for (const auto& [which, calls] : by_call) {
     if (auto culprit = minority(calls)) return culprit;

@@ -14,7 +14,7 @@ namespace mgpu::watch {
 struct PastCall {
   std::uint64_t group = 0;
   std::uint64_t number = 0;  // of the group's collectives
-  cluster::CallWords words{};
+  cluster::CallFields fields{};
 };
 
 /// A group of a rank, and the call that the rank is in.
@@ -23,7 +23,7 @@ struct GroupSight {
   std::uint64_t number = 0;  // number of collectives that it has entered
   bool is_inside = false;
   int peer = cluster::LoggedGroup::kNoPeer;  // peer of a call between two ranks
-  cluster::CallWords words{};
+  cluster::CallFields fields{};
 };
 
 /// One rank as a watchdog sees it.

@@ -40,26 +40,26 @@ std::size_t NodeFiles::bytes_of(int node) const {
   return sizeof(Header) + ranks * sizeof(Slot) + sizeof(std::uint64_t);
 }
 
-void NodeFiles::tell(const WatchPage& page) {
+void NodeFiles::tell(const SharedState& shared) {
   ++told_;
   Header header;
   header.run = layout_.run;
   header.number = told_;
-  header.verdict = page.verdict().state.load();
+  header.verdict = shared.verdict().state.load();
   if (header.verdict >= Verdict::told) {
-    std::memcpy(header.text, page.verdict().text, sizeof header.text);
+    std::memcpy(header.text, shared.verdict().text, sizeof header.text);
   }
   std::string bytes;
   put(bytes, header);
   for (const int rank : layout_.ranks_of[static_cast<std::size_t>(layout_.own_node)])
-    put(bytes, page.slots()[static_cast<std::size_t>(rank)]);
+    put(bytes, shared.slots()[static_cast<std::size_t>(rank)]);
   put(bytes, told_);
   const FdHandle file(
       ::open(file_of(layout_.own_node).c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   if (file) static_cast<void>(!::pwrite(file.get(), bytes.data(), bytes.size(), 0));
 }
 
-NodeFiles::Heard NodeFiles::hear(int node, const WatchPage& page) {
+NodeFiles::Heard NodeFiles::hear(int node, const SharedState& shared) {
   const auto index = static_cast<std::size_t>(node);
   std::string bytes(bytes_of(node), '\0');
   // Opened each time, because NFS asks the server only on open.
@@ -74,7 +74,7 @@ NodeFiles::Heard NodeFiles::hear(int node, const WatchPage& page) {
   heard_[index] = number;
   const char* from = bytes.data() + sizeof header;
   for (const int rank : layout_.ranks_of[index]) {
-    Slot& slot = page.slots()[static_cast<std::size_t>(rank)];
+    Slot& slot = shared.slots()[static_cast<std::size_t>(rank)];
     std::memcpy(static_cast<void*>(&slot), from, sizeof slot);
     from += sizeof slot;
   }

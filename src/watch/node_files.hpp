@@ -7,7 +7,7 @@
 
 #include <mgpu/base/file_io.hpp>
 
-#include "watch_page.hpp"
+#include "shared_state.hpp"
 
 namespace mgpu::watch {
 
@@ -26,7 +26,7 @@ public:
 
   /// Publishes this node's slots and verdict. File system errors are ignored here, because the
   /// other nodes will notice the silence.
-  void tell(const WatchPage& page);
+  void tell(const SharedState& shared);
 
   struct Heard {
     bool is_new = false;  // changed since the last look
@@ -34,7 +34,7 @@ public:
     std::string text{};  // text of the verdict
   };
   /// Copies the published data of a node into its slots.
-  Heard hear(int node, const WatchPage& page);
+  Heard hear(int node, const SharedState& shared);
 
   /// Removes this node's file, once all its ranks have ended normally.
   void remove() noexcept;

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "watch_page.hpp"
+#include "shared_state.hpp"
 
 namespace mgpu::watch {
 

@@ -7,15 +7,15 @@ namespace mgpu::watch {
 namespace {
 
 template <class Place>
-cluster::CallWords words_in(const Place& place) {
-  cluster::CallWords words{};
-  std::transform(place.words.begin(), place.words.end(), words.begin(),
+cluster::CallFields words_in(const Place& place) {
+  cluster::CallFields fields{};
+  std::transform(place.fields.begin(), place.fields.end(), fields.begin(),
                  [](const auto& word) { return word.load(std::memory_order_relaxed); });
-  return words;
+  return fields;
 }
 
 std::string in_words(const GroupSight& call) {
-  std::string text = "in " + cluster::describe(call.words);
+  std::string text = "in " + cluster::describe(call.fields);
   if (call.peer >= 0) return text + " with rank " + std::to_string(call.peer);
   return text + " (call " + std::to_string(call.number) + " of its group)";
 }

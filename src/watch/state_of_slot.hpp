@@ -1,7 +1,7 @@
 #pragma once
 
 #include "judge.hpp"
-#include "watch_page.hpp"
+#include "shared_state.hpp"
 
 namespace mgpu::watch {
 

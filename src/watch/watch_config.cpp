@@ -7,22 +7,22 @@ namespace mgpu::watch {
 void add_watch_keys(KeyTable& table) {
   table.add({.name = "watchdog.enabled",
              .type = KeyType::flag,
-             .standard = "true",
-             .text = "names a rank that died or hangs, and ends the run with 76",
+             .default_value = "true",
+             .summary = "names a rank that died or hangs, and ends the run with 76",
              .identity = false});
   table.add({.name = "watchdog.limit_s",
              .type = KeyType::duration,
-             .standard = "auto",
-             .text = "a rank without a sign of progress for so long hangs; auto: comm.timeout_s",
+             .default_value = "auto",
+             .summary = "a rank without a sign of progress for so long hangs; auto: comm.timeout_s",
              .unit = "seconds",
              .min = 1,
              .choices = {"auto"},
              .identity = false});
   table.add({.name = "watchdog.slow_limit_s",
              .type = KeyType::duration,
-             .standard = "1800",
-             .text = "the same while a model is loaded, texts are tokenized, or checkpoints and "
-                     "results are written; at least watchdog.limit_s",
+             .default_value = "1800",
+             .summary = "the same while a model is loaded, texts are tokenized, or checkpoints and "
+                        "results are written; at least watchdog.limit_s",
              .unit = "seconds",
              .min = 1,
              .identity = false});

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 
 #include "process_sight.hpp"
 #include "report_signal.hpp"
@@ -61,16 +61,16 @@ Watchdog::Watcher::~Watcher() {
 void Watchdog::Watcher::share_page(const cluster::Topology& topology) {
   const cluster::Group& world = topology.world();
   const bool makes_it = topology.node().rank() == 0;
-  std::string name = WatchPage::fresh_name();
+  std::string name = SharedState::fresh_name();
   cluster::run_together(world, [&] {
-    if (makes_it) page_ = WatchPage::create(name, world.size());
+    if (makes_it) shared_ = SharedState::create(name, world.size());
   });
   name = topology.node().broadcast(name, 0);
-  const auto failure = cluster::agree(world, [&] {
-    if (!makes_it) page_ = WatchPage::open(name, world.size());
+  const auto failure = cluster::try_together(world, [&] {
+    if (!makes_it) shared_ = SharedState::open(name, world.size());
   });
-  if (makes_it) WatchPage::unlink(name);
-  if (failure) throw cluster::TogetherError(0, *failure);
+  if (makes_it) SharedState::unlink(name);
+  if (failure) throw cluster::CollectiveFailure(0, *failure);
 }
 
 void Watchdog::Watcher::come_in(const cluster::Topology& topology) {
@@ -106,12 +106,12 @@ void Watchdog::Watcher::open_node_files(const cluster::Topology& topology) {
     if (rank_ == 0) fs::remove_all(folder, ignored);
     return;
   }
-  const std::string run = topology.world().broadcast(WatchPage::fresh_name(), 0);
+  const std::string run = topology.world().broadcast(SharedState::fresh_name(), 0);
   nodes_.emplace(NodeFiles::Layout{folder, crc32c(run), node_, ranks_of_});
 }
 
 void Watchdog::Watcher::start() {
-  take_report_signal(page_->verdict().text);
+  take_report_signal(shared_->verdict().text);
   silence_.emplace(places_.size(), kBetweenLooks);
   sigset_t all;
   sigset_t before;
@@ -143,8 +143,8 @@ void Watchdog::Watcher::wait() {
 
 void Watchdog::Watcher::look() {
   own().beats.fetch_add(1, std::memory_order_relaxed);
-  silence_->look(page_->slots());
-  if (page_->verdict().state >= Verdict::told) follow();
+  silence_->look(shared_->slots());
+  if (shared_->verdict().state >= Verdict::told) follow();
   if (!leads()) {
     std::fill(heard_s_.begin(), heard_s_.end(), silence_->now_s());
     return;

@@ -12,7 +12,7 @@
 
 #include "node_files.hpp"
 #include "silence.hpp"
-#include "words.hpp"
+#include "watch_reports.hpp"
 
 namespace mgpu::watch {
 
@@ -56,16 +56,16 @@ private:
   // The end (watcher_end.cpp)
   [[noreturn]] void speak_of_death(int rank);
   [[noreturn]] void speak_of_hang(const Culprit& culprit);
-  [[noreturn]] void speak(const Report& report);
+  [[noreturn]] void speak(const ErrorReport& report);
   [[noreturn]] void follow();
   [[noreturn]] void pass_on();
   void write_crash_file();
   void wait_for_local_reports() const;
   void wait_for_nodes();
-  void write_report_file(const Report& report) const;
+  void write_report_file(const ErrorReport& report) const;
   std::string last_words_of(int rank) const;
 
-  Slot& slot_of(int rank) const { return page_->slots()[static_cast<std::size_t>(rank)]; }
+  Slot& slot_of(int rank) const { return shared_->slots()[static_cast<std::size_t>(rank)]; }
   Slot& own() const { return slot_of(rank_); }
   const std::vector<int>& local_ranks() const { return ranks_of_[static_cast<std::size_t>(node_)]; }
 
@@ -75,7 +75,7 @@ private:
   int node_;
   std::vector<cluster::RankPlace> places_;  // by world rank
   std::vector<std::vector<int>> ranks_of_;  // by node
-  std::optional<WatchPage> page_;
+  std::optional<SharedState> shared_;
   std::optional<Silence> silence_;
   std::optional<NodeFiles> nodes_;  // only with several nodes
   std::vector<double> heard_s_;     // last contact by node, on the clock of silence_

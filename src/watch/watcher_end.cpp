@@ -50,7 +50,7 @@ bool is_on_terminal() {
   return told == nullptr ? ::isatty(STDERR_FILENO) == 1 : std::string_view(told) == "1";
 }
 
-void print(const Report& report) {
+void print(const ErrorReport& report) {
   std::string text = is_on_terminal() ? "\n" : "";
   text += render(report) + "\nmgpu_spmd: failed " + report.code + ", exit " +
           std::to_string(static_cast<int>(report.exit)) + "\n";
@@ -95,14 +95,14 @@ void Watchdog::Watcher::speak_of_hang(const Culprit& culprit) {
   speak(report_of_hang(scene, culprit));
 }
 
-void Watchdog::Watcher::speak(const Report& report) {
-  Verdict& verdict = page_->verdict();
+void Watchdog::Watcher::speak(const ErrorReport& report) {
+  Verdict& verdict = shared_->verdict();
   int none = Verdict::none;
   if (!verdict.state.compare_exchange_strong(none, Verdict::being_written)) follow();
   print(report);
   render(report).copy(verdict.text, Verdict::kTextBytes - 1);
   verdict.state = Verdict::told;
-  if (nodes_) nodes_->tell(*page_);
+  if (nodes_) nodes_->tell(*shared_);
   write_report_file(report);
   write_crash_file();
   wait_for_local_reports();
@@ -117,7 +117,7 @@ void Watchdog::Watcher::speak(const Report& report) {
 
 void Watchdog::Watcher::follow() {
   write_crash_file();
-  wait_until([&] { return page_->verdict().state == Verdict::over; }, kSpeakerPatience);
+  wait_until([&] { return shared_->verdict().state == Verdict::over; }, kSpeakerPatience);
   leave();
 }
 
@@ -125,8 +125,8 @@ void Watchdog::Watcher::follow() {
 void Watchdog::Watcher::pass_on() {
   write_crash_file();
   wait_for_local_reports();
-  nodes_->tell(*page_);
-  page_->verdict().state = Verdict::over;
+  nodes_->tell(*shared_);
+  shared_->verdict().state = Verdict::over;
   leave();
 }
 
@@ -136,7 +136,7 @@ void Watchdog::Watcher::write_crash_file() {
   std::signal(SIGTERM, SIG_IGN);
   send_report_signal(main_thread_);
   const bool is_written = wait_until([] { return CrashFile::is_written(); }, kStackPatience);
-  if (!is_written) crash_.write(page_->verdict().text);
+  if (!is_written) crash_.write(shared_->verdict().text);
   own().has_reported = true;
 }
 
@@ -155,7 +155,7 @@ void Watchdog::Watcher::wait_for_nodes() {
   const auto is_known = [&] {
     for (std::size_t node = 0; node < knows.size(); ++node) {
       if (!knows[node]) {
-        const auto heard = nodes_->hear(static_cast<int>(node), *page_);
+        const auto heard = nodes_->hear(static_cast<int>(node), *shared_);
         knows[node] = heard.is_new && heard.verdict >= Verdict::told;
       }
     }
@@ -165,7 +165,7 @@ void Watchdog::Watcher::wait_for_nodes() {
 }
 
 /// Writes the kernel's information about this node, and the stacks of all nodes.
-void Watchdog::Watcher::write_report_file(const Report& report) const {
+void Watchdog::Watcher::write_report_file(const ErrorReport& report) const {
   try {
     const Scene scene = this->scene();
     std::ostringstream file;

@@ -75,7 +75,7 @@ void Watchdog::Watcher::meet_nodes() {
   const double every_s = is_urgent ? kTellUrgentlyS : kTellEveryS;
   if (silence_->now_s() - told_s_ < every_s) return;
   told_s_ = silence_->now_s();
-  nodes_->tell(*page_);
+  nodes_->tell(*shared_);
   hear_nodes();
 }
 
@@ -83,11 +83,11 @@ void Watchdog::Watcher::meet_nodes() {
 void Watchdog::Watcher::hear_nodes() {
   for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
     if (std::cmp_equal(node, node_)) continue;
-    const NodeFiles::Heard heard = nodes_->hear(static_cast<int>(node), *page_);
+    const NodeFiles::Heard heard = nodes_->hear(static_cast<int>(node), *shared_);
     if (!heard.is_new) continue;
     heard_s_[node] = silence_->now_s();
     if (heard.verdict < Verdict::told) continue;
-    Verdict& verdict = page_->verdict();
+    Verdict& verdict = shared_->verdict();
     int none = Verdict::none;
     if (verdict.state.compare_exchange_strong(none, Verdict::being_written)) {
       heard.text.copy(verdict.text, Verdict::kTextBytes - 1);
@@ -120,7 +120,7 @@ std::optional<Culprit> Watchdog::Watcher::find_hung() const {
   const auto is_held = [](const Slot& slot) {
     return slot.presence == Presence::here && slot.process_state == 't';
   };
-  if (std::ranges::any_of(page_->slots(), is_held)) return std::nullopt;
+  if (std::ranges::any_of(shared_->slots(), is_held)) return std::nullopt;
   for (int node = 0; nodes_ && node < static_cast<int>(ranks_of_.size()); ++node) {
     if (node != node_ && unheard_s(node) > kNodeQuietS) return std::nullopt;
   }
@@ -138,11 +138,11 @@ bool Watchdog::Watcher::has_long_limit(const Slot& slot) const {
 
 Scene Watchdog::Watcher::scene(double patience_s) const {
   Scene scene;
-  scene.slots = page_->slots();
+  scene.slots = shared_->slots();
   scene.places = places_;
   scene.report_file = (options_.directory / "hang_report.txt").string();
   for (std::size_t r = 0; r < places_.size(); ++r) {
-    const Slot& slot = page_->slots()[r];
+    const Slot& slot = shared_->slots()[r];
     RankState state = state_of(slot);
     // On another node: up to its last report.
     const int node = places_[r].node_index;

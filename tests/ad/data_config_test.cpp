@@ -30,7 +30,7 @@ Config config_of(const KeyTable& table, const std::map<std::string, std::string>
   std::map<std::string, Config::Value, std::less<>> values;
   for (const KeySpec& key : table.keys()) {
     const auto found = given.find(key.name);
-    values[key.name].text = found == given.end() ? key.standard : found->second;
+    values[key.name].text = found == given.end() ? key.default_value : found->second;
   }
   return {table, values};
 }

@@ -20,8 +20,8 @@ Options parse(std::initializer_list<const char*> arguments) {
   KeyTable table;
   table.add({.name = "train.max_grad_norm",
              .type = KeyType::number,
-             .standard = "1.0",
-             .text = "longer gradients are scaled down",
+             .default_value = "1.0",
+             .summary = "longer gradients are scaled down",
              .foreign = {{"gradient_clipping", "accelerate"}}});
   return parse_command_line(static_cast<int>(argv.size()), argv.data(), table);
 }

@@ -38,7 +38,7 @@ protected:
     return world_.broadcast(printed.str(), 0);
   }
 
-  Report refusal_of(const fs::path& run) {
+  ErrorReport refusal_of(const fs::path& run) {
     try {
       merge(run);
     } catch (const Failure& failure) {
@@ -132,7 +132,7 @@ TEST_F(MergeRunTest, ARunAtWorkIsNotTouched) {
 }
 
 TEST_F(MergeRunTest, AnotherFolderIsRefused) {
-  const Report report = refusal_of(folder_.path());
+  const ErrorReport report = refusal_of(folder_.path());
 
   EXPECT_EQ(report.code, "E609");
   EXPECT_EQ(report.exit, ExitCode::no_input);

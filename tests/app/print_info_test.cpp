@@ -90,8 +90,8 @@ TEST_F(InformTest, ExplainsKeysSectionsAndCodes) {
 
 TEST_F(InformTest, EveryKeyAndEveryCodeHasAPage) {
   for (const KeySpec& spec : table_.keys()) {
-    EXPECT_THAT(explain(table_, kPages, spec.name), HasSubstr(spec.text));
-    EXPECT_FALSE(spec.text.empty()) << spec.name;
+    EXPECT_THAT(explain(table_, kPages, spec.name), HasSubstr(spec.summary));
+    EXPECT_FALSE(spec.summary.empty()) << spec.name;
   }
   for (const ErrorPage& page : kPages)
     EXPECT_THAT(explain(table_, kPages, std::string(page.code)),

@@ -38,7 +38,7 @@ public:
                  clock_,
                  sink,
                  sink,
-                 [](const report::Facts&) {},
+                 [](const report::BannerFacts&) {},
                  [](std::string_view) {},
                  [] {}} {}
   RunForTest(const RunForTest&) = delete;

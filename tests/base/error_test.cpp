@@ -15,7 +15,8 @@ TEST(ErrorTest, WhatStartsWithTheThrowersPlace) {
 }
 
 TEST(ErrorTest, RenderPutsPlaceEvidenceAndHelpBelowTheSentence) {
-  const Report report{"E101", ExitCode::config, "unknown key `a`", {"  --> f.yaml:1:2"}, "use `b`"};
+  const ErrorReport report{
+      "E101", ExitCode::config, "unknown key `a`", {"  --> f.yaml:1:2"}, "use `b`"};
   EXPECT_EQ(render(report), "error[E101]: unknown key `a`\n  --> f.yaml:1:2\n  = help: use `b`");
 }
 
@@ -29,7 +30,8 @@ TEST(ErrorTest, OtherExceptionsAreReportedAsOurs) {
   EXPECT_EQ(report_of(std::bad_alloc()).exit, ExitCode::out_of_memory);
   EXPECT_EQ(report_of(std::runtime_error("x: DefaultCPUAllocator: can't allocate memory: y")).exit,
             ExitCode::out_of_memory);
-  const Report gpu = report_of(std::runtime_error("CUDA out of memory. Tried to get 2 GiB.\nx"));
+  const ErrorReport gpu =
+      report_of(std::runtime_error("CUDA out of memory. Tried to get 2 GiB.\nx"));
   EXPECT_EQ(render(gpu),
             "error[E301]: out of GPU memory\n"
             "  CUDA out of memory. Tried to get 2 GiB.\n"

@@ -69,14 +69,15 @@ Timed generate(const LanguageModel& model, const std::vector<std::vector<std::in
 double prefill_flops(const LmConfig& config, std::int64_t batch, std::int64_t tokens) {
   const auto number = [](std::int64_t x) { return static_cast<double>(x); };
   const double queries = number(config.heads * config.head_dim);
-  const double kept = 4.0 * number(config.width * config.kv_heads * config.head_dim);
-  const double rest = number(config.width) * (4.0 * queries + 6.0 * number(config.inner));
+  const double kept = 4.0 * number(config.hidden_size * config.kv_heads * config.head_dim);
+  const double rest =
+      number(config.hidden_size) * (4.0 * queries + 6.0 * number(config.intermediate_size));
   const double layers = number(static_cast<std::int64_t>(config.layers.size()));
   const double rows = number(tokens);
   const double attention = 2.0 * queries * rows * (rows + 1.0);
   const double whole = rows * (kept + rest) + attention;
   const double last = rows * kept + rest + 4.0 * queries * rows;
-  const double head = 2.0 * number(config.width * config.vocab);
+  const double head = 2.0 * number(config.hidden_size * config.vocab);
   return number(batch) * ((layers - 1.0) * whole + last + head);
 }
 

@@ -37,7 +37,7 @@ public:
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::span ids = std::span(ids_).subspan(static_cast<std::size_t>(row * (tokens + 1)),
                                                     static_cast<std::size_t>(tokens + 1));
-      batch_.runs.push_back({ids.first(static_cast<std::size_t>(tokens))});
+      batch_.spans.push_back({ids.first(static_cast<std::size_t>(tokens))});
       batch_.targets.insert(batch_.targets.end(), ids.begin() + 1, ids.end());
     }
   }

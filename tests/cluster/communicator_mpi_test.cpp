@@ -178,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, CommunicatorTest,
                                          Setup{Backend::staged, 1000}));
 
 /// Returns the report of a lone rank: rank 0 calls, the others never do.
-Report report_of_lone_call(Communicator& comm, std::vector<float>& values) {
+ErrorReport report_of_lone_call(Communicator& comm, std::vector<float>& values) {
   try {
     comm.all_reduce(view_of(values, DType::f32), ReduceOp::sum);
   } catch (const Failure& e) {
@@ -193,7 +193,7 @@ TEST(CommunicatorFailureTest, APeerThatDoesNotComeIsAFailureAtTheDeadline) {
   const auto comm = make_communicator(world, Backend::mpi, {}, {.timeout_s = 0.2});
   static std::vector<float> values(100000);  // static: MPI may still write to it
   if (world.rank() == 0) {
-    const Report report = report_of_lone_call(*comm, values);
+    const ErrorReport report = report_of_lone_call(*comm, values);
     EXPECT_EQ(report.code, "E402");
     EXPECT_EQ(report.exit, ExitCode::ranks_lost);
     EXPECT_EQ(report.sentence,

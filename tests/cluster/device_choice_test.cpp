@@ -36,7 +36,7 @@ std::vector<int> indices(const DevicePlan& plan) {
   return all;
 }
 
-Report refusal(const std::vector<RankSight>& ranks, const ClusterConfig& config) {
+ErrorReport refusal(const std::vector<RankSight>& ranks, const ClusterConfig& config) {
   try {
     plan_devices(ranks, config);
   } catch (const Failure& e) {
@@ -100,7 +100,7 @@ TEST(PlanDevicesTest, MpiLeavesTheGpusAlone) {
 
 TEST(PlanDevicesTest, AGpuOutOfRangeIsNamedAsInGuide002) {
   std::vector<RankSight> ranks = machine(1, 4, 2);
-  const Report report = refusal(ranks, with_gpus({0, 1, 2, 3}));
+  const ErrorReport report = refusal(ranks, with_gpus({0, 1, 2, 3}));
   EXPECT_EQ(report.code, "E201");
   EXPECT_EQ(report.exit, ExitCode::unavailable);
   EXPECT_EQ(report.sentence, "GPU 2 is not available. Valid range: [0, 1]");
@@ -114,7 +114,7 @@ TEST(PlanDevicesTest, AnEmptyListIsNamedAsInGuide002) {
 }
 
 TEST(PlanDevicesTest, MoreIdsThanRanksAreNamedAsInGuide002) {
-  const Report report = refusal(machine(1, 2, 4), with_gpus({0, 1, 2}));
+  const ErrorReport report = refusal(machine(1, 2, 4), with_gpus({0, 1, 2}));
   EXPECT_EQ(report.code, "E205");
   EXPECT_EQ(report.sentence, "Number of GPU IDs does not match num_gpus");
   EXPECT_THAT(report.lines, ElementsAre("  `devices.gpus` lists 3 GPUs, node01 has 2 ranks"));
@@ -133,7 +133,7 @@ TEST(PlanDevicesTest, NcclRefusesTwoRanksOnOneGpu) {
     rank.cuda_visible_devices = "0,1";
   ranks[0].uuids = {"GPU-7", "GPU-8"};
   ranks[1].uuids = {"GPU-5", "GPU-6"};
-  const Report report = refusal(ranks, with_backend(Backend::nccl));
+  const ErrorReport report = refusal(ranks, with_backend(Backend::nccl));
   EXPECT_EQ(report.code, "E202");
   EXPECT_EQ(report.sentence, "ranks 4 and 6 both got GPU GPU-10aa on node02");
   EXPECT_THAT(report.lines, ElementsAre("  NCCL allows one rank per GPU. This node has 4 ranks:",
@@ -157,7 +157,7 @@ TEST(PlanDevicesTest, ARankWithoutGpuIsNamed) {
   std::vector<RankSight> ranks = machine(2, 2, 2);
   ranks[3].uuids.clear();
   ranks[3].why_none = "no CUDA-capable device is detected";
-  const Report report = refusal(ranks, {});
+  const ErrorReport report = refusal(ranks, {});
   EXPECT_EQ(report.code, "E203");
   EXPECT_EQ(report.sentence, "no GPU is visible to rank 3 on node02");
   EXPECT_THAT(report.lines,

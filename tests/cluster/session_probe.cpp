@@ -41,7 +41,7 @@ ExitCode run(std::string_view how) {
   try {
     work(how, world);
     return ExitCode::done;
-  } catch (const TogetherError& e) {
+  } catch (const CollectiveFailure& e) {
     if (world.rank() == 0) std::printf("%s\n", render(e.report()).c_str());
     return e.exit_code();
   }

@@ -92,7 +92,7 @@ TEST(TopologyTest, EachGroupHoldsConsecutiveRanks) {
   EXPECT_EQ(topology.across_groups().all_reduce(world.rank(), ReduceOp::min), world.rank() % 2);
 }
 
-Report refusal(const Group& world, int gpus_per_model) {
+ErrorReport refusal(const Group& world, int gpus_per_model) {
   try {
     const Topology topology(world, gpus_per_model);
   } catch (const Failure& e) {
@@ -103,7 +103,7 @@ Report refusal(const Group& world, int gpus_per_model) {
 
 TEST(TopologyTest, AnUnevenSplitIsRefusedWithTheOnesThatWork) {
   const Group world = Group::world();
-  const Report report = refusal(world, world.size() == 3 ? 2 : 3);
+  const ErrorReport report = refusal(world, world.size() == 3 ? 2 : 3);
   if (world.size() == 1) {
     EXPECT_EQ(report.sentence, "1 rank cannot be split into models of 3 GPUs");
     EXPECT_EQ(report.help, "--gpus-per-model 1 gives 1 worker; or start 3 ranks");

@@ -114,8 +114,8 @@ TEST_F(ConfigReaderTest, PathsStartWhereTheyAreWritten) {
 TEST_F(ConfigReaderTest, NamesBesidePathsStayAsTheyAre) {
   table_.add({.name = "data.template",
               .type = KeyType::path,
-              .standard = "auto",
-              .text = "a file, or a name",
+              .default_value = "auto",
+              .summary = "a file, or a name",
               .choices = {"auto"},
               .file_ending = ".jinja"});
   const std::map<std::string, std::string> files = {{"/conf/run.yaml", kEmptyRun}};
@@ -205,7 +205,7 @@ TEST_F(ConfigReaderTest, FullFileIsAConfigOfDefaults) {
 
   EXPECT_EQ(read_text(full).identity(), read_text(kEmptyRun).identity());
   for (const KeySpec& spec : table_.keys())
-    EXPECT_THAT(full, HasSubstr("# " + spec.text));
+    EXPECT_THAT(full, HasSubstr("# " + spec.summary));
 }
 
 TEST_F(ConfigReaderTest, IdentityIgnoresSpellingAndPlacement) {
@@ -249,12 +249,13 @@ TEST_F(ConfigReaderTest, MarkdownHasARowPerKey) {
 TEST(KeyTableTest, RefusesDoublesAndWrongDefaults) {
   KeyTable table = config_test_table();
 
-  EXPECT_THROW(table.add({.name = "run.seed", .standard = "", .text = ""}), Error);
-  EXPECT_THROW(table.add({.name = "experiment.name", .standard = "", .text = ""}), Error);
-  EXPECT_THROW(table.add({.name = "train", .standard = "", .text = ""}), Error);
-  EXPECT_THROW(table.add({.name = "run.seed.low", .standard = "", .text = ""}), Error);
-  EXPECT_THROW(table.add({.name = "a.b", .type = KeyType::integer, .standard = "one", .text = ""}),
-               Error);
+  EXPECT_THROW(table.add({.name = "run.seed", .default_value = "", .summary = ""}), Error);
+  EXPECT_THROW(table.add({.name = "experiment.name", .default_value = "", .summary = ""}), Error);
+  EXPECT_THROW(table.add({.name = "train", .default_value = "", .summary = ""}), Error);
+  EXPECT_THROW(table.add({.name = "run.seed.low", .default_value = "", .summary = ""}), Error);
+  EXPECT_THROW(
+      table.add({.name = "a.b", .type = KeyType::integer, .default_value = "one", .summary = ""}),
+      Error);
 }
 
 TEST(ConfigTest, GettersTakeOnlyTheirType) {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/config/config_reader.hpp>
 
 #include "config_test_table.hpp"
@@ -26,7 +26,7 @@ protected:
     sources.read = [&](const std::filesystem::path&) { return text; };
     sources.rules = [&](const Config& config) {
       ++calls_;
-      check_together({[&] { check_passes(config); }, [&] { check_cache(config); }});
+      check_all({[&] { check_passes(config); }, [&] { check_cache(config); }});
     };
     return read_config(table_, sources);
   }

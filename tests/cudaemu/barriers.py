@@ -13,7 +13,7 @@ import sys
 KERNELS = pathlib.Path(__file__).resolve().parent.parent.parent / "kernels"
 BARRIER = re.compile(r"^(?!\s*//).*__syncthreads\(\);")
 # Barriers inside the next CUB call order the same accesses: (kernel, number of its barrier).
-REDUNDANT = {("draw_many", 2), ("rms_norm", 2), ("rotate_heads", 2)}
+REDUNDANT = {("draw_with_replacement", 2), ("rms_norm", 2), ("rotate_heads", 2)}
 
 
 def barriers():

@@ -94,7 +94,7 @@ class Training(BothWays):
 
     def test_a_language_model(self):
         self.compare_training(self.config(LM_TRAIN), "data.synthetic_texts=100",
-                              kernels=DECODER | {"fold_logits_kernel"})
+                              kernels=DECODER | {"online_logsumexp_kernel"})
 
     def test_a_language_model_in_bf16(self):
         self.compare_training(self.config(LM_TRAIN), "data.synthetic_texts=100",
@@ -110,7 +110,7 @@ class Training(BothWays):
         self.compare_training(
             self.config(LM_TRAIN), f"distill.model={teacher / 'tiny' / 'latest' / 'ckpt' / 'last'}",
             f"data.path={data}", "distill.on_policy=0.5", "distill.max_new_tokens=8",
-            kernels=DECODER | {"stream_draw_kernel"})
+            kernels=DECODER | {"online_draw_kernel"})
 
 
 class Inference(BothWays):
@@ -133,7 +133,7 @@ class Inference(BothWays):
             tiny_lm.make_folder(model, family, tokenizer=False)
         runs = self.run_both(program.HERE / "generate.yaml", f"model.path={model}",
                              f"data.path={self.data}", "output.text=false", *arguments,
-                             kernels={"fold_logits_kernel", "paged_attention_kernel", *kernels},
+                             kernels={"online_logsumexp_kernel", "paged_attention_kernel", *kernels},
                              **options)
         for cpu, gpu in zip(*map(self.rows, runs), strict=True):
             self.assertEqual(gpu["output_ids"], cpu["output_ids"])
@@ -147,7 +147,7 @@ class Inference(BothWays):
                                 ("qwen2_window", DECODER), ("qwen3", DECODER)):
             with self.subTest(family):
                 self.generate(family, "generate.top_k=0",
-                              kernels={"stream_draw_kernel", *kernels})
+                              kernels={"online_draw_kernel", *kernels})
 
     def test_cuts_draw_the_same_tokens(self):
         for keys in (("generate.top_k=8",), ("generate.top_p=0.9",),
@@ -175,7 +175,7 @@ class Inference(BothWays):
         return [h5py.File(run / "results.h5")["arrays/samples"] for run in runs]
 
     def test_a_teacher_keeps_the_same_tokens(self):
-        cpu, gpu = self.teacher(kernels={"fold_logits_kernel"})
+        cpu, gpu = self.teacher(kernels={"online_logsumexp_kernel"})
         numpy.testing.assert_array_equal(gpu["topk_ids/values"], cpu["topk_ids/values"])
         for name in ("topk_logprobs", "log_sum_exp", "tail_mass"):
             values = [arrays[f"{name}/values"][:].astype(float) for arrays in (gpu, cpu)]
@@ -184,7 +184,7 @@ class Inference(BothWays):
 
     def test_a_teacher_draws_the_same_tokens(self):
         cpu, gpu = self.teacher("teacher.targets=random_sampling", "teacher.top_k=64",
-                                kernels={"draw_many_kernel"})
+                                kernels={"draw_with_replacement_kernel"})
         for name in ("num_drawn", "drawn_ids", "drawn_counts"):
             numpy.testing.assert_array_equal(gpu[f"{name}/values"], cpu[f"{name}/values"])
 

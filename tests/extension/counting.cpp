@@ -19,7 +19,9 @@ class Counting final : public Dataset {
 public:
   explicit Counting(std::int64_t first_id) : first_id_(first_id) {}
 
-  std::int64_t rows(Split split) const override { return kRows.at(static_cast<std::size_t>(split)); }
+  std::int64_t rows(Split split) const override {
+    return kRows.at(static_cast<std::size_t>(split));
+  }
 
   std::string row(Split split, std::int64_t index) const override {
     const std::int64_t begin = begin_of(split, index);
@@ -62,8 +64,8 @@ private:
 void add_keys(KeyTable& table) {
   table.add({.name = kFirstKey,
              .type = KeyType::integer,
-             .standard = "3",
-             .text = "first token id of data set counting",
+             .default_value = "3",
+             .summary = "first token id of data set counting",
              .min = 0,
              .max = 1000});
 }

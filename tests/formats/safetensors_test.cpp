@@ -41,7 +41,7 @@ protected:
 
   /// Returns the report of opening a file with these bytes; its code is "" if the file was
   /// accepted.
-  Report refusal(const std::string& bytes) {
+  ErrorReport refusal(const std::string& bytes) {
     try {
       SafetensorsFile file(put(bytes));
       return {};
@@ -51,7 +51,7 @@ protected:
   }
 
   void expect_refused(const std::string& bytes, const std::string& reason) {
-    const Report report = refusal(bytes);
+    const ErrorReport report = refusal(bytes);
     EXPECT_EQ(report.code, "E621") << reason;
     EXPECT_EQ(report.exit, ExitCode::data);
     EXPECT_THAT(report.sentence, HasSubstr(reason));
@@ -148,7 +148,8 @@ TEST_F(SafetensorsTest, NamesAMissingFile) {
 }
 
 TEST_F(SafetensorsTest, SaysWhatAPickleOrAnLfsPointerIs) {
-  const Report lfs = refusal("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n");
+  const ErrorReport lfs =
+      refusal("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n");
   EXPECT_EQ(lfs.code, "E622");
   EXPECT_EQ(lfs.exit, ExitCode::data);
   EXPECT_THAT(lfs.help, HasSubstr("git lfs pull"));
@@ -234,7 +235,7 @@ TEST_F(SafetensorsTest, RefusesHolesOverlapsAndTails) {
 }
 
 TEST_F(SafetensorsTest, MessagesCarryNoControlBytes) {
-  const Report report = refusal(file_of("{\"a\\u001b[31m" + std::string(200, 'n') + "\":1}"));
+  const ErrorReport report = refusal(file_of("{\"a\\u001b[31m" + std::string(200, 'n') + "\":1}"));
   EXPECT_THAT(report.sentence, HasSubstr("`a?[31mnn"));
   EXPECT_THAT(report.sentence, HasSubstr("...`"));
   EXPECT_EQ(report.sentence.find('\x1b'), std::string::npos);
@@ -276,7 +277,7 @@ TEST_F(SafetensorsTest, SurvivesMutatedFiles) {
       }
       if (bytes.empty()) bytes.push_back('{');
     }
-    const Report report = refusal(bytes);
+    const ErrorReport report = refusal(bytes);
     if (report.code.empty()) continue;
     ++refused;
     ASSERT_EQ(report.exit, ExitCode::data) << report.sentence;

@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Report report_of_call(const std::function<void()>& call) {
+ErrorReport report_of_call(const std::function<void()>& call) {
   try {
     call();
     return {};
@@ -47,12 +47,12 @@ protected:
         "{\"metadata\": {\"total_size\": 8}, \"weight_map\": {" + map + "}}");
   }
 
-  Report refusal() {
+  ErrorReport refusal() {
     return report_of_call([&] { WeightFiles files(folder_.path()); });
   }
 
   void expect_refused(const std::string& reason) {
-    const Report report = refusal();
+    const ErrorReport report = refusal();
     EXPECT_EQ(report.code, "E624") << reason;
     EXPECT_EQ(report.exit, ExitCode::data);
     EXPECT_THAT(report.sentence, HasSubstr(reason));
@@ -88,7 +88,7 @@ TEST_F(WeightFilesTest, ShardsAreOneSetOfTensors) {
 TEST_F(WeightFilesTest, MissingShardIsMissingInput) {
   put_index(R"("a": "model-00001-of-00001.safetensors")");
 
-  const Report report = refusal();
+  const ErrorReport report = refusal();
 
   EXPECT_EQ(report.code, "E603");
   EXPECT_EQ(report.exit, ExitCode::no_input);
@@ -139,7 +139,7 @@ TEST_F(WeightFilesTest, IndexAndShardsHaveToAgree) {
 TEST_F(WeightFilesTest, PickleIsRefusedWithAdvice) {
   put("pytorch_model.bin", "PK\x03\x04");
 
-  const Report report = refusal();
+  const ErrorReport report = refusal();
 
   EXPECT_EQ(report.code, "E622");
   EXPECT_EQ(report.exit, ExitCode::data);
@@ -149,7 +149,7 @@ TEST_F(WeightFilesTest, PickleIsRefusedWithAdvice) {
 
 TEST_F(WeightFilesTest, EmptyAndAbsentFoldersAreMissingInput) {
   EXPECT_EQ(refusal().exit, ExitCode::no_input);
-  const Report absent = report_of_call([&] { WeightFiles files(folder_.path() / "absent"); });
+  const ErrorReport absent = report_of_call([&] { WeightFiles files(folder_.path() / "absent"); });
   EXPECT_THAT(absent.sentence, HasSubstr("does not exist"));
   EXPECT_EQ(absent.exit, ExitCode::no_input);
 }
@@ -162,7 +162,7 @@ protected:
   }
 
   std::string refusal_of(const std::string& text) {
-    const Report report = report_of_call([&] { read(text); });
+    const ErrorReport report = report_of_call([&] { read(text); });
     return report.code + " " + report.sentence;
   }
 };
@@ -196,7 +196,8 @@ TEST_F(JsonValueTest, WhatIsNotOneObjectIsRefused) {
 TEST_F(JsonValueTest, LargerThanTheLimitIsRefused) {
   put("a.json", "{\"a\": 12345678}");
 
-  const Report report = report_of_call([&] { read_json_object(folder_.path() / "a.json", 8); });
+  const ErrorReport report =
+      report_of_call([&] { read_json_object(folder_.path() / "a.json", 8); });
 
   EXPECT_EQ(report.code, "E603");
   EXPECT_EQ(report.exit, ExitCode::data);

@@ -20,8 +20,8 @@ RowOptions options_of(const std::string& text) {
   KeyTable table;
   table.add({.name = "data.path",
              .type = KeyType::path,
-             .standard = "null",
-             .text = "the file",
+             .default_value = "null",
+             .summary = "the file",
              .choices = {"null"}});
   add_input_keys(table);
   ConfigSources sources;

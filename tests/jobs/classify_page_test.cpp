@@ -15,43 +15,43 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-ClassifyPictures pictures() {
-  ClassifyPictures pictures;
-  pictures.labels = {"ham", "spam"};
-  pictures.positive = "spam";
-  pictures.confusion = {90, 10, 0, 3, 1230, 0};
-  pictures.outcomes = {{"ok", 1333}};
-  pictures.rows = pictures.judged = 1333;
-  pictures.metrics = {{"accuracy", "accuracy", 0.99},
-                      {"roc_auc", "area under the ROC curve", 0.9876},
-                      {"calibration_error", "expected calibration error", 0.0123}};
-  pictures.has_probabilities = true;
-  pictures.roc = {{0.0, 0.0, 1.0}, {0.0, 0.9, 1.0}};
-  pictures.calibration = {{0.55, 0.97}, {0.5, 0.99}};
-  pictures.calibration_rows = {4, 1329};
-  pictures.calibration_low = {0.15, 0.98};
-  pictures.calibration_high = {0.85, 1.0};
-  pictures.positive_scores.assign(20, 0);
-  pictures.positive_scores[19] = 1230;
-  pictures.other_scores.assign(20, 0);
-  pictures.other_scores[0] = 90;
-  pictures.groups = {{"north", 50, {0.9, 0.79, 0.96, true}, {0.1, 0.04, 0.21, true}, {}, false}};
-  pictures.mistakes = {{"<script>free</script>", "ham", "spam", 0.9991}};
-  pictures.samples_per_second = {700.0};
-  pictures.total_samples_per_second = 700.0;
-  pictures.runs = {{2, 1, 16, 700.0, true}};
-  pictures.run_key = 4000000000U;
-  return pictures;
+ClassifyPlots plots() {
+  ClassifyPlots plots;
+  plots.labels = {"ham", "spam"};
+  plots.positive = "spam";
+  plots.confusion = {90, 10, 0, 3, 1230, 0};
+  plots.outcomes = {{"ok", 1333}};
+  plots.rows = plots.judged = 1333;
+  plots.metrics = {{"accuracy", "accuracy", 0.99},
+                   {"roc_auc", "area under the ROC curve", 0.9876},
+                   {"calibration_error", "expected calibration error", 0.0123}};
+  plots.has_probabilities = true;
+  plots.roc = {{0.0, 0.0, 1.0}, {0.0, 0.9, 1.0}};
+  plots.calibration = {{0.55, 0.97}, {0.5, 0.99}};
+  plots.calibration_rows = {4, 1329};
+  plots.calibration_low = {0.15, 0.98};
+  plots.calibration_high = {0.85, 1.0};
+  plots.positive_scores.assign(20, 0);
+  plots.positive_scores[19] = 1230;
+  plots.other_scores.assign(20, 0);
+  plots.other_scores[0] = 90;
+  plots.groups = {{"north", 50, {0.9, 0.79, 0.96, true}, {0.1, 0.04, 0.21, true}, {}, false}};
+  plots.mistakes = {{"<script>free</script>", "ham", "spam", 0.9991}};
+  plots.samples_per_second = {700.0};
+  plots.total_samples_per_second = 700.0;
+  plots.runs = {{2, 1, 16, 700.0, true}};
+  plots.run_key = 4000000000U;
+  return plots;
 }
 
-std::string html_of(const ClassifyPictures& pictures, report::RunSummary summary = {}) {
-  const ClassifyPage page(pictures);
+std::string html_of(const ClassifyPlots& plots, report::RunSummary summary = {}) {
+  const ClassifyPage page(plots);
   page.record(summary);
-  return report::html_report(page.page(summary), summary);
+  return report::html_page(page.page(summary), summary);
 }
 
 TEST(ClassifyPageTest, HasEachPictureAndAllAreWellFormed) {
-  const std::string html = html_of(pictures());
+  const std::string html = html_of(plots());
 
   for (const char* title :
        {"Confusion", "ROC curve of spam", "Calibration", "Distribution of scores",
@@ -68,15 +68,15 @@ TEST(ClassifyPageTest, HasEachPictureAndAllAreWellFormed) {
 }
 
 TEST(ClassifyPageTest, TheConfusionHasUnknownOnlyWhereItWasGiven) {
-  EXPECT_THAT(html_of(pictures()), Not(HasSubstr(">unknown</text>")));
-  ClassifyPictures unknown = pictures();
+  EXPECT_THAT(html_of(plots()), Not(HasSubstr(">unknown</text>")));
+  ClassifyPlots unknown = plots();
   unknown.confusion[2] = 7;
   EXPECT_THAT(html_of(unknown), HasSubstr(">unknown</text>"));
-  EXPECT_THAT(html_of(pictures()), HasSubstr(">99.8 %</text>"));  // 1230 of 1233
+  EXPECT_THAT(html_of(plots()), HasSubstr(">99.8 %</text>"));  // 1230 of 1233
 }
 
 TEST(ClassifyPageTest, ManyLabelsHaveATableInsteadOfAPicture) {
-  ClassifyPictures many = pictures();
+  ClassifyPlots many = plots();
   many.labels.assign(11, "x");
   many.confusion.assign(11U * 12U, 1);
   const std::string html = html_of(many);
@@ -86,20 +86,20 @@ TEST(ClassifyPageTest, ManyLabelsHaveATableInsteadOfAPicture) {
 }
 
 TEST(ClassifyPageTest, ARateOfNoRowsSaysSo) {
-  const std::string html = html_of(pictures());
+  const std::string html = html_of(plots());
 
   EXPECT_THAT(html, HasSubstr(">no such rows</text>"));
   EXPECT_THAT(html, HasSubstr("10.0 % (4.0 % to 21.0 %)"));  // wrong, in the picture: 1 - accuracy
 }
 
 TEST(ClassifyPageTest, ManyGroupsAreClippedWithWords) {
-  ClassifyPictures many = pictures();
+  ClassifyPlots many = plots();
   many.groups.assign(50, many.groups.front());
   EXPECT_THAT(html_of(many), HasSubstr("The first 40 of 50 groups are drawn"));
 }
 
 TEST(ClassifyPageTest, GeneratedAnswersHaveNoScoresAndThePageSaysSo) {
-  ClassifyPictures generated = pictures();
+  ClassifyPlots generated = plots();
   generated.has_probabilities = false;
   generated.roc = {};
   generated.calibration = {};
@@ -115,7 +115,7 @@ TEST(ClassifyPageTest, GeneratedAnswersHaveNoScoresAndThePageSaysSo) {
 }
 
 TEST(ClassifyPageTest, TextsAndLabelsStayText) {
-  ClassifyPictures hostile = pictures();
+  ClassifyPlots hostile = plots();
   hostile.labels[0] = "<img src=x>";
   hostile.positive = "a\"b<i>";
   hostile.groups[0].name = "</svg><script>";
@@ -130,10 +130,10 @@ TEST(ClassifyPageTest, TextsAndLabelsStayText) {
 }
 
 TEST(ClassifyPageTest, OneRunIsOnePointAndEarlierOnesStandBesideIt) {
-  EXPECT_THAT(html_of(pictures()), HasSubstr("One run is one point"));
-  EXPECT_THAT(html_of(pictures()), HasSubstr("2 ranks, batch 16"));
+  EXPECT_THAT(html_of(plots()), HasSubstr("One run is one point"));
+  EXPECT_THAT(html_of(plots()), HasSubstr("2 ranks, batch 16"));
 
-  ClassifyPictures more = pictures();
+  ClassifyPlots more = plots();
   more.runs.insert(more.runs.begin(), {1, 1, 4, 300.0, false});
   more.runs.push_back({4, 2, 16, 900.0, false});
   const std::string html = html_of(more);
@@ -144,7 +144,7 @@ TEST(ClassifyPageTest, OneRunIsOnePointAndEarlierOnesStandBesideIt) {
 
 TEST(ClassifyPageTest, TheSummaryHasWhatALaterRunCompares) {
   report::RunSummary summary;
-  ClassifyPage(pictures()).record(summary);
+  ClassifyPage(plots()).record(summary);
 
   EXPECT_THAT(summary.series["speed/run_key"], ElementsAre(4000000000.0));
   EXPECT_THAT(summary.series["speed/ranks"], ElementsAre(2.0));
@@ -154,7 +154,7 @@ TEST(ClassifyPageTest, TheSummaryHasWhatALaterRunCompares) {
 }
 
 TEST(ClassifyPageTest, RunsWithoutTruthAndWithoutRowsHaveAPage) {
-  ClassifyPictures blind;
+  ClassifyPlots blind;
   blind.labels = {"ham", "spam"};
   blind.positive = "spam";
   blind.confusion.assign(6, 0);
@@ -170,7 +170,7 @@ TEST(ClassifyPageTest, RunsWithoutTruthAndWithoutRowsHaveAPage) {
 }
 
 TEST(ClassifyPageTest, OneRowHasAPage) {
-  ClassifyPictures one = pictures();
+  ClassifyPlots one = plots();
   one.rows = one.judged = 1;
   one.confusion = {0, 0, 0, 0, 1, 0};
   one.roc = {};

@@ -43,24 +43,24 @@ TEST(SvgBarsTest, DrawsABarForEachValueAndNothingWithoutAny) {
   EXPECT_EQ(report::svg_bars(chart), "");
 }
 
-GeneratePictures pictures() {
-  GeneratePictures pictures;
-  pictures.prompt_tokens = 20;
-  pictures.output_tokens = 1500;
-  pictures.finishes = {{"length", 1}, {"stop_token", 1}};
-  pictures.prompt_lengths = {10, 10};
-  pictures.output_lengths = {500, 1000};
-  pictures.tokens_per_second = {100.0, 120.0};
-  pictures.samples = {{"<script>", "an \x1b answer", "length"}};
-  return pictures;
+GeneratePlots plots() {
+  GeneratePlots plots;
+  plots.prompt_tokens = 20;
+  plots.output_tokens = 1500;
+  plots.finishes = {{"length", 1}, {"stop_token", 1}};
+  plots.prompt_lengths = {10, 10};
+  plots.output_lengths = {500, 1000};
+  plots.tokens_per_second = {100.0, 120.0};
+  plots.samples = {{"<script>", "an \x1b answer", "length"}};
+  return plots;
 }
 
 TEST(GeneratePageTest, ShowsWhatCameOutAndEscapesIt) {
   report::RunSummary summary;
   summary.name = "tiny";
-  const GeneratePage page(pictures());
+  const GeneratePage page(plots());
   page.record(summary);
-  const std::string html = report::html_report(page.page(summary), summary);
+  const std::string html = report::html_page(page.page(summary), summary);
 
   EXPECT_THAT(html, HasSubstr("2 completions with 1,500 tokens were generated."));
   EXPECT_THAT(html, HasSubstr("Ended by: length 1, stop_token 1."));
@@ -72,7 +72,7 @@ TEST(GeneratePageTest, ShowsWhatCameOutAndEscapesIt) {
 }
 
 TEST(GeneratePageTest, SaysWhenPromptsWereOnlyScored) {
-  GeneratePictures scored = pictures();
+  GeneratePlots scored = plots();
   scored.is_scoring_only = true;
   report::RunSummary summary;
 

@@ -98,7 +98,7 @@ protected:
   /// Sums the log-probabilities that the logits give to `label` after `prompt`.
   double expected(const std::string& prompt, const std::string& label) const {
     const std::vector<std::int64_t> ids = ids_of(prompt + " " + label);
-    const lm::TokenRun run{ids};
+    const lm::SequenceSpan run{ids};
     const at::Tensor log_probs =
         at::log_softmax(logits_of(model_, model_.hidden({&run, 1})).to(at::kDouble), 1);
     double sum = 0.0;
@@ -160,7 +160,9 @@ TEST_F(LabelScorerTest, AnAnswerOfRandomWeightsNamesNoLabel) {
 TEST_F(LabelScorerTest, AnAnswerWithoutALabelMayEndTheRun) {
   config_.generates = true;
   config_.on_unparsed = Unparsed::error;
-  const Report report = test::report_of_failure([&] { run({ClassifySample{}, sample("x")}, 10); });
+  const ErrorReport report = test::report_of_failure([&] {
+    run({ClassifySample{}, sample("x")}, 10);
+  });
   EXPECT_EQ(report.code, "E537");
   EXPECT_EQ(report.exit, ExitCode::data);
   EXPECT_EQ(report.sentence, "the answer to row 11 names no label");

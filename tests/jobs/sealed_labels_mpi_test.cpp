@@ -89,10 +89,10 @@ protected:
                                        classify_rows(*inputs_, 0, samples, given));
   }
 
-  ClassifyPictures pictures() const { return pictures_of(world_, results_, inputs_->config); }
+  ClassifyPlots plots() const { return plots_of(world_, results_, inputs_->config); }
 
-  static double metric(const ClassifyPictures& pictures, const std::string& key) {
-    for (const auto& metric : pictures.metrics)
+  static double metric(const ClassifyPlots& plots, const std::string& key) {
+    for (const auto& metric : plots.metrics)
       if (metric.key == key) return metric.value;
     ADD_FAILURE() << "no metric " << key;
     return 0.0;
@@ -121,66 +121,65 @@ protected:
 };
 
 TEST_F(SealedLabelsTest, RowsAreCountedByWhatBecameOfThem) {
-  const ClassifyPictures pictures = this->pictures();
+  const ClassifyPlots plots = this->plots();
 
-  EXPECT_EQ(pictures.rows, 7);
-  EXPECT_EQ(pictures.judged, 5);
-  EXPECT_EQ(pictures.positive, "yes");
-  EXPECT_THAT(pictures.outcomes,
-              (std::map<std::string, std::int64_t>{
-                  {"bad_row", 1}, {"ok", 4}, {"too_long", 1}, {"truncated", 1}}));
-  EXPECT_THAT(pictures.confusion, ElementsAre(1, 1, 0, 1, 1, 1));
+  EXPECT_EQ(plots.rows, 7);
+  EXPECT_EQ(plots.judged, 5);
+  EXPECT_EQ(plots.positive, "yes");
+  EXPECT_THAT(plots.outcomes, (std::map<std::string, std::int64_t>{
+                                  {"bad_row", 1}, {"ok", 4}, {"too_long", 1}, {"truncated", 1}}));
+  EXPECT_THAT(plots.confusion, ElementsAre(1, 1, 0, 1, 1, 1));
 }
 
 TEST_F(SealedLabelsTest, MetricsAreThoseOfTheConfusion) {
-  const ClassifyPictures pictures = this->pictures();
+  const ClassifyPlots plots = this->plots();
 
-  EXPECT_DOUBLE_EQ(metric(pictures, "accuracy"), 0.4);
-  EXPECT_DOUBLE_EQ(metric(pictures, "precision"), 0.5);
-  EXPECT_DOUBLE_EQ(metric(pictures, "recall"), 1.0 / 3.0);
-  EXPECT_DOUBLE_EQ(metric(pictures, "f1"), 0.4);
-  EXPECT_DOUBLE_EQ(metric(pictures, "macro_f1"), 0.45);
-  EXPECT_DOUBLE_EQ(metric(pictures, "false_positive_rate"), 0.5);
-  EXPECT_DOUBLE_EQ(metric(pictures, "false_negative_rate"), 2.0 / 3.0);
+  EXPECT_DOUBLE_EQ(metric(plots, "accuracy"), 0.4);
+  EXPECT_DOUBLE_EQ(metric(plots, "precision"), 0.5);
+  EXPECT_DOUBLE_EQ(metric(plots, "recall"), 1.0 / 3.0);
+  EXPECT_DOUBLE_EQ(metric(plots, "f1"), 0.4);
+  EXPECT_DOUBLE_EQ(metric(plots, "macro_f1"), 0.45);
+  EXPECT_DOUBLE_EQ(metric(plots, "false_positive_rate"), 0.5);
+  EXPECT_DOUBLE_EQ(metric(plots, "false_negative_rate"), 2.0 / 3.0);
 }
 
 TEST_F(SealedLabelsTest, CurvesAreOfRowsWithATrueAndAFoundLabel) {
-  const ClassifyPictures pictures = this->pictures();
+  const ClassifyPlots plots = this->plots();
 
-  EXPECT_THAT(pictures.roc.x, ElementsAre(0, 0.5, 0.5, 0.5, 1));
-  EXPECT_THAT(pictures.roc.y, ElementsAre(0, 0, 0.5, 1, 1));
-  EXPECT_DOUBLE_EQ(metric(pictures, "roc_auc"), 0.5);
-  EXPECT_THAT(pictures.calibration_rows, ElementsAre(1, 1, 2));  // 0.73, 0.88, 0.98 and 1.00
-  EXPECT_THAT(pictures.calibration.y, ElementsAre(0, 1, 0.5));
-  EXPECT_EQ(pictures.positive_scores[19], 1);  // 0.98
-  EXPECT_EQ(pictures.positive_scores[5], 1);   // 0.27
-  EXPECT_EQ(pictures.other_scores[2], 1);      // 0.12
-  EXPECT_EQ(pictures.other_scores[19], 1);     // 1.00
+  EXPECT_THAT(plots.roc.x, ElementsAre(0, 0.5, 0.5, 0.5, 1));
+  EXPECT_THAT(plots.roc.y, ElementsAre(0, 0, 0.5, 1, 1));
+  EXPECT_DOUBLE_EQ(metric(plots, "roc_auc"), 0.5);
+  EXPECT_THAT(plots.calibration_rows, ElementsAre(1, 1, 2));  // 0.73, 0.88, 0.98 and 1.00
+  EXPECT_THAT(plots.calibration.y, ElementsAre(0, 1, 0.5));
+  EXPECT_EQ(plots.positive_scores[19], 1);  // 0.98
+  EXPECT_EQ(plots.positive_scores[5], 1);   // 0.27
+  EXPECT_EQ(plots.other_scores[2], 1);      // 0.12
+  EXPECT_EQ(plots.other_scores[19], 1);     // 1.00
 }
 
 TEST_F(SealedLabelsTest, TheMostConfidentMistakesComeFirst) {
-  const ClassifyPictures pictures = this->pictures();
+  const ClassifyPlots plots = this->plots();
   if (world_.rank() != 0) {
-    EXPECT_THAT(pictures.mistakes, IsEmpty());  // only rank 0 reads texts
+    EXPECT_THAT(plots.mistakes, IsEmpty());  // only rank 0 reads texts
     return;
   }
-  ASSERT_THAT(pictures.mistakes, SizeIs(2));  // a row that was left out is not a mistake
-  EXPECT_EQ(pictures.mistakes[0].text, "b2");
-  EXPECT_EQ(pictures.mistakes[0].truth, "no");
-  EXPECT_EQ(pictures.mistakes[0].given, "yes");
-  EXPECT_NEAR(pictures.mistakes[0].confidence, 1.0 / (1.0 + std::exp(-8.0)), 1e-9);
-  EXPECT_EQ(pictures.mistakes[1].text, "c");
+  ASSERT_THAT(plots.mistakes, SizeIs(2));  // a row that was left out is not a mistake
+  EXPECT_EQ(plots.mistakes[0].text, "b2");
+  EXPECT_EQ(plots.mistakes[0].truth, "no");
+  EXPECT_EQ(plots.mistakes[0].given, "yes");
+  EXPECT_NEAR(plots.mistakes[0].confidence, 1.0 / (1.0 + std::exp(-8.0)), 1e-9);
+  EXPECT_EQ(plots.mistakes[1].text, "c");
 }
 
 TEST_F(SealedLabelsTest, GroupsAreJudgedAlone) {
-  const ClassifyPictures pictures = this->pictures();
+  const ClassifyPlots plots = this->plots();
   if (world_.rank() != 0) return;
 
-  ASSERT_THAT(pictures.groups, SizeIs(4));
-  EXPECT_EQ(pictures.groups[0].name, "ga");
-  EXPECT_TRUE(pictures.groups[0].is_fair);
-  EXPECT_FALSE(pictures.groups[0].false_negative.is_defined);
-  const auto& two = pictures.groups[1];
+  ASSERT_THAT(plots.groups, SizeIs(4));
+  EXPECT_EQ(plots.groups[0].name, "ga");
+  EXPECT_TRUE(plots.groups[0].is_fair);
+  EXPECT_FALSE(plots.groups[0].false_negative.is_defined);
+  const auto& two = plots.groups[1];
   EXPECT_EQ(two.name, "gb");
   EXPECT_EQ(two.rows, 2);
   EXPECT_EQ(two.accuracy.value, 0.5);
@@ -189,13 +188,13 @@ TEST_F(SealedLabelsTest, GroupsAreJudgedAlone) {
   EXPECT_EQ(two.false_positive.value, 1.0);
   EXPECT_EQ(two.false_negative.value, 0.0);
   EXPECT_FALSE(two.is_fair);
-  EXPECT_EQ(pictures.groups[3].name, "ge");
+  EXPECT_EQ(plots.groups[3].name, "ge");
 }
 
 TEST_F(SealedLabelsTest, SmallTablesHaveTheSameNumbers) {
-  const ClassifyPictures pictures = this->pictures();
+  const ClassifyPlots plots = this->plots();
   if (world_.rank() != 0) return;
-  const auto tables = small_tables(pictures);
+  const auto tables = small_tables(plots);
   ASSERT_THAT(tables, SizeIs(4));
 
   const store::test::ChunkValues confusion(tables[0].spec, tables[0].rows);

@@ -22,11 +22,11 @@ using testing::SizeIs;
 
 const std::vector<std::int32_t> kTokens = {3, 0, 2};  // of each row
 
-TeacherPictures pictures_of(const SealedTargets& sealed) {
-  TeacherPictures pictures;
-  pictures.bytes_per_token = 12.0;
-  add_targets(sealed.results(), sealed.inputs(), kTokens, pictures);
-  return pictures;
+TeacherPlots plots_of(const SealedTargets& sealed) {
+  TeacherPlots plots;
+  plots.bytes_per_token = 12.0;
+  add_targets(sealed.results(), sealed.inputs(), kTokens, plots);
+  return plots;
 }
 
 TEST(ShownKsTest, PowersOfTwoAndWhatIsBetweenUpToAll) {
@@ -38,25 +38,25 @@ TEST(ShownKsTest, PowersOfTwoAndWhatIsBetweenUpToAll) {
 
 TEST(TeacherPlotsTest, KeptMassIsTheMeanOverTheTokens) {
   const SealedTargets sealed;
-  const TeacherPictures pictures = pictures_of(sealed);
+  const TeacherPlots plots = plots_of(sealed);
 
-  EXPECT_EQ(pictures.mass.tokens_seen, 5);
-  ASSERT_THAT(pictures.mass.points, SizeIs(2));
-  EXPECT_EQ(pictures.mass.points[0].k, 1);
-  EXPECT_NEAR(pictures.mass.points[0].mean, 0.5, 1e-3);
-  EXPECT_NEAR(pictures.mass.points[1].mean, 0.75, 1e-3);
-  EXPECT_NEAR(pictures.mass.points[1].low, 0.75, 1e-3);
-  EXPECT_EQ(pictures.mass.points[1].bytes_fp16, 4 + 2 * 4 + 4 + 2 * 2);
-  EXPECT_EQ(pictures.mass.points[1].bytes_packed, 4 + 2 + 2 * 2);
-  EXPECT_THAT(pictures.drawn, IsEmpty());
-  EXPECT_THAT(pictures.entropy_of, HasSubstr("the 2 most probable tokens"));
+  EXPECT_EQ(plots.mass.tokens_seen, 5);
+  ASSERT_THAT(plots.mass.points, SizeIs(2));
+  EXPECT_EQ(plots.mass.points[0].k, 1);
+  EXPECT_NEAR(plots.mass.points[0].mean, 0.5, 1e-3);
+  EXPECT_NEAR(plots.mass.points[1].mean, 0.75, 1e-3);
+  EXPECT_NEAR(plots.mass.points[1].low, 0.75, 1e-3);
+  EXPECT_EQ(plots.mass.points[1].bytes_fp16, 4 + 2 * 4 + 4 + 2 * 2);
+  EXPECT_EQ(plots.mass.points[1].bytes_packed, 4 + 2 + 2 * 2);
+  EXPECT_THAT(plots.drawn, IsEmpty());
+  EXPECT_THAT(plots.entropy_of, HasSubstr("the 2 most probable tokens"));
 }
 
 TEST(TeacherPlotsTest, ATokenIsSeenByTheListOfTheOneBefore) {
-  const TeacherPictures pictures = pictures_of(SealedTargets());
+  const TeacherPlots plots = plots_of(SealedTargets());
 
-  ASSERT_THAT(pictures.texts, SizeIs(2));  // a row without tokens is not shown
-  const ShownText& text = pictures.texts[0];
+  ASSERT_THAT(plots.texts, SizeIs(2));  // a row without tokens is not shown
+  const ShownText& text = plots.texts[0];
   EXPECT_EQ(text.row, 0);
   EXPECT_EQ(text.tokens, 3);
   ASSERT_THAT(text.shown, SizeIs(3));
@@ -70,16 +70,16 @@ TEST(TeacherPlotsTest, ATokenIsSeenByTheListOfTheOneBefore) {
   EXPECT_NEAR(text.shown[1].best[0].probability, 0.5, 1e-3);
   EXPECT_EQ(text.shown[2].best[1].text, "m");  // id 12
   EXPECT_NEAR(text.shown[1].rest, 0.25, 1e-3);
-  EXPECT_FALSE(pictures.texts[1].shown[0].is_learned);
+  EXPECT_FALSE(plots.texts[1].shown[0].is_learned);
 }
 
 TEST(TeacherPlotsTest, DrawsHaveWordsInsteadOfMass) {
-  const TeacherPictures pictures = pictures_of(SealedTargets(test::draw_keys()));
+  const TeacherPlots plots = plots_of(SealedTargets(test::draw_keys()));
 
-  EXPECT_THAT(pictures.mass.points, IsEmpty());
-  EXPECT_THAT(pictures.drawn, HasSubstr("3 draws at each token give 2.0 different tokens"));
-  EXPECT_THAT(pictures.drawn, HasSubstr("12 bytes per token"));
-  EXPECT_NEAR(pictures.texts[0].shown[1].best[0].probability, 2.0 / 3.0, 1e-6);
+  EXPECT_THAT(plots.mass.points, IsEmpty());
+  EXPECT_THAT(plots.drawn, HasSubstr("3 draws at each token give 2.0 different tokens"));
+  EXPECT_THAT(plots.drawn, HasSubstr("12 bytes per token"));
+  EXPECT_NEAR(plots.texts[0].shown[1].best[0].probability, 2.0 / 3.0, 1e-6);
 }
 
 /// Reads a whole data set.
@@ -143,7 +143,7 @@ TEST_P(PaddedTargetsTest, FactsLieBesideTheFile) {
 TEST(PaddedDrawsTest, DrawsHaveNoPlaceInIt) {
   const SealedTargets sealed(test::draw_keys());
   const auto out = sealed.results().parent_path() / "padded.h5";
-  const Report report = test::report_of_failure([&] {
+  const ErrorReport report = test::report_of_failure([&] {
     export_padded_targets({sealed.config(), sealed.results(), out});
   });
   EXPECT_EQ(report.code, "E533");

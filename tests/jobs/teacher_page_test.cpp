@@ -28,32 +28,32 @@ ShownToken token(const std::string& text, double entropy) {
   return token;
 }
 
-TeacherPictures pictures() {
-  TeacherPictures pictures;
-  pictures.statuses = {{"ok", 2}, {"truncated", 1}};
-  pictures.tokens = 30;
-  pictures.tokens_left_out = 12;
-  pictures.longest = 16;
-  pictures.max_length = 16;
-  pictures.lengths = {4, 10, 28};
-  pictures.is_cut = {0, 0, 1};
-  pictures.samples = 3;
-  pictures.tokens_per_second = {100.0, 120.0};
-  pictures.entropy_of = "the 4 most probable tokens";
-  pictures.texts = {{7, 0, 3, {token("a", -1.0), token(" <b>", 0.5), token("", 2.0)}}};
-  pictures.mass = {{{1, 0.5, 0.2, 14, 11}, {2, 0.75, 0.4, 20, 13}, {4, 0.9, 0.6, 32, 18}}, 30};
-  pictures.ranks = {4, 8, false, {{0, 0, 2, 0, 8, 3.0, 1.0, 0.0}, {0, 2, 4, 0, 8, 2.0, 2.0, 0.0}}};
-  return pictures;
+TeacherPlots plots() {
+  TeacherPlots plots;
+  plots.statuses = {{"ok", 2}, {"truncated", 1}};
+  plots.tokens = 30;
+  plots.tokens_left_out = 12;
+  plots.longest = 16;
+  plots.max_length = 16;
+  plots.lengths = {4, 10, 28};
+  plots.is_cut = {0, 0, 1};
+  plots.samples = 3;
+  plots.tokens_per_second = {100.0, 120.0};
+  plots.entropy_of = "the 4 most probable tokens";
+  plots.texts = {{7, 0, 3, {token("a", -1.0), token(" <b>", 0.5), token("", 2.0)}}};
+  plots.mass = {{{1, 0.5, 0.2, 14, 11}, {2, 0.75, 0.4, 20, 13}, {4, 0.9, 0.6, 32, 18}}, 30};
+  plots.ranks = {4, 8, false, {{0, 0, 2, 0, 8, 3.0, 1.0, 0.0}, {0, 2, 4, 0, 8, 2.0, 2.0, 0.0}}};
+  return plots;
 }
 
-std::string html_of(const TeacherPictures& pictures, report::RunSummary summary = {}) {
-  const TeacherPage page(pictures);
+std::string html_of(const TeacherPlots& plots, report::RunSummary summary = {}) {
+  const TeacherPage page(plots);
   page.record(summary);
-  return report::html_report(page.page(summary), summary);
+  return report::html_page(page.page(summary), summary);
 }
 
 TEST(TeacherPageTest, ColorsTokensByEntropyAndSaysWhatWasExpected) {
-  const std::string html = html_of(pictures());
+  const std::string html = html_of(plots());
 
   EXPECT_THAT(html, HasSubstr("Row 7"));
   EXPECT_THAT(html, HasSubstr("class=\"t e0\""));  // the first token: nothing came before
@@ -67,7 +67,7 @@ TEST(TeacherPageTest, ColorsTokensByEntropyAndSaysWhatWasExpected) {
 }
 
 TEST(TeacherPageTest, TokensStayText) {
-  TeacherPictures hostile = pictures();
+  TeacherPlots hostile = plots();
   hostile.texts[0].shown = {token("\"><script>alert('x')</script>\n", 1.0), token("\x1b\xff", 0.0)};
   hostile.texts[0].shown[0].best = {{"\" onmouseover=\"x", 1.0}};
   const std::string html = html_of(hostile);
@@ -80,7 +80,7 @@ TEST(TeacherPageTest, TokensStayText) {
 }
 
 TEST(TeacherPageTest, PromptsAndCutTextsAreMarked) {
-  TeacherPictures cut = pictures();
+  TeacherPlots cut = plots();
   cut.texts[0].first = 5;
   cut.texts[0].tokens = 100;
   cut.texts[0].shown[1].is_learned = false;
@@ -89,24 +89,24 @@ TEST(TeacherPageTest, PromptsAndCutTextsAreMarked) {
   EXPECT_THAT(html, HasSubstr("Row 7, tokens 5 to 7 of 100"));
   EXPECT_THAT(html, HasSubstr("class=\"t e2 prompt\""));
   EXPECT_THAT(html, HasSubstr("in italics"));
-  EXPECT_THAT(html_of(pictures()), Not(HasSubstr("in italics")));
+  EXPECT_THAT(html_of(plots()), Not(HasSubstr("in italics")));
 }
 
 TEST(TeacherPageTest, SaysWhatEachKKeepsAndCosts) {
-  const std::string html = html_of(pictures());
+  const std::string html = html_of(plots());
 
   EXPECT_THAT(html, HasSubstr("This run keeps k = 4, 90.0 % on average"));
   EXPECT_THAT(html, HasSubstr("its tokens take 960 B as fp16, 540 B packed."));
   EXPECT_THAT(html, HasSubstr("<td>2</td><td>75.00 %</td><td>40.00 %</td><td>20 B</td>"
                               "<td>600 B</td><td>13 B</td><td>390 B</td>"));
   EXPECT_THAT(html, HasSubstr("all there are"));
-  TeacherPictures large = pictures();
+  TeacherPlots large = plots();
   large.tokens = 1000;
   EXPECT_THAT(html_of(large), HasSubstr("tokens spread over the file"));
 }
 
 TEST(TeacherPageTest, DrawsHaveWordsInsteadOfMass) {
-  TeacherPictures drawn = pictures();
+  TeacherPlots drawn = plots();
   drawn.mass = {};
   drawn.drawn = "50 draws";
   const std::string html = html_of(drawn);
@@ -116,7 +116,7 @@ TEST(TeacherPageTest, DrawsHaveWordsInsteadOfMass) {
 }
 
 TEST(TeacherPageTest, ShowsWhichRankHoldsWhatAndWhenItWaited) {
-  const std::string html = html_of(pictures());
+  const std::string html = html_of(plots());
 
   EXPECT_THAT(html, HasSubstr("layers 0 to 1"));
   EXPECT_THAT(html, HasSubstr("layers 2 to 3"));
@@ -126,7 +126,7 @@ TEST(TeacherPageTest, ShowsWhichRankHoldsWhatAndWhenItWaited) {
 }
 
 TEST(TeacherPageTest, HeadsAreShownWhereTheyAreShared) {
-  TeacherPictures tensor = pictures();
+  TeacherPlots tensor = plots();
   tensor.ranks = {4, 8, true, {{0, 0, 4, 0, 5, 3.0, 1.0, 0.0}, {0, 0, 4, 5, 8, 2.0, 2.0, 0.0}}};
   const std::string html = html_of(tensor);
 
@@ -136,7 +136,7 @@ TEST(TeacherPageTest, HeadsAreShownWhereTheyAreShared) {
 }
 
 TEST(TeacherPageTest, ARunThatOnlySealedHasAMapWithoutTimes) {
-  TeacherPictures sealed = pictures();
+  TeacherPlots sealed = plots();
   sealed.ranks = {4, 8, false, {{0, 0, 4, 0, 8, 0.0, 0.0, 0.0}}};
   sealed.tokens_per_second = {0.0};
   const std::string html = html_of(sealed);
@@ -147,7 +147,7 @@ TEST(TeacherPageTest, ARunThatOnlySealedHasAMapWithoutTimes) {
 }
 
 TEST(TeacherPageTest, ManyRanksAreClippedWithWords) {
-  TeacherPictures many = pictures();
+  TeacherPlots many = plots();
   many.ranks.ranks.assign(100, {0, 0, 4, 0, 8, 1.0, 0.0, 0.0});
   const std::string html = html_of(many);
 
@@ -157,7 +157,7 @@ TEST(TeacherPageTest, ManyRanksAreClippedWithWords) {
 }
 
 TEST(TeacherPageTest, CutSamplesAreMarkedAmongTheLengths) {
-  TeacherPictures cut = pictures();
+  TeacherPlots cut = plots();
   EXPECT_THAT(html_of(cut), HasSubstr("cut or left out"));
   EXPECT_THAT(html_of(cut), HasSubstr("ok 2, truncated 1; 12 tokens were left out (at most 16"));
   EXPECT_THAT(html_of(cut), Not(HasSubstr("The last bar")));
@@ -170,9 +170,9 @@ TEST(TeacherPageTest, CutSamplesAreMarkedAmongTheLengths) {
 TEST(TeacherPageTest, EmptyRunsAndRunsOfOneTokenHaveAPage) {
   EXPECT_THAT(html_of({}), HasSubstr("<h1>"));
   EXPECT_THAT(html_of({}), Not(HasSubstr("nan")));
-  EXPECT_EQ(TeacherPictures().padding_share(), 0.0);
+  EXPECT_EQ(TeacherPlots().padding_share(), 0.0);
 
-  TeacherPictures one;
+  TeacherPlots one;
   one.tokens = one.samples = one.longest = 1;
   one.lengths = {1};
   one.is_cut = {0};
@@ -187,7 +187,7 @@ TEST(TeacherPageTest, EmptyRunsAndRunsOfOneTokenHaveAPage) {
 }
 
 TEST(TeacherPageTest, EveryPictureIsWellFormed) {
-  const std::vector<std::string> found = report::pictures_in(html_of(pictures()));
+  const std::vector<std::string> found = report::pictures_in(html_of(plots()));
 
   EXPECT_EQ(found.size(), 4U);  // mass, lengths, ranks, speed
   for (const std::string& picture : found)
@@ -196,7 +196,7 @@ TEST(TeacherPageTest, EveryPictureIsWellFormed) {
 
 TEST(TeacherPageTest, TheSummaryHasTheNumbersOfThePictures) {
   report::RunSummary summary;
-  TeacherPage(pictures()).record(summary);
+  TeacherPage(plots()).record(summary);
 
   EXPECT_THAT(summary.series["kept_mass/k"], ElementsAre(1.0, 2.0, 4.0));
   EXPECT_THAT(summary.series["kept_mass/mean"], ElementsAre(0.5, 0.75, 0.9));

@@ -69,7 +69,7 @@ TEST_F(TeacherSamplesTest, ARowThatCannotBeUsedIsMarkedOrEndsTheRun) {
   EXPECT_THAT(samples[2].facts.reason, HasSubstr("token"));
   EXPECT_THAT(samples[2].text.ids, IsEmpty());
   EXPECT_EQ(samples[2].all_tokens, 0);
-  const Report report = test::report_of_failure([&] {
+  const ErrorReport report = test::report_of_failure([&] {
     this->samples({{"data.on_bad_row", "stop"}});
   });
   EXPECT_EQ(report.code, "E531");

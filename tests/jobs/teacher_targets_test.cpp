@@ -32,7 +32,7 @@ protected:
 
   /// [T, V] float64, divided by the temperature.
   at::Tensor logits(const std::vector<std::int64_t>& ids) const {
-    const lm::TokenRun run{ids};
+    const lm::SequenceSpan run{ids};
     return logits_of(model_, model_.hidden({&run, 1})).to(at::kDouble) / config_.temperature;
   }
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include <mgpu/kernels/fold_logits.hpp>
+#include <mgpu/kernels/online_logsumexp.hpp>
 #include <mgpu/kernels/paged_attention.hpp>
 
 #include "random_values.hpp"

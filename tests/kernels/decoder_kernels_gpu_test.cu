@@ -127,7 +127,7 @@ TEST_F(DecoderGpuTest, PagedAttentionReadsHalves) {
   }
 }
 
-TEST_F(DecoderGpuTest, FoldLogitsIsTheReferenceOverBlocks) {
+TEST_F(DecoderGpuTest, OnlineLogsumexpIsTheReferenceOverBlocks) {
   for (const std::size_t block : {1U, 31U, 257U, 1000U}) {
     constexpr std::size_t kRows = 3;
     constexpr std::size_t kBest = 5;
@@ -145,14 +145,14 @@ TEST_F(DecoderGpuTest, FoldLogitsIsTheReferenceOverBlocks) {
         logit = std::round(logit);  // gives many ties
       const OnDevice d_logits(logits);
       const auto first = static_cast<std::int64_t>(b * block);
-      cuda::fold_logits({d_logits.get(), d_aims.get(), tops.get(), sums.get(), picked.get(),
-                         best_logits.get(), best_ids.get(), kRows, block, kBest, first},
-                        nullptr);
+      cuda::online_logsumexp({d_logits.get(), d_aims.get(), tops.get(), sums.get(), picked.get(),
+                              best_logits.get(), best_ids.get(), kRows, block, kBest, first},
+                             nullptr);
       cuda_check(cudaDeviceSynchronize());  // before d_logits is freed
-      reference::fold_logits({logits.data(), aims.data(), expected.tops.data(),
-                              expected.sums.data(), expected.picked.data(),
-                              expected.best_logits.data(), expected.best_ids.data(), kRows, block,
-                              kBest, first});
+      reference::online_logsumexp({logits.data(), aims.data(), expected.tops.data(),
+                                   expected.sums.data(), expected.picked.data(),
+                                   expected.best_logits.data(), expected.best_ids.data(), kRows,
+                                   block, kBest, first});
     }
 
     EXPECT_EQ(tops.host(), expected.tops) << block;

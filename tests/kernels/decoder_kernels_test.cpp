@@ -209,8 +209,8 @@ TEST(PagedAttentionCpuTest, SizesThatDoNotFitAreRefused) {
   EXPECT_THROW(cpu::paged_attention(args), ShapeError);
 }
 
-FoldLogitsArgs fold_args(FoldState& state, std::size_t rows, std::size_t best) {
-  FoldLogitsArgs args{};
+OnlineLogsumexpArgs fold_args(FoldState& state, std::size_t rows, std::size_t best) {
+  OnlineLogsumexpArgs args{};
   args.tops = state.tops.data();
   args.sums = state.sums.data();
   args.picked = state.picked.data();
@@ -222,30 +222,30 @@ FoldLogitsArgs fold_args(FoldState& state, std::size_t rows, std::size_t best) {
 }
 
 // Two blocks: [0, log 2] and [log 5, log 2]: the sum of exp is 1 + 2 + 5 + 2 = 10.
-TEST(FoldLogitsReferenceTest, ByHand) {
+TEST(OnlineLogsumexpReferenceTest, ByHand) {
   const std::vector<float> first{0.0F, std::log(2.0F)};
   const std::vector<float> second{std::log(5.0F), std::log(2.0F)};
   const std::int64_t target = 3;
   FoldState state(1, 3);
-  FoldLogitsArgs args = fold_args(state, 1, 3);
+  OnlineLogsumexpArgs args = fold_args(state, 1, 3);
   args.targets = &target;
   args.block = 2;
   args.logits = first.data();
-  reference::fold_logits(args);
+  reference::online_logsumexp(args);
   args.logits = second.data();
   args.first_id = 2;
-  reference::fold_logits(args);
+  reference::online_logsumexp(args);
 
   EXPECT_NEAR(state.tops[0] + std::log(state.sums[0]), std::log(10.0F), 1e-6F);
   EXPECT_FLOAT_EQ(state.picked[0], std::log(2.0F));
   EXPECT_EQ(state.best_ids, (std::vector<std::int64_t>{2, 1, 3}));
 }
 
-class FoldLogitsBestTest : public testing::TestWithParam<std::size_t> {};
+class OnlineLogsumexpBestTest : public testing::TestWithParam<std::size_t> {};
 
-INSTANTIATE_TEST_SUITE_P(Best, FoldLogitsBestTest, testing::Values(0U, 1U, 5U, 64U, 300U));
+INSTANTIATE_TEST_SUITE_P(Best, OnlineLogsumexpBestTest, testing::Values(0U, 1U, 5U, 64U, 300U));
 
-TEST_P(FoldLogitsBestTest, IsTheReferenceOverBlocks) {
+TEST_P(OnlineLogsumexpBestTest, IsTheReferenceOverBlocks) {
   const std::size_t best = GetParam();
   for (const std::size_t block : {1U, 15U, 16U, 17U, 100U, 260U, 4032U}) {
     constexpr std::size_t kRows = 3;
@@ -259,12 +259,12 @@ TEST_P(FoldLogitsBestTest, IsTheReferenceOverBlocks) {
       for (std::size_t i = 4; i < logits.size(); i += 9)
         logits[i] = -kInfinity;
       for (FoldState* each : {&state, &expected}) {
-        FoldLogitsArgs args = fold_args(*each, kRows, best);
+        OnlineLogsumexpArgs args = fold_args(*each, kRows, best);
         args.logits = logits.data();
         args.targets = aims.data();
         args.block = block;
         args.first_id = static_cast<std::int64_t>(b * block);
-        each == &state ? cpu::fold_logits(args) : reference::fold_logits(args);
+        each == &state ? cpu::online_logsumexp(args) : reference::online_logsumexp(args);
       }
     }
 
@@ -278,13 +278,13 @@ TEST_P(FoldLogitsBestTest, IsTheReferenceOverBlocks) {
   }
 }
 
-TEST(FoldLogitsCpuTest, NanSpoilsTheSumAndIsNeverBest) {
+TEST(OnlineLogsumexpCpuTest, NanSpoilsTheSumAndIsNeverBest) {
   const std::vector<float> logits{1.0F, std::nanf(""), -kInfinity};
   FoldState state(1, 3);
-  FoldLogitsArgs args = fold_args(state, 1, 3);
+  OnlineLogsumexpArgs args = fold_args(state, 1, 3);
   args.logits = logits.data();
   args.block = 3;
-  cpu::fold_logits(args);
+  cpu::online_logsumexp(args);
 
   EXPECT_TRUE(std::isnan(state.sums[0]));
   EXPECT_EQ(state.best_ids, (std::vector<std::int64_t>{0, 2, -1}));
@@ -293,7 +293,7 @@ TEST(FoldLogitsCpuTest, NanSpoilsTheSumAndIsNeverBest) {
   FoldState fresh(1, 3);
   args.sums = fresh.sums.data();
   args.tops = fresh.tops.data();
-  cpu::fold_logits(args);
+  cpu::online_logsumexp(args);
   EXPECT_TRUE(std::isnan(fresh.sums[0]));
 }
 

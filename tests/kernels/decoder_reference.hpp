@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <mgpu/kernels/fold_logits.hpp>
 #include <mgpu/kernels/gated_activation.hpp>
+#include <mgpu/kernels/online_logsumexp.hpp>
 #include <mgpu/kernels/packed_product.hpp>
 #include <mgpu/kernels/paged_attention.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
@@ -99,7 +99,7 @@ inline void paged_attention(const PagedAttentionArgs& args) {
       attend(args, n, h);
 }
 
-inline void fold_logits(const FoldLogitsArgs& args) {
+inline void online_logsumexp(const OnlineLogsumexpArgs& args) {
   for (std::size_t n = 0; n < args.rows; ++n) {
     const float* logits = args.logits + n * args.block;
     const float top = std::max(args.tops[n], *std::max_element(logits, logits + args.block));

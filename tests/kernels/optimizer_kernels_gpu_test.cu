@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <mgpu/kernels/accumulate.hpp>
 #include <mgpu/kernels/adamw_step.hpp>
-#include <mgpu/kernels/add_into.hpp>
 #include <mgpu/kernels/squared_norm.hpp>
 
 #include "on_device.cuh"
@@ -56,14 +56,14 @@ TEST_P(OptimizerGpuTest, SquaredNormIsTheSum) {
   EXPECT_NEAR(d_out.host()[0], expected, 1e-12 * expected);
 }
 
-TEST_P(OptimizerGpuTest, AddIntoAdds) {
+TEST_P(OptimizerGpuTest, AccumulateAdds) {
   const std::size_t count = GetParam();
   std::vector<float> sum = normals(count, 5);
   const std::vector<float> x = normals(count, 6);
   const OnDevice d_sum(sum);
   const OnDevice d_x(x);
-  cuda::add_into({d_sum.get(), d_x.get(), count}, nullptr);
-  cpu::add_into({sum.data(), x.data(), count});
+  cuda::accumulate({d_sum.get(), d_x.get(), count}, nullptr);
+  cpu::accumulate({sum.data(), x.data(), count});
 
   EXPECT_EQ(d_sum.host(), sum);
 }

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <mgpu/kernels/accumulate.hpp>
 #include <mgpu/kernels/adamw_step.hpp>
-#include <mgpu/kernels/add_into.hpp>
 #include <mgpu/kernels/squared_norm.hpp>
 
 #include "random_values.hpp"
@@ -87,10 +87,10 @@ TEST(SquaredNormCpuTest, OnlyInfinityAndNanMakeItNotFinite) {
   EXPECT_TRUE(std::isnan(squared_norm({1.0F, std::nanf("")})));
 }
 
-TEST(AddIntoCpuTest, AddsElementByElement) {
+TEST(AccumulateCpuTest, AddsElementByElement) {
   std::vector<float> sum{1.0F, 2.0F, 3.0F};
   const std::vector<float> x{10.0F, 20.0F, 30.0F};
-  cpu::add_into({sum.data(), x.data(), sum.size()});
+  cpu::accumulate({sum.data(), x.data(), sum.size()});
   EXPECT_EQ(sum, (std::vector<float>{11.0F, 22.0F, 33.0F}));
 }
 

@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
-#include <mgpu/kernels/draw_many.hpp>
+#include <mgpu/kernels/draw_with_replacement.hpp>
+#include <mgpu/kernels/online_draw.hpp>
 #include <mgpu/kernels/rotate_heads.hpp>
-#include <mgpu/kernels/stream_draw.hpp>
 
 #include "random_values.hpp"
 
@@ -124,7 +124,7 @@ struct DrawState {
 inline DrawState draw_on_cpu(const DrawCase& input) {
   DrawState state;
   for (std::size_t b = 0; b < DrawCase::kBlocks; ++b)
-    cpu::stream_draw({input.scores[b].data(), input.logits[b].data(), input.uniforms[b].data(),
+    cpu::online_draw({input.scores[b].data(), input.logits[b].data(), input.uniforms[b].data(),
                       state.tops.data(), state.sums.data(), state.ids.data(), state.picked.data(),
                       DrawCase::kRows, input.block, static_cast<std::int64_t>(b * input.block)});
   return state;

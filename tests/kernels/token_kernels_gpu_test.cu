@@ -30,7 +30,7 @@ TEST_F(TokenGpuTest, RotateHeadsIsTheReference) {
   }
 }
 
-TEST_F(TokenGpuTest, DrawManyDrawsWhatTheUniformsSay) {
+TEST_F(TokenGpuTest, DrawWithReplacementDrawsWhatTheUniformsSay) {
   for (const std::size_t block : {1U, 15U, 256U, 700U}) {
     const ManyDrawsCase input(3, block);
     const OnDevice log_sums(input.log_sums);
@@ -39,17 +39,17 @@ TEST_F(TokenGpuTest, DrawManyDrawsWhatTheUniformsSay) {
     const OnDevice ids(std::vector<std::int64_t>(input.uniforms.size(), -1));
     for (std::size_t b = 0; b < input.blocks; ++b) {
       const OnDevice logits(input.logits[b]);
-      cuda::draw_many({logits.get(), log_sums.get(), uniforms.get(), reached.get(), ids.get(),
-                       ManyDrawsCase::kRows, block, ManyDrawsCase::kDraws,
-                       static_cast<std::int64_t>(b * block)},
-                      nullptr);
+      cuda::draw_with_replacement({logits.get(), log_sums.get(), uniforms.get(), reached.get(),
+                                   ids.get(), ManyDrawsCase::kRows, block, ManyDrawsCase::kDraws,
+                                   static_cast<std::int64_t>(b * block)},
+                                  nullptr);
       cuda_check(cudaDeviceSynchronize());  // before the logits are freed
     }
     EXPECT_EQ(ids.host(), input.expected) << block;
   }
 }
 
-TEST_F(TokenGpuTest, StreamDrawDrawsWhatTheCpuDraws) {
+TEST_F(TokenGpuTest, OnlineDrawDrawsWhatTheCpuDraws) {
   for (const std::size_t block : {1U, 11U, 300U}) {
     const DrawCase input(block);
     const DrawState start;
@@ -61,7 +61,7 @@ TEST_F(TokenGpuTest, StreamDrawDrawsWhatTheCpuDraws) {
       const OnDevice scores(input.scores[b]);
       const OnDevice logits(input.logits[b]);
       const OnDevice uniforms(input.uniforms[b]);
-      cuda::stream_draw(
+      cuda::online_draw(
           {scores.get(), logits.get(), uniforms.get(), tops.get(), sums.get(), ids.get(),
            picked.get(), DrawCase::kRows, block, static_cast<std::int64_t>(b * block)},
           nullptr);

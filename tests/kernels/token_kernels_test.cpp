@@ -50,7 +50,7 @@ TEST(RotateHeadsTest, HeadsNeedPairs) {
 }
 
 // Weights 1 and 3 in the first block, 4 in the second: it replaces the sample below one half.
-TEST(StreamDrawTest, ByHand) {
+TEST(OnlineDrawTest, ByHand) {
   const std::vector<float> first{0.0F, std::log(3.0F)};
   const std::vector<float> second{std::log(4.0F)};
   const auto drawn = [&](double place, double takes_over) {
@@ -60,8 +60,8 @@ TEST(StreamDrawTest, ByHand) {
     float picked = 0.0F;
     const std::vector<double> one{0.999, place};
     const std::vector<double> two{takes_over, 0.5};
-    cpu::stream_draw({first.data(), first.data(), one.data(), &top, &sum, &id, &picked, 1, 2, 10});
-    cpu::stream_draw(
+    cpu::online_draw({first.data(), first.data(), one.data(), &top, &sum, &id, &picked, 1, 2, 10});
+    cpu::online_draw(
         {second.data(), second.data(), two.data(), &top, &sum, &id, &picked, 1, 1, 12});
     EXPECT_FLOAT_EQ(picked, id == 12 ? second[0] : first[static_cast<std::size_t>(id - 10)]);
     EXPECT_NEAR(sum * std::exp(top), 8.0, 1e-6);
@@ -72,7 +72,7 @@ TEST(StreamDrawTest, ByHand) {
   EXPECT_EQ(drawn(0.26, 0.49), 12);
 }
 
-TEST(StreamDrawTest, FrequenciesAreTheProbabilities) {
+TEST(OnlineDrawTest, FrequenciesAreTheProbabilities) {
   const DrawCase input(11);
   const DrawState state = draw_on_cpu(input);
   const std::vector<double> expected = input.probabilities();
@@ -88,14 +88,14 @@ TEST(StreamDrawTest, FrequenciesAreTheProbabilities) {
   }
 }
 
-TEST(StreamDrawTest, ABlockWithoutTokensLeavesTheDraw) {
+TEST(OnlineDrawTest, ABlockWithoutTokensLeavesTheDraw) {
   const std::vector<float> none(3, -std::numeric_limits<float>::infinity());
   const std::vector<double> uniforms{0.0, 0.0};
   double top = 1.0;
   double sum = 2.0;
   std::int64_t id = 5;
   float picked = 6.0F;
-  cpu::stream_draw({none.data(), none.data(), uniforms.data(), &top, &sum, &id, &picked, 1, 3, 7});
+  cpu::online_draw({none.data(), none.data(), uniforms.data(), &top, &sum, &id, &picked, 1, 3, 7});
 
   EXPECT_EQ(id, 5);
   EXPECT_EQ(top, 1.0);
@@ -104,40 +104,43 @@ TEST(StreamDrawTest, ABlockWithoutTokensLeavesTheDraw) {
 }
 
 // Probabilities 1/8, 3/8 in the first block, 1/2 in the second.
-TEST(DrawManyTest, ByHand) {
+TEST(DrawWithReplacementTest, ByHand) {
   const std::vector<float> first{0.0F, std::log(3.0F)};
   const std::vector<float> second{std::log(4.0F)};
   const float log_sum = std::log(8.0F);
   const std::vector<double> uniforms{0.0, 0.124, 0.126, 0.499, 0.501, 0.999};
   double reached = 0.0;
   std::vector<std::int64_t> ids(6, -1);
-  cpu::draw_many({first.data(), &log_sum, uniforms.data(), &reached, ids.data(), 1, 2, 6, 10});
+  cpu::draw_with_replacement(
+      {first.data(), &log_sum, uniforms.data(), &reached, ids.data(), 1, 2, 6, 10});
   EXPECT_EQ(ids, (std::vector<std::int64_t>{10, 10, 11, 11, -1, -1}));
   EXPECT_NEAR(reached, 0.5, 1e-7);
-  cpu::draw_many({second.data(), &log_sum, uniforms.data(), &reached, ids.data(), 1, 1, 6, 12});
+  cpu::draw_with_replacement(
+      {second.data(), &log_sum, uniforms.data(), &reached, ids.data(), 1, 1, 6, 12});
   EXPECT_EQ(ids, (std::vector<std::int64_t>{10, 10, 11, 11, 12, 12}));
 }
 
-TEST(DrawManyTest, BlocksOfAnySizeDrawTheSame) {
+TEST(DrawWithReplacementTest, BlocksOfAnySizeDrawTheSame) {
   for (const std::size_t block : {1U, 15U, 64U, 65U, 300U}) {
     const ManyDrawsCase input(3, block);
     std::vector<double> reached(ManyDrawsCase::kRows, 0.0);
     std::vector<std::int64_t> ids(input.uniforms.size(), -1);
     for (std::size_t b = 0; b < input.blocks; ++b)
-      cpu::draw_many({input.logits[b].data(), input.log_sums.data(), input.uniforms.data(),
-                      reached.data(), ids.data(), ManyDrawsCase::kRows, block,
-                      ManyDrawsCase::kDraws, static_cast<std::int64_t>(b * block)});
+      cpu::draw_with_replacement({input.logits[b].data(), input.log_sums.data(),
+                                  input.uniforms.data(), reached.data(), ids.data(),
+                                  ManyDrawsCase::kRows, block, ManyDrawsCase::kDraws,
+                                  static_cast<std::int64_t>(b * block)});
     EXPECT_EQ(ids, input.expected) << block;
   }
 }
 
-TEST(DrawManyTest, NothingIsDrawnFromNaN) {
+TEST(DrawWithReplacementTest, NothingIsDrawnFromNaN) {
   const std::vector<float> logits{0.0F, std::numeric_limits<float>::quiet_NaN()};
   const float log_sum = std::numeric_limits<float>::quiet_NaN();
   const double uniform = 0.5;
   double reached = 0.0;
   std::int64_t id = -1;
-  cpu::draw_many({logits.data(), &log_sum, &uniform, &reached, &id, 1, 2, 1, 0});
+  cpu::draw_with_replacement({logits.data(), &log_sum, &uniform, &reached, &id, 1, 2, 1, 0});
   EXPECT_EQ(id, -1);
 }
 

@@ -29,7 +29,7 @@ ModelGroup open_group(const fs::path& folder, Split split) {
   static const cluster::Topology topology(world(), world().size());
   ModelGroup::Options options;
   options.plan.split = split;
-  options.wires.timeout_s = 60.0;
+  options.communicator.timeout_s = 60.0;
   return ModelGroup::open(folder, topology, options);
 }
 

@@ -101,7 +101,7 @@ TEST_P(DecodeSessionTest, LatentStepsAreOneForwardOfIdsAndEmbeddings) {
   }
   session.prefill(sequence[0], answer);
   run_passes(session);
-  TokenRun whole{};
+  SequenceSpan whole{};
   whole.embeddings =
       at::cat({embeddings_of(model_, ids), at::cat(latents), embeddings_of(model_, answer)});
 

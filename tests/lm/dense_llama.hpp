@@ -24,12 +24,12 @@ inline LmConfig dense_config(std::int64_t vocab) {
   LmConfig config;
   config.family = "llama";
   config.vocab = vocab;
-  config.width = 8;
-  config.inner = 12;
+  config.hidden_size = 8;
+  config.intermediate_size = 12;
   config.heads = 2;
   config.kv_heads = 1;
   config.head_dim = 4;
-  config.positions = 64;
+  config.max_positions = 64;
   config.layers.assign(2, {0, 0.5});
   config.rope.kind = RopeKind::none;
   return config;

@@ -203,7 +203,7 @@ protected:
 
   LmBatch batch() const {
     LmBatch batch;
-    batch.runs = {{std::span(ids_).first(5)}, {std::span(ids_).last(3)}};
+    batch.spans = {{std::span(ids_).first(5)}, {std::span(ids_).last(3)}};
     batch.targets = {17, kIgnore, 8000, 4, kIgnore, 4032, 0, kIgnore};
     return batch;
   }
@@ -217,7 +217,7 @@ TEST_F(ResidentTeacherTest, SaysWhatTargetsOfAllItsTokensSay) {
   const LanguageModel teacher = LanguageModel::open(folder_.path());
   LmBatch stored = batch();
   const LmWeights weights = load_weights(teacher.config(), formats::WeightFiles(folder_.path()));
-  const at::Tensor logits = teacher.hidden(stored.runs).matmul(weights.head.weight.t());
+  const at::Tensor logits = teacher.hidden(stored.spans).matmul(weights.head.weight.t());
   for (const Distillation& how : ways()) {
     const at::Tensor probs = (logits.to(at::kDouble) / how.temperature).softmax(1);
     stored.token_lists[kTeacherLists] = best_of(probs, kVocab, false);

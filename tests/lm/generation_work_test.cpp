@@ -24,25 +24,25 @@ class CountingPeers : public ShardPeers {
 public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  void sum(const at::Tensor& /*values*/) override {}
+  void all_reduce(const at::Tensor& /*values*/) override {}
   void agree(const std::exception_ptr& failure) override {
     if (failure) std::rethrow_exception(failure);
   }
-  void receive(const at::Tensor& /*values*/) override {}
-  void pass_on(const at::Tensor& /*values*/) override {}
+  void receive_previous_stage(const at::Tensor& /*values*/) override {}
+  void send_next_stage(const at::Tensor& /*values*/) override {}
   void begin_pass(Numbers sums) override { tokens_.push_back(sums.front()); }
-  void skip(const at::Tensor& /*values*/) override {}
-  int most(int mine) override { return mine; }
-  bool is_speaker() const override { return true; }
-  void announce(std::string words) override { words_ = std::move(words); }
-  std::string hear() override { return words_; }
+  void participate_without_result(const at::Tensor& /*values*/) override {}
+  int all_reduce_max(int mine) override { return mine; }
+  bool is_broadcast_root() const override { return true; }
+  void post_broadcast(std::string message) override { message_ = std::move(message); }
+  std::string receive_broadcast() override { return message_; }
   int passes_in_flight() const override { return 1; }
 
   const Numbers& tokens() const { return tokens_; }  // of each pass
 
 private:
   Numbers tokens_;
-  std::string words_;
+  std::string message_;
 };
 
 /// Returns the number of tokens in each pass of a run.
@@ -51,7 +51,7 @@ Numbers tokens_of_passes(std::span<const Prompt> prompts, const GenerationConfig
   const fs::path folder = fs::path(MGPU_GOLDENS) / "llama";
   const LmConfig model_config = read_lm_config(folder);
   Shard shard = whole_model(model_config);
-  shard.is_summand = true;  // begin_pass() gets the rows of each all-reduce
+  shard.is_tensor_parallel = true;  // begin_pass() gets the rows of each all-reduce
   CountingPeers peers;
   const LanguageModel model(model_config, load_weights(model_config, formats::WeightFiles(folder)),
                             shard, peers);

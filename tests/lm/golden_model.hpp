@@ -38,7 +38,7 @@ inline std::vector<Ids> make_prompts(std::size_t count) {
 
 /// Hidden states [ids, D] of one sequence.
 inline at::Tensor hidden_of(const LanguageModel& model, const Ids& ids) {
-  const TokenRun run{ids};
+  const SequenceSpan run{ids};
   return model.hidden({&run, 1});
 }
 

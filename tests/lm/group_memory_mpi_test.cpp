@@ -121,7 +121,7 @@ void check_every_allocation(const GenerationConfig& config, std::int64_t stride)
   const cluster::Topology topology(world(), world().size());
   ModelGroup::Options options;
   options.plan.split = Split::tensor;
-  options.wires.timeout_s = 30.0;
+  options.communicator.timeout_s = 30.0;
   const ModelGroup group = ModelGroup::open(folder.path(), topology, options);
   Generator generator(group.model(), config);
   ScarceMemory memory;
@@ -196,7 +196,7 @@ TEST(GroupMemoryTest, SessionsEndAlikeOnAllRanksWhereverOneFails) {
   for (const Split split : {Split::pipeline, Split::tensor}) {
     ModelGroup::Options options;
     options.plan.split = split;
-    options.wires.timeout_s = 30.0;
+    options.communicator.timeout_s = 30.0;
     const ModelGroup group = ModelGroup::open(folder.path(), topology, options);
     ScarceMemory memory;
     for (const int rank : {0, world().size() - 1}) {

@@ -19,9 +19,9 @@ LmConfig wide_config() {
   LmConfig config;
   config.family = "llama";
   config.vocab = kVocab;
-  config.width = config.inner = config.head_dim = 8;
+  config.hidden_size = config.intermediate_size = config.head_dim = 8;
   config.heads = config.kv_heads = 1;
-  config.positions = kTokens;
+  config.max_positions = kTokens;
   config.layers = {{0, 1.0}};
   config.rope.kind = RopeKind::standard;
   return config;
@@ -46,7 +46,7 @@ TEST(HeadMemoryTest, ScoringNeverHasAllLogits) {
   RandomSource source;
   const LmConfig config = wide_config();
   const LanguageModel model(config, bind_weights(config, source));
-  const at::Tensor hidden = at::randn({kTokens, config.width});
+  const at::Tensor hidden = at::randn({kTokens, config.hidden_size});
   const at::Tensor targets = at::arange(kTokens, at::kLong);
 
   EXPECT_LT(growth_of([&] { apply_head(model, hidden, targets, 8); }), kMostBytes);
@@ -59,7 +59,7 @@ struct WholeBatch {
       ids[i] = static_cast<std::int64_t>(i * 29 % kVocab);
     batch.targets = ids;
     for (std::size_t first = 0; first < ids.size(); first += kSequence)
-      batch.runs.push_back({std::span(ids).subspan(first, kSequence)});
+      batch.spans.push_back({std::span(ids).subspan(first, kSequence)});
   }
 
   std::vector<std::int64_t> ids;

@@ -33,7 +33,7 @@ TEST_P(OracleTest, LogitsAreThoseOfTransformers) {
 
   double worst = 0.0;
   for (const Golden& golden : goldens) {
-    const TokenRun run{golden.ids};
+    const SequenceSpan run{golden.ids};
     const at::Tensor logits = logits_of(model, model.hidden({&run, 1}));
     ASSERT_EQ(logits.numel(), static_cast<std::int64_t>(golden.logits.size()));
     for (std::size_t i = 0; i < golden.logits.size(); ++i) {
@@ -42,7 +42,7 @@ TEST_P(OracleTest, LogitsAreThoseOfTransformers) {
     }
     EXPECT_LT(worst, kTolerance) << golden.name;
   }
-  testing_support::tell_measured("logits of " + std::string(GetParam()), worst, kTolerance);
+  testing_support::print_measured("logits of " + std::string(GetParam()), worst, kTolerance);
 }
 
 TEST_P(OracleTest, GreedyContinuationsAreThoseOfTransformers) {

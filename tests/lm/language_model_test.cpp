@@ -34,7 +34,7 @@ std::vector<Ids> make_sequences(std::int64_t rows) {
 
 /// Returns hidden states and the results of the head, concatenated.
 at::Tensor outputs_of(const LanguageModel& model, const std::vector<Ids>& sequences) {
-  std::vector<TokenRun> runs;
+  std::vector<SequenceSpan> spans;
   for (const Ids& ids : sequences)
     runs.push_back({ids});
   const at::Tensor hidden = model.hidden(runs);
@@ -59,7 +59,7 @@ TEST_P(InvarianceTest, RowBitsDoNotDependOnTheirNeighbors) {
     std::vector<Ids> others;
     for (std::size_t r = 0; r < rows; ++r)
       others.push_back(r == rows / 2 ? ids : make_ids(1 + r % 9, static_cast<std::int64_t>(r)));
-    std::vector<TokenRun> runs;
+    std::vector<SequenceSpan> spans;
     std::int64_t first = 0;
     for (std::size_t r = 0; r < rows; ++r) {
       if (r < rows / 2) first += static_cast<std::int64_t>(others[r].size());
@@ -99,18 +99,18 @@ TEST_P(InvarianceTest, SequencesGrowAlikeBesideAnyNumberOfOthers) {
     alone.push_back(hidden_of(model_, sequences.back()).narrow(0, before, 1));
   }
   const at::Tensor expected = at::cat(alone);
-  std::vector<TokenRun> beginnings;
+  std::vector<SequenceSpan> beginnings;
   for (const Ids& ids : sequences)
     beginnings.push_back({std::span(ids).first(ids.size() - 1), cache.add()});
   model_.hidden(beginnings, cache);
 
   for (std::int64_t rows = 1; rows <= 256; ++rows) {
-    std::vector<TokenRun> runs;
+    std::vector<SequenceSpan> spans;
     for (std::size_t s = 0; s < static_cast<std::size_t>(rows); ++s)
       runs.push_back({std::span(sequences[s]).last(1), cache.fork(beginnings[s].sequence)});
     const at::Tensor together = model_.hidden(runs, cache);
     EXPECT_TRUE(at::equal(together, expected.narrow(0, 0, rows))) << rows;
-    for (const TokenRun& run : runs)
+    for (const SequenceSpan& run : runs)
       cache.remove(run.sequence);
   }
 }
@@ -125,7 +125,7 @@ TEST_P(InvarianceTest, ChunksAndSingleTokensGiveTheBitsOfTheWhole) {
     std::vector<at::Tensor> parts;
     for (std::size_t i = 0; i < ids.size(); i += static_cast<std::size_t>(chunk)) {
       const std::size_t count = std::min(ids.size() - i, static_cast<std::size_t>(chunk));
-      const TokenRun run{std::span(ids).subspan(i, count), sequence};
+      const SequenceSpan run{std::span(ids).subspan(i, count), sequence};
       parts.push_back(model_.hidden({&run, 1}, cache));
     }
     EXPECT_TRUE(at::equal(at::cat(parts), whole)) << chunk;
@@ -141,12 +141,12 @@ TEST_P(InvarianceTest, WantedRowsHaveTheBitsOfAll) {
   for (const std::int64_t wanted : {0, 1, 5, 21, 99}) {
     PagedCache cache = model_.make_cache({12, 4});
     const std::int64_t sequence = cache.add();
-    const std::vector<TokenRun> first{{std::span(ids).first(8), sequence, 0, 0}};
+    const std::vector<SequenceSpan> first{{std::span(ids).first(8), sequence, 0, 0}};
     EXPECT_EQ(model_.hidden(first, cache).size(0), 0);
-    const std::vector<TokenRun> rest{{std::span(ids).subspan(8, 8), sequence, 0, wanted},
-                                     {others, cache.add(), 0, 2}};
+    const std::vector<SequenceSpan> rest{{std::span(ids).subspan(8, 8), sequence, 0, wanted},
+                                         {others, cache.add(), 0, 2}};
     const at::Tensor some = model_.hidden(rest, cache);
-    const std::vector<TokenRun> end{{std::span(ids).subspan(16), sequence}};
+    const std::vector<SequenceSpan> end{{std::span(ids).subspan(16), sequence}};
     const at::Tensor last = model_.hidden(end, cache);
 
     const std::int64_t count = std::min<std::int64_t>(wanted, 8);
@@ -155,7 +155,7 @@ TEST_P(InvarianceTest, WantedRowsHaveTheBitsOfAll) {
     EXPECT_TRUE(at::equal(some.narrow(0, count, 2), whole_others.narrow(0, 4, 2))) << wanted;
     EXPECT_TRUE(at::equal(last, whole.narrow(0, 16, 5))) << wanted;
   }
-  const std::vector<TokenRun> uncached{{ids, 0, 0, 3}, {others, 0, 0, 0}};
+  const std::vector<SequenceSpan> uncached{{ids, 0, 0, 3}, {others, 0, 0, 0}};
   EXPECT_TRUE(at::equal(model_.hidden(uncached), whole.narrow(0, 18, 3)));
 }
 
@@ -175,14 +175,14 @@ TEST_P(InvarianceTest, EmbeddingsAndIdsInTensorsGiveTheBitsOfIds) {
   const std::int64_t sequence = cache.add();
   const std::span<const std::int64_t> all(ids);
 
-  TokenRun embedded{{}, sequence};
+  SequenceSpan embedded{{}, sequence};
   embedded.embeddings = embeddings_of(model_, all.first(8));
-  const std::vector<TokenRun> first{embedded, {ids, cache.add()}};
+  const std::vector<SequenceSpan> first{embedded, {ids, cache.add()}};
   const at::Tensor both = model_.hidden(first, cache);
-  TokenRun given{{}, sequence, 0, 2};
+  SequenceSpan given{{}, sequence, 0, 2};
   given.device_ids = ids_tensor(all.subspan(8, 6));
   const at::Tensor middle = model_.hidden({&given, 1}, cache);
-  const TokenRun rest{all.subspan(14), sequence};
+  const SequenceSpan rest{all.subspan(14), sequence};
   const at::Tensor end = model_.hidden({&rest, 1}, cache);
 
   EXPECT_TRUE(at::equal(both, at::cat({whole.narrow(0, 0, 8), whole})));
@@ -192,7 +192,7 @@ TEST_P(InvarianceTest, EmbeddingsAndIdsInTensorsGiveTheBitsOfIds) {
 
 TEST_P(InvarianceTest, EmbeddingsOfNoTokenAreReadAsTheyAre) {
   const Ids ids = make_ids(5, 5);
-  TokenRun run{};
+  SequenceSpan run{};
   run.embeddings = embeddings_of(model_, ids) * 1.5;
   const at::Tensor hidden = model_.hidden({&run, 1});
 
@@ -211,13 +211,13 @@ TEST_P(InvarianceTest, ForksShareThePrefixAndGoTheirOwnWays) {
   right.insert(right.end(), {8, 9, 10});
   PagedCache cache = model_.make_cache({6, 4});
   const std::int64_t origin = cache.add();
-  const TokenRun prefix{std::span(left).first(9), origin};
+  const SequenceSpan prefix{std::span(left).first(9), origin};
   model_.hidden({&prefix, 1}, cache);  // 3 pages, the last with one token
 
   const std::int64_t fork = cache.fork(origin);
   EXPECT_EQ(cache.free_pages(), 3);
-  const std::vector<TokenRun> runs{{std::span(left).subspan(9), origin},
-                                   {std::span(right).subspan(9), fork}};
+  const std::vector<SequenceSpan> spans{{std::span(left).subspan(9), origin},
+                                        {std::span(right).subspan(9), fork}};
   const at::Tensor both = model_.hidden(runs, cache);
 
   EXPECT_EQ(cache.free_pages(), 2);  // one copied page
@@ -297,9 +297,9 @@ TEST(LanguageModelTest, FullCacheChangesNothing) {
   const std::int64_t first = cache.add();
   const std::int64_t second = cache.add();
   const Ids five = make_ids(5, 0);
-  const std::vector<TokenRun> both{{five, first}, {five, second}};
-  const std::vector<TokenRun> twice{{std::span(five).first(1), first},
-                                    {std::span(five).first(1), first}};
+  const std::vector<SequenceSpan> both{{five, first}, {five, second}};
+  const std::vector<SequenceSpan> twice{{std::span(five).first(1), first},
+                                        {std::span(five).first(1), first}};
 
   EXPECT_THROW(model.hidden(both, cache), ShapeError);
   EXPECT_THROW(model.hidden(twice, cache), ShapeError);

@@ -38,7 +38,7 @@ protected:
     return read_lm_config(folder_.path());
   }
 
-  Report refusal(const std::function<void()>& call) {
+  ErrorReport refusal(const std::function<void()>& call) {
     try {
       call();
       return {};
@@ -49,7 +49,7 @@ protected:
 
   void expect_refused(const std::string& members, const std::string& code,
                       const std::string& reason) {
-    const Report report = refusal([&] { read(members); });
+    const ErrorReport report = refusal([&] { read(members); });
     EXPECT_EQ(report.code, code) << members;
     EXPECT_EQ(report.exit, ExitCode::data);
     EXPECT_THAT(report.sentence, HasSubstr(reason));
@@ -113,7 +113,7 @@ TEST_F(LmConfigTest, WhatTheFolderAsksForAndNobodyDoesIsNamed) {
 }
 
 TEST_F(LmConfigTest, WhatIsNotSupportedIsRefusedWithTheListOfWhatIs) {
-  const Report report = refusal([&] { read(R"("model_type": "mamba", "vocab_size": 7)"); });
+  const ErrorReport report = refusal([&] { read(R"("model_type": "mamba", "vocab_size": 7)"); });
   EXPECT_EQ(report.code, "E701");
   EXPECT_THAT(report.sentence, HasSubstr("`mamba`"));
   EXPECT_THAT(report.lines.at(1), HasSubstr("gpt2, gpt_oss, llama, mistral, qwen2, qwen3"));
@@ -181,8 +181,8 @@ TEST_F(LmConfigTest, GptOssSaysWhatItNeeds) {
 TEST_F(LmConfigTest, ExpertsAreSplitByLayersAndByColumns) {
   const LmConfig config = read(std::string(kGptOss) + kGptOssRope);
 
-  EXPECT_EQ(tensor_shards(config, 2).at(1).inner, (Range{16, 32}));
-  const Report report = refusal([&] { tensor_shards(config, 4); });
+  EXPECT_EQ(tensor_shards(config, 2).at(1).intermediate, (Range{16, 32}));
+  const ErrorReport report = refusal([&] { tensor_shards(config, 4); });
   EXPECT_EQ(report.code, "E126");
   EXPECT_THAT(report.sentence, HasSubstr("attention heads"));
   EXPECT_THAT(report.help, HasSubstr("pipeline"));
@@ -203,7 +203,7 @@ TEST_F(LmConfigTest, VocabulariesThatWouldDrawWithTheSameRandomNumbersTwiceAreRe
   const LmConfig largest = read(with_tokens("1028160"));
 
   EXPECT_EQ(tensor_shards(largest, 1).size(), 1U);
-  const Report report = refusal([&] { tensor_shards(largest, 2); });
+  const ErrorReport report = refusal([&] { tensor_shards(largest, 2); });
   EXPECT_EQ(report.code, "E126");
   EXPECT_THAT(report.sentence, HasSubstr("1028160 tokens"));
 }
@@ -227,7 +227,7 @@ TEST_F(LmConfigTest, SinksGoWithTheirHeads) {
 }
 
 TEST_F(LmConfigTest, MissingConfigIsMissingInput) {
-  const Report report = refusal([&] { read_lm_config(folder_.path()); });
+  const ErrorReport report = refusal([&] { read_lm_config(folder_.path()); });
 
   EXPECT_EQ(report.code, "E603");
   EXPECT_EQ(report.exit, ExitCode::no_input);
@@ -249,7 +249,7 @@ protected:
     formats::write_safetensors(folder_.path() / "model.safetensors", views, {});
   }
 
-  Report load_refusal(const LoadOptions& options = {}) {
+  ErrorReport load_refusal(const LoadOptions& options = {}) {
     write();
     return refusal([&] { LanguageModel::open(folder_.path(), options); });
   }
@@ -273,7 +273,7 @@ TEST_F(LmWeightsTest, MissingLeftOverAndMisshapenTensorsAreNamed) {
   tensors_["model.norm.weight"] = at::zeros({9});
   tensors_["lm_head.weight"] = at::zeros({7, 8}, at::kLong);
 
-  const Report report = load_refusal();
+  const ErrorReport report = load_refusal();
 
   EXPECT_EQ(report.code, "E705");
   EXPECT_EQ(report.exit, ExitCode::data);
@@ -333,7 +333,7 @@ TEST_F(Mxfp4Test, BlocksAreDecodedExactly) {
 
 TEST_F(Mxfp4Test, ScalesThatAreNoNumbersAreRefused) {
   gate_up("scales")[0][0][0] = 255;
-  const Report report = load_refusal();
+  const ErrorReport report = load_refusal();
   EXPECT_EQ(report.code, "E706");
   EXPECT_THAT(report.lines.at(1), HasSubstr("gate_up_proj_blocks"));
 }
@@ -343,7 +343,7 @@ TEST_F(Mxfp4Test, BlocksOfOtherShapesAndTypesAreNamed) {
   tensors_["model.layers.0.mlp.experts.down_proj_blocks"] = at::zeros({2, 32, 1, 16}, at::kInt);
   tensors_.erase("model.layers.2.mlp.experts.down_proj_scales");
 
-  const Report report = load_refusal();
+  const ErrorReport report = load_refusal();
 
   EXPECT_EQ(report.code, "E705");
   EXPECT_THAT(report.lines, testing::Contains(HasSubstr("with scales [2, 64, 2], not U8")));
@@ -354,7 +354,7 @@ TEST_F(Mxfp4Test, BlocksOfOtherShapesAndTypesAreNamed) {
 TEST_F(LmWeightsTest, ValuesThatAreNotFiniteAreRefusedUnlessAllowed) {
   tensors_["model.norm.weight"][3] = std::numeric_limits<float>::quiet_NaN();
 
-  const Report report = load_refusal();
+  const ErrorReport report = load_refusal();
   EXPECT_EQ(report.code, "E706");
   EXPECT_THAT(report.lines.at(1), HasSubstr("model.norm.weight"));
   EXPECT_EQ(load_refusal({.allow_nonfinite = true}).code, "");

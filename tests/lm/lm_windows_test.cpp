@@ -32,7 +32,7 @@ TEST(LmWindowsTest, EveryExampleIsInOneWindowWhole) {
     windows.append(w, batch);
     EXPECT_LE(windows.tokens(w), 8);
     EXPECT_EQ(std::ssize(batch.targets), windows.tokens(w));
-    for (const TokenRun& run : batch.runs)
+    for (const SequenceSpan& run : batch.spans)
       seen.insert(seen.end(), run.ids.begin(), run.ids.end());
   }
   std::sort(seen.begin(), seen.end());

@@ -133,8 +133,8 @@ TEST(LogitProcessorsTest, OffsetsOfCandidatesAreThoseOfTheirTokens) {
 
 TEST(LogitProcessorsTest, ForbiddenCandidatesLeaveTheNextBest) {
   const LanguageModel model = open_golden("gpt2");
-  const at::Tensor hidden =
-      at::sin(at::arange(5 * model.config().width).to(at::kFloat)).view({5, model.config().width});
+  const at::Tensor hidden = at::sin(at::arange(5 * model.config().hidden_size).to(at::kFloat))
+                                .view({5, model.config().hidden_size});
   const std::vector<DrawSite> sites(5);
   const HeadResult head = apply_head(model, hidden, {}, 4);
   Candidates forbid(3, [&](const at::Tensor& best, const at::Tensor& logits) {
@@ -154,7 +154,7 @@ TEST(LogitProcessorsTest, ForbiddenCandidatesLeaveTheNextBest) {
 
 TEST(LogitProcessorsTest, OffsetsThatCannotBeAreRefused) {
   const LanguageModel model = open_golden("gpt2");
-  const at::Tensor hidden = at::ones({2, model.config().width});
+  const at::Tensor hidden = at::ones({2, model.config().hidden_size});
   const std::vector<DrawSite> sites(2);
   Candidates other_shape(3, [](const at::Tensor&, const at::Tensor&) { return at::zeros({2}); });
   Candidates nan(3, [](const at::Tensor& best, const at::Tensor&) {
@@ -195,7 +195,7 @@ public:
 
 private:
   at::Tensor state_of(const Ids& tokens) const {
-    const TokenRun run{tokens};
+    const SequenceSpan run{tokens};
     return model().hidden({&run, 1})[-1];
   }
 };

@@ -25,8 +25,8 @@ inline std::vector<std::int64_t> greedy(const LanguageModel& model,
   std::vector<std::int64_t> out;
   std::vector<std::int64_t> next = prompt;
   while (out.size() < count) {
-    const TokenRun run{next, sequence};
-    const at::Tensor hidden = model.hidden({&run, 1}, cache);
+    const SequenceSpan span{next, sequence};
+    const at::Tensor hidden = model.hidden({&span, 1}, cache);
     const HeadResult head = apply_head(model, hidden.narrow(0, hidden.size(0) - 1, 1), {}, 1);
     out.push_back(head.best_ids.item<std::int64_t>());
     next = {out.back()};

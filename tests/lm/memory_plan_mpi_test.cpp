@@ -55,7 +55,7 @@ std::int64_t measured_peak(const fs::path& path, Split split, const MemoryDemand
   ModelGroup::Options options;
   options.plan.split = split;
   options.load.matrices = demand.matrices;
-  options.wires.timeout_s = 60.0;
+  options.communicator.timeout_s = 60.0;
   ::malloc_trim(0);
   world().barrier();
   const std::int64_t before = anonymous_bytes();
@@ -81,8 +81,8 @@ void check(Split split, MatrixType matrices) {
   const MemoryUse use = memory_of(config, shard, demand, world().size());
   EXPECT_NEAR(static_cast<double>(use.total()), measured, 0.1 * measured)
       << use.weights << " " << use.cache << " " << use.activations << " " << use.buffers;
-  testing_support::tell_measured("share that the plan of a rank misses",
-                                 std::abs(static_cast<double>(use.total()) / measured - 1.0), 0.1);
+  testing_support::print_measured("share that the plan of a rank misses",
+                                  std::abs(static_cast<double>(use.total()) / measured - 1.0), 0.1);
 }
 
 class MemoryPlanOfRanksTest : public testing::Test {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/lm/weights/model_folder.hpp>
+#include <mgpu/lm/weights/companion_files.hpp>
 
 namespace mgpu::lm {
 namespace {

@@ -39,7 +39,7 @@ const cluster::Topology& one_group() {
 ModelGroup::Options split_by(Split split, LayerMap layers = {}) {
   ModelGroup::Options options;
   options.plan = {split, std::move(layers)};
-  options.wires.timeout_s = 60.0;
+  options.communicator.timeout_s = 60.0;
   return options;
 }
 
@@ -113,11 +113,11 @@ void expect_close(const std::vector<PromptResult>& ours, const std::vector<Promp
     }
   }
   if (world().rank() == 0)
-    testing_support::tell_measured("log-probabilities of a group", worst, 1e-5);
+    testing_support::print_measured("log-probabilities of a group", worst, 1e-5);
 }
 
 /// Returns the report of an attempt to open a folder that is refused.
-Report refusal(const fs::path& folder, const ModelGroup::Options& options) {
+ErrorReport refusal(const fs::path& folder, const ModelGroup::Options& options) {
   try {
     ModelGroup::open(folder, one_group(), options);
   } catch (const Failure& failure) {
@@ -320,7 +320,7 @@ TEST(ModelGroupTest, AManualMapPlacesLayers) {
   const LayerMap by_hand{LayerMap::Kind::manual, {0, 0, 1, 1, 1}};
   const LanguageModel alone = LanguageModel::open(folder.path());
   if (world().size() != 2) {
-    const Report report = refusal(folder.path(), split_by(Split::pipeline, by_hand));
+    const ErrorReport report = refusal(folder.path(), split_by(Split::pipeline, by_hand));
     EXPECT_EQ(report.code, world().size() == 1 ? "" : "E126");  // one rank needs no map
     return;
   }

@@ -190,7 +190,7 @@ struct DenseLoss {
 
   static at::Tensor logits(const LanguageModel& model, const LmBatch& batch,
                            const at::Tensor& head) {
-    return model.hidden(batch.runs).to(at::kDouble).matmul(head.to(at::kDouble).t());
+    return model.hidden(batch.spans).to(at::kDouble).matmul(head.to(at::kDouble).t());
   }
 };
 
@@ -214,7 +214,7 @@ TEST_F(OnPolicyTest, TheLossIsThatOfDrawnTokensUnderTheTeacherAndOfOtherTokensWi
         if (text == nullptr) {
           windows_.append_example(example, batch);
         } else {
-          batch.runs.push_back({text->ids});
+          batch.spans.push_back({text->ids});
           for (std::int64_t t = 0; t < std::ssize(text->ids); ++t)
             batch.targets.push_back(t + 1 < text->prompt || t + 1 == std::ssize(text->ids)
                                         ? kernels::kIgnoreTarget

@@ -20,7 +20,7 @@ TEST(PagePoolTest, PagesOfSequencesThatGrowInTurnLieOneAfterTheOther) {
   }
 }
 
-// 20 pages are a stretch of 16 and one of 4. Every page is taken once, even if the next page is
+// 20 pages are an extent of 16 and one of 4. Every page is taken once, even if the next page is
 // used.
 TEST(PagePoolTest, EveryPageIsOfUse) {
   PagePool pool(20, 16);
@@ -49,12 +49,12 @@ TEST(PagePoolTest, APageIsFreeWhenItsLastUserGivesItBack) {
   EXPECT_EQ(pool.take(-1), page);
 }
 
-// A new sequence takes the page after another sequence's last page only if no stretch is free.
+// A new sequence takes the page after another sequence's last page only if no extent is free.
 TEST(PagePoolTest, AStretchThatIsGivenBackIsOneAgain) {
   PagePool pool(32, 16);
   const std::int64_t one = pool.take(-1);
   const std::int64_t two = pool.take(-1);
-  EXPECT_EQ(pool.take(-1), 1);  // no stretch is free
+  EXPECT_EQ(pool.take(-1), 1);  // no extent is free
   pool.give_back(two);
 
   EXPECT_EQ(pool.take(-1), two);

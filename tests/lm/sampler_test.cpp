@@ -14,7 +14,7 @@
 #include <mgpu/lm/decode/sampler.hpp>
 
 #include "golden_folder.hpp"
-#include "lm/decode/cut_rows.hpp"
+#include "lm/decode/truncate_distributions.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -23,7 +23,7 @@ namespace {
 LanguageModel headed_model(const at::Tensor& head) {
   LmConfig config;
   config.vocab = head.size(0);
-  config.width = head.size(1);
+  config.hidden_size = head.size(1);
   LmWeights weights;
   weights.head.weight = head;
   return {config, weights};

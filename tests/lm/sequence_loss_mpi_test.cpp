@@ -74,7 +74,7 @@ public:
 
   void append(std::uint64_t ordinal, LmBatch& batch) const override {
     const std::vector<std::int64_t>& ids = texts_.at(ordinal);
-    batch.runs.push_back({ids});
+    batch.spans.push_back({ids});
     batch.targets.insert(batch.targets.end(), ids.begin() + 1, ids.end());
     batch.targets.push_back(kernels::kIgnoreTarget);
     batch.groups.push_back(ordinal / 4);
@@ -132,7 +132,7 @@ TEST(SequenceLossMpiTest, ALossThatFailsOnOneRankEndsTheStepOnAll) {
   try {
     train(world(), Failing(), grouped_examples(16, 2, kVocab), {}, lanes_of(3));
     FAIL() << "nothing was thrown";
-  } catch (const cluster::TogetherError& error) {
+  } catch (const cluster::CollectiveFailure& error) {
     EXPECT_EQ(error.first_rank(), world().size() - 1);
     EXPECT_THAT(error.what(), testing::HasSubstr("not this one"));
   }

@@ -194,7 +194,7 @@ TEST(SequenceLossTest, LogProbabilitiesHaveTheBitsOfInference) {
   const at::Tensor targets = at::tensor(batch.targets);
   const at::Tensor learned = (targets != kernels::kIgnoreTarget).nonzero().squeeze(1);
   const HeadResult head =
-      apply_head(inference, inference.hidden(batch.runs).index_select(0, learned),
+      apply_head(inference, inference.hidden(batch.spans).index_select(0, learned),
                  targets.index_select(0, learned), 0);
 
   const TokenValues values = model.measure(batch, {});
@@ -211,7 +211,7 @@ TEST(SequenceLossTest, ValuesAtATemperatureAreThoseOfWholeLogits) {
   const DenseLlama dense(model);
   LmBatch batch;
   windows.append(2, batch);
-  const std::vector<std::int64_t> ids(batch.runs[0].ids.begin(), batch.runs[0].ids.end());
+  const std::vector<std::int64_t> ids(batch.spans[0].ids.begin(), batch.spans[0].ids.end());
 
   const TokenValues values =
       model.measure(batch, {.entropies = true, .temperature = 0.6, .head_rows = HeadRows::learned});

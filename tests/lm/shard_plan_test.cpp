@@ -19,11 +19,11 @@ LmConfig llama_of(std::size_t layers, std::int64_t vocab) {
   LmConfig config;
   config.family = "llama";
   config.vocab = vocab;
-  config.width = 64;
-  config.inner = 128;
+  config.hidden_size = 64;
+  config.intermediate_size = 128;
   config.heads = config.kv_heads = 4;
   config.head_dim = 16;
-  config.positions = 64;
+  config.max_positions = 64;
   config.layers.resize(layers);
   config.rope.kind = RopeKind::standard;
   return config;

@@ -241,7 +241,7 @@ TEST(StepsAheadTest, TheSizesOfAGpuGiveTheNumbersOfACpu) {
     worst = std::max(worst, difference(generate(model, config_of(sampling)), expected));
   }
 
-  testing_support::tell_measured("log-probabilities with a GPU's sizes", worst, 1e-5);
+  testing_support::print_measured("log-probabilities with a GPU's sizes", worst, 1e-5);
   EXPECT_LE(worst, 1e-5);
 }
 
@@ -257,8 +257,8 @@ TEST(StepsAheadTest, ACacheOfHalvesGivesTheLogProbabilitiesOfFloatsUpToItsRoundi
     config.cache_type = CacheType::bf16;
     const double worst = difference(generate(model, config), expected);
 
-    testing_support::tell_measured(std::string("log-probabilities, bf16 cache of ") + name, worst,
-                                   0.05);
+    testing_support::print_measured(std::string("log-probabilities, bf16 cache of ") + name, worst,
+                                    0.05);
     EXPECT_LE(worst, 0.05) << name;
     EXPECT_GT(worst, 1e-5) << "nothing was rounded";
   }

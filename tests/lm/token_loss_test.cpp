@@ -45,8 +45,8 @@ TEST(TokenLossTest, AHeadWithABiasIsTrainedInOneSweep) {
   for (std::size_t w = 0; w < windows.size(); ++w)
     windows.append(w, batch);
   std::int64_t token = 0;
-  for (const TokenRun& run : batch.runs) {
-    const std::vector<std::int64_t> ids(run.ids.begin(), run.ids.end());
+  for (const SequenceSpan& span : batch.spans) {
+    const std::vector<std::int64_t> ids(span.ids.begin(), span.ids.end());
     const auto first = batch.token_columns.at("old").begin() + token + 1;
     const at::Tensor aims =
         at::tensor(std::vector<double>(first, first + std::ssize(ids) - 2), at::kDouble);

@@ -28,7 +28,7 @@ struct TestBatch {
   LmBatch view() const {
     LmBatch batch{{}, targets};
     for (const auto& ids : sequences)
-      batch.runs.push_back({ids});
+      batch.spans.push_back({ids});
     return batch;
   }
 };
@@ -92,7 +92,7 @@ TEST_P(TrainingOracleTest, LossAndGradientsAreThoseOfTransformers) {
     EXPECT_LT(difference, 1e-5) << name;
     worst = std::max(worst, difference);
   }
-  testing_support::tell_measured("loss and gradients of " + std::string(GetParam()), worst, 1e-5);
+  testing_support::print_measured("loss and gradients of " + std::string(GetParam()), worst, 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, TrainingOracleTest,
@@ -189,7 +189,7 @@ TEST_P(FamilyTest, LogProbabilitiesHaveTheBitsOfInference) {
 
   const at::Tensor targets = at::tensor(golden.batch.targets, at::kLong);
   const at::Tensor learned = (targets != kIgnore).nonzero().squeeze(1);
-  const at::Tensor hidden = inference.hidden(batch.runs).index_select(0, learned);
+  const at::Tensor hidden = inference.hidden(batch.spans).index_select(0, learned);
   const HeadResult head = apply_head(inference, hidden, targets.index_select(0, learned), 0);
 
   EXPECT_EQ(training.loss(batch).loss, -head.log_probs.sum(at::kDouble).item<double>());
@@ -254,7 +254,7 @@ TEST(TrainableModelTest, ExpertsOf4BitsAreTrainedFromTheFloatsThatTheyStandFor) 
 
   const at::Tensor targets = at::tensor(golden.batch.targets, at::kLong);
   const at::Tensor learned = (targets != kIgnore).nonzero().squeeze(1);
-  const at::Tensor hidden = inference.hidden(batch.runs).index_select(0, learned);
+  const at::Tensor hidden = inference.hidden(batch.spans).index_select(0, learned);
   const HeadResult head = apply_head(inference, hidden, targets.index_select(0, learned), 0);
   EXPECT_EQ(sums.loss, -head.log_probs.sum(at::kDouble).item<double>());
   for (std::size_t p = 0; p < training.parameters().size(); ++p)

@@ -39,7 +39,7 @@ TEST(TrainedModelTest, LogProbsAndContinuationsAreThoseOfTheOracle) {
 
   for (const formats::JsonValue& prompt : *oracle.find("prompts")->list()) {
     const std::vector<std::int64_t> ids = integers(prompt.find("ids"));
-    const TokenRun run{ids};
+    const SequenceSpan run{ids};
     const at::Tensor hidden = model.hidden({&run, 1});
     const HeadResult head = apply_head(model, hidden.narrow(0, hidden.size(0) - 1, 1), {}, 16);
     const std::vector<std::int64_t> best = integers(prompt.find("last_top16_ids"));

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 
 #include "app/tiny_run.hpp"
 #include "recipes/lm/data.hpp"
@@ -114,7 +114,7 @@ TEST_F(LmDataTest, ARowThatCannotBeUsedEndsAllRanks) {
   try {
     load({{"data.path", rows}});
     FAIL() << "was taken";
-  } catch (const cluster::TogetherError& error) {
+  } catch (const cluster::CollectiveFailure& error) {
     EXPECT_EQ(error.report().code, "E531");
     EXPECT_EQ(error.first_rank(), 0);
     EXPECT_THAT(error.what(), HasSubstr("more than train.seq_len (64)"));
@@ -138,7 +138,7 @@ TEST_F(LmDataTest, TextsOfTheStudentNeedPrompts) {
   EXPECT_THAT(load(good).training.ends, SizeIs(1));
   Keys bad = keys;
   bad["data.path"] = write("texts.jsonl", "{\"text\": \"one\"}\n");
-  EXPECT_THROW(load(bad), cluster::TogetherError);
+  EXPECT_THROW(load(bad), cluster::CollectiveFailure);
 }
 
 }  // namespace

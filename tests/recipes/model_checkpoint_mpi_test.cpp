@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/lm/training/trainable_model.hpp>
-#include <mgpu/lm/weights/model_folder.hpp>
+#include <mgpu/lm/weights/companion_files.hpp>
 
 #include "lm/golden_folder.hpp"
 #include "lm/logits_of.hpp"
@@ -50,7 +50,7 @@ TEST_P(ModelCheckpointTest, IsAFolderOfTheSameModel) {
   const LanguageModel before = LanguageModel::open(source);
   const LanguageModel after = LanguageModel::open(written);
   for (const lm::Golden& golden : lm::read_goldens(source)) {
-    const lm::TokenRun run_of_ids{golden.ids};
+    const lm::SequenceSpan run_of_ids{golden.ids};
     EXPECT_TRUE(logits_of(after, after.hidden({&run_of_ids, 1}))
                     .equal(logits_of(before, before.hidden({&run_of_ids, 1}))));
   }

@@ -55,7 +55,7 @@ TEST(RecipeChoiceTest, ANameCountsBeforeTheKeys) {
 TEST(RecipeChoiceTest, ANamedRecipeNeedsItsKeys) {
   EXPECT_EQ(code_of({{"train.recipe", "sft"}, {"model.path", "m"}}, check_recipe), "");
   const Config lacking = train({{"train.recipe", "distill"}, {"model.path", "m"}});
-  const Report report = report_of_failure([&] { check_recipe(lacking); });
+  const ErrorReport report = report_of_failure([&] { check_recipe(lacking); });
   EXPECT_EQ(report.code, "E114");
   EXPECT_EQ(report.exit, ExitCode::config);
   EXPECT_EQ(report.sentence, "recipe distill lacks the keys that it needs");
@@ -70,10 +70,10 @@ TEST(RecipeChoiceTest, KeysOfOtherRecipesAreRefused) {
   };
   EXPECT_EQ(refused({{"evaluate.runs", "3"}}).code, "");
   EXPECT_EQ(refused({{"train.max_steps", "3"}, {"model.path", "m"}}).code, "");  // everybody's
-  const Report episodes = refused({{"evaluate.runs", "3"}, {"model.path", "m"}});
+  const ErrorReport episodes = refused({{"evaluate.runs", "3"}, {"model.path", "m"}});
   EXPECT_EQ(episodes.code, "E124");
   EXPECT_EQ(episodes.help, "remove it");
-  const Report length = refused({{"train.seq_len", "32"}});
+  const ErrorReport length = refused({{"train.seq_len", "32"}});
   EXPECT_EQ(length.code, "E124");
   EXPECT_THAT(length.sentence, HasSubstr("`train.seq_len` has no meaning for Algorithm"));
   EXPECT_THAT(length.help, HasSubstr("model.path=FOLDER"));

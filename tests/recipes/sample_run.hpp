@@ -14,7 +14,7 @@ namespace mgpu::report {
 /// A made-up run of job train whose curves look like real ones.
 struct SampleRun {
   RunSummary summary;
-  recipes::TrainPictures pictures;
+  recipes::TrainPlots plots;
   PhaseTable phases;
 };
 
@@ -37,9 +37,9 @@ inline std::vector<std::pair<int, int>> sample_walk(std::pair<int, int> goal, in
   return cells;
 }
 
-inline recipes::TrainPictures sample_pictures() {
-  recipes::TrainPictures pictures;
-  auto& e = pictures.episodes;
+inline recipes::TrainPlots sample_plots() {
+  recipes::TrainPlots plots;
+  auto& e = plots.episodes;
   e.late = {3.0, 7.2, 10.7, 13.3, 14.8, 15.3, 15.6, 16.0};
   for (std::size_t i = 0; i < e.late.size(); ++i) {
     e.late_low.push_back(e.late[i] - 2.6 + 0.2 * static_cast<double>(i));
@@ -58,22 +58,22 @@ inline recipes::TrainPictures sample_pictures() {
   for (std::uint64_t step = 1; step <= 3000; ++step) {
     const auto t = static_cast<double>(step);
     const double loss = 0.42 + 1.15 * std::exp(-t / 260);
-    pictures.train_loss.x.push_back(t);
-    pictures.train_loss.y.push_back(loss + 0.08 * (noise.uniform(step) - 0.5));
-    pictures.learning_rate.x.push_back(t);
-    pictures.learning_rate.y.push_back(t < 300 ? 2e-3 * t / 300
-                                               : 1e-3 * (1 + std::cos(3.14159 * (t - 300) / 2700)));
+    plots.train_loss.x.push_back(t);
+    plots.train_loss.y.push_back(loss + 0.08 * (noise.uniform(step) - 0.5));
+    plots.learning_rate.x.push_back(t);
+    plots.learning_rate.y.push_back(t < 300 ? 2e-3 * t / 300
+                                            : 1e-3 * (1 + std::cos(3.14159 * (t - 300) / 2700)));
     if (step % 100 != 0) continue;
-    pictures.eval_return.x.push_back(t);
-    pictures.eval_return.y.push_back(12.2 * (1 - std::exp(-t / 500)));
+    plots.eval_return.x.push_back(t);
+    plots.eval_return.y.push_back(12.2 * (1 - std::exp(-t / 500)));
   }
   for (const auto& goal : std::vector<std::pair<int, int>>{
            {4, 2}, {5, 6}, {6, 8}, {7, 2}, {3, 6}, {0, 5}, {5, 8}, {5, 4}}) {
     const double best = 21 - std::abs(goal.first - 4) - std::abs(goal.second - 4);
-    pictures.walks.push_back(
+    plots.walks.push_back(
         {goal, sample_walk(goal, 20), sample_walk(goal, 0), 0.0, std::min(best, 20.0)});
   }
-  return pictures;
+  return plots;
 }
 
 inline PhaseTable sample_phases(int ranks) {
@@ -118,7 +118,7 @@ inline PhaseTable sample_phases(int ranks) {
 
 inline SampleRun sample_run(int ranks = 4) {
   SampleRun run;
-  run.pictures = sample_pictures();
+  run.plots = sample_plots();
   run.phases = sample_phases(ranks);
   RunSummary& s = run.summary;
   s.name = "train_ad";
@@ -131,12 +131,12 @@ inline SampleRun sample_run(int ranks = 4) {
   s.phases = phase_rows(run.phases);
   s.steps_per_second = 21.4;
   s.notes = notes_of(facts_of(s.phases), {{"train.eval_every", "500"}});
-  recipes::TrainPage(run.pictures).record(s);
+  recipes::TrainPage(run.plots).record(s);
   return run;
 }
 
 inline std::string sample_html(const SampleRun& run) {
-  HtmlReport page = recipes::TrainPage(run.pictures).page(run.summary);
+  HtmlPage page = recipes::TrainPage(run.plots).page(run.summary);
   page.phases = run.phases;
   page.provenance = {{"command", "mpirun -np 4 ./mgpu_spmd conf/train/quickstart.yaml run.seed=7"},
                      {"program", "mgpu_spmd 0.1.0 (git 4f2c1e9, clean)"},
@@ -144,7 +144,7 @@ inline std::string sample_html(const SampleRun& run) {
                      {"hub.token", "hf_secret"},
                      {"machine", "1 node, 16 cores <AMD EPYC 7763>"},
                      {"libraries", "Open MPI 4.1.4, libtorch 2.11.0, HDF5 1.10.8"}};
-  return html_report(page, run.summary);
+  return html_page(page, run.summary);
 }
 
 }  // namespace mgpu::report

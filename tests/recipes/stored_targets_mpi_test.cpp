@@ -188,7 +188,7 @@ TEST(StoredTargetsTest, AFileOfAnotherJobIsRefused) {
       {{"teacher", {{"vocab_size", std::int64_t{64}}}}});
   DistillSettings settings;
   settings.targets = path;
-  const Report report = report_of_failure([&] { StoredTargets{settings}; });
+  const ErrorReport report = report_of_failure([&] { StoredTargets{settings}; });
   EXPECT_EQ(report.code, "E605");
   EXPECT_EQ(report.exit, ExitCode::data);
   EXPECT_THAT(report.sentence, HasSubstr("its group /teacher has no top_k"));

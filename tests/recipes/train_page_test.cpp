@@ -20,10 +20,10 @@ using testing::Not;
 TEST(HtmlReportTest, EveryPictureIsWellFormed) {
   const std::string html = sample_html(sample_run());
 
-  const std::vector<std::string> pictures = pictures_in(html);
+  const std::vector<std::string> plots = pictures_in(html);
 
-  EXPECT_EQ(pictures.size(), 1U + 16U + 2U + 1U);  // returns, walks, loss and return, time line
-  for (const std::string& picture : pictures)
+  EXPECT_EQ(plots.size(), 1U + 16U + 2U + 1U);  // returns, walks, loss and return, time line
+  for (const std::string& picture : plots)
     EXPECT_EQ(malformed(picture), "");
   EXPECT_NE(malformed("<svg><g></svg>"), "");
   EXPECT_NE(malformed("<svg>a & b</svg>"), "");
@@ -38,8 +38,8 @@ TEST(HtmlReportTest, FetchesNothingAndRunsNothing) {
 TEST(HtmlReportTest, StaysBelowTwoMebibytesWithManyRanks) {
   SampleRun run = sample_run(64);
   for (int i = 0; i < 50000; ++i) {
-    run.pictures.train_loss.x.push_back(3000 + i);
-    run.pictures.train_loss.y.push_back(0.4);
+    run.plots.train_loss.x.push_back(3000 + i);
+    run.plots.train_loss.y.push_back(0.4);
   }
   EXPECT_LT(sample_html(run).size(), std::size_t{2} << 20);
 }
@@ -123,22 +123,22 @@ TEST(HtmlReportTest, GpusGetAMemoryPicture) {
 }
 
 TEST(TrainHeadlineTest, SaysWhatHappened) {
-  recipes::TrainPictures pictures;
-  pictures.episodes.late = {3.0, 9.0, 14.66};
-  pictures.episodes.optimum = 17.25;
-  EXPECT_EQ(recipes::train_headline(pictures, {}),
+  recipes::TrainPlots plots;
+  plots.episodes.late = {3.0, 9.0, 14.66};
+  plots.episodes.optimum = 17.25;
+  EXPECT_EQ(recipes::train_headline(plots, {}),
             "On goals it never saw, the agent\u2019s return rises from 3.0 in its first episode to "
             "14.7 in its third, with frozen weights: 85 % of the best possible.");
 }
 
 TEST(TrainHeadlineTest, DoesNotPraiseAFlatCurve) {
-  recipes::TrainPictures pictures;
-  pictures.episodes.late = {1.2, 1.5};
-  pictures.episodes.optimum = 17.25;
-  EXPECT_THAT(recipes::train_headline(pictures, {}),
+  recipes::TrainPlots plots;
+  plots.episodes.late = {1.2, 1.5};
+  plots.episodes.optimum = 17.25;
+  EXPECT_THAT(recipes::train_headline(plots, {}),
               HasSubstr("does not yet learn inside its context"));
-  pictures.episodes.late = {16.0, 1.0};
-  EXPECT_THAT(recipes::train_headline(pictures, {}), HasSubstr("does not yet learn"));
+  plots.episodes.late = {16.0, 1.0};
+  EXPECT_THAT(recipes::train_headline(plots, {}), HasSubstr("does not yet learn"));
 }
 
 }  // namespace

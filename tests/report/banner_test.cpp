@@ -11,19 +11,19 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 TEST(BannerTest, OpeningNamesConfigFolderAndRanks) {
-  Opening opening;
-  opening.version = "0.1.0";
-  opening.git = "4f2c1e9, clean";
-  opening.job = "train";
-  opening.sources = {"conf/train_ad.yaml", "conf/gpu/a100_80gb.yaml"};
-  opening.overrides = 1;
-  opening.run_directory = "/scratch/me/outputs/train_ad/2026-11-21_10-04-51";
-  opening.latest = "outputs/train_ad/latest";
-  opening.machine = "2 nodes x 4 A100-SXM4-80GB";
-  opening.device = DeviceKind::cuda;
-  opening.nodes = {{"node01", {0, 1, 2, 3}, {0, 1, 2, 3}}, {"node02", {4, 5, 6, 7}, {0, 1, 2, 3}}};
+  BannerHead head;
+  head.version = "0.1.0";
+  head.git = "4f2c1e9, clean";
+  head.job = "train";
+  head.sources = {"conf/train_ad.yaml", "conf/gpu/a100_80gb.yaml"};
+  head.overrides = 1;
+  head.run_directory = "/scratch/me/outputs/train_ad/2026-11-21_10-04-51";
+  head.latest = "outputs/train_ad/latest";
+  head.machine = "2 nodes x 4 A100-SXM4-80GB";
+  head.device = DeviceKind::cuda;
+  head.nodes = {{"node01", {0, 1, 2, 3}, {0, 1, 2, 3}}, {"node02", {4, 5, 6, 7}, {0, 1, 2, 3}}};
 
-  EXPECT_EQ(opening_lines(opening),
+  EXPECT_EQ(head_lines(head),
             "mgpu_spmd 0.1.0 (git 4f2c1e9, clean)  job train  conf/train_ad.yaml + "
             "conf/gpu/a100_80gb.yaml + 1 override\n"
             "run directory  /scratch/me/outputs/train_ad/2026-11-21_10-04-51   "
@@ -33,15 +33,15 @@ TEST(BannerTest, OpeningNamesConfigFolderAndRanks) {
 }
 
 TEST(BannerTest, OpeningOfOneCpuRankHasNoArrow) {
-  Opening opening;
-  opening.version = "0.1.0";
-  opening.job = "train";
-  opening.sources = {"a\x1b.yaml"};
-  opening.run_directory = "/o";
-  opening.nodes = {{"box", {0, 1}, {}}};
+  BannerHead head;
+  head.version = "0.1.0";
+  head.job = "train";
+  head.sources = {"a\x1b.yaml"};
+  head.run_directory = "/o";
+  head.nodes = {{"box", {0, 1}, {}}};
 
   EXPECT_EQ(
-      opening_lines(opening),
+      head_lines(head),
       "mgpu_spmd 0.1.0  job train  a\\x1b.yaml\nrun directory  /o\nranks          box: 0-1\n");
 }
 
@@ -124,7 +124,7 @@ TEST(BannerTest, WorkersOnTheCpuHaveRanks) {
 }
 
 TEST(BannerTest, FactsShowArithmeticAndSources) {
-  Facts facts;
+  BannerFacts facts;
   facts.device = DeviceKind::cuda;
   facts.batch = {128, 2, 8, 2048, 50000};
   facts.data = "412,300 histories";
@@ -138,7 +138,7 @@ TEST(BannerTest, FactsShowArithmeticAndSources) {
 }
 
 TEST(BannerTest, UnequalSharesAreNotCalledAProduct) {
-  Facts facts;
+  BannerFacts facts;
   facts.batch = {11, 1, 3, 32, 10};
   EXPECT_EQ(fact_lines(facts),
             "batch          11 per rank x 1 pass x 3 copies at most, 32 samples per optimizer "
@@ -146,7 +146,7 @@ TEST(BannerTest, UnequalSharesAreNotCalledAProduct) {
 }
 
 TEST(BannerTest, LongListsWrapUnderTheText) {
-  Facts facts;
+  BannerFacts facts;
   for (int i = 0; i < 6; ++i)
     facts.not_default.push_back({"section.some_long_key", std::to_string(i), "conf/x.yaml:10"});
   const std::string text = fact_lines(facts);

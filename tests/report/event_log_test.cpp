@@ -179,7 +179,7 @@ TEST_F(EventLogTest, JsonGoesToStdoutAndWordsToStderr) {
   options_.json = true;
   EventLog log = this->log();
   log.event({"done", {{"text", "all"}}});
-  log.say("a table\nof two lines\n");
+  log.print("a table\nof two lines\n");
 
   EXPECT_EQ(out_, file("events.jsonl"));
   EXPECT_THAT(err_, HasSubstr("done   all\na table\nof two lines\n"));
@@ -189,7 +189,7 @@ TEST_F(EventLogTest, OnAScreenLinesGoAroundTheBar) {
   EventLog log = this->log({.is_screen = true, .stdout_is_screen = true, .columns = 60});
   log.event(train(1, 4));
   log.event({"note", {{"text", "hello"}}});
-  log.say("end of run");
+  log.print("end of run");
   now_s_ = 0.1;
   log.event(train(4, 4));
 
@@ -207,7 +207,7 @@ TEST_F(EventLogTest, QuietLeavesWarningsAndTheLastLine) {
   log.event(train(4, 4));
   log.event({"note", {{"text", "n"}}});
   log.event({"warn", {{"text", "w"}}});
-  log.say("banner");
+  log.print("banner");
   log.say_last("mgpu_spmd: done, exit 0");
 
   EXPECT_EQ(out_, "2026-11-21T10:42:07Z warn   w\nmgpu_spmd: done, exit 0\n");

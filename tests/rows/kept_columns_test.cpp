@@ -40,7 +40,7 @@ protected:
     return values;
   }
 
-  Report refusal(input::MadeFile& file, const std::string& keep) {
+  ErrorReport refusal(input::MadeFile& file, const std::string& keep) {
     return report_of_failure([&] { kept(file, keep); });
   }
 
@@ -103,7 +103,7 @@ TEST_F(KeptColumnsTest, AMappedColumnOfJsonIsFoundInTheFirstRow) {
 }
 
 TEST_F(KeptColumnsTest, AColumnThatATableLacksIsRefusedWithTheNearestName) {
-  const Report report = refusal(csv_, "[id, marc]");
+  const ErrorReport report = refusal(csv_, "[id, marc]");
 
   EXPECT_EQ(report.code, "E533");
   EXPECT_EQ(report.exit, ExitCode::data);
@@ -124,7 +124,7 @@ TEST_F(KeptColumnsTest, NamesThatNoColumnCanHaveAreRefused) {
       {"[a/b]", "a name has a slash"},
       {"[" + std::string(201, 'x') + "]", "a name has more than 200 bytes"}};
   for (const auto& [keep, sentence] : cases) {
-    const Report report = refusal(json_, keep);
+    const ErrorReport report = refusal(json_, keep);
     EXPECT_EQ(report.code, "E107") << keep;
     EXPECT_EQ(report.exit, ExitCode::config);
     EXPECT_EQ(report.sentence, sentence);

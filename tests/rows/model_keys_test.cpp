@@ -7,11 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/config/config_problem.hpp>
+#include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/length_keys.hpp>
-#include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/rows/model_rows.hpp>
-#include <mgpu/rows/model_text.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 
 #include "char_tokenizer.hpp"
 #include "support/made_config.hpp"
@@ -86,7 +86,7 @@ TEST(ModelKeysTest, OnlySharedSumsDependOnTheGroup) {
 }
 
 TEST(ModelKeysTest, AFileThatIsNotThereIsSaidBeforeAnyWork) {
-  const Report report = report_of_failure([] {
+  const ErrorReport report = report_of_failure([] {
     check_data_file(teacher({{"data.path", "/nowhere/rows.jsonl"}}), "a file of rows");
   });
   EXPECT_EQ(report.exit, ExitCode::no_input);
@@ -108,8 +108,8 @@ TEST(ModelFolderTest, AFolderHasAConfig) {
 }
 
 TEST(ModelFolderTest, TheModelIsNamedWithItsSize) {
-  EXPECT_THAT(model_text(kLlama), HasSubstr("llama, "));
-  EXPECT_THAT(model_text(kLlama), HasSubstr(" k parameters in "));
+  EXPECT_THAT(describe_model(kLlama), HasSubstr("llama, "));
+  EXPECT_THAT(describe_model(kLlama), HasSubstr(" k parameters in "));
 }
 
 /// A copy of the model, which may be changed.
@@ -192,13 +192,13 @@ TEST_F(CopiedModelTest, AChatTemplateIsChosenByFileOrByName) {
       R"({"chat_template": [{"name": "default", "template": "D"}, {"name": "tool", "template": "T"}]})");
   write("mine.jinja", "M");
   const auto chosen = [&](const ChatChoice& choice) {
-    return read_model_text(copy_.path(), choice)->chat_template.value_or("(folder's)");
+    return read_tokenizer_files(copy_.path(), choice)->chat_template.value_or("(folder's)");
   };
   EXPECT_EQ(chosen({}), "(folder's)");
   EXPECT_EQ(chosen({.is_none = true}), "");
   EXPECT_EQ(chosen({.chosen = "tool"}), "T");
   EXPECT_EQ(chosen({.chosen = copy_.path() / "mine.jinja"}), "M");
-  const Report absent = report_of_failure([&] { chosen({.chosen = "toool"}); });
+  const ErrorReport absent = report_of_failure([&] { chosen({.chosen = "toool"}); });
   EXPECT_EQ(absent.code, "E603");
   EXPECT_THAT(absent.lines.back(), HasSubstr("`default`, `tool`"));
 }
@@ -209,7 +209,7 @@ TEST_F(CopiedModelTest, AnEmptyOrBrokenTemplateIsRefused) {
   write("bytes.jinja", "\xFF");
   for (const char* name : {"empty.jinja", "bytes.jinja"}) {
     const ChatChoice choice{.chosen = copy_.path() / name};
-    EXPECT_EQ(report_of_failure([&] { read_model_text(copy_.path(), choice); }).code, "E544");
+    EXPECT_EQ(report_of_failure([&] { read_tokenizer_files(copy_.path(), choice); }).code, "E544");
   }
 }
 

@@ -67,7 +67,7 @@ TEST(RowProblemsTest, ARefusedRowIsNamedByItsLine) {
   input::Row row;
   row.line = 12;
 
-  const Report report =
+  const ErrorReport report =
       report_of_failure([&] { refuse_row("data/rows.jsonl", row, "it is blue", "paint it"); });
 
   EXPECT_EQ(report.code, "E531");

@@ -23,7 +23,7 @@ Config part_of(const char* part, const char* parts) {
 TEST(ChunkKeysTest, PartsCountFromZero) {
   EXPECT_NO_THROW(check_chunk_keys(part_of("0", "1")));
   EXPECT_NO_THROW(check_chunk_keys(part_of("3", "4")));
-  const Report report = report_of_failure([] { check_chunk_keys(part_of("4", "4")); });
+  const ErrorReport report = report_of_failure([] { check_chunk_keys(part_of("4", "4")); });
   EXPECT_EQ(report.code, "E124");
   EXPECT_EQ(report.exit, ExitCode::config);
   EXPECT_THAT(report.sentence, HasSubstr("there is no part 4 of 4"));
@@ -46,10 +46,10 @@ TEST(ChunkKeysTest, AJobWithoutPartsRefusesThem) {
     return report_of_failure([&] { refuse_chunk_keys(config); });
   };
   EXPECT_EQ(refused({{"job", "train"}, {"run.schedule", "static"}}).code, "");
-  const Report dynamic = refused({{"job", "train"}, {"run.schedule", "dynamic"}});
+  const ErrorReport dynamic = refused({{"job", "train"}, {"run.schedule", "dynamic"}});
   EXPECT_EQ(dynamic.code, "E124");
   EXPECT_THAT(dynamic.sentence, HasSubstr("job train shares its chunks out beforehand"));
-  const Report part = refused({{"job", "train"}, {"run.total_workers", "2"}});
+  const ErrorReport part = refused({{"job", "train"}, {"run.total_workers", "2"}});
   EXPECT_EQ(part.code, "E124");
   EXPECT_THAT(part.sentence, HasSubstr("job train has no parts"));
 }

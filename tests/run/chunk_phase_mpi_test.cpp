@@ -79,7 +79,7 @@ TEST_F(ChunkPhaseTest, OneRanksFailureReachesAllAndKeepsItsExitCode) {
   try {
     run_chunks(phase_, world_, journal, {work, [] { return false; }, [](std::int64_t) {}});
     ADD_FAILURE() << "the failure was swallowed";
-  } catch (const cluster::TogetherError& error) {
+  } catch (const cluster::CollectiveFailure& error) {
     EXPECT_EQ(error.first_rank(), guilty);
     EXPECT_EQ(error.exit_code(), ExitCode::io);
   }
@@ -137,7 +137,7 @@ TEST_P(ChunkGroupTest, OneRankOfAGroupStopsOrFailsForAll) {
                           sharing()));
   EXPECT_THROW(run_chunks(phase_, topology, journal,
                           {fail, [] { return false; }, [](std::int64_t) {}}, sharing()),
-               cluster::TogetherError);
+               cluster::CollectiveFailure);
 
   EXPECT_EQ(topology.model_group().all_reduce(begun, cluster::ReduceOp::max), begun);
 }

@@ -112,7 +112,7 @@ private:
                   clock,
                   run.heard,
                   run.heard,
-                  [](const report::Facts&) {},
+                  [](const report::BannerFacts&) {},
                   [&run](std::string_view lines) { run.said.emplace_back(lines); },
                   [] {}} {}
 

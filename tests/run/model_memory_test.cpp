@@ -58,7 +58,7 @@ protected:
     work.model = lm::read_lm_config(std::filesystem::path(MGPU_GOLDENS) / "llama");
     work.demand.batch_size = 16;
     work.demand.longest = 64;
-    work.words = kCompletions;
+    work.names = kCompletions;
     work.unit = "prompts";
     work.samples = 100;
     work.beside = 5000;

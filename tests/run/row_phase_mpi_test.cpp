@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/run/row_phase.hpp>
 
 #include "fake_run.hpp"
@@ -85,7 +85,7 @@ public:
     EXPECT_GE(seconds, 0.0);
     chunks.push_back(chunk.index);
   }
-  void show_progress(const GroupWork& work) override { shown.push_back(work.rows); }
+  void write_scalars(const GroupWork& work) override { shown.push_back(work.rows); }
 
   std::function<void(std::int64_t)> before_work;  // first row
   std::int64_t room = 64;                         // batches that do not fail
@@ -245,7 +245,7 @@ TEST_F(RowPhaseTest, WithoutRoomForOneTextTheRunEndsAndSaysWhatWouldFit) {
   try {
     rows.run(worker);
     FAIL() << "went on";
-  } catch (const cluster::TogetherError& error) {
+  } catch (const cluster::CollectiveFailure& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::out_of_memory);
     EXPECT_THAT(error.what(),
                 AllOf(HasSubstr("out of memory with one text at a time: classify.batch_size is 1"),
@@ -263,7 +263,7 @@ TEST_F(RowPhaseTest, AnotherFailureIsNotTriedAgain) {
   try {
     rows.run(worker);
     FAIL() << "went on";
-  } catch (const cluster::TogetherError& error) {
+  } catch (const cluster::CollectiveFailure& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::numeric);
   }
   EXPECT_LE(worker.calls, 1);
@@ -334,7 +334,7 @@ TEST_F(RowPhaseTest, WhoDiedOfWhatIsTold) {
   open();
   run_->write_deaths(kDeaths);
   RowPhase rows = phase();
-  tell_suspects(run_->context(), rows.chunks());
+  log_suspects(run_->context(), rows.chunks());
 
   EXPECT_THAT(run_->heard.texts("note"),
               ElementsAre("rank 0 died in attempt 1 while it worked on rows 4-7: they are worked "
@@ -344,7 +344,7 @@ TEST_F(RowPhaseTest, WhoDiedOfWhatIsTold) {
               AllOf(StartsWith("1 row killed its rank twice and is left out: row 5: its rank"),
                     HasSubstr("run.retry_quarantined=true with --resume=")));
   JobOutcome outcome;
-  show_quarantined(run_->context(), rows.chunks(), outcome);
+  add_quarantined(run_->context(), rows.chunks(), outcome);
   ASSERT_THAT(outcome.results, SizeIs(1));
   EXPECT_EQ(outcome.results.front().key, "quarantined_rows");
   EXPECT_EQ(outcome.results.front().value, 1.0);
@@ -355,10 +355,10 @@ TEST_F(RowPhaseTest, RowsOfOtherPhasesAndPartsAreNotTold) {
   open();
   run_->write_deaths(kDeaths);
   JobOutcome outcome;
-  show_quarantined(run_->context(), {"rows", kPhase + 1, kRows, kChunkRows}, outcome);
-  show_quarantined(run_->context(), {"rows", kPhase, kRows, kChunkRows, {1, 2}}, outcome);
+  add_quarantined(run_->context(), {"rows", kPhase + 1, kRows, kChunkRows}, outcome);
+  add_quarantined(run_->context(), {"rows", kPhase, kRows, kChunkRows, {1, 2}}, outcome);
   EXPECT_THAT(outcome.results, IsEmpty());
-  show_quarantined(run_->context(), {"rows", kPhase, kRows, kChunkRows, {0, 2}}, outcome);
+  add_quarantined(run_->context(), {"rows", kPhase, kRows, kChunkRows, {0, 2}}, outcome);
   EXPECT_THAT(outcome.results, SizeIs(1));
 }
 

@@ -68,13 +68,13 @@ TEST(SealPlaceTest, APartSaysWhichOneItIs) {
 
 TEST(TellPartTest, OnlyAPartIsTold) {
   test::FakeRun whole;
-  tell_part(whole.context());
+  log_part(whole.context());
   EXPECT_THAT(whole.heard.events, IsEmpty());
 }
 
 TEST(TellPartTest, APartIsJoinedByMerge) {
   test::FakeRun part(Keys{{"run.worker_id", "0"}, {"run.total_workers", "2"}});
-  tell_part(part.context());
+  log_part(part.context());
   EXPECT_THAT(part.heard.texts("note"),
               ElementsAre("results.h5 holds part 0 of 2; ./mgpu_spmd --merge with the folders of "
                           "all parts joins them"));
@@ -82,14 +82,14 @@ TEST(TellPartTest, APartIsJoinedByMerge) {
 
 TEST(TellChunkTest, AChunkIsForThoseWhoLookClosely) {
   test::FakeRun fake;
-  tell_chunk(fake.context(), "labels", 4);
+  log_chunk(fake.context(), "labels", 4);
   EXPECT_THAT(fake.heard.texts("debug"), ElementsAre("labels: a chunk of 4 is done by rank " +
                                                      std::to_string(fake.world().rank())));
 }
 
 TEST(WorkerTableTest, EachRankIsACopyOfTheModel) {
   test::FakeRun fake;
-  show_workers(fake.context(), "Classification");
+  print_workers(fake.context(), "Classification");
 
   ASSERT_THAT(fake.said, SizeIs(1));
   EXPECT_THAT(fake.said.front(), HasSubstr("Multi-Rank Classification"));
@@ -147,7 +147,7 @@ TEST(RankMemoryTest, EveryRankKnowsThatOfAll) {
     EXPECT_GT(rank.host_bytes, 1U << 20);
   report::RunSummary summary;
   summary.gpus.resize(3);
-  show_memory(ranks, fake.context().topology, Device{}, summary);
+  fill_memory(ranks, fake.context().topology, Device{}, summary);
   EXPECT_EQ(std::ssize(summary.host_peak_bytes), fake.world().size());
   EXPECT_THAT(summary.gpus, IsEmpty());
   EXPECT_EQ(summary.nodes, 1);
@@ -159,7 +159,7 @@ TEST(RankMemoryTest, GpusAreShownWithTheirHosts) {
   std::vector<RankMemory> ranks(size);
   ranks.back() = {.host_bytes = 5, .device = {.allocated = 1, .reserved = 2, .total = 3}};
   report::RunSummary summary;
-  show_memory(ranks, fake.context().topology, {DeviceKind::cuda, 0}, summary);
+  fill_memory(ranks, fake.context().topology, {DeviceKind::cuda, 0}, summary);
 
   ASSERT_THAT(summary.gpus, SizeIs(size));
   EXPECT_EQ(summary.gpus.back().rank, static_cast<int>(size) - 1);

@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   try {
     alone ? run_alone(argv[2], steps) : run_in_group(argv[2], steps);
   } catch (const std::exception& e) {
-    const Report report = report_of(e);
+    const ErrorReport report = report_of(e);
     code = static_cast<int>(report.exit);
     std::fprintf(stderr, "%s\n", render(report).c_str());
   }

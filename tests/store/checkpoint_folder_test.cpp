@@ -146,7 +146,7 @@ TEST_F(CheckpointFolderTest, NothingStaysBehindWhenWritingFails) {
 
 class DamageTest : public CheckpointFolderTest {
 protected:
-  Report damage_of(const fs::path& path) {
+  ErrorReport damage_of(const fs::path& path) {
     try {
       StoredCheckpoint stored(path);
       return {};
@@ -156,7 +156,7 @@ protected:
   }
 
   void expect_damage(const std::string& file, const std::string& evidence) {
-    const Report report = damage_of(path_);
+    const ErrorReport report = damage_of(path_);
     EXPECT_EQ(report.code, "E611") << evidence;
     EXPECT_EQ(report.exit, ExitCode::corrupt);
     ASSERT_EQ(report.lines.size(), 2U);
@@ -221,7 +221,7 @@ TEST_F(DamageTest, FindsFilesOfAnotherCheckpoint) {
 
 TEST_F(DamageTest, RefusesANewerFormat) {
   std::ofstream(path_ / "MANIFEST.json") << R"({"format_version": 2, "anything": []})";
-  const Report report = damage_of(path_);
+  const ErrorReport report = damage_of(path_);
   EXPECT_EQ(report.code, "E613");
   EXPECT_EQ(report.exit, ExitCode::cannot_create);
   EXPECT_THAT(report.sentence, HasSubstr("format 2, this program reads up to 1"));

@@ -53,8 +53,8 @@ protected:
     std::ofstream(file, std::ios::binary) << bytes;
   }
 
-  Report failure_of_load(const std::vector<formats::NamedTensor>& model,
-                         const std::vector<formats::NamedTensor>& trainer) const {
+  ErrorReport failure_of_load(const std::vector<formats::NamedTensor>& model,
+                              const std::vector<formats::NamedTensor>& trainer) const {
     try {
       store().load_newest(model, trainer);
       return {};
@@ -116,7 +116,7 @@ TEST_F(CheckpointStoreTest, NoWholeOneLeftIsAnErrorOnEveryRankEveryTime) {
   on_rank_0([&] { damage(root_ / "ckpt/step_00000001/state.json"); });
   TinyTraining training(7);
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const Report report = failure_of_load(training.model(), training.trainer());
+    const ErrorReport report = failure_of_load(training.model(), training.trainer());
     EXPECT_EQ(report.code, "E611");
     EXPECT_EQ(report.exit, ExitCode::corrupt);
     EXPECT_THAT(render(report), HasSubstr("step_00000001.bad"));
@@ -133,7 +133,7 @@ TEST_F(CheckpointStoreTest, AnotherModelIsRefusedWithATable) {
   std::vector<formats::NamedTensor> trainer = training.trainer();
   trainer[1].view.dtype = DType::i64;
 
-  const Report report = failure_of_load(model, trainer);
+  const ErrorReport report = failure_of_load(model, trainer);
 
   EXPECT_EQ(report.code, "E612");
   EXPECT_EQ(report.exit, ExitCode::cannot_create);

@@ -21,7 +21,7 @@ Death death(std::uint32_t attempt, std::int64_t first, std::int64_t count,
 
 std::vector<std::int64_t> quarantined(const std::vector<Death>& deaths) {
   std::vector<std::int64_t> samples;
-  for (const QuarantinedRow& row : judge_deaths(deaths))
+  for (const QuarantinedRow& row : rows_to_quarantine(deaths))
     samples.push_back(row.sample);
   return samples;
 }
@@ -51,10 +51,10 @@ TEST(JudgeDeathsTest, OtherDataIsAnotherMatter) {
 }
 
 TEST(JudgeDeathsTest, TheReasonNamesSignalsAndAttemptsAndNoRank) {
-  const auto same = judge_deaths(std::vector<Death>{death(1, 8, 4), death(2, 9, 1)});
+  const auto same = rows_to_quarantine(std::vector<Death>{death(1, 8, 4), death(2, 9, 1)});
   EXPECT_EQ(same.front().reason, "its rank was killed by SIGKILL in attempts 1 and 2");
   const auto mixed =
-      judge_deaths(std::vector<Death>{death(1, 8, 4, "hang"), death(3, 9, 1, "unknown")});
+      rows_to_quarantine(std::vector<Death>{death(1, 8, 4, "hang"), death(3, 9, 1, "unknown")});
   EXPECT_EQ(mixed.front().reason,
             "its rank hung in attempt 1 and died without a word in attempt 3");
 }

@@ -35,7 +35,7 @@ protected:
   }
 
   /// The report of a read that has to fail, the same on all ranks.
-  Report failure_of(const fs::path& path, const std::string& table) {
+  ErrorReport failure_of(const fs::path& path, const std::string& table) {
     try {
       read_table(world_, path, table);
     } catch (const Failure& failure) {
@@ -87,7 +87,7 @@ TEST_F(ReadTableTest, OtherFilesAreRefused) {
   const fs::path path = folder_.path() / "text.h5";
   on_rank_0([&] { std::ofstream(path) << "not HDF5"; });
 
-  const Report report = failure_of(path, "samples");
+  const ErrorReport report = failure_of(path, "samples");
 
   EXPECT_TRUE(looks_like_hdf5(path_));
   EXPECT_FALSE(looks_like_hdf5(path));

@@ -34,7 +34,7 @@ protected:
   }
 
   /// The report of an opening that has to fail.
-  Report failure_of(const RunRequest& made) {
+  ErrorReport failure_of(const RunRequest& made) {
     try {
       const RunDirectory directory(world_, made);
     } catch (const Failure& failure) {
@@ -79,7 +79,7 @@ TEST_F(RunDirectoryTest, AnotherConfigurationStartsBesideOrIsRefusedWithItsKeys)
   EXPECT_NE(beside.path(), first.path());
   RunRequest explicitly = request("two");
   explicitly.resume = first.path();
-  const Report held = failure_of(explicitly);
+  const ErrorReport held = failure_of(explicitly);
   EXPECT_EQ(held.exit, ExitCode::in_use);
 }
 
@@ -93,7 +93,7 @@ TEST_F(RunDirectoryTest, AnExplicitFolderIsChecked) {
 
   RunRequest other = request("two");
   other.resume = first;
-  const Report report = failure_of(other);
+  const ErrorReport report = failure_of(other);
   EXPECT_EQ(report.exit, ExitCode::cannot_create);
   ASSERT_EQ(report.lines.size(), world_.size() == 1 ? 2U : 3U);
   EXPECT_EQ(report.lines[1], "  train.lr: 0.1 there, 0.2 here");
@@ -147,7 +147,7 @@ TEST_F(RunDirectoryTest, TooLittleSpaceIsSaidBeforeWork) {
   RunRequest made = request();
   made.needed_bytes = std::uint64_t{1} << 60;
 
-  const Report report = failure_of(made);
+  const ErrorReport report = failure_of(made);
 
   EXPECT_EQ(report.exit, ExitCode::io);
   EXPECT_FALSE(fs::exists(made.output));

@@ -26,7 +26,7 @@ protected:
   const cluster::Group world_ = cluster::Group::world();
   const test::SharedFolder folder_{world_};
 
-  SealReport run(const cluster::Group& group, const fs::path& run_directory, std::int64_t rows,
+  SealResult run(const cluster::Group& group, const fs::path& run_directory, std::int64_t rows,
                  int gzip) {
     const TableSpec spec = test::sample_spec(rows);
     ChunkJournal journal(run_directory, group, 1);
@@ -68,7 +68,7 @@ TEST_F(SealTest, BytesDoNotDependOnTheNumberOfRanks) {
       const cluster::Group single = world_.split(world_.rank(), 0);
       if (world_.rank() == 0) run(single, alone, rows, gzip);
 
-      const SealReport report = run(world_, all, rows, gzip);
+      const SealResult report = run(world_, all, rows, gzip);
 
       EXPECT_EQ(report.rows, rows);
       EXPECT_EQ(report.other_writes, 0);
@@ -94,7 +94,7 @@ TEST_F(SealTest, APartialFileHasTheRowsThatAreThere) {
   EXPECT_FALSE(fs::exists(request.path));
   request.partial = true;
 
-  const SealReport report = seal(world_, journal, request);
+  const SealResult report = seal(world_, journal, request);
 
   EXPECT_EQ(report.rows, 13);
   EXPECT_EQ(report.missing_rows, 32);

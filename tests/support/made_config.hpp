@@ -22,7 +22,7 @@ inline Config config_of(const Keys& keys) {
 
 /// The report of the Failure that `work` ends with; an empty one where it ends well.
 template <class Work>
-Report report_of_failure(Work work) {
+ErrorReport report_of_failure(Work work) {
   try {
     work();
   } catch (const Failure& failure) {

@@ -6,7 +6,7 @@
 namespace mgpu::testing_support {
 
 /// Prints a measured value and its limit: "measured: logits of llama 2.1e-06, at most 1e-05".
-inline void tell_measured(const std::string& what, double value, double limit) {
+inline void print_measured(const std::string& what, double value, double limit) {
   std::printf("measured: %s %.2g, at most %.2g\n", what.c_str(), value, limit);
 }
 

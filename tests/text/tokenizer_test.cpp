@@ -29,7 +29,7 @@ Tokenizer tokenizer(const std::string& members = "", const std::string& options 
   return Tokenizer::parse(tokenizer_json(members, options));
 }
 
-Report refusal(const std::string& json) {
+ErrorReport refusal(const std::string& json) {
   try {
     Tokenizer::parse(json);
   } catch (const Failure& failure) {
@@ -118,7 +118,7 @@ TEST(TokenizerTest, ThreadsShareOneTokenizer) {
 TEST(TokenizerTest, WhatIsNotKnownIsRefusedByNameAndPlace) {
   const auto expect = [](const std::string& json, const std::string& name,
                          const std::string& place) {
-    const Report report = refusal(json);
+    const ErrorReport report = refusal(json);
     EXPECT_EQ(report.code, "E542") << json;
     EXPECT_THAT(report.sentence, HasSubstr(name));
     EXPECT_THAT(report.lines.at(0), HasSubstr("tokenizer.json: " + place));
@@ -142,7 +142,7 @@ TEST(TokenizerTest, WhatIsNotKnownIsRefusedByNameAndPlace) {
 
 TEST(TokenizerTest, WhatIsMalformedIsRefusedWithThePlace) {
   const auto expect = [](const std::string& json, const std::string& what) {
-    const Report report = refusal(json);
+    const ErrorReport report = refusal(json);
     EXPECT_EQ(report.code, "E541") << json;
     EXPECT_THAT(render(report), HasSubstr(what));
   };

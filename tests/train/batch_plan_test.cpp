@@ -11,7 +11,7 @@ namespace {
 std::vector<int> visits(const BatchShape& shape, int ranks) {
   std::vector<int> count(static_cast<std::size_t>(shape.global_batch), 0);
   for (int rank = 0; rank < ranks; ++rank) {
-    for (const Pass& pass : plan_passes(shape, rank, ranks)) {
+    for (const MicroBatch& pass : plan_micro_batches(shape, rank, ranks)) {
       for (std::int64_t i = pass.offset; i < pass.offset + pass.count; ++i)
         ++count.at(static_cast<std::size_t>(i));
     }
@@ -36,7 +36,7 @@ TEST(BatchPlanTest, LayoutPassesAreTheSameAtEveryRankCount) {
   const auto all_passes = [&](int ranks) {
     std::vector<std::vector<std::int64_t>> passes;
     for (int rank = 0; rank < ranks; ++rank) {
-      for (const Pass& pass : plan_passes(shape, rank, ranks))
+      for (const MicroBatch& pass : plan_micro_batches(shape, rank, ranks))
         passes.push_back({pass.offset, pass.count, pass.ends_lane ? 1 : 0});
     }
     return passes;
@@ -49,8 +49,8 @@ TEST(BatchPlanTest, LayoutPassesAreTheSameAtEveryRankCount) {
 
 TEST(BatchPlanTest, AccumulationCutsTheShare) {
   const BatchShape shape{32, 32, 1, 4, false};
-  EXPECT_EQ(plan_passes(shape, 0, 2).size(), 4U);
-  EXPECT_EQ(plan_passes(shape, 0, 2)[0].count, 4);
+  EXPECT_EQ(plan_micro_batches(shape, 0, 2).size(), 4U);
+  EXPECT_EQ(plan_micro_batches(shape, 0, 2)[0].count, 4);
 }
 
 TEST(BatchPlanTest, NamesTheKeyThatIsWrong) {
@@ -62,10 +62,10 @@ TEST(BatchPlanTest, NamesTheKeyThatIsWrong) {
 }
 
 TEST(BatchPlanTest, RefusesWhatCannotBeShared) {
-  EXPECT_THROW(plan_passes({32, 0, 6, 1, true}, 0, 1), Failure);  // no power of two
-  EXPECT_THROW(plan_passes({30, 0, 4, 1, true}, 0, 1), Failure);  // uneven lanes
-  EXPECT_THROW(plan_passes({32, 0, 4, 1, true}, 0, 3), Failure);  // 3 ranks, 4 lanes
-  EXPECT_THROW(plan_passes({2, 0, 1, 1, false}, 0, 3), Failure);  // idle rank
+  EXPECT_THROW(plan_micro_batches({32, 0, 6, 1, true}, 0, 1), Failure);  // no power of two
+  EXPECT_THROW(plan_micro_batches({30, 0, 4, 1, true}, 0, 1), Failure);  // uneven lanes
+  EXPECT_THROW(plan_micro_batches({32, 0, 4, 1, true}, 0, 3), Failure);  // 3 ranks, 4 lanes
+  EXPECT_THROW(plan_micro_batches({2, 0, 1, 1, false}, 0, 3), Failure);  // idle rank
 }
 
 }  // namespace

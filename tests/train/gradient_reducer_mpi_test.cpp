@@ -254,7 +254,7 @@ protected:
       try {
         step_with_failure(reducer, guilty);
         FAIL() << "nobody heard of it";
-      } catch (const cluster::TogetherError& e) {
+      } catch (const cluster::CollectiveFailure& e) {
         EXPECT_EQ(e.first_rank(), guilty);
         EXPECT_NE(std::string(e.what()).find("loss is not finite"), std::string::npos);
       }

@@ -11,7 +11,7 @@
 namespace mgpu::train {
 namespace {
 
-Report refusal(int lanes, int ranks) {
+ErrorReport refusal(int lanes, int ranks) {
   try {
     check_lanes(lanes, ranks);
   } catch (const Failure& e) {
@@ -26,7 +26,7 @@ TEST(CheckLanesTest, DivisorsOfAPowerOfTwoPass) {
 }
 
 TEST(CheckLanesTest, OtherRankCountsAreRefusedWithTheOnesThatWork) {
-  const Report report = refusal(8, 3);
+  const ErrorReport report = refusal(8, 3);
   EXPECT_EQ(report.code, "E122");
   EXPECT_EQ(report.exit, ExitCode::config);
   EXPECT_EQ(report.sentence, "8 lanes cannot be shared by 3 ranks");

@@ -6,10 +6,10 @@ namespace mgpu::watch {
 namespace {
 
 constexpr std::uint64_t kWorld = 7;
-constexpr cluster::CallWords kSum = {1, 12, 0, 0};  // all_reduce of 12 f32, sum
-constexpr cluster::CallWords kBarrier = {0, -1, 0, 0};
+constexpr cluster::CallFields kSum = {1, 12, 0, 0};  // all_reduce of 12 f32, sum
+constexpr cluster::CallFields kBarrier = {0, -1, 0, 0};
 
-RankState in_collective(std::uint64_t number, const cluster::CallWords& words = kSum) {
+RankState in_collective(std::uint64_t number, const cluster::CallFields& words = kSum) {
   RankState rank;
   rank.is_silent = true;
   rank.silent_s = 5.0;

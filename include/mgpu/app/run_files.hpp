@@ -35,7 +35,7 @@ public:
   void resumed_at(std::int64_t step) override;
 
   /// Prints several lines for a person, or the last line. Only rank 0 prints.
-  void say(std::string_view text);
+  void print(std::string_view text);
   void say_last(std::string_view line);
 
   CrashFile& crash() { return *crash_; }
@@ -47,7 +47,7 @@ public:
   /// Prints equal warnings of several ranks once, and checks whether any file failed.
   ///
   /// Ranks:  collective. Errors: E602 on all ranks.
-  void meet();
+  void sync_warnings();
 
 private:
   const cluster::Group* world_;

@@ -81,7 +81,7 @@ public:
 };
 
 /// The facts about a failure that a user reads.
-struct Report {
+struct ErrorReport {
   std::string code;  // "E101"; E1 config, E2 launch, E3 memory, E4 ranks, E5 data,
                      // E6 files and checkpoints, E7 model, E9 our bug
   ExitCode exit = ExitCode::internal;
@@ -91,23 +91,23 @@ struct Report {
 };
 
 /// Formats "error[E101]: sentence", the lines, then "  = help: ..."; without a final newline.
-std::string render(const Report& report);
+std::string render(const ErrorReport& report);
 
 /// A failure that the user can act on. what() is the rendered report.
 class Failure : public Error {
 public:
-  explicit Failure(Report report, Where where = Where::here());
+  explicit Failure(ErrorReport report, Where where = Where::here());
 
-  const Report& report() const noexcept { return report_; }
+  const ErrorReport& report() const noexcept { return report_; }
   ExitCode exit_code() const noexcept override { return report_.exit; }
 
 private:
-  Report report_;
+  ErrorReport report_;
 };
 
 /// Returns the report of any exception: a Failure's own report; E301 if host or GPU memory ran out;
 /// otherwise E901 with what().
-Report report_of(const std::exception& error);
-Report report_of(const std::exception_ptr& failure);
+ErrorReport report_of(const std::exception& error);
+ErrorReport report_of(const std::exception_ptr& failure);
 
 }  // namespace mgpu

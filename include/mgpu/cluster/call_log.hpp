@@ -11,10 +11,10 @@
 namespace mgpu::cluster {
 
 /// A communication call as four numbers: kind, count, type, and the ReduceOp or the root.
-using CallWords = std::array<std::int64_t, 4>;
+using CallFields = std::array<std::int64_t, 4>;
 
 /// Formats "all_reduce of 12 f32, sum"; "a call" for invalid numbers.
-std::string describe(const CallWords& words);
+std::string describe(const CallFields& fields);
 
 /// The communication calls of one rank, for the watchdog. It holds no pointers, so it can live in
 /// memory that other processes map; see keep_call_log_in().
@@ -29,12 +29,12 @@ struct CallLog {
     std::atomic<std::uint64_t> number{0};     // collectives entered so far
     std::atomic<std::uint32_t> is_inside{0};  // 1 during a call
     std::atomic<std::int32_t> peer{-1};       // world rank of the peer in a call between two ranks
-    std::array<std::atomic<std::int64_t>, 4> words{};
+    std::array<std::atomic<std::int64_t>, 4> fields{};
   };
   struct Past {
     std::atomic<std::uint64_t> id{0};
     std::atomic<std::uint64_t> number{0};
-    std::array<std::atomic<std::int64_t>, 4> words{};
+    std::array<std::atomic<std::int64_t>, 4> fields{};
   };
 
   std::array<Entry, kGroups> entries;
@@ -80,7 +80,7 @@ public:
 
   /// Enters a collective, or a call with one peer (a world rank). One thread at a time. A call
   /// inside another call of the same group counts as part of the outer one.
-  [[nodiscard]] Inside enter(const CallWords& words, int peer = kNoPeer) const noexcept;
+  [[nodiscard]] Inside enter(const CallFields& fields, int peer = kNoPeer) const noexcept;
 
   /// Returns the id of the next group that all ranks of this one create in the same order; `first`
   /// distinguishes the subgroups.

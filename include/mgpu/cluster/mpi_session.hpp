@@ -35,7 +35,7 @@ private:
 };
 
 /// Ends all ranks now with this exit code, for a failure that only this rank knows. Works without
-/// MPI, too. After a failure that all ranks know (TogetherError), return from main instead.
+/// MPI, too. After a failure that all ranks know (CollectiveFailure), return from main instead.
 [[noreturn]] void abort_world(ExitCode code) noexcept;
 
 }  // namespace mgpu::cluster

@@ -36,7 +36,7 @@ struct Problem {
 };
 
 /// The printed form: the place, the line with a caret, the help. Exit code 78.
-Report to_report(const Problem& problem);
+ErrorReport to_report(const Problem& problem);
 
 /// All mistakes of a configuration at once: what() shows each, then "5 errors in conf.yaml;
 /// nothing was started."
@@ -45,7 +45,7 @@ public:
   /// `problems`: at least one, in the order in which they are shown. `rules`: the failures of rules
   /// between keys, which are shown last.
   explicit ConfigFailure(std::vector<Problem> problems, ExitCode exit = ExitCode::config,
-                         const std::vector<Report>& rules = {}, Where where = Where::here());
+                         const std::vector<ErrorReport>& rules = {}, Where where = Where::here());
 
   const std::vector<Problem>& problems() const noexcept { return problems_; }
 

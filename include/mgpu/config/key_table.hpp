@@ -38,8 +38,8 @@ struct ForeignName {
 struct KeySpec {
   std::string name;                                       // "train.max_steps"
   KeyType type = KeyType::text;                           //
-  std::string standard;                                   // default, as YAML
-  std::string text;                                       // one line, what it does
+  std::string default_value;                              // default, as YAML
+  std::string summary;                                    // one line, what it does
   std::string unit{};                                     // "steps", "seconds"; "" for none
   double min = -std::numeric_limits<double>::infinity();  // inclusive, numbers only
   double max = std::numeric_limits<double>::infinity();

@@ -11,7 +11,7 @@ namespace mgpu::report {
 
 /// The first lines of a run: program, job, machine and output folder. They are printed before
 /// anything is loaded.
-struct Opening {
+struct BannerHead {
   std::string version;               // "0.1.0"
   std::string git;                   // "4f2c1e9, clean"; "" when unknown
   std::string job;                   // "train"
@@ -28,7 +28,7 @@ struct Opening {
   };
   std::vector<Node> nodes;
 };
-std::string opening_lines(const Opening& opening);
+std::string head_lines(const BannerHead& head);
 
 /// The training settings in a fixed wording.
 struct TrainingBlock {
@@ -54,7 +54,7 @@ struct WorkerBlock {
 std::string worker_block(const WorkerBlock& block);
 
 /// The sizes and settings of a run, printed before it starts.
-struct Facts {
+struct BannerFacts {
   struct Batch {
     std::int64_t per_pass = 0;  // samples of one rank in one pass; 0: leave the line out
     std::int64_t passes = 1;
@@ -73,6 +73,6 @@ struct Facts {
   std::string data;    // "412,300 histories, 8 shards of 51,537 or 51,538; nothing dropped"
   std::vector<Setting> not_default;
 };
-std::string fact_lines(const Facts& facts);
+std::string fact_lines(const BannerFacts& facts);
 
 }  // namespace mgpu::report

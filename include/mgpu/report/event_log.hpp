@@ -73,7 +73,7 @@ public:
 
   /// Writes text of several lines (banner, end table) to run.log and, unless quiet, to the screen.
   /// Removes a bar that is still visible.
-  void say(std::string_view text);
+  void print(std::string_view text);
 
   /// The last line of a run, which even -q prints.
   void say_last(std::string_view line);

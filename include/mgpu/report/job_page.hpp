@@ -1,6 +1,6 @@
 #pragma once
 
-#include <mgpu/report/html_report.hpp>
+#include <mgpu/report/html_page.hpp>
 #include <mgpu/report/summary.hpp>
 
 namespace mgpu::report {
@@ -15,7 +15,7 @@ public:
 
   /// Returns headline, tiles, sections and tables; the run adds phases and provenance. Call it
   /// after record().
-  virtual HtmlReport page(const RunSummary& summary) const = 0;
+  virtual HtmlPage page(const RunSummary& summary) const = 0;
 };
 
 }  // namespace mgpu::report

@@ -63,8 +63,8 @@ struct RunSummary {
   // Time and memory.
   double wall_s = 0.0;
   std::vector<PhaseRow> phases;
-  std::map<std::string, std::string> remarks;  // phase -> "50 saved, 2 kept"
-  double steps_per_second = 0.0;               // 0: not printed
+  std::map<std::string, std::string> phase_notes;  // phase -> "50 saved, 2 kept"
+  double steps_per_second = 0.0;                   // 0: not printed
   double samples_per_second = 0.0;
   std::vector<GpuMemory> gpus;
   std::vector<std::uint64_t> host_peak_bytes;  // of each rank

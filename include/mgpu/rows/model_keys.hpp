@@ -4,7 +4,7 @@
 
 #include <mgpu/config/config.hpp>
 #include <mgpu/input/row_options.hpp>
-#include <mgpu/rows/model_text.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 
 namespace mgpu::rows {
 

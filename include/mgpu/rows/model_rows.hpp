@@ -28,7 +28,8 @@ struct ModelRows {
                           // that share the model, where sums depend on that
 };
 
-/// Errors: those of open_rows(), read_lm_config() and read_model_text(); the same on all ranks.
+/// Errors: those of open_rows(), read_lm_config() and read_tokenizer_files(); the same on all
+/// ranks.
 ///
 /// Ranks:  collective.
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,

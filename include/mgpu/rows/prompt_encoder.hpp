@@ -32,7 +32,7 @@ public:
     std::int64_t vocab = 0;             // size of the model's vocabulary
   };
 
-  /// Errors: those of parse_model_text().
+  /// Errors: those of parse_tokenizer_files().
   PromptEncoder(const std::optional<text::TextFiles>& files, const std::filesystem::path& folder,
                 const Options& options);
 

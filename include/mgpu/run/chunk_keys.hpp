@@ -34,7 +34,7 @@ std::string part_text(const ChunkPart& part);
 std::string part_note(const JobKeys& keys);
 
 /// Tells how parts are joined, if this run did one part.
-void tell_part(const RunContext& run);
+void log_part(const RunContext& run);
 
 /// Progress for the screen: samples done and samples to do. They cover all groups when chunks are
 /// claimed, otherwise one group with its equal share.

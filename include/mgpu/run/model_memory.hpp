@@ -16,14 +16,14 @@
 namespace mgpu::run {
 
 /// Names for what a job puts into a batch.
-struct BatchWords {
+struct BatchNames {
   const char* key;   // "generate.batch_size"
   const char* one;   // "completion"
   const char* many;  // "completions"
 };
-inline constexpr BatchWords kCompletions{"generate.batch_size", "completion", "completions"};
-inline constexpr BatchWords kTeacherSamples{"teacher.batch_size", "sample", "samples"};
-inline constexpr BatchWords kTexts{"classify.batch_size", "text", "texts"};
+inline constexpr BatchNames kCompletions{"generate.batch_size", "completion", "completions"};
+inline constexpr BatchNames kTeacherSamples{"teacher.batch_size", "sample", "samples"};
+inline constexpr BatchNames kTexts{"classify.batch_size", "text", "texts"};
 
 /// Opens the model of this rank's group, as the keys model.* and devices.* say.
 ///
@@ -34,32 +34,32 @@ lm::ModelGroup open_model(const RunContext& run, const std::filesystem::path& fo
 std::string groups_text(const RunContext& run);
 
 /// "8 completions at once".
-std::string at_once_text(std::int64_t batch, const BatchWords& words);
+std::string at_once_text(std::int64_t batch, const BatchNames& names);
 
 /// "12.3 MiB = weights 10.0 MiB + cache 1.3 MiB + activations 1.0 MiB"; omits parts of size 0.
 std::string use_text(const lm::MemoryUse& use);
 
 /// Suggested arguments: "devices.gpus_per_model=2 generate.batch_size=4"; "" when nothing fits.
 std::string fit_text(const Config& config, const std::optional<lm::MemoryFit>& fit,
-                     const BatchWords& words);
+                     const BatchNames& names);
 
 /// The largest batch up to demand.batch_size for which every rank of the run has free memory, with
 /// the model loaded. A share devices.memory_margin of the free memory is left unused.
 ///
-/// Ranks:  collective over the world. Errors: no_room() when not even one sequence fits.
+/// Ranks:  collective over the world. Errors: no_headroom() when not even one sequence fits.
 std::int64_t agreed_batch(const RunContext& run, const lm::ModelGroup& group,
-                          const lm::MemoryDemand& demand, const BatchWords& words);
+                          const lm::MemoryDemand& demand, const BatchNames& names);
 
 /// The failure that even one sequence does not fit: the memory that each rank of the group needs,
 /// and a command that fits.
 ///
 /// Ranks:  collective over the group.
-Failure no_room(const RunContext& run, const lm::ModelGroup& group, lm::MemoryDemand demand,
-                const BatchWords& words);
+Failure no_headroom(const RunContext& run, const lm::ModelGroup& group, lm::MemoryDemand demand,
+                    const BatchNames& names);
 
 /// Needed and free memory of this rank: "416.0 KiB = weights 108.0 KiB + ...; 3.2 GiB free".
-std::string room_text(const RunContext& run, const lm::ModelGroup& group,
-                      const lm::MemoryDemand& demand);
+std::string headroom_text(const RunContext& run, const lm::ModelGroup& group,
+                          const lm::MemoryDemand& demand);
 
 /// Processes a chunk with batches of a variable size.
 struct BatchWork {
@@ -70,9 +70,9 @@ struct BatchWork {
 
 /// Calls `work`, and halves the batch and reports that each time memory runs out.
 ///
-/// Ranks:  collective over the group. Errors: no_room(); others of the work.
+/// Ranks:  collective over the group. Errors: no_headroom(); others of the work.
 void run_within_memory(const RunContext& run, const lm::ModelGroup& group,
-                       const lm::MemoryDemand& demand, const BatchWords& words,
+                       const lm::MemoryDemand& demand, const BatchNames& names,
                        const BatchWork& work);
 
 }  // namespace mgpu::run

@@ -32,7 +32,7 @@ public:
   struct Work {
     lm::LmConfig model;
     lm::MemoryDemand demand;  // device and matrices are set by the plan
-    BatchWords words;
+    BatchNames names;
     std::string unit;              // "prompts"
     std::int64_t samples = 0;      //
     std::uint64_t beside = 0;      // bytes of a rank in addition to model and batch

@@ -21,7 +21,7 @@ struct RankMemory {
 std::vector<RankMemory> gather_memory(const cluster::Group& world, Device device);
 
 /// Stores it in `summary`, for report::memory_lines().
-void show_memory(const std::vector<RankMemory>& ranks, const cluster::Topology& topology,
+void fill_memory(const std::vector<RankMemory>& ranks, const cluster::Topology& topology,
                  Device device, report::RunSummary& summary);
 
 }  // namespace mgpu::run

@@ -11,9 +11,9 @@
 
 #include <mgpu/lm/parallel/memory_plan.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
-#include <mgpu/run/careful_rows.hpp>
 #include <mgpu/run/chunk_phase.hpp>
 #include <mgpu/run/model_memory.hpp>
+#include <mgpu/run/quarantined_rows.hpp>
 #include <mgpu/run/run_context.hpp>
 
 namespace mgpu::run {
@@ -78,7 +78,7 @@ public:
   virtual void finished(const Chunk& /*chunk*/, double /*seconds*/) {}
 
   /// Called on the leader after a chunk, to write TensorBoard scalars of the job.
-  virtual void show_progress(const GroupWork& /*work*/) {}
+  virtual void write_scalars(const GroupWork& /*work*/) {}
 };
 
 /// One pass of a language model over the rows of a file. It opens the model on every group of
@@ -88,7 +88,7 @@ class RowPhase {
 public:
   struct Options {
     ChunkPhase chunks;
-    BatchWords names{};                // of the key and of the items in a batch
+    BatchNames names{};                // of the key and of the items in a batch
     const char* clock_phase = "";      // of the run's clock while the model works
     std::int64_t results_per_row = 1;  // for progress: completions of a prompt
   };
@@ -102,7 +102,7 @@ public:
   /// Fixes the number of sequences that a model holds at once. That is the batch of `demand`; with
   /// `is_auto` it is the largest batch up to that for which every rank has memory.
   ///
-  /// Ranks:  collective over the world. Errors: no_room().
+  /// Ranks:  collective over the world. Errors: no_headroom().
   std::int64_t settle_batch(lm::MemoryDemand demand, bool is_auto);
 
   /// The batch and the memory that rank 0 needs, on every rank: "8 texts at once: 416.0 KiB = ...".
@@ -138,7 +138,7 @@ private:
                                  std::int64_t first);
 
   bool run_all(const std::function<std::vector<std::byte>(const Chunk&)>& work,
-               const std::function<void()>& show_progress);
+               const std::function<void()>& write_scalars);
   void log_progress();
 
   RunContext& run_;
@@ -154,7 +154,7 @@ private:
 template <class Sample, class Result>
 bool RowPhase::run(RowWorker<Sample, Result>& worker) {
   return run_all([&](const Chunk& chunk) { return work_on(chunk, worker); },
-                 [&] { worker.show_progress(work_); });
+                 [&] { worker.write_scalars(work_); });
 }
 
 template <class Sample, class Result>

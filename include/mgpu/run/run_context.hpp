@@ -45,33 +45,33 @@ struct RunContext {
   PhaseClock& clock;
   EventSink& log;       // rank 0: screen, run.log, events.jsonl; the others: their rank log
   ScalarSink& scalars;  // TensorBoard on rank 0, nothing elsewhere
-  std::function<void(const report::Facts&)> announce;  // banner block; rank 0 prints it
-  std::function<void(std::string_view)> say;           // lines for a person, as `announce`
-  std::function<void()> meet;  // collective: warnings of all ranks to the screen, files checked
+  std::function<void(const report::BannerFacts&)> print_banner;  // banner block; rank 0 prints it
+  std::function<void(std::string_view)> print;  // lines for a person, as `print_banner`
+  std::function<void()> sync_warnings;   // collective: shows warnings of all ranks, checks files
   lm::ResidentModels* models = nullptr;  // folders that sessions share; nullptr: each is read
 };
 
 /// For -v: logs that this rank has done a chunk of `phase`.
-void tell_chunk(RunContext& run, const char* phase, std::int64_t samples);
+void log_chunk(RunContext& run, const char* phase, std::int64_t samples);
 
 /// How a job ended, and its results. The program makes the end table, summary.json and the report
 /// from this.
 struct JobOutcome {
   ExitCode exit = ExitCode::done;
-  std::string unit = "steps";                                // of done and total
-  std::int64_t done = 0;                                     //
-  std::int64_t total = 0;                                    //
-  std::int64_t skipped = 0;                                  // of `done`, without an update
-  std::int64_t steps_here = 0;                               // of this attempt
-  std::int64_t samples_per_step = 0;                         //
-  std::vector<std::string> step_phases;                      // of the clock, that steps took
-  std::int64_t samples_here = 0;                             // of this attempt and rank
-  report::StepPace pace;                                     // on the run's clock
-  std::string result;                                        // one line
-  std::vector<report::Result> results;                       // numbers
-  std::vector<std::pair<std::string, std::string>> remarks;  // phase, what it did
-  std::vector<report::Note> notes;                           // in addition to those of the program
-  std::unique_ptr<const report::JobPage> page;               // nullptr: a run without figures
+  std::string unit = "steps";                                    // of done and total
+  std::int64_t done = 0;                                         //
+  std::int64_t total = 0;                                        //
+  std::int64_t skipped = 0;                                      // of `done`, without an update
+  std::int64_t steps_here = 0;                                   // of this attempt
+  std::int64_t samples_per_step = 0;                             //
+  std::vector<std::string> step_phases;                          // of the clock, that steps took
+  std::int64_t samples_here = 0;                                 // of this attempt and rank
+  report::StepPace pace;                                         // on the run's clock
+  std::string result;                                            // one line
+  std::vector<report::Result> results;                           // numbers
+  std::vector<std::pair<std::string, std::string>> phase_notes;  // phase, what it did
+  std::vector<report::Note> notes;              // in addition to those of the program
+  std::unique_ptr<const report::JobPage> page;  // nullptr: a run without figures
 };
 
 }  // namespace mgpu::run

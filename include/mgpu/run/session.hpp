@@ -68,8 +68,8 @@ struct SessionRequest {
 
 /// How a session ended.
 struct SessionOutcome {
-  JobOutcome job;                   // only `exit` is set after a failure
-  std::optional<Report> failure{};  // agreed on by all its ranks; empty: it did not fail
+  JobOutcome job;                        // only `exit` is set after a failure
+  std::optional<ErrorReport> failure{};  // agreed on by all its ranks; empty: it did not fail
 };
 
 /// Runs a job on some ranks of a run, in its own directory. Other ranks may run other sessions at

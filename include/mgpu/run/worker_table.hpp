@@ -10,6 +10,6 @@ namespace mgpu::run {
 /// table is "Multi-GPU " or "Multi-Rank " followed by `what`.
 ///
 /// Ranks:  collective over the world.
-void show_workers(const RunContext& run, const std::string& what);
+void print_workers(const RunContext& run, const std::string& what);
 
 }  // namespace mgpu::run

@@ -8,7 +8,7 @@
 namespace mgpu::train {
 
 /// One forward and backward pass of one rank: items [offset, offset + count) of the global batch.
-struct Pass {
+struct MicroBatch {
   std::int64_t offset;
   std::int64_t count;
   bool ends_lane;  // layout mode: this pass completes the gradient of a lane
@@ -42,6 +42,6 @@ std::optional<BatchProblem> problem_of(const BatchShape& shape, int ranks);
 /// lane, so its result does not depend on the number of ranks.
 ///
 /// Errors: Failure E122 or E123 (exit 78) when problem_of() finds one.
-std::vector<Pass> plan_passes(const BatchShape& shape, int rank, int ranks);
+std::vector<MicroBatch> plan_micro_batches(const BatchShape& shape, int rank, int ranks);
 
 }  // namespace mgpu::train

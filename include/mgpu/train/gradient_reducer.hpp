@@ -32,8 +32,8 @@ struct GradientArena {
 
 struct ReducerOptions {
   std::size_t bucket_bytes = std::size_t{25} << 20;
-  int lanes = 0;              // 0: plain sums over ranks; otherwise the lanes of the global batch
-  AddInto add = add_on_host;  // addition for lanes; a CUDA arena needs a kernel here
+  int lanes = 0;  // 0: plain sums over ranks; otherwise the lanes of the global batch
+  Accumulate add = add_on_host;  // addition for lanes; a CUDA arena needs a kernel here
 };
 
 /// Sums gradients over ranks while backward still computes the others.

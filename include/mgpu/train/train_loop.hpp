@@ -48,7 +48,7 @@ public:
     PhaseClock& clock;
   };
 
-  /// Keeps the parts, which must outlive this object. Errors: those of plan_passes.
+  /// Keeps the parts, which must outlive this object. Errors: those of plan_micro_batches.
   TrainLoop(const Parts& parts, const TrainConfig& config, const LrSchedule& schedule);
 
   /// Runs optimizer step `step` (from 0). `stop_asked` of any rank reaches all. A loss or gradient
@@ -60,7 +60,7 @@ public:
   ///         became finite. After both the weights are unchanged.
   StepOutcome step(std::int64_t step, bool stop_asked);
 
-  const std::vector<Pass>& passes() const { return passes_; }
+  const std::vector<MicroBatch>& micro_batches() const { return micro_batches_; }
 
 private:
   struct Sums {
@@ -86,12 +86,12 @@ private:
   bool is_so_everywhere(bool here) const;
   void count_repetition(std::int64_t step);
   [[noreturn]] void give_up(std::int64_t step) const;
-  [[noreturn]] void fail(const Report& report) const;
+  [[noreturn]] void fail(const ErrorReport& report) const;
 
   Parts parts_;
   TrainConfig config_;
   LrSchedule schedule_;
-  std::vector<Pass> passes_;
+  std::vector<MicroBatch> micro_batches_;
   std::int64_t skipped_ = 0;      // steps of this attempt
   std::int64_t repetitions_ = 0;  // repeated gradients that became finite
 };

@@ -16,9 +16,9 @@ namespace mgpu::train {
 // the bits depend only on the tree, not on where its nodes are computed.
 
 /// Computes into += from, element by element, in stream order (null on the CPU).
-using AddInto = std::function<void(BufferView into, BufferView from, CUstream_st* stream)>;
+using Accumulate = std::function<void(BufferView into, BufferView from, CUstream_st* stream)>;
 
-/// Adds f32 values in host memory; an AddInto.
+/// Adds f32 values in host memory; an Accumulate.
 void add_on_host(BufferView into, BufferView from, CUstream_st* stream);
 
 /// Errors: Failure E122 (exit 78) unless `lanes` is a power of two that `ranks` divides.
@@ -30,7 +30,7 @@ void check_lanes(int lanes, int ranks);
 class LaneTree {
 public:
   /// Sums gradients that appear in `arena`, one lane at a time; `local_lanes` is a power of two.
-  LaneTree(BufferView arena, int local_lanes, AddInto add);
+  LaneTree(BufferView arena, int local_lanes, Accumulate add);
 
   /// Adds the arena's values as the next lane's gradient and zeroes the arena. Called for all lanes
   /// except the last, whose gradient stays in the arena.
@@ -50,7 +50,7 @@ private:
 
   BufferView arena_;
   int local_lanes_;
-  AddInto add_;
+  Accumulate add_;
   int lanes_put_away_ = 0;
   std::vector<cluster::Buffer> levels_;  // levels_[k] sums 2^k lanes while bit k is set
 };
@@ -61,6 +61,6 @@ private:
 /// Ranks:  collective over the communicator, whose size is a power of two.
 /// Source: recursive doubling, as in Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005), 4.
 void add_across_ranks(cluster::Communicator& communicator, BufferView values, BufferView scratch,
-                      const AddInto& add, const cluster::Stream& stream);
+                      const Accumulate& add, const cluster::Stream& stream);
 
 }  // namespace mgpu::train

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/cluster/agree.hpp>
-#include <mgpu/rows/model_folder.hpp>
-#include <mgpu/rows/model_text.hpp>
+#include <mgpu/cluster/try_together.hpp>
+#include <mgpu/rows/folder_facts.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/phases.hpp>
 
 namespace mgpu::jobs {
@@ -37,11 +37,12 @@ ClassifyInputs put_together(rows::ModelRows read, const ClassifyConfig& config,
 std::int64_t ClassifyInputs::max_length() const {
   if (model.rope.kind != lm::RopeKind::none) return config.length.max_length;
   const std::int64_t answer = config.generates ? strategy.max_tokens : 0;
-  return std::max<std::int64_t>(1, std::min(config.length.max_length, model.positions - answer));
+  return std::max<std::int64_t>(1,
+                                std::min(config.length.max_length, model.max_positions - answer));
 }
 
 ClassifySampleMaker ClassifyInputs::sample_maker() const {
-  std::optional<text::TextFolder> texts = rows::parse_model_text(text, folder, model.vocab);
+  std::optional<text::TextFolder> texts = rows::parse_tokenizer_files(text, folder, model.vocab);
   if (!texts) {
     throw Failure({"E603",
                    ExitCode::no_input,

@@ -4,15 +4,15 @@
 #include <utility>
 #include <vector>
 
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/kept_columns.hpp>
-#include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_keys.hpp>
-#include <mgpu/rows/model_text.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/row_phase.hpp>
 #include <mgpu/run/worker_table.hpp>
@@ -42,18 +42,18 @@ SealedLabels seal(const run::RunContext& run, const ClassifyInputs& inputs) {
                      inputs);
 }
 
-void announce(run::RunContext& run, const ClassifyInputs& inputs, std::string memory) {
-  report::Facts facts;
+void print_banner(run::RunContext& run, const ClassifyInputs& inputs, std::string memory) {
+  report::BannerFacts facts;
   facts.memory = std::move(memory);
   facts.device = run.device.kind;
   facts.data = report::grouped(inputs.rows.rows()) + " samples of at most " +
                report::grouped(inputs.max_length()) + " tokens; " +
                cluster::on_rank_0(run.topology.world(),
-                                  [&] { return rows::model_text(inputs.folder, run.models); }) +
+                                  [&] { return rows::describe_model(inputs.folder, run.models); }) +
                run::groups_text(run) + "; " + classify_text(inputs.config) + "; prompt strategy " +
                inputs.strategy.name + run::part_note(inputs.config.run);
-  run::show_workers(run, "Classification");
-  run.announce(facts);
+  run::print_workers(run, "Classification");
+  run.print_banner(facts);
 }
 
 }  // namespace
@@ -79,23 +79,23 @@ run::JobOutcome ClassifyJob::run(run::RunContext& run) const {
   const std::int64_t batch =
       phase.settle_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
   ClassifyWorker worker(run, inputs, phase.group(), batch);
-  announce(run, inputs, phase.memory_text(batch));
-  run::tell_suspects(run, phase.chunks());
+  print_banner(run, inputs, phase.memory_text(batch));
+  run::log_suspects(run, phase.chunks());
   if (!phase.run(worker)) return phase.outcome(ExitCode::stopped);
 
   SealedLabels sealed = seal(run, inputs);
-  run::tell_part(run);
+  run::log_part(run);
   run::JobOutcome outcome = phase.outcome(ExitCode::done);
-  show_labels(run, inputs, std::move(sealed.pictures), phase.work_of_groups(), worker.batch_size(),
-              outcome);
-  run::show_quarantined(run, phase.chunks(), outcome);
+  add_label_results(run, inputs, std::move(sealed.plots), phase.work_of_groups(),
+                    worker.batch_size(), outcome);
+  run::add_quarantined(run, phase.chunks(), outcome);
   return outcome;
 }
 
 run::MergedRun ClassifyJob::merge(const cluster::Group& world, const run::SealPlace& place,
                                   const store::ChunkJournal& journal) const {
   const ClassifyInputs inputs = read_classify_inputs(world, config_, keys_);
-  const store::SealReport report =
+  const store::SealResult report =
       seal_labels(world, journal, place, inputs, /*may_lack_rows=*/true).report;
   run::MergedRun merged;
   merged.parts.push_back({"labels", report.rows, report.rows + report.missing_rows, "samples"});

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/rows/model_keys.hpp>
 
 namespace mgpu::jobs {
@@ -77,46 +77,49 @@ rows::ModelRowKeys read_rows(const Config& config) {
 void add_classify_keys(KeyTable& table) {
   table.add({.name = "classify.labels",
              .type = KeyType::texts,
-             .standard = "[normal, hate]",
-             .text = "what a text may be"});
-  table.add({.name = "classify.positive",
-             .type = KeyType::text,
-             .standard = "null",
-             .text = "the label that precision, recall, F1 and error rates are of; null: the last",
-             .choices = {"null"}});
+             .default_value = "[normal, hate]",
+             .summary = "what a text may be"});
+  table.add(
+      {.name = "classify.positive",
+       .type = KeyType::text,
+       .default_value = "null",
+       .summary = "the label that precision, recall, F1 and error rates are of; null: the last",
+       .choices = {"null"}});
   table.add({.name = "classify.prompt",
              .type = KeyType::path,
-             .standard = "null",
-             .text = "file of prompt strategies (JSON), or one template with {text}; null: a short "
-                     "prompt of the program's own",
+             .default_value = "null",
+             .summary =
+                 "file of prompt strategies (JSON), or one template with {text}; null: a short "
+                 "prompt of the program's own",
              .choices = {"null"}});
   table.add({.name = "classify.strategy",
              .type = KeyType::text,
-             .standard = "null",
-             .text = "which strategy of the file; null: the only one",
+             .default_value = "null",
+             .summary = "which strategy of the file; null: the only one",
              .choices = {"null"}});
   table.add({.name = "classify.score",
              .type = KeyType::choice,
-             .standard = "label_logprob",
-             .text = "compare the log-probabilities of the labels after the prompt, or generate "
-                     "an answer and read the label in it",
+             .default_value = "label_logprob",
+             .summary = "compare the log-probabilities of the labels after the prompt, or generate "
+                        "an answer and read the label in it",
              .choices = {"label_logprob", "generate"}});
   table.add({.name = "classify.normalize",
              .type = KeyType::choice,
-             .standard = "sum",
-             .text = "log-probability of a label: of all its tokens, or the mean of them",
+             .default_value = "sum",
+             .summary = "log-probability of a label: of all its tokens, or the mean of them",
              .choices = {"sum", "mean"}});
   table.add({.name = "classify.on_unparsed",
              .type = KeyType::choice,
-             .standard = "count",
-             .text = "an answer without a label is unknown and counts as wrong, is drawn again up "
-                     "to twice, or ends the run",
+             .default_value = "count",
+             .summary =
+                 "an answer without a label is unknown and counts as wrong, is drawn again up "
+                 "to twice, or ends the run",
              .choices = {"count", "retry", "error"}});
   table.add({.name = "classify.batch_size",
              .type = KeyType::integer,
-             .standard = "16",
-             .text = "texts that a model has in memory at once; changes time and memory only; "
-                     "auto: as many as all ranks have memory for",
+             .default_value = "16",
+             .summary = "texts that a model has in memory at once; changes time and memory only; "
+                        "auto: as many as all ranks have memory for",
              .unit = "texts",
              .min = 1,
              .max = 65536,
@@ -125,13 +128,13 @@ void add_classify_keys(KeyTable& table) {
 }
 
 void check_classify_keys(const Config& config) {
-  check_together({[&] {
-                    rows::check_model_keys(config,
-                                           "data.path=FILE, with a `text` and a `label` in each "
-                                           "row; data.columns.text=COLUMN for other names");
-                  },
-                  [&] { check_labels(config); }, [&] { check_positive(config); },
-                  [&] { check_prefixes(config); }, [&] { refuse_useless_keys(config); }});
+  check_all({[&] {
+               rows::check_model_keys(config,
+                                      "data.path=FILE, with a `text` and a `label` in each "
+                                      "row; data.columns.text=COLUMN for other names");
+             },
+             [&] { check_labels(config); }, [&] { check_positive(config); },
+             [&] { check_prefixes(config); }, [&] { refuse_useless_keys(config); }});
 }
 
 ClassifyConfig read_classify_config(const Config& config) {

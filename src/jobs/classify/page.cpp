@@ -19,79 +19,77 @@ std::string rate_of(const ShownRate& rate) {
   return report::text_of("%.3f (%.3f to %.3f)", rate.value, rate.low, rate.high);
 }
 
-report::Table confusion_table(const ClassifyPictures& pictures) {
+report::Table confusion_table(const ClassifyPlots& plots) {
   report::Table table{"Confusion: true labels down, given ones across", {"true"}, {}};
-  for (const std::string& label : pictures.labels)
+  for (const std::string& label : plots.labels)
     table.head.push_back(label);
   table.head.emplace_back("unknown");
-  const std::size_t columns = pictures.labels.size() + 1;
-  for (std::size_t row = 0; row < pictures.labels.size(); ++row) {
-    std::vector<std::string> cells{pictures.labels[row]};
+  const std::size_t columns = plots.labels.size() + 1;
+  for (std::size_t row = 0; row < plots.labels.size(); ++row) {
+    std::vector<std::string> cells{plots.labels[row]};
     for (std::size_t column = 0; column < columns; ++column)
-      cells.push_back(report::grouped(pictures.confusion[row * columns + column]));
+      cells.push_back(report::grouped(plots.confusion[row * columns + column]));
     table.rows.push_back(std::move(cells));
   }
   return table;
 }
 
-report::Table group_table(const ClassifyPictures& pictures) {
+report::Table group_table(const ClassifyPlots& plots) {
   report::Table table{"Errors of each group, with 95 % intervals (Wilson)",
                       {"group", "rows", "accuracy", "false positives", "false negatives", "fair"},
                       {}};
-  for (const ClassifyPictures::GroupErrors& group : pictures.groups)
+  for (const ClassifyPlots::GroupErrors& group : plots.groups)
     table.rows.push_back({group.name, report::grouped(group.rows), rate_of(group.accuracy),
                           rate_of(group.false_positive), rate_of(group.false_negative),
                           group.is_fair ? "yes" : "no"});
   return table;
 }
 
-report::Table mistake_table(const ClassifyPictures& pictures) {
-  report::Table table{
-      "The most confident mistakes",
-      {"text", "true", "given",
-       pictures.has_probabilities ? "probability" : "log-probability of the answer"},
-      {},
-      {},
-      true};
-  for (const ClassifyPictures::Mistake& mistake : pictures.mistakes)
+report::Table mistake_table(const ClassifyPlots& plots) {
+  report::Table table{"The most confident mistakes",
+                      {"text", "true", "given",
+                       plots.has_probabilities ? "probability" : "log-probability of the answer"},
+                      {},
+                      {},
+                      true};
+  for (const ClassifyPlots::Mistake& mistake : plots.mistakes)
     table.rows.push_back({report::clip(mistake.text, kShownCharacters), mistake.truth,
                           mistake.given, report::text_of("%.4f", mistake.confidence)});
   return table;
 }
 
-report::Figure confusion_figure(const ClassifyPictures& pictures) {
-  return {"Confusion", svg_confusion(pictures),
+report::Figure confusion_figure(const ClassifyPlots& plots) {
+  return {"Confusion", svg_confusion(plots),
           "Rows of each true label and the label they were given; shares are of the true label's."};
 }
 
-const ClassifyPictures::Metric* find_metric(const ClassifyPictures& pictures,
-                                            std::string_view key) {
-  const auto found = std::ranges::find(pictures.metrics, key, &ClassifyPictures::Metric::key);
-  return found == pictures.metrics.end() ? nullptr : &*found;
+const ClassifyPlots::Metric* find_metric(const ClassifyPlots& plots, std::string_view key) {
+  const auto found = std::ranges::find(plots.metrics, key, &ClassifyPlots::Metric::key);
+  return found == plots.metrics.end() ? nullptr : &*found;
 }
 
-report::Figure roc_figure(const ClassifyPictures& pictures) {
+report::Figure roc_figure(const ClassifyPlots& plots) {
   report::UnitChart chart{"ROC curve", "false positive rate", "true positive rate", "chance"};
-  chart.curve = pictures.roc;
-  const ClassifyPictures::Metric* area = find_metric(pictures, "roc_auc");
+  chart.curve = plots.roc;
+  const ClassifyPlots::Metric* area = find_metric(plots, "roc_auc");
   if (area != nullptr && area->is_defined) chart.note = report::text_of("area %.4f", area->value);
-  return {"ROC curve of " + report::clip(pictures.positive, 40), report::svg_unit_chart(chart),
+  return {"ROC curve of " + report::clip(plots.positive, 40), report::svg_unit_chart(chart),
           "Each point is a threshold on its probability; nearer to the upper left is better."};
 }
 
-report::Figure calibration_figure(const ClassifyPictures& pictures) {
+report::Figure calibration_figure(const ClassifyPlots& plots) {
   report::UnitChart chart{"Calibration", "probability of the label that was found",
                           "share that is right", "calibrated"};
   chart.css = "c4";
   chart.has_room_above = true;
-  chart.curve = pictures.calibration;
-  chart.low = pictures.calibration_low;
-  chart.high = pictures.calibration_high;
+  chart.curve = plots.calibration;
+  chart.low = plots.calibration_low;
+  chart.high = plots.calibration_high;
   for (std::size_t i = 0; i < chart.curve.x.size(); ++i)
     chart.hover.push_back(
-        report::grouped(pictures.calibration_rows.at(i)) + " rows: " +
+        report::grouped(plots.calibration_rows.at(i)) + " rows: " +
         report::text_of("probability %.3f, right %.3f", chart.curve.x[i], chart.curve.y[i]));
-  const ClassifyPictures::Metric* error = find_metric(pictures, "calibration_error");
+  const ClassifyPlots::Metric* error = find_metric(plots, "calibration_error");
   if (error != nullptr && error->is_defined)
     chart.note = report::text_of("expected error %.4f", error->value);
   return {"Calibration", report::svg_unit_chart(chart),
@@ -99,12 +97,12 @@ report::Figure calibration_figure(const ClassifyPictures& pictures) {
           "below the line the model is too sure of itself."};
 }
 
-report::Figure score_figure(const ClassifyPictures& pictures) {
+report::Figure score_figure(const ClassifyPlots& plots) {
   std::string caption = "Rows in twenty classes; heights are logarithms.";
-  if (pictures.labels.size() == 2)
+  if (plots.labels.size() == 2)
     caption += " The dotted line is the threshold: right of it a text is called " +
-               report::clip(pictures.positive, 40) + '.';
-  return {"Distribution of scores", svg_scores(pictures), caption};
+               report::clip(plots.positive, 40) + '.';
+  return {"Distribution of scores", svg_scores(plots), caption};
 }
 
 /// Replaces pictures that need probabilities.
@@ -121,32 +119,31 @@ report::Figure no_truth_figure() {
           "said of how many are right.</p>"};
 }
 
-report::Figure group_figure(const ClassifyPictures& pictures) {
+report::Figure group_figure(const ClassifyPlots& plots) {
   std::string caption =
       "Shares with 95 % intervals (Wilson), rows in brackets. The dotted line is 0.2, below which "
       "both rates of a fair group are.";
-  if (pictures.groups.size() > kShownGroups)
+  if (plots.groups.size() > kShownGroups)
     caption += " The first " + report::grouped(static_cast<std::int64_t>(kShownGroups)) + " of " +
-               report::grouped(static_cast<std::int64_t>(pictures.groups.size())) +
+               report::grouped(static_cast<std::int64_t>(plots.groups.size())) +
                " groups are drawn; the table has all.";
-  return {"Errors of each group", svg_group_errors(pictures.groups), caption};
+  return {"Errors of each group", svg_group_errors(plots.groups), caption};
 }
 
-report::Figure speed_figure(const ClassifyPictures& pictures) {
+report::Figure speed_figure(const ClassifyPlots& plots) {
   report::BarChart chart;
   chart.title = "Samples per second of each copy of the model";
   chart.x_label = "copy";
   chart.y_label = "samples/s";
   chart.css = "c3";
-  for (std::size_t g = 0; g < pictures.samples_per_second.size(); ++g)
-    chart.bars.push_back({std::to_string(g), pictures.samples_per_second[g]});
+  for (std::size_t g = 0; g < plots.samples_per_second.size(); ++g)
+    chart.bars.push_back({std::to_string(g), plots.samples_per_second[g]});
   return {"Samples per second of each copy of the model", report::svg_bars(chart),
           "Of the time in which it worked on texts, in the attempt that finished the run."};
 }
 
-report::Figure runs_figure(const ClassifyPictures& pictures) {
-  const auto others =
-      std::ranges::count(pictures.runs, false, &ClassifyPictures::RunSpeed::is_this);
+report::Figure runs_figure(const ClassifyPlots& plots) {
+  const auto others = std::ranges::count(plots.runs, false, &ClassifyPlots::RunSpeed::is_this);
   const std::string caption =
       others == 0
           ? "One run is one point: all copies together, in the time of the busiest. Further runs "
@@ -155,50 +152,50 @@ report::Figure runs_figure(const ClassifyPictures& pictures) {
           : "This run in color; the others are the newest of their kind in the same output folder, "
             "with the same keys, texts and model, on the same host. All copies together, in the "
             "time of the busiest.";
-  return {"Samples per second, by ranks and batch", svg_run_speeds(pictures.runs), caption};
+  return {"Samples per second, by ranks and batch", svg_run_speeds(plots.runs), caption};
 }
 
-std::vector<report::Figure> figures_of(const ClassifyPictures& pictures) {
+std::vector<report::Figure> figures_of(const ClassifyPlots& plots) {
   std::vector<report::Figure> figures;
-  if (pictures.judged == 0) figures.push_back(no_truth_figure());
-  figures.push_back(confusion_figure(pictures));
-  if (pictures.has_probabilities) {
-    figures.push_back(roc_figure(pictures));
-    figures.push_back(calibration_figure(pictures));
-    figures.push_back(score_figure(pictures));
+  if (plots.judged == 0) figures.push_back(no_truth_figure());
+  figures.push_back(confusion_figure(plots));
+  if (plots.has_probabilities) {
+    figures.push_back(roc_figure(plots));
+    figures.push_back(calibration_figure(plots));
+    figures.push_back(score_figure(plots));
   } else {
     figures.push_back(no_scores_figure());
   }
   return figures;
 }
 
-std::string headline(const ClassifyPictures& pictures, const report::RunSummary& summary) {
-  if (pictures.rows == 0) return report::plain_headline(summary);
-  if (pictures.judged == 0) return report::grouped(pictures.rows) + " texts were classified.";
-  for (const ClassifyPictures::Metric& metric : pictures.metrics)
+std::string headline(const ClassifyPlots& plots, const report::RunSummary& summary) {
+  if (plots.rows == 0) return report::plain_headline(summary);
+  if (plots.judged == 0) return report::grouped(plots.rows) + " texts were classified.";
+  for (const ClassifyPlots::Metric& metric : plots.metrics)
     if (metric.key == "accuracy")
-      return report::text_of("%.1f %% of ", 100.0 * metric.value) +
-             report::grouped(pictures.judged) + " texts were given their label.";
+      return report::text_of("%.1f %% of ", 100.0 * metric.value) + report::grouped(plots.judged) +
+             " texts were given their label.";
   return report::plain_headline(summary);
 }
 
 }  // namespace
 
 void ClassifyPage::record(report::RunSummary& summary) const {
-  for (const auto& [outcome, count] : pictures_.outcomes)
+  for (const auto& [outcome, count] : plots_.outcomes)
     summary.results.push_back(
         {"outcome_" + outcome, "rows: " + outcome, static_cast<double>(count), "", 0});
   auto& series = summary.series;
-  if (pictures_.has_probabilities) {
-    series["roc/false_positive_rate"] = pictures_.roc.x;
-    series["roc/true_positive_rate"] = pictures_.roc.y;
-    series["calibration/confidence"] = pictures_.calibration.x;
-    series["calibration/accuracy"] = pictures_.calibration.y;
+  if (plots_.has_probabilities) {
+    series["roc/false_positive_rate"] = plots_.roc.x;
+    series["roc/true_positive_rate"] = plots_.roc.y;
+    series["calibration/confidence"] = plots_.calibration.x;
+    series["calibration/accuracy"] = plots_.calibration.y;
   }
-  series["samples_per_second_of_copies"] = pictures_.samples_per_second;
-  for (const ClassifyPictures::RunSpeed& run : pictures_.runs) {
+  series["samples_per_second_of_copies"] = plots_.samples_per_second;
+  for (const ClassifyPlots::RunSpeed& run : plots_.runs) {
     if (!run.is_this) continue;
-    series["speed/run_key"] = {static_cast<double>(pictures_.run_key)};
+    series["speed/run_key"] = {static_cast<double>(plots_.run_key)};
     series["speed/ranks"] = {static_cast<double>(run.ranks)};
     series["speed/ranks_of_copy"] = {static_cast<double>(run.ranks_of_copy)};
     series["speed/batch"] = {static_cast<double>(run.batch)};
@@ -206,19 +203,19 @@ void ClassifyPage::record(report::RunSummary& summary) const {
   }
 }
 
-report::HtmlReport ClassifyPage::page(const report::RunSummary& summary) const {
-  report::HtmlReport report;
-  report.headline = headline(pictures_, summary);
+report::HtmlPage ClassifyPage::page(const report::RunSummary& summary) const {
+  report::HtmlPage report;
+  report.headline = headline(plots_, summary);
   for (const report::Result& result : summary.results)
     if (!result.key.starts_with("outcome_"))
       report.tiles.push_back({report::text_of("%.*f", result.decimals, result.value), result.label,
                               "/results/" + result.key + "/value"});
-  report.sections = {{"What came out", figures_of(pictures_), true},
-                     {"Groups", {group_figure(pictures_)}},
-                     {"How fast", {runs_figure(pictures_), speed_figure(pictures_)}, true}};
-  if (pictures_.judged > 0) report.tables.push_back(confusion_table(pictures_));
-  if (!pictures_.groups.empty()) report.tables.push_back(group_table(pictures_));
-  if (!pictures_.mistakes.empty()) report.tables.push_back(mistake_table(pictures_));
+  report.sections = {{"What came out", figures_of(plots_), true},
+                     {"Groups", {group_figure(plots_)}},
+                     {"How fast", {runs_figure(plots_), speed_figure(plots_)}, true}};
+  if (plots_.judged > 0) report.tables.push_back(confusion_table(plots_));
+  if (!plots_.groups.empty()) report.tables.push_back(group_table(plots_));
+  if (!plots_.mistakes.empty()) report.tables.push_back(mistake_table(plots_));
   return report;
 }
 

@@ -21,7 +21,7 @@ struct ShownRate {
 };
 
 /// The data of the page of job classify.
-struct ClassifyPictures {
+struct ClassifyPlots {
   struct GroupErrors {
     std::string name;
     std::int64_t rows = 0;
@@ -78,13 +78,13 @@ struct ClassifyPictures {
 /// The page of job classify.
 class ClassifyPage : public report::JobPage {
 public:
-  explicit ClassifyPage(ClassifyPictures pictures) : pictures_(std::move(pictures)) {}
+  explicit ClassifyPage(ClassifyPlots plots) : plots_(std::move(plots)) {}
 
   void record(report::RunSummary& summary) const override;
-  report::HtmlReport page(const report::RunSummary& summary) const override;
+  report::HtmlPage page(const report::RunSummary& summary) const override;
 
 private:
-  ClassifyPictures pictures_;
+  ClassifyPlots plots_;
 };
 
 }  // namespace mgpu::jobs

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <mgpu/base/activity.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/store/results/read_table.hpp>
 #include <mgpu/store/results/read_texts.hpp>
 
@@ -50,11 +50,11 @@ ShownRate shown(const Ratio& rate, std::int64_t whole) {
   return {rate.value, low, high, rate.is_defined};
 }
 
-void add_metrics(const Confusion& confusion, std::size_t positive, ClassifyPictures& pictures) {
+void add_metrics(const Confusion& confusion, std::size_t positive, ClassifyPlots& plots) {
   const auto add = [&](std::string key, std::string label, const Ratio& ratio) {
-    pictures.metrics.push_back({std::move(key), std::move(label), ratio.value, ratio.is_defined});
+    plots.metrics.push_back({std::move(key), std::move(label), ratio.value, ratio.is_defined});
   };
-  const std::string& name = pictures.labels[positive];
+  const std::string& name = plots.labels[positive];
   const LabelScores scores = scores_of(confusion, positive);
   const ErrorRates rates = error_rates(confusion, positive);
   add("accuracy", "accuracy", accuracy_of(confusion));
@@ -68,8 +68,8 @@ void add_metrics(const Confusion& confusion, std::size_t positive, ClassifyPictu
 
 /// There may be millions of points, one for each score. Keeps points that are far enough apart, and
 /// both ends.
-void add_roc(const Roc& roc, ClassifyPictures& pictures) {
-  Curve& curve = pictures.roc;
+void add_roc(const Roc& roc, ClassifyPlots& plots) {
+  Curve& curve = plots.roc;
   for (std::size_t i = 0; i < roc.points.size(); ++i) {
     const RocPoint& point = roc.points[i];
     const bool is_end = i == 0 || i + 1 == roc.points.size();
@@ -83,18 +83,18 @@ void add_roc(const Roc& roc, ClassifyPictures& pictures) {
 
 /// Shapes: scores [N] in [0, 1], is_positive [N]
 void add_score_bins(std::span<const double> scores, std::span<const std::uint8_t> is_positive,
-                    ClassifyPictures& pictures) {
-  pictures.positive_scores.assign(kScoreBins, 0);
-  pictures.other_scores.assign(kScoreBins, 0);
+                    ClassifyPlots& plots) {
+  plots.positive_scores.assign(kScoreBins, 0);
+  plots.other_scores.assign(kScoreBins, 0);
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const auto bin = static_cast<std::size_t>(scores[i] * static_cast<double>(kScoreBins));
-    auto& counts = is_positive[i] != 0 ? pictures.positive_scores : pictures.other_scores;
+    auto& counts = is_positive[i] != 0 ? plots.positive_scores : plots.other_scores;
     ++counts[std::min(bin, kScoreBins - 1)];
   }
 }
 
 /// Adds ROC and calibration, if labels have probabilities.
-void add_curves(const Judged& judged, std::size_t positive, ClassifyPictures& pictures) {
+void add_curves(const Judged& judged, std::size_t positive, ClassifyPlots& plots) {
   std::vector<double> scores;
   std::vector<double> confidence;
   std::vector<std::uint8_t> is_positive;
@@ -107,28 +107,28 @@ void add_curves(const Judged& judged, std::size_t positive, ClassifyPictures& pi
     is_right.push_back(judged.truth[i] == judged.given[i] ? 1 : 0);
   }
   const Roc roc = roc_of(scores, is_positive);
-  add_roc(roc, pictures);
-  add_score_bins(scores, is_positive, pictures);
+  add_roc(roc, plots);
+  add_score_bins(scores, is_positive, plots);
   const Calibration calibration = calibrate(confidence, is_right);
   for (const CalibrationBin& bin : calibration.bins) {
     if (bin.rows == 0) continue;
-    pictures.calibration.x.push_back(bin.confidence);
-    pictures.calibration.y.push_back(bin.accuracy);
-    pictures.calibration_rows.push_back(bin.rows);
+    plots.calibration.x.push_back(bin.confidence);
+    plots.calibration.y.push_back(bin.accuracy);
+    plots.calibration_rows.push_back(bin.rows);
     const auto right = std::llround(bin.accuracy * static_cast<double>(bin.rows));
     const auto [low, high] = wilson_interval(right, bin.rows);
-    pictures.calibration_low.push_back(low);
-    pictures.calibration_high.push_back(high);
+    plots.calibration_low.push_back(low);
+    plots.calibration_high.push_back(high);
   }
-  pictures.metrics.push_back(
+  plots.metrics.push_back(
       {"roc_auc", "area under the ROC curve", roc.area.value, roc.area.is_defined});
-  pictures.metrics.push_back(
+  plots.metrics.push_back(
       {"calibration_error", "expected calibration error", calibration.error, !confidence.empty()});
 }
 
 /// Called on the rank that reads the names.
 void add_groups(const fs::path& path, const Judged& judged, std::size_t positive,
-                ClassifyPictures& pictures) {
+                ClassifyPlots& plots) {
   std::map<std::string, Confusion> confusions;
   const store::TextColumn groups(path, "samples", "target_group_norm");
   for (std::int64_t first = 0; first < std::ssize(judged.truth); first += kRowsAtOnce) {
@@ -137,17 +137,16 @@ void add_groups(const fs::path& path, const Judged& judged, std::size_t positive
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::size_t row = static_cast<std::size_t>(first) + i;
       if (names[i].empty() || judged.truth[row] < 0) continue;
-      const auto [group, is_new] = confusions.try_emplace(names[i], pictures.labels.size());
+      const auto [group, is_new] = confusions.try_emplace(names[i], plots.labels.size());
       group->second.add(judged.truth[row], judged.given[row]);
     }
   }
   for (const auto& [name, confusion] : confusions) {
     const ErrorRates rates = error_rates(confusion, positive);
     const std::int64_t positives = confusion.rows_of(positive);
-    pictures.groups.push_back({name, confusion.rows(),
-                               shown(accuracy_of(confusion), confusion.rows()),
-                               shown(rates.false_positive, confusion.rows() - positives),
-                               shown(rates.false_negative, positives), rates.is_fair()});
+    plots.groups.push_back({name, confusion.rows(), shown(accuracy_of(confusion), confusion.rows()),
+                            shown(rates.false_positive, confusion.rows() - positives),
+                            shown(rates.false_negative, positives), rates.is_fair()});
   }
 }
 
@@ -166,45 +165,44 @@ std::vector<std::size_t> worst_mistakes(const Judged& judged, std::span<const do
   return wrong;
 }
 
-void add_mistakes(const fs::path& path, const Judged& judged, ClassifyPictures& pictures) {
+void add_mistakes(const fs::path& path, const Judged& judged, ClassifyPlots& plots) {
   const auto text = [&](const char* column, std::size_t row) {
     return store::read_texts(path, "samples", column, static_cast<std::int64_t>(row), 1).front();
   };
   // A generated answer has no probability among the labels, but the answer has a probability.
   const std::span<const double> sureness =
-      pictures.has_probabilities ? judged.confidence : judged.score;
+      plots.has_probabilities ? judged.confidence : judged.score;
   for (const std::size_t row : worst_mistakes(judged, sureness))
-    pictures.mistakes.push_back({text("input_text", row), text("true_label", row),
-                                 text("predicted_label", row), sureness[row]});
+    plots.mistakes.push_back({text("input_text", row), text("true_label", row),
+                              text("predicted_label", row), sureness[row]});
 }
 
 }  // namespace
 
-ClassifyPictures pictures_of(const cluster::Group& world, const fs::path& path,
-                             const ClassifyConfig& config) {
+ClassifyPlots plots_of(const cluster::Group& world, const fs::path& path,
+                       const ClassifyConfig& config) {
   const store::ReadTable samples = store::read_table(world, path, "samples");
   const Judged judged(samples);
-  ClassifyPictures pictures;
-  pictures.labels = config.labels;
-  pictures.positive = config.labels[config.positive];
-  pictures.rows = samples.rows;
-  pictures.has_probabilities = !config.generates;
+  ClassifyPlots plots;
+  plots.labels = config.labels;
+  plots.positive = config.labels[config.positive];
+  plots.rows = samples.rows;
+  plots.has_probabilities = !config.generates;
   Confusion confusion(config.labels.size());
   for (std::size_t i = 0; i < judged.truth.size(); ++i) {
-    ++pictures
-          .outcomes[outcome_of(static_cast<rows::RowStatus>(judged.status[i]), judged.given[i])];
+    ++plots.outcomes[outcome_of(static_cast<rows::RowStatus>(judged.status[i]), judged.given[i])];
     confusion.add(judged.truth[i], judged.given[i]);
   }
-  pictures.judged = confusion.rows();
-  pictures.confusion = confusion.counts();
-  add_metrics(confusion, config.positive, pictures);
-  if (pictures.has_probabilities) add_curves(judged, config.positive, pictures);
+  plots.judged = confusion.rows();
+  plots.confusion = confusion.counts();
+  add_metrics(confusion, config.positive, plots);
+  if (plots.has_probabilities) add_curves(judged, config.positive, plots);
   cluster::run_together(world, [&] {
     if (world.rank() != 0) return;
-    add_groups(path, judged, config.positive, pictures);
-    add_mistakes(path, judged, pictures);
+    add_groups(path, judged, config.positive, plots);
+    add_mistakes(path, judged, plots);
   });
-  return pictures;
+  return plots;
 }
 
 }  // namespace mgpu::jobs

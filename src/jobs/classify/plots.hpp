@@ -12,7 +12,7 @@ namespace mgpu::jobs {
 /// Reads table `samples` of the file. Only rank 0 gets groups and mistakes.
 ///
 /// Ranks:  collective over the world. Errors: those of read_table() and read_texts().
-ClassifyPictures pictures_of(const cluster::Group& world, const std::filesystem::path& path,
-                             const ClassifyConfig& config);
+ClassifyPlots plots_of(const cluster::Group& world, const std::filesystem::path& path,
+                       const ClassifyConfig& config);
 
 }  // namespace mgpu::jobs

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/model_keys.hpp>
 
@@ -36,60 +36,59 @@ store::AttributeGroup facts_of(const ClassifyInputs& inputs) {
            {"max_length", inputs.max_length()}}};
 }
 
-void show_speed(const std::vector<run::GroupWork>& groups, ClassifyPictures& pictures) {
+void fill_speeds(const std::vector<run::GroupWork>& groups, ClassifyPlots& plots) {
   run::GroupSpeeds speeds = run::speeds_of(groups, &run::GroupWork::rows);
-  pictures.samples_per_second = std::move(speeds.of_groups);
-  pictures.total_samples_per_second = speeds.total;
+  plots.samples_per_second = std::move(speeds.of_groups);
+  plots.total_samples_per_second = speeds.total;
 }
 
 /// Shows the speed of this run and of other runs in the same folder. On rank 0.
-void show_runs(const run::RunContext& run, const ClassifyInputs& inputs, std::int64_t batch,
-               ClassifyPictures& pictures) {
-  pictures.run_key = crc32c(run.config.identity(), inputs.phase);
-  pictures.runs =
-      speeds_beside(run.directory.path(), {pictures.run_key, run.topology.place().host,
+void fill_runs(const run::RunContext& run, const ClassifyInputs& inputs, std::int64_t batch,
+               ClassifyPlots& plots) {
+  plots.run_key = crc32c(run.config.identity(), inputs.phase);
+  plots.runs =
+      speeds_beside(run.directory.path(), {plots.run_key, run.topology.place().host,
                                            run.device.kind == DeviceKind::cuda ? "cuda" : "cpu"});
-  const ClassifyPictures::RunSpeed mine{run.topology.world().size(),
-                                        run.topology.model_group().size(), batch,
-                                        pictures.total_samples_per_second, true};
+  const ClassifyPlots::RunSpeed mine{run.topology.world().size(), run.topology.model_group().size(),
+                                     batch, plots.total_samples_per_second, true};
   const auto is_mine = [&](const auto& other) {
     return other.ranks == mine.ranks && other.ranks_of_copy == mine.ranks_of_copy &&
            other.batch == mine.batch;
   };
   if (mine.samples_per_second > 0.0) {
-    std::erase_if(pictures.runs, is_mine);
-    pictures.runs.push_back(mine);
+    std::erase_if(plots.runs, is_mine);
+    plots.runs.push_back(mine);
   }
-  std::ranges::sort(pictures.runs, {}, [](const ClassifyPictures::RunSpeed& speed) {
+  std::ranges::sort(plots.runs, {}, [](const ClassifyPlots::RunSpeed& speed) {
     return std::tuple(speed.ranks, speed.ranks_of_copy, speed.batch);
   });
 }
 
-void tell_result(const ClassifyPictures& pictures, run::JobOutcome& outcome) {
-  std::string text = report::grouped(pictures.rows) + " texts";
-  for (const ClassifyPictures::Metric& metric : pictures.metrics) {
-    if (pictures.judged == 0) break;
+void add_results(const ClassifyPlots& plots, run::JobOutcome& outcome) {
+  std::string text = report::grouped(plots.rows) + " texts";
+  for (const ClassifyPlots::Metric& metric : plots.metrics) {
+    if (plots.judged == 0) break;
     outcome.results.push_back({metric.key,
                                metric.label + (metric.is_defined ? "" : " (of no rows)"),
                                metric.value, "", 4});
     if (metric.key == "accuracy" || metric.key == "f1" || metric.key == "macro_f1")
       text += "; " + metric.label + report::text_of(" %.4f", metric.value);
   }
-  if (pictures.total_samples_per_second > 0.0) {
+  if (plots.total_samples_per_second > 0.0) {
     outcome.results.push_back({"samples_per_second", "samples per second, all ranks",
-                               pictures.total_samples_per_second, "samples/s", 2});
-    text += "; " + report::rate_text(pictures.total_samples_per_second) + " samples/s";
+                               plots.total_samples_per_second, "samples/s", 2});
+    text += "; " + report::rate_text(plots.total_samples_per_second) + " samples/s";
   }
   outcome.result = text;
 }
 
 /// Counts rows without an answer. Too many rows that could not be used are a failure.
-void judge_rows(run::RunContext& run, const ClassifyPictures& pictures, run::JobOutcome& outcome) {
+void judge_rows(run::RunContext& run, const ClassifyPlots& plots, run::JobOutcome& outcome) {
   std::int64_t failed = 0;
-  for (const auto& [name, count] : pictures.outcomes) {
+  for (const auto& [name, count] : plots.outcomes) {
     if (name == rows::name_of(rows::RowStatus::ok)) continue;
     run.log.event({"warn",
-                   {{"text", report::grouped(count) + " of " + report::grouped(pictures.rows) +
+                   {{"text", report::grouped(count) + " of " + report::grouped(plots.rows) +
                                  " texts: " + name + "; columns `status` and `pred` of " +
                                  run.store.result_file + " say which"}}});
     if (name == rows::name_of(rows::RowStatus::bad_row)) failed = count;
@@ -97,7 +96,7 @@ void judge_rows(run::RunContext& run, const ClassifyPictures& pictures, run::Job
   if (failed == 0) return;
   outcome.results.push_back(
       {"bad_rows", "rows that could not be used", static_cast<double>(failed), "", 0});
-  const double share = static_cast<double>(failed) / static_cast<double>(pictures.rows);
+  const double share = static_cast<double>(failed) / static_cast<double>(plots.rows);
   if (share > run.store.max_failed) outcome.exit = ExitCode::incomplete;
 }
 
@@ -124,26 +123,26 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
   rows.what = "rows";
   rows.text = true;
   const bool is_whole = store::seal(world, journal, rows).missing_rows == 0;
-  SealedLabels sealed{pictures_of(world, rows.path, inputs.config), {}};
+  SealedLabels sealed{plots_of(world, rows.path, inputs.config), {}};
   cluster::run_together(world, [&] {
     if (world.rank() == 0) fs::remove(rows.path);
   });
   // Only rank 0 has groups and texts, so it writes these tables.
-  if (world.rank() == 0 && is_whole) request.small_tables = small_tables(sealed.pictures);
+  if (world.rank() == 0 && is_whole) request.small_tables = small_tables(sealed.plots);
   sealed.report = store::seal(world, journal, request);
   return sealed;
 }
 
-void show_labels(run::RunContext& run, const ClassifyInputs& inputs, ClassifyPictures pictures,
-                 const std::vector<run::GroupWork>& groups, std::int64_t batch,
-                 run::JobOutcome& outcome) {
-  show_speed(groups, pictures);
+void add_label_results(run::RunContext& run, const ClassifyInputs& inputs, ClassifyPlots plots,
+                       const std::vector<run::GroupWork>& groups, std::int64_t batch,
+                       run::JobOutcome& outcome) {
+  fill_speeds(groups, plots);
   cluster::run_together(run.topology.world(), [&] {
-    if (run.topology.world().rank() == 0) show_runs(run, inputs, batch, pictures);
+    if (run.topology.world().rank() == 0) fill_runs(run, inputs, batch, plots);
   });
-  tell_result(pictures, outcome);
-  judge_rows(run, pictures, outcome);
-  outcome.page = std::make_unique<ClassifyPage>(std::move(pictures));
+  add_results(plots, outcome);
+  judge_rows(run, plots, outcome);
+  outcome.page = std::make_unique<ClassifyPage>(std::move(plots));
 }
 
 }  // namespace mgpu::jobs

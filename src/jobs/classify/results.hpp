@@ -18,8 +18,8 @@ store::SealRequest classify_request(const run::SealPlace& place, const ClassifyI
 
 /// The contents of results.h5, and the number of its rows.
 struct SealedLabels {
-  ClassifyPictures pictures;
-  store::SealReport report;
+  ClassifyPlots plots;
+  store::SealResult report;
 };
 
 /// Writes results.h5 with the rows. If all rows exist, it also computes and writes the tables
@@ -35,8 +35,8 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
 /// size of rank 0.
 ///
 /// Ranks:  collective over the world.
-void show_labels(run::RunContext& run, const ClassifyInputs& inputs, ClassifyPictures pictures,
-                 const std::vector<run::GroupWork>& groups, std::int64_t batch,
-                 run::JobOutcome& outcome);
+void add_label_results(run::RunContext& run, const ClassifyInputs& inputs, ClassifyPlots plots,
+                       const std::vector<run::GroupWork>& groups, std::int64_t batch,
+                       run::JobOutcome& outcome);
 
 }  // namespace mgpu::jobs

@@ -49,8 +49,7 @@ std::optional<double> number(const JsonValue& summary, const char* name) {
   return std::nullopt;
 }
 
-std::optional<ClassifyPictures::RunSpeed> speed_of(const JsonValue& summary,
-                                                   const SpeedKind& kind) {
+std::optional<ClassifyPlots::RunSpeed> speed_of(const JsonValue& summary, const SpeedKind& kind) {
   if (!is(summary, "job", "classify") || !is(summary, "host", kind.host) ||
       !is(summary, "device", kind.device))
     return std::nullopt;
@@ -63,12 +62,11 @@ std::optional<ClassifyPictures::RunSpeed> speed_of(const JsonValue& summary,
   const auto is_count = [](double value) { return value >= 1.0 && value <= 1e9; };
   if (!is_count(*ranks) || !is_count(*of_copy) || !is_count(*batch)) return std::nullopt;
   if (!std::isfinite(*speed) || *speed <= 0.0) return std::nullopt;
-  return ClassifyPictures::RunSpeed{std::llround(*ranks), std::llround(*of_copy),
-                                    std::llround(*batch), *speed, false};
+  return ClassifyPlots::RunSpeed{std::llround(*ranks), std::llround(*of_copy), std::llround(*batch),
+                                 *speed, false};
 }
 
-std::optional<ClassifyPictures::RunSpeed> read_speed(const fs::path& folder,
-                                                     const SpeedKind& kind) {
+std::optional<ClassifyPlots::RunSpeed> read_speed(const fs::path& folder, const SpeedKind& kind) {
   try {
     return speed_of(formats::read_json_object(folder / "summary.json", kMostBytes), kind);
   } catch (const Failure&) {
@@ -78,9 +76,9 @@ std::optional<ClassifyPictures::RunSpeed> read_speed(const fs::path& folder,
 
 }  // namespace
 
-std::vector<ClassifyPictures::RunSpeed> speeds_beside(const fs::path& run_directory,
-                                                      const SpeedKind& kind) {
-  std::vector<ClassifyPictures::RunSpeed> runs;
+std::vector<ClassifyPlots::RunSpeed> speeds_beside(const fs::path& run_directory,
+                                                   const SpeedKind& kind) {
+  std::vector<ClassifyPlots::RunSpeed> runs;
   for (const fs::path& folder : folders_beside(run_directory)) {
     mark_progress();
     const auto run = read_speed(folder, kind);

@@ -10,8 +10,8 @@
 namespace mgpu::jobs {
 namespace {
 
-store::SmallTable confusion_table(const ClassifyPictures& pictures) {
-  const auto labels = std::ssize(pictures.labels);
+store::SmallTable confusion_table(const ClassifyPlots& plots) {
+  const auto labels = std::ssize(plots.labels);
   const store::TableSpec spec{
       .path = "confusion",
       .rows = labels,
@@ -22,16 +22,16 @@ store::SmallTable confusion_table(const ClassifyPictures& pictures) {
       .signal = "",
       .axis = ""};
   store::ChunkEncoder rows(spec, 0, spec.rows);
-  rows.text("label", pictures.labels);
-  rows.column("given", std::span<const std::int64_t>(pictures.confusion));
+  rows.text("label", plots.labels);
+  rows.column("given", std::span<const std::int64_t>(plots.confusion));
   return {spec, rows.finish()};
 }
 
-store::SmallTable metric_table(const ClassifyPictures& pictures) {
+store::SmallTable metric_table(const ClassifyPlots& plots) {
   std::vector<std::string> names;
   std::vector<double> values;
   std::vector<std::int64_t> is_defined;
-  for (const ClassifyPictures::Metric& metric : pictures.metrics) {
+  for (const ClassifyPlots::Metric& metric : plots.metrics) {
     names.push_back(metric.key);
     values.push_back(metric.value);
     is_defined.push_back(metric.is_defined ? 1 : 0);
@@ -42,14 +42,14 @@ store::SmallTable metric_table(const ClassifyPictures& pictures) {
                   {"is_defined", is_defined, "0: there was nothing to divide by"}});
 }
 
-store::SmallTable group_table(const ClassifyPictures& pictures) {
+store::SmallTable group_table(const ClassifyPlots& plots) {
   std::vector<std::string> names;
   std::vector<std::int64_t> rows;
   std::vector<std::int64_t> is_fair;
   std::vector<double> accuracy;
   std::vector<double> positive;
   std::vector<double> negative;
-  for (const ClassifyPictures::GroupErrors& group : pictures.groups) {
+  for (const ClassifyPlots::GroupErrors& group : plots.groups) {
     names.push_back(group.name);
     rows.push_back(group.rows);
     is_fair.push_back(group.is_fair ? 1 : 0);
@@ -66,21 +66,21 @@ store::SmallTable group_table(const ClassifyPictures& pictures) {
                  {"is_fair", is_fair, "both rates are below 0.2"}});
 }
 
-store::SmallTable calibration_table(const ClassifyPictures& pictures) {
+store::SmallTable calibration_table(const ClassifyPlots& plots) {
   return store::make_small_table(
       "calibration",
-      {{"confidence", pictures.calibration.x, "mean probability of the label that was found"},
-       {"accuracy", pictures.calibration.y, "share that is right"},
-       {"rows", pictures.calibration_rows, "in a tenth of [0, 1]"}},
+      {{"confidence", plots.calibration.x, "mean probability of the label that was found"},
+       {"accuracy", plots.calibration.y, "share that is right"},
+       {"rows", plots.calibration_rows, "in a tenth of [0, 1]"}},
       {"accuracy", "confidence"});
 }
 
 }  // namespace
 
-std::vector<store::SmallTable> small_tables(const ClassifyPictures& pictures) {
-  std::vector<store::SmallTable> tables{confusion_table(pictures), metric_table(pictures),
-                                        group_table(pictures)};
-  if (pictures.has_probabilities) tables.push_back(calibration_table(pictures));
+std::vector<store::SmallTable> small_tables(const ClassifyPlots& plots) {
+  std::vector<store::SmallTable> tables{confusion_table(plots), metric_table(plots),
+                                        group_table(plots)};
+  if (plots.has_probabilities) tables.push_back(calibration_table(plots));
   return tables;
 }
 

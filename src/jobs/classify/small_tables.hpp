@@ -9,6 +9,6 @@
 namespace mgpu::jobs {
 
 /// Tables `confusion`, `metrics`, `groups` and, if labels have probabilities, `calibration`.
-std::vector<store::SmallTable> small_tables(const ClassifyPictures& pictures);
+std::vector<store::SmallTable> small_tables(const ClassifyPlots& plots);
 
 }  // namespace mgpu::jobs

@@ -16,10 +16,10 @@ constexpr double kLeft = 112;
 constexpr double kTop = 50;
 
 /// The number of labels, plus one for "unknown" if a row was given no label.
-std::size_t columns_of(const ClassifyPictures& pictures) {
-  const std::size_t labels = pictures.labels.size();
+std::size_t columns_of(const ClassifyPlots& plots) {
+  const std::size_t labels = plots.labels.size();
   for (std::size_t row = 0; row < labels; ++row)
-    if (pictures.confusion[row * (labels + 1) + labels] > 0) return labels + 1;
+    if (plots.confusion[row * (labels + 1) + labels] > 0) return labels + 1;
   return labels;
 }
 
@@ -42,10 +42,10 @@ void draw_cell(report::Svg& svg, report::Point corner, report::Point size, std::
 
 }  // namespace
 
-std::string svg_confusion(const ClassifyPictures& pictures) {
-  const std::size_t labels = pictures.labels.size();
-  if (labels == 0 || labels > kMostLabels || pictures.judged == 0) return "";
-  const std::size_t columns = columns_of(pictures);
+std::string svg_confusion(const ClassifyPlots& plots) {
+  const std::size_t labels = plots.labels.size();
+  if (labels == 0 || labels > kMostLabels || plots.judged == 0) return "";
+  const std::size_t columns = columns_of(plots);
   const double wide = (kWidth - kLeft) / static_cast<double>(columns);
   const double high = std::clamp(330.0 / static_cast<double>(labels), 30.0, 110.0);
   report::Svg svg(kWidth, kTop + high * static_cast<double>(labels) + 4,
@@ -54,16 +54,16 @@ std::string svg_confusion(const ClassifyPictures& pictures) {
   svg.text({0, kTop - 10}, "true", "axis-name");
   const std::size_t name_width = std::min(kNameWidth, static_cast<std::size_t>(wide / 7.5));
   for (std::size_t column = 0; column < columns; ++column) {
-    const std::string name = column < labels ? pictures.labels[column] : "unknown";
+    const std::string name = column < labels ? plots.labels[column] : "unknown";
     svg.text({kLeft + wide * (static_cast<double>(column) + 0.5), kTop - 10},
              report::clip(name, name_width), "tick", report::Anchor::middle);
   }
   for (std::size_t row = 0; row < labels; ++row) {
-    const auto begin = pictures.confusion.begin() + static_cast<std::ptrdiff_t>(row * (labels + 1));
+    const auto begin = plots.confusion.begin() + static_cast<std::ptrdiff_t>(row * (labels + 1));
     const std::int64_t all =
         std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(labels + 1), std::int64_t{0});
     const double y = kTop + high * static_cast<double>(row);
-    svg.text({kLeft - 10, y + high / 2 + 4}, report::clip(pictures.labels[row], kNameWidth), "tick",
+    svg.text({kLeft - 10, y + high / 2 + 4}, report::clip(plots.labels[row], kNameWidth), "tick",
              report::Anchor::end);
     for (std::size_t column = 0; column < columns; ++column) {
       const std::int64_t count = *(begin + static_cast<std::ptrdiff_t>(column));

@@ -27,7 +27,7 @@ constexpr std::array<Panel, 3> kPanels{
     {{"wrong", "c1", false}, {"false positives", "c2", true}, {"false negatives", "c4", true}}};
 
 /// The rates of a group in the panels. One of them is 1 - accuracy.
-std::array<ShownRate, 3> rates_of(const ClassifyPictures::GroupErrors& group) {
+std::array<ShownRate, 3> rates_of(const ClassifyPlots::GroupErrors& group) {
   const ShownRate& right = group.accuracy;
   return {{{1.0 - right.value, 1.0 - right.high, 1.0 - right.low, right.is_defined},
            group.false_positive,
@@ -69,7 +69,7 @@ void draw_rate(report::Svg& svg, const ShownRate& rate, std::size_t p, double y)
 
 }  // namespace
 
-std::string svg_group_errors(const std::vector<ClassifyPictures::GroupErrors>& groups) {
+std::string svg_group_errors(const std::vector<ClassifyPlots::GroupErrors>& groups) {
   if (groups.empty()) return "";
   const std::size_t shown = std::min(groups.size(), kShownGroups);
   const double bottom = kTop + kRow * static_cast<double>(shown);

@@ -13,7 +13,7 @@ constexpr double kLeft = 206;  // description of the run
 constexpr double kRight = 66;  // its number
 constexpr double kRow = 28;
 
-std::string words_of(const ClassifyPictures::RunSpeed& run) {
+std::string words_of(const ClassifyPlots::RunSpeed& run) {
   std::string words = report::grouped(run.ranks) + (run.ranks == 1 ? " rank" : " ranks");
   if (run.ranks_of_copy > 1) words += " by " + report::grouped(run.ranks_of_copy);
   return words + ", batch " + report::grouped(run.batch);
@@ -21,16 +21,16 @@ std::string words_of(const ClassifyPictures::RunSpeed& run) {
 
 }  // namespace
 
-std::string svg_run_speeds(const std::vector<ClassifyPictures::RunSpeed>& runs) {
+std::string svg_run_speeds(const std::vector<ClassifyPlots::RunSpeed>& runs) {
   double fastest = 0.0;
-  for (const ClassifyPictures::RunSpeed& run : runs)
+  for (const ClassifyPlots::RunSpeed& run : runs)
     fastest = std::max(fastest, run.samples_per_second);
   if (fastest <= 0.0) return "";
   report::Svg svg(kWidth, kRow * static_cast<double>(runs.size()) + 4,
                   "Samples per second by ranks and batch");
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const double y = kRow * static_cast<double>(i) + 2;
-    const ClassifyPictures::RunSpeed& run = runs[i];
+    const ClassifyPlots::RunSpeed& run = runs[i];
     const double width = (kWidth - kLeft - kRight) * run.samples_per_second / fastest;
     svg.text({kLeft - 10, y + 16}, words_of(run), run.is_this ? "c1 name" : "tick",
              report::Anchor::end);

@@ -54,21 +54,21 @@ void draw_panel(report::Svg& svg, const std::vector<std::int64_t>& counts, std::
 
 }  // namespace
 
-std::string svg_scores(const ClassifyPictures& pictures) {
+std::string svg_scores(const ClassifyPlots& plots) {
   std::int64_t most = 0;
-  for (const auto* counts : {&pictures.positive_scores, &pictures.other_scores})
+  for (const auto* counts : {&plots.positive_scores, &plots.other_scores})
     for (const std::int64_t count : *counts)
       most = std::max(most, count);
   if (most == 0) return "";
   const double bottom = 2 * (kHead + kPanel) + 10;
   report::Svg svg(kWidth, bottom + kBelow, "How probable the positive label was, by true label");
-  const std::string name = report::clip(pictures.positive, 20);
-  draw_panel(svg, pictures.positive_scores, most, "truly " + name, "c2", 0);
-  draw_panel(svg, pictures.other_scores, most, "not " + name, "c1", kHead + kPanel + 10);
+  const std::string name = report::clip(plots.positive, 20);
+  draw_panel(svg, plots.positive_scores, most, "truly " + name, "c2", 0);
+  draw_panel(svg, plots.other_scores, most, "not " + name, "c1", kHead + kPanel + 10);
   for (const double tick : {0.0, 0.2, 0.4, 0.6, 0.8, 1.0})
     svg.text({x_of(tick), bottom + 18}, report::tick_text(tick, 0.2), "tick",
              report::Anchor::middle);
-  if (pictures.labels.size() == 2) svg.line({x_of(0.5), kHead}, {x_of(0.5), bottom}, "level");
+  if (plots.labels.size() == 2) svg.line({x_of(0.5), kHead}, {x_of(0.5), bottom}, "level");
   svg.text({kWidth - kRight, bottom + kBelow - 6}, "probability of " + name, "axis-name",
            report::Anchor::end);
   return svg.str();

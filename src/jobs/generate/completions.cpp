@@ -38,10 +38,10 @@ rows::RowFacts Completer::facts_of(const rows::EncodedPrompt& prompt) const {
   rows::RowFacts facts = prompt.facts;
   const lm::LmConfig& config = model_.config();
   const auto tokens = static_cast<std::int64_t>(prompt.ids.size());
-  if (config.rope.kind != lm::RopeKind::none || tokens <= config.positions) return facts;
+  if (config.rope.kind != lm::RopeKind::none || tokens <= config.max_positions) return facts;
   facts.status = rows::RowStatus::too_long;
   facts.reason = std::to_string(tokens) + " tokens in a model of " +
-                 std::to_string(config.positions) + " positions";
+                 std::to_string(config.max_positions) + " positions";
   return facts;
 }
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include <mgpu/rows/model_text.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/phases.hpp>
 
 namespace mgpu::jobs {

@@ -8,17 +8,17 @@
 #include <string>
 #include <utility>
 
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/kept_columns.hpp>
-#include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_keys.hpp>
-#include <mgpu/rows/model_text.hpp>
-#include <mgpu/run/careful_rows.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/run/quarantined_rows.hpp>
 #include <mgpu/run/row_phase.hpp>
 
 #include "inputs.hpp"
@@ -114,19 +114,20 @@ private:
   std::optional<CompletionWorker> worker_;
 };
 
-void announce(run::RunContext& run, const GenerateInputs& inputs, std::string memory) {
-  report::Facts facts;
+void print_banner(run::RunContext& run, const GenerateInputs& inputs, std::string memory) {
+  report::BannerFacts facts;
   facts.memory = std::move(memory);
   facts.device = run.device.kind;
   facts.data = report::grouped(inputs.prompts()) + " prompts";
   if (inputs.config.num_samples > 1)
     facts.data += ", " + report::grouped(inputs.config.num_samples) + " completions each";
-  facts.data += "; " +
-                cluster::on_rank_0(run.topology.world(),
-                                   [&] { return rows::model_text(inputs.folder, run.models); }) +
-                run::groups_text(run) + "; " + sampling_text(inputs.keys, inputs.config) +
-                run::part_note(inputs.keys.run);
-  run.announce(facts);
+  facts.data +=
+      "; " +
+      cluster::on_rank_0(run.topology.world(),
+                         [&] { return rows::describe_model(inputs.folder, run.models); }) +
+      run::groups_text(run) + "; " + sampling_text(inputs.keys, inputs.config) +
+      run::part_note(inputs.keys.run);
+  run.print_banner(facts);
   for (const std::string& note :
        {scoring_note(run.config), unused_note(inputs.config, inputs.model.generation)})
     if (!note.empty()) run.log.event({"note", {{"text", note}}});
@@ -150,14 +151,14 @@ JobSpec generate_job() {
 run::JobOutcome GenerateJob::run(run::RunContext& run) const {
   GenerateRun job(run, keys_);
   job.tokenize();
-  announce(run, job.inputs(), job.memory_text());
-  run::tell_suspects(run, job.phase().chunks());
+  print_banner(run, job.inputs(), job.memory_text());
+  run::log_suspects(run, job.phase().chunks());
   if (!job.generate()) return job.phase().outcome(ExitCode::stopped);
 
   seal_completions(run, job.inputs());
   run::JobOutcome outcome = job.phase().outcome(ExitCode::done);
-  show_completions(run, job.inputs(), job.phase().work_of_groups(), outcome);
-  run::show_quarantined(run, job.phase().chunks(), outcome);
+  add_completion_results(run, job.inputs(), job.phase().work_of_groups(), outcome);
+  run::add_quarantined(run, job.phase().chunks(), outcome);
   return outcome;
 }
 
@@ -166,7 +167,7 @@ run::MergedRun GenerateJob::merge(const cluster::Group& world, const run::SealPl
   const GenerateInputs inputs = read_generate_inputs(world, config_, keys_);
   store::SealRequest request = generate_request(place, inputs);
   request.partial = true;
-  const store::SealReport report = store::seal(world, journal, request);
+  const store::SealResult report = store::seal(world, journal, request);
   run::MergedRun merged;
   merged.parts.push_back(
       {"completions", report.rows, report.rows + report.missing_rows, "samples"});

@@ -3,7 +3,7 @@
 #include <array>
 #include <string_view>
 
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/model_keys.hpp>
 
@@ -16,8 +16,8 @@ KeySpec sampling_key(const char* name, KeyType type, const char* text, double mi
   KeySpec spec;
   spec.name = name;
   spec.type = type;
-  spec.standard = "auto";
-  spec.text = text;
+  spec.default_value = "auto";
+  spec.summary = text;
   spec.min = min;
   spec.max = max;
   spec.choices = {"auto"};
@@ -83,24 +83,24 @@ void add_generate_keys(KeyTable& table) {
   table.add_section_alias("generation", "generate");  // guides 000 and 002
   table.add({.name = "generate.max_new_tokens",
              .type = KeyType::integer,
-             .standard = "256",
-             .text = "length of a completion at most; 0 only scores the prompts",
+             .default_value = "256",
+             .summary = "length of a completion at most; 0 only scores the prompts",
              .unit = "tokens",
              .min = 0,
              .max = 1 << 20,
              .foreign = {{"max_tokens", "vLLM"}}});
   table.add({.name = "generate.num_samples",
              .type = KeyType::integer,
-             .standard = "1",
-             .text = "completions of each prompt, a row each",
+             .default_value = "1",
+             .summary = "completions of each prompt, a row each",
              .min = 1,
              .max = 65536,
              .aliases = {"generate.num_return_sequences"}});
   table.add({.name = "generate.do_sample",
              .type = KeyType::choice,
-             .standard = "auto",
-             .text = "draw tokens, or take the most probable ones; auto: as the folder's "
-                     "generation_config.json says, like every auto below",
+             .default_value = "auto",
+             .summary = "draw tokens, or take the most probable ones; auto: as the folder's "
+                        "generation_config.json says, like every auto below",
              .choices = {"auto", "true", "false"}});
   table.add(sampling_key("generate.temperature", KeyType::number, "divides logits", 1e-4, 1e4));
   table.add(sampling_key("generate.top_k", KeyType::integer,
@@ -112,29 +112,29 @@ void add_generate_keys(KeyTable& table) {
                          1e-2, 1e2));
   table.add({.name = "generate.stop",
              .type = KeyType::texts,
-             .standard = "[]",
-             .text = "texts that end a completion, which keeps them",
+             .default_value = "[]",
+             .summary = "texts that end a completion, which keeps them",
              .aliases = {"generate.stop_strings"}});
   table.add({.name = "generate.prompt_log_probs",
              .type = KeyType::flag,
-             .standard = "true",
-             .text = "record the log-probabilities of the prompt's tokens as well"});
+             .default_value = "true",
+             .summary = "record the log-probabilities of the prompt's tokens as well"});
   table.add({.name = "generate.add_special_tokens",
              .type = KeyType::flag,
-             .standard = "true",
-             .text = "put the tokenizer's own tokens around a `prompt`, such as <s>; chat "
-                     "templates write them themselves"});
+             .default_value = "true",
+             .summary = "put the tokenizer's own tokens around a `prompt`, such as <s>; chat "
+                        "templates write them themselves"});
   table.add({.name = "generate.add_generation_prompt",
              .type = KeyType::choice,
-             .standard = "auto",
-             .text = "end `messages` with the words that begin an answer; auto: unless they are "
-                     "only scored",
+             .default_value = "auto",
+             .summary = "end `messages` with the words that begin an answer; auto: unless they are "
+                        "only scored",
              .choices = {"auto", "true", "false"}});
   table.add({.name = "generate.batch_size",
              .type = KeyType::integer,
-             .standard = "16",
-             .text = "completions of a model that grow together; changes time and memory only; "
-                     "auto: as many as all ranks have memory for",
+             .default_value = "16",
+             .summary = "completions of a model that grow together; changes time and memory only; "
+                        "auto: as many as all ranks have memory for",
              .unit = "sequences",
              .min = 1,
              .max = 65536,
@@ -143,10 +143,9 @@ void add_generate_keys(KeyTable& table) {
 }
 
 void check_generate_keys(const Config& config) {
-  check_together(
-      {[&] { rows::check_model_keys(config, "data.path=FILE, with a `prompt` in each row"); },
-       [&] { check_stops(config); },
-       [&] { refuse_useless_keys(config, config.is("generate.do_sample", "false")); }});
+  check_all({[&] { rows::check_model_keys(config, "data.path=FILE, with a `prompt` in each row"); },
+             [&] { check_stops(config); },
+             [&] { refuse_useless_keys(config, config.is("generate.do_sample", "false")); }});
 }
 
 GenerateKeys read_generate_keys(const Config& config) {

@@ -11,70 +11,69 @@ namespace {
 
 constexpr std::size_t kShownCharacters = 300;
 
-report::Figure length_figure(const GeneratePictures& pictures) {
-  const bool is_scoring = pictures.is_scoring_only;
+report::Figure length_figure(const GeneratePlots& plots) {
+  const bool is_scoring = plots.is_scoring_only;
   report::BarChart chart;
   chart.title = is_scoring ? "How long the prompts are" : "How long the completions are";
   chart.x_label = "tokens";
   chart.y_label = "samples";
-  chart.bars =
-      report::histogram(is_scoring ? pictures.prompt_lengths : pictures.output_lengths, 30);
+  chart.bars = report::histogram(is_scoring ? plots.prompt_lengths : plots.output_lengths, 30);
   std::string caption;
-  for (const auto& [reason, count] : pictures.finishes)
+  for (const auto& [reason, count] : plots.finishes)
     caption += (caption.empty() ? "Ended by: " : ", ") + reason + " " + report::grouped(count);
   return {is_scoring ? "Length of the prompts" : "Length of the completions",
           report::svg_bars(chart), caption + ". A bar is labeled with the shortest length in it."};
 }
 
-report::Figure speed_figure(const GeneratePictures& pictures) {
+report::Figure speed_figure(const GeneratePlots& plots) {
   report::BarChart chart;
   chart.title = "Tokens per second of each copy of the model";
   chart.x_label = "copy";
   chart.y_label = "tokens/s";
   chart.css = "c3";
-  for (std::size_t r = 0; r < pictures.tokens_per_second.size(); ++r)
-    chart.bars.push_back({std::to_string(r), pictures.tokens_per_second[r]});
+  for (std::size_t r = 0; r < plots.tokens_per_second.size(); ++r)
+    chart.bars.push_back({std::to_string(r), plots.tokens_per_second[r]});
   return {"Tokens per second of each copy of the model", report::svg_bars(chart),
           "Of the time in which it completed prompts, in the attempt that finished the run."};
 }
 
-report::Table sample_table(const GeneratePictures& pictures) {
+report::Table sample_table(const GeneratePlots& plots) {
   report::Table table{"First samples", {"prompt", "completion", "ended by"}, {}, {}, true};
-  for (const GeneratePictures::Sample& sample : pictures.samples)
+  for (const GeneratePlots::Sample& sample : plots.samples)
     table.rows.push_back({report::clip(sample.prompt, kShownCharacters),
                           report::clip(sample.output, kShownCharacters), sample.reason});
   return table;
 }
 
-std::string headline(const GeneratePictures& pictures, const report::RunSummary& summary) {
-  const auto samples = static_cast<std::int64_t>(pictures.output_lengths.size());
+std::string headline(const GeneratePlots& plots, const report::RunSummary& summary) {
+  const auto samples = static_cast<std::int64_t>(plots.output_lengths.size());
   if (samples == 0) return report::plain_headline(summary);
-  if (pictures.is_scoring_only) {
-    return report::grouped(pictures.prompt_tokens) + " tokens of " + report::grouped(samples) +
+  if (plots.is_scoring_only) {
+    return report::grouped(plots.prompt_tokens) + " tokens of " + report::grouped(samples) +
            " prompts were scored.";
   }
-  return report::grouped(samples) + " completions with " + report::grouped(pictures.output_tokens) +
+  return report::grouped(samples) + " completions with " + report::grouped(plots.output_tokens) +
          " tokens were generated.";
 }
 
 }  // namespace
 
 void GeneratePage::record(report::RunSummary& summary) const {
-  for (const auto& [reason, count] : pictures_.finishes)
+  for (const auto& [reason, count] : plots_.finishes)
     summary.results.push_back({"finish_" + reason.substr(0, reason.find(' ')),
                                "samples that ended by " + reason, static_cast<double>(count), "",
                                0});
 }
 
-report::HtmlReport GeneratePage::page(const report::RunSummary& summary) const {
-  report::HtmlReport report;
-  report.headline = headline(pictures_, summary);
+report::HtmlPage GeneratePage::page(const report::RunSummary& summary) const {
+  report::HtmlPage report;
+  report.headline = headline(plots_, summary);
   for (const report::Result& result : summary.results)
     if (!result.key.starts_with("finish_"))
       report.tiles.push_back({report::text_of("%.*f", result.decimals, result.value), result.label,
                               "/results/" + result.key + "/value"});
-  report.sections = {{"What came out", {length_figure(pictures_), speed_figure(pictures_)}, true}};
-  if (!pictures_.samples.empty()) report.tables = {sample_table(pictures_)};
+  report.sections = {{"What came out", {length_figure(plots_), speed_figure(plots_)}, true}};
+  if (!plots_.samples.empty()) report.tables = {sample_table(plots_)};
   return report;
 }
 

@@ -11,7 +11,7 @@
 namespace mgpu::jobs {
 
 /// The data of the page of job generate: lengths, reasons for the end, speed, first samples.
-struct GeneratePictures {
+struct GeneratePlots {
   struct Sample {
     std::string prompt;
     std::string output;
@@ -36,13 +36,13 @@ struct GeneratePictures {
 /// The page of job generate.
 class GeneratePage : public report::JobPage {
 public:
-  explicit GeneratePage(GeneratePictures pictures) : pictures_(std::move(pictures)) {}
+  explicit GeneratePage(GeneratePlots plots) : plots_(std::move(plots)) {}
 
   void record(report::RunSummary& summary) const override;
-  report::HtmlReport page(const report::RunSummary& summary) const override;
+  report::HtmlPage page(const report::RunSummary& summary) const override;
 
 private:
-  GeneratePictures pictures_;
+  GeneratePlots plots_;
 };
 
 }  // namespace mgpu::jobs

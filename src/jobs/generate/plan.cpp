@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/rows/model_folder.hpp>
+#include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/model_keys.hpp>
-#include <mgpu/rows/model_text.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/model_plan.hpp>
 
 #include "inputs.hpp"
@@ -21,7 +21,7 @@ namespace {
 using report::Plan;
 
 std::string tokenizer_text(const rows::ModelRowKeys& keys) {
-  const auto files = rows::read_model_text(keys.folder, keys.chat);
+  const auto files = rows::read_tokenizer_files(keys.folder, keys.chat);
   if (!files) return "no tokenizer.json: token_ids only";
   const text::TextFolder text = text::parse_text_folder(*files, keys.folder);
   return report::grouped(static_cast<std::int64_t>(text.tokenizer.vocab_size())) + " tokens" +
@@ -74,7 +74,7 @@ private:
     const std::int64_t tokens = chunk_rows * inputs_.config.num_samples * (longest + new_tokens());
     return {.model = inputs_.model,
             .demand = inputs_.demand(chunk_rows, longest),
-            .words = run::kCompletions,
+            .names = run::kCompletions,
             .unit = "prompts",
             .samples = inputs_.prompts(),
             .beside = static_cast<std::uint64_t>(tokens) * 16,
@@ -126,7 +126,7 @@ std::vector<run::FileCheck> GenerateJob::file_checks() const {
            [this](const cluster::Group& world) {
              return cluster::on_rank_0(world, [&] {
                rows::check_model_folder(config_);
-               return rows::model_text(keys_.rows.folder) + "; " + tokenizer_text(keys_.rows);
+               return rows::describe_model(keys_.rows.folder) + "; " + tokenizer_text(keys_.rows);
              });
            }},
           {keys_.rows.options.path.string(), [this](const cluster::Group& world) {

@@ -18,12 +18,12 @@ namespace {
 
 constexpr std::int64_t kShownSamples = 8;
 
-std::vector<GeneratePictures::Sample> first_samples(const std::filesystem::path& path,
-                                                    std::span<const std::uint8_t> finish) {
+std::vector<GeneratePlots::Sample> first_samples(const std::filesystem::path& path,
+                                                 std::span<const std::uint8_t> finish) {
   const auto prompts = store::read_texts(path, "samples", "prompt", 0, kShownSamples);
   const auto outputs = store::read_texts(path, "samples", "output", 0, kShownSamples);
   const auto reasons = store::read_texts(path, "samples", "reason", 0, kShownSamples);
-  std::vector<GeneratePictures::Sample> samples;
+  std::vector<GeneratePlots::Sample> samples;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     const auto ended = static_cast<Finish>(finish[i]);
     samples.push_back({prompts[i], outputs[i],
@@ -32,17 +32,17 @@ std::vector<GeneratePictures::Sample> first_samples(const std::filesystem::path&
   return samples;
 }
 
-void show_speed(const std::vector<run::GroupWork>& groups, GeneratePictures& pictures) {
+void fill_speeds(const std::vector<run::GroupWork>& groups, GeneratePlots& plots) {
   run::GroupSpeeds speeds =
-      run::speeds_of(groups, pictures.is_scoring_only ? &run::GroupWork::input_tokens
-                                                      : &run::GroupWork::output_tokens);
-  pictures.tokens_per_second = std::move(speeds.of_groups);
-  pictures.total_tokens_per_second = speeds.total;
+      run::speeds_of(groups, plots.is_scoring_only ? &run::GroupWork::input_tokens
+                                                   : &run::GroupWork::output_tokens);
+  plots.tokens_per_second = std::move(speeds.of_groups);
+  plots.total_tokens_per_second = speeds.total;
 }
 
 /// Converts table `samples` to the data of the pictures.
-GeneratePictures pictures_of(const store::ReadTable& samples) {
-  GeneratePictures pictures;
+GeneratePlots plots_of(const store::ReadTable& samples) {
+  GeneratePlots plots;
   const auto prompt_tokens = samples.column("n_prompt_tokens").values<std::int32_t>();
   const auto output_tokens = samples.column("n_output_tokens").values<std::int32_t>();
   const auto finish = samples.column("finish").values<std::uint8_t>();
@@ -50,18 +50,18 @@ GeneratePictures pictures_of(const store::ReadTable& samples) {
   const auto output_log_prob = samples.column("output_log_prob").values<double>();
   const auto sample = samples.column("sample").values<std::int32_t>();
   for (std::size_t i = 0; i < finish.size(); ++i) {
-    ++pictures.finishes[name_of(static_cast<Finish>(finish[i]))];
-    pictures.output_lengths.push_back(output_tokens[i]);
-    pictures.output_tokens += output_tokens[i];
-    pictures.output_log_prob += output_log_prob[i];
+    ++plots.finishes[name_of(static_cast<Finish>(finish[i]))];
+    plots.output_lengths.push_back(output_tokens[i]);
+    plots.output_tokens += output_tokens[i];
+    plots.output_log_prob += output_log_prob[i];
     if (sample[i] > 0) continue;  // another sample of the same prompt
-    if (prompt_tokens[i] > 0) pictures.prompt_lengths.push_back(prompt_tokens[i]);
-    pictures.prompt_tokens += prompt_tokens[i];
-    pictures.prompt_log_prob += prompt_log_prob[i];
+    if (prompt_tokens[i] > 0) plots.prompt_lengths.push_back(prompt_tokens[i]);
+    plots.prompt_tokens += prompt_tokens[i];
+    plots.prompt_log_prob += prompt_log_prob[i];
     if (finish[i] != static_cast<std::uint8_t>(Finish::none))
-      pictures.scored_prompt_tokens += prompt_tokens[i] - 1;
+      plots.scored_prompt_tokens += prompt_tokens[i] - 1;
   }
-  return pictures;
+  return plots;
 }
 
 void add_result(run::JobOutcome& outcome, const char* key, const char* label, double value,
@@ -69,20 +69,20 @@ void add_result(run::JobOutcome& outcome, const char* key, const char* label, do
   outcome.results.push_back({key, label, value, unit, decimals});
 }
 
-void tell_result(const GeneratePictures& pictures, run::JobOutcome& outcome) {
-  const double rate = pictures.total_tokens_per_second;
-  const auto outputs = static_cast<double>(pictures.output_tokens);
-  const auto prompts = static_cast<double>(pictures.scored_prompt_tokens);
-  std::string text = report::grouped(pictures.output_tokens) + " tokens generated after " +
-                     report::grouped(pictures.prompt_tokens) + " of prompts";
+void add_results(const GeneratePlots& plots, run::JobOutcome& outcome) {
+  const double rate = plots.total_tokens_per_second;
+  const auto outputs = static_cast<double>(plots.output_tokens);
+  const auto prompts = static_cast<double>(plots.scored_prompt_tokens);
+  std::string text = report::grouped(plots.output_tokens) + " tokens generated after " +
+                     report::grouped(plots.prompt_tokens) + " of prompts";
   if (outputs > 0) {
     add_result(outcome, "output_tokens", "tokens generated", outputs, "tokens", 0);
     add_result(outcome, "output_log_prob", "mean log-probability of a generated token",
-               pictures.output_log_prob / outputs, "nats", 4);
-    text += report::text_of("; %.4f nats per generated token", pictures.output_log_prob / outputs);
+               plots.output_log_prob / outputs, "nats", 4);
+    text += report::text_of("; %.4f nats per generated token", plots.output_log_prob / outputs);
   }
-  if (pictures.is_scored && prompts > 0) {
-    const double mean = pictures.prompt_log_prob / prompts;
+  if (plots.is_scored && prompts > 0) {
+    const double mean = plots.prompt_log_prob / prompts;
     add_result(outcome, "prompt_log_prob", "mean log-probability of a prompt token", mean, "nats",
                4);
     add_result(outcome, "prompt_perplexity", "perplexity of the prompts", std::exp(-mean), "", 3);
@@ -97,10 +97,9 @@ void tell_result(const GeneratePictures& pictures, run::JobOutcome& outcome) {
 }
 
 /// Counts prompts that could not be completed. Too many are a failure.
-void judge_failures(run::RunContext& run, const GeneratePictures& pictures,
-                    run::JobOutcome& outcome) {
-  const auto found = pictures.finishes.find(name_of(Finish::none));
-  if (found == pictures.finishes.end()) return;
+void judge_failures(run::RunContext& run, const GeneratePlots& plots, run::JobOutcome& outcome) {
+  const auto found = plots.finishes.find(name_of(Finish::none));
+  if (found == plots.finishes.end()) return;
   add_result(outcome, "failed_samples", "samples that failed", static_cast<double>(found->second),
              "", 0);
   const std::string where = run.store.text
@@ -127,26 +126,26 @@ void seal_completions(run::RunContext& run, const GenerateInputs& inputs) {
   const auto sealing = run.clock.enter("seal");
   store::seal(run.topology.world(), run.journal,
               generate_request({run.config, run.store, run.directory}, inputs));
-  run::tell_part(run);
+  run::log_part(run);
 }
 
-void show_completions(run::RunContext& run, const GenerateInputs& inputs,
-                      const std::vector<run::GroupWork>& groups, run::JobOutcome& outcome) {
+void add_completion_results(run::RunContext& run, const GenerateInputs& inputs,
+                            const std::vector<run::GroupWork>& groups, run::JobOutcome& outcome) {
   const auto reading = run.clock.enter("results");
   const cluster::Group& world = run.topology.world();
   const std::filesystem::path path = run.directory.path() / run.store.result_file;
   const store::ReadTable samples = store::read_table(world, path, "samples");
-  GeneratePictures pictures = pictures_of(samples);
-  pictures.is_scored = inputs.config.generation.scores_prompts;
-  pictures.is_scoring_only = inputs.config.generation.max_new_tokens == 0;
-  show_speed(groups, pictures);
+  GeneratePlots plots = plots_of(samples);
+  plots.is_scored = inputs.config.generation.scores_prompts;
+  plots.is_scoring_only = inputs.config.generation.max_new_tokens == 0;
+  fill_speeds(groups, plots);
   cluster::run_together(world, [&] {
     if (world.rank() == 0 && run.store.text)
-      pictures.samples = first_samples(path, samples.column("finish").values<std::uint8_t>());
+      plots.samples = first_samples(path, samples.column("finish").values<std::uint8_t>());
   });
-  tell_result(pictures, outcome);
-  judge_failures(run, pictures, outcome);
-  outcome.page = std::make_unique<GeneratePage>(std::move(pictures));
+  add_results(plots, outcome);
+  judge_failures(run, plots, outcome);
+  outcome.page = std::make_unique<GeneratePage>(std::move(plots));
 }
 
 }  // namespace mgpu::jobs

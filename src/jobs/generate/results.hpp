@@ -23,7 +23,7 @@ void seal_completions(run::RunContext& run, const GenerateInputs& inputs);
 /// Adds numbers and pictures of the sealed file to the end table, summary.json and report.html.
 ///
 /// Ranks:  collective over the world. Errors: those of read_table().
-void show_completions(run::RunContext& run, const GenerateInputs& inputs,
-                      const std::vector<run::GroupWork>& groups, run::JobOutcome& outcome);
+void add_completion_results(run::RunContext& run, const GenerateInputs& inputs,
+                            const std::vector<run::GroupWork>& groups, run::JobOutcome& outcome);
 
 }  // namespace mgpu::jobs

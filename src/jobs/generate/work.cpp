@@ -46,7 +46,7 @@ std::vector<std::byte> CompletionWorker::pack(std::int64_t first,
   return completion_rows(inputs_, first, prompts, completed, encoder_);
 }
 
-void CompletionWorker::show_progress(const run::GroupWork& work) {
+void CompletionWorker::write_scalars(const run::GroupWork& work) {
   if (inputs_.config.generation.max_new_tokens == 0) return;
   const std::int64_t completions = work.rows * inputs_.config.num_samples;
   scalars_.scalar("train/completions/mean_length", completions,

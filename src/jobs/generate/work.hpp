@@ -32,7 +32,7 @@ public:
                               std::span<const CompletedPrompt> completed) override;
   std::int64_t batch_size() const override { return completer_.batch_size(); }
   void set_batch_size(std::int64_t batch_size) override { completer_.set_batch_size(batch_size); }
-  void show_progress(const run::GroupWork& work) override;
+  void write_scalars(const run::GroupWork& work) override;
 
 private:
   const GenerateInputs& inputs_;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include <mgpu/rows/model_text.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/phases.hpp>
 
 namespace mgpu::jobs {
@@ -21,11 +21,11 @@ TeacherInputs put_together(const TeacherConfig& keys, rows::ModelRows read) {
 
 std::int64_t TeacherInputs::max_length() const {
   if (model.rope.kind != lm::RopeKind::none) return config.length.max_length;
-  return std::min(config.length.max_length, model.positions);
+  return std::min(config.length.max_length, model.max_positions);
 }
 
 SampleMaker TeacherInputs::sample_maker() const {
-  rows::RowEncoder encoder(rows::parse_model_text(text, folder, model.vocab),
+  rows::RowEncoder encoder(rows::parse_tokenizer_files(text, folder, model.vocab),
                            {.vocab = model.vocab, .ends_texts = false});
   return {std::move(encoder),
           {.max_length = max_length(),

@@ -6,15 +6,15 @@
 #include <utility>
 #include <vector>
 
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/kept_columns.hpp>
-#include <mgpu/rows/model_folder.hpp>
 #include <mgpu/rows/model_keys.hpp>
-#include <mgpu/rows/model_text.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/row_phase.hpp>
 #include <mgpu/run/worker_table.hpp>
@@ -59,18 +59,18 @@ RankMap rank_map(const run::RunContext& run, const TeacherInputs& inputs, run::R
   return map;
 }
 
-void announce(run::RunContext& run, const TeacherInputs& inputs, std::string memory) {
-  report::Facts facts;
+void print_banner(run::RunContext& run, const TeacherInputs& inputs, std::string memory) {
+  report::BannerFacts facts;
   facts.memory = std::move(memory);
   facts.device = run.device.kind;
   facts.data = report::grouped(inputs.rows.rows()) + " samples of at most " +
                report::grouped(inputs.max_length()) + " tokens; " +
                cluster::on_rank_0(run.topology.world(),
-                                  [&] { return rows::model_text(inputs.folder, run.models); }) +
+                                  [&] { return rows::describe_model(inputs.folder, run.models); }) +
                run::groups_text(run) + "; " + targets_text(inputs.config) +
                run::part_note(inputs.config.run);
-  run::show_workers(run, "Teacher Logits Generation");
-  run.announce(facts);
+  run::print_workers(run, "Teacher Logits Generation");
+  run.print_banner(facts);
 }
 
 }  // namespace
@@ -95,15 +95,15 @@ run::JobOutcome TeacherJob::run(run::RunContext& run) const {
   const std::int64_t batch =
       phase.settle_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
   TeacherWorker worker(inputs, phase.group(), batch);
-  announce(run, inputs, phase.memory_text(batch));
-  run::tell_suspects(run, phase.chunks());
+  print_banner(run, inputs, phase.memory_text(batch));
+  run::log_suspects(run, phase.chunks());
   if (!phase.run(worker)) return phase.outcome(ExitCode::stopped);
 
   seal_targets(run, inputs);
   run::JobOutcome outcome = phase.outcome(ExitCode::done);
   const std::vector<run::GroupWork> work = phase.work_of_groups();
-  show_targets(run, inputs, work, rank_map(run, inputs, phase, worker), outcome);
-  run::show_quarantined(run, phase.chunks(), outcome);
+  add_target_results(run, inputs, work, rank_map(run, inputs, phase, worker), outcome);
+  run::add_quarantined(run, phase.chunks(), outcome);
   return outcome;
 }
 
@@ -112,7 +112,7 @@ run::MergedRun TeacherJob::merge(const cluster::Group& world, const run::SealPla
   const TeacherInputs inputs = read_teacher_inputs(world, config_, keys_);
   store::SealRequest request = teacher_request(place, inputs);
   request.partial = true;
-  const store::SealReport report = store::seal(world, journal, request);
+  const store::SealResult report = store::seal(world, journal, request);
   run::MergedRun merged;
   merged.parts.push_back({"targets", report.rows, report.rows + report.missing_rows, "samples"});
   return merged;

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/model_keys.hpp>
 
@@ -44,39 +44,40 @@ void refuse_useless_keys(const Config& config) {
 void add_teacher_keys(KeyTable& table) {
   table.add({.name = "teacher.targets",
              .type = KeyType::choice,
-             .standard = "topk",
-             .text = "what is kept of each token's distribution: the most probable tokens, or "
-                     "tokens drawn from it, which are unbiased (RS-KD)",
+             .default_value = "topk",
+             .summary = "what is kept of each token's distribution: the most probable tokens, or "
+                        "tokens drawn from it, which are unbiased (RS-KD)",
              .choices = {"topk", "random_sampling"}});
   table.add({.name = "teacher.top_k",
              .type = KeyType::integer,
-             .standard = std::to_string(kTopK),
-             .text = "most probable tokens that are kept of each distribution",
+             .default_value = std::to_string(kTopK),
+             .summary = "most probable tokens that are kept of each distribution",
              .min = 1,
              .max = 1024});
   table.add({.name = "teacher.num_draws",
              .type = KeyType::integer,
-             .standard = std::to_string(kDraws),
-             .text = "tokens that are drawn from each distribution, with replacement",
+             .default_value = std::to_string(kDraws),
+             .summary = "tokens that are drawn from each distribution, with replacement",
              .min = 1,
              .max = 255});
   table.add({.name = "teacher.temperature",
              .type = KeyType::number,
-             .standard = "1.0",
-             .text = "divides logits before anything is kept of them",
+             .default_value = "1.0",
+             .summary = "divides logits before anything is kept of them",
              .min = 1e-2,
              .max = 1e2});
   table.add({.name = "teacher.store",
              .type = KeyType::choice,
-             .standard = "fp16",
-             .text = "how targets are stored: ids of 4 bytes, or of as many bits as the vocabulary "
-                     "needs; log-probabilities as float16 in both",
+             .default_value = "fp16",
+             .summary =
+                 "how targets are stored: ids of 4 bytes, or of as many bits as the vocabulary "
+                 "needs; log-probabilities as float16 in both",
              .choices = {"fp16", "packed"}});
   table.add({.name = "teacher.batch_size",
              .type = KeyType::integer,
-             .standard = "16",
-             .text = "samples that a model has in memory at once; changes time and memory only; "
-                     "auto: as many as all ranks have memory for",
+             .default_value = "16",
+             .summary = "samples that a model has in memory at once; changes time and memory only; "
+                        "auto: as many as all ranks have memory for",
              .unit = "samples",
              .min = 1,
              .max = 65536,
@@ -85,7 +86,7 @@ void add_teacher_keys(KeyTable& table) {
 }
 
 void check_teacher_keys(const Config& config) {
-  check_together(
+  check_all(
       {[&] {
          rows::check_model_keys(
              config,

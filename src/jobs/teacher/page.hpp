@@ -70,7 +70,7 @@ struct RankMap {
 
 /// The data of the page of job teacher: texts with predictions, lengths and cuts, kept mass and its
 /// size, ranks and their speed.
-struct TeacherPictures {
+struct TeacherPlots {
   std::map<std::string, std::int64_t> statuses;  // "truncated" -> samples
   std::int64_t tokens = 0;                       // seen by the teacher
   std::int64_t tokens_left_out = 0;              // of samples that were too long
@@ -95,13 +95,13 @@ struct TeacherPictures {
 /// The page of job teacher.
 class TeacherPage : public report::JobPage {
 public:
-  explicit TeacherPage(TeacherPictures pictures) : pictures_(std::move(pictures)) {}
+  explicit TeacherPage(TeacherPlots plots) : plots_(std::move(plots)) {}
 
   void record(report::RunSummary& summary) const override;
-  report::HtmlReport page(const report::RunSummary& summary) const override;
+  report::HtmlPage page(const report::RunSummary& summary) const override;
 
 private:
-  TeacherPictures pictures_;
+  TeacherPlots plots_;
 };
 
 }  // namespace mgpu::jobs

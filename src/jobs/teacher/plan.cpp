@@ -3,12 +3,12 @@
 #include <string>
 #include <utility>
 
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/rows/model_folder.hpp>
+#include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/model_keys.hpp>
-#include <mgpu/rows/model_text.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/run/model_plan.hpp>
 
 #include "inputs.hpp"
@@ -57,7 +57,7 @@ std::vector<run::FileCheck> TeacherJob::file_checks() const {
            [this](const cluster::Group& world) {
              return cluster::on_rank_0(world, [&] {
                rows::check_model_folder(config_);
-               return rows::model_text(keys_.rows.folder);
+               return rows::describe_model(keys_.rows.folder);
              });
            }},
           {keys_.rows.options.path.string(), [this](const cluster::Group& world) {
@@ -86,7 +86,7 @@ report::Plan TeacherJob::plan(const run::PlanMachine& machine) const {
       config_, machine,
       {.model = inputs.model,
        .demand = inputs.demand(chunk_size),
-       .words = run::kTeacherSamples,
+       .names = run::kTeacherSamples,
        .unit = "samples",
        .samples = inputs.rows.rows(),
        .beside = run::whole_bytes(2.0 * token_size *

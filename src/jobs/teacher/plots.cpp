@@ -10,7 +10,7 @@
 #include <mgpu/base/activity.hpp>
 #include <mgpu/base/half_float.hpp>
 #include <mgpu/report/text_format.hpp>
-#include <mgpu/rows/model_text.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 #include <mgpu/store/results/list_column.hpp>
 
 #include "recipes/distill/stored_targets.hpp"
@@ -32,7 +32,7 @@ constexpr std::int64_t kBlockTokens = 512;   // of them, consecutive
 class TokenTexts {
 public:
   explicit TokenTexts(const TeacherInputs& inputs)
-      : folder_(rows::parse_model_text(inputs.text, inputs.folder, inputs.model.vocab)) {}
+      : folder_(rows::parse_tokenizer_files(inputs.text, inputs.folder, inputs.model.vocab)) {}
 
   /// The text that each token adds to the previous ones.
   std::vector<std::string> in_order(std::span<const std::int32_t> ids) const {
@@ -247,7 +247,7 @@ KeptMass read_mass(const fs::path& results, const TeacherInputs& inputs) {
 
 /// The text that replaces kept mass.
 std::string drawn_text(const fs::path& results, const TeacherInputs& inputs,
-                       const TeacherPictures& pictures) {
+                       const TeacherPlots& plots) {
   const store::ListColumn drawn(results, "samples", "num_drawn");
   const std::int64_t tokens = drawn.items();
   const store::ReadColumn some = drawn.read_items(0, std::min(tokens, kSeenTokens));
@@ -262,7 +262,7 @@ std::string drawn_text(const fs::path& results, const TeacherInputs& inputs,
              " tokens); the file takes %.0f bytes per token, all its columns and "
              "indices included. Draws keep all of the distribution on average, so "
              "that there is no mass to choose k by.",
-             pictures.bytes_per_token);
+             plots.bytes_per_token);
 }
 
 }  // namespace
@@ -278,22 +278,21 @@ std::vector<std::int64_t> shown_ks(std::int64_t kept) {
 }
 
 void add_targets(const fs::path& results, const TeacherInputs& inputs,
-                 std::span<const std::int32_t> num_tokens, TeacherPictures& pictures) {
+                 std::span<const std::int32_t> num_tokens, TeacherPlots& plots) {
   const std::int64_t k = std::min(inputs.config.top_k, inputs.model.vocab);
   if (inputs.config.has_draws) {
-    pictures.entropy_of = "the draws, which is less than that of the distribution";
-    pictures.drawn = drawn_text(results, inputs, pictures);
+    plots.entropy_of = "the draws, which is less than that of the distribution";
+    plots.drawn = drawn_text(results, inputs, plots);
   } else {
-    pictures.entropy_of =
-        k == inputs.model.vocab
-            ? "all tokens"
-            : report::text_of(
-                  "the %s most probable tokens and all others as one, which is at "
-                  "most that of the whole distribution",
-                  report::grouped(k).c_str());
-    pictures.mass = read_mass(results, inputs);
+    plots.entropy_of = k == inputs.model.vocab
+                           ? "all tokens"
+                           : report::text_of(
+                                 "the %s most probable tokens and all others as one, which is at "
+                                 "most that of the whole distribution",
+                                 report::grouped(k).c_str());
+    plots.mass = read_mass(results, inputs);
   }
-  pictures.texts = read_texts_shown(results, inputs, num_tokens);
+  plots.texts = read_texts_shown(results, inputs, num_tokens);
 }
 
 }  // namespace mgpu::jobs

@@ -18,7 +18,7 @@ namespace mgpu::jobs {
 /// Memory: 8 bytes for each row and ragged column, and a few MiB. Local.
 /// Errors: those of StoredTargets and ListColumn.
 void add_targets(const std::filesystem::path& results, const TeacherInputs& inputs,
-                 std::span<const std::int32_t> num_tokens, TeacherPictures& pictures);
+                 std::span<const std::int32_t> num_tokens, TeacherPlots& plots);
 
 /// The values of k that are shown, up to `kept`.
 std::vector<std::int64_t> shown_ks(std::int64_t kept);

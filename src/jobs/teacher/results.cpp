@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/formats/bit_pack.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/model_keys.hpp>
@@ -39,68 +39,67 @@ void add_result(run::JobOutcome& outcome, const char* key, const char* label, do
 }
 
 /// Converts table `samples` to the data of the pictures.
-TeacherPictures pictures_of(const store::ReadTable& samples) {
-  TeacherPictures pictures;
+TeacherPlots plots_of(const store::ReadTable& samples) {
+  TeacherPlots plots;
   const auto tokens = samples.column("n_tokens").values<std::int32_t>();
   const auto all_tokens = samples.column("all_tokens").values<std::int64_t>();
   const auto status = samples.column("status").values<std::uint8_t>();
   for (std::size_t i = 0; i < status.size(); ++i) {
     const auto what = static_cast<rows::RowStatus>(status[i]);
-    ++pictures.statuses[name_of(what)];
-    pictures.tokens += tokens[i];
-    pictures.tokens_left_out += all_tokens[i] - tokens[i];
-    pictures.longest = std::max<std::int64_t>(pictures.longest, tokens[i]);
-    if (tokens[i] > 0) ++pictures.samples;
+    ++plots.statuses[name_of(what)];
+    plots.tokens += tokens[i];
+    plots.tokens_left_out += all_tokens[i] - tokens[i];
+    plots.longest = std::max<std::int64_t>(plots.longest, tokens[i]);
+    if (tokens[i] > 0) ++plots.samples;
     if (all_tokens[i] == 0) continue;
-    pictures.lengths.push_back(all_tokens[i]);
-    pictures.is_cut.push_back(what == rows::RowStatus::ok ? 0 : 1);
+    plots.lengths.push_back(all_tokens[i]);
+    plots.is_cut.push_back(what == rows::RowStatus::ok ? 0 : 1);
   }
-  return pictures;
+  return plots;
 }
 
-void show_speed(const std::vector<run::GroupWork>& groups, TeacherPictures& pictures) {
+void fill_speeds(const std::vector<run::GroupWork>& groups, TeacherPlots& plots) {
   run::GroupSpeeds speeds = run::speeds_of(groups, &run::GroupWork::input_tokens);
-  pictures.tokens_per_second = std::move(speeds.of_groups);
-  pictures.total_tokens_per_second = speeds.total;
+  plots.tokens_per_second = std::move(speeds.of_groups);
+  plots.total_tokens_per_second = speeds.total;
 }
 
 /// Bytes of the targets of a token in the file, including ids.
-double bytes_per_token(const TeacherInputs& inputs, const TeacherPictures& pictures,
+double bytes_per_token(const TeacherInputs& inputs, const TeacherPlots& plots,
                        std::uint64_t file_bytes) {
-  if (pictures.tokens == 0) return 0.0;
+  if (plots.tokens == 0) return 0.0;
   const std::int64_t bytes = target_bytes(inputs.config, inputs.model.vocab);
   return bytes > 0 ? static_cast<double>(bytes)
-                   : static_cast<double>(file_bytes) / static_cast<double>(pictures.tokens);
+                   : static_cast<double>(file_bytes) / static_cast<double>(plots.tokens);
 }
 
-void tell_result(const TeacherPictures& pictures, run::JobOutcome& outcome) {
-  add_result(outcome, "tokens", "tokens", static_cast<double>(pictures.tokens), "tokens", 0);
-  add_result(outcome, "bytes_per_token", "targets of a token", pictures.bytes_per_token, "bytes",
-             0);
+void add_results(const TeacherPlots& plots, run::JobOutcome& outcome) {
+  add_result(outcome, "tokens", "tokens", static_cast<double>(plots.tokens), "tokens", 0);
+  add_result(outcome, "bytes_per_token", "targets of a token", plots.bytes_per_token, "bytes", 0);
   add_result(outcome, "padding_share", "tokens that padding would have added",
-             100.0 * pictures.padding_share(), "%", 1);
-  std::string text = report::grouped(pictures.tokens) + " tokens of " +
+             100.0 * plots.padding_share(), "%", 1);
+  std::string text = report::grouped(plots.tokens) + " tokens of " +
                      report::grouped(outcome.total) + " samples; " +
-                     report::text_of("%.0f bytes per token", pictures.bytes_per_token);
-  if (pictures.total_tokens_per_second > 0.0) {
+                     report::text_of("%.0f bytes per token", plots.bytes_per_token);
+  if (plots.total_tokens_per_second > 0.0) {
     add_result(outcome, "tokens_per_second", "tokens per second, all ranks",
-               pictures.total_tokens_per_second, "tokens/s", 1);
-    text += "; " + report::rate_text(pictures.total_tokens_per_second) + " tokens/s";
+               plots.total_tokens_per_second, "tokens/s", 1);
+    text += "; " + report::rate_text(plots.total_tokens_per_second) + " tokens/s";
   }
   outcome.result = text;
 }
 
 /// Counts samples that were cut or left out. Too many rows that could not be used are a failure.
-void judge_rows(run::RunContext& run, const TeacherPictures& pictures, run::JobOutcome& outcome) {
-  for (const auto& [status, count] : pictures.statuses) {
+void judge_rows(run::RunContext& run, const TeacherPlots& plots, run::JobOutcome& outcome) {
+  for (const auto& [status, count] : plots.statuses) {
     if (status == name_of(rows::RowStatus::ok)) continue;
     run.log.event(
         {"warn",
          {{"text", report::grouped(count) + " of " + report::grouped(outcome.total) + " samples: " +
                        status + "; column `reason` of " + run.store.result_file + " says why"}}});
   }
-  const auto bad = pictures.statuses.find(name_of(rows::RowStatus::bad_row));
-  if (bad == pictures.statuses.end()) return;
+  const auto bad = plots.statuses.find(name_of(rows::RowStatus::bad_row));
+  if (bad == plots.statuses.end()) return;
   add_result(outcome, "bad_rows", "rows that could not be used", static_cast<double>(bad->second),
              "", 0);
   const double share = static_cast<double>(bad->second) / static_cast<double>(outcome.total);
@@ -124,27 +123,27 @@ void seal_targets(run::RunContext& run, const TeacherInputs& inputs) {
   const auto sealing = run.clock.enter("seal");
   store::seal(run.topology.world(), run.journal,
               teacher_request({run.config, run.store, run.directory}, inputs));
-  run::tell_part(run);
+  run::log_part(run);
 }
 
-void show_targets(run::RunContext& run, const TeacherInputs& inputs,
-                  const std::vector<run::GroupWork>& groups, RankMap ranks,
-                  run::JobOutcome& outcome) {
+void add_target_results(run::RunContext& run, const TeacherInputs& inputs,
+                        const std::vector<run::GroupWork>& groups, RankMap ranks,
+                        run::JobOutcome& outcome) {
   const auto reading = run.clock.enter("results");
   const std::filesystem::path path = run.directory.path() / run.store.result_file;
   const store::ReadTable samples = store::read_table(run.topology.world(), path, "samples");
-  TeacherPictures pictures = pictures_of(samples);
-  pictures.max_length = inputs.max_length();
-  pictures.bytes_per_token = bytes_per_token(inputs, pictures, std::filesystem::file_size(path));
+  TeacherPlots plots = plots_of(samples);
+  plots.max_length = inputs.max_length();
+  plots.bytes_per_token = bytes_per_token(inputs, plots, std::filesystem::file_size(path));
   cluster::run_together(run.topology.world(), [&] {
-    if (run.topology.world().rank() == 0 && pictures.tokens > 0)
-      add_targets(path, inputs, samples.column("n_tokens").values<std::int32_t>(), pictures);
+    if (run.topology.world().rank() == 0 && plots.tokens > 0)
+      add_targets(path, inputs, samples.column("n_tokens").values<std::int32_t>(), plots);
   });
-  pictures.ranks = std::move(ranks);
-  show_speed(groups, pictures);
-  tell_result(pictures, outcome);
-  judge_rows(run, pictures, outcome);
-  outcome.page = std::make_unique<TeacherPage>(std::move(pictures));
+  plots.ranks = std::move(ranks);
+  fill_speeds(groups, plots);
+  add_results(plots, outcome);
+  judge_rows(run, plots, outcome);
+  outcome.page = std::make_unique<TeacherPage>(std::move(plots));
 }
 
 }  // namespace mgpu::jobs

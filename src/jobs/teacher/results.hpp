@@ -24,8 +24,8 @@ void seal_targets(run::RunContext& run, const TeacherInputs& inputs);
 /// Adds numbers and pictures of the sealed file to the end table, summary.json and report.html.
 ///
 /// Ranks:  collective over the world. Errors: those of read_table().
-void show_targets(run::RunContext& run, const TeacherInputs& inputs,
-                  const std::vector<run::GroupWork>& groups, RankMap ranks,
-                  run::JobOutcome& outcome);
+void add_target_results(run::RunContext& run, const TeacherInputs& inputs,
+                        const std::vector<run::GroupWork>& groups, RankMap ranks,
+                        run::JobOutcome& outcome);
 
 }  // namespace mgpu::jobs

@@ -85,7 +85,7 @@ TeacherModel::TeacherModel(const lm::LanguageModel& model, const TeacherConfig& 
                  }) {}
 
 bool TeacherModel::speaks() const {
-  return model_.peers() == nullptr || model_.peers()->is_speaker();
+  return model_.peers() == nullptr || model_.peers()->is_broadcast_root();
 }
 
 std::vector<TokenTargets> TeacherModel::run(std::span<const std::vector<std::int64_t>> texts,
@@ -159,7 +159,8 @@ at::Tensor TeacherModel::uniforms_for(std::span<const PromptPiece> pieces) const
 }
 
 void TeacherModel::keep_draws(std::span<const PromptPiece> pieces, const at::Tensor& hidden) {
-  const lm::ManyDraws draws = draw_many(model_, hidden, uniforms_for(pieces));
+  const lm::DrawsWithReplacement draws =
+      draw_with_replacement(model_, hidden, uniforms_for(pieces));
   check_finite(pieces, samples_, draws.log_sums);
   if (!speaks()) return;
   const at::Tensor log_sums = draws.log_sums.cpu();

@@ -1,7 +1,7 @@
 #include "job.hpp"
 
 #include <mgpu/cluster/cluster_config.hpp>
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/recipes/recipe.hpp>
 #include <mgpu/report/banner.hpp>
@@ -37,8 +37,8 @@ std::vector<AddKeys> keys_of_job() {
 
 void check_keys(const Config& config, int ranks) {
   recipes::check_recipe(config);
-  check_together({[&] { recipes::recipe_of(config).check(config, ranks); },
-                  [&] { check_one_gpu(config); }, [&] { run::refuse_chunk_keys(config); }});
+  check_all({[&] { recipes::recipe_of(config).check(config, ranks); },
+             [&] { check_one_gpu(config); }, [&] { run::refuse_chunk_keys(config); }});
 }
 
 }  // namespace
@@ -76,10 +76,10 @@ report::Plan TrainJob::plan(const run::PlanMachine& machine) const {
 run::JobOutcome TrainJob::run(run::RunContext& run) const {
   const int ranks = run.topology.world().size();
   const recipes::LoopSettings& loop = recipe_->loop();
-  const auto passes = train::plan_passes(loop.train.batch, 0, ranks);
-  run.say(report::training_block({ranks, run.device.kind,
-                                  train::name_of(loop.optimizer.mixed_precision),
-                                  std::ssize(passes), run.device.index}));
+  const auto passes = train::plan_micro_batches(loop.train.batch, 0, ranks);
+  run.print(report::training_block({ranks, run.device.kind,
+                                    train::name_of(loop.optimizer.mixed_precision),
+                                    std::ssize(passes), run.device.index}));
   return recipe_->run(run);
 }
 

@@ -48,7 +48,7 @@ at::ScalarType dtype_of(CacheType type) {
 }  // namespace
 
 PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options)
-    : page_tokens_(sizes.page_tokens), pool_(sizes.pages, sizes.stretch) {
+    : page_tokens_(sizes.page_tokens), pool_(sizes.pages, sizes.extent) {
   if (sizes.page_tokens < 1) throw ShapeError("PagedCache: a page of no tokens");
   // One allocation, because separate ones would each round up to a huge page.
   const at::Tensor all = zeros_of({2 * std::ssize(config.layers), sizes.pages * sizes.page_tokens,

@@ -5,7 +5,7 @@
 #include "family.hpp"
 #include "generation_defaults.hpp"
 #include "lm/decode/draw_words.hpp"
-#include "lm/decode/folded_logits.hpp"
+#include "lm/decode/online_logits.hpp"
 
 namespace mgpu::lm {
 namespace {

@@ -16,7 +16,7 @@ std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& con
                               const Prompt& prompt) {
   if (model.rope.kind != RopeKind::none) return config.max_new_tokens;
   // The last token needs no position, because it is never an input.
-  return std::min(config.max_new_tokens, model.positions - size_of(prompt) + 1);
+  return std::min(config.max_new_tokens, model.max_positions - size_of(prompt) + 1);
 }
 
 std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config,
@@ -45,11 +45,11 @@ AdmissionQueue::AdmissionQueue(const LmConfig& model, std::span<const Prompt> pr
   }
 }
 
-std::int64_t AdmissionQueue::promise_of(const Prompt& prompt) const {
-  return pages_needed(model_, config_, prompt) - beginning.pages;
+std::int64_t AdmissionQueue::pages_to_reserve(const Prompt& prompt) const {
+  return pages_needed(model_, config_, prompt) - shared_prefix.pages;
 }
 
-std::int64_t AdmissionQueue::promise_of_fork(const Prompt& prompt) const {
+std::int64_t AdmissionQueue::pages_to_reserve_for_fork(const Prompt& prompt) const {
   return pages_of(cached_tokens(model_, config_, prompt), config_) -
          size_of(prompt) / config_.page_tokens;
 }

@@ -27,7 +27,7 @@ std::int64_t pages_needed(const LmConfig& model, const GenerationConfig& config,
                           const Prompt& prompt);
 
 /// A prefix that all prompts share, in whole pages.
-struct SharedBeginning {
+struct SharedPrefix {
   std::int64_t pages = 0;      // 0: no shared prefix
   std::int64_t sequence = -1;  // in the cache, once the first prompt has made it
 };
@@ -39,7 +39,7 @@ public:
   explicit PageBudget(std::int64_t pages) : free_(pages) {}
 
   /// Reserves pages. Returns false, and reserves no pages, if there are too few.
-  bool promise(std::int64_t pages) {
+  bool reserve(std::int64_t pages) {
     if (pages > free_) return false;
     free_ -= pages;
     return true;
@@ -60,21 +60,21 @@ public:
   bool is_empty() const { return next_ == prompts_.size(); }
 
   /// Returns whether the next prompt waits until the first one has computed the shared prefix.
-  bool waits_for_beginning() const {
-    return beginning.sequence < 0 && beginning.pages > 0 && next_ > 0;
+  bool waits_for_shared_prefix() const {
+    return shared_prefix.sequence < 0 && shared_prefix.pages > 0 && next_ > 0;
   }
   const Prompt& next() const { return prompts_[next_]; }
   std::size_t take() { return next_++; }
 
   /// Returns how many pages a prompt with its first completion needs in addition to the shared
   /// prefix.
-  std::int64_t promise_of(const Prompt& prompt) const;
+  std::int64_t pages_to_reserve(const Prompt& prompt) const;
   /// Returns how many pages each further completion needs.
-  std::int64_t promise_of_fork(const Prompt& prompt) const;
+  std::int64_t pages_to_reserve_for_fork(const Prompt& prompt) const;
 
   std::vector<PromptResult> results;     // [prompts]
   std::vector<std::int64_t> unfinished;  // [prompts] sequences that have not ended
-  SharedBeginning beginning;
+  SharedPrefix shared_prefix;
 
 private:
   LmConfig model_;

@@ -7,10 +7,10 @@
 #include <ATen/ATen.h>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/kernels/fold_logits.hpp>
+#include <mgpu/kernels/online_logsumexp.hpp>
 #include <mgpu/tensor/read_back.hpp>
 
-#include "cut_tail.hpp"
+#include "top_k_top_p.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -75,7 +75,7 @@ CandidateOffsets candidate_offsets(const SampledRows& rows, const SamplingConfig
   if (processor == nullptr) return {};
   const std::int64_t best = std::min({processor->candidates(), rows.model.config().vocab,
                                       static_cast<std::int64_t>(kernels::kMaxBest)});
-  FoldedLogits folded(rows.hidden.size(0), best, rows.hidden.options());
+  OnlineLogits folded(rows.hidden.size(0), best, rows.hidden.options());
   for_each_piece(rows.model, rows.hidden,
                  [&](const LogitsPiece& raw) { folded.fold(changed(raw, rows, config), {}); });
   folded.combine(rows.model, {});

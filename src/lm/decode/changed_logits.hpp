@@ -9,7 +9,7 @@
 #include <mgpu/lm/decode/logit_processors.hpp>
 #include <mgpu/lm/decode/sampler.hpp>
 
-#include "folded_logits.hpp"
+#include "online_logits.hpp"
 
 // Shapes in this header: N rows, D width, K candidates.
 namespace mgpu::lm {

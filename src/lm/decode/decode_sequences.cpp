@@ -36,7 +36,7 @@ const PagedCache& DecodePool::cache() const {
   return state_->cache;
 }
 
-const std::optional<Report>& DecodePool::failure() const {
+const std::optional<ErrorReport>& DecodePool::failure() const {
   return state_->failure.known();
 }
 
@@ -44,7 +44,7 @@ void DecodePool::reserve_rows(std::int64_t rows) {
   state_->failure.reserve(rows, state_->cache.keys(0).options().dtype(at::kFloat));
 }
 
-void DecodeSession::tell(const std::function<void(SequenceWatcher&)>& event) const {
+void DecodeSession::notify(const std::function<void(SequenceWatcher&)>& event) const {
   if (!has_head()) return;
   for (BlockProcessor* processor : config_.processors.blocks)
     event(*processor);
@@ -54,7 +54,7 @@ void DecodeSession::tell(const std::function<void(SequenceWatcher&)>& event) con
 std::int64_t DecodeSession::add(std::uint64_t sample) {
   const std::int64_t sequence = state_->cache.add();
   state_->begin(sequence, sample);
-  tell([&](SequenceWatcher& watcher) { watcher.added(sequence); });
+  notify([&](SequenceWatcher& watcher) { watcher.added(sequence); });
   return sequence;
 }
 
@@ -64,7 +64,7 @@ std::int64_t DecodeSession::fork(std::int64_t origin, std::uint64_t sample) {
   mine = state_->at(origin);
   mine.sample = sample;
   if (mine.input.size > 0) waiting_->add(copy, mine.input);
-  tell([&](SequenceWatcher& watcher) { watcher.forked(origin, copy, length(copy)); });
+  notify([&](SequenceWatcher& watcher) { watcher.forked(origin, copy, length(copy)); });
   return copy;
 }
 
@@ -78,7 +78,7 @@ std::int64_t DecodeSession::fork_pages(std::int64_t origin, std::int64_t pages,
   const std::int64_t tokens = pages * state_->cache.page_tokens();
   const auto kept = std::min<std::ptrdiff_t>(std::ssize(context), tokens);
   mine.context.assign(context.begin(), context.begin() + kept);
-  tell([&](SequenceWatcher& watcher) { watcher.forked(origin, copy, tokens); });
+  notify([&](SequenceWatcher& watcher) { watcher.forked(origin, copy, tokens); });
   return copy;
 }
 
@@ -86,7 +86,7 @@ void DecodeSession::drop(std::int64_t sequence) {
   state_->cache.remove(sequence);
   state_->sequences[static_cast<std::size_t>(sequence)] = {};
   waiting_->forget(sequence);
-  tell([&](SequenceWatcher& watcher) { watcher.dropped(sequence); });
+  notify([&](SequenceWatcher& watcher) { watcher.dropped(sequence); });
 }
 
 void DecodeSession::prefill(std::int64_t sequence, std::span<const std::int64_t> ids,
@@ -97,7 +97,7 @@ void DecodeSession::prefill(std::int64_t sequence, std::span<const std::int64_t>
   input.size = std::ssize(ids);
   await(sequence, std::move(input), options);
   it.context.insert(it.context.end(), ids.begin(), ids.end());
-  tell([&](SequenceWatcher& watcher) { watcher.given(sequence, {ids}); });
+  notify([&](SequenceWatcher& watcher) { watcher.given(sequence, {ids}); });
 }
 
 void DecodeSession::prefill(std::int64_t sequence, const at::Tensor& embeddings,
@@ -109,7 +109,7 @@ void DecodeSession::prefill(std::int64_t sequence, const at::Tensor& embeddings,
   input.size = embeddings.size(0);
   await(sequence, std::move(input), options);
   it.context.insert(it.context.end(), static_cast<std::size_t>(embeddings.size(0)), -1);
-  tell([&](SequenceWatcher& watcher) { watcher.given(sequence, {{}, embeddings}); });
+  notify([&](SequenceWatcher& watcher) { watcher.given(sequence, {{}, embeddings}); });
 }
 
 void DecodeSession::await(std::int64_t sequence, SequenceInput input,

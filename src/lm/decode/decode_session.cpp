@@ -33,8 +33,8 @@ DecodeSession::~DecodeSession() = default;
 const PassView& DecodeSession::pass() {
   view_ = {};
   BuiltPass built = waiting_->build(*state_, config_.prefill_tokens);
-  if (built.runs.empty()) return view_;
-  view_.hidden = state_->failure.hidden(built.runs, state_->cache);
+  if (built.spans.empty()) return view_;
+  view_.hidden = state_->failure.hidden(built.spans, state_->cache);
   view_.pieces = std::move(built.pieces);
   keep_states(built.fed);
   return view_;
@@ -85,7 +85,7 @@ at::Tensor DecodeSession::rows_of(std::span<const std::int64_t> sequences) const
       ++count;
     parts.push_back(first.states.narrow(0, first.row, count));
   }
-  if (parts.empty()) return at::empty({0, model_->config().width}, at::kFloat);
+  if (parts.empty()) return at::empty({0, model_->config().hidden_size}, at::kFloat);
   return parts.size() == 1 ? parts.front() : at::cat(parts);
 }
 
@@ -98,15 +98,16 @@ at::Tensor DecodeSession::hidden(std::span<const std::int64_t> sequences) {
   state_->failure.check();
   at::Tensor rows;
   if (has_head()) rows = rows_of(sequences).contiguous();
-  if (model_->shard().is_summand) return rows;
-  if (peers->is_speaker()) {
+  if (model_->shard().is_tensor_parallel) return rows;
+  if (peers->is_broadcast_root()) {
     const at::Tensor host = tensor::read_back(rows);
-    peers->announce({static_cast<const char*>(host.const_data_ptr()), host.nbytes()});
+    peers->post_broadcast({static_cast<const char*>(host.const_data_ptr()), host.nbytes()});
   }
-  const std::string words = peers->hear();
+  const std::string message = peers->receive_broadcast();
   if (has_head()) return rows;
-  const at::Tensor heard = at::empty({std::ssize(sequences), model_->config().width}, at::kFloat);
-  std::memcpy(heard.mutable_data_ptr(), words.data(), heard.nbytes());
+  const at::Tensor heard =
+      at::empty({std::ssize(sequences), model_->config().hidden_size}, at::kFloat);
+  std::memcpy(heard.mutable_data_ptr(), message.data(), heard.nbytes());
   return heard.to(state_->cache.keys(0).device());
 }
 
@@ -126,7 +127,7 @@ void DecodeSession::draw(std::span<const std::int64_t> sequences, const HeadRequ
   const std::vector<DrawSite> sites = sites_of(drawing_);
   const HeadStage head{*model_, sampler_, config_.processors};
   is_drawing_ = true;
-  state_->failure.conclude(
+  state_->failure.publish_outcome(
       [&] { return head.run(requests, sites, [&] { return rows_of(drawing_); }); });
   view_ = {};
 }
@@ -134,7 +135,7 @@ void DecodeSession::draw(std::span<const std::int64_t> sequences, const HeadRequ
 std::optional<Drawn> DecodeSession::take() {
   if (!is_drawing_) throw Error("DecodeSession: nothing was drawn");
   is_drawing_ = false;
-  PassOutcome outcome = state_->failure.hear();
+  PassOutcome outcome = state_->failure.receive_outcome();
   if (outcome.failure) return std::nullopt;
   for (std::size_t s = 0; s < drawing_.size(); ++s) {
     DecodeSequence& it = state_->at(drawing_[s]);
@@ -149,12 +150,12 @@ std::optional<Drawn> DecodeSession::take() {
 }
 
 void DecodeSession::forget() {
-  if (std::exchange(is_drawing_, false)) state_->failure.hear();
+  if (std::exchange(is_drawing_, false)) state_->failure.receive_outcome();
 }
 
 std::vector<DrawnToken> DecodeSession::step(std::span<const std::int64_t> sequences) {
   std::vector<DrawnToken> tokens;
-  settle(model_->peers(), [&] {
+  run_on_all_or_fail(model_->peers(), [&] {
     pass();
     draw(sequences);
     std::optional<Drawn> drawn = take();

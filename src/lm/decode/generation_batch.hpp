@@ -44,11 +44,11 @@ public:
   void forget() { session_.forget(); }
 
   /// Frees the pages of the shared prefix after the last step.
-  void drop_beginning();
+  void drop_shared_prefix();
 
 private:
   /// A prompt with completions that have not started.
-  struct Opening {
+  struct Prefill {
     std::size_t prompt = 0;
     std::int64_t sequence = 0;
     std::int64_t seen = 0;         // tokens in the cache
@@ -57,17 +57,17 @@ private:
   };
 
   /// An unfinished completion.
-  struct Line {
+  struct ActiveSequence {
     std::size_t prompt = 0;
     std::int64_t index = 0;  // among the prompt's completions
     std::int64_t sequence = 0;
-    std::int64_t promised = 0;  // reserved pages; 0 in the prompt's sequence
+    std::int64_t reserved_pages = 0;  // 0 in the prompt's sequence
     Completion completion{};
     bool is_done = false;
   };
 
   /// A continuation whose tokens, except the last one, are in progress.
-  struct Following {
+  struct Continuation {
     std::size_t prompt = 0;
     std::size_t index = 0;  // among the prompt's continuations
     std::int64_t sequence = 0;
@@ -79,27 +79,27 @@ private:
     std::size_t count;
   };
 
-  bool take_in();
+  bool apply_outcome();
   void admit();
   void open(std::size_t index);
   void look_at(const PassView& view);
-  void add_piece(Opening& opening, const SeenPiece& piece, const PassView& view);
+  void add_piece(Prefill& prefill, const SeenPiece& piece, const PassView& view);
   void add_continuation(const SeenPiece& piece, const PassView& view);
-  void keep_beginning(const Opening& opening);
+  void keep_shared_prefix(const Prefill& prefill);
   std::int64_t steps_ahead() const;
   void grow(std::int64_t steps);
-  std::vector<std::int64_t> sequences_of_lines() const;
-  void begin_lines();
-  bool begin_line(Opening& opening);
-  void close(Opening& opening);
-  void begin_continuations(const Opening& opening);
+  std::vector<std::int64_t> active_sequences() const;
+  void activate_sequences();
+  bool activate_sequence(Prefill& prefill);
+  void close(Prefill& prefill);
+  void begin_continuations(const Prefill& prefill);
   at::Tensor rows_of(const PassView& view, std::int64_t row, std::int64_t count) const;
   void request(std::span<const std::int64_t> targets, const at::Tensor& rows,
                std::vector<float>& scores);
   void draw();
-  void append(Line& line, const DrawnToken& token);
-  std::optional<FinishReason> end_of(const Line& line) const;
-  void retire();
+  void append(ActiveSequence& active, const DrawnToken& token);
+  std::optional<FinishReason> end_of(const ActiveSequence& active) const;
+  void evict_finished();
   bool looks_at_prompts() const { return config_.scores_prompts || watch_.see_hidden; }
   bool has_head() const { return model_.shard().has_head; }
 
@@ -110,9 +110,9 @@ private:
   DecodeSession session_;
   PageBudget pages_;
   std::int64_t page_tokens_;
-  std::deque<Opening> openings_;
-  std::deque<Following> followings_;
-  std::vector<Line> lines_;
+  std::deque<Prefill> prefills_;
+  std::deque<Continuation> continuations_;
+  std::vector<ActiveSequence> active_;
 
   // The unfinished turn.
   HeadRequests requests_;

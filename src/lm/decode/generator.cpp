@@ -24,9 +24,9 @@ void check_prompt(const LmConfig& model, const Prompt& prompt) {
   if (prompt.ids.empty()) throw ShapeError(name + "a prompt without tokens");
   if (prompt.num_samples < 1) throw ShapeError(name + "less than one completion");
   const auto count = static_cast<std::int64_t>(prompt.ids.size());
-  if (model.rope.kind == RopeKind::none && count > model.positions)
+  if (model.rope.kind == RopeKind::none && count > model.max_positions)
     throw ShapeError(name + std::to_string(count) + " tokens in a model of " +
-                     std::to_string(model.positions) + " positions");
+                     std::to_string(model.max_positions) + " positions");
   const auto check_ids = [&](std::span<const std::int64_t> ids) {
     for (const std::int64_t id : ids)
       if (id < 0 || id >= model.vocab)
@@ -38,7 +38,8 @@ void check_prompt(const LmConfig& model, const Prompt& prompt) {
     if (continuation.empty()) throw ShapeError(name + "a continuation without tokens");
     check_ids(continuation);
     // The last token needs no position, because it is never an input.
-    if (model.rope.kind == RopeKind::none && count + std::ssize(continuation) - 1 > model.positions)
+    if (model.rope.kind == RopeKind::none &&
+        count + std::ssize(continuation) - 1 > model.max_positions)
       throw ShapeError(name + "a continuation longer than the positions");
   }
 }
@@ -102,16 +103,16 @@ std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
   for (const Prompt& prompt : prompts)
     if (!prompt.continuations.empty() && config_.max_new_tokens > 0)
       throw Error("Generator: continuations where tokens are drawn");
-  settle_or_reset([&] { pool_for(prompts); });
+  run_on_all_or_reset([&] { pool_for(prompts); });
   std::vector<PromptResult> results;
-  settle_or_reset([&] { results = run_batches(prompts, *pool_); });
+  run_on_all_or_reset([&] { results = run_batches(prompts, *pool_); });
   return results;
 }
 
 /// After a failure, the sequences of the pool have no owner, so the pool is dropped.
-void Generator::settle_or_reset(const std::function<void()>& step) {
+void Generator::run_on_all_or_reset(const std::function<void()>& step) {
   try {
-    settle(model_->peers(), step);
+    run_on_all_or_fail(model_->peers(), step);
   } catch (...) {
     pool_.reset();
     const LogitProcessors& processors = config_.processors;
@@ -128,8 +129,8 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
   config.batch_size = share_of_batch(config_.batch_size, batches());
   config.prefill_tokens = share_of_prefill(config_.prefill_tokens, batches());
   AdmissionQueue queue(model_->config(), prompts, config);
-  queue.beginning.pages = shared_tokens(prompts) / config.page_tokens;
-  const std::int64_t pages = (pool.cache().free_pages() - queue.beginning.pages) / batches();
+  queue.shared_prefix.pages = shared_tokens(prompts) / config.page_tokens;
+  const std::int64_t pages = (pool.cache().free_pages() - queue.shared_prefix.pages) / batches();
   std::deque<GenerationBatch> all;
   for (std::int64_t i = 0; i < batches(); ++i)
     all.emplace_back(*model_, config, GenerationWatch{stop_text_, see_hidden_}, queue, pool, pages);
@@ -145,9 +146,9 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
   });
   if (failure && model_->peers() == nullptr) std::rethrow_exception(failure);
   if (failure)
-    throw cluster::LoneFailure(report_of(failure));  // peers wait in the middle of a pass
+    throw cluster::DivergedFailure(report_of(failure));  // peers wait in the middle of a pass
   if (!pool.failure()) {
-    all.front().drop_beginning();
+    all.front().drop_shared_prefix();
     return std::move(queue.results);
   }
   for (GenerationBatch& batch : all)

@@ -10,30 +10,30 @@
 #include <mgpu/base/failpoint.hpp>
 #include <mgpu/cluster/group.hpp>
 
-#include "lm/forward/token_runs.hpp"
+#include "lm/forward/sequence_spans.hpp"
 
 namespace mgpu::lm {
 namespace {
 
-bool is_out_of_memory(const Report& report) {
+bool is_out_of_memory(const ErrorReport& report) {
   return report.exit == ExitCode::out_of_memory;
 }
 
 /// Returns whether tensor-parallel ranks are still in step after `error` in the head.
 bool can_be_told(const std::exception& error) {
-  if (dynamic_cast<const cluster::LoneFailure*>(&error) != nullptr) return false;
-  if (dynamic_cast<const cluster::TogetherError*>(&error) != nullptr) return false;  // all know
+  if (dynamic_cast<const cluster::DivergedFailure*>(&error) != nullptr) return false;
+  if (dynamic_cast<const cluster::CollectiveFailure*>(&error) != nullptr) return false;  // all know
   return dynamic_cast<const Failure*>(&error) != nullptr || is_out_of_memory(report_of(error));
 }
 
 }  // namespace
 
-void settle(ShardPeers* peers, const std::function<void()>& step) {
+void run_on_all_or_fail(ShardPeers* peers, const std::function<void()>& step) {
   enum Outcome { done, failed, out_of_memory };
   int mine = done;
   const std::exception_ptr failure = cluster::failure_of(step);
   if (failure) mine = is_out_of_memory(report_of(failure)) ? out_of_memory : failed;
-  const int worst = peers == nullptr ? mine : peers->most(mine);
+  const int worst = peers == nullptr ? mine : peers->all_reduce_max(mine);
   if (worst == done) return;
   if (mine == worst) std::rethrow_exception(failure);
   if (worst == failed) throw Error("another rank of the model failed");
@@ -42,54 +42,56 @@ void settle(ShardPeers* peers, const std::function<void()>& step) {
 
 void GroupFailure::reserve(std::int64_t rows, const at::TensorOptions& options) {
   if (!lacks(rows)) return;
-  spare_ = at::zeros({rows, model_->config().width}, options);
+  dummy_rows_ = at::zeros({rows, model_->config().hidden_size}, options);
 }
 
 bool GroupFailure::lacks(std::int64_t rows) const {
-  return model_->shard().is_summand && (!spare_.defined() || spare_.size(0) < rows);
+  return model_->shard().is_tensor_parallel &&
+         (!dummy_rows_.defined() || dummy_rows_.size(0) < rows);
 }
 
 void GroupFailure::attempt(const std::function<void()>& step) {
   if (own_) return;
   const std::exception_ptr failure = cluster::failure_of(step);
   if (!failure) return;
-  const Report report = report_of(failure);
-  const bool ranks_meet =
-      model_->peers() != nullptr && (!model_->shard().is_summand || is_out_of_memory(report));
+  const ErrorReport report = report_of(failure);
+  const bool ranks_meet = model_->peers() != nullptr &&
+                          (!model_->shard().is_tensor_parallel || is_out_of_memory(report));
   if (!ranks_meet) std::rethrow_exception(failure);
   own_ = report;
 }
 
-at::Tensor GroupFailure::hidden(std::span<const TokenRun> runs, PagedCache& cache) {
-  const std::int64_t rows = count_rows(runs).tokens;
+at::Tensor GroupFailure::hidden(std::span<const SequenceSpan> spans, PagedCache& cache) {
+  const std::int64_t rows = count_rows(spans).tokens;
   const at::TensorOptions options = cache.keys(0).options().dtype(at::kFloat);
   // All ranks have the same number of rows, so they reserve at the same time.
-  if (lacks(rows)) settle(model_->peers(), [&] { reserve(rows, options); });
-  if (model_->peers() != nullptr) model_->peers()->begin_pass(model_->sums_of(runs));
+  if (lacks(rows)) run_on_all_or_fail(model_->peers(), [&] { reserve(rows, options); });
+  if (model_->peers() != nullptr) model_->peers()->begin_pass(model_->all_reduce_rows(spans));
   at::Tensor hidden;  // [W, D]
   attempt([&] {
     if (failpoint("generate.pass").error != 0) throw std::bad_alloc();
-    hidden = model_->hidden(runs, cache);
+    hidden = model_->hidden(spans, cache);
   });
-  return own_ ? skip(runs, options) : hidden;
+  return own_ ? dummy_hidden(spans, options) : hidden;
 }
 
 /// Returns meaningless numbers, [W, D]. In a pipeline they are NaN, so the rank with the head
 /// cannot draw from them.
-at::Tensor GroupFailure::skip(std::span<const TokenRun> runs, const at::TensorOptions& options) {
-  const auto [rows, wanted] = count_rows(runs);
-  if (model_->shard().is_summand) {
-    const at::Tensor nothing = spare_.narrow(0, 0, rows);
-    model_->peers()->skip(nothing);
-    return nothing.narrow(0, 0, wanted);
+at::Tensor GroupFailure::dummy_hidden(std::span<const SequenceSpan> spans,
+                                      const at::TensorOptions& options) {
+  const auto [rows, outputs] = count_rows(spans);
+  if (model_->shard().is_tensor_parallel) {
+    const at::Tensor nothing = dummy_rows_.narrow(0, 0, rows);
+    model_->peers()->participate_without_result(nothing);
+    return nothing.narrow(0, 0, outputs);
   }
-  const at::Tensor nothing =
-      at::full({rows, model_->config().width}, std::numeric_limits<float>::quiet_NaN(), options);
-  model_->peers()->skip(nothing);
-  return nothing.narrow(0, 0, model_->shard().has_head ? wanted : 0);
+  const at::Tensor nothing = at::full({rows, model_->config().hidden_size},
+                                      std::numeric_limits<float>::quiet_NaN(), options);
+  model_->peers()->participate_without_result(nothing);
+  return nothing.narrow(0, 0, model_->shard().has_head ? outputs : 0);
 }
 
-void GroupFailure::conclude(const std::function<PassOutcome()>& work) {
+void GroupFailure::publish_outcome(const std::function<PassOutcome()>& work) {
   ShardPeers* peers = model_->peers();
   if (peers == nullptr) {
     outcome_ = work();
@@ -97,8 +99,8 @@ void GroupFailure::conclude(const std::function<PassOutcome()>& work) {
   }
   if (!model_->shard().has_head) return;
   const PassOutcome outcome =
-      model_->shard().is_summand ? work_together(work) : work_at_the_end(work);
-  if (peers->is_speaker()) peers->announce(to_bytes(outcome));
+      model_->shard().is_tensor_parallel ? work_together(work) : work_at_the_end(work);
+  if (peers->is_broadcast_root()) peers->post_broadcast(to_bytes(outcome));
 }
 
 /// Runs the head's work in a pipeline, where only the last rank has the head.
@@ -125,21 +127,21 @@ PassOutcome GroupFailure::work_together(const std::function<PassOutcome()>& work
       failure = std::current_exception();
     }
     model_->peers()->agree(failure);
-  } catch (const cluster::TogetherError& error) {
+  } catch (const cluster::CollectiveFailure& error) {
     outcome.failure = error.report();
   }
   return outcome;
 }
 
-PassOutcome GroupFailure::hear() {
+PassOutcome GroupFailure::receive_outcome() {
   if (model_->peers() == nullptr) return std::move(outcome_);
-  PassOutcome outcome = outcome_from_bytes(model_->peers()->hear());
+  PassOutcome outcome = outcome_from_bytes(model_->peers()->receive_broadcast());
   if (outcome.failure) known_ = own_ ? own_ : outcome.failure;
   return outcome;
 }
 
 void GroupFailure::check() {
-  settle(model_->peers(), [&] {
+  run_on_all_or_fail(model_->peers(), [&] {
     if (own_) throw Failure(*own_);
   });
 }

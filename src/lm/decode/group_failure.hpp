@@ -19,7 +19,7 @@ namespace mgpu::lm {
 /// memory takes precedence over other failures.
 ///
 /// Ranks:  collective over `peers`; nullptr if the model is on one rank.
-void settle(ShardPeers* peers, const std::function<void()>& step);
+void run_on_all_or_fail(ShardPeers* peers, const std::function<void()>& step);
 
 /// Keeps the ranks of a model in step when one of them fails in a pass, for example for lack of
 /// memory. That rank continues with meaningless numbers until all ranks know of the failure. One
@@ -36,7 +36,7 @@ public:
   bool is_own() const { return own_.has_value(); }
 
   /// Returns the failure that all ranks know. A rank that failed itself returns its own report.
-  const std::optional<Report>& known() const { return known_; }
+  const std::optional<ErrorReport>& known() const { return known_; }
 
   /// Runs a step of this rank, unless it has failed. Stores the exception if the ranks are still in
   /// step.
@@ -45,15 +45,15 @@ public:
   /// Returns the model's hidden states of a pass, [W, D]; meaningless numbers after a failure. If
   /// the pass has more rows than any before, it reserves memory first.
   /// Ranks: collective over those of the model
-  at::Tensor hidden(std::span<const TokenRun> runs, PagedCache& cache);
+  at::Tensor hidden(std::span<const SequenceSpan> spans, PagedCache& cache);
 
   /// Runs the head's work on the ranks that have the head, and sends the outcome to all ranks.
   /// Ranks:  all ranks of the model; those without the head return at once.
-  void conclude(const std::function<PassOutcome()>& work);
+  void publish_outcome(const std::function<PassOutcome()>& work);
 
-  /// Returns the outcome of the oldest conclude() that was not received yet. A failure in the
-  /// outcome becomes known().
-  PassOutcome hear();
+  /// Returns the outcome of the oldest publish_outcome() that was not received yet. A failure in
+  /// the outcome becomes known().
+  PassOutcome receive_outcome();
 
   /// Errors: on all ranks, if one of them has failed.
   /// Ranks:  collective over those of the model
@@ -61,15 +61,15 @@ public:
 
 private:
   bool lacks(std::int64_t rows) const;
-  at::Tensor skip(std::span<const TokenRun> runs, const at::TensorOptions& options);
+  at::Tensor dummy_hidden(std::span<const SequenceSpan> spans, const at::TensorOptions& options);
   PassOutcome work_at_the_end(const std::function<PassOutcome()>& work);
   PassOutcome work_together(const std::function<PassOutcome()>& work);
 
   const LanguageModel* model_;
-  at::Tensor spare_;             // [N, D] float32
-  std::optional<Report> own_;    // of this rank
-  std::optional<Report> known_;  // to all
-  PassOutcome outcome_;          // of a whole model
+  at::Tensor dummy_rows_;             // [N, D] float32
+  std::optional<ErrorReport> own_;    // of this rank
+  std::optional<ErrorReport> known_;  // to all
+  PassOutcome outcome_;               // of a whole model
 };
 
 }  // namespace mgpu::lm

@@ -30,7 +30,7 @@ PassOutcome HeadStage::run(const HeadRequests& requests, std::span<const DrawSit
   if (!sites.empty()) {
     const at::Tensor hidden = rows();
     outcome.tokens = sampler.draw(model, hidden, sites, processors);
-    tell_drawn(sites, outcome.tokens, hidden);
+    notify_drawn(sites, outcome.tokens, hidden);
   }
   if (failpoint("generate.drawn").error != 0) throw std::bad_alloc();
   return outcome;
@@ -55,8 +55,8 @@ void HeadStage::score(std::span<const HeadRequests::Scored> requests,
   }
 }
 
-void HeadStage::tell_drawn(std::span<const DrawSite> sites, const std::vector<DrawnToken>& tokens,
-                           const at::Tensor& hidden) const {
+void HeadStage::notify_drawn(std::span<const DrawSite> sites, const std::vector<DrawnToken>& tokens,
+                             const at::Tensor& hidden) const {
   if (processors.is_empty()) return;
   std::vector<std::int64_t> ids;
   for (const DrawnToken& token : tokens)

@@ -26,8 +26,8 @@ struct HeadStage {
 
 private:
   void score(std::span<const HeadRequests::Scored> requests, std::vector<float>& scores) const;
-  void tell_drawn(std::span<const DrawSite> sites, const std::vector<DrawnToken>& tokens,
-                  const at::Tensor& hidden) const;
+  void notify_drawn(std::span<const DrawSite> sites, const std::vector<DrawnToken>& tokens,
+                    const at::Tensor& hidden) const;
 };
 
 }  // namespace mgpu::lm

@@ -4,7 +4,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/lm/forward/language_model.hpp>
 
-#include "folded_logits.hpp"
+#include "online_logits.hpp"
 
 namespace mgpu::lm {
 
@@ -12,13 +12,13 @@ HeadResult apply_head(const LanguageModel& model, const at::Tensor& hidden,
                       const at::Tensor& targets, std::int64_t best) {
   const at::NoGradGuard no_grad;
   const LmConfig& config = model.config();
-  if (hidden.dim() != 2 || hidden.size(1) != config.width)
+  if (hidden.dim() != 2 || hidden.size(1) != config.hidden_size)
     throw ShapeError("apply_head: hidden states of another width");
   if (targets.defined() && (targets.dim() != 1 || targets.size(0) != hidden.size(0)))
     throw ShapeError("apply_head: not one target per hidden state");
   if (best < 0 || best > config.vocab) throw ShapeError("apply_head: more best than tokens");
   const at::Tensor aims = targets.defined() ? targets.contiguous() : targets;
-  FoldedLogits folded(hidden.size(0), best, hidden.options());
+  OnlineLogits folded(hidden.size(0), best, hidden.options());
   for_each_piece(model, hidden, [&](const LogitsPiece& piece) { folded.fold(piece, aims); });
   folded.combine(model, aims);
   HeadResult result;

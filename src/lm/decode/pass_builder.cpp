@@ -12,16 +12,16 @@ namespace mgpu::lm {
 namespace {
 
 /// Returns the next `count` tokens of a sequence's input.
-TokenRun next_run(std::int64_t sequence, const SequenceInput& input, std::int64_t count) {
-  TokenRun run{{}, sequence, input.options.length};
+SequenceSpan next_span(std::int64_t sequence, const SequenceInput& input, std::int64_t count) {
+  SequenceSpan span{{}, sequence, input.options.length};
   if (input.embeddings.defined())
-    run.embeddings = input.embeddings.narrow(0, input.seen, count);
+    span.embeddings = input.embeddings.narrow(0, input.seen, count);
   else if (input.device_ids.defined())
-    run.device_ids = input.device_ids.narrow(0, input.seen, count);
+    span.device_ids = input.device_ids.narrow(0, input.seen, count);
   else
-    run.ids = std::span(input.ids).subspan(static_cast<std::size_t>(input.seen),
-                                           static_cast<std::size_t>(count));
-  return run;
+    span.ids = std::span(input.ids).subspan(static_cast<std::size_t>(input.seen),
+                                            static_cast<std::size_t>(count));
+  return span;
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ BuiltPass PassBuilder::build(DecodeState& state, std::int64_t budget) {
   BuiltPass pass;
   pass.fed = std::exchange(fed_, {});
   for (const std::int64_t sequence : pass.fed)
-    pass.runs.push_back(next_run(sequence, state.at(sequence).input, 1));
+    pass.spans.push_back(next_span(sequence, state.at(sequence).input, 1));
   budget = add_pieces(first_, state, budget, pass);
   add_pieces(others_, state, budget, pass);
   return pass;
@@ -62,10 +62,10 @@ std::int64_t PassBuilder::add_pieces(std::deque<std::int64_t>& waiting, DecodeSt
     SequenceInput& input = state.at(sequence).input;
     const std::int64_t count = std::min(budget, input.size - input.seen);
     const bool is_last = input.seen + count == input.size;
-    TokenRun run = next_run(sequence, input, count);
-    if (!input.options.shows_all) run.wanted = is_last ? 1 : 0;
-    pass.pieces.push_back({sequence, input.seen, count, 0, wanted_of(run), is_last});
-    pass.runs.push_back(std::move(run));
+    SequenceSpan span = next_span(sequence, input, count);
+    if (!input.options.shows_all) span.num_outputs = is_last ? 1 : 0;
+    pass.pieces.push_back({sequence, input.seen, count, 0, num_outputs_of(span), is_last});
+    pass.spans.push_back(std::move(span));
     input.seen += count;
     budget -= count;
     if (is_last) waiting.pop_front();

@@ -13,7 +13,7 @@ namespace mgpu::lm {
 
 /// The rows of one pass: first one token of each fed sequence, then pieces of prefills.
 struct BuiltPass {
-  std::vector<TokenRun> runs;
+  std::vector<SequenceSpan> spans;
   std::vector<std::int64_t> fed;
   std::vector<SeenPiece> pieces;
 };

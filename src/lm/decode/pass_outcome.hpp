@@ -13,7 +13,7 @@ namespace mgpu::lm {
 struct PassOutcome {
   std::vector<float> scores;       // log-probabilities of known tokens, in the order of the request
   std::vector<DrawnToken> tokens;  // one per sequence of the draw
-  std::optional<Report> failure;   // of any rank; if set, scores and tokens are empty
+  std::optional<ErrorReport> failure;  // of any rank; if set, scores and tokens are empty
 };
 
 std::string to_bytes(const PassOutcome& outcome);

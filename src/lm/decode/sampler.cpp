@@ -8,10 +8,10 @@
 #include <mgpu/lm/decode/sampler.hpp>
 #include <mgpu/tensor/read_back.hpp>
 
-#include "cut_rows.hpp"
-#include "cut_tail.hpp"
 #include "draw_words.hpp"
-#include "folded_draw.hpp"
+#include "online_draw.hpp"
+#include "top_k_top_p.hpp"
+#include "truncate_distributions.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -33,15 +33,16 @@ RandomStream stream_of(const SamplingConfig& config, const DrawSite& site) {
   return {config.seed, Purpose::sampling, config.round, site.sample};
 }
 
-std::vector<DrawnToken> draw_from_cut(const SampledRows& rows, const SamplingConfig& config) {
-  const std::vector<CutRow> cut = cut_rows(rows, config);
+std::vector<DrawnToken> draw_truncated(const SampledRows& rows, const SamplingConfig& config) {
+  const std::vector<TruncatedDistribution> truncated = truncate_distributions(rows, config);
   std::vector<DrawnToken> tokens;
   bool is_scored = true;
-  for (std::size_t n = 0; n < cut.size(); ++n) {
+  for (std::size_t n = 0; n < truncated.size(); ++n) {
     const Philox4 words = draw_words(stream_of(config, rows.sites[n]), rows.sites[n].position, 0);
-    const std::size_t index = pick(cut[n].candidates, uniform53(words[0], words[1]));
-    const bool is_known = !cut[n].log_probs.empty();
-    tokens.push_back({cut[n].candidates[index].id, is_known ? cut[n].log_probs[index] : 0.0F});
+    const std::size_t index = pick(truncated[n].candidates, uniform53(words[0], words[1]));
+    const bool is_known = !truncated[n].log_probs.empty();
+    tokens.push_back(
+        {truncated[n].candidates[index].id, is_known ? truncated[n].log_probs[index] : 0.0F});
     is_scored = is_scored && is_known;
   }
   if (!is_scored) score(rows, tokens);
@@ -50,7 +51,7 @@ std::vector<DrawnToken> draw_from_cut(const SampledRows& rows, const SamplingCon
 
 /// Returns the number of the first vocabulary block of this rank. Ranks have disjoint numbers.
 std::uint32_t first_block(const LanguageModel& model) {
-  if (!model.shard().is_summand) return 0;
+  if (!model.shard().is_tensor_parallel) return 0;
   return static_cast<std::uint32_t>(model.shard().vocab.begin / kVocabularyBlock +
                                     model.peers()->rank());
 }
@@ -86,7 +87,7 @@ at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) 
 }
 
 /// Returns log_sums [N], with NaN where processed logits are not finite.
-at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, FoldedLogits& processed) {
+at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, OnlineLogits& processed) {
   if (rows.processors.is_empty()) return log_sums;
   processed.combine(rows.model, {});
   const at::Tensor sums = processed.log_sums();
@@ -105,9 +106,9 @@ void for_each_block(const LogitsPiece& piece, Visit visit) {
 
 /// Draws without cuts, in one pass over the vocabulary.
 DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
-  FoldedDraw drawn(rows.hidden.size(0), rows.hidden.device());
-  FoldedLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
-  FoldedLogits processed(rows.hidden.size(0), 0, rows.hidden.options());
+  OnlineDraw drawn(rows.hidden.size(0), rows.hidden.device());
+  OnlineLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
+  OnlineLogits processed(rows.hidden.size(0), 0, rows.hidden.options());
   const at::Tensor uniforms = uniforms_of(rows, config);
   const std::int64_t first_id = rows.model.shard().vocab.begin;
   for_each_piece(rows.model, rows.hidden, [&](const LogitsPiece& whole) {
@@ -121,14 +122,14 @@ DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
     });
   });
   folded.combine(rows.model, {});
-  if (rows.model.shard().is_summand) drawn.combine(rows.model, last_uniforms(rows, config));
+  if (rows.model.shard().is_tensor_parallel) drawn.combine(rows.model, last_uniforms(rows, config));
   const at::Tensor log_sums = folded.log_sums();
   return {drawn.ids.clamp_min(0), drawn.picked - log_sums, checked(log_sums, rows, processed)};
 }
 
 /// Returns the most probable tokens.
 DrawnRows draw_best(const SampledRows& rows, const SamplingConfig& config) {
-  FoldedLogits folded(rows.hidden.size(0), 1, rows.hidden.options());
+  OnlineLogits folded(rows.hidden.size(0), 1, rows.hidden.options());
   for_each_piece(rows.model, rows.hidden,
                  [&](const LogitsPiece& raw) { folded.fold(changed(raw, rows, config), {}); });
   const at::Tensor log_sums = folded.log_sums();
@@ -183,11 +184,11 @@ std::vector<DrawnToken> Sampler::draw(const LanguageModel& model, const at::Tens
   rows.offsets = candidate_offsets(rows, config_);
   if (can_draw_rows(model)) return on_host(rows, rows_in_tensors(rows));
   const bool cuts = config_.top_k > 0 || config_.top_p < 1.0;
-  return cuts ? draw_from_cut(rows, config_) : on_host(rows, draw_from_all(rows, config_));
+  return cuts ? draw_truncated(rows, config_) : on_host(rows, draw_from_all(rows, config_));
 }
 
 bool Sampler::can_draw_rows(const LanguageModel& model) const {
-  if (model.shard().is_summand || config_.repetition_penalty != 1.0) return false;
+  if (model.shard().is_tensor_parallel || config_.repetition_penalty != 1.0) return false;
   return config_.top_k == 1 || (config_.top_k == 0 && config_.top_p == 1.0);
 }
 

@@ -10,10 +10,10 @@
 #include <mgpu/lm/decode/decode_session.hpp>
 #include <mgpu/tensor/read_back.hpp>
 
-#include "cut_rows.hpp"
 #include "decode_state.hpp"
 #include "lm/forward/step_plan.hpp"
 #include "pass_builder.hpp"
+#include "truncate_distributions.hpp"
 
 namespace mgpu::lm {
 namespace {
@@ -48,7 +48,7 @@ DrawnSteps DecodeSession::steps(std::span<const std::int64_t> sequences, std::in
     hidden = model_->hidden(ids, plan, step, state_->cache);
     const DrawnRows drawn = sampler_.draw_rows(*model_, hidden, sites, config_.processors);
     ids = drawn.ids;
-    tell([&](SequenceWatcher& watcher) { watcher.drawn(sites, ids); });
+    notify([&](SequenceWatcher& watcher) { watcher.drawn(sites, ids); });
     columns[0].push_back(ids);
     columns[1].push_back(drawn.log_probs);
     columns[2].push_back(drawn.log_sums);

@@ -11,11 +11,12 @@ LayerWeights bind_dense_layer(const LmConfig& config, WeightSource& source,
                               const std::string& layer) {
   LayerWeights weights = bind_attention(config, source, layer);
   const std::string mlp = layer + "mlp.";
-  weights.gate =
-      take_linear(source, mlp + "gate_proj", config.inner, config.width, config.mlp_bias);
-  weights.up = take_linear(source, mlp + "up_proj", config.inner, config.width, config.mlp_bias);
-  weights.down =
-      take_linear(source, mlp + "down_proj", config.width, config.inner, config.mlp_bias);
+  weights.gate = take_linear(source, mlp + "gate_proj", config.intermediate_size,
+                             config.hidden_size, config.mlp_bias);
+  weights.up = take_linear(source, mlp + "up_proj", config.intermediate_size, config.hidden_size,
+                           config.mlp_bias);
+  weights.down = take_linear(source, mlp + "down_proj", config.hidden_size,
+                             config.intermediate_size, config.mlp_bias);
   return weights;
 }
 
@@ -33,7 +34,7 @@ LayerWeights bind_attention(const LmConfig& config, WeightSource& source,
   const std::string attention = layer + "self_attn.";
   const std::int64_t queries = config.heads * config.head_dim;
   const std::int64_t keys = config.kv_heads * config.head_dim;
-  const std::int64_t width = config.width;
+  const std::int64_t width = config.hidden_size;
   LayerWeights weights;
   weights.attention_norm.weight = source.take(layer + "input_layernorm.weight", {width});
   weights.q = take_linear(source, attention + "q_proj", queries, width, config.qkv_bias);
@@ -57,20 +58,20 @@ Activation activation_of(const ConfigFields& fields, const std::string& name) {
 }
 
 void read_decoder(const ConfigFields& fields, LmConfig& config) {
-  config.width = fields.integer({"hidden_size"});
-  config.inner = fields.integer({"intermediate_size"});
+  config.hidden_size = fields.integer({"hidden_size"});
+  config.intermediate_size = fields.integer({"intermediate_size"});
   config.heads = fields.integer({"num_attention_heads"});
   config.kv_heads = fields.integer_or({"num_key_value_heads"}, config.heads);
-  if (!fields.has({"head_dim"}) && config.width % config.heads != 0)
+  if (!fields.has({"head_dim"}) && config.hidden_size % config.heads != 0)
     fields.refuse_value("`hidden_size` is no multiple of `num_attention_heads`");
-  config.head_dim = fields.integer_or({"head_dim"}, config.width / config.heads);
-  config.positions = fields.integer({"max_position_embeddings"});
+  config.head_dim = fields.integer_or({"head_dim"}, config.hidden_size / config.heads);
+  config.max_positions = fields.integer({"max_position_embeddings"});
   const LayerConfig layer{0, 1.0 / std::sqrt(static_cast<double>(config.head_dim))};
   config.layers.assign(static_cast<std::size_t>(fields.integer({"num_hidden_layers"})), layer);
   config.norm = NormKind::rms;
   config.norm_epsilon = fields.number_or({"rms_norm_eps"}, 1e-6);
   config.activation = activation_of(fields, fields.text_or({"hidden_act"}, "silu"));
-  config.rope = read_rope_config(fields, config.positions);
+  config.rope = read_rope_config(fields, config.max_positions);
   config.tied_head = fields.flag_or({"tie_word_embeddings"}, false);
 }
 
@@ -106,13 +107,13 @@ LmWeights bind_decoder(const LmConfig& config, WeightSource& source) {
 
 LmWeights bind_layers(const LmConfig& config, WeightSource& source, LayerBinder bind_layer) {
   LmWeights weights;
-  weights.embedding = source.take("model.embed_tokens.weight", {config.vocab, config.width});
+  weights.embedding = source.take("model.embed_tokens.weight", {config.vocab, config.hidden_size});
   for (std::size_t i = 0; i < config.layers.size(); ++i)
     weights.layers.push_back(bind_layer(config, source, "model.layers." + std::to_string(i) + "."));
-  weights.norm.weight = source.take("model.norm.weight", {config.width});
+  weights.norm.weight = source.take("model.norm.weight", {config.hidden_size});
   weights.head.weight = config.tied_head
                             ? weights.embedding
-                            : source.take("lm_head.weight", {config.vocab, config.width});
+                            : source.take("lm_head.weight", {config.vocab, config.hidden_size});
   return weights;
 }
 

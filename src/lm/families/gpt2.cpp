@@ -6,13 +6,14 @@ namespace mgpu::lm {
 namespace {
 
 void read(const ConfigFields& fields, LmConfig& config) {
-  config.width = fields.integer({"n_embd", "hidden_size"});
+  config.hidden_size = fields.integer({"n_embd", "hidden_size"});
   config.heads = fields.integer({"n_head", "num_attention_heads"});
   config.kv_heads = config.heads;
-  if (config.width % config.heads != 0) fields.refuse_value("`n_embd` is no multiple of `n_head`");
-  config.head_dim = config.width / config.heads;
-  config.inner = fields.integer_or({"n_inner"}, 4 * config.width);
-  config.positions = fields.integer({"n_positions", "max_position_embeddings"});
+  if (config.hidden_size % config.heads != 0)
+    fields.refuse_value("`n_embd` is no multiple of `n_head`");
+  config.head_dim = config.hidden_size / config.heads;
+  config.intermediate_size = fields.integer_or({"n_inner"}, 4 * config.hidden_size);
+  config.max_positions = fields.integer({"n_positions", "max_position_embeddings"});
   config.norm = NormKind::layer;
   config.norm_epsilon = fields.number_or({"layer_norm_epsilon"}, 1e-5);
   config.activation = activation_of(fields, fields.text_or({"activation_function"}, "gelu_new"));
@@ -38,7 +39,7 @@ Norm take_norm(WeightSource& source, const std::string& name, std::int64_t width
 }
 
 LayerWeights bind_layer(const LmConfig& config, WeightSource& source, const std::string& layer) {
-  const std::int64_t width = config.width;
+  const std::int64_t width = config.hidden_size;
   LayerWeights weights;
   weights.attention_norm = take_norm(source, layer + "ln_1", width);
   const Linear qkv = take_conv(source, layer + "attn.c_attn", 3 * width, width);
@@ -51,22 +52,23 @@ LayerWeights bind_layer(const LmConfig& config, WeightSource& source, const std:
   weights.v = {matrices[2], biases[2], {}};
   weights.out = take_conv(source, layer + "attn.c_proj", width, width);
   weights.mlp_norm = take_norm(source, layer + "ln_2", width);
-  weights.up = take_conv(source, layer + "mlp.c_fc", config.inner, width);
-  weights.down = take_conv(source, layer + "mlp.c_proj", width, config.inner);
+  weights.up = take_conv(source, layer + "mlp.c_fc", config.intermediate_size, width);
+  weights.down = take_conv(source, layer + "mlp.c_proj", width, config.intermediate_size);
   return weights;
 }
 
 LmWeights bind(const LmConfig& config, WeightSource& source) {
   LmWeights weights;
-  weights.embedding = source.take("transformer.wte.weight", {config.vocab, config.width});
-  weights.positions = source.take("transformer.wpe.weight", {config.positions, config.width});
+  weights.embedding = source.take("transformer.wte.weight", {config.vocab, config.hidden_size});
+  weights.positions =
+      source.take("transformer.wpe.weight", {config.max_positions, config.hidden_size});
   for (std::size_t i = 0; i < config.layers.size(); ++i)
     weights.layers.push_back(
         bind_layer(config, source, "transformer.h." + std::to_string(i) + "."));
-  weights.norm = take_norm(source, "transformer.ln_f", config.width);
+  weights.norm = take_norm(source, "transformer.ln_f", config.hidden_size);
   weights.head.weight = config.tied_head
                             ? weights.embedding
-                            : source.take("lm_head.weight", {config.vocab, config.width});
+                            : source.take("lm_head.weight", {config.vocab, config.hidden_size});
   return weights;
 }
 

@@ -59,8 +59,8 @@ std::vector<Expert> experts_of(const Linear& gate_up, const Linear& down) {
 LayerWeights bind_layer(const LmConfig& config, WeightSource& source, const std::string& layer) {
   LayerWeights weights = bind_attention(config, source, layer);
   const std::int64_t count = config.experts.count;
-  const std::int64_t width = config.width;
-  const std::int64_t inner = config.inner;
+  const std::int64_t width = config.hidden_size;
+  const std::int64_t inner = config.intermediate_size;
   weights.router = take_linear(source, layer + "mlp.router", count, width, true);
   const std::string experts = layer + "mlp.experts.";
   const Linear gate_up{source.take(experts + "gate_up_proj", {count, width, 2 * inner}),

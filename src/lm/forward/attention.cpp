@@ -11,18 +11,18 @@ namespace mgpu::lm {
 namespace {
 
 /// Fills in run and position of each token, given the position of each run's first token.
-void fill_tokens(std::span<const TokenRun> runs, const std::vector<std::int64_t>& firsts,
-                 const at::Tensor& like, TokenPlaces& places) {
+void fill_tokens(std::span<const SequenceSpan> spans, const std::vector<std::int64_t>& firsts,
+                 const at::Tensor& like, AttentionIndex& index) {
   std::vector<std::int64_t> positions;
   std::vector<std::int64_t> sequences;
-  for (std::size_t s = 0; s < runs.size(); ++s) {
-    for (std::int64_t i = 0; i < tokens_of(runs[s]); ++i) {
+  for (std::size_t s = 0; s < spans.size(); ++s) {
+    for (std::int64_t i = 0; i < tokens_of(spans[s]); ++i) {
       positions.push_back(firsts[s] + i);
       sequences.push_back(static_cast<std::int64_t>(s));
     }
   }
-  places.positions = integers(positions, like);
-  places.sequences = integers(sequences, like);
+  index.positions = integers(positions, like);
+  index.sequences = integers(sequences, like);
 }
 
 }  // namespace
@@ -47,42 +47,42 @@ at::Tensor page_table(std::span<const std::int64_t> sequences, const PagedCache&
   return integers(table, like).view({-1, static_cast<std::int64_t>(pitch)});
 }
 
-TokenPlaces places_without_cache(std::span<const TokenRun> runs, const at::Tensor& like) {
-  TokenPlaces places;
+AttentionIndex index_without_cache(std::span<const SequenceSpan> spans, const at::Tensor& like) {
+  AttentionIndex index;
   std::vector<std::int64_t> starts;
   std::int64_t next = 0;
-  for (const TokenRun& run : runs) {
+  for (const SequenceSpan& span : spans) {
     starts.push_back(next);
-    next += tokens_of(run);
-    places.page_tokens = std::max(places.page_tokens, tokens_of(run));  // one page holds any run
+    next += tokens_of(span);
+    index.page_tokens = std::max(index.page_tokens, tokens_of(span));  // one page holds any run
   }
-  fill_tokens(runs, std::vector<std::int64_t>(runs.size(), 0), like, places);
-  places.page_slots = integers(starts, like).view({-1, 1});
-  return places;
+  fill_tokens(spans, std::vector<std::int64_t>(spans.size(), 0), like, index);
+  index.page_slots = integers(starts, like).view({-1, 1});
+  return index;
 }
 
-TokenPlaces places_in_cache(std::span<const TokenRun> runs, const PagedCache& cache,
-                            const at::Tensor& like) {
-  TokenPlaces places;
-  places.page_tokens = cache.page_tokens();
+AttentionIndex index_in_cache(std::span<const SequenceSpan> spans, const PagedCache& cache,
+                              const at::Tensor& like) {
+  AttentionIndex index;
+  index.page_tokens = cache.page_tokens();
   std::vector<std::int64_t> firsts;
   std::vector<std::int64_t> slots;
   std::vector<std::int64_t> sequences;
-  for (const TokenRun& run : runs) {
-    const std::int64_t end = cache.length(run.sequence);
-    firsts.push_back(end - tokens_of(run));
+  for (const SequenceSpan& span : spans) {
+    const std::int64_t end = cache.length(span.sequence);
+    firsts.push_back(end - tokens_of(span));
     for (std::int64_t t = firsts.back(); t < end; ++t)
-      slots.push_back(cache.slot(run.sequence, t));
-    sequences.push_back(run.sequence);
+      slots.push_back(cache.slot(span.sequence, t));
+    sequences.push_back(span.sequence);
   }
-  fill_tokens(runs, firsts, like, places);
-  places.page_slots = page_table(sequences, cache, like);
-  places.slots = integers(slots, like);
-  return places;
+  fill_tokens(spans, firsts, like, index);
+  index.page_slots = page_table(sequences, cache, like);
+  index.slots = integers(slots, like);
+  return index;
 }
 
 at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
-                  const TokenPlaces& places, const LayerConfig& layer, const at::Tensor& sinks) {
+                  const AttentionIndex& index, const LayerConfig& layer, const at::Tensor& sinks) {
   const at::Tensor queries = q.contiguous();
   const at::Tensor k = keys.contiguous();
   const at::Tensor v = values.contiguous();
@@ -97,15 +97,15 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor&
     args.values = v.const_data_ptr<float>();
   }
   args.out = out.mutable_data_ptr<float>();
-  args.page_slots = places.page_slots.const_data_ptr<std::int64_t>();
-  args.sequences = places.sequences.const_data_ptr<std::int64_t>();
-  args.positions = places.positions.const_data_ptr<std::int64_t>();
+  args.page_slots = index.page_slots.const_data_ptr<std::int64_t>();
+  args.sequences = index.sequences.const_data_ptr<std::int64_t>();
+  args.positions = index.positions.const_data_ptr<std::int64_t>();
   args.num_queries = static_cast<std::size_t>(q.size(0));
   args.heads = static_cast<std::size_t>(q.size(1));
   args.kv_heads = static_cast<std::size_t>(keys.size(1));
   args.head_dim = static_cast<std::size_t>(q.size(2));
-  args.page_tokens = static_cast<std::size_t>(places.page_tokens);
-  args.page_pitch = static_cast<std::size_t>(places.page_slots.size(1));
+  args.page_tokens = static_cast<std::size_t>(index.page_tokens);
+  args.page_pitch = static_cast<std::size_t>(index.page_slots.size(1));
   args.window = layer.window;
   args.scale = static_cast<float>(layer.score_scale);
   if (sinks.defined()) args.sinks = sinks.const_data_ptr<float>();

@@ -8,12 +8,12 @@
 
 #include <mgpu/lm/forward/language_model.hpp>
 
-// Shapes in this header: N = tokens of all runs, S = runs, H = query heads, G = key heads, C =
+// Shapes in this header: N = tokens of all spans, S = spans, H = query heads, G = key heads, C =
 // head width.
 namespace mgpu::lm {
 
 /// Holds the positions of a call's tokens in their sequences, and of their keys in memory.
-struct TokenPlaces {
+struct AttentionIndex {
   at::Tensor positions;   // [N] int64 position of the token in its sequence
   at::Tensor sequences;   // [N] int64 run of the token
   at::Tensor page_slots;  // [S, pages] int64
@@ -29,15 +29,15 @@ at::Tensor page_table(std::span<const std::int64_t> sequences, const PagedCache&
                       const at::Tensor& like);
 
 /// Returns places for contiguous keys, in the order of the tokens.
-TokenPlaces places_without_cache(std::span<const TokenRun> runs, const at::Tensor& like);
+AttentionIndex index_without_cache(std::span<const SequenceSpan> spans, const at::Tensor& like);
 
 /// Returns places in the cache. Call cache.extend() for all runs first.
-TokenPlaces places_in_cache(std::span<const TokenRun> runs, const PagedCache& cache,
-                            const at::Tensor& like);
+AttentionIndex index_in_cache(std::span<const SequenceSpan> spans, const PagedCache& cache,
+                              const at::Tensor& like);
 
 /// Shapes: q [N, H, C]; keys, values [slots, G, C], float32 or both bfloat16; sinks [H] or
 ///         undefined; all else float32. Returns [N, H * C]
 at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
-                  const TokenPlaces& places, const LayerConfig& layer, const at::Tensor& sinks);
+                  const AttentionIndex& index, const LayerConfig& layer, const at::Tensor& sinks);
 
 }  // namespace mgpu::lm

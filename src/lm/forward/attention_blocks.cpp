@@ -14,12 +14,12 @@ constexpr std::int64_t kBlock = 128;  // queries
 /// key head, B queries, K keys.
 class Block {
 public:
-  Block(const RunSpan& run, std::int64_t first, const LayerConfig& layer)
+  Block(const TokenRange& range, std::int64_t first, const LayerConfig& layer)
       : scale_(layer.score_scale),
         window_(layer.window),
-        first_query_(run.begin + first),
-        queries_(std::min(kBlock, run.count - first)),
-        first_key_(run.begin +
+        first_query_(range.begin + first),
+        queries_(std::min(kBlock, range.count - first)),
+        first_key_(range.begin +
                    (layer.window == 0 ? 0 : std::max<std::int64_t>(0, first - layer.window + 1))),
         keys_(first_query_ + queries_ - first_key_) {}
 
@@ -89,9 +89,9 @@ private:
 
 template <class Visit>
 void for_each_block(const Sequences& sequences, const LayerConfig& layer, Visit visit) {
-  for (const RunSpan& run : sequences.spans)
-    for (std::int64_t first = 0; first < run.count; first += kBlock)
-      visit(Block(run, first, layer));
+  for (const TokenRange& range : sequences.ranges)
+    for (std::int64_t first = 0; first < range.count; first += kBlock)
+      visit(Block(range, first, layer));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 // How a batch is split for a group of ranks. The Generator and its memory plan share these numbers.
 namespace mgpu::lm {
 
-inline constexpr std::size_t kPassesInOutbox = 2;  // queued for the next rank
+inline constexpr std::size_t kPassesInSender = 2;  // queued for the next rank
 
 /// Returns the number of batches that take turns. A pipeline has one more than ranks, so that no
 /// rank waits for its next batch.

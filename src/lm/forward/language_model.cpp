@@ -11,31 +11,31 @@
 #include <mgpu/tensor/device_stream.hpp>
 
 #include "layer_pass.hpp"
-#include "lm/decode/folded_logits.hpp"
+#include "lm/decode/online_logits.hpp"
 #include "lm/weights/huge_pages.hpp"
 #include "row_ops.hpp"
+#include "sequence_spans.hpp"
 #include "step_plan.hpp"
-#include "token_runs.hpp"
 
 namespace mgpu::lm {
 namespace {
 
-void extend_cache(std::span<const TokenRun> runs, PagedCache& cache) {
+void extend_cache(std::span<const SequenceSpan> spans, PagedCache& cache) {
   std::set<std::int64_t> sequences;
   std::vector<std::int64_t> extended;
   std::int64_t needed = 0;
-  for (const TokenRun& run : runs) {
-    if (!sequences.insert(run.sequence).second)
-      throw ShapeError("sequence " + std::to_string(run.sequence) + " comes twice in a call");
-    needed += cache.pages_for(run.sequence, tokens_of(run));
-    if (tokens_of(run) > 0) extended.push_back(run.sequence);
+  for (const SequenceSpan& span : spans) {
+    if (!sequences.insert(span.sequence).second)
+      throw ShapeError("sequence " + std::to_string(span.sequence) + " comes twice in a call");
+    needed += cache.pages_for(span.sequence, tokens_of(span));
+    if (tokens_of(span) > 0) extended.push_back(span.sequence);
   }
   needed -= cache.pages_left_over(extended);
   if (needed > cache.free_pages())
     throw ShapeError("PagedCache: " + std::to_string(needed) + " pages are needed, " +
                      std::to_string(cache.free_pages()) + " are free");
-  for (const TokenRun& run : runs)
-    cache.extend(run.sequence, tokens_of(run));
+  for (const SequenceSpan& span : spans)
+    cache.extend(span.sequence, tokens_of(span));
 }
 
 /// Returns the matrices in the order in which a pass reads them.
@@ -116,23 +116,23 @@ LanguageModel LanguageModel::open(const fs::path& folder, const LoadOptions& opt
   return {std::move(config), std::move(weights)};
 }
 
-at::Tensor LanguageModel::run(std::span<const TokenRun> runs, PagedCache* cache) const {
+at::Tensor LanguageModel::run(std::span<const SequenceSpan> spans, PagedCache* cache) const {
   const at::NoGradGuard no_grad;
   const at::Tensor& like = any_of(weights_);
-  const ModelInput input = input_of(held_, runs, like.device());
-  if (input.ids.numel() == 0) return at::empty({0, held_.width}, options_of(weights_));
-  const std::vector<RotatedRun> rotated = places_of(held_, runs, cache);
-  if (cache != nullptr) extend_cache(runs, *cache);
+  const ModelInput input = input_of(held_, spans, like.device());
+  if (input.ids.numel() == 0) return at::empty({0, held_.hidden_size}, options_of(weights_));
+  const std::vector<RotatedSpan> rotated = rotated_spans(held_, spans, cache);
+  if (cache != nullptr) extend_cache(spans, *cache);
   const Call call{
       held_,
-      cache == nullptr ? places_without_cache(runs, like) : places_in_cache(runs, *cache, like),
+      cache == nullptr ? index_without_cache(spans, like) : index_in_cache(spans, *cache, like),
       held_.rope.kind == RopeKind::none ? Rotation{} : make_rotation(held_, rotated, like),
       cache,
       shard_,
       peers_,
       {}};
-  const at::Tensor wanted = shard_.has_head ? wanted_rows(runs, input.ids) : at::Tensor();
-  return run_layers(weights_, input, wanted, call);
+  const at::Tensor outputs = shard_.has_head ? output_rows(spans, input.ids) : at::Tensor();
+  return run_layers(weights_, input, outputs, call);
 }
 
 void LanguageModel::set_sizes(const PassSizes& sizes) {
@@ -151,23 +151,24 @@ StepPlan LanguageModel::plan_steps(std::span<const std::int64_t> sequences, std:
 at::Tensor LanguageModel::hidden(const at::Tensor& ids, const StepPlan& plan, std::int64_t step,
                                  PagedCache& cache) const {
   const at::NoGradGuard no_grad;
-  const Call call{held_, plan.places(step), plan.rotation(step), &cache, shard_, peers_, {}};
+  const Call call{held_, plan.index(step), plan.rotation(step), &cache, shard_, peers_, {}};
   return run_layers(weights_, {ids, {}}, {}, call);
 }
 
-at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs) const {
-  return run(runs, nullptr);
+at::Tensor LanguageModel::hidden(std::span<const SequenceSpan> spans) const {
+  return run(spans, nullptr);
 }
 
-at::Tensor LanguageModel::hidden(std::span<const TokenRun> runs, PagedCache& cache) const {
-  return run(runs, &cache);
+at::Tensor LanguageModel::hidden(std::span<const SequenceSpan> spans, PagedCache& cache) const {
+  return run(spans, &cache);
 }
 
-std::vector<std::int64_t> LanguageModel::sums_of(std::span<const TokenRun> runs) const {
-  if (!shard_.is_summand) return {};
-  const auto [tokens, wanted] = count_rows(runs);
+std::vector<std::int64_t> LanguageModel::all_reduce_rows(
+    std::span<const SequenceSpan> spans) const {
+  if (!shard_.is_tensor_parallel) return {};
+  const auto [tokens, outputs] = count_rows(spans);
   std::vector<std::int64_t> sums(1 + 2 * static_cast<std::size_t>(shard_.layers.size()), tokens);
-  if (shard_.has_head) std::fill(sums.end() - 2, sums.end(), wanted);
+  if (shard_.has_head) std::fill(sums.end() - 2, sums.end(), outputs);
   std::erase(sums, 0);
   return sums;
 }

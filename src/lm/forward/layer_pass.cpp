@@ -15,7 +15,7 @@ namespace mgpu::lm {
 namespace {
 
 /// The keys and values that a layer's queries attend to.
-struct Memory {
+struct KeysValues {
   at::Tensor keys;    // [slots, G, C]
   at::Tensor values;  // [slots, G, C]
 };
@@ -28,24 +28,24 @@ at::Tensor rows_here(const at::Tensor& embedding, const at::Tensor& ids, const R
 }
 
 /// Returns the input of this rank's first layer, [N, D].
-at::Tensor enter(const LmWeights& weights, const ModelInput& input, const Call& call) {
+at::Tensor stage_input(const LmWeights& weights, const ModelInput& input, const Call& call) {
   const at::Tensor& ids = input.ids;
   at::Tensor x;
   if (!call.shard.has_embedding) {
-    x = at::empty({ids.size(0), call.config.width}, options_of(weights));
-    call.peers->receive(x);
+    x = at::empty({ids.size(0), call.config.hidden_size}, options_of(weights));
+    call.peers->receive_previous_stage(x);
     return x;
   }
-  if (call.shard.is_summand) {
+  if (call.shard.is_tensor_parallel) {
     x = rows_here(weights.embedding, ids, call.shard.vocab);
-    call.peers->sum(x);
+    call.peers->all_reduce(x);
   } else {
     x = weights.embedding.index_select(0, ids).to(at::kFloat);
   }
   for (const GivenRows& rows : input.given)
     x.narrow(0, rows.first, rows.embeddings.size(0)).copy_(rows.embeddings);
   if (!weights.positions.defined()) return x;
-  return x + weights.positions.index_select(0, call.places.positions);
+  return x + weights.positions.index_select(0, call.index.positions);
 }
 
 at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& call) {
@@ -54,49 +54,49 @@ at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& 
 }
 
 /// Returns the call for the wanted tokens only. Their keys are already stored.
-Call only_wanted(const Call& call, const at::Tensor& wanted) {
-  if (!wanted.defined()) return call;
+Call only_outputs(const Call& call, const at::Tensor& outputs) {
+  if (!outputs.defined()) return call;
   const auto rows_of = [&](const at::Tensor& all) {
-    return all.defined() ? all.index_select(0, wanted) : all;
+    return all.defined() ? all.index_select(0, outputs) : all;
   };
   Call some = call;
-  some.places.positions = rows_of(call.places.positions);
-  some.places.sequences = rows_of(call.places.sequences);
+  some.index.positions = rows_of(call.index.positions);
+  some.index.sequences = rows_of(call.index.sequences);
   some.rotation = {rows_of(call.rotation.cosine), rows_of(call.rotation.sine)};
-  some.chosen = wanted;
+  some.chosen = outputs;
   return some;
 }
 
-at::Tensor chosen_rows(const at::Tensor& x, const Call& asking) {
-  return asking.chosen.defined() ? x.index_select(0, asking.chosen) : x;
+at::Tensor chosen_rows(const at::Tensor& x, const Call& output_call) {
+  return output_call.chosen.defined() ? x.index_select(0, output_call.chosen) : x;
 }
 
 /// Computes keys and values of the call's tokens. Returns them together with those of earlier
 /// tokens.
-Memory remember(const LayerWeights& weights, std::size_t layer, const at::Tensor& x,
-                const Call& call) {
+KeysValues append_keys_values(const LayerWeights& weights, std::size_t layer, const at::Tensor& x,
+                              const Call& call) {
   const LmConfig& config = call.config;
   const at::Tensor k = project(x, weights.k).view({-1, config.kv_heads, config.head_dim});
   const at::Tensor v = project(x, weights.v).view({-1, config.kv_heads, config.head_dim});
   const at::Tensor keys = rotated(k, weights.k_norm, call);
   if (call.cache == nullptr) return {keys, v};
-  call.cache->write(layer, call.places.slots, keys, v);
+  call.cache->write(layer, call.index.slots, keys, v);
   return {call.cache->keys(layer), call.cache->values(layer)};
 }
 
-/// Returns the attention output for the rows of `asking` (the call or its wanted tokens only), over
-/// all keys and values of this layer.
+/// Returns the attention output for the rows of `output_call` (the call or its wanted tokens only),
+/// over all keys and values of this layer.
 at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::Tensor& x,
-                     const Call& call, const Call& asking) {
+                     const Call& call, const Call& output_call) {
   const LmConfig& config = call.config;
-  const Memory memory = remember(weights, layer, x, call);
-  const at::Tensor own = chosen_rows(x, asking);
+  const KeysValues cached = append_keys_values(weights, layer, x, call);
+  const at::Tensor own = chosen_rows(x, output_call);
   if (own.size(0) == 0) return own;
   at::Tensor q = project(own, weights.q).view({-1, config.heads, config.head_dim});
-  q = rotated(q, weights.q_norm, asking);
-  const at::Tensor mixed =
-      attend(q, memory.keys, memory.values, asking.places, config.layers[layer], weights.sinks);
-  return project(mixed, weights.out);
+  q = rotated(q, weights.q_norm, output_call);
+  const at::Tensor attention_out =
+      attend(q, cached.keys, cached.values, output_call.index, config.layers[layer], weights.sinks);
+  return project(attention_out, weights.out);
 }
 
 at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Tensor& x) {
@@ -111,19 +111,19 @@ at::Tensor mlp(const LmConfig& config, const LayerWeights& weights, const at::Te
 
 /// Adds the output of attention or MLP to the residual stream.
 void add_to(const at::Tensor& x, const at::Tensor& values, const Call& call) {
-  if (call.shard.is_summand) call.peers->sum(values);
+  if (call.shard.is_tensor_parallel) call.peers->all_reduce(values);
   x.add_(values);
 }
 
-/// x [N, D] -> the layer's output for the rows of `asking`.
+/// x [N, D] -> the layer's output for the rows of `output_call`.
 at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor x, const Call& call,
-                     const Call& asking) {
-  at::Tensor seen =
-      attention(weights, layer, normalize(call.config, x, weights.attention_norm), call, asking);
-  x = chosen_rows(x, asking);
+                     const Call& output_call) {
+  at::Tensor attended = attention(weights, layer, normalize(call.config, x, weights.attention_norm),
+                                  call, output_call);
+  x = chosen_rows(x, output_call);
   if (x.size(0) == 0) return x;
-  add_to(x, seen, call);
-  seen.reset();  // free it before the MLP's inner rows
+  add_to(x, attended, call);
+  attended.reset();  // free it before the MLP's inner rows
   if (failpoint("generate.layer").error != 0) throw std::bad_alloc();
   add_to(x, mlp(call.config, weights, normalize(call.config, x, weights.mlp_norm)), call);
   return x;
@@ -131,18 +131,18 @@ at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor 
 
 }  // namespace
 
-at::Tensor run_layers(const LmWeights& weights, const ModelInput& input, const at::Tensor& wanted,
+at::Tensor run_layers(const LmWeights& weights, const ModelInput& input, const at::Tensor& outputs,
                       const Call& call) {
-  const Call last = only_wanted(call, wanted);
-  at::Tensor x = enter(weights, input, call);  // [N, D]
+  const Call last = only_outputs(call, outputs);
+  at::Tensor x = stage_input(weights, input, call);  // [N, D]
   for (std::size_t layer = 0; layer < weights.layers.size(); ++layer) {
     const bool is_last = layer + 1 == weights.layers.size();
     x = run_layer(weights.layers[layer], layer, std::move(x), call, is_last ? last : call);
     mark_progress();
   }
   if (call.shard.has_head) return x.size(0) == 0 ? x : normalize(call.config, x, weights.norm);
-  call.peers->pass_on(x);
-  return at::empty({0, call.config.width}, x.options());
+  call.peers->send_next_stage(x);
+  return at::empty({0, call.config.hidden_size}, x.options());
 }
 
 }  // namespace mgpu::lm

@@ -9,7 +9,7 @@
 
 #include "attention.hpp"
 #include "rope.hpp"
-#include "token_runs.hpp"
+#include "sequence_spans.hpp"
 
 // Shapes in this header: N tokens of a call, W tokens whose states are returned, D width.
 namespace mgpu::lm {
@@ -28,7 +28,7 @@ inline at::TensorOptions options_of(const LmWeights& weights) {
 /// One call: its tokens, and the data about them that all layers need.
 struct Call {
   const LmConfig& config;  // of this rank's shard
-  TokenPlaces places;
+  AttentionIndex index;
   Rotation rotation;  // undefined with learned positions
   PagedCache* cache;  // nullptr: keys exist during their layer only
   const Shard& shard;
@@ -40,8 +40,8 @@ struct Call {
 /// output goes through the last norm or to the next stage. Returns [W, D] float32; [0, D] on ranks
 /// without the head.
 ///
-/// Shapes: wanted [W] int64 rows whose states are returned; undefined: all
-at::Tensor run_layers(const LmWeights& weights, const ModelInput& input, const at::Tensor& wanted,
+/// Shapes: outputs [W] int64 rows whose states are returned; undefined: all
+at::Tensor run_layers(const LmWeights& weights, const ModelInput& input, const at::Tensor& outputs,
                       const Call& call);
 
 }  // namespace mgpu::lm

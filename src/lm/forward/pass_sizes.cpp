@@ -1,6 +1,6 @@
 #include <mgpu/lm/forward/pass_sizes.hpp>
 
-#include "lm/decode/folded_logits.hpp"
+#include "lm/decode/online_logits.hpp"
 
 namespace mgpu::lm {
 namespace {

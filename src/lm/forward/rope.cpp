@@ -82,25 +82,25 @@ at::Tensor inverse_frequencies(const RopeConfig& rope, std::int64_t head_dim,
   return plain;
 }
 
-Rotation make_rotation(const LmConfig& config, std::span<const RotatedRun> runs,
+Rotation make_rotation(const LmConfig& config, std::span<const RotatedSpan> spans,
                        const at::Tensor& like) {
   const std::int64_t half = config.head_dim / 2;
   std::int64_t tokens = 0;
-  for (const RotatedRun& run : runs)
-    tokens += run.count;
+  for (const RotatedSpan& span : spans)
+    tokens += span.count;
   const at::Tensor cosine = at::empty({tokens, 1, half}, float_options());
   const at::Tensor sine = at::empty({tokens, 1, half}, float_options());
   float* cosines = cosine.mutable_data_ptr<float>();
   float* sines = sine.mutable_data_ptr<float>();
   std::map<std::int64_t, at::Tensor> by_length;
-  for (const RotatedRun& run : runs) {
-    const std::int64_t length = config.rope.kind == RopeKind::dynamic ? run.length : 0;
+  for (const RotatedSpan& span : spans) {
+    const std::int64_t length = config.rope.kind == RopeKind::dynamic ? span.length : 0;
     at::Tensor& frequencies = by_length[length];
     if (!frequencies.defined()) {
-      frequencies = inverse_frequencies(config.rope, config.head_dim, config.positions, length);
+      frequencies = inverse_frequencies(config.rope, config.head_dim, config.max_positions, length);
     }
     const float* frequency = frequencies.const_data_ptr<float>();
-    for (std::int64_t t = run.first; t < run.first + run.count; ++t) {
+    for (std::int64_t t = span.first; t < span.first + span.count; ++t) {
       for (std::int64_t c = 0; c < half; ++c) {
         const float angle = static_cast<float>(t) * frequency[c];
         *cosines++ =

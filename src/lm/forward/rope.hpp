@@ -25,14 +25,14 @@ at::Tensor inverse_frequencies(const RopeConfig& rope, std::int64_t head_dim,
                                std::int64_t positions, std::int64_t length);
 
 /// Consecutive tokens of one sequence.
-struct RotatedRun {
+struct RotatedSpan {
   std::int64_t first;   // position
   std::int64_t count;   //
   std::int64_t length;  // of the sequence, for RopeKind::dynamic
 };
 
 /// Returns the rotation of all tokens of the runs, in order, on the device of `like`.
-Rotation make_rotation(const LmConfig& config, std::span<const RotatedRun> runs,
+Rotation make_rotation(const LmConfig& config, std::span<const RotatedSpan> spans,
                        const at::Tensor& like);
 
 /// Rotates the pairs (c, c + C / 2) of each head, after its RMS norm if `weight` is defined.

@@ -14,8 +14,8 @@ StepPlan::StepPlan(const LmConfig& config, std::span<const std::int64_t> sequenc
   std::vector<std::int64_t> firsts;
   for (const std::int64_t sequence : sequences) {
     firsts.push_back(cache.length(sequence));
-    if (!has_rotation && firsts.back() + steps > config.positions)
-      throw ShapeError("steps beyond the " + std::to_string(config.positions) +
+    if (!has_rotation && firsts.back() + steps > config.max_positions)
+      throw ShapeError("steps beyond the " + std::to_string(config.max_positions) +
                        " positions of the model");
   }
   for (const std::int64_t sequence : sequences)
@@ -23,7 +23,7 @@ StepPlan::StepPlan(const LmConfig& config, std::span<const std::int64_t> sequenc
 
   std::vector<std::int64_t> positions;  // ordered by step
   std::vector<std::int64_t> slots;
-  std::vector<RotatedRun> rotated;
+  std::vector<RotatedSpan> rotated;
   for (std::int64_t step = 0; step < steps; ++step) {
     for (std::size_t s = 0; s < sequences.size(); ++s) {
       const std::int64_t position = firsts[s] + step;

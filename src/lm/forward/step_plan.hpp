@@ -24,12 +24,12 @@ public:
   StepPlan(const LmConfig& config, std::span<const std::int64_t> sequences, std::int64_t steps,
            PagedCache& cache, const at::Tensor& like);
 
-  const TokenPlaces& places(std::int64_t step) const { return at(step).places; }
+  const AttentionIndex& index(std::int64_t step) const { return at(step).index; }
   const Rotation& rotation(std::int64_t step) const { return at(step).rotation; }
 
 private:
   struct Step {
-    TokenPlaces places;
+    AttentionIndex index;
     Rotation rotation;  // undefined with learned positions
   };
 

@@ -11,28 +11,29 @@
 namespace mgpu::lm {
 namespace {
 
-int speaker_of(const cluster::Group& group, Split split) {
+int broadcast_root(const cluster::Group& group, Split split) {
   return split == Split::pipeline ? group.size() - 1 : 0;
 }
 
 }  // namespace
 
-GroupPeers::GroupPeers(const cluster::Group& group, Split split, const Wires& wires)
+GroupPeers::GroupPeers(const cluster::Group& group, Split split, const ChannelOptions& channels)
     : group_(group.duplicate()),
       split_(split),
       rank_(group.rank()),
       size_(group.size()),
-      written_(wires.device),
-      words_(group, speaker_of(group, split), wires.options.timeout_s) {
+      written_(channels.device),
+      broadcast_(group, broadcast_root(group, split), channels.options.timeout_s) {
   // In a pipeline, a rank receives on one wire and sends on the other, from two threads.
-  const int num_wires = split == Split::pipeline ? 2 : 1;
-  for (int i = 0; i < num_wires; ++i)
-    wires_.push_back(cluster::make_communicator(group, wires.backend, wires.device, wires.options));
+  const int num_channels = split == Split::pipeline ? 2 : 1;
+  for (int i = 0; i < num_channels; ++i)
+    channels_.push_back(
+        cluster::make_communicator(group, channels.backend, channels.device, channels.options));
   if (split == Split::tensor)
-    agreements_ = cluster::make_communicator(group, cluster::Backend::mpi, {}, wires.options);
+    agreements_ = cluster::make_communicator(group, cluster::Backend::mpi, {}, channels.options);
   const auto own = static_cast<std::size_t>(rank_ % 2);
   if (split == Split::pipeline && rank_ + 1 < size_)
-    outbox_.emplace(*wires_[own], rank_ + 1, wires.device, kPassesInOutbox);
+    sender_.emplace(*channels_[own], rank_ + 1, channels.device, kPassesInSender);
 }
 
 /// libtorch may reuse memory that pending kernels of its stream still access.
@@ -42,13 +43,14 @@ void GroupPeers::wait_for_writers(cluster::Communicator& communicator, const at:
   communicator.wait_for(written_.get());
 }
 
-void GroupPeers::sum(const at::Tensor& values) {
+void GroupPeers::all_reduce(const at::Tensor& values) {
   const std::exception_ptr failure = cluster::failure_of([&] {
-    wait_for_writers(*wires_[0], values);
-    clock_.waiting([&] { wires_[0]->all_reduce(tensor::view_of(values), cluster::ReduceOp::sum); });
+    wait_for_writers(*channels_[0], values);
+    clock_.waiting(
+        [&] { channels_[0]->all_reduce(tensor::view_of(values), cluster::ReduceOp::sum); });
   });
   if (failure)
-    throw cluster::LoneFailure(report_of(failure));  // the state of the other ranks is unknown
+    throw cluster::DivergedFailure(report_of(failure));  // the state of the other ranks is unknown
   if (next_sum_ < sums_.size()) ++next_sum_;
 }
 
@@ -63,45 +65,45 @@ void GroupPeers::agree(const std::exception_ptr& failure) {
   });
 }
 
-void GroupPeers::receive(const at::Tensor& values) {
-  cluster::Communicator& wire = *wires_[static_cast<std::size_t>((rank_ + 1) % 2)];
-  wait_for_writers(wire, values);
-  clock_.waiting([&] { wire.receive(tensor::view_of(values), rank_ - 1); });
+void GroupPeers::receive_previous_stage(const at::Tensor& values) {
+  cluster::Communicator& channel = *channels_[static_cast<std::size_t>((rank_ + 1) % 2)];
+  wait_for_writers(channel, values);
+  clock_.waiting([&] { channel.receive(tensor::view_of(values), rank_ - 1); });
   has_received_ = true;
 }
 
-void GroupPeers::pass_on(const at::Tensor& values) {
+void GroupPeers::send_next_stage(const at::Tensor& values) {
   clock_.end_pass();
-  clock_.waiting([&] { outbox_->put(values); });
-  has_passed_on_ = true;
+  clock_.waiting([&] { sender_->put(values); });
+  has_sent_ = true;
 }
 
 void GroupPeers::begin_pass(std::vector<std::int64_t> sums) {
   sums_ = std::move(sums);
   next_sum_ = 0;
   has_received_ = false;
-  has_passed_on_ = false;
+  has_sent_ = false;
 }
 
-void GroupPeers::skip(const at::Tensor& values) {
+void GroupPeers::participate_without_result(const at::Tensor& values) {
   while (next_sum_ < sums_.size()) {
     const at::Tensor zeros = values.narrow(0, 0, sums_[next_sum_]).zero_();
-    sum(zeros);
+    all_reduce(zeros);
   }
   if (split_ != Split::pipeline) return;
-  if (rank_ > 0 && !has_received_) receive(at::empty_like(values));
-  if (rank_ + 1 < size_ && !has_passed_on_) pass_on(values);
+  if (rank_ > 0 && !has_received_) receive_previous_stage(at::empty_like(values));
+  if (rank_ + 1 < size_ && !has_sent_) send_next_stage(values);
 }
 
-void GroupPeers::announce(std::string words) {
+void GroupPeers::post_broadcast(std::string message) {
   clock_.end_pass();
-  words_.post(std::move(words));
+  broadcast_.post(std::move(message));
 }
 
-std::string GroupPeers::hear() {
-  std::string words;
-  clock_.waiting([&] { words = words_.hear(); });
-  return words;
+std::string GroupPeers::receive_broadcast() {
+  std::string message;
+  clock_.waiting([&] { message = broadcast_.receive(); });
+  return message;
 }
 
 int GroupPeers::passes_in_flight() const {

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include <mgpu/cluster/announcements.hpp>
 #include <mgpu/cluster/communicator.hpp>
+#include <mgpu/cluster/ordered_broadcast.hpp>
 #include <mgpu/lm/parallel/shard.hpp>
 #include <mgpu/lm/parallel/shard_plan.hpp>
 
-#include "outbox.hpp"
+#include "async_sender.hpp"
 #include "stage_clock.hpp"
 
 namespace mgpu::lm {
@@ -20,26 +20,26 @@ namespace mgpu::lm {
 /// Ranks:  construction and destruction are collective over the group.
 class GroupPeers final : public ShardPeers {
 public:
-  struct Wires {
+  struct ChannelOptions {
     cluster::Backend backend = cluster::Backend::mpi;
     Device device{};
     cluster::CommunicatorOptions options{};
   };
 
-  GroupPeers(const cluster::Group& group, Split split, const Wires& wires);
+  GroupPeers(const cluster::Group& group, Split split, const ChannelOptions& channels);
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void sum(const at::Tensor& values) override;
+  void all_reduce(const at::Tensor& values) override;
   void agree(const std::exception_ptr& failure) override;
-  void receive(const at::Tensor& values) override;
-  void pass_on(const at::Tensor& values) override;
+  void receive_previous_stage(const at::Tensor& values) override;
+  void send_next_stage(const at::Tensor& values) override;
   void begin_pass(std::vector<std::int64_t> sums) override;
-  void skip(const at::Tensor& values) override;
-  int most(int mine) override { return group_.all_reduce(mine, cluster::ReduceOp::max); }
-  bool is_speaker() const override { return words_.is_speaker(); }
-  void announce(std::string words) override;
-  std::string hear() override;
+  void participate_without_result(const at::Tensor& values) override;
+  int all_reduce_max(int mine) override { return group_.all_reduce(mine, cluster::ReduceOp::max); }
+  bool is_broadcast_root() const override { return broadcast_.is_root(); }
+  void post_broadcast(std::string message) override;
+  std::string receive_broadcast() override;
   int passes_in_flight() const override;
 
   StageClock& clock() { return clock_; }
@@ -52,15 +52,15 @@ private:
   int rank_;
   int size_;
   cluster::Event written_;  // after earlier work on a buffer
-  cluster::Announcements words_;
-  std::vector<std::unique_ptr<cluster::Communicator>> wires_;
+  cluster::OrderedBroadcast broadcast_;
+  std::vector<std::unique_ptr<cluster::Communicator>> channels_;
   std::unique_ptr<cluster::Communicator> agreements_;  // in host memory; tensor parallelism only
   std::int32_t has_failed_ = 0;                        // of any rank in the last agreement
   std::vector<std::int64_t> sums_;                     // rows of each all-reduce of this pass
   std::size_t next_sum_ = 0;                           // index in sums_
   bool has_received_ = false;                          // in this pass
-  bool has_passed_on_ = false;                         // in this pass
-  std::optional<Outbox> outbox_;                       // to the next stage
+  bool has_sent_ = false;                              // in this pass
+  std::optional<AsyncSender> sender_;                  // to the next stage
   StageClock clock_;
 };
 

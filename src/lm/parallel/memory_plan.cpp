@@ -85,23 +85,23 @@ std::int64_t activations_of(const LmConfig& held, const Shard& shard, DeviceKind
   const PassSizes sizes = pass_sizes(device);
   const std::int64_t queries = held.heads * held.head_dim;
   const std::int64_t keys = held.kv_heads * held.head_dim;
-  const std::int64_t attention = rows * (2 * held.width + 2 * queries + 3 * keys);
+  const std::int64_t attention = rows * (2 * held.hidden_size + 2 * queries + 3 * keys);
   // An expert has separate copies of its tokens' input and output rows.
   const std::int64_t streams = held.experts.count > 0 ? 4 : 2;
-  const std::int64_t mlp = rows * (streams * held.width + 3 * held.inner);
+  const std::int64_t mlp = rows * (streams * held.hidden_size + 3 * held.intermediate_size);
   const std::int64_t piece =
       std::min(rows, sizes.head_rows) * std::min(shard.vocab.size(), sizes.vocabulary_block);
   // Logits, and the scores computed from them.
-  const std::int64_t head = shard.has_head ? 2 * rows * held.width + 2 * piece : 0;
+  const std::int64_t head = shard.has_head ? 2 * rows * held.hidden_size + 2 * piece : 0;
   return kFloat * std::max({attention, mlp, head});
 }
 
 std::int64_t buffers_of(const LmConfig& config, const Shard& shard, std::int64_t rows) {
-  const std::int64_t stream = rows * config.width * kFloat;
+  const std::int64_t stream = rows * config.hidden_size * kFloat;
   // The receive buffers of all-reduces, and the zeros that a failed rank adds to them.
-  if (shard.is_summand) return 2 * stream;
+  if (shard.is_tensor_parallel) return 2 * stream;
   if (!is_pipeline(config, shard) || shard.has_head) return 0;
-  return static_cast<std::int64_t>(kPassesInOutbox) * stream;
+  return static_cast<std::int64_t>(kPassesInSender) * stream;
 }
 
 /// Returns the memory use except for weights.

@@ -21,22 +21,24 @@ void add_model_group_keys(KeyTable& table) {
   table.add(
       {.name = "model.parallel",
        .type = KeyType::choice,
-       .standard = "pipeline",
-       .text = "what the ranks of devices.gpus_per_model divide: layers, or heads and columns",
+       .default_value = "pipeline",
+       .summary = "what the ranks of devices.gpus_per_model divide: layers, or heads and columns",
        .choices = {"pipeline", "tensor"}});
-  table.add({.name = "model.device_map",
-             .type = KeyType::integers,
-             .standard = "balanced",
-             .text = "layers of a pipeline: equal work, by free memory (auto), or a rank per layer",
-             .min = 0,
-             .max = 65535,
-             .choices = {"balanced", "auto"},
-             .identity = false});
-  table.add({.name = "model.dtype",
-             .type = KeyType::choice,
-             .standard = "float32",
-             .text = "type of matrices and of what they are multiplied with; all else is float32",
-             .choices = {"float32", "bfloat16"}});
+  table.add(
+      {.name = "model.device_map",
+       .type = KeyType::integers,
+       .default_value = "balanced",
+       .summary = "layers of a pipeline: equal work, by free memory (auto), or a rank per layer",
+       .min = 0,
+       .max = 65535,
+       .choices = {"balanced", "auto"},
+       .identity = false});
+  table.add(
+      {.name = "model.dtype",
+       .type = KeyType::choice,
+       .default_value = "float32",
+       .summary = "type of matrices and of what they are multiplied with; all else is float32",
+       .choices = {"float32", "bfloat16"}});
 }
 
 GroupPlan read_group_plan(const Config& config) {
@@ -88,7 +90,7 @@ ModelGroup ModelGroup::open(const fs::path& folder, const cluster::Topology& top
   if (group.size_ > 1) {
     group.peers_ = std::make_unique<GroupPeers>(
         ranks, options.plan.split,
-        GroupPeers::Wires{options.backend, options.device, options.wires});
+        GroupPeers::ChannelOptions{options.backend, options.device, options.communicator});
   }
   cluster::run_together(topology.world(), [&] {
     group.model_ = group.size_ == 1

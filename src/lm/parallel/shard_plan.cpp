@@ -8,7 +8,7 @@
 
 #include "layer_sharing.hpp"
 #include "lm/decode/draw_words.hpp"
-#include "lm/decode/folded_logits.hpp"
+#include "lm/decode/online_logits.hpp"
 #include "lm/weights/shapes_only.hpp"
 
 namespace mgpu::lm {
@@ -104,12 +104,12 @@ LayerWeights shard_layer(const LmConfig& config, const LayerWeights& layer, cons
   part.k = rows_of(layer.k, keys);
   part.v = rows_of(layer.v, keys);
   part.out = columns_of(layer.out, queries);
-  part.gate = rows_of(layer.gate, shard.inner);
-  part.up = rows_of(layer.up, shard.inner);
-  part.down = columns_of(layer.down, shard.inner);
+  part.gate = rows_of(layer.gate, shard.intermediate);
+  part.up = rows_of(layer.up, shard.intermediate);
+  part.down = columns_of(layer.down, shard.intermediate);
   for (Expert& expert : part.experts) {
-    expert = {rows_of(expert.gate, shard.inner), rows_of(expert.up, shard.inner),
-              columns_of(expert.down, shard.inner)};
+    expert = {rows_of(expert.gate, shard.intermediate), rows_of(expert.up, shard.intermediate),
+              columns_of(expert.down, shard.intermediate)};
   }
   if (layer.sinks.defined())
     part.sinks = layer.sinks.narrow(0, shard.heads.begin, shard.heads.size());
@@ -141,7 +141,7 @@ void check_tensor(const LmConfig& config, int ranks) {
                " cannot be shared out evenly",
            help);
   }
-  if (config.inner < ranks || config.vocab < ranks)
+  if (config.intermediate_size < ranks || config.vocab < ranks)
     refuse("there are fewer MLP columns or tokens than ranks", help);
   if ((config.vocab - 1) / kVocabularyBlock + ranks > kDrawBlocks)
     refuse("the " + std::to_string(config.vocab) + " tokens" + of + " are too many parts", help);
@@ -222,9 +222,9 @@ std::vector<Shard> tensor_shards(const LmConfig& config, int ranks) {
   for (int r = 0; r < ranks; ++r) {
     Shard& shard = shards[static_cast<std::size_t>(r)];
     share_heads(config, r, ranks, shard);
-    shard.inner = part_of_range({0, config.inner}, r, ranks);
+    shard.intermediate = part_of_range({0, config.intermediate_size}, r, ranks);
     shard.vocab = part_of_range({0, config.vocab}, r, ranks);
-    shard.is_summand = ranks > 1;
+    shard.is_tensor_parallel = ranks > 1;
   }
   return shards;
 }

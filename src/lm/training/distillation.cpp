@@ -29,7 +29,7 @@ void ResidentTeacherLoss::check(const LmBatch& /*batch*/, const LmConfig& model)
 }
 
 PassLoss ResidentTeacherLoss::bind(const LmBatch& batch) const {
-  grad::TeacherPass pass{*teacher_, teacher_->hidden(batch.runs)};
+  grad::TeacherPass pass{*teacher_, teacher_->hidden(batch.spans)};
   const auto drawn = batch.token_columns.find(kDrawnColumn);
   if (drawn != batch.token_columns.end()) pass.is_drawn = drawn->second;
   return {.of_logits = grad::resident_loss(how_, pass)};

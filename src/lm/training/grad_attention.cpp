@@ -1,7 +1,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <mgpu/kernels/run_attention.hpp>
+#include <mgpu/kernels/varlen_attention.hpp>
 #include <mgpu/tensor/device_stream.hpp>
 
 #include "grad_ops.hpp"
@@ -13,20 +13,20 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-Sequences with_spans(const std::vector<std::int64_t>& begins,
-                     const std::vector<std::int64_t>& counts) {
+Sequences with_ranges(const std::vector<std::int64_t>& begins,
+                      const std::vector<std::int64_t>& counts) {
   Sequences sequences;
   for (std::size_t i = 0; i < begins.size(); ++i)
-    sequences.spans.push_back({begins[i], counts[i]});
+    sequences.ranges.push_back({begins[i], counts[i]});
   return sequences;
 }
 
-void save_spans(AutogradContext& ctx, const Sequences& sequences) {
+void save_ranges(AutogradContext& ctx, const Sequences& sequences) {
   std::vector<std::int64_t> begins;
   std::vector<std::int64_t> counts;
-  for (const RunSpan& run : sequences.spans) {
-    begins.push_back(run.begin);
-    counts.push_back(run.count);
+  for (const TokenRange& range : sequences.ranges) {
+    begins.push_back(range.begin);
+    counts.push_back(range.count);
   }
   ctx.saved_data["begins"] = begins;
   ctx.saved_data["counts"] = counts;
@@ -37,10 +37,10 @@ AttentionGrads grads_by_kernel(const AttentionGrads& in, const at::Tensor& grad_
   AttentionGrads grads{at::empty_like(in.q), at::empty_like(in.k), at::empty_like(in.v),
                        at::zeros_like(in.sinks)};
   std::vector<std::int64_t> begins;
-  for (const RunSpan& run : sequences.spans)
-    begins.push_back(run.begin);
+  for (const TokenRange& range : sequences.ranges)
+    begins.push_back(range.begin);
   begins.push_back(in.q.size(0));
-  kernels::RunAttentionGradArgs args{};
+  kernels::VarlenAttentionGradArgs args{};
   args.queries = in.q.const_data_ptr<float>();
   args.keys = in.k.const_data_ptr<float>();
   args.values = in.v.const_data_ptr<float>();
@@ -48,8 +48,8 @@ AttentionGrads grads_by_kernel(const AttentionGrads& in, const at::Tensor& grad_
   args.grad_queries = grads.q.mutable_data_ptr<float>();
   args.grad_keys = grads.k.mutable_data_ptr<float>();
   args.grad_values = grads.v.mutable_data_ptr<float>();
-  args.run_begins = begins.data();
-  args.runs = sequences.spans.size();
+  args.sequence_begins = begins.data();
+  args.num_sequences = sequences.ranges.size();
   args.heads = static_cast<std::size_t>(in.q.size(1));
   args.kv_heads = static_cast<std::size_t>(in.k.size(1));
   args.head_dim = static_cast<std::size_t>(in.q.size(2));
@@ -59,7 +59,7 @@ AttentionGrads grads_by_kernel(const AttentionGrads& in, const at::Tensor& grad_
     args.sinks = in.sinks.const_data_ptr<float>();
     args.grad_sinks = grads.sinks.mutable_data_ptr<float>();
   }
-  kernels::cpu::run_attention_grad(args);
+  kernels::cpu::varlen_attention_grad(args);
   return grads;
 }
 
@@ -69,11 +69,11 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
                             const AttendedSequences* attended) {
     const LayerConfig& layer = attended->layer;
     ctx->save_for_backward({q, k, v, sinks});
-    save_spans(*ctx, attended->sequences);
+    save_ranges(*ctx, attended->sequences);
     ctx->saved_data["window"] = layer.window;
     ctx->saved_data["scale"] = layer.score_scale;
     if (q.scalar_type() == at::kFloat)
-      return lm::attend(q, k, v, attended->sequences.places, layer,
+      return lm::attend(q, k, v, attended->sequences.index, layer,
                         sinks.numel() > 0 ? sinks : at::Tensor());
     return attend_in_blocks(q, k, v, sinks, *attended);
   }
@@ -81,8 +81,8 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
     const AttentionGrads in{saved[0], saved[1], saved[2], saved[3]};
-    const Sequences sequences = with_spans(ctx->saved_data["begins"].toIntVector(),
-                                           ctx->saved_data["counts"].toIntVector());
+    const Sequences sequences = with_ranges(ctx->saved_data["begins"].toIntVector(),
+                                            ctx->saved_data["counts"].toIntVector());
     const LayerConfig layer{ctx->saved_data["window"].toInt(), ctx->saved_data["scale"].toDouble()};
     const at::Tensor grad_out = grads[0].reshape(in.q.sizes()).contiguous();
     const bool has_kernel = !tensor::runs_on_gpu(in.q) && in.q.scalar_type() == at::kFloat;

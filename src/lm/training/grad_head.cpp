@@ -72,7 +72,7 @@ LmSums RowFacts::sums(const at::Tensor& targets) const {
 RowFacts facts_of(const HeadBlock& block) {
   const at::Tensor& first = block.pieces.front().logits;
   if (first.scalar_type() == at::kFloat) {
-    FoldedLogits folded(first.size(0), 1, first.options());
+    OnlineLogits folded(first.size(0), 1, first.options());
     for (const LogitsPiece& piece : block.pieces)
       folded.fold(piece, block.targets);
     return {folded.log_sums(), folded.picked, folded.best_ids.squeeze(1)};

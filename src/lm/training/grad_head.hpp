@@ -9,7 +9,7 @@
 #include <mgpu/lm/training/token_loss.hpp>
 #include <mgpu/tensor/compute_kind.hpp>
 
-#include "lm/decode/folded_logits.hpp"
+#include "lm/decode/online_logits.hpp"
 
 // Shapes in this header: N tokens, D width, V vocabulary, n rows of a block.
 namespace mgpu::lm::grad {

@@ -136,7 +136,7 @@ struct RmsNormFunction : Function<RmsNormFunction> {
   }
 };
 
-at::Tensor turned(const at::Tensor& x, const Rotation& rotation) {
+at::Tensor rotated(const at::Tensor& x, const Rotation& rotation) {
   if (has_kernel(x)) return lm::rotate(x, rotation);
   const auto halves = x.chunk(2, -1);
   return at::cat({halves[0] * rotation.cosine - halves[1] * rotation.sine,
@@ -148,12 +148,12 @@ struct RotateFunction : Function<RotateFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& cosine,
                             const at::Tensor& sine) {
     ctx->save_for_backward({cosine, sine});
-    return turned(x, {cosine, sine});
+    return rotated(x, {cosine, sine});
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
-    return {turned(grads[0], {saved[0], -saved[1]}), {}, {}};
+    return {rotated(grads[0], {saved[0], -saved[1]}), {}, {}};
   }
 };
 
@@ -163,12 +163,12 @@ struct NormedRotateFunction : Function<NormedRotateFunction> {
     ctx->save_for_backward({x, cosine, sine, weight});
     ctx->saved_data["epsilon"] = epsilon;
     if (has_kernel(x)) return lm::rotate(x, {cosine, sine}, weight, epsilon);
-    return turned(x * inverse_rms(x, epsilon) * weight, {cosine, sine});
+    return rotated(x * inverse_rms(x, epsilon) * weight, {cosine, sine});
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();  // x, cosine, sine, weight
-    const at::Tensor grad_normed = turned(grads[0], {saved[1], -saved[2]});
+    const at::Tensor grad_normed = rotated(grads[0], {saved[1], -saved[2]});
     const auto [grad_x, grad_weight] =
         rms_norm_grads(saved[0], saved[3], ctx->saved_data["epsilon"].toDouble(), grad_normed);
     return {grad_x, {}, {}, grad_weight, {}};

@@ -58,15 +58,15 @@ at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tenso
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);
 
 /// A whole sequence: tokens begin .. begin + count - 1 of a call.
-struct RunSpan {
+struct TokenRange {
   std::int64_t begin;
   std::int64_t count;
 };
 
 /// Concatenated whole sequences, which do not attend to each other.
 struct Sequences {
-  TokenPlaces places;  // from places_without_cache()
-  std::vector<RunSpan> spans;
+  AttentionIndex index;  // from index_without_cache()
+  std::vector<TokenRange> ranges;
 };
 
 /// The inputs of attention other than tensors. Both have to outlive the call.

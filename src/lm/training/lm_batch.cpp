@@ -47,7 +47,7 @@ LmSums& LmSums::operator+=(const LmSums& other) {
 
 void require_whole_columns(const LmBatch& batch) {
   const std::size_t tokens = batch.targets.size();
-  const std::size_t sequences = batch.runs.size();
+  const std::size_t sequences = batch.spans.size();
   for (const auto& [name, values] : batch.token_columns)
     require_length("the token column `" + name + "`", values.size(), tokens, "tokens");
   for (const auto& [name, values] : batch.sequence_columns)

@@ -37,7 +37,7 @@ std::int64_t WindowItems::predictions(std::uint64_t ordinal) const {
 void WindowItems::append_drawn(const OnPolicyTexts::Text& text, std::size_t example,
                                LmBatch& batch) const {
   const std::span<const std::int64_t> ids = text.ids;
-  batch.runs.push_back({ids});
+  batch.spans.push_back({ids});
   for (std::int64_t i = 1; i < std::ssize(ids); ++i)
     batch.targets.push_back(i < text.prompt ? kernels::kIgnoreTarget
                                             : ids[static_cast<std::size_t>(i)]);

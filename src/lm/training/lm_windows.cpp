@@ -130,7 +130,7 @@ void LmWindows::append(std::size_t window, LmBatch& batch) const {
 void LmWindows::append_example(std::size_t example, LmBatch& batch) const {
   const auto begin = static_cast<std::size_t>(examples_.begin(example));
   const auto length = static_cast<std::size_t>(examples_.length(example));
-  batch.runs.push_back({std::span(examples_.ids).subspan(begin, length)});
+  batch.spans.push_back({std::span(examples_.ids).subspan(begin, length)});
   for (std::size_t i = begin; i + 1 < begin + length; ++i)
     batch.targets.push_back(examples_.is_learned[i + 1] != 0 ? examples_.ids[i + 1]
                                                              : kernels::kIgnoreTarget);

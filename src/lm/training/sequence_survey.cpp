@@ -58,7 +58,7 @@ ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t cou
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t ordinal = first + static_cast<std::uint64_t>(i);
     items.append(ordinal, batch);
-    for (std::int64_t index = 0; filled.keys.size() < batch.runs.size(); ++index)
+    for (std::int64_t index = 0; filled.keys.size() < batch.spans.size(); ++index)
       filled.keys.push_back({0, ordinal, index});
   }
   if (!batch.groups.empty() && batch.groups.size() != filled.keys.size())

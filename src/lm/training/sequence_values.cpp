@@ -43,7 +43,7 @@ double MeasuredSequence::log_prob() const {
 std::vector<MeasuredSequence> sequences_of(const LmBatch& batch, const TokenValues& values,
                                            const ValueRequest& request) {
   const bool sees_last = request.head_rows == HeadRows::last;
-  const std::size_t rows = sees_last ? batch.runs.size() : learned_in(batch.targets);
+  const std::size_t rows = sees_last ? batch.spans.size() : learned_in(batch.targets);
   const std::size_t outputs = rows == 0 ? 0 : values.head.size() / rows;
   require_count("log-probabilities", values.log_probs.size(), batch.targets.size());
   require_count("entropies", values.entropies.size(), batch.targets.size());
@@ -51,13 +51,13 @@ std::vector<MeasuredSequence> sequences_of(const LmBatch& batch, const TokenValu
   std::vector<MeasuredSequence> sequences;
   std::size_t token = 0;
   std::size_t row = 0;
-  for (const TokenRun& run : batch.runs) {
-    const std::size_t length = run.ids.size();
+  for (const SequenceSpan& span : batch.spans) {
+    const std::size_t length = span.ids.size();
     MeasuredSequence sequence;
     sequence.batch_ = &batch;
     sequence.index_ = sequences.size();
     sequence.begin_ = token;
-    sequence.ids = run.ids;
+    sequence.ids = span.ids;
     sequence.targets = std::span(batch.targets).subspan(token, length);
     sequence.log_probs = part(values.log_probs, token, length);
     sequence.entropies = part(values.entropies, token, length);

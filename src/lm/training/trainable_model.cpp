@@ -21,7 +21,7 @@
 #include "grad_experts.hpp"
 #include "grad_head.hpp"
 #include "grad_ops.hpp"
-#include "lm/forward/token_runs.hpp"
+#include "lm/forward/sequence_spans.hpp"
 #include "lm/weights/folder_source.hpp"
 #include "token_values.hpp"
 
@@ -50,7 +50,7 @@ std::vector<tensor::ParameterSpec> initialized_specs(const LmConfig& config,
     spec.init_std = is_matrix ? kInitStd : 0.0;
   }
   if (!head) return specs;
-  for (tensor::ParameterSpec& spec : head_specs(*head, config.width))
+  for (tensor::ParameterSpec& spec : head_specs(*head, config.hidden_size))
     specs.push_back(std::move(spec));
   return specs;
 }
@@ -119,7 +119,7 @@ void TrainableModel::load(const formats::WeightFiles& files, const LoadOptions& 
   LmWeights read = bind_weights(config_, *source);
   std::vector<std::pair<at::Tensor, at::Tensor>> of_head;  // target, source
   if (options_.head)
-    for (const tensor::ParameterSpec& spec : head_specs(*options_.head, config_.width))
+    for (const tensor::ParameterSpec& spec : head_specs(*options_.head, config_.hidden_size))
       if (files.find(spec.name) != nullptr)
         of_head.emplace_back(arena_.parameter(spec.name), source->take(spec.name, spec.shape));
   source->finish(config_.tied_head);
@@ -145,7 +145,7 @@ TrainableModel::Call TrainableModel::begin(const LmBatch& batch) const {
   Call call;
   ArenaSource source(arena_);
   call.weights = bind_weights(config_, source);
-  call.ids = all_ids(config_, batch.runs);
+  call.ids = all_ids(config_, batch.spans);
   if (call.ids.numel() != static_cast<std::int64_t>(batch.targets.size()))
     throw ShapeError("TrainableModel: not one target per token");
   for (const std::int64_t target : batch.targets)
@@ -154,13 +154,13 @@ TrainableModel::Call TrainableModel::begin(const LmBatch& batch) const {
                        std::to_string(config_.vocab));
   call.ids = call.ids.to(like.device());
   call.targets = at::tensor(batch.targets, at::kLong).to(like.device());
-  call.sequences.places = places_without_cache(batch.runs, like);
+  call.sequences.index = index_without_cache(batch.spans, like);
   std::int64_t begin = 0;
-  for (const TokenRun& run : batch.runs) {
-    call.sequences.spans.push_back({begin, static_cast<std::int64_t>(run.ids.size())});
-    begin += call.sequences.spans.back().count;
+  for (const SequenceSpan& span : batch.spans) {
+    call.sequences.ranges.push_back({begin, static_cast<std::int64_t>(span.ids.size())});
+    begin += call.sequences.ranges.back().count;
   }
-  const std::vector<RotatedRun> rotated = places_of(config_, batch.runs, nullptr);
+  const std::vector<RotatedSpan> rotated = rotated_spans(config_, batch.spans, nullptr);
   if (config_.rope.kind == RopeKind::none || begin == 0) return call;
   const Rotation rotation = make_rotation(config_, rotated, like);
   const at::ScalarType type = like.scalar_type();
@@ -181,25 +181,25 @@ at::Tensor TrainableModel::layer(const Call& call, std::size_t index, const at::
     q = grad::rotate(q, call.rotation, weights.q_norm, config_.norm_epsilon);
     k = grad::rotate(k, call.rotation, weights.k_norm, config_.norm_epsilon);
   }
-  const at::Tensor mixed =
+  const at::Tensor attention_out =
       grad::attend(q, k, v, weights.sinks, {call.sequences, config_.layers[index]});
-  const at::Tensor middle = x + project(mixed, weights.out);  // [N, D]
-  const at::Tensor inner = grad::normalize(config_, middle, weights.mlp_norm);
+  const at::Tensor residual = x + project(attention_out, weights.out);  // [N, D]
+  const at::Tensor mlp_in = grad::normalize(config_, residual, weights.mlp_norm);
   if (!weights.experts.empty())
-    return middle + grad::mix_experts(config_, weights, inner, options_.compute);
-  const at::Tensor up = project(inner, weights.up);
+    return residual + grad::mix_experts(config_, weights, mlp_in, options_.compute);
+  const at::Tensor up = project(mlp_in, weights.up);
   const at::Tensor active =
       weights.gate.is_defined()
-          ? grad::gated_activation(config_.activation, project(inner, weights.gate), up)
+          ? grad::gated_activation(config_.activation, project(mlp_in, weights.gate), up)
           : grad::gated_activation(config_.activation, up, {});
-  return middle + project(active, weights.down);
+  return residual + project(active, weights.down);
 }
 
 at::Tensor TrainableModel::hidden(const Call& call) const {
   const LmWeights& weights = call.weights;
   at::Tensor x = grad::embed(weights.embedding, call.ids);  // [N, D]
   if (weights.positions.defined())
-    x = x + weights.positions.index_select(0, call.sequences.places.positions);
+    x = x + weights.positions.index_select(0, call.sequences.index.positions);
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     x = call.checkpointed.empty() ? layer(call, i, x)
                                   : CheckpointFunction::apply(x, &call.checkpointed[i]);
@@ -213,7 +213,7 @@ at::Tensor TrainableModel::head_rows(const Call& call, HeadRows rows) const {
   if (rows == HeadRows::learned)
     return (call.targets != kernels::kIgnoreTarget).nonzero().squeeze(1);
   std::vector<std::int64_t> last;
-  for (const grad::RunSpan& span : call.sequences.spans) {
+  for (const grad::TokenRange& span : call.sequences.ranges) {
     if (span.count == 0) throw ShapeError("TrainableModel: a sequence without tokens has no last");
     last.push_back(span.begin + span.count - 1);
   }

@@ -73,11 +73,12 @@ public:
       if (!is_known) problems_.push_back("left over: " + printable(name));
     }
     if (problems_.empty()) return;
-    Report report{"E705",
-                  ExitCode::data,
-                  std::to_string(problems_.size()) + " tensors of the model do not fit config.json",
-                  {"  --> " + files_.folder().string()},
-                  ""};
+    ErrorReport report{
+        "E705",
+        ExitCode::data,
+        std::to_string(problems_.size()) + " tensors of the model do not fit config.json",
+        {"  --> " + files_.folder().string()},
+        ""};
     for (std::size_t i = 0; i < std::min(problems_.size(), kNamedProblems); ++i)
       report.lines.push_back("  " + problems_[i]);
     throw Failure(std::move(report));

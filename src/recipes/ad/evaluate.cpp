@@ -79,7 +79,7 @@ EpisodeReturns evaluate_now(run::RunContext& run, const Player& player,
       for (std::size_t e = 0; e < sums.size(); ++e)
         sums[e] += record.returns[e];
     }
-    run::tell_chunk(run, "evaluation", chunk.count);
+    run::log_chunk(run, "evaluation", chunk.count);
     return true;
   });
   world.all_reduce(std::span(sums));  // whole numbers: the order of ranks does not matter
@@ -108,7 +108,7 @@ std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Play
          return sample_rows(player.environment, evaluation.grid, chunk, records, spec);
        },
        [&] { return run.stop.poll() != StopReason::none; },
-       [&](std::int64_t samples) { run::tell_chunk(run, "evaluation", samples); }});
+       [&](std::int64_t samples) { run::log_chunk(run, "evaluation", samples); }});
   if (!is_complete) return std::nullopt;
   return evaluation;
 }

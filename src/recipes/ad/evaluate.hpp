@@ -57,8 +57,8 @@ std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Play
 
 /// The contents of table `samples` of a sealed file, with the lists of its column `path`.
 struct EvaluationResult {
-  std::vector<EpisodeReturns> returns;     // by control, as in the grid
-  std::vector<TrainPictures::Walk> walks;  // run 0 of each task without a control
+  std::vector<EpisodeReturns> returns;  // by control, as in the grid
+  std::vector<TrainPlots::Walk> walks;  // run 0 of each task without a control
 };
 EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLists& paths,
                            const EvaluationGrid& grid, const ad::Environment& environment);

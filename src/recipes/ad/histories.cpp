@@ -79,7 +79,7 @@ bool play(run::RunContext& run, const AdSettings& settings, const ad::Environmen
                             return history_rows(environment, histories, spec);
                           },
                           [&] { return run.stop.poll() != StopReason::none; },
-                          [&](std::int64_t samples) { run::tell_chunk(run, kTable, samples); }});
+                          [&](std::int64_t samples) { run::log_chunk(run, kTable, samples); }});
 }
 
 }  // namespace

@@ -5,23 +5,23 @@ namespace mgpu::recipes {
 void add_evaluate_keys(KeyTable& table) {
   table.add({.name = "evaluate.runs",
              .type = KeyType::integer,
-             .standard = "32",
-             .text = "runs of each unseen task in an evaluation",
+             .default_value = "32",
+             .summary = "runs of each unseen task in an evaluation",
              .unit = "runs",
              .min = 1,
              .max = 1e6});
   table.add({.name = "evaluate.episodes",
              .type = KeyType::integer,
-             .standard = "8",
-             .text = "episodes of each run; the context starts empty and keeps what fits",
+             .default_value = "8",
+             .summary = "episodes of each run; the context starts empty and keeps what fits",
              .unit = "episodes",
              .min = 1,
              .max = 10000});
   table.add({.name = "evaluate.controls",
              .type = KeyType::flag,
-             .standard = "true",
-             .text = "at the end, play again with hidden rewards and with a cleared context; "
-                     "the agent must not improve in either"});
+             .default_value = "true",
+             .summary = "at the end, play again with hidden rewards and with a cleared context; "
+                        "the agent must not improve in either"});
   table.accept({"test_batch_size", "evaluations play `run.chunk_size` runs together"});
   table.add_foreign({"per_device_eval_batch_size", "transformers",
                      "no such key here: evaluations play `run.chunk_size` runs together"});
@@ -30,8 +30,8 @@ void add_evaluate_keys(KeyTable& table) {
 void add_label_smoothing_key(KeyTable& table) {
   table.add({.name = "train.label_smoothing",
              .type = KeyType::number,
-             .standard = "0",
-             .text = "share of the target spread over all actions",
+             .default_value = "0",
+             .summary = "share of the target spread over all actions",
              .min = 0.0,
              .max = 0.999});
 }

@@ -41,7 +41,7 @@ private:
 run::MergedPart seal_partly(const cluster::Group& world, const store::ChunkJournal& journal,
                             store::SealRequest request, run::MergedPart part) {
   request.partial = true;
-  const store::SealReport report = store::seal(world, journal, request);
+  const store::SealResult report = store::seal(world, journal, request);
   part.present = report.rows;
   part.planned = report.rows + report.missing_rows;
   return part;

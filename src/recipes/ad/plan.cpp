@@ -77,7 +77,7 @@ private:
       if (sizes_.settings.data.path.empty()) {
         add_chunk_share(rank, "histories", sizes_.num_histories);
       }
-      const auto passes = train::plan_passes(batch(), rank, machine_.ranks);
+      const auto passes = train::plan_micro_batches(batch(), rank, machine_.ranks);
       plan_.shares.push_back({"rank " + std::to_string(rank), place(rank, "batch"),
                               passes.front().offset,
                               passes.back().offset + passes.back().count - passes.front().offset});
@@ -174,7 +174,7 @@ private:
 
   void add_training_time() {
     const auto& s = sizes_.settings;
-    const auto passes = train::plan_passes(s.loop.train.batch, 0, machine_.ranks);
+    const auto passes = train::plan_micro_batches(s.loop.train.batch, 0, machine_.ranks);
     const auto steps = static_cast<double>(s.loop.optimizer.schedule.max_steps);
     const auto rows = static_cast<double>(passes.back().offset + passes.back().count -
                                           passes.front().offset);  // rank 0 has the most

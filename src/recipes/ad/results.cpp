@@ -76,23 +76,23 @@ const EpisodeReturns* returns_under(const TrainVerdict& verdict, Control control
   return nullptr;
 }
 
-void show_curves(const TrainVerdict& verdict, std::int64_t steps, TrainPictures& pictures) {
+void fill_curves(const TrainVerdict& verdict, std::int64_t steps, TrainPlots& plots) {
   for (std::int64_t s = 0; s < steps; ++s) {
     const train::StepRow row = verdict.curves.step(s);
     const auto x = static_cast<double>(s + 1);
-    pictures.train_loss.x.push_back(x);
-    pictures.train_loss.y.push_back(row.loss);
-    pictures.learning_rate.x.push_back(x);
-    pictures.learning_rate.y.push_back(row.learning_rate);
+    plots.train_loss.x.push_back(x);
+    plots.train_loss.y.push_back(row.loss);
+    plots.learning_rate.x.push_back(x);
+    plots.learning_rate.y.push_back(row.learning_rate);
   }
   for (std::int64_t i = 0; i < verdict.curves.evaluations(); ++i) {
-    pictures.eval_return.x.push_back(static_cast<double>(verdict.curves.evaluated_at(i)));
-    pictures.eval_return.y.push_back(mean(returns_at(verdict.curves, i)));
+    plots.eval_return.x.push_back(static_cast<double>(verdict.curves.evaluated_at(i)));
+    plots.eval_return.y.push_back(mean(returns_at(verdict.curves, i)));
   }
 }
 
-void show_episodes(const TrainVerdict& verdict, std::int64_t steps,
-                   TrainPictures::PerEpisode& episodes) {
+void fill_episodes(const TrainVerdict& verdict, std::int64_t steps,
+                   TrainPlots::PerEpisode& episodes) {
   episodes.late = *returns_under(verdict, Control::none);
   episodes.late_step = steps;
   if (verdict.curves.evaluations() > 0 && verdict.curves.evaluated_at(0) < steps) {
@@ -111,7 +111,7 @@ void show_episodes(const TrainVerdict& verdict, std::int64_t steps,
 }
 
 /// Logs a line, and writes a curve whose steps are episodes.
-void tell_returns(run::RunContext& run, const std::string& name, const EpisodeReturns& returns) {
+void log_returns(run::RunContext& run, const std::string& name, const EpisodeReturns& returns) {
   std::string line = "return per episode, " + name + ":";
   for (std::size_t e = 0; e < returns.size(); ++e) {
     line += report::text_of(" %.1f", returns[e]);
@@ -120,17 +120,17 @@ void tell_returns(run::RunContext& run, const std::string& name, const EpisodeRe
   run.log.event({"note", {{"text", line}}});
 }
 
-void tell_episodes(run::RunContext& run, const TrainPictures::PerEpisode& episodes) {
-  tell_returns(run, "agent", episodes.late);
-  if (!episodes.hide_rewards.empty()) tell_returns(run, "hide_rewards", episodes.hide_rewards);
-  if (!episodes.clear_context.empty()) tell_returns(run, "clear_context", episodes.clear_context);
+void log_episodes(run::RunContext& run, const TrainPlots::PerEpisode& episodes) {
+  log_returns(run, "agent", episodes.late);
+  if (!episodes.hide_rewards.empty()) log_returns(run, "hide_rewards", episodes.hide_rewards);
+  if (!episodes.clear_context.empty()) log_returns(run, "clear_context", episodes.clear_context);
   const std::size_t count = episodes.late.size();
-  tell_returns(run, "source",
-               {episodes.source.begin(),
-                episodes.source.begin() +
-                    static_cast<std::ptrdiff_t>(std::min(count, episodes.source.size()))});
-  tell_returns(run, "random", EpisodeReturns(count, episodes.random));
-  tell_returns(run, "optimum", EpisodeReturns(count, episodes.optimum));
+  log_returns(run, "source",
+              {episodes.source.begin(),
+               episodes.source.begin() +
+                   static_cast<std::ptrdiff_t>(std::min(count, episodes.source.size()))});
+  log_returns(run, "random", EpisodeReturns(count, episodes.random));
+  log_returns(run, "optimum", EpisodeReturns(count, episodes.optimum));
 }
 
 }  // namespace
@@ -183,24 +183,25 @@ EvaluationResult seal_results(run::RunContext& run, const ad::Environment& envir
   return result;
 }
 
-void show_results(run::RunContext& run, const TrainVerdict& verdict, run::JobOutcome& outcome) {
-  TrainPictures pictures;
-  show_episodes(verdict, outcome.done, pictures.episodes);
-  tell_episodes(run, pictures.episodes);
-  show_curves(verdict, outcome.done, pictures);
-  pictures.walks = verdict.result.walks;
-  pictures.last_episode = verdict.grid.episodes;
-  pictures.grid = verdict.environment.shape().width;
+void add_training_results(run::RunContext& run, const TrainVerdict& verdict,
+                          run::JobOutcome& outcome) {
+  TrainPlots plots;
+  fill_episodes(verdict, outcome.done, plots.episodes);
+  log_episodes(run, plots.episodes);
+  fill_curves(verdict, outcome.done, plots);
+  plots.walks = verdict.result.walks;
+  plots.last_episode = verdict.grid.episodes;
+  plots.grid = verdict.environment.shape().width;
 
-  const EpisodeReturns& returns = pictures.episodes.late;
+  const EpisodeReturns& returns = plots.episodes.late;
   const double loss = verdict.curves.step(outcome.done - 1).loss;
   outcome.results.push_back({"loss", "loss", loss, "nats", 4});
   outcome.result = report::text_of(
       "return on unseen goals %.1f in episode 1, %.1f in episode %d (source %.1f, random %.2f, "
       "optimum %.2f); loss %.4f",
-      returns.front(), returns.back(), verdict.grid.episodes, pictures.episodes.source.back(),
-      pictures.episodes.random, pictures.episodes.optimum, loss);
-  outcome.page = std::make_unique<TrainPage>(std::move(pictures));
+      returns.front(), returns.back(), verdict.grid.episodes, plots.episodes.source.back(),
+      plots.episodes.random, plots.episodes.optimum, loss);
+  outcome.page = std::make_unique<TrainPage>(std::move(plots));
 }
 
 }  // namespace mgpu::recipes

@@ -36,6 +36,7 @@ struct TrainVerdict {
 
 /// Adds the numbers and pictures of the training to the log, end table, summary.json and
 /// report.html.
-void show_results(run::RunContext& run, const TrainVerdict& verdict, run::JobOutcome& outcome);
+void add_training_results(run::RunContext& run, const TrainVerdict& verdict,
+                          run::JobOutcome& outcome);
 
 }  // namespace mgpu::recipes

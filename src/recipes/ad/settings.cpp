@@ -1,6 +1,6 @@
 #include "settings.hpp"
 
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
 #include "evaluate.hpp"
@@ -13,10 +13,10 @@ ad::WindowRules AdSettings::window_rules(const ad::HistoryShape& histories) cons
 
 AdSettings read_ad_settings(const Config& config) {
   AdSettings settings;
-  check_together({[&] { settings.data = ad::read_data_config(config); },
-                  [&] { settings.model = ad::read_ad_transformer_config(config); },
-                  [&] { settings.loop = read_loop_settings(config); },
-                  [&] { settings.evaluate = read_evaluate_config(config); }});
+  check_all({[&] { settings.data = ad::read_data_config(config); },
+             [&] { settings.model = ad::read_ad_transformer_config(config); },
+             [&] { settings.loop = read_loop_settings(config); },
+             [&] { settings.evaluate = read_evaluate_config(config); }});
   for (int episode = 1; episode <= settings.evaluate.episodes; ++episode)
     settings.loop.evaluation_values.push_back(return_name(episode));
   settings.chunk_size = run::read_job_keys(config).chunk_size;

@@ -65,7 +65,7 @@ double TrainSizes::forward_flops(double tokens, double context) const {
 }
 
 std::int64_t TrainSizes::rows_at_once(int ranks) const {
-  const auto passes = train::plan_passes(settings.loop.train.batch, 0, ranks);
+  const auto passes = train::plan_micro_batches(settings.loop.train.batch, 0, ranks);
   return std::max_element(passes.begin(), passes.end(),
                           [](const auto& a, const auto& b) { return a.count < b.count; })
       ->count;

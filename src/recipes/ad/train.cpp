@@ -3,7 +3,7 @@
 #include <string>
 
 #include <mgpu/ad/ad_objective.hpp>
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/report/text_format.hpp>
 
@@ -71,16 +71,16 @@ private:
   ad::AdObjective objective_;
 };
 
-void announce(run::RunContext& run, const AdSettings& settings, const ad::HistorySet& histories,
-              const Trainer& trainer, const ad::WindowRules& rules) {
-  report::Facts facts = batch_facts(run, settings.loop, trainer);
+void print_banner(run::RunContext& run, const AdSettings& settings, const ad::HistorySet& histories,
+                  const Trainer& trainer, const ad::WindowRules& rules) {
+  report::BannerFacts facts = batch_facts(run, settings.loop, trainer);
   facts.data = std::to_string(histories.size()) + " histories of " +
                std::to_string(histories.shape().episodes) + " episodes, mean return " +
                report::text_of("%.1f -> %.1f", ad::mean_returns(histories).front(),
                                ad::mean_returns(histories).back()) +
                "; " + std::to_string(trainer.num_parameters()) + " parameters";
-  run.announce(facts);
-  tell_schedule(run, settings.loop, trainer);
+  run.print_banner(facts);
+  log_schedule(run, settings.loop, trainer);
   if (rules.tokens != settings.model.n_transit) {
     run.log.event(
         {"note",
@@ -100,7 +100,7 @@ void check_windows(const Config& config) {
     ad::make_window_rules(kind, static_cast<int>(ad::read_n_transit(config)),
                           {data.streams, data.episodes, environment->horizon()});
   } catch (const Failure& failure) {
-    const Report& report = failure.report();
+    const ErrorReport& report = failure.report();
     throw config.problem(report.code, "model.n_transit", report.sentence, report.help);
   }
 }
@@ -108,9 +108,9 @@ void check_windows(const Config& config) {
 }  // namespace
 
 void check_ad_keys(const Config& config, int ranks) {
-  check_together({[&] { read_ad_settings(config); }, [&] { train::check_batch(config, ranks); },
-                  [&] { check_windows(config); },
-                  [&] { refuse_keys_of_other_recipes(config, recipe_of(config)); }});
+  check_all({[&] { read_ad_settings(config); }, [&] { train::check_batch(config, ranks); },
+             [&] { check_windows(config); },
+             [&] { refuse_keys_of_other_recipes(config, recipe_of(config)); }});
 }
 
 void AdRecipe::check_files() const {
@@ -164,7 +164,7 @@ run::JobOutcome AdRecipe::run(run::RunContext& run) const {
     });
   }
   Trainer& trainer = *trainer_here;
-  announce(run, settings, *histories, trainer, task->rules());
+  print_banner(run, settings, *histories, trainer, task->rules());
   trainer.restore();
   if (!trainer.train()) return trainer.outcome(ExitCode::stopped);
   const auto evaluation = evaluate_finally(run, task->player(), settings);
@@ -173,9 +173,9 @@ run::JobOutcome AdRecipe::run(run::RunContext& run) const {
   const EvaluationResult result =
       seal_results(run, *environment, *evaluation, trainer.curves(), trainer.state().steps_done);
   run::JobOutcome outcome = trainer.outcome(ExitCode::done);
-  outcome.remarks = {{"checkpoints", std::to_string(trainer.saves()) + " saved"}};
-  show_results(run, {*environment, *histories, evaluation->grid, result, trainer.curves()},
-               outcome);
+  outcome.phase_notes = {{"checkpoints", std::to_string(trainer.saves()) + " saved"}};
+  add_training_results(run, {*environment, *histories, evaluation->grid, result, trainer.curves()},
+                       outcome);
   return outcome;
 }
 

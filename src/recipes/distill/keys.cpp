@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
 #include "recipes/lm/keys.hpp"
@@ -99,17 +99,18 @@ void check_data(const Config& config) {
 void add_on_policy_keys(KeyTable& table) {
   table.add({.name = "distill.on_policy",
              .type = KeyType::number,
-             .standard = "0.0",
-             .text = "share of the completions that the student samples with its current weights; "
-                     "it learns the distribution of distill.model on them",
+             .default_value = "0.0",
+             .summary =
+                 "share of the completions that the student samples with its current weights; "
+                 "it learns the distribution of distill.model on them",
              .min = 0,
              .max = 1,
              .foreign = {{"lmbda", "TRL"}}});
   table.add({.name = "distill.max_new_tokens",
              .type = KeyType::integer,
-             .standard = "128",
-             .text = "length of a completion that the student draws, at most; with its prompt "
-                     "never more than train.seq_len",
+             .default_value = "128",
+             .summary = "length of a completion that the student draws, at most; with its prompt "
+                        "never more than train.seq_len",
              .unit = "tokens",
              .min = 1,
              .max = 1 << 20,
@@ -121,8 +122,8 @@ void add_on_policy_keys(KeyTable& table) {
   table.add(
       {.name = "distill.sampling_temperature",
        .type = KeyType::number,
-       .standard = "1.0",
-       .text = "divides the student's logits where it draws",
+       .default_value = "1.0",
+       .summary = "divides the student's logits where it draws",
        .min = 1e-4,
        .max = 1e4,
        .foreign = {{.name = "temperature",
@@ -132,15 +133,16 @@ void add_on_policy_keys(KeyTable& table) {
                     .top_level_only = true}}});
   table.add({.name = "distill.top_p",
              .type = KeyType::number,
-             .standard = "1.0",
-             .text = "the student draws from the fewest tokens that have this much probability",
+             .default_value = "1.0",
+             .summary = "the student draws from the fewest tokens that have this much probability",
              .min = 1e-6,
              .max = 1});
   table.add({.name = "distill.batch_size",
              .type = KeyType::integer,
-             .standard = "16",
-             .text = "completions of a rank's student that grow together; changes time and memory "
-                     "only",
+             .default_value = "16",
+             .summary =
+                 "completions of a rank's student that grow together; changes time and memory "
+                 "only",
              .unit = "sequences",
              .min = 1,
              .max = 65536,
@@ -163,29 +165,31 @@ lm::GenerationConfig read_drawing(const Config& config) {
 void add_distill_keys(KeyTable& table) {
   table.add({.name = "distill.targets",
              .type = KeyType::path,
-             .standard = "null",
-             .text = "results.h5 of job teacher, or its run directory: a language model is trained "
-                     "on its tokens and the teacher's stored distributions",
+             .default_value = "null",
+             .summary =
+                 "results.h5 of job teacher, or its run directory: a language model is trained "
+                 "on its tokens and the teacher's stored distributions",
              .choices = {"null"}});
   table.add(
       {.name = "distill.model",
        .type = KeyType::path,
-       .standard = "null",
-       .text = "Hugging Face folder of a teacher that runs next to the student; each rank "
-               "holds all of its weights, and its tokenizer must be the student's",
+       .default_value = "null",
+       .summary = "Hugging Face folder of a teacher that runs next to the student; each rank "
+                  "holds all of its weights, and its tokenizer must be the student's",
        .choices = {"null"},
        .foreign = {{"teacher_model_name_or_path", "TRL", "here it is `distill.model`, a folder"}}});
   table.add({.name = "distill.loss",
              .type = KeyType::choice,
-             .standard = "forward_kl",
-             .text = "distance of the student's distribution from the teacher's; targets that "
-                     "were drawn have forward_kl only",
+             .default_value = "forward_kl",
+             .summary = "distance of the student's distribution from the teacher's; targets that "
+                        "were drawn have forward_kl only",
              .choices = {"forward_kl", "reverse_kl", "jsd"}});
   table.add({.name = "distill.beta",
              .type = KeyType::number,
-             .standard = "0.5",  // kBeta
-             .text = "jsd: the teacher's share of the mean distribution; small is like forward_kl, "
-                     "large like reverse_kl",
+             .default_value = "0.5",  // kBeta
+             .summary =
+                 "jsd: the teacher's share of the mean distribution; small is like forward_kl, "
+                 "large like reverse_kl",
              .min = 1e-3,
              .max = 0.999,
              .foreign = {{.name = "beta",
@@ -194,23 +198,24 @@ void add_distill_keys(KeyTable& table) {
                           .top_level_only = true}}});
   table.add({.name = "distill.ce_weight",
              .type = KeyType::number,
-             .standard = "0.5",
-             .text = "weight w of the cross-entropy of the data: the loss is w CE + (1 - w) T^2 "
-                     "distance from the teacher",
+             .default_value = "0.5",
+             .summary = "weight w of the cross-entropy of the data: the loss is w CE + (1 - w) T^2 "
+                        "distance from the teacher",
              .min = 0,
              .max = 1});
   table.add({.name = "distill.temperature",
              .type = KeyType::number,
-             .standard = "1.0",
-             .text = "T, which divides the logits of both; stored targets with a tail and draws "
-                     "have to be made with teacher.temperature=T",
+             .default_value = "1.0",
+             .summary = "T, which divides the logits of both; stored targets with a tail and draws "
+                        "have to be made with teacher.temperature=T",
              .min = 1e-2,
              .max = 1e2});
   table.add({.name = "distill.tail",
              .type = KeyType::choice,
-             .standard = "bucket",
-             .text = "probability outside the teacher's top k: it becomes one extra class, or is "
-                     "dropped by scaling the top k to sum 1",
+             .default_value = "bucket",
+             .summary =
+                 "probability outside the teacher's top k: it becomes one extra class, or is "
+                 "dropped by scaling the top k to sum 1",
              .choices = {"bucket", "renormalize"}});
   add_on_policy_keys(table);
   table.add_foreign({"seq_kd", "TRL",
@@ -228,8 +233,8 @@ std::optional<DistillSettings> read_distill_settings(const Config& config) {
     require_teacher(config);
     return std::nullopt;
   }
-  check_together({[&] { check_teacher(config); }, [&] { check_loss(config); },
-                  [&] { check_data(config); }, [&] { check_on_policy(config); }});
+  check_all({[&] { check_teacher(config); }, [&] { check_loss(config); },
+             [&] { check_data(config); }, [&] { check_on_policy(config); }});
   DistillSettings settings;
   if (!config.is("distill.targets", "null")) {
     settings.targets = config.text("distill.targets");

@@ -9,7 +9,7 @@
 
 #include <mgpu/datasets/synthetic_texts.hpp>
 #include <mgpu/formats/line_problems.hpp>
-#include <mgpu/rows/model_folder.hpp>
+#include <mgpu/rows/folder_facts.hpp>
 
 #include "examples.hpp"
 
@@ -117,7 +117,8 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
       data.teacher_crc = rows::model_fingerprint(settings.distill->model);
     if (has_targets(settings)) take_targets(settings, data);
     if (has_targets(settings) && !settings.eval_rows) return;
-    const text::TextFiles files = rows::read_model_text(settings.folder, settings.chat).value();
+    const text::TextFiles files =
+        rows::read_tokenizer_files(settings.folder, settings.chat).value();
     if (!settings.chat.chosen.empty() && !has_targets(settings))
       data.chat_template = files.chat_template.value();
     text::TextFolder folder = text::parse_text_folder(files, settings.folder);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/rows/model_keys.hpp>
 
 namespace mgpu::recipes {
@@ -65,21 +65,22 @@ void check_sources(const Config& config) {
 void add_lm_train_keys(KeyTable& table) {
   table.add({.name = "model.init",
              .type = KeyType::path,
-             .standard = "null",
-             .text = "job train: Hugging Face folder with config.json and tokenizer.json of a "
-                     "language model that begins with random weights",
+             .default_value = "null",
+             .summary = "job train: Hugging Face folder with config.json and tokenizer.json of a "
+                        "language model that begins with random weights",
              .choices = {"null"}});
   table.add({.name = "data.eval_path",
              .type = KeyType::path,
-             .standard = "null",
-             .text = "file of rows whose loss is measured, but not trained on (language models); "
-                     "columns and formats as in data.path",
+             .default_value = "null",
+             .summary =
+                 "file of rows whose loss is measured, but not trained on (language models); "
+                 "columns and formats as in data.path",
              .choices = {"null"}});
   table.add({.name = "data.synthetic_texts",
              .type = KeyType::integer,
-             .standard = "0",
-             .text = "number of short texts that the program makes up to train on, instead of "
-                     "data.path (language models)",
+             .default_value = "0",
+             .summary = "number of short texts that the program makes up to train on, instead of "
+                        "data.path (language models)",
              .unit = "texts",
              .min = 0,
              .max = 1e7,
@@ -87,9 +88,9 @@ void add_lm_train_keys(KeyTable& table) {
   table.add(
       {.name = "train.seq_len",
        .type = KeyType::integer,
-       .standard = "512",
-       .text = "tokens of a sequence of the batch, into which examples are packed "
-               "(language models)",
+       .default_value = "512",
+       .summary = "tokens of a sequence of the batch, into which examples are packed "
+                  "(language models)",
        .unit = "tokens",
        .min = 2,
        .max = 1 << 20,
@@ -99,9 +100,9 @@ void add_lm_train_keys(KeyTable& table) {
                     "here it is `train.seq_len`; in Algorithm Distillation `model.n_transit`"}}});
   table.add({.name = "train.gradient_checkpointing",
              .type = KeyType::flag,
-             .standard = "false",
-             .text = "compute each layer again in backward instead of keeping it (language "
-                     "models); changes time and memory only",
+             .default_value = "false",
+             .summary = "compute each layer again in backward instead of keeping it (language "
+                        "models); changes time and memory only",
              .identity = false});
 }
 
@@ -115,9 +116,9 @@ bool trains_language_model(const Config& config) {
 
 LmTrainSettings read_lm_train_settings(const Config& config) {
   LmTrainSettings settings;
-  check_together({[&] { settings.loop = read_loop_settings(config); },
-                  [&] { check_sources(config); }, [&] { refuse_row_keys(config); },
-                  [&] { settings.distill = read_distill_settings(config); }});
+  check_all({[&] { settings.loop = read_loop_settings(config); }, [&] { check_sources(config); },
+             [&] { refuse_row_keys(config); },
+             [&] { settings.distill = read_distill_settings(config); }});
   settings.is_fresh = config.is("model.path", "null");
   settings.folder = settings.is_fresh ? std::filesystem::path(config.text("model.init"))
                                       : rows::read_model_path(config);

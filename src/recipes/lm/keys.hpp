@@ -8,7 +8,7 @@
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/lm/training/trainable_model.hpp>
 #include <mgpu/recipes/loop_settings.hpp>
-#include <mgpu/rows/model_text.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
 
 #include "recipes/distill/keys.hpp"
 

@@ -2,7 +2,7 @@
 #include <string>
 
 #include <mgpu/cluster/cluster_config.hpp>
-#include <mgpu/lm/weights/model_folder.hpp>
+#include <mgpu/lm/weights/companion_files.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/plan_parts.hpp>
 
@@ -46,13 +46,15 @@ struct LmSizes {
   /// keeps its input, and one layer keeps everything and its gradients.
   std::uint64_t activation_bytes(std::int64_t tokens) const {
     const std::int64_t projected = 2 * (model.heads + 2 * model.kv_heads) * model.head_dim;
-    const std::int64_t mlp = model.experts.count == 0
-                                 ? 3 * model.inner
-                                 : 3 * model.experts.used * (model.inner + model.width);
-    const std::int64_t layer = 6 * model.width + projected + mlp;
+    const std::int64_t mlp =
+        model.experts.count == 0
+            ? 3 * model.intermediate_size
+            : 3 * model.experts.used * (model.intermediate_size + model.hidden_size);
+    const std::int64_t layer = 6 * model.hidden_size + projected + mlp;
     const std::int64_t layers = std::ssize(model.layers);
-    const std::int64_t per_token =
-        settings.options.checkpoint_layers ? layers * model.width + 2 * layer : layers * layer;
+    const std::int64_t per_token = settings.options.checkpoint_layers
+                                       ? layers * model.hidden_size + 2 * layer
+                                       : layers * layer;
     return static_cast<std::uint64_t>(tokens * per_token) * 4;
   }
 
@@ -83,13 +85,14 @@ struct LmSizes {
 };
 
 std::int64_t rows_of(const LmSizes& sizes, int rank, int ranks) {
-  const auto passes = train::plan_passes(sizes.settings.loop.train.batch, rank, ranks);
+  const auto passes = train::plan_micro_batches(sizes.settings.loop.train.batch, rank, ranks);
   return passes.back().offset + passes.back().count - passes.front().offset;
 }
 
 std::int64_t rows_at_once(const LmSizes& sizes, int ranks) {
   std::int64_t most = 0;
-  for (const train::Pass& pass : train::plan_passes(sizes.settings.loop.train.batch, 0, ranks))
+  for (const train::MicroBatch& pass :
+       train::plan_micro_batches(sizes.settings.loop.train.batch, 0, ranks))
     most = std::max(most, pass.count);
   return most;
 }
@@ -147,7 +150,8 @@ report::Plan LmRecipe::plan(const run::PlanMachine& machine) const {
   const LmSizes sizes(settings_);
   Plan plan = run::begin_plan(config_, machine, "sequences");
   for (int rank = 0; rank < machine.ranks; ++rank) {
-    const auto passes = train::plan_passes(sizes.settings.loop.train.batch, rank, machine.ranks);
+    const auto passes =
+        train::plan_micro_batches(sizes.settings.loop.train.batch, rank, machine.ranks);
     plan.shares.push_back({"rank " + std::to_string(rank), "batch", passes.front().offset,
                            rows_of(sizes, rank, machine.ranks)});
   }

@@ -7,8 +7,8 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include <mgpu/cluster/agree.hpp>
-#include <mgpu/lm/weights/model_folder.hpp>
+#include <mgpu/cluster/try_together.hpp>
+#include <mgpu/lm/weights/companion_files.hpp>
 
 namespace mgpu::recipes {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include <mgpu/config/check_together.hpp>
+#include <mgpu/config/check_all.hpp>
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/lm/config/shared_config.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -28,11 +28,11 @@ std::string left_out_text(const LeftOut& left_out) {
          left_out.first;
 }
 
-void announce(run::RunContext& run, const LmTrainSettings& settings, const LmTask& task,
-              const Trainer& trainer) {
+void print_banner(run::RunContext& run, const LmTrainSettings& settings, const LmTask& task,
+                  const Trainer& trainer) {
   const lm::LmWindows& windows = task.windows();
   const lm::LmConfig& config = task.model().config();
-  report::Facts facts = batch_facts(run, settings.loop, trainer);
+  report::BannerFacts facts = batch_facts(run, settings.loop, trainer);
   facts.data = report::grouped(static_cast<std::int64_t>(windows.examples().size())) +
                " examples, " + report::grouped(std::ssize(windows.examples().ids)) + " tokens in " +
                report::grouped(static_cast<std::int64_t>(windows.size())) +
@@ -43,12 +43,12 @@ void announce(run::RunContext& run, const LmTrainSettings& settings, const LmTas
   if (settings.distill && settings.distill->on_policy > 0.0)
     facts.data += report::text_of("; draws %.3g %% of the completions itself",
                                   100.0 * settings.distill->on_policy);
-  run.announce(facts);
-  tell_schedule(run, settings.loop, trainer);
+  run.print_banner(facts);
+  log_schedule(run, settings.loop, trainer);
 }
 
 /// Reports the number of rows that are left out.
-void tell_rows_left_out(run::RunContext& run, const LmData& data) {
+void log_rows_left_out(run::RunContext& run, const LmData& data) {
   if (data.rows_without > 0)
     run.log.event({"note",
                    {{"text", report::grouped(data.rows_without) +
@@ -88,11 +88,11 @@ store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& cu
 }
 
 void show(const TrainCurves& curves, run::JobOutcome& outcome) {
-  TrainPictures pictures;
+  TrainPlots plots;
   for (std::int64_t s = 0; s < outcome.done; ++s) {
     const train::StepRow row = curves.step(s);
-    for (const auto& [curve, value] : {std::pair(&pictures.train_loss, row.loss),
-                                       std::pair(&pictures.learning_rate, row.learning_rate)}) {
+    for (const auto& [curve, value] : {std::pair(&plots.train_loss, row.loss),
+                                       std::pair(&plots.learning_rate, row.learning_rate)}) {
       curve->x.push_back(static_cast<double>(s + 1));
       curve->y.push_back(value);
     }
@@ -107,7 +107,7 @@ void show(const TrainCurves& curves, run::JobOutcome& outcome) {
     outcome.results.push_back({"eval_loss", "loss on data.eval_path", loss, "nats", 4});
     outcome.result += report::text_of("; on data.eval_path %.4f", loss);
   }
-  outcome.page = std::make_unique<TrainPage>(std::move(pictures));
+  outcome.page = std::make_unique<TrainPage>(std::move(plots));
 }
 
 void require_file(const Config& config, const char* name, const std::filesystem::path& path) {
@@ -121,9 +121,8 @@ void require_file(const Config& config, const char* name, const std::filesystem:
 }  // namespace
 
 void check_lm_keys(const Config& config, int ranks) {
-  check_together({[&] { read_lm_train_settings(config); },
-                  [&] { train::check_batch(config, ranks); },
-                  [&] { refuse_keys_of_other_recipes(config, recipe_of(config)); }});
+  check_all({[&] { read_lm_train_settings(config); }, [&] { train::check_batch(config, ranks); },
+             [&] { refuse_keys_of_other_recipes(config, recipe_of(config)); }});
 }
 
 void LmRecipe::check_files() const {
@@ -138,11 +137,11 @@ void LmRecipe::check_files() const {
   if (settings.eval_rows) require_file(config, "data.eval_path", settings.eval_rows->path);
   check_teacher_files_of(config, settings);
   const lm::LmConfig model = lm::read_lm_config(settings.folder);
-  if (model.rope.kind == lm::RopeKind::none && settings.seq_len > model.positions) {
+  if (model.rope.kind == lm::RopeKind::none && settings.seq_len > model.max_positions) {
     throw config.problem("E107", "train.seq_len",
                          "`train.seq_len` is more than the model's " +
-                             std::to_string(model.positions) + " positions",
-                         "train.seq_len=" + std::to_string(model.positions));
+                             std::to_string(model.max_positions) + " positions",
+                         "train.seq_len=" + std::to_string(model.max_positions));
   }
 }
 
@@ -176,7 +175,7 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
     data = load_lm_data(world, settings, config.vocab);
   }
   // This allocates memory, which may fail on some ranks only.
-  tell_rows_left_out(run, data);
+  log_rows_left_out(run, data);
   const std::vector<LeftOut> left_out = data.left_out;
   std::optional<LmTeacher> teacher;
   std::optional<LmTask> task;
@@ -193,14 +192,14 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
     });
     task->load_weights();
   }
-  announce(run, settings, *task, *trainer);
+  print_banner(run, settings, *task, *trainer);
   trainer->restore();
   if (!trainer->train()) return trainer->outcome(ExitCode::stopped);
   const auto sealing = run.clock.enter("results");
   store::seal(world, lm_results({run.config, run.store, run.directory}, trainer->curves(),
                                 trainer->state().steps_done));
   run::JobOutcome outcome = trainer->outcome(ExitCode::done);
-  outcome.remarks = {{"checkpoints", std::to_string(trainer->saves()) + " saved"}};
+  outcome.phase_notes = {{"checkpoints", std::to_string(trainer->saves()) + " saved"}};
   show(trainer->curves(), outcome);
   add_rows_left_out(left_out, outcome);
   return outcome;

@@ -11,7 +11,7 @@
 namespace mgpu::store {
 namespace {
 
-void add_warnings(const fs::path& damaged, const fs::path& aside, const Report& report,
+void add_warnings(const fs::path& damaged, const fs::path& aside, const ErrorReport& report,
                   std::vector<std::string>& lines) {
   lines.push_back("checkpoint " + damaged.filename().string() +
                   " is damaged and was skipped (W611)");
@@ -33,8 +33,9 @@ std::unique_ptr<StoredCheckpoint> find_newest(const CheckpointFolder& folder,
   }
   const std::vector<fs::path> bad = folder.bad();
   if (bad.empty()) return nullptr;
-  Report report{"E611", ExitCode::corrupt, "this run has checkpoints, but none of them is whole",
-                warnings, "--resume=never starts afresh"};
+  ErrorReport report{"E611", ExitCode::corrupt,
+                     "this run has checkpoints, but none of them is whole", warnings,
+                     "--resume=never starts afresh"};
   for (const fs::path& path : bad)
     report.lines.push_back("  --> " + path.string());
   throw Failure(std::move(report));

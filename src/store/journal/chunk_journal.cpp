@@ -3,7 +3,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/store/journal/chunk_journal.hpp>
 
 #include "ledger_file.hpp"

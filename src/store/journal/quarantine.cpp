@@ -3,7 +3,7 @@
 
 #include <mgpu/base/death_note.hpp>
 #include <mgpu/base/failpoint.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/store/journal/quarantine.hpp>
 
 #include "deaths.hpp"
@@ -34,7 +34,7 @@ public:
   using WorkMark::WorkMark;
 };
 
-std::vector<QuarantinedRow> judge_deaths(std::span<const Death> deaths) {
+std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths) {
   std::vector<QuarantinedRow> rows;
   std::vector<const Death*> open;  // not yet explained by a sample
   for (const Death& death : deaths) {
@@ -61,7 +61,7 @@ Quarantine::Quarantine(std::filesystem::path run_directory, const cluster::Group
   const std::string text = cluster::on_rank_0(
       world, [&] { return text_of(collect_deaths(directory_, file(), attempt_)); });
   deaths_ = deaths_in(text, file());
-  rows_ = judge_deaths(deaths_);
+  rows_ = rows_to_quarantine(deaths_);
   cluster::run_together(world,
                         [&] { mark_ = std::make_unique<Mark>(directory_, attempt_, rank_); });
   prepare_death_note(note_path(directory_, attempt_), rank_);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/formats/byte_order.hpp>
 #include <mgpu/store/results/read_table.hpp>
 

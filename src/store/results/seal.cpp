@@ -4,7 +4,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/store/results/seal.hpp>
 
 #include "hdf5.hpp"
@@ -44,7 +44,7 @@ void publish(const SealWork& work) {
   });
 }
 
-SealReport run(SealWork& work) {
+SealResult run(SealWork& work) {
   for (const TablePlan& table : work.plan.tables) {
     work.report.rows += table.rows;
     work.report.missing_rows += table.table->spec.rows - table.rows;
@@ -64,7 +64,7 @@ SealReport run(SealWork& work) {
   return work.report;
 }
 
-SealReport seal_with(const cluster::Group& group, const ChunkJournal* journal,
+SealResult seal_with(const cluster::Group& group, const ChunkJournal* journal,
                      const SealRequest& request) {
   const hdf5::Quiet quiet;
   SealPlan plan = make_plan(journal, request);
@@ -81,12 +81,12 @@ SealReport seal_with(const cluster::Group& group, const ChunkJournal* journal,
 
 }  // namespace
 
-SealReport seal(const cluster::Group& group, const ChunkJournal& journal,
+SealResult seal(const cluster::Group& group, const ChunkJournal& journal,
                 const SealRequest& request) {
   return seal_with(group, &journal, request);
 }
 
-SealReport seal(const cluster::Group& group, const SealRequest& request) {
+SealResult seal(const cluster::Group& group, const SealRequest& request) {
   return seal_with(group, nullptr, request);
 }
 

@@ -5,7 +5,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 
 #include "hdf5.hpp"
 #include "seal_parts.hpp"
@@ -35,25 +35,25 @@ void write_slice(SealWork& work, hid_t dataset, const ColumnPlan& column, EntryR
   (collective ? work.report.collective_writes : work.report.other_writes) += 1;
 }
 
-std::optional<Report> write_column(SealWork& work, hid_t file, std::size_t index) {
+std::optional<ErrorReport> write_column(SealWork& work, hid_t file, std::size_t index) {
   const ColumnPlan& column = work.plan.columns[index];
   const Passes passes(work.plan, column, work.group.size(), kBytesPerRank);
   if (passes.count() == 0) return std::nullopt;
   const Hid dataset(H5Dopen2(file, column.dataset.c_str(), H5P_DEFAULT));
-  std::optional<Report> problem =
-      cluster::agree(work.group, [&] { writing(work, [&] { hdf5::check_id(dataset.get()); }); });
+  std::optional<ErrorReport> problem = cluster::try_together(
+      work.group, [&] { writing(work, [&] { hdf5::check_id(dataset.get()); }); });
   for (std::int64_t pass = 0; pass < passes.count() && !problem; ++pass) {
     const EntryRange all = {passes.range(pass, 0).first,
                             passes.range(pass, work.group.size() - 1).last};
     if (work.plan.rows_in(column, all) == 0) continue;  // empty lists only
     const EntryRange range = passes.range(pass, work.group.rank());
     std::vector<std::byte> bytes;
-    problem = cluster::agree(work.group, [&] {
+    problem = cluster::try_together(work.group, [&] {
       pass_failpoint(work, "write");
       bytes = work.reader.numbers(column, range);
     });
     if (problem) break;
-    problem = cluster::agree(work.group, [&] {
+    problem = cluster::try_together(work.group, [&] {
       writing(work, [&] { write_slice(work, dataset.get(), column, range, bytes); });
     });
     if (bytes.empty()) continue;
@@ -93,7 +93,7 @@ void write_contiguous(SealWork& work) {
   const PlainName name(work.temporary);
   const hid_t file = H5Fopen(name.c_str(), H5F_ACC_RDWR, access.get());
   cluster::run_together(work.group, [&] { writing(work, [&] { hdf5::check_id(file); }); });
-  std::optional<Report> problem;
+  std::optional<ErrorReport> problem;
   for (std::size_t i = 0; i < work.plan.columns.size() && !problem; ++i) {
     if (work.plan.columns[i].kind == ColumnKind::contiguous) problem = write_column(work, file, i);
   }

@@ -21,11 +21,11 @@ constexpr std::int64_t kFormatVersion = 2;
 constexpr std::uint64_t kObjectBytes = 8 << 10;  // more than a data set's or group's metadata
 
 [[noreturn]] void fail_write(const SealWork& work, const std::string& reason, bool disk_full) {
-  Report report{"E602",
-                ExitCode::io,
-                "cannot write the " + work.request.what + ": " + reason,
-                {"  --> " + work.request.path.string()},
-                ""};
+  ErrorReport report{"E602",
+                     ExitCode::io,
+                     "cannot write the " + work.request.what + ": " + reason,
+                     {"  --> " + work.request.path.string()},
+                     ""};
   if (disk_full) {
     std::error_code error;
     const fs::space_info space = fs::space(work.temporary.parent_path(), error);

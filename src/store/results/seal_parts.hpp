@@ -32,7 +32,7 @@ struct SealWork {
   std::filesystem::path temporary;
   RowReader reader;
   std::vector<WrittenSlice> slices{};  // of this rank
-  SealReport report{};
+  SealResult report{};
 };
 
 /// Runs a step that writes the file. HDF5's errors become Failure E602 with path and space.

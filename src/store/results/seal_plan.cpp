@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/formats/byte_order.hpp>
 
 #include "list_place.hpp"

@@ -2,7 +2,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 
 #include "hdf5.hpp"
 #include "seal_parts.hpp"

@@ -31,7 +31,7 @@ auto name_failures(const std::filesystem::path& path, const std::string& table, 
       fail_table(problem.detail());
     }
   } catch (const Failure& failure) {
-    Report report = failure.report();
+    ErrorReport report = failure.report();
     report.lines.insert(report.lines.begin(), "  --> " + path.string() + ", table " + table);
     throw Failure(std::move(report));
   }

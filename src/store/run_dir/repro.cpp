@@ -10,7 +10,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/secrets.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 
 namespace mgpu::store {

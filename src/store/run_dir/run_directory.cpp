@@ -8,7 +8,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/machine.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/store/run_dir/attempt_record.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 
@@ -136,11 +136,11 @@ Opened resume_this(const RunRequest& request) {
   const fs::path folder = fs::canonical(request.resume);  // `latest` may point elsewhere soon
   RunLock lock(folder);
   const RunRecord record = RunRecord::read(folder);
-  Report report{"E608",
-                ExitCode::cannot_create,
-                "",
-                {"  --> " + folder.string()},
-                "start anew: --resume=never"};
+  ErrorReport report{"E608",
+                     ExitCode::cannot_create,
+                     "",
+                     {"  --> " + folder.string()},
+                     "start anew: --resume=never"};
   if (!record.finished || request.reopens) refuse_format_1(record, folder);
   if (record.identity != request.identity) {
     report.sentence = "this run directory belongs to another configuration";

@@ -94,11 +94,11 @@ bool is_alive(const Json& lease) {
 }
 
 [[noreturn]] void fail_held(const fs::path& folder, const std::optional<Json>& lease) {
-  Report report{"E607",
-                ExitCode::in_use,
-                "another process works in this run directory",
-                {"  --> " + folder.string()},
-                "wait for it, stop it, or start a second run: --resume=never"};
+  ErrorReport report{"E607",
+                     ExitCode::in_use,
+                     "another process works in this run directory",
+                     {"  --> " + folder.string()},
+                     "wait for it, stop it, or start a second run: --resume=never"};
   if (lease) {
     const std::string job = text_of(*lease, "job_id");
     report.lines.push_back("  held by process " + text_of(*lease, "pid") + " on " +

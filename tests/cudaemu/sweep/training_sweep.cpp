@@ -1,8 +1,8 @@
-// Sweeps the element-wise kernels of training: dropout, adamw_step, squared_norm, add_into.
+// Sweeps the element-wise kernels of training: dropout, adamw_step, squared_norm, accumulate.
 #include <ostream>
 
+#include <mgpu/kernels/accumulate.hpp>
 #include <mgpu/kernels/adamw_step.hpp>
-#include <mgpu/kernels/add_into.hpp>
 #include <mgpu/kernels/dropout.hpp>
 #include <mgpu/kernels/squared_norm.hpp>
 
@@ -90,14 +90,14 @@ TEST_P(OptimizerSweep, SquaredNormIsTheCpus) {
   expect_near("norm", d_out, out, {1e-12, 0.0});
 }
 
-TEST_P(OptimizerSweep, AddIntoIsTheCpus) {
+TEST_P(OptimizerSweep, AccumulateIsTheCpus) {
   const std::size_t count = GetParam();
   std::vector<float> sum = normals(count, 1);
   const std::vector<float> x = normals(count, 2);
   const OnDevice d_sum(sum), d_x(x);
-  cpu::add_into({sum.data(), x.data(), count});
+  cpu::accumulate({sum.data(), x.data(), count});
 
-  cuda::add_into({d_sum.get(), d_x.get(), count}, nullptr);
+  cuda::accumulate({d_sum.get(), d_x.get(), count}, nullptr);
 
   expect_near("sum", d_sum, sum);
 }

@@ -7,16 +7,16 @@
 
 namespace mgpu::lm {
 
-/// A fixed number of pages, each with a count of its users. A sequence of up to `stretch` pages
-/// gets consecutive pages as long as a stretch is free, because contiguous memory is read faster.
+/// A fixed number of pages, each with a count of its users. A sequence of up to `extent` pages
+/// gets consecutive pages as long as an extent is free, because contiguous memory is read faster.
 class PagePool {
 public:
-  PagePool(std::int64_t pages, std::int64_t stretch);
+  PagePool(std::int64_t pages, std::int64_t extent);
 
   std::int64_t free_pages() const { return static_cast<std::int64_t>(free_.size()); }
   std::int64_t users(std::int64_t page) const { return users_[static_cast<std::size_t>(page)]; }
 
-  /// Returns the page that follows `last` if it is free, else the first page of an unused stretch,
+  /// Returns the page that follows `last` if it is free, else the first page of an unused extent,
   /// else any free page. `last` is -1 for a sequence without pages. The returned page has one user.
   /// Errors: ShapeError when no page is free.
   std::int64_t take(std::int64_t last);
@@ -24,16 +24,16 @@ public:
   void give_back(std::int64_t page);
 
 private:
-  std::int64_t first_of(std::int64_t page) const { return page / stretch_ * stretch_; }
+  std::int64_t first_of(std::int64_t page) const { return page / extent_ * extent_; }
   std::int64_t& used_around(std::int64_t page) {
-    return used_[static_cast<std::size_t>(page / stretch_)];
+    return used_[static_cast<std::size_t>(page / extent_)];
   }
 
-  std::int64_t stretch_;
+  std::int64_t extent_;
   std::vector<std::int64_t> users_;
-  std::vector<std::int64_t> used_;    // used pages of each stretch
-  std::set<std::int64_t> free_;       // pages
-  std::set<std::int64_t> stretches_;  // first pages of unused stretches
+  std::vector<std::int64_t> used_;  // used pages of each extent
+  std::set<std::int64_t> free_;     // pages
+  std::set<std::int64_t> extents_;  // first pages of unused stretches
 };
 
 }  // namespace mgpu::lm

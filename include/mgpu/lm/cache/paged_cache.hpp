@@ -27,7 +27,7 @@ public:
   struct Sizes {
     std::int64_t pages = 0;
     std::int64_t page_tokens = 16;
-    std::int64_t stretch = 16;  // see PagePool
+    std::int64_t extent = 16;  // see PagePool
     CacheType type = CacheType::f32;
   };
 

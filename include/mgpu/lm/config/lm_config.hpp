@@ -67,12 +67,12 @@ struct GenerationDefaults {
 struct LmConfig {
   std::string family;  // model_type: "llama"
   std::int64_t vocab = 0;
-  std::int64_t width = 0;      // of the residual stream
-  std::int64_t inner = 0;      // width inside the MLP, or inside an expert
-  std::int64_t heads = 0;      // of queries
-  std::int64_t kv_heads = 0;   // of keys and values; divides `heads`
-  std::int64_t head_dim = 0;   //
-  std::int64_t positions = 0;  // maximum context length
+  std::int64_t hidden_size = 0;        // of the residual stream
+  std::int64_t intermediate_size = 0;  // width inside the MLP, or inside an expert
+  std::int64_t heads = 0;              // of queries
+  std::int64_t kv_heads = 0;           // of keys and values; divides `heads`
+  std::int64_t head_dim = 0;           //
+  std::int64_t max_positions = 0;      // maximum context length
   std::vector<LayerConfig> layers;
   NormKind norm = NormKind::rms;
   double norm_epsilon = 1e-6;

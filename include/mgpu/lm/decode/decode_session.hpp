@@ -40,7 +40,7 @@ public:
   void reserve_rows(std::int64_t rows);
 
   /// Returns the failure of any rank that a draw has reported.
-  const std::optional<Report>& failure() const;
+  const std::optional<ErrorReport>& failure() const;
 
 private:
   friend class DecodeSession;
@@ -55,7 +55,7 @@ struct DecodeConfig {
 };
 
 struct PrefillOptions {
-  std::int64_t length = 0;  // see TokenRun::length
+  std::int64_t length = 0;  // see SequenceSpan::length
   bool shows_all = false;   // pass() returns the state of every token
   bool goes_first = false;  // before prefills without this flag
 };
@@ -136,7 +136,7 @@ public:
   void drop(std::int64_t sequence);
 
   /// Queues tokens for the next passes. Each pass takes at most config.prefill_tokens from all
-  /// prefills, in the order of the calls. For embeddings see TokenRun::embeddings.
+  /// prefills, in the order of the calls. For embeddings see SequenceSpan::embeddings.
   ///
   /// Errors: Error when the sequence has pending input. Ids outside the vocabulary fail the pass.
   void prefill(std::int64_t sequence, std::span<const std::int64_t> ids,
@@ -207,7 +207,7 @@ private:
   at::Tensor take_waiting(std::span<const std::int64_t> sequences);
   void keep_steps(const DrawnSteps& steps, const at::Tensor& hidden,
                   std::span<const std::int64_t> sequences);
-  void tell(const std::function<void(SequenceWatcher&)>& event) const;
+  void notify(const std::function<void(SequenceWatcher&)>& event) const;
   void await(std::int64_t sequence, SequenceInput input, const PrefillOptions& options);
   void keep_states(const std::vector<std::int64_t>& fed);
   at::Tensor rows_of(std::span<const std::int64_t> sequences) const;

@@ -100,7 +100,7 @@ public:
   ///         or is longer than the learned positions. Error for continuations with max_new_tokens
   ///         above 0. Failure E704 when logits are not finite. Out of memory, all ranks of the
   ///         group throw std::bad_alloc or a Failure with ExitCode::out_of_memory, and may retry
-  ///         with a smaller batch. cluster::LoneFailure when the ranks are out of step. In a
+  ///         with a smaller batch. cluster::DivergedFailure when the ranks are out of step. In a
   ///         tensor-parallel group, any failure of one rank in a pass has this effect, except lack
   ///         of memory.
   std::vector<PromptResult> run(std::span<const Prompt> prompts);
@@ -111,7 +111,7 @@ public:
   void set_batch_size(std::int64_t batch_size);
 
 private:
-  void settle_or_reset(const std::function<void()>& step);
+  void run_on_all_or_reset(const std::function<void()>& step);
   void pool_for(std::span<const Prompt> prompts);
   std::int64_t rows_for(std::span<const Prompt> prompts, std::int64_t completions) const;
   std::int64_t shared_tokens(std::span<const Prompt> prompts) const;

@@ -15,7 +15,7 @@
 #include <mgpu/lm/parallel/shard.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 
-// Shapes in this header: N = tokens of all runs, W = tokens whose hidden states are returned, D =
+// Shapes in this header: N = tokens of all spans, W = tokens whose hidden states are returned, D =
 // width, V = vocabulary.
 namespace mgpu::lm {
 
@@ -23,7 +23,7 @@ class StepPlan;
 
 /// New tokens of one sequence. One pass can process runs of any lengths, without padding. The
 /// tokens are `ids`, unless `embeddings` or `device_ids` is defined.
-struct TokenRun {
+struct SequenceSpan {
   std::span<const std::int64_t> ids;
   std::int64_t sequence = 0;  // in the cache; without a cache the run is a whole sequence
 
@@ -33,7 +33,7 @@ struct TokenRun {
 
   /// For how many of the last tokens hidden states are returned, at most all. For the other tokens,
   /// the last layer computes keys and values only.
-  std::int64_t wanted = std::numeric_limits<std::int64_t>::max();
+  std::int64_t num_outputs = std::numeric_limits<std::int64_t>::max();
 
   /// Input of the first layer that replaces rows of the embedding matrix. Learned positions are
   /// added to it. Ranks without the first layer use its shape only.
@@ -43,13 +43,13 @@ struct TokenRun {
   at::Tensor device_ids{};  // [n] int64 on the model's device
 };
 
-inline std::int64_t tokens_of(const TokenRun& run) {
-  if (run.embeddings.defined()) return run.embeddings.size(0);
-  return run.device_ids.defined() ? run.device_ids.size(0) : std::ssize(run.ids);
+inline std::int64_t tokens_of(const SequenceSpan& span) {
+  if (span.embeddings.defined()) return span.embeddings.size(0);
+  return span.device_ids.defined() ? span.device_ids.size(0) : std::ssize(span.ids);
 }
 
-inline std::int64_t wanted_of(const TokenRun& run) {
-  return std::min(run.wanted, tokens_of(run));
+inline std::int64_t num_outputs_of(const SequenceSpan& span) {
+  return std::min(span.num_outputs, tokens_of(span));
 }
 
 /// A decoder-only model from a Hugging Face folder. One implementation serves prefill, chunked
@@ -86,13 +86,13 @@ public:
   ///
   /// Errors: ShapeError when an id is not in the vocabulary, embeddings have the wrong width or
   ///         type, or a sequence is longer than the learned positions.
-  at::Tensor hidden(std::span<const TokenRun> runs) const;
+  at::Tensor hidden(std::span<const SequenceSpan> spans) const;
 
   /// The same for tokens that continue the sequences in `cache`, which is extended by their keys
   /// and values. No sequence may occur twice.
   ///
   /// Errors: also ShapeError when the cache has too few pages; the cache is unchanged.
-  at::Tensor hidden(std::span<const TokenRun> runs, PagedCache& cache) const;
+  at::Tensor hidden(std::span<const SequenceSpan> spans, PagedCache& cache) const;
 
   /// Reserves positions and cache slots for the next `steps` tokens of sequences that grow by one
   /// token per step.
@@ -110,13 +110,13 @@ public:
   /// Returns the number of rows of each all-reduce in a call of hidden(): N for the embedding, N
   /// twice for each layer, except W for the last layer. All-reduces of no rows are omitted. The
   /// result is empty without tensor parallelism.
-  std::vector<std::int64_t> sums_of(std::span<const TokenRun> runs) const;
+  std::vector<std::int64_t> all_reduce_rows(std::span<const SequenceSpan> spans) const;
 
   /// Returns a KV cache for this model, on its device.
   PagedCache make_cache(const PagedCache::Sizes& sizes) const;
 
 private:
-  at::Tensor run(std::span<const TokenRun> runs, PagedCache* cache) const;
+  at::Tensor run(std::span<const SequenceSpan> spans, PagedCache* cache) const;
 
   LmConfig config_;
   LmWeights weights_;
@@ -144,7 +144,7 @@ HeadResult apply_head(const LanguageModel& model, const at::Tensor& hidden,
                       const at::Tensor& targets, std::int64_t best);
 
 /// Several drawn tokens for each hidden state.
-struct ManyDraws {
+struct DrawsWithReplacement {
   at::Tensor log_sums;  // [N] float32, nats
   at::Tensor ids;       // [N, M] int64, in the order of the uniforms
 };
@@ -154,7 +154,7 @@ struct ManyDraws {
 ///
 /// Shapes: hidden [N, D]; uniforms [N, M] float64 in [0, 1), ascending in each row
 /// Errors: ShapeError when the shapes do not fit.
-ManyDraws draw_many(const LanguageModel& model, const at::Tensor& hidden,
-                    const at::Tensor& uniforms);
+DrawsWithReplacement draw_with_replacement(const LanguageModel& model, const at::Tensor& hidden,
+                                           const at::Tensor& uniforms);
 
 }  // namespace mgpu::lm

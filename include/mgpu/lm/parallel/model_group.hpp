@@ -42,7 +42,7 @@ public:
     LoadOptions load{};
     cluster::Backend backend = cluster::Backend::mpi;
     Device device{};
-    cluster::CommunicatorOptions wires{};
+    cluster::CommunicatorOptions communicator{};
     ResidentModels* resident = nullptr;  // keeps weights in memory; has to outlive this
   };
 

@@ -22,14 +22,14 @@ struct Range {
 
 /// The part of a model that one rank holds.
 struct Shard {
-  Range layers;    // at least one
-  Range heads;     // of queries
-  Range kv_heads;  // key-value heads of those query heads
-  Range inner;     // columns of the MLPs' inner dimension
-  Range vocab;     // rows of embedding and head
+  Range layers;        // at least one
+  Range heads;         // of queries
+  Range kv_heads;      // key-value heads of those query heads
+  Range intermediate;  // columns of the MLPs' inner dimension
+  Range vocab;         // rows of embedding and head
   bool has_embedding = true;
-  bool has_head = true;     // and the norm before it
-  bool is_summand = false;  // outputs of attention and MLP need an all-reduce
+  bool has_head = true;             // and the norm before it
+  bool is_tensor_parallel = false;  // outputs of attention and MLP need an all-reduce
 
   friend bool operator==(const Shard&, const Shard&) = default;
 };
@@ -60,42 +60,43 @@ public:
   virtual int size() const = 0;
 
   /// All-reduces `values` in place (sum of float32 or int32), with the same bits on all ranks.
-  /// Errors: cluster::LoneFailure with the report of the communicator.
-  virtual void sum(const at::Tensor& values) = 0;
+  /// Errors: cluster::DivergedFailure with the report of the communicator.
+  virtual void all_reduce(const at::Tensor& values) = 0;
 
   /// Tensor parallelism only: the ranks agree whether all of them can continue.
-  /// Errors: cluster::TogetherError on all ranks if the `failure` of any rank is not nullptr.
+  /// Errors: cluster::CollectiveFailure on all ranks if the `failure` of any rank is not nullptr.
   virtual void agree(const std::exception_ptr& failure) = 0;
 
   /// Runs sum() if all ranks can take part. A rank that has failed reports it with agree() instead.
-  void sum_if_all_can(const at::Tensor& values) {
+  void all_reduce_if_all_can(const at::Tensor& values) {
     agree(nullptr);
-    sum(values);
+    all_reduce(values);
   }
 
   /// Pipeline: fills `values` with the output of the previous stage.
-  virtual void receive(const at::Tensor& values) = 0;
+  virtual void receive_previous_stage(const at::Tensor& values) = 0;
 
   /// Pipeline: queues `values` for the next stage. They must not be changed afterwards.
-  virtual void pass_on(const at::Tensor& values) = 0;
+  virtual void send_next_stage(const at::Tensor& values) = 0;
 
   /// Starts a pass whose all-reduces have the given numbers of rows. A rank that cannot continue
-  /// calls skip(), which keeps the other ranks in step. In a pipeline, skip() sends `values` to the
-  /// next stage instead of the output. With tensor parallelism, it takes part in the remaining
-  /// all-reduces with zeros, using the memory of `values`.
+  /// calls participate_without_result(), which keeps the other ranks in step. In a pipeline,
+  /// participate_without_result() sends `values` to the next stage instead of the output. With
+  /// tensor parallelism, it takes part in the remaining all-reduces with zeros, using the memory of
+  /// `values`.
   ///
   /// Shapes: values [N, D] float32, with at least as many rows as each all-reduce of the pass
   virtual void begin_pass(std::vector<std::int64_t> sums) = 0;
-  virtual void skip(const at::Tensor& values) = 0;
+  virtual void participate_without_result(const at::Tensor& values) = 0;
 
   /// Returns the maximum of `mine` over all ranks, on each rank.
-  virtual int most(int mine) = 0;
+  virtual int all_reduce_max(int mine) = 0;
 
   /// Returns whether this rank broadcasts the outcome of each pass. It is the first rank with the
   /// head.
-  virtual bool is_speaker() const = 0;
-  virtual void announce(std::string words) = 0;  // speaker only; does not wait
-  virtual std::string hear() = 0;                // next message of the speaker, on all ranks
+  virtual bool is_broadcast_root() const = 0;
+  virtual void post_broadcast(std::string message) = 0;  // speaker only; does not wait
+  virtual std::string receive_broadcast() = 0;  // next message of the speaker, on all ranks
 
   /// Returns how many passes must be in flight to keep all ranks busy.
   virtual int passes_in_flight() const = 0;

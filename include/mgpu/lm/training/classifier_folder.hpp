@@ -4,7 +4,7 @@
 
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/lm/training/model_head.hpp>
-#include <mgpu/lm/weights/model_folder.hpp>
+#include <mgpu/lm/weights/companion_files.hpp>
 
 namespace mgpu::lm {
 

@@ -48,7 +48,7 @@ struct BatchSlopes {
 
 /// A batch of whole sequences, concatenated without padding. No token attends to another sequence.
 struct LmBatch {
-  std::vector<TokenRun> runs;         // [S]
+  std::vector<SequenceSpan> spans;    // [S]
   std::vector<std::int64_t> targets;  // [N] the next token, or kernels::kIgnoreTarget
 
   Columns token_columns{};                                           // each [N]

@@ -13,7 +13,7 @@
 #include <mgpu/tensor/compute_kind.hpp>
 #include <mgpu/tensor/parameter_arena.hpp>
 
-// Shapes in this header: N = tokens of all runs.
+// Shapes in this header: N = tokens of all spans.
 namespace mgpu::lm {
 
 struct TrainingOptions {

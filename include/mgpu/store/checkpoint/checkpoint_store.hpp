@@ -22,7 +22,7 @@ struct Restored {
 ///
 /// Memory: all tensors in host memory.
 /// Ranks:  save() and load_newest() are collective over the group.
-/// Errors: every failure is the same Failure on all ranks (TogetherError).
+/// Errors: every failure is the same Failure on all ranks (CollectiveFailure).
 class CheckpointStore {
 public:
   struct Options {

@@ -43,7 +43,7 @@ struct QuarantinedRow {
 /// The samples that killed a rank twice, in the order of `deaths`. At the later death the rank
 /// worked on that sample alone. The earlier death is not already blamed on another such sample of
 /// the same chunk.
-std::vector<QuarantinedRow> judge_deaths(std::span<const Death> deaths);
+std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 
 /// Records the samples that each rank works on, and finds those that killed ranks of earlier
 /// attempts.

@@ -54,7 +54,7 @@ struct SealRequest {
                                           // attempt has taken over the run
 };
 
-struct SealReport {
+struct SealResult {
   std::int64_t rows = 0;               // of all chunked tables
   std::int64_t missing_rows = 0;       // left out of a partial file
   std::uint64_t file_bytes = 0;        //
@@ -78,10 +78,10 @@ struct SealReport {
 /// Errors: the same Failure on all ranks, and no file is published: E602 (I/O, disk full), E604 (a
 ///         chunk is damaged), E606 (other bytes are read back than were written); Error when chunks
 ///         are missing and `partial` is not set.
-SealReport seal(const cluster::Group& group, const ChunkJournal& journal,
+SealResult seal(const cluster::Group& group, const ChunkJournal& journal,
                 const SealRequest& request);
 
 /// The same for a file without journaled tables.
-SealReport seal(const cluster::Group& group, const SealRequest& request);
+SealResult seal(const cluster::Group& group, const SealRequest& request);
 
 }  // namespace mgpu::store

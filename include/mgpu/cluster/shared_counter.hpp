@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <mgpu/cluster/group.hpp>
+
+namespace mgpu::cluster {
+
+/// A shared counter 0, 1, 2, ...: each number is given to one rank, the first that asks.
+///
+/// A thread of rank 0 answers, because MPI makes no progress for others while a rank computes. It
+/// sleeps between two polls for 1 % of the time since the last question, from 50 us to 2 ms.
+///
+/// Ranks:  constructed and destroyed collectively over the group, and destroyed only after the last
+///         take() of every rank; take() is local.
+class SharedCounter {
+public:
+  SharedCounter(const Group& group, double timeout_s);
+  SharedCounter(const SharedCounter&) = delete;
+  SharedCounter& operator=(const SharedCounter&) = delete;
+  ~SharedCounter();
+
+  /// Returns the next number. Errors: Failure E402 when rank 0 does not answer within the deadline;
+  /// on rank 0 also those of the answering thread.
+  std::int64_t take();
+
+private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace mgpu::cluster

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+
+// Shapes in this header: N = rows, B = logits of one block of the vocabulary, M = draws.
+namespace mgpu::kernels {
+
+/// The draws of each row after the first blocks of the vocabulary. Initial values: reached 0, ids
+/// -1.
+struct DrawWithReplacementArgs {
+  const float* logits;     // [N, B] of tokens first_id .. first_id + B - 1
+  const float* log_sums;   // [N] log of the sum of exp over the whole vocabulary
+  const double* uniforms;  // [N, M] in [0, 1), ascending
+  double* reached;         // [N] total probability of the processed tokens
+  std::int64_t* ids;       // [N, M] sampled: the token at which `reached` exceeds the uniform
+  std::size_t rows;        // N
+  std::size_t block;       // B
+  std::size_t draws;       // M
+  std::int64_t first_id;
+};
+
+/// Samples M tokens of each row from its distribution, with replacement, while the logits arrive in
+/// blocks. Token i is sampled by the uniforms between the cumulative probabilities before and after
+/// it. The bits of a row depend on that row only. Because of rounding the last uniforms may have no
+/// token (id -1) after the last block; a row with NaN has no tokens at all.
+///
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda).
+/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the
+///         work is done.
+/// Source: inverse transform sampling. Sums in double; cpu and cuda add in different orders.
+namespace cpu {
+void draw_with_replacement(const DrawWithReplacementArgs& args);
+}
+namespace cuda {
+void draw_with_replacement(const DrawWithReplacementArgs& args, CUstream_st* stream);
+}
+
+}  // namespace mgpu::kernels

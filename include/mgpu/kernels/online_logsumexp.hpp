@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
+
+// Shapes in this header: N = rows, B = logits of one block of the vocabulary, K = best kept.
+namespace mgpu::kernels {
+
+inline constexpr std::size_t kMaxBest = 1024;  // upper limit of K
+
+/// State of each row after the first blocks of the vocabulary. Initial values: tops -infinity, sums
+/// 0, picked NaN, best_logits -infinity, best_ids -1.
+struct OnlineLogsumexpArgs {
+  const float* logits;          // [N, B] of tokens first_id .. first_id + B - 1
+  const std::int64_t* targets;  // [N] token whose logit is returned; nullptr: none
+  float* tops;                  // [N] largest logit
+  float* sums;                  // [N] sum of exp(logit - top)
+  float* picked;                // [N] written when the target is in this block; may be nullptr
+  float* best_logits;           // [N, K] descending, ties by ascending token
+  std::int64_t* best_ids;       // [N, K]
+  std::size_t rows;             // N
+  std::size_t block;            // B
+  std::size_t best;             // K <= kMaxBest, may be 0
+  std::int64_t first_id;
+};
+
+/// Updates the state of each row with one block of logits, so the logits of the whole vocabulary
+/// never exist at once. The bits of a row depend on that row only. NaN is never among the best, and
+/// makes the sum NaN.
+///
+/// Memory: pointers on the host (cpu) or on the stream's device (cuda).
+/// Errors: ShapeError when K is too large; cuda also LibraryError, and NotBuiltError in a build
+///         without CUDA. cuda returns before the work is done.
+/// Source: Milakov and Gimelshein, arXiv 1805.02867 (running maximum and sum).
+namespace cpu {
+void online_logsumexp(const OnlineLogsumexpArgs& args);
+}
+namespace cuda {
+void online_logsumexp(const OnlineLogsumexpArgs& args, CUstream_st* stream);
+}
+
+}  // namespace mgpu::kernels

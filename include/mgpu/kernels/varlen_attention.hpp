@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Shapes in this header: N = tokens of all sequences, R = sequences, C = width of a head, H = query
+// heads, G = key heads. G divides H; query head h reads key head h / (H / G).
+namespace mgpu::kernels {
+
+/// The sequences are whole and concatenated; none attends to another.
+struct VarlenAttentionGradArgs {
+  const float* queries;                 // [N, H, C]
+  const float* keys;                    // [N, G, C]
+  const float* values;                  // [N, G, C]
+  const float* grad_out;                // [N, H, C]
+  float* grad_queries;                  // [N, H, C] written
+  float* grad_keys;                     // [N, G, C] written
+  float* grad_values;                   // [N, G, C] written
+  const std::int64_t* sequence_begins;  // [R + 1] first token of each sequence, and N
+  std::size_t num_sequences;            // R
+  std::size_t heads;                    // H
+  std::size_t kv_heads;                 // G
+  std::size_t head_dim;                 // C
+  std::int64_t window;                  // keys that a query attends to, including its own; 0: all
+  float scale;                          // multiplies the product of query and key
+  const float* sinks = nullptr;         // [H] as in PagedAttentionArgs
+  float* grad_sinks = nullptr;          // [H] incremented; required if there are sinks
+};
+
+/// Computes the gradients of paged_attention() for sequences that attend only to their own tokens.
+/// Recomputes the probabilities of up to 16 queries at a time. CPU only: on GPUs cuBLAS computes
+/// the products.
+///
+/// Memory: pointers on the host. Allocates about (longest sequence) * (6 * C + 48) floats.
+/// Errors: ShapeError when G does not divide H.
+/// Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B; Xiao et al., arXiv 2309.17453
+///         (sinks).
+namespace cpu {
+void varlen_attention_grad(const VarlenAttentionGradArgs& args);
+}
+
+}  // namespace mgpu::kernels

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/report/phases.hpp>
+#include <mgpu/report/summary.hpp>
+
+namespace mgpu::report {
+
+/// A number that the first screen shows large.
+struct Tile {
+  std::string value;  // "14.6"
+  std::string label;  // "return in episode 8, goals never seen"
+  std::string key{};  // JSON pointer into summary.json; "" for none
+};
+
+/// A picture with a sentence that explains how to read it.
+struct Figure {
+  std::string title;
+  std::string svg;  // from svg_*(); HTML of several pictures is fine too
+  std::string caption{};
+};
+
+/// Figures under one heading, side by side if there is room.
+struct Section {
+  std::string title;
+  std::vector<Figure> figures;
+  bool side_by_side = false;
+};
+
+struct Table {
+  std::string title;
+  std::vector<std::string> head;
+  std::vector<std::vector<std::string>> rows;    // first column left, others right
+  std::vector<std::vector<std::string>> keys{};  // JSON pointers of the cells, where given
+  bool is_text = false;                          // all columns left
+};
+
+/// A page for one run: result, the job's pictures, the machine's pictures, notes, provenance,
+/// tables.
+struct HtmlPage {
+  std::string headline;  // one sentence of result
+  std::vector<Tile> tiles;
+  std::vector<Section> sections;                                // of the job
+  PhaseTable phases;                                            // for the time line
+  std::vector<std::pair<std::string, std::string>> provenance;  // name, value
+  std::vector<Table> tables;
+};
+
+/// A self-contained HTML file: no script, no request, light and dark, fit for A4.
+std::string html_page(const HtmlPage& report, const RunSummary& summary);
+
+/// Errors: Failure E601, E602.
+void write_html_page(const fs::path& path, const HtmlPage& report, const RunSummary& summary);
+
+}  // namespace mgpu::report

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/lm/weights/resident_models.hpp>
+
+namespace mgpu::rows {
+
+/// Checks that the model's folder exists. Called on one rank, before anything is written.
+/// Errors: Failure E603 (exit 66) that points at the key.
+void check_model_folder(const Config& config);
+
+/// Identifies the contents of a model's folder, for the program and for a person.
+struct FolderFacts {
+  /// Checksum of the folder's contents, for the journal. Chunks made with other weights or another
+  /// tokenizer are never reused. It covers every file and tensor, but of a tensor only 4 KiB at
+  /// each end.
+  std::uint32_t fingerprint = 0;
+  std::string text;  // "llama, 15.2 M parameters in bfloat16"
+};
+
+/// With `models` each node opens the files once, however many ranks ask. Local.
+/// Errors: those of read_lm_config() and WeightFiles.
+FolderFacts folder_facts(const std::filesystem::path& folder, lm::ResidentModels* models = nullptr);
+
+inline std::string describe_model(const std::filesystem::path& folder,
+                                  lm::ResidentModels* models = nullptr) {
+  return folder_facts(folder, models).text;
+}
+inline std::uint32_t model_fingerprint(const std::filesystem::path& folder,
+                                       lm::ResidentModels* models = nullptr) {
+  return folder_facts(folder, models).fingerprint;
+}
+
+/// Adds the size of the model group to a checksum, when rounding of the model's sums depends on
+/// that.
+std::uint32_t crc_with_groups(const Config& config, std::uint32_t crc);
+
+}  // namespace mgpu::rows

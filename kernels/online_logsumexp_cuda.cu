@@ -1,0 +1,115 @@
+// One block per row. It finds the best in descending order: each is the first after the previous
+// one among the old best and the new logits.
+#include <cmath>
+
+#include <cub/block/block_reduce.cuh>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/kernels/online_logsumexp.hpp>
+
+#include "launch.cuh"
+
+namespace mgpu::kernels::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+struct Candidate {
+  float logit;
+  std::int64_t id;
+};
+
+/// Returns whether a precedes b: larger, or equal with a smaller token. id < 0 is never a
+/// candidate.
+struct ComesBefore {
+  __device__ static bool test(const Candidate& a, const Candidate& b) {
+    if (a.id < 0 || b.id < 0) return a.id >= 0;
+    return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+  }
+  __device__ Candidate operator()(const Candidate& a, const Candidate& b) const {
+    return test(a, b) ? a : b;
+  }
+};
+
+struct Larger {
+  __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+using Floats = cub::BlockReduce<float, kThreads>;
+using Candidates = cub::BlockReduce<Candidate, kThreads>;
+
+/// Updates the largest logit and the sum of the exponentials.
+__device__ void fold_sum(const OnlineLogsumexpArgs& args, std::size_t n, const float* logits) {
+  __shared__ typename Floats::TempStorage scratch;
+  __shared__ float top;
+  float mine = -INFINITY;
+  for (std::size_t i = threadIdx.x; i < args.block; i += kThreads)
+    mine = fmaxf(mine, logits[i]);
+  mine = Floats(scratch).Reduce(mine, Larger());
+  if (threadIdx.x == 0) top = fmaxf(args.tops[n], mine);
+  __syncthreads();
+  const bool is_empty = top == -INFINITY;  // nothing to add unless a logit is NaN
+  float sum = 0.0F;
+  for (std::size_t i = threadIdx.x; i < args.block; i += kThreads)
+    sum += is_empty ? (isnan(logits[i]) ? logits[i] : 0.0F) : expf(logits[i] - top);
+  sum = Floats(scratch).Sum(sum);
+  if (threadIdx.x == 0) {
+    args.sums[n] = args.sums[n] * (is_empty ? 1.0F : expf(args.tops[n] - top)) + sum;
+    args.tops[n] = top;
+  }
+}
+
+/// Replaces `found` by `candidate` if that comes after `last` and before `found`.
+__device__ void consider(Candidate candidate, bool has_last, const Candidate& last,
+                         Candidate& found) {
+  if (isnan(candidate.logit) || candidate.id < 0) return;
+  if (has_last && !ComesBefore::test(last, candidate)) return;
+  if (ComesBefore::test(candidate, found)) found = candidate;
+}
+
+__device__ void fold_best(const OnlineLogsumexpArgs& args, std::size_t n, const float* logits) {
+  __shared__ typename Candidates::TempStorage scratch;
+  __shared__ Candidate list[kMaxBest];
+  const float* old_logits = args.best_logits + n * args.best;
+  const std::int64_t* old_ids = args.best_ids + n * args.best;
+  for (std::size_t k = 0; k < args.best; ++k) {
+    const Candidate last = k > 0 ? list[k - 1] : Candidate{0.0F, -1};
+    Candidate found{-INFINITY, -1};
+    const bool is_exhausted = k > 0 && last.id < 0;
+    if (!is_exhausted) {
+      for (std::size_t i = threadIdx.x; i < args.best; i += kThreads)
+        consider({old_logits[i], old_ids[i]}, k > 0, last, found);
+      for (std::size_t i = threadIdx.x; i < args.block; i += kThreads)
+        consider({logits[i], args.first_id + static_cast<std::int64_t>(i)}, k > 0, last, found);
+    }
+    found = Candidates(scratch).Reduce(found, ComesBefore());
+    if (threadIdx.x == 0) list[k] = found;
+    __syncthreads();
+  }
+  for (std::size_t k = threadIdx.x; k < args.best; k += kThreads) {
+    args.best_logits[n * args.best + k] = list[k].logit;
+    args.best_ids[n * args.best + k] = list[k].id;
+  }
+}
+
+__global__ void online_logsumexp_kernel(OnlineLogsumexpArgs args) {
+  const std::size_t n = blockIdx.x;
+  const float* logits = args.logits + n * args.block;
+  fold_sum(args, n, logits);
+  if (args.targets != nullptr && threadIdx.x == 0) {
+    const std::int64_t place = args.targets[n] - args.first_id;
+    if (place >= 0 && static_cast<std::size_t>(place) < args.block) args.picked[n] = logits[place];
+  }
+  if (args.best > 0) fold_best(args, n, logits);
+}
+
+}  // namespace
+
+void online_logsumexp(const OnlineLogsumexpArgs& args, CUstream_st* stream) {
+  if (args.best > kMaxBest) throw ShapeError("online_logsumexp: more than 1024 best are asked for");
+  if (args.rows == 0 || args.block == 0) return;
+  online_logsumexp_kernel<<<static_cast<unsigned>(args.rows), kThreads, 0, stream>>>(args);
+  check_launch();
+}
+
+}  // namespace mgpu::kernels::cuda

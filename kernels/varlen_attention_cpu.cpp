@@ -1,0 +1,154 @@
+// Processes one key head of one sequence at a time, as in causal_attention_cpu.cpp: up to 16 query
+// rows against their visible keys.
+#include <algorithm>
+#include <cmath>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/kernels/varlen_attention.hpp>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "varlen_attention_cpu.cpp"
+// foreach_target.h must come before everything that is compiled once per target.
+// clang-format off
+#include <hwy/foreach_target.h>
+#include <hwy/contrib/math/math-inl.h>
+// clang-format on
+
+#include "attention_head-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace mgpu::kernels::cpu::HWY_NAMESPACE {
+namespace {
+
+/// One query head of one sequence; its key head is already in the buffers.
+struct SequenceHead {
+  const VarlenAttentionGradArgs& args;
+  std::size_t begin;   // first token of the sequence
+  std::size_t tokens;  // of the sequence
+  std::size_t head;
+
+  /// Returns the line of a token of the sequence in queries, grad_out and grad_queries.
+  std::size_t line(std::size_t token) const {
+    return ((begin + token) * args.heads + head) * args.head_dim;
+  }
+  std::size_t stride() const { return args.heads * args.head_dim; }
+  std::size_t first_key(std::size_t query) const {
+    const auto window = static_cast<std::size_t>(args.window);
+    return window == 0 || query < window ? 0 : query + 1 - window;
+  }
+};
+
+/// Sets the scores of keys that are invisible to the query to -infinity, so that exp makes them 0.
+void mask_unseen(const SequenceHead& sequence, std::size_t query, Keys keys, float* scores) {
+  std::fill(scores + keys.begin, scores + std::max(keys.begin, sequence.first_key(query)),
+            -INFINITY);
+  std::fill(scores + std::min(keys.end, query + 1), scores + keys.end, -INFINITY);
+}
+
+/// Replaces scores by probabilities; returns the probability of the sink, 0 without one.
+float softmax(const HeadBuffers& b, Keys keys, const float* sink, float* scores) {
+  const Floats d;
+  Vector tops = hn::Set(d, sink == nullptr ? -INFINITY : *sink);
+  for (std::size_t j = keys.begin; j < keys.end; j += b.lanes)
+    tops = hn::Max(tops, hn::Load(d, scores + j));
+  const Vector top = hn::MaxOfLanes(d, tops);
+  Vector sums = hn::Zero(d);
+  for (std::size_t j = keys.begin; j < keys.end; j += b.lanes) {
+    const Vector shifted = hn::Sub(hn::Load(d, scores + j), top);
+    // hn::Exp turns NaN into 0.
+    const Vector e = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
+    sums = hn::Add(sums, e);
+    hn::Store(e, d, scores + j);
+  }
+  const float of_sink = sink == nullptr ? 0.0F : std::exp(*sink - hn::GetLane(top));
+  const float factor = 1.0F / (hn::GetLane(hn::SumOfLanes(d, sums)) + of_sink);
+  for (std::size_t j = keys.begin; j < keys.end; j += b.lanes)
+    hn::Store(hn::Mul(hn::Load(d, scores + j), hn::Set(d, factor)), d, scores + j);
+  return of_sink * factor;
+}
+
+/// Replaces gradients of the probabilities `p` by those of the scores; returns sum_j p[j] *
+/// grads[j].
+float grad_scores(const HeadBuffers& b, Keys keys, const float* HWY_RESTRICT p,
+                  float* HWY_RESTRICT grads) {
+  const Floats d;
+  Vector sums = hn::Zero(d);
+  for (std::size_t j = keys.begin; j < keys.end; j += b.lanes)
+    sums = hn::MulAdd(hn::Load(d, p + j), hn::Load(d, grads + j), sums);
+  const Vector along = hn::SumOfLanes(d, sums);
+  for (std::size_t j = keys.begin; j < keys.end; j += b.lanes) {
+    const Vector grad = hn::Sub(hn::Load(d, grads + j), along);
+    hn::Store(hn::Mul(hn::Load(d, p + j), grad), d, grads + j);
+  }
+  return hn::GetLane(along);
+}
+
+/// Processes queries first .. first + kRows - 1 of a head.
+void backward_block(const SequenceHead& sequence, const HeadBuffers& b, std::size_t first) {
+  const VarlenAttentionGradArgs& args = sequence.args;
+  const std::size_t rows = std::min(kRows, sequence.tokens - first);
+  const std::size_t tile = b.lanes * kKeyVectors;
+  const Keys tiles{sequence.first_key(first) / tile * tile, keys_of(b, first)};
+  load_block(b, args.queries + sequence.line(0), sequence.stride(), first, rows, args.scale, b.q);
+  load_block(b, args.grad_out + sequence.line(0), sequence.stride(), first, rows, 1.0F, b.grad_out);
+  multiply_columns(b, b.q, b.k_columns, tiles, rows, b.p);
+  multiply_columns(b, b.grad_out, b.v_columns, tiles, rows, b.s);
+  for (std::size_t r = 0; r < rows; ++r) {
+    float* p = b.p + r * b.keys_pitch;
+    float* s = b.s + r * b.keys_pitch;
+    mask_unseen(sequence, first + r, tiles, p);
+    const float* sink = args.sinks == nullptr ? nullptr : args.sinks + sequence.head;
+    const float of_sink = softmax(b, tiles, sink, p);
+    const float along = grad_scores(b, tiles, p, s);
+    if (sink != nullptr) args.grad_sinks[sequence.head] -= of_sink * along;
+  }
+  accumulate_grads(b, {tiles.begin, std::min(first + kRows, sequence.tokens)}, rows, args.scale,
+                   args.grad_queries + sequence.line(first), sequence.stride());
+}
+
+/// Processes all query heads of one key head.
+void backward_group(const VarlenAttentionGradArgs& args, const HeadBuffers& b, std::size_t begin,
+                    std::size_t group) {
+  const std::size_t stride = args.kv_heads * args.head_dim;
+  const std::size_t place = begin * stride + group * args.head_dim;
+  load_columns(b, args.keys + place, stride, b.k_columns);
+  load_columns(b, args.values + place, stride, b.v_columns);
+  load_rows(b, args.keys + place, stride, b.k);
+  std::fill_n(b.grad_k, b.keys_pitch * b.column_pitch, 0.0F);
+  std::fill_n(b.grad_v, b.keys_pitch * b.column_pitch, 0.0F);
+  const std::size_t shared = args.heads / args.kv_heads;
+  for (std::size_t head = group * shared; head < (group + 1) * shared; ++head)
+    for (std::size_t first = 0; first < b.tokens; first += kRows)
+      backward_block({args, begin, b.tokens, head}, b, first);
+  store_rows(b, b.grad_k, stride, args.grad_keys + place);
+  store_rows(b, b.grad_v, stride, args.grad_values + place);
+}
+
+}  // namespace
+
+void backward_sequences(const VarlenAttentionGradArgs& args) {
+  for (std::size_t sequence = 0; sequence < args.num_sequences; ++sequence) {
+    const auto begin = static_cast<std::size_t>(args.sequence_begins[sequence]);
+    const HeadBuffers b(static_cast<std::size_t>(args.sequence_begins[sequence + 1]) - begin,
+                        args.head_dim);
+    for (std::size_t group = 0; group < args.kv_heads; ++group)
+      backward_group(args, b, begin, group);
+  }
+}
+
+}  // namespace mgpu::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mgpu::kernels::cpu {
+
+HWY_EXPORT(backward_sequences);
+
+void varlen_attention_grad(const VarlenAttentionGradArgs& args) {
+  if (args.kv_heads == 0 || args.heads % args.kv_heads != 0)
+    throw ShapeError("varlen_attention_grad: key heads do not divide query heads");
+  HWY_DYNAMIC_DISPATCH(backward_sequences)(args);
+}
+
+}  // namespace mgpu::kernels::cpu
+#endif

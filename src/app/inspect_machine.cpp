@@ -1,0 +1,82 @@
+#include "inspect_machine.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+#include <thread>
+
+#include <unistd.h>
+
+namespace mgpu::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+int number_of(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  const int number = text == nullptr ? 0 : std::atoi(text);
+  return number > 0 ? number : otherwise;
+}
+
+/// A word of a file as a number; "max" and other words are 0.
+std::uint64_t number_in(const char* path, int word) {
+  std::ifstream file(path);
+  std::string text;
+  for (int i = 0; i <= word; ++i)
+    file >> text;
+  return file ? std::strtoull(text.c_str(), nullptr, 10) : 0;
+}
+
+std::uint64_t page_bytes() {
+  return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::uint64_t host_memory() {
+  const std::uint64_t installed =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
+  const std::uint64_t limit = number_in("/sys/fs/cgroup/memory.max", 0);
+  return limit == 0 ? installed : std::min(installed, limit);
+}
+
+void use_gpus(const cluster::ClusterConfig& cluster, run::PlanMachine& machine) {
+  const std::vector<cluster::GpuInfo> gpus = cluster::visible_gpus().gpus;
+  if (gpus.empty() && !cluster.gpus && cluster.backend != cluster::Backend::nccl) return;
+  machine.device = DeviceKind::cuda;
+  machine.gpu_name = gpus.empty() ? "GPUs (none on this machine)" : gpus.front().name;
+  if (!gpus.empty()) machine.gpu_bytes = gpus.front().memory_bytes;
+  const std::size_t each = cluster.gpus ? cluster.gpus->size() : gpus.size();
+  if (each > 0) machine.ranks_per_node = static_cast<int>(each);
+}
+
+}  // namespace
+
+run::PlanMachine inspect_host(const fs::path& output) {
+  run::PlanMachine machine;
+  machine.name = host_name();
+  machine.cores = static_cast<int>(std::thread::hardware_concurrency());
+  machine.host_bytes = host_memory();
+  machine.program_bytes = number_in("/proc/self/statm", 1) * page_bytes();
+  machine.disk_bytes = free_bytes(output);
+  return machine;
+}
+
+int planned_ranks(const cluster::ClusterConfig& cluster) {
+  const std::vector<int> sizes = cluster.group_sizes();
+  const int one_of_each = std::accumulate(sizes.begin(), sizes.end(), 0);
+  return cluster.world.value_or(number_of("OMPI_COMM_WORLD_SIZE", one_of_each));
+}
+
+run::PlanMachine inspect_machine(const cluster::ClusterConfig& cluster, const fs::path& output) {
+  run::PlanMachine machine = inspect_host(output);
+  machine.ranks = planned_ranks(cluster);
+  machine.ranks_per_node = machine.ranks;
+  if (cluster.backend != cluster::Backend::mpi) use_gpus(cluster, machine);
+  if (!cluster.world) {
+    machine.ranks_per_node = number_of("OMPI_COMM_WORLD_LOCAL_SIZE", machine.ranks_per_node);
+  }
+  machine.ranks_per_node = std::min(machine.ranks_per_node, machine.ranks);
+  return machine;
+}
+
+}  // namespace mgpu::app

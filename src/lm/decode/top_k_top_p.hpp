@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <mgpu/lm/decode/sampler.hpp>
+
+namespace mgpu::lm {
+
+/// A token's logit after the repetition penalty.
+struct ScoredToken {
+  std::int64_t id = 0;
+  float logit = 0.0F;
+};
+
+struct Candidate {
+  std::int64_t id = 0;
+  double probability = 0.0;
+};
+
+/// Orders tokens by descending logit, ties by ascending id.
+inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
+  return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+}
+
+/// Applies temperature, top k and top p to the best tokens of a row.
+///
+/// `best` is sorted. `log_total` is the log of the sum of exp(logit / temperature) over the whole
+/// vocabulary, to which probabilities are then relative. Without it, they are relative to `best`
+/// after top k. Returns no value if the nucleus needs more tokens than `best` has.
+///
+/// Source: Holtzman et al., arXiv 1904.09751 (top p): the smallest set of the most probable tokens
+///         whose probability is at least p.
+std::optional<std::vector<Candidate>> top_k_top_p(const std::vector<ScoredToken>& best,
+                                                  const SamplingConfig& config,
+                                                  std::optional<double> log_total);
+
+/// Returns the index of the first candidate at which the cumulative probability exceeds `uniform`
+/// times the sum.
+std::size_t pick(const std::vector<Candidate>& candidates, double uniform);
+
+/// Returns l / penalty if l > 0, else l * penalty, where l is the logit.
+inline float penalized(float logit, double penalty) {
+  const auto factor = static_cast<float>(penalty);
+  return logit < 0.0F ? logit * factor : logit / factor;
+}
+
+}  // namespace mgpu::lm

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/lm/decode/sampler.hpp>
+
+#include "changed_logits.hpp"
+#include "top_k_top_p.hpp"
+
+// Shapes in this header: N rows.
+namespace mgpu::lm {
+
+/// A row's candidates after all cuts.
+struct TruncatedDistribution {
+  std::vector<Candidate> candidates;  // most probable first, ties by ascending id
+  std::vector<float> log_probs;       // of the candidates under the model; empty: not known yet
+};
+
+/// Applies penalty, temperature, top k and top p to all rows. It tries the best few tokens of each
+/// row first, then more for the rows that need them. Rows that need all tokens are processed one at
+/// a time.
+/// Errors: Failure E704.
+std::vector<TruncatedDistribution> truncate_distributions(const SampledRows& rows,
+                                                          const SamplingConfig& config);
+
+/// Throws Failure E704.
+[[noreturn]] void refuse_row(const DrawSite& site);
+
+/// Errors: Failure E704 when one of log_sums [N], on the CPU, is not finite.
+void check_sums(const SampledRows& rows, const at::Tensor& log_sums);
+
+}  // namespace mgpu::lm

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include <ATen/core/Tensor.h>
+
+#include <mgpu/cluster/communicator.hpp>
+#include <mgpu/cluster/device_work.hpp>
+
+namespace mgpu::lm {
+
+/// Sends tensors to one rank from a separate thread, so that the caller can continue while the peer
+/// is busy.
+class AsyncSender {
+public:
+  /// The outbox has exclusive use of the communicator. It queues at most `places` tensors.
+  AsyncSender(cluster::Communicator& communicator, int peer, Device device, std::size_t places);
+  AsyncSender(const AsyncSender&) = delete;
+  AsyncSender& operator=(const AsyncSender&) = delete;
+
+  /// Sends the queued tensors, unless an exception unwinds; then the peer learns of the failure in
+  /// another way.
+  ~AsyncSender();
+
+  /// Queues a tensor; waits while the queue is full. Errors: the exception of an earlier send.
+  void put(const at::Tensor& values);
+
+private:
+  struct PendingSend {
+    at::Tensor values;
+    cluster::Event filled;  // after the work that computes the values
+  };
+
+  void work();
+  void send(const PendingSend& pending);
+
+  cluster::Communicator& communicator_;
+  int peer_;
+  Device device_;
+  std::size_t places_;
+  int exceptions_at_birth_ = std::uncaught_exceptions();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<PendingSend> pending_;
+  bool is_ending_ = false;
+  std::exception_ptr failure_;
+  std::thread thread_;  // last member, because it uses the others
+};
+
+}  // namespace mgpu::lm

@@ -1,0 +1,160 @@
+#include <array>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/base/utf8.hpp>
+#include <mgpu/rows/folder_facts.hpp>
+#include <mgpu/rows/tokenizer_files.hpp>
+#include <mgpu/text/chat_template.hpp>
+
+namespace mgpu::rows {
+namespace {
+
+using text::TextFiles;
+
+constexpr std::uint64_t kMaxTemplateBytes = std::uint64_t{16} << 20;
+
+constexpr std::string_view kFileEnding = ".jinja";
+
+constexpr std::array kTextFiles = {
+    &TextFiles::tokenizer,    &TextFiles::tokenizer_config, &TextFiles::special_tokens_map,
+    &TextFiles::added_tokens, &TextFiles::config,           &TextFiles::generation_config};
+
+[[noreturn]] void refuse_absent(const std::string& name, const std::filesystem::path& folder,
+                                const std::map<std::string, std::string>& templates) {
+  std::string names;
+  for (const auto& [other, jinja] : templates) {
+    if (!names.empty()) names += ", ";
+    names.append("`").append(printable(other)).append("`");
+  }
+  if (names.empty()) names = "none";
+  throw Failure({"E603",
+                 ExitCode::no_input,
+                 "the model's folder has no chat template of the name of `data.chat_template`",
+                 {"  --> " + name, "  " + folder.string() + " has " + names},
+                 "data.chat_template=./" + name + " for a file"});
+}
+
+bool is_file(const std::string& choice) {
+  return choice.find('/') != std::string::npos || choice.ends_with(kFileEnding);
+}
+
+/// Reads the template from a file, or finds it by name in the folder.
+std::string chosen_template(const std::string& choice, const std::filesystem::path& folder) {
+  std::string jinja;
+  if (!is_file(choice)) {
+    const auto templates = text::read_chat_templates(folder);
+    const auto found = templates.find(choice);
+    if (found == templates.end()) refuse_absent(choice, folder, templates);
+    jinja = found->second;
+  } else {
+    jinja = read_file(choice, kMaxTemplateBytes);
+  }
+  if (!jinja.empty() && find_bad_utf8(jinja) == std::string::npos) return jinja;
+  throw Failure({"E544",
+                 ExitCode::data,
+                 jinja.empty() ? "the chat template is empty" : "the chat template is not UTF-8",
+                 {"  --> " + choice},
+                 "data.chat_template=none where messages need none"});
+}
+
+/// Broadcasts from rank 0 to every rank. Collective.
+void share(const cluster::Group& world, std::optional<TextFiles>& files) {
+  if (world.broadcast(files ? "yes" : "no", 0) != "yes") return;
+  if (!files) files.emplace();
+  for (const auto member : kTextFiles)
+    (*files).*member = world.broadcast(std::move((*files).*member), 0);
+  const bool has_template = world.broadcast(files->chat_template ? "yes" : "no", 0) == "yes";
+  if (!has_template) return;
+  files->chat_template = world.broadcast(files->chat_template.value_or(""), 0);
+}
+
+}  // namespace
+
+void add_chat_template_key(KeyTable& table) {
+  table.add({.name = "data.chat_template",
+             .type = KeyType::path,
+             .default_value = "auto",
+             .summary =
+                 "chat template for `messages` and prompts of job classify: FILE.jinja, ./FILE, or "
+                 "a template's name in the folder; auto is the folder's own template, none is no "
+                 "template",
+             .choices = {"auto", "none"},
+             .file_ending = std::string(kFileEnding)});
+}
+
+ChatChoice read_chat_choice(const Config& config) {
+  if (config.is("data.chat_template", "auto")) return {};
+  if (config.is("data.chat_template", "none")) return {.is_none = true};
+  return {.chosen = config.text("data.chat_template")};
+}
+
+std::optional<TextFiles> read_tokenizer_files(const std::filesystem::path& folder,
+                                              const ChatChoice& chat) {
+  if (!std::filesystem::exists(folder / "tokenizer.json")) return std::nullopt;
+  TextFiles files = text::read_text_files(folder);
+  if (chat.is_none) files.chat_template = "";
+  if (!chat.chosen.empty()) files.chat_template = chosen_template(chat.chosen, folder);
+  return files;
+}
+
+void check_chat_template(const Config& config, const std::filesystem::path& folder) {
+  const ChatChoice chat = read_chat_choice(config);
+  if (chat.chosen.empty()) return;
+  if (is_file(chat.chosen) && !std::filesystem::exists(chat.chosen)) {
+    throw ConfigFailure(
+        {{"E603", "there is no such file: " + chat.chosen, config.place("data.chat_template"), "",
+          "a template of the model's folder is chosen by its name alone"}},
+        ExitCode::no_input);
+  }
+  try {
+    text::ChatTemplate{chosen_template(chat.chosen, folder)};
+  } catch (const Failure& failure) {
+    ErrorReport report = failure.report();
+    if (report.code != "E544" || report.lines.front().starts_with("  -->")) throw;
+    report.lines.insert(report.lines.begin(), "  --> " + chat.chosen);
+    throw Failure(std::move(report));
+  }
+}
+
+FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat,
+                            lm::ResidentModels* models) {
+  return {read_tokenizer_files(folder, chat), model_fingerprint(folder, models)};
+}
+
+FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
+                            const ChatChoice& chat, lm::ResidentModels* models) {
+  FolderText text;
+  cluster::run_together(world, [&] {
+    if (world.rank() == 0) text = read_folder_text(folder, chat, models);
+  });
+  share(world, text.files);
+  world.broadcast(std::span(&text.fingerprint, 1), 0);
+  return text;
+}
+
+std::uint32_t chat_crc(const std::optional<TextFiles>& files) {
+  if (!files || !files->chat_template) return 0;
+  return crc32c(*files->chat_template, 1);
+}
+
+std::optional<text::TextFolder> parse_tokenizer_files(const std::optional<TextFiles>& files,
+                                                      const std::filesystem::path& folder,
+                                                      std::int64_t vocab) {
+  if (!files) return std::nullopt;
+  text::TextFolder parsed = text::parse_text_folder(*files, folder);
+  const std::size_t tokens = parsed.tokenizer.vocab_size();
+  if (std::cmp_less_equal(tokens, vocab)) return parsed;
+  throw Failure({"E702",
+                 ExitCode::data,
+                 "the tokenizer has " + std::to_string(tokens) + " tokens, the model knows " +
+                     std::to_string(vocab),
+                 {"  --> " + folder.string()},
+                 "take tokenizer.json and config.json from the same revision of the same model"});
+}
+
+}  // namespace mgpu::rows

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <mgpu/base/activity.hpp>
+#include <mgpu/cluster/call_log.hpp>
+
+namespace mgpu::watch {
+
+enum class Presence : int { absent, here, left };
+
+/// The knowledge of a node's ranks about one rank; for ranks of other nodes, their node's last
+/// report.
+struct Slot {
+  std::atomic<Presence> presence{Presence::absent};
+  std::atomic<int> pid{0};
+  std::atomic<std::uint64_t> start_time{0};  // start time of the process, see ProcessSight
+  std::atomic<std::uint64_t> beats{0};       // looks of its watchdog thread
+  std::atomic<bool> has_reported{false};     // its crash file has been written
+  std::atomic<char> process_state{'?'};      // as last seen by the leader of its node
+  SafeText<96> kernel;                       // kernel_words(), if it is silent
+  Activity activity;
+  cluster::CallLog calls;
+};
+
+/// The cause that was found. Written once.
+struct Verdict {
+  enum State : int { none, being_written, told, over };
+  static constexpr std::size_t kTextBytes = 8192;
+
+  std::atomic<int> state{none};
+  char text[kTextBytes] = {};
+};
+
+/// Memory that the ranks of a node share, with a slot for every rank of the world.
+///
+/// It has a name only until all ranks have mapped it (see unlink), so nothing remains if processes
+/// die. It is never unmapped, because threads may still write into it.
+class SharedState {
+public:
+  /// Creates a page of this name, readable by its user only.
+  /// Errors: Failure E601 when the name exists, or shared memory is full.
+  static SharedState create(const std::string& name, int ranks);
+  static SharedState open(const std::string& name, int ranks);
+  static void unlink(const std::string& name) noexcept;
+
+  /// Returns a name that no other process uses.
+  static std::string fresh_name();
+
+  std::span<Slot> slots() const { return slots_; }
+  Verdict& verdict() const { return *verdict_; }
+
+private:
+  SharedState(void* memory, int ranks);
+
+  Verdict* verdict_;
+  std::span<Slot> slots_;
+};
+
+}  // namespace mgpu::watch

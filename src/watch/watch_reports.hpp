@@ -1,0 +1,39 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/cluster/topology.hpp>
+
+#include "judge.hpp"
+#include "shared_state.hpp"
+
+namespace mgpu::watch {
+
+/// The state that a message describes.
+struct Scene {
+  std::span<Slot> slots;                       // by world rank
+  std::span<const cluster::RankPlace> places;  // by world rank
+  std::vector<RankState> states{};             // by world rank
+  std::string longer{};                        // setting for a longer limit:
+                                               // "watchdog.limit_s=3000"
+  std::string report_file{};                   // hang_report.txt
+};
+
+/// Formats "ranks 0-2, 5".
+std::string rank_list(const std::vector<int>& ranks);
+
+/// Reports a rank whose process has ended. `own_words`: the cause in its crash file, or "".
+ErrorReport report_of_death(const Scene& scene, int rank, const std::string& own_words);
+
+ErrorReport report_of_hang(const Scene& scene, const Culprit& culprit);
+
+/// Reports a node without contact for `silent_s`.
+ErrorReport report_of_lost_node(const Scene& scene, int node, double silent_s);
+
+/// Describes what every rank was doing, line by line.
+std::string all_ranks(const Scene& scene);
+
+}  // namespace mgpu::watch
