@@ -133,6 +133,10 @@ std::string read_job_name(const Config& config) {
   return config.text("job");
 }
 
+std::uint64_t read_seed(const Config& config) {
+  return static_cast<std::uint64_t>(config.integer("run.seed"));
+}
+
 std::string read_data_path(const Config& config) {
   return config.is("data.path", "null") ? "" : config.text("data.path");
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include <mgpu/base/random_streams.hpp>
+#include <mgpu/config/common_keys.hpp>
 #include <mgpu/datasets/registry.hpp>
 #include <mgpu/datasets/synthetic_texts.hpp>
 
@@ -128,8 +129,7 @@ std::unique_ptr<Dataset> make(const Config& config) {
   if (!is_chosen(config))
     throw config.problem("E124", kCountKey, "data set synthetic_texts has no rows",
                          std::string(kCountKey) + "=4000");
-  return std::make_unique<SyntheticTexts>(config.integer(kCountKey),
-                                          static_cast<std::uint64_t>(config.integer("run.seed")));
+  return std::make_unique<SyntheticTexts>(config.integer(kCountKey), read_seed(config));
 }
 
 }  // namespace

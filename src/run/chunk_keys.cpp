@@ -12,7 +12,7 @@ ChunkPart read_chunk_part(const Config& config) {
 }  // namespace
 
 JobKeys read_job_keys(const Config& config) {
-  return {.seed = static_cast<std::uint64_t>(config.integer("run.seed")),
+  return {.seed = read_seed(config),
           .chunk_size = config.integer("run.chunk_size"),
           .is_dynamic = !config.is("run.schedule", "static"),
           .part = read_chunk_part(config)};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ void add_data_path_key(KeyTable& table);
 
 /// The key job.
 std::string read_job_name(const Config& config);
+
+/// Reads the key run.seed.
+std::uint64_t read_seed(const Config& config);
 
 /// The key data.path; "" if null.
 std::string read_data_path(const Config& config);
