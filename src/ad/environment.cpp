@@ -5,8 +5,12 @@
 #include <mgpu/ad/environment.hpp>
 #include <mgpu/base/error.hpp>
 
+#ifndef MGPU_MORE_ENVIRONMENTS
+#define MGPU_MORE_ENVIRONMENTS(line)
+#endif
+
 // The registry. An environment is one source file, x.cpp with make_x, and one line here.
-#define MGPU_ENVIRONMENTS(line) line(darkroom)
+#define MGPU_ENVIRONMENTS(line) line(darkroom) MGPU_MORE_ENVIRONMENTS(line)
 
 namespace mgpu::ad {
 

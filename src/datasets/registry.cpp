@@ -22,10 +22,14 @@ namespace {
 constexpr std::array kSplitNames = {std::string_view("train"), std::string_view("validation"),
                                     std::string_view("test")};
 
+std::string_view name_of(Split split) {
+  return kSplitNames.at(static_cast<std::size_t>(split));
+}
+
 class SplitRows final : public input::GeneratedRows {
 public:
-  SplitRows(std::string_view name, std::shared_ptr<const Dataset> dataset, Split split)
-      : name_(name), dataset_(std::move(dataset)), split_(split) {}
+  SplitRows(std::shared_ptr<const Dataset> dataset, std::string name, Split split)
+      : dataset_(std::move(dataset)), name_(std::move(name)), split_(split) {}
 
   std::string name() const override {
     return "data set " + name_ + ", split " + std::string(name_of(split_));
@@ -33,13 +37,25 @@ public:
   std::int64_t rows() const override { return dataset_->rows(split_); }
   std::string row(std::int64_t index) const override { return dataset_->row(split_, index); }
 
+  const std::string& dataset_name() const { return name_; }
+
 private:
-  std::string name_;
   std::shared_ptr<const Dataset> dataset_;
+  std::string name_;
   Split split_;
 };
 
-/// "data.dataset: rows that the program generates: NAME (SUMMARY), ..."
+bool is_chosen(const Config& config, const DatasetEntry& entry) {
+  return *entry.chosen_by != '\0' && config.integer(entry.chosen_by) > 0;
+}
+
+Split read_split(const Config& config, Split otherwise) {
+  for (std::size_t i = 0; i < kSplitNames.size(); ++i)
+    if (config.is("data.split", kSplitNames[i])) return static_cast<Split>(i);
+  return otherwise;
+}
+
+/// "generate rows instead of reading data.path; NAME: SUMMARY; ..."
 std::string help_of_datasets() {
   std::string text = "generate rows instead of reading data.path";
   for (const DatasetEntry& entry : datasets())
@@ -76,32 +92,32 @@ void add_dataset_keys(KeyTable& table) {
 const DatasetEntry* dataset_of(const Config& config) {
   for (const DatasetEntry& entry : datasets())
     if (config.is("data.dataset", entry.name)) return &entry;
-  const auto found = std::ranges::find_if(datasets(), [&](const DatasetEntry& entry) {
-    return entry.is_chosen != nullptr && entry.is_chosen(config);
-  });
+  const auto found = std::ranges::find_if(
+      datasets(), [&](const DatasetEntry& entry) { return is_chosen(config, entry); });
   return found == datasets().end() ? nullptr : &*found;
 }
 
-Split read_split(const Config& config, Split otherwise) {
-  for (std::size_t i = 0; i < kSplitNames.size(); ++i)
-    if (config.is("data.split", kSplitNames[i])) return static_cast<Split>(i);
-  return otherwise;
+std::string key_of_dataset(const Config& config) {
+  return config.is("data.dataset", "none") ? dataset_of(config)->chosen_by : "data.dataset";
 }
 
-std::string_view name_of(Split split) {
-  return kSplitNames.at(static_cast<std::size_t>(split));
+std::optional<DatasetRows> read_dataset(const Config& config, Split otherwise) {
+  const DatasetEntry* entry = dataset_of(config);
+  if (entry == nullptr) return std::nullopt;
+  DatasetRows chosen{entry->make(config), read_split(config, otherwise), nullptr};
+  if (chosen.dataset->rows(chosen.split) == 0)
+    throw config.problem("E124", "data.split",
+                         "data set " + std::string(entry->name) + " has no split " +
+                             std::string(name_of(chosen.split)),
+                         "data.split=train");
+  chosen.rows = std::make_shared<SplitRows>(chosen.dataset, std::string(entry->name), chosen.split);
+  return chosen;
 }
 
-std::shared_ptr<const input::GeneratedRows> generated_rows(const Config& config,
-                                                           const DatasetEntry& entry,
-                                                           std::shared_ptr<const Dataset> dataset,
-                                                           Split split) {
-  if (dataset->rows(split) == 0)
-    throw config.problem(
-        "E124", "data.split",
-        "data set " + std::string(entry.name) + " has no split " + std::string(name_of(split)),
-        "data.split=train");
-  return std::make_shared<SplitRows>(entry.name, std::move(dataset), split);
+std::shared_ptr<const input::GeneratedRows> rows_of(const DatasetRows& chosen, Split split) {
+  if (chosen.dataset->rows(split) == 0) return nullptr;
+  const auto& rows = dynamic_cast<const SplitRows&>(*chosen.rows);
+  return std::make_shared<SplitRows>(chosen.dataset, rows.dataset_name(), split);
 }
 
 }  // namespace mgpu::datasets

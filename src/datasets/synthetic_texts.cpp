@@ -121,12 +121,8 @@ void add_keys(KeyTable& table) {
              .aliases = {"data.little_texts"}});
 }
 
-bool is_chosen(const Config& config) {
-  return config.integer(kCountKey) > 0;
-}
-
 std::unique_ptr<Dataset> make(const Config& config) {
-  if (!is_chosen(config))
+  if (config.integer(kCountKey) == 0)
     throw config.problem("E124", kCountKey, "data set synthetic_texts has no rows",
                          std::string(kCountKey) + "=4000");
   return std::make_unique<SyntheticTexts>(config.integer(kCountKey), read_seed(config));
@@ -154,7 +150,8 @@ DatasetEntry synthetic_texts_dataset() {
   return {.name = "synthetic_texts",
           .summary = "sums, counting, reversed words and short stories",
           .add_keys = add_keys,
-          .is_chosen = is_chosen,
+          .chosen_by = kCountKey,
+          .has_prompts = false,
           .make = make};
 }
 

@@ -27,7 +27,7 @@ std::string why_double(const DoubleId& twice) {
 /// An open file with its options and index.
 struct RowFile::Opened {
   Opened(const RowOptions& wanted, RowIndex known)
-      : options(wanted), path(path_of(options)), fields(options), index(std::move(known)) {
+      : options(wanted), path(options.source()), fields(options), index(std::move(known)) {
     source = options.generated ? open_generated_rows(*options.generated) : open_file();
     rows = index.rows - options.start;
     if (rows <= 0) refuse_start();
@@ -35,10 +35,6 @@ struct RowFile::Opened {
   }
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
-
-  static fs::path path_of(const RowOptions& options) {
-    return options.generated ? fs::path(options.generated->name()) : options.path;
-  }
 
   std::unique_ptr<RowSource> open_file() {
     file.emplace(options.path);
@@ -208,6 +204,13 @@ RowFile open_rows(const cluster::Group& world, const RowOptions& options) {
 
 RowFile open_rows(const RowOptions& options) {
   return open(Readers(), options);
+}
+
+std::uint64_t bytes_of(const RowOptions& options) {
+  if (options.generated) return index_generated_rows(*options.generated).stamp.size;
+  std::error_code missing;
+  const std::uintmax_t bytes = fs::file_size(options.path, missing);
+  return missing ? 0 : bytes;
 }
 
 }  // namespace mgpu::input

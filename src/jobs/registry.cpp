@@ -6,9 +6,13 @@
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/jobs/job.hpp>
 
+#ifndef MGPU_MORE_JOBS
+#define MGPU_MORE_JOBS(line)
+#endif
+
 // The registry, in the order in which --help lists them. A job is a folder with NAME_job(), and its
 // name here.
-#define MGPU_JOBS(line) line(train) line(generate) line(teacher) line(classify)
+#define MGPU_JOBS(line) line(train) line(generate) line(teacher) line(classify) MGPU_MORE_JOBS(line)
 
 namespace mgpu::jobs {
 

@@ -7,8 +7,12 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/recipes/recipe.hpp>
 
+#ifndef MGPU_MORE_RECIPES
+#define MGPU_MORE_RECIPES(line)
+#endif
+
 // The registry lists recipes. A recipe is a folder with a function NAME_recipe().
-#define MGPU_RECIPES(line) line(ad) line(sft) line(distill)
+#define MGPU_RECIPES(line) line(ad) line(sft) line(distill) MGPU_MORE_RECIPES(line)
 
 namespace mgpu::recipes {
 

@@ -14,6 +14,8 @@
 namespace mgpu::rows {
 namespace {
 
+constexpr datasets::Split kSplit = datasets::Split::test;  // if data.split is `auto`
+
 void require(const Config& config, const char* name, const char* what) {
   if (!config.is(name, "null")) return;
   throw config.problem("E114", name,
@@ -44,9 +46,23 @@ void add_model_folder_keys(KeyTable& table) {
              .foreign = {{"model_name_or_path", "TRL", "here it is `model.path`, a folder"}}});
 }
 
+void check_dataset_keys(const Config& config, datasets::Split otherwise) {
+  const bool is_chosen = datasets::read_dataset(config, otherwise).has_value();
+  if (!is_chosen && !config.is("data.split", "auto"))
+    throw config.problem("E124", "data.split", "`data.split` has no meaning without a data set",
+                         "remove it, or data.dataset=NAME");
+  if (!is_chosen || config.is("data.path", "null")) return;
+  const std::string key = datasets::key_of_dataset(config);
+  throw config.problem("E124", key, "`" + key + "` has no meaning together with `data.path`",
+                       "remove one of them");
+}
+
 void check_model_keys(const Config& config, const char* data) {
   check_all({[&] { require(config, "model.path", "model.path=FOLDER, as Hugging Face has it"); },
-             [&] { require(config, "data.path", data); }, [&] { check_groups(config); },
+             [&] {
+               if (datasets::dataset_of(config) == nullptr) require(config, "data.path", data);
+             },
+             [&] { check_dataset_keys(config, kSplit); }, [&] { check_groups(config); },
              [&] { run::check_chunk_keys(config); }});
 }
 
@@ -55,12 +71,16 @@ std::filesystem::path read_model_path(const Config& config) {
 }
 
 ModelRowKeys read_model_row_keys(const Config& config) {
-  return {.folder = read_model_path(config),
-          .options = input::read_row_options(config),
-          .chat = read_chat_choice(config)};
+  ModelRowKeys keys{.folder = read_model_path(config),
+                    .options = input::read_row_options(config),
+                    .chat = read_chat_choice(config),
+                    .dataset = datasets::read_dataset(config, kSplit)};
+  if (keys.dataset) keys.options.generated = keys.dataset->rows;
+  return keys;
 }
 
 void check_data_file(const Config& config, const char* help) {
+  if (datasets::dataset_of(config) != nullptr) return;
   const std::string path = read_data_path(config);
   std::error_code missing;
   if (std::filesystem::is_regular_file(path, missing)) return;

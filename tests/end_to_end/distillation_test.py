@@ -221,7 +221,7 @@ class Distillation(program.ProgramTest):
                 ("stored targets say nothing of", (topk, "distill.on_policy=0.5")),
                 ("= help: distill.model=FOLDER of a language model",
                  ("data.synthetic_texts=9", "distill.on_policy=0.5")),
-                ("are texts without one", (here, "data.synthetic_texts=9", "distill.on_policy=0.5")),
+                ("has rows without one", (here, "data.synthetic_texts=9", "distill.on_policy=0.5")),
                 ("distill.on_policy above 0 only",
                  (here, "data.synthetic_texts=9", "distill.top_p=0.5")),
                 ("nothing is learned with distill.ce_weight=1",

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <mgpu/config/config.hpp>
@@ -20,8 +22,11 @@ struct DatasetEntry {
   /// Adds the keys of the data set; nullptr: the data set has no keys.
   AddKeys add_keys = nullptr;
 
-  /// Returns whether its keys choose it if data.dataset is `none`; nullptr: they never do.
-  bool (*is_chosen)(const Config& config) = nullptr;
+  /// An integer key of the data set that chooses it if it is above 0 and data.dataset is `none`.
+  /// "": only data.dataset chooses it.
+  const char* chosen_by = "";
+
+  bool has_prompts = true;  // every row has a prompt and a completion
 
   /// Errors: Failure (exit 78) if its keys contradict each other.
   std::unique_ptr<Dataset> (*make)(const Config& config) = nullptr;
@@ -36,17 +41,23 @@ void add_dataset_keys(KeyTable& table);
 /// Returns the data set that the configuration chooses; nullptr if it chooses none.
 const DatasetEntry* dataset_of(const Config& config);
 
-/// Returns the split that data.split names, or `otherwise` if it is `auto`.
-Split read_split(const Config& config, Split otherwise);
+/// Returns the key that chooses the data set: data.dataset, or DatasetEntry::chosen_by.
+/// Requires that the configuration chooses one.
+std::string key_of_dataset(const Config& config);
 
-/// Returns the name of a split, as data.split has it.
-std::string_view name_of(Split split);
+/// A split of the data set that a configuration chooses.
+struct DatasetRows {
+  std::shared_ptr<const Dataset> dataset;
+  Split split = Split::train;
+  std::shared_ptr<const input::GeneratedRows> rows;  // of the split, for readers of data files
+};
 
-/// Returns the rows of a split for the readers of data files.
-/// Errors: Failure E124 (exit 78) if the data set does not have the split.
-std::shared_ptr<const input::GeneratedRows> generated_rows(const Config& config,
-                                                           const DatasetEntry& entry,
-                                                           std::shared_ptr<const Dataset> dataset,
-                                                           Split split);
+/// Reads data.dataset, data.split and the keys of the data set. `otherwise` is the split if
+/// data.split is `auto`. Returns nullopt if the configuration chooses no data set.
+/// Errors: Failure E124 (exit 78) if the data set lacks the split; those of DatasetEntry::make.
+std::optional<DatasetRows> read_dataset(const Config& config, Split otherwise);
+
+/// Returns the rows of another split of the same data set; nullptr if it has no such split.
+std::shared_ptr<const input::GeneratedRows> rows_of(const DatasetRows& chosen, Split split);
 
 }  // namespace mgpu::datasets

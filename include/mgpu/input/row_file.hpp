@@ -81,4 +81,7 @@ RowFile open_rows(const cluster::Group& world, const RowOptions& options);
 /// Does the same for a single rank.
 RowFile open_rows(const RowOptions& options);
 
+/// Returns the bytes of the file, or of generated rows as JSON Lines. A missing file has 0 bytes.
+std::uint64_t bytes_of(const RowOptions& options);
+
 }  // namespace mgpu::input

@@ -50,6 +50,9 @@ struct RowOptions {
   std::vector<std::string> all_of;    // our names that every row must also have
   std::vector<std::string> may_have;  // our names that the job uses if present
   std::vector<std::string> keeps;     // our names that results keep by default
+
+  /// Returns the path, or the name of generated rows, for messages.
+  std::string source() const { return generated ? generated->name() : path.string(); }
 };
 
 /// Adds the keys data.columns.*, data.format, data.max_samples, data.start, data.on_bad_row,

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include <mgpu/config/config.hpp>
+#include <mgpu/datasets/registry.hpp>
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 
@@ -17,8 +19,9 @@ std::filesystem::path read_model_path(const Config& config);
 /// The folder of a language model, and the rows that it is applied to.
 struct ModelRowKeys {
   std::filesystem::path folder;  // model.path
-  input::RowOptions options;     // data.path and its format; the job adds columns
+  input::RowOptions options;     // data.path and its format, or a data set; the job adds columns
   ChatChoice chat;               // data.chat_template
+  std::optional<datasets::DatasetRows> dataset{};  // that the rows come from
 };
 
 /// Reads these keys. check_model_keys() must accept the configuration.
@@ -30,8 +33,13 @@ ModelRowKeys read_model_row_keys(const Config& config);
 /// Errors: Failure (exit 78).
 void check_model_keys(const Config& config, const char* data);
 
-/// Checks that data.path exists; `help` describes the expected file. Called on one rank, before
-/// anything is written. Errors: Failure E603 (exit 66) that points at the key.
+/// Refuses data.path together with a data set, and a data set that lacks the split. `otherwise` is
+/// the split if data.split is `auto`. Errors: Failure E124 (exit 78).
+void check_dataset_keys(const Config& config, datasets::Split otherwise);
+
+/// Checks that data.path exists, unless a data set is chosen; `help` describes the expected file.
+/// Called on one rank, before anything is written. Errors: Failure E603 (exit 66) that points at
+/// the key.
 void check_data_file(const Config& config, const char* help);
 
 /// The number of ranks that share each sum of the model and so determine its rounding: 1 when ranks

@@ -62,8 +62,8 @@ JobSpec classify_job() {
   return {.name = "classify",
           .text = "labels of texts by a language model, and how good they are",
           .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
-                   input::add_input_keys, rows::add_chat_template_key, rows::add_keep_columns_key,
-                   rows::add_length_keys, add_classify_keys},
+                   input::add_input_keys, datasets::add_dataset_keys, rows::add_chat_template_key,
+                   rows::add_keep_columns_key, rows::add_length_keys, add_classify_keys},
           .check = [](const Config& config, int /*ranks*/) { check_classify_keys(config); },
           .read = [](const Config& config) -> std::unique_ptr<Job> {
             return std::make_unique<ClassifyJob>(config);

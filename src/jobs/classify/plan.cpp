@@ -20,12 +20,6 @@ namespace {
 
 constexpr double kBytesPerToken = 3.0;  // of data, at least
 
-std::uint64_t file_bytes(const std::filesystem::path& path) {
-  std::error_code missing;
-  const std::uintmax_t bytes = std::filesystem::file_size(path, missing);
-  return missing ? 0 : bytes;
-}
-
 void check_strategies(const Config& config, const std::filesystem::path& path) {
   if (config.is("classify.prompt", "null")) return;
   std::error_code missing;
@@ -53,7 +47,7 @@ std::vector<run::FileCheck> ClassifyJob::file_checks() const {
                return rows::describe_model(keys_.rows.folder);
              });
            }},
-          {keys_.rows.options.path.string(), [this](const cluster::Group& world) {
+          {keys_.rows.options.source(), [this](const cluster::Group& world) {
              const ClassifyInputs inputs = read_classify_inputs(world, config_, keys_);
              return report::grouped(inputs.rows.rows()) + " rows, prompt strategy " +
                     inputs.strategy.name;
@@ -64,7 +58,7 @@ std::uint64_t ClassifyJob::disk_bytes() const {
   // Three files hold the rows: the journal, the sealed file, and a temporary file for the tables. A
   // row consists of its text, an answer and the other columns.
   constexpr double kRowBytes = 512.0;
-  const auto bytes = static_cast<double>(file_bytes(keys_.rows.options.path));
+  const auto bytes = static_cast<double>(input::bytes_of(keys_.rows.options));
   return run::whole_bytes(3.0 * (bytes + bytes / 64.0 * kRowBytes));
 }
 
@@ -88,9 +82,9 @@ report::Plan ClassifyJob::plan(const run::PlanMachine& machine) const {
   const auto prompt_bytes = static_cast<double>(inputs.strategy.system_prompt.size() +
                                                 inputs.strategy.user_template.size()) *
                             static_cast<double>(rows);
-  const double tokens = std::min(
-      (static_cast<double>(file_bytes(inputs.rows.path())) + prompt_bytes) / kBytesPerToken,
-      static_cast<double>(rows) * static_cast<double>(inputs.max_length()));
+  const double tokens =
+      std::min((static_cast<double>(inputs.rows.bytes()) + prompt_bytes) / kBytesPerToken,
+               static_cast<double>(rows) * static_cast<double>(inputs.max_length()));
   const run::ModelPlan::Rates& rates = plan.rates();
   plan.add_time("classify",
                 2.0 * static_cast<double>(run::num_parameters(inputs.model)) * tokens /

@@ -24,6 +24,11 @@ struct GenerateInputs : rows::ModelRows {
   std::int64_t samples() const { return prompts() * config.num_samples; }
   rows::PromptEncoder encoder() const;
 
+  /// Returns whether the prompts come from a data set that judges the completions.
+  bool has_scores() const {
+    return keys.rows.dataset && keys.rows.dataset->dataset->has_check() && keys.max_new_tokens > 0;
+  }
+
   /// Encodes `count` prompts, beginning with row `first`. An unusable row keeps its reason; with
   /// data.on_bad_row=stop the reason also goes to `problems`.
   std::vector<rows::EncodedPrompt> encode(std::int64_t first, std::int64_t count,

@@ -129,7 +129,7 @@ std::vector<run::FileCheck> GenerateJob::file_checks() const {
                return rows::describe_model(keys_.rows.folder) + "; " + tokenizer_text(keys_.rows);
              });
            }},
-          {keys_.rows.options.path.string(), [this](const cluster::Group& world) {
+          {keys_.rows.options.source(), [this](const cluster::Group& world) {
              return cluster::on_rank_0(
                  world, [&] { return prompts_text(read_generate_inputs(config_, keys_)); });
            }}};
@@ -138,7 +138,7 @@ std::vector<run::FileCheck> GenerateJob::file_checks() const {
 std::uint64_t GenerateJob::disk_bytes() const {
   const auto prompts = static_cast<std::uint64_t>(count_prompts(keys_));
   if (prompts == 0) return 0;  // --check reports this in a separate line
-  const std::uint64_t text = std::filesystem::file_size(keys_.rows.options.path);
+  const std::uint64_t text = input::bytes_of(keys_.rows.options);
   const auto new_tokens = static_cast<std::uint64_t>(keys_.max_new_tokens);
   const auto samples = static_cast<std::uint64_t>(keys_.num_samples);
   // A byte of text is at most one token: an id, a log-probability, and the byte itself. A

@@ -64,6 +64,17 @@ GeneratePlots plots_of(const store::ReadTable& samples) {
   return plots;
 }
 
+double mean_score(const store::ReadTable& samples) {
+  double sum = 0.0;
+  std::int64_t count = 0;
+  for (const double score : samples.column("score").values<double>()) {
+    if (std::isnan(score)) continue;
+    sum += score;
+    ++count;
+  }
+  return count == 0 ? 0.0 : sum / static_cast<double>(count);
+}
+
 void add_result(run::JobOutcome& outcome, const char* key, const char* label, double value,
                 const char* unit, int decimals) {
   outcome.results.push_back({key, label, value, unit, decimals});
@@ -94,6 +105,15 @@ void add_results(const GeneratePlots& plots, run::JobOutcome& outcome) {
     text += "; " + report::rate_text(rate) + " tokens/s";
   }
   outcome.result = text;
+}
+
+/// Adds the mean score of the completions by the data set of their prompts.
+void add_score(const store::ReadTable& samples, const datasets::Dataset& dataset,
+               run::JobOutcome& outcome) {
+  const double score = mean_score(samples);
+  const std::string metric(dataset.metric());
+  outcome.results.push_back({"score", metric, score, "", 4});
+  outcome.result += report::text_of("; %s %.4f", metric.c_str(), score);
 }
 
 /// Counts prompts that could not be completed. Too many are a failure.
@@ -144,6 +164,7 @@ void add_completion_results(run::RunContext& run, const GenerateInputs& inputs,
       plots.samples = first_samples(path, samples.column("finish").values<std::uint8_t>());
   });
   add_results(plots, outcome);
+  if (inputs.has_scores()) add_score(samples, *inputs.keys.rows.dataset->dataset, outcome);
   judge_failures(run, plots, outcome);
   outcome.page = std::make_unique<GeneratePage>(std::move(plots));
 }

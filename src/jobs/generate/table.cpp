@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include <mgpu/datasets/registry.hpp>
 #include <mgpu/store/results/columns.hpp>
 
 namespace mgpu::jobs {
@@ -95,6 +96,21 @@ void add_output_columns(Columns& columns) {
   columns.add({"output", "text of the completion without special tokens"}, output_of);
 }
 
+/// Adds the score of each answer by the data set that the prompts come from.
+void add_score(Columns& columns, const GenerateInputs& inputs) {
+  using Row = CompletionRow;
+  const datasets::DatasetRows& from = *inputs.keys.rows.dataset;
+  const std::int64_t start = inputs.keys.rows.options.start;
+  columns.add(
+      {"score", "quality of the answer by the data set, from 0 to 1; NaN without an answer"},
+      [from, start](const Row& row) {
+        if (row.completion == nullptr) return std::numeric_limits<double>::quiet_NaN();
+        const std::string text = output_of(row);
+        return from.dataset->score(from.split, start + row.prompt_index,
+                                   {text, row.completion->ids});
+      });
+}
+
 Columns columns_of(const GenerateInputs& inputs) {
   using Row = CompletionRow;
   Columns columns;
@@ -111,6 +127,7 @@ Columns columns_of(const GenerateInputs& inputs) {
                    {kFinishNames.begin(), kFinishNames.end()}, finish_of);
   add_prompt_columns(columns, inputs.config.generation.scores_prompts);
   add_output_columns(columns);
+  if (inputs.has_scores()) add_score(columns, inputs);
   rows::add_row_columns(columns, inputs.kept.names(), [](const Row& row) -> const rows::RowFacts& {
     return row.completed->facts;
   });

@@ -79,8 +79,8 @@ JobSpec teacher_job() {
   return {.name = "teacher",
           .text = "next-token distributions of a language model for texts, for distillation",
           .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, add_data_path_key,
-                   input::add_input_keys, rows::add_chat_template_key, rows::add_keep_columns_key,
-                   rows::add_length_keys, add_teacher_keys},
+                   input::add_input_keys, datasets::add_dataset_keys, rows::add_chat_template_key,
+                   rows::add_keep_columns_key, rows::add_length_keys, add_teacher_keys},
           .check = [](const Config& config, int /*ranks*/) { check_teacher_keys(config); },
           .read = [](const Config& config) -> std::unique_ptr<Job> {
             return std::make_unique<TeacherJob>(config);

@@ -38,12 +38,6 @@ double token_bytes(const store::TableSpec& spec, const TeacherConfig& config) {
   return bytes;
 }
 
-std::uint64_t file_bytes(const std::filesystem::path& path) {
-  std::error_code missing;
-  const std::uintmax_t bytes = std::filesystem::file_size(path, missing);
-  return missing ? 0 : bytes;
-}
-
 }  // namespace
 
 void TeacherJob::check_files() const {
@@ -60,14 +54,14 @@ std::vector<run::FileCheck> TeacherJob::file_checks() const {
                return rows::describe_model(keys_.rows.folder);
              });
            }},
-          {keys_.rows.options.path.string(), [this](const cluster::Group& world) {
+          {keys_.rows.options.source(), [this](const cluster::Group& world) {
              const TeacherInputs inputs = read_teacher_inputs(world, config_, keys_);
              return report::grouped(inputs.rows.rows()) + " rows";
            }}};
 }
 
 std::uint64_t TeacherJob::disk_bytes() const {
-  const std::uint64_t bytes = file_bytes(keys_.rows.options.path);
+  const std::uint64_t bytes = input::bytes_of(keys_.rows.options);
   if (bytes == 0) return 0;  // --check reports this in a separate line
   const std::int64_t vocab = lm::read_lm_config(keys_.rows.folder).vocab;
   const double tokens = static_cast<double>(bytes) / kBytesPerToken;
@@ -97,8 +91,7 @@ report::Plan TeacherJob::plan(const run::PlanMachine& machine) const {
   plan.add_shares();
   plan.find_batch(inputs.config.batch_size == 0);
   plan.add_memory();
-  const double tokens =
-      tokens_of(file_bytes(inputs.rows.path()), inputs.rows.rows(), inputs.max_length());
+  const double tokens = tokens_of(inputs.rows.bytes(), inputs.rows.rows(), inputs.max_length());
   const run::ModelPlan::Rates& rates = plan.rates();
   plan.add_time("targets",
                 2.0 * static_cast<double>(run::num_parameters(inputs.model)) * tokens /

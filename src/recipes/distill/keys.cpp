@@ -75,9 +75,12 @@ void check_on_policy(const Config& config) {
   if (!config.is("distill.targets", "null"))
     refuse(config, kKey, "makes texts that stored targets say nothing of",
            "distill.model=FOLDER of the teacher instead of distill.targets");
-  if (read_synthetic_texts(config) > 0)
-    refuse(config, kKey, "completes prompts, and data.synthetic_texts are texts without one",
-           "data.path=FILE.jsonl with `prompt` and `completion`, or `messages`");
+  const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
+  if (dataset != nullptr && !dataset->has_prompts)
+    refuse(
+        config, kKey,
+        "completes prompts, and data set " + std::string(dataset->name) + " has rows without one",
+        "data.path=FILE.jsonl with `prompt` and `completion`, or `messages`");
   if (config.number("distill.ce_weight") == 1.0)
     refuse(config, kKey, "makes texts of which nothing is learned with distill.ce_weight=1",
            "distill.ce_weight=0.5");
@@ -90,10 +93,11 @@ void check_data(const Config& config) {
     refuse(config, "data.path",
            "has no meaning together with `distill.targets`, which has the tokens, too",
            "remove data.path");
-  if (read_synthetic_texts(config) > 0)
-    refuse(config, "data.synthetic_texts",
-           "has no meaning together with `distill.targets`, which has the tokens, too",
-           "remove data.synthetic_texts");
+  if (datasets::dataset_of(config) == nullptr) return;
+  const std::string key = datasets::key_of_dataset(config);
+  refuse(config, key.c_str(),
+         "has no meaning together with `distill.targets`, which has the tokens, too",
+         "remove " + key);
 }
 
 void add_on_policy_keys(KeyTable& table) {

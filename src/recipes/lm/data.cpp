@@ -1,13 +1,13 @@
 #include "data.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <mgpu/datasets/synthetic_texts.hpp>
 #include <mgpu/formats/line_problems.hpp>
 #include <mgpu/rows/folder_facts.hpp>
 
@@ -82,22 +82,6 @@ ExampleKind training_kind(const LmTrainSettings& settings) {
   return completes_prompts ? ExampleKind::with_prompt : ExampleKind::any;
 }
 
-/// Encodes texts that the program makes itself. A text that is too long for train.seq_len is an
-/// error.
-lm::LmExamples encode_synthetic_texts(const LmTrainSettings& settings, ExampleEncoder& encoder) {
-  formats::LineProblems problems("data.synthetic_texts");
-  lm::LmExamples examples;
-  input::Row row;
-  while (row.line < settings.synthetic_texts) {
-    row.object = formats::parse_json_object(datasets::synthetic_text(row.line, settings.loop.seed));
-    ++row.line;
-    const std::string problem = encoder.add(row, ExampleKind::any, examples);
-    if (!problem.empty()) problems.add(row.line, problem);
-  }
-  problems.throw_if_any("a larger train.seq_len");
-  return examples;
-}
-
 /// Encodes the rows of a file; `left_out` receives the rows that were left out.
 lm::LmExamples encode_file(const input::RowOptions& options, ExampleKind kind,
                            ExampleEncoder& encoder, std::vector<LeftOut>& left_out) {
@@ -117,17 +101,16 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
       data.teacher_crc = rows::model_fingerprint(settings.distill->model);
     if (has_targets(settings)) take_targets(settings, data);
     if (has_targets(settings) && !settings.eval_rows) return;
-    const text::TextFiles files =
-        rows::read_tokenizer_files(settings.folder, settings.chat).value();
-    if (!settings.chat.chosen.empty() && !has_targets(settings))
-      data.chat_template = files.chat_template.value();
-    text::TextFolder folder = text::parse_text_folder(files, settings.folder);
-    data.stop_ids = stops_of(folder);
+    const std::optional<text::TextFiles> files =
+        rows::read_tokenizer_files(settings.folder, settings.chat);
+    if (files && !settings.chat.chosen.empty() && !has_targets(settings))
+      data.chat_template = files->chat_template.value();
+    std::optional<text::TextFolder> folder;
+    if (files) folder = text::parse_text_folder(*files, settings.folder);
+    if (folder) data.stop_ids = stops_of(*folder);
     ExampleEncoder encoder(std::move(folder), settings.seq_len, vocab);
     if (settings.rows)
       data.training = encode_file(*settings.rows, training_kind(settings), encoder, data.left_out);
-    else if (!has_targets(settings))
-      data.training = encode_synthetic_texts(settings, encoder);
     if (settings.eval_rows)
       data.evaluation = encode_file(*settings.eval_rows, ExampleKind::any, encoder, data.left_out);
   });

@@ -15,6 +15,7 @@ namespace {
 using formats::JsonError;
 
 constexpr std::int64_t kRowsAtOnce = 64;
+constexpr const char* kTooLongHelp = "a larger train.seq_len";  // generated rows are right
 
 void check(const rows::LearnedText& encoded) {
   const auto& learned = encoded.is_learned;
@@ -27,7 +28,7 @@ void require_prompt(const formats::JsonValue& object, const rows::LearnedText& e
       ", and distill.on_policy completes prompts: give it `prompt` and "
       "`completion`, or `messages`";
   for (const char* name : {"text", "token_ids"})
-    if (rows::member_of(object, name) != nullptr)
+    if (rows::member_of(object, name) != nullptr && !rows::member_of(object, "completion_ids"))
       throw JsonError(std::string("it has `") + name + "`" + kWhy);
   if (encoded.is_learned.front() != 0)
     throw JsonError("its prompt has no tokens that distill.on_policy could complete");
@@ -37,11 +38,12 @@ void require_prompt(const formats::JsonValue& object, const rows::LearnedText& e
 
 input::RowOptions example_row_options(input::RowOptions options) {
   options.one_of = {"prompt", "messages", "text", "token_ids"};
-  options.may_have = {"completion"};
+  options.may_have = {"completion", "completion_ids"};
   return options;
 }
 
-ExampleEncoder::ExampleEncoder(text::TextFolder folder, std::int64_t seq_len, std::int64_t vocab)
+ExampleEncoder::ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len,
+                               std::int64_t vocab)
     : rows_(std::move(folder), {.vocab = vocab, .ends_texts = true}), seq_len_(seq_len) {}
 
 void ExampleEncoder::append(const rows::LearnedText& encoded, bool may_cut,
@@ -83,7 +85,8 @@ EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder
     }
   }
   const bool may_be_bad = options.on_bad_row == input::BadRow::mark;
-  if (!may_be_bad || encoded.examples.size() == 0) problems.throw_if_any(input::kBadRowHelp);
+  if (!may_be_bad || encoded.examples.size() == 0)
+    problems.throw_if_any(options.generated ? kTooLongHelp : input::kBadRowHelp);
   encoded.bad_rows = problems.count();
   if (encoded.bad_rows > 0) encoded.first_bad = problems.first_text();
   return encoded;

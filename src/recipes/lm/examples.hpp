@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <mgpu/input/row_file.hpp>
@@ -24,7 +25,7 @@ class ExampleEncoder {
 public:
   /// Shapes: examples have at most seq_len tokens. Longer texts are cut, and each piece begins with
   ///         the last token of the previous one. Longer completions cannot be used.
-  ExampleEncoder(text::TextFolder folder, std::int64_t seq_len, std::int64_t vocab);
+  ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len, std::int64_t vocab);
 
   /// Adds the examples of a row. Returns why the row cannot be used, or "" if it can.
   /// Errors: Failure E544, E546 of the folder's chat template.

@@ -22,12 +22,19 @@ bool is_of_data_path_only(const std::string& name) {
   return name == "data.start" || name == "data.max_samples";
 }
 
+/// Keys that also apply to the rows of a data set.
+bool is_of_any_rows(const std::string& name) {
+  return is_of_data_path_only(name) || name == "data.on_bad_row" || name == "data.chat_template";
+}
+
 /// Refuses keys without effect, instead of ignoring them.
 void refuse_row_keys(const Config& config) {
   if (!config.is("data.path", "null")) return;
+  const bool has_rows = datasets::dataset_of(config) != nullptr;
   const bool has_file = !config.is("data.eval_path", "null");
   for (const std::string& name : config.not_default()) {
     if (!is_of_rows(name) || (has_file && !is_of_data_path_only(name))) continue;
+    if (has_rows && is_of_any_rows(name)) continue;
     throw config.problem("E124", name, "`" + name + "` has no meaning without `data.path`",
                          "remove it, or data.path=FILE");
   }
@@ -47,16 +54,27 @@ void check_sources(const Config& config) {
                          "`model.init` and `model.path` both say where training begins",
                          "remove one of them");
   }
-  if (config.is("data.path", "null") && read_synthetic_texts(config) == 0 &&
+  if (config.is("data.path", "null") && datasets::dataset_of(config) == nullptr &&
       config.is("distill.targets", "null")) {
     throw config.problem("E107", "data.path", "`data.path` names no file to train on",
                          "data.path=FILE with `prompt` and `completion`, `messages` or `text`; "
                          "data.synthetic_texts=4000; or distill.targets=PATH");
   }
-  if (!config.is("data.path", "null") && read_synthetic_texts(config) > 0) {
-    throw config.problem("E124", "data.synthetic_texts",
-                         "`data.synthetic_texts` has no meaning together with `data.path`",
-                         "remove one of them");
+  rows::check_dataset_keys(config, datasets::Split::train);
+}
+
+/// The rows to train on, and those whose loss is measured.
+void read_rows(const Config& config, LmTrainSettings& settings) {
+  input::RowOptions rows = input::read_row_options(config);
+  const auto chosen = datasets::read_dataset(config, datasets::Split::train);
+  if (chosen) rows.generated = chosen->rows;
+  if (chosen || !rows.path.empty()) settings.rows = rows;
+  rows.generated = chosen ? datasets::rows_of(*chosen, datasets::Split::validation) : nullptr;
+  if (!config.is("data.eval_path", "null")) {
+    rows.generated = nullptr;
+    settings.eval_rows = all_rows(rows, config.text("data.eval_path"));
+  } else if (rows.generated) {
+    settings.eval_rows = all_rows(rows, "");
   }
 }
 
@@ -76,15 +94,6 @@ void add_lm_train_keys(KeyTable& table) {
                  "file of rows whose loss is measured, but not trained on (language models); "
                  "columns and formats as in data.path",
              .choices = {"null"}});
-  table.add({.name = "data.synthetic_texts",
-             .type = KeyType::integer,
-             .default_value = "0",
-             .summary = "number of short texts that the program makes up to train on, instead of "
-                        "data.path (language models)",
-             .unit = "texts",
-             .min = 0,
-             .max = 1e7,
-             .aliases = {"data.little_texts"}});
   table.add(
       {.name = "train.seq_len",
        .type = KeyType::integer,
@@ -106,10 +115,6 @@ void add_lm_train_keys(KeyTable& table) {
              .identity = false});
 }
 
-std::int64_t read_synthetic_texts(const Config& config) {
-  return config.integer("data.synthetic_texts");
-}
-
 bool trains_language_model(const Config& config) {
   return !config.is("model.path", "null") || !config.is("model.init", "null");
 }
@@ -122,12 +127,8 @@ LmTrainSettings read_lm_train_settings(const Config& config) {
   settings.is_fresh = config.is("model.path", "null");
   settings.folder = settings.is_fresh ? std::filesystem::path(config.text("model.init"))
                                       : rows::read_model_path(config);
-  const input::RowOptions rows = input::read_row_options(config);
-  if (!config.is("data.path", "null")) settings.rows = rows;
-  if (!config.is("data.eval_path", "null"))
-    settings.eval_rows = all_rows(rows, config.text("data.eval_path"));
+  read_rows(config, settings);
   settings.chat = rows::read_chat_choice(config);
-  settings.synthetic_texts = read_synthetic_texts(config);
   settings.seq_len = config.integer("train.seq_len");
   settings.options.compute = settings.loop.optimizer.mixed_precision;
   settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");

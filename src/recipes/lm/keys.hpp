@@ -21,22 +21,19 @@ void add_lm_train_keys(KeyTable& table);
 /// Whether job train trains a language model: model.path or model.init names a folder.
 bool trains_language_model(const Config& config);
 
-/// The key data.synthetic_texts.
-std::int64_t read_synthetic_texts(const Config& config);
-
 /// Everything that the keys say about job train with a language model.
 struct LmTrainSettings {
   LoopSettings loop;
   std::filesystem::path folder;            // config, tokenizer, and weights unless is_fresh
   bool is_fresh = false;                   // random weights
   std::optional<DistillSettings> distill;  // unset: cross-entropy alone
-  /// Of data.path. Unset: synthetic texts, or the data of `distill`.
+  /// Of data.path, or the split of a data set. Unset: the data of `distill`.
   std::optional<input::RowOptions> rows;
-  /// Of data.eval_path. Unset: the loss on held-out texts is not measured.
+  /// Of data.eval_path, or split validation of a data set. Unset: the loss on held-out rows is not
+  /// measured.
   std::optional<input::RowOptions> eval_rows;
-  rows::ChatChoice chat;             // data.chat_template
-  std::int64_t synthetic_texts = 0;  // made if neither data.path nor `distill` gives any
-  std::int64_t seq_len = 0;          // tokens of a window
+  rows::ChatChoice chat;     // data.chat_template
+  std::int64_t seq_len = 0;  // tokens of a window
   lm::TrainingOptions options;
 };
 

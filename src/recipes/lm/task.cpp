@@ -39,7 +39,7 @@ TrainTask::DataPlace LmTask::data_place() const {
   if (settings_.distill)
     return {"`distill.model` or the data", "weights or examples",
             settings_.distill->model.string()};
-  if (!settings_.rows) return {"data.synthetic_texts", "texts", settings_.folder.string()};
+  if (settings_.rows->generated) return {"the data set", "examples", settings_.rows->source()};
   return {"the file of `data.path`", "examples", settings_.rows->path.string()};
 }
 

@@ -130,11 +130,14 @@ void LmRecipe::check_files() const {
   const LmTrainSettings& settings = settings_;
   require_file(config, settings.is_fresh ? "model.init" : "model.path",
                settings.folder / "config.json");
-  require_file(config, settings.is_fresh ? "model.init" : "model.path",
-               settings.folder / "tokenizer.json");
+  const bool is_generated = settings.rows && settings.rows->generated;
+  if (!is_generated)  // a data set may need no tokenizer
+    require_file(config, settings.is_fresh ? "model.init" : "model.path",
+                 settings.folder / "tokenizer.json");
   rows::check_chat_template(config, settings.folder);
-  if (settings.rows) require_file(config, "data.path", settings.rows->path);
-  if (settings.eval_rows) require_file(config, "data.eval_path", settings.eval_rows->path);
+  if (settings.rows && !is_generated) require_file(config, "data.path", settings.rows->path);
+  if (settings.eval_rows && !settings.eval_rows->generated)
+    require_file(config, "data.eval_path", settings.eval_rows->path);
   check_teacher_files_of(config, settings);
   const lm::LmConfig model = lm::read_lm_config(settings.folder);
   if (model.rope.kind == lm::RopeKind::none && settings.seq_len > model.max_positions) {
@@ -147,10 +150,8 @@ void LmRecipe::check_files() const {
 
 std::vector<run::FileCheck> LmRecipe::file_checks() const {
   const LmTrainSettings& settings = settings_;
-  const std::string what = settings.rows ? settings.rows->path.string()
-                           : settings.distill && !settings.distill->targets.empty()
-                               ? settings.distill->targets.string()
-                               : "data.synthetic_texts";
+  const std::string what =
+      settings.rows ? settings.rows->source() : settings.distill->targets.string();
   return {{what, [&settings](const cluster::Group& world) {
              const lm::LmConfig model = lm::read_shared_lm_config(world, settings.folder);
              const LmData data = load_lm_data(world, settings, model.vocab);
@@ -209,8 +210,8 @@ RecipeSpec language_model_recipe() {
   return {.name = "",
           .summary = "a language model",
           .chosen_by = "model.path=FOLDER or model.init=FOLDER",
-          .keys = {rows::add_model_folder_keys, input::add_input_keys, rows::add_chat_template_key,
-                   add_lm_train_keys},
+          .keys = {rows::add_model_folder_keys, input::add_input_keys, datasets::add_dataset_keys,
+                   rows::add_chat_template_key, add_lm_train_keys},
           .is_chosen = trains_language_model,
           .check = check_lm_keys,
           .read = [](const Config& config) -> std::unique_ptr<Recipe> {

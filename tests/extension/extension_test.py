@@ -1,0 +1,89 @@
+"""Runs the program with the parts of tests/extension, as a user of those parts would."""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "end_to_end"))
+
+import program
+import tiny_lm
+
+try:
+    import h5py
+except ImportError as error:
+    h5py = None
+    NO_H5PY = f"no h5py here: {error}"
+
+
+class Extension(program.ProgramTest):
+
+    def setUp(self):
+        super().setUp()
+        if h5py is None:
+            self.skipTest(NO_H5PY)
+        self.model = self.folder / "model"
+        tiny_lm.make_folder(self.model, tokenizer=False)
+        self.config = self.folder / "run.yaml"
+        self.config.write_text("schema: 1\nrun: {name: tiny}\n")
+
+    def run_job(self, ranks, *arguments, code=0):
+        return self.run_to(code, ranks, *arguments, config=self.config)
+
+    def results(self):
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        return {result["key"]: result["value"] for result in summary["results"]}
+
+    def test_the_key_lists_the_data_set(self):
+        ended = self.run_to(0, 1, "--explain", "data.dataset", config=None)
+        self.assertIn("counting", ended.out)
+        self.assertIn("synthetic_texts", ended.out)
+
+    def test_completions_of_a_data_set_are_scored(self):
+        self.run_job(2, "job=generate", f"model.path={self.model}", "data.dataset=counting",
+                     "generate.max_new_tokens=4", "generate.do_sample=false",
+                     "generate.prompt_log_probs=false")
+        with h5py.File(self.run_folder() / "results.h5") as file:
+            scores = file["samples/score"][:]
+            ids = file["arrays/samples/output_ids/values"][:].reshape(-1, 4)
+        self.assertEqual(len(scores), 8)  # split test
+        for row, (score, answer) in enumerate(zip(scores, ids)):
+            expected = range(3 + 24 + 8 + row + 3, 3 + 24 + 8 + row + 7)
+            right = next((i for i in range(4) if answer[i] != expected[i]), 4)
+            self.assertEqual(score, right / 4)
+        self.assertAlmostEqual(self.results()["score"], scores.mean())
+
+    def test_a_model_learns_the_rows_of_a_data_set(self):
+        self.run_job(2, "job=train", f"model.init={self.model}", "data.dataset=counting",
+                     "train.seq_len=8", "train.global_batch_size=8", "train.max_steps=3",
+                     "train.eval_every=3")
+        with h5py.File(self.run_folder() / "results.h5") as file:
+            self.assertEqual(file["metrics/eval/step"][:].tolist(), [3])  # split validation
+
+    def test_agents_play_in_an_environment(self):
+        ended = self.run_job(1, "job=train", "data.env=corridor", "data.streams=1",
+                             "data.episodes=3", "train.max_steps=2", "train.global_batch_size=4",
+                             "model.tf_n_embd=16", "model.tf_n_layer=1", "model.tf_n_head=2",
+                             "model.tf_n_inner=16", "model.n_transit=16", "train.warmup_steps=0",
+                             "evaluate.runs=1", "evaluate.episodes=2")
+        self.assertIn("return", ended.out)
+
+    def test_two_sessions_of_a_job_share_a_model(self):
+        self.run_job(4, "job=halves", f"model.path={self.model}", "data.dataset=counting",
+                     "generate.max_new_tokens=4", "generate.do_sample=false")
+        results = self.results()
+        self.assertEqual(set(results) & {"low_score", "high_score"}, {"low_score", "high_score"})
+        self.assertTrue(list(self.run_folder().glob("low/*/results.h5")))
+        self.run_job(3, "job=halves", f"model.path={self.model}", "data.dataset=counting", code=78)
+
+    def test_wrong_data_sets_are_refused(self):
+        for keys, message in (
+                (("data.dataset=counting", "data.path=x.jsonl"), "together with `data.path`"),
+                (("data.synthetic_texts=9",), "data set synthetic_texts has no split test"),
+                (("data.dataset=synthetic_texts", "data.split=train"), "has no rows"),
+                (("data.split=train",), "has no meaning without a data set")):
+            ended = self.run_job(1, "job=generate", f"model.path={self.model}", *keys, code=78)
+            self.assertIn(message, ended.err)
+
+
+if __name__ == "__main__":
+    program.main()
