@@ -30,8 +30,7 @@ class Extension(program.ProgramTest):
         return self.run_to(code, ranks, *arguments, config=self.config)
 
     def results(self):
-        summary = json.loads((self.run_folder() / "summary.json").read_text())
-        return {result["key"]: result["value"] for result in summary["results"]}
+        return json.loads((self.run_folder() / "summary.json").read_text())["results"]
 
     def test_the_key_lists_the_data_set(self):
         ended = self.run_to(0, 1, "--explain", "data.dataset", config=None)

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/cluster/agree.hpp>
+#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/input/row_file.hpp>
 #include <mgpu/jobs/job.hpp>
@@ -35,9 +35,11 @@ run::JobOutcome complete_with_second_opinion(run::RunContext& run) {
   const lm::ModelGroup opened = run::open_model(run, keys.folder);
   const lm::LanguageModel& model = opened.model();
   lm::SecondOpinion opinion(model);
-  lm::Generator generator(
-      model,
-      {.max_new_tokens = kNewTokens, .page_tokens = 4, .processors = {.candidate = &opinion}});
+  lm::GenerationConfig config;
+  config.max_new_tokens = kNewTokens;
+  config.page_tokens = 4;
+  config.processors.candidate = &opinion;
+  lm::Generator generator(model, config);
   rows::PromptEncoder encoder(std::nullopt, keys.folder, {.vocab = model.config().vocab});
   const input::RowFile file = input::open_rows(group, keys.options);
   double score = 0.0;

@@ -36,8 +36,8 @@ std::vector<Ids> make_sequences(std::int64_t rows) {
 at::Tensor outputs_of(const LanguageModel& model, const std::vector<Ids>& sequences) {
   std::vector<SequenceSpan> spans;
   for (const Ids& ids : sequences)
-    runs.push_back({ids});
-  const at::Tensor hidden = model.hidden(runs);
+    spans.push_back({ids});
+  const at::Tensor hidden = model.hidden(spans);
   const HeadResult head = apply_head(model, hidden, at::zeros({hidden.size(0)}, at::kLong), 5);
   return at::cat({hidden, head.log_probs.unsqueeze(1), head.best_logits, head.best_ids}, 1);
 }
@@ -63,10 +63,10 @@ TEST_P(InvarianceTest, RowBitsDoNotDependOnTheirNeighbors) {
     std::int64_t first = 0;
     for (std::size_t r = 0; r < rows; ++r) {
       if (r < rows / 2) first += static_cast<std::int64_t>(others[r].size());
-      runs.push_back({others[r]});
+      spans.push_back({others[r]});
     }
 
-    const at::Tensor all = model_.hidden(runs);
+    const at::Tensor all = model_.hidden(spans);
     const at::Tensor together = all.narrow(0, first, 17);
     const HeadResult head = apply_head(model_, all, at::zeros({all.size(0)}, at::kLong), 5);
 
@@ -107,11 +107,11 @@ TEST_P(InvarianceTest, SequencesGrowAlikeBesideAnyNumberOfOthers) {
   for (std::int64_t rows = 1; rows <= 256; ++rows) {
     std::vector<SequenceSpan> spans;
     for (std::size_t s = 0; s < static_cast<std::size_t>(rows); ++s)
-      runs.push_back({std::span(sequences[s]).last(1), cache.fork(beginnings[s].sequence)});
-    const at::Tensor together = model_.hidden(runs, cache);
+      spans.push_back({std::span(sequences[s]).last(1), cache.fork(beginnings[s].sequence)});
+    const at::Tensor together = model_.hidden(spans, cache);
     EXPECT_TRUE(at::equal(together, expected.narrow(0, 0, rows))) << rows;
-    for (const SequenceSpan& run : runs)
-      cache.remove(run.sequence);
+    for (const SequenceSpan& span : spans)
+      cache.remove(span.sequence);
   }
 }
 
@@ -218,7 +218,7 @@ TEST_P(InvarianceTest, ForksShareThePrefixAndGoTheirOwnWays) {
   EXPECT_EQ(cache.free_pages(), 3);
   const std::vector<SequenceSpan> spans{{std::span(left).subspan(9), origin},
                                         {std::span(right).subspan(9), fork}};
-  const at::Tensor both = model_.hidden(runs, cache);
+  const at::Tensor both = model_.hidden(spans, cache);
 
   EXPECT_EQ(cache.free_pages(), 2);  // one copied page
   EXPECT_TRUE(at::equal(both.narrow(0, 0, 3), hidden_of(model_, left).narrow(0, 9, 3)));

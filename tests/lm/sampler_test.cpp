@@ -48,7 +48,7 @@ std::vector<std::vector<Candidate>> distributions(const SamplingConfig& config,
                                                   std::span<const DrawSite> sites) {
   const LogitProcessors none;
   std::vector<std::vector<Candidate>> rows;
-  for (CutRow& row : cut_rows({model, hidden, sites, none}, config))
+  for (TruncatedDistribution& row : truncate_distributions({model, hidden, sites, none}, config))
     rows.push_back(std::move(row.candidates));
   return rows;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <mgpu/config/check_all.hpp>
+#include <mgpu/datasets/registry.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
 #include "recipes/lm/keys.hpp"
