@@ -103,6 +103,9 @@ std::string key_of_dataset(const Config& config) {
 
 std::optional<DatasetRows> read_dataset(const Config& config, Split otherwise) {
   const DatasetEntry* entry = dataset_of(config);
+  if (entry == nullptr && !config.is("data.split", "auto"))
+    throw config.problem("E124", "data.split", "`data.split` has no meaning without a data set",
+                         "remove it, or data.dataset=NAME");
   if (entry == nullptr) return std::nullopt;
   DatasetRows chosen{entry->make(config), read_split(config, otherwise), nullptr};
   if (chosen.dataset->rows(chosen.split) == 0)

@@ -47,11 +47,7 @@ void add_model_folder_keys(KeyTable& table) {
 }
 
 void check_dataset_keys(const Config& config, datasets::Split otherwise) {
-  const bool is_chosen = datasets::read_dataset(config, otherwise).has_value();
-  if (!is_chosen && !config.is("data.split", "auto"))
-    throw config.problem("E124", "data.split", "`data.split` has no meaning without a data set",
-                         "remove it, or data.dataset=NAME");
-  if (!is_chosen || config.is("data.path", "null")) return;
+  if (!datasets::read_dataset(config, otherwise) || config.is("data.path", "null")) return;
   const std::string key = datasets::key_of_dataset(config);
   throw config.problem("E124", key, "`" + key + "` has no meaning together with `data.path`",
                        "remove one of them");

@@ -30,7 +30,8 @@ class Extension(program.ProgramTest):
         return self.run_to(code, ranks, *arguments, config=self.config)
 
     def results(self):
-        return json.loads((self.run_folder() / "summary.json").read_text())["results"]
+        summary = json.loads((self.run_folder() / "summary.json").read_text())
+        return {key: result["value"] for key, result in summary["results"].items()}
 
     def test_the_key_lists_the_data_set(self):
         ended = self.run_to(0, 1, "--explain", "data.dataset", config=None)

@@ -54,7 +54,9 @@ struct DatasetRows {
 
 /// Reads data.dataset, data.split and the keys of the data set. `otherwise` is the split if
 /// data.split is `auto`. Returns nullopt if the configuration chooses no data set.
-/// Errors: Failure E124 (exit 78) if the data set lacks the split; those of DatasetEntry::make.
+/// Errors: Failure E124 (exit 78) if the data set lacks the split, or there is a split without a
+/// data
+///         set; those of DatasetEntry::make.
 std::optional<DatasetRows> read_dataset(const Config& config, Split otherwise);
 
 /// Returns the rows of another split of the same data set; nullptr if it has no such split.
