@@ -2,6 +2,7 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <mgpu/datasets/registry.hpp>
 
@@ -47,6 +48,22 @@ private:
 
 bool is_chosen(const Config& config, const DatasetEntry& entry) {
   return *entry.chosen_by != '\0' && config.integer(entry.chosen_by) > 0;
+}
+
+/// Refuses keys of data sets that are not chosen.
+void refuse_keys_of_others(const Config& config, const DatasetEntry* chosen) {
+  const std::vector<std::string> given = config.not_default();
+  for (const DatasetEntry& other : datasets()) {
+    if (&other == chosen || other.add_keys == nullptr) continue;
+    KeyTable keys;
+    other.add_keys(keys);
+    for (const std::string& name : given)
+      if (keys.find(name) != nullptr)
+        throw config.problem(
+            "E124", name,
+            "`" + name + "` has no meaning without data set " + std::string(other.name),
+            "remove it, or data.dataset=" + std::string(other.name));
+  }
 }
 
 Split read_split(const Config& config, Split otherwise) {
@@ -103,6 +120,7 @@ std::string key_of_dataset(const Config& config) {
 
 std::optional<DatasetRows> read_dataset(const Config& config, Split otherwise) {
   const DatasetEntry* entry = dataset_of(config);
+  refuse_keys_of_others(config, entry);
   if (entry == nullptr && !config.is("data.split", "auto"))
     throw config.problem("E124", "data.split", "`data.split` has no meaning without a data set",
                          "remove it, or data.dataset=NAME");

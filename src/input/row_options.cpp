@@ -86,6 +86,11 @@ void add_input_keys(KeyTable& table) {
                  "is a character like others"});
 }
 
+bool is_format_key(std::string_view name) {
+  return name == "data.format" || name == "data.header" || name == "data.quotes" ||
+         name.starts_with("data.columns.");
+}
+
 RowOptions read_row_options(const Config& config) {
   RowOptions options;
   options.path = read_data_path(config);

@@ -34,6 +34,15 @@ void check_groups(const Config& config) {
                            std::to_string(sizes.front()) + "]");
 }
 
+/// Refuses keys about the format of a file if the rows come from a data set.
+void check_no_format(const Config& config) {
+  if (datasets::dataset_of(config) == nullptr) return;
+  for (const std::string& name : config.not_default())
+    if (input::is_format_key(name))
+      throw config.problem("E124", name, "`" + name + "` has no meaning without `data.path`",
+                           "remove it");
+}
+
 }  // namespace
 
 void add_model_folder_keys(KeyTable& table) {
@@ -47,10 +56,12 @@ void add_model_folder_keys(KeyTable& table) {
 }
 
 void check_dataset_keys(const Config& config, datasets::Split otherwise) {
-  if (!datasets::read_dataset(config, otherwise) || config.is("data.path", "null")) return;
-  const std::string key = datasets::key_of_dataset(config);
-  throw config.problem("E124", key, "`" + key + "` has no meaning together with `data.path`",
-                       "remove one of them");
+  if (datasets::dataset_of(config) != nullptr && !config.is("data.path", "null")) {
+    const std::string key = datasets::key_of_dataset(config);
+    throw config.problem("E124", key, "`" + key + "` has no meaning together with `data.path`",
+                         "remove one of them");
+  }
+  datasets::read_dataset(config, otherwise);
 }
 
 void check_model_keys(const Config& config, const char* data) {
@@ -58,8 +69,8 @@ void check_model_keys(const Config& config, const char* data) {
              [&] {
                if (datasets::dataset_of(config) == nullptr) require(config, "data.path", data);
              },
-             [&] { check_dataset_keys(config, kSplit); }, [&] { check_groups(config); },
-             [&] { run::check_chunk_keys(config); }});
+             [&] { check_dataset_keys(config, kSplit); }, [&] { check_no_format(config); },
+             [&] { check_groups(config); }, [&] { run::check_chunk_keys(config); }});
 }
 
 std::filesystem::path read_model_path(const Config& config) {

@@ -1,6 +1,7 @@
 // A data set of token ids, for models without a tokenizer: count on from a number.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 
 #include <mgpu/datasets/registry.hpp>
@@ -31,17 +32,18 @@ public:
 
   bool has_check() const override { return true; }
 
-  /// Returns the share of the expected ids that the answer begins with.
+  /// Returns how near the ids of the answer are to the expected ones.
   double score(Split split, std::int64_t index, const Answer& answer) const override {
     const std::int64_t begin = begin_of(split, index) + kGiven;
-    std::int64_t right = 0;
-    while (right < std::min(kExpected, std::ssize(answer.ids)) &&
-           answer.ids[static_cast<std::size_t>(right)] == begin + right)
-      ++right;
-    return static_cast<double>(right) / static_cast<double>(kExpected);
+    double sum = 0.0;
+    for (std::int64_t i = 0; i < std::min(kExpected, std::ssize(answer.ids)); ++i) {
+      const std::int64_t distance = answer.ids[static_cast<std::size_t>(i)] - (begin + i);
+      sum += 1.0 / (1.0 + std::abs(static_cast<double>(distance)));
+    }
+    return sum / static_cast<double>(kExpected);
   }
 
-  std::string_view metric() const override { return "share of ids"; }
+  std::string_view metric() const override { return "nearness"; }
 
 private:
   std::int64_t begin_of(Split split, std::int64_t index) const {
@@ -80,6 +82,7 @@ DatasetEntry counting_dataset() {
   return {.name = "counting",
           .summary = "count on from three token ids",
           .add_keys = add_keys,
+          .has_texts = false,
           .make = make};
 }
 

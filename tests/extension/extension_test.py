@@ -38,19 +38,32 @@ class Extension(program.ProgramTest):
         self.assertIn("counting", ended.out)
         self.assertIn("synthetic_texts", ended.out)
 
-    def test_completions_of_a_data_set_are_scored(self):
-        self.run_job(2, "job=generate", f"model.path={self.model}", "data.dataset=counting",
-                     "generate.max_new_tokens=4", "generate.do_sample=false",
-                     "generate.prompt_log_probs=false")
+    def scores(self):
         with h5py.File(self.run_folder() / "results.h5") as file:
-            scores = file["samples/score"][:]
-            ids = file["arrays/samples/output_ids/values"][:].reshape(-1, 4)
+            return (file["samples/score"][:],
+                    file["arrays/samples/output_ids/values"][:].reshape(-1, 4))
+
+    def expected_score(self, row, answer):
+        """How near `answer` is to the four ids after those of a row of split test."""
+        begin = 3 + 24 + 8 + row + 3
+        return sum(1 / (1 + abs(int(token) - begin - i)) for i, token in enumerate(answer)) / 4
+
+    def test_completions_of_a_data_set_are_scored(self):
+        keys = ("job=generate", f"model.path={self.model}", "data.dataset=counting",
+                "generate.max_new_tokens=4", "generate.prompt_log_probs=false")
+        self.run_job(2, *keys, "generate.do_sample=false")
+        scores, answers = self.scores()
         self.assertEqual(len(scores), 8)  # split test
-        for row, (score, answer) in enumerate(zip(scores, ids)):
-            expected = range(3 + 24 + 8 + row + 3, 3 + 24 + 8 + row + 7)
-            right = next((i for i in range(4) if answer[i] != expected[i]), 4)
-            self.assertEqual(score, right / 4)
+        for row, (score, answer) in enumerate(zip(scores, answers)):
+            self.assertAlmostEqual(score, self.expected_score(row, answer))
+        self.assertGreater(len(set(scores)), 4)
         self.assertAlmostEqual(self.results()["score"], scores.mean())
+        self.run_job(2, *keys, "generate.do_sample=true", "generate.num_samples=2",
+                     "data.start=3", "data.max_samples=4")
+        scores, answers = self.scores()
+        self.assertEqual(len(scores), 8)
+        for i, (score, answer) in enumerate(zip(scores, answers)):
+            self.assertAlmostEqual(score, self.expected_score(3 + i // 2, answer))
 
     def test_a_model_learns_the_rows_of_a_data_set(self):
         self.run_job(2, "job=train", f"model.init={self.model}", "data.dataset=counting",
@@ -71,8 +84,11 @@ class Extension(program.ProgramTest):
         self.run_job(4, "job=halves", f"model.path={self.model}", "data.dataset=counting",
                      "generate.max_new_tokens=4", "generate.do_sample=false")
         results = self.results()
-        self.assertEqual(set(results) & {"low_score", "high_score"}, {"low_score", "high_score"})
-        self.assertTrue(list(self.run_folder().glob("low/*/results.h5")))
+        [low] = self.run_folder().glob("low/20*/results.h5")
+        with h5py.File(low) as file:
+            self.assertAlmostEqual(results["low_score"], file["samples/score"][:].mean())
+        self.assertGreater(results["high_score"], 0)
+        self.assertNotEqual(results["high_score"], results["low_score"])
         self.run_job(3, "job=halves", f"model.path={self.model}", "data.dataset=counting", code=78)
 
     def test_wrong_data_sets_are_refused(self):
@@ -80,6 +96,9 @@ class Extension(program.ProgramTest):
                 (("data.dataset=counting", "data.path=x.jsonl"), "together with `data.path`"),
                 (("data.synthetic_texts=9",), "data set synthetic_texts has no split test"),
                 (("data.dataset=synthetic_texts", "data.split=train"), "has no rows"),
+                (("data.dataset=counting", "data.format=csv"), "without `data.path`"),
+                (("data.dataset=counting", "data.synthetic_texts=9", "data.split=train"),
+                 "without data set synthetic_texts"),
                 (("data.split=train",), "has no meaning without a data set")):
             ended = self.run_job(1, "job=generate", f"model.path={self.model}", *keys, code=78)
             self.assertIn(message, ended.err)

@@ -100,16 +100,19 @@ run::JobOutcome HalvesJob::run(run::RunContext& run) const {
   run::Session session(host, request(run, is_low));
   const run::SessionOutcome ended = session.run(is_low ? run_job : complete_with_second_opinion);
   host.close();
+  cluster::run_together(world, [&] {
+    if (ended.failure) throw Failure(*ended.failure);
+  });
   run::JobOutcome outcome;
   outcome.unit = "rows";
   outcome.done = outcome.total = ended.job.done;
   for (const bool low : {true, false}) {
     const int leader = low ? 0 : world.size() / 2;
-    double score = 0.0;
+    double score = -1.0;  // less than any score
     for (const report::Result& result : ended.job.results)
       if (world.rank() == leader && result.key == "score") score = result.value;
     outcome.results.push_back({low ? "low_score" : "high_score", low ? "alone" : "with an opinion",
-                               world.all_reduce(score), "", 4});
+                               world.all_reduce(score, cluster::ReduceOp::max), "", 4});
   }
   return outcome;
 }

@@ -27,6 +27,7 @@ struct DatasetEntry {
   const char* chosen_by = "";
 
   bool has_prompts = true;  // every row has a prompt and a completion
+  bool has_texts = true;    // false: all rows are token ids, so that no tokenizer is needed
 
   /// Errors: Failure (exit 78) if its keys contradict each other.
   std::unique_ptr<Dataset> (*make)(const Config& config) = nullptr;
@@ -54,9 +55,8 @@ struct DatasetRows {
 
 /// Reads data.dataset, data.split and the keys of the data set. `otherwise` is the split if
 /// data.split is `auto`. Returns nullopt if the configuration chooses no data set.
-/// Errors: Failure E124 (exit 78) if the data set lacks the split, or there is a split without a
-/// data
-///         set; those of DatasetEntry::make.
+/// Errors: Failure E124 (exit 78) if the data set lacks the split, or keys are given that belong to
+///         another data set or to none; those of DatasetEntry::make.
 std::optional<DatasetRows> read_dataset(const Config& config, Split otherwise);
 
 /// Returns the rows of another split of the same data set; nullptr if it has no such split.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,10 @@ struct RowOptions {
 /// Adds the keys data.columns.*, data.format, data.max_samples, data.start, data.on_bad_row,
 /// data.header and data.quotes.
 void add_input_keys(KeyTable& table);
+
+/// Returns whether a key describes the format of a file: data.format, data.header, data.quotes and
+/// data.columns.*.
+bool is_format_key(std::string_view name);
 
 /// Reads these keys and data.path (empty if null). The caller adds the required fields.
 RowOptions read_row_options(const Config& config);

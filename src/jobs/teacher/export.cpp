@@ -12,6 +12,7 @@
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/half_float.hpp>
 #include <mgpu/config/common_keys.hpp>
+#include <mgpu/datasets/registry.hpp>
 #include <mgpu/formats/bit_pack.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/store/results/list_column.hpp>
@@ -103,6 +104,12 @@ void write_targets(const StoredTopK& stored, const std::filesystem::path& out) {
   file.finish("seq_lengths", lengths);
 }
 
+/// The file of the rows, or the name of their data set.
+std::string source_of(const Config& config) {
+  const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
+  return dataset == nullptr ? read_data_path(config) : std::string(dataset->name);
+}
+
 }  // namespace
 
 std::int64_t export_padded_targets(const run::ExportRequest& request) {
@@ -121,7 +128,7 @@ std::int64_t export_padded_targets(const run::ExportRequest& request) {
       {"top_k", stored.k()},
       {"vocab_size", stored.fact("vocab_size")},
       {"teacher_model", rows::read_model_path(request.config).string()},
-      {"dataset_name", read_data_path(request.config)},
+      {"dataset_name", source_of(request.config)},
       {"dataset_config", nullptr},
       {"dataset_split", nullptr}};
   write_file_durably(request.results.parent_path() / "metadata.json", facts.dump(2) + "\n",

@@ -18,7 +18,7 @@ const std::vector<std::string> kContents = {"text", "prompt", "messages", "token
 rows::ModelRowKeys read_rows(const Config& config) {
   rows::ModelRowKeys keys = rows::read_model_row_keys(config);
   keys.options.one_of = kContents;
-  keys.options.may_have = {"completion"};
+  keys.options.may_have = {"completion", "completion_ids"};
   keys.options.keeps = {"id", "label"};
   return keys;
 }

@@ -220,10 +220,11 @@ struct ResidentModels::Shared {
 ResidentModels::ResidentModels(const cluster::Group& node) {
   std::array<std::int32_t, 2> place{::getpid(), -1};
   std::optional<Mapping> made;
-  if (node.rank() == 0) {
+  cluster::run_together(node, [&] {
+    if (node.rank() != 0) return;
     made.emplace(Mapping::make(sizeof(Table)));  // zeros: no lock, free slots
     place[1] = made->file();
-  }
+  });
   node.broadcast(std::span<std::int32_t>(place), 0);
   cluster::run_together(node, [&] {
     shared_ = std::make_shared<Shared>(

@@ -1,7 +1,6 @@
 #include "keys.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/rows/model_keys.hpp>
@@ -11,11 +10,8 @@ namespace {
 
 /// Keys that select the rows of a file and how they are read.
 bool is_of_rows(const std::string& name) {
-  constexpr std::array kNames = {"data.format",       "data.on_bad_row", "data.header",
-                                 "data.quotes",       "data.start",      "data.max_samples",
-                                 "data.chat_template"};
-  return name.starts_with("data.columns.") ||
-         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  return input::is_format_key(name) || name == "data.on_bad_row" || name == "data.start" ||
+         name == "data.max_samples" || name == "data.chat_template";
 }
 
 bool is_of_data_path_only(const std::string& name) {
@@ -65,17 +61,25 @@ void check_sources(const Config& config) {
 
 /// The rows to train on, and those whose loss is measured.
 void read_rows(const Config& config, LmTrainSettings& settings) {
-  input::RowOptions rows = input::read_row_options(config);
+  const input::RowOptions rows = input::read_row_options(config);
   const auto chosen = datasets::read_dataset(config, datasets::Split::train);
-  if (chosen) rows.generated = chosen->rows;
   if (chosen || !rows.path.empty()) settings.rows = rows;
-  rows.generated = chosen ? datasets::rows_of(*chosen, datasets::Split::validation) : nullptr;
-  if (!config.is("data.eval_path", "null")) {
-    rows.generated = nullptr;
+  if (!config.is("data.eval_path", "null"))
     settings.eval_rows = all_rows(rows, config.text("data.eval_path"));
-  } else if (rows.generated) {
-    settings.eval_rows = all_rows(rows, "");
-  }
+  if (!chosen) return;
+  settings.rows->generated = chosen->rows;
+  settings.rows->columns.clear();  // those of data.eval_path
+  const auto held_out = datasets::rows_of(*chosen, datasets::Split::validation);
+  if (settings.eval_rows || !held_out || chosen->split == datasets::Split::validation) return;
+  settings.eval_rows = all_rows(*settings.rows, "");
+  settings.eval_rows->generated = held_out;
+}
+
+/// Whether the examples need a tokenizer: rows of a data set may be token ids.
+bool needs_tokenizer(const Config& config) {
+  const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
+  return dataset == nullptr || dataset->has_texts || !config.is("data.eval_path", "null") ||
+         !config.is("distill.model", "null");
 }
 
 }  // namespace
@@ -128,6 +132,7 @@ LmTrainSettings read_lm_train_settings(const Config& config) {
   settings.folder = settings.is_fresh ? std::filesystem::path(config.text("model.init"))
                                       : rows::read_model_path(config);
   read_rows(config, settings);
+  settings.needs_tokenizer = needs_tokenizer(config);
   settings.chat = rows::read_chat_choice(config);
   settings.seq_len = config.integer("train.seq_len");
   settings.options.compute = settings.loop.optimizer.mixed_precision;

@@ -32,8 +32,9 @@ struct LmTrainSettings {
   /// Of data.eval_path, or split validation of a data set. Unset: the loss on held-out rows is not
   /// measured.
   std::optional<input::RowOptions> eval_rows;
-  rows::ChatChoice chat;     // data.chat_template
-  std::int64_t seq_len = 0;  // tokens of a window
+  bool needs_tokenizer = true;  // false: the examples are token ids
+  rows::ChatChoice chat;        // data.chat_template
+  std::int64_t seq_len = 0;     // tokens of a window
   lm::TrainingOptions options;
 };
 

@@ -75,7 +75,7 @@ store::SmallTable held_out_table(const TrainCurves& curves) {
   }
   return store::make_small_table("metrics/eval",
                                  {{"step", step, "optimizer steps done", "steps"},
-                                  {"loss", loss, "mean over the tokens of data.eval_path", "nats"}},
+                                  {"loss", loss, "mean over the held-out tokens", "nats"}},
                                  {.signal = "loss", .axis = "step"});
 }
 
@@ -87,7 +87,8 @@ store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& cu
   return request;
 }
 
-void show(const TrainCurves& curves, run::JobOutcome& outcome) {
+/// `held_out` names the rows whose loss is measured.
+void show(const TrainCurves& curves, const std::string& held_out, run::JobOutcome& outcome) {
   TrainPlots plots;
   for (std::int64_t s = 0; s < outcome.done; ++s) {
     const train::StepRow row = curves.step(s);
@@ -104,8 +105,8 @@ void show(const TrainCurves& curves, run::JobOutcome& outcome) {
       report::text_of("loss %.4f, next token right in %.1f %%", last.loss, 100.0 * last.accuracy);
   if (curves.evaluations() > 0) {
     const double loss = curves.value(curves.evaluations() - 1, "loss");
-    outcome.results.push_back({"eval_loss", "loss on data.eval_path", loss, "nats", 4});
-    outcome.result += report::text_of("; on data.eval_path %.4f", loss);
+    outcome.results.push_back({"eval_loss", "loss on " + held_out, loss, "nats", 4});
+    outcome.result += report::text_of("; on %s %.4f", held_out.c_str(), loss);
   }
   outcome.page = std::make_unique<TrainPage>(std::move(plots));
 }
@@ -131,7 +132,7 @@ void LmRecipe::check_files() const {
   require_file(config, settings.is_fresh ? "model.init" : "model.path",
                settings.folder / "config.json");
   const bool is_generated = settings.rows && settings.rows->generated;
-  if (!is_generated)  // a data set may need no tokenizer
+  if (settings.needs_tokenizer)
     require_file(config, settings.is_fresh ? "model.init" : "model.path",
                  settings.folder / "tokenizer.json");
   rows::check_chat_template(config, settings.folder);
@@ -201,7 +202,8 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
                                 trainer->state().steps_done));
   run::JobOutcome outcome = trainer->outcome(ExitCode::done);
   outcome.phase_notes = {{"checkpoints", std::to_string(trainer->saves()) + " saved"}};
-  show(trainer->curves(), outcome);
+  const bool has_split = settings.eval_rows && settings.eval_rows->generated;
+  show(trainer->curves(), has_split ? "split validation" : "data.eval_path", outcome);
   add_rows_left_out(left_out, outcome);
   return outcome;
 }
