@@ -72,13 +72,16 @@ def merged(old, times, tiers):
 
 
 def problems(rows, tiers):
-    """Returns the differences between the table and the existing tests."""
+    """Returns the differences between the table and the existing tests.
+
+    A few new tests may be missing, and all of tier long, which takes hours to measure."""
     found = [f"{name} takes {seconds:g} s, more than {QUICK_S:g}: it is not quick"
              for name, (seconds, tier) in rows.items() if tier == "quick" and (seconds or 0) > QUICK_S]
     found += [f"{name} is {tiers[name]}, and {rows[name][1]} in the table"
               for name in rows if name in tiers and rows[name][1] != tiers[name]]
-    unlisted = sorted(set(tiers) - set(rows))
-    if len(unlisted) > 0.05 * len(tiers):
+    in_ci = {name for name, tier in tiers.items() if tier != "long"}
+    unlisted = sorted(in_ci - set(rows))
+    if len(unlisted) > 0.05 * len(in_ci):
         found.append(f"{len(unlisted)} tests are not in the table: " + ", ".join(unlisted))
     return found
 

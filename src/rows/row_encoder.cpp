@@ -42,10 +42,11 @@ LearnedText RowEncoder::encode_text(const std::string& text, bool ends) const {
 
 LearnedText RowEncoder::encode_completion(const std::string& prompt,
                                           const std::string& completion) const {
-  if (completion.empty()) throw JsonError("`completion` is empty");
+  if (completion.empty()) throw JsonError("its completion is empty");
   LearnedText encoded = encode_text(prompt + completion, true);
   const std::int64_t given = shared_tokens(ids_of(prompt, true), encoded.ids);
   std::fill_n(encoded.is_learned.begin(), given, std::uint8_t{0});
+  check_ids(encoded);
   return encoded;
 }
 
@@ -103,12 +104,16 @@ LearnedText RowEncoder::encode_ids(std::vector<std::int64_t> ids, const JsonValu
   return encoded;
 }
 
-LearnedText RowEncoder::encode(const JsonValue& row) {
-  LearnedText encoded = encode_content(row);
+void RowEncoder::check_ids(const LearnedText& encoded) const {
   for (const std::int64_t id : encoded.ids)
     if (id < 0 || id >= options_.vocab)
       throw JsonError("token " + std::to_string(id) + " is not in the model's vocabulary of " +
                       std::to_string(options_.vocab));
+}
+
+LearnedText RowEncoder::encode(const JsonValue& row) {
+  LearnedText encoded = encode_content(row);
+  check_ids(encoded);
   return encoded;
 }
 

@@ -50,9 +50,8 @@ NextChunk one_by_one(std::int64_t first, std::int64_t end) {
 }
 
 /// Recording the results is a separate phase of the clock.
-std::optional<PhaseClock::Scope> enter_journal(const ChunkHooks& hooks) {
-  if (hooks.clock == nullptr) return std::nullopt;
-  return hooks.clock->enter("journal");
+PhaseClock::Scope enter_journal(const ChunkHooks& hooks) {
+  return PhaseClock::enter(hooks.clock, "journal");
 }
 
 /// The loop of a group. All its ranks leave the loop together, even if only one must leave.

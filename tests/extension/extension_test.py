@@ -1,5 +1,6 @@
 """Runs the program with the parts of tests/extension, as a user of those parts would."""
 import json
+import math
 import pathlib
 import sys
 
@@ -79,6 +80,70 @@ class Extension(program.ProgramTest):
                              "model.tf_n_inner=16", "model.n_transit=16", "train.warmup_steps=0",
                              "evaluate.runs=1", "evaluate.episodes=2")
         self.assertIn("return", ended.out)
+
+    def pairs(self, name, count, words=("yes", "no")):
+        """A file of pairs; the chosen completion is the first of `words`."""
+        rows = [{"prompt": f"is {i} right. ", "chosen": words[0], "rejected": words[1]}
+                for i in range(count)]
+        return tiny_lm.write_rows(self.folder / name, rows)
+
+    def ranking(self, *more):
+        model = self.folder / "texts"
+        if not model.exists():
+            tiny_lm.make_folder(model)
+        return ("job=train", "train.recipe=ranking", f"model.path={model}",
+                f"data.path={self.pairs('pairs.jsonl', 24)}",
+                f"data.eval_path={self.pairs('held_out.jsonl', 6)}", "train.seq_len=32",
+                "train.global_batch_size=8", "train.max_steps=12", "train.eval_every=6",
+                "train.learning_rate=0.01", "train.warmup_steps=0", "train.lanes=4",
+                "run.deterministic=layout", *more)
+
+    def weights(self, name="tiny"):
+        folder = self.run_folder(name) / "ckpt" / "last"
+        return folder, (folder / "model.safetensors").read_bytes()
+
+    def test_a_recipe_learns_pairs_with_its_own_head(self):
+        self.run_job(1, *self.ranking())
+        with h5py.File(self.run_folder() / "results.h5") as file:
+            loss = file["metrics/train/loss"][:]
+            self.assertEqual(file["metrics/eval/accuracy"][:].tolist()[-1], 1.0)
+        self.assertAlmostEqual(loss[0], math.log(2), delta=0.05)
+        self.assertLess(loss[-1], 0.5)
+        self.assertEqual(self.results()["eval_accuracy"], 1.0)
+        folder, one_rank = self.weights()
+        config = json.loads((folder / "config.json").read_text())
+        self.assertEqual(config["architectures"], ["LlamaForSequenceClassification"])
+        self.assertIn(b'"score.weight"', one_rank)
+        self.assertNotIn(b'"lm_head.weight"', one_rank)
+        self.run_job(2, *self.ranking("run.name=two"))
+        self.assertEqual(self.weights("two")[1], one_rank)
+        self.run_job(1, *self.ranking("ranking.margin=3.0", "run.name=margin"))
+        self.assertNotEqual(self.weights("margin")[1], one_rank)
+
+    def test_a_recipe_with_a_head_is_planned_merged_and_resumed(self):
+        planned = self.run_job(1, *self.ranking(), "--plan")
+        self.assertIn("2 for the first sweep", planned.out)
+        self.run_job(1, *self.ranking("run.name=whole"))
+        killed = self.ranking("checkpoint.every=6")
+        self.run_to(137, 1, *killed, config=self.config,
+                    env=program.failpoint("train.pass:33:kill"))  # in step 9
+        self.run_to(0, 1, "--merge", str(self.run_folder()), config=None)
+        with h5py.File(self.run_folder() / "results.h5") as file:
+            self.assertEqual(file["metrics/eval/step"][:].tolist(), [6])
+        self.run_job(1, *killed)
+        self.assertEqual(self.num_runs(), 1)
+        self.assertEqual(self.weights()[1], self.weights("whole")[1])
+
+    def test_wrong_pairs_are_refused(self):
+        ended = self.run_job(1, *self.ranking("train.global_batch_size=7",
+                                              "run.deterministic=false"), code=78)
+        self.assertIn("is not a multiple of 2", ended.err)
+        self.pairs("pairs.jsonl", 4, ("yes", ""))
+        ended = self.run_job(1, *self.ranking(), code=65)
+        self.assertIn("its completion is empty", ended.err)
+        ended = self.run_job(1, "job=train", f"model.path={self.folder / 'texts'}",
+                             f"data.path={self.folder / 'pairs.jsonl'}", "ranking.margin=1", code=78)
+        self.assertIn("train.recipe=ranking", ended.err)
 
     def test_two_sessions_of_a_job_share_a_model(self):
         self.run_job(4, "job=halves", f"model.path={self.model}", "data.dataset=counting",

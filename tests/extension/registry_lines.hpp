@@ -6,3 +6,4 @@
 #define MGPU_MORE_DATASETS(line) line(counting)
 #define MGPU_MORE_ENVIRONMENTS(line) line(corridor)
 #define MGPU_MORE_JOBS(line) line(halves)
+#define MGPU_MORE_RECIPES(line) line(ranking)

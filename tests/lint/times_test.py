@@ -38,6 +38,7 @@ class Problems(unittest.TestCase):
         self.assertEqual(self.problems(rows, tiers), [])
         del rows["t3"]
         self.assertEqual(self.problems(rows, tiers), ["3 tests are not in the table: t1, t2, t3"])
+        self.assertEqual(self.problems(rows, tiers | {"t3": "long"}), [])
 
 
 class Writing(unittest.TestCase):

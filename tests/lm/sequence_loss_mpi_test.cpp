@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/lm/training/mean_loss.hpp>
 
 #include "example_losses.hpp"
 #include "train_steps.hpp"
@@ -41,6 +42,48 @@ TEST(SequenceLossMpiTest, AHeadOfItsOwnIsTrainedTogether) {
 
   expect_equal(together, train(alone(), PairLoss(), examples, options, lanes_of(3)));
   EXPECT_FALSE(at::equal(together.weights, dense_model(options, kVocab).parameters().weights()));
+}
+
+/// The mean loss of a model over the windows of `examples`.
+MeanLoss measured(const cluster::Group& group, const TokenLoss& loss, const LmExamples& examples,
+                  const TrainingOptions& options = {}) {
+  const LmWindows windows(examples, 16, 5);
+  return mean_loss(group, dense_model(options, kVocab), HeldOutItems(windows), loss);
+}
+
+TEST(SequenceLossMpiTest, MeansOverHeldOutSequencesHaveTheBitsOfOneRank) {
+  const LmExamples examples = grouped_examples(18, 2, kVocab);
+  const TrainingOptions headed{.head = ModelHead{.replaces_vocabulary = true}};
+
+  const MeanLoss pairs = measured(world(), PairLoss(), examples, headed);
+  const MeanLoss alone_pairs = measured(alone(), PairLoss(), examples, headed);
+  const MeanLoss tokens = measured(world(), CrossEntropy(), examples);
+
+  EXPECT_EQ(pairs.loss, alone_pairs.loss);
+  EXPECT_EQ(pairs.accuracy, alone_pairs.accuracy);
+  EXPECT_EQ(tokens.loss, measured(alone(), CrossEntropy(), examples).loss);
+}
+
+TEST(SequenceLossMpiTest, MeansOverHeldOutPairsAreMeansOverTheirTerms) {
+  const LmExamples examples = grouped_examples(18, 2, kVocab);
+  const TrainingOptions headed{.head = ModelHead{.replaces_vocabulary = true}};
+  const TrainableModel model = dense_model(headed, kVocab);
+  const LmWindows windows(examples, 16, 5);
+  double loss = 0.0;
+  double right = 0.0;
+  for (std::size_t pair = 0; pair < 9; ++pair) {
+    LmBatch batch;
+    windows.append(2 * pair, batch);
+    windows.append(2 * pair + 1, batch);
+    const std::vector<double> values = model.measure(batch, PairLoss().request()).head;
+    loss += std::log1p(std::exp(values[1] - values[0])) / 9.0;
+    right += values[0] > values[1] ? 1.0 / 9.0 : 0.0;
+  }
+
+  const MeanLoss mean = measured(world(), PairLoss(), examples, headed);
+
+  EXPECT_NEAR(mean.loss, loss, 1e-6);
+  EXPECT_NEAR(mean.accuracy, right, 1e-12);
 }
 
 TEST(SequenceLossMpiTest, PlainSumsOverRanksComeNear) {

@@ -34,7 +34,9 @@ protected:
     return read_lm_train_settings(testing_support::config_of(keys));
   }
 
-  LmData load(const Keys& keys) const { return load_lm_data(world_, settings(keys), kVocab); }
+  LmData load(const Keys& keys) const {
+    return load_lm_data(world_, settings(keys), LmMethod(), kVocab);
+  }
 
   std::string write(const std::string& name, const std::string& text) const {
     return folder_.write(name, text);

@@ -64,7 +64,7 @@ TEST_F(RowEncoderTest, AnEmptyPromptTeachesAll) {
 }
 
 TEST_F(RowEncoderTest, ACompletionHasToBeThere) {
-  EXPECT_EQ(why(R"({"prompt": "one", "completion": ""})"), "`completion` is empty");
+  EXPECT_EQ(why(R"({"prompt": "one", "completion": ""})"), "its completion is empty");
   EXPECT_EQ(why(R"({"prompt": "one"})"), "`completion` is not a text");
   EXPECT_EQ(why(R"({"prompt": 1, "completion": "two"})"), "`prompt` is not a text");
 }

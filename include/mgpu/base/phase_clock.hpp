@@ -49,6 +49,11 @@ public:
 
   [[nodiscard]] Scope enter(std::string_view phase);
 
+  /// Does the same with a clock that may be nullptr, which measures nothing.
+  [[nodiscard]] static Scope enter(PhaseClock* clock, std::string_view phase) {
+    return clock == nullptr ? Scope(nullptr) : clock->enter(phase);
+  }
+
   /// Returns the seconds since construction, plus the constructor's `elapsed_s`.
   double elapsed_s() const;
 

@@ -40,15 +40,18 @@ public:
   ///         E544, E546 of the folder's chat template.
   LearnedText encode(const formats::JsonValue& row);
 
+  /// Encodes a prompt with a completion, which the loss covers. Errors: as encode().
+  LearnedText encode_completion(const std::string& prompt, const std::string& completion) const;
+
 private:
   LearnedText encode_text(const std::string& text, bool ends) const;
-  LearnedText encode_completion(const std::string& prompt, const std::string& completion) const;
   LearnedText encode_messages(const std::vector<text::ChatMessage>& messages);
   LearnedText encode_content(const formats::JsonValue& row);
   static LearnedText encode_ids(std::vector<std::int64_t> ids,
                                 const formats::JsonValue* completion);
   std::string render(const std::vector<text::ChatMessage>& messages, bool begins_answer);
   std::vector<std::int64_t> ids_of(const std::string& text, bool add_special_tokens) const;
+  void check_ids(const LearnedText& encoded) const;
   const text::TextFolder& folder() const;
 
   std::optional<text::TextFolder> folder_;

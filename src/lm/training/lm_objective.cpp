@@ -8,7 +8,7 @@ LmObjective::LmObjective(TrainableModel& model, LmItems& items, const TokenLoss&
                          PhaseClock& clock)
     : model_(&model), items_(&items), loss_(&loss), clock_(&clock) {
   if (const SequenceLoss* sequences = loss.in_two_sweeps())
-    survey_ = std::make_unique<SequenceSurvey>(model, items, *sequences, clock);
+    survey_ = std::make_unique<SequenceSurvey>(model, items, *sequences, &clock);
 }
 
 LmObjective::~LmObjective() = default;
@@ -33,7 +33,7 @@ std::int64_t LmObjective::predictions(std::uint64_t first, std::int64_t count) c
 
 train::PassSums LmObjective::add_gradients(std::uint64_t first, std::int64_t count,
                                            double grad_scale) {
-  ItemBatch items = fill_batch(*items_, first, count, *clock_);
+  ItemBatch items = fill_batch(*items_, first, count, clock_);
   if (survey_) items.batch.slopes = survey_->slopes(first, items);
   const LmSums sums = model_->add_gradients(items.batch, {grad_scale, clock_, loss_});
   return {sums.loss, sums.predictions, sums.correct};

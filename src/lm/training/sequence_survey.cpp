@@ -51,8 +51,8 @@ bool is_in_group_of(const Row& row, const Row& before) {
 }  // namespace
 
 ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t count,
-                     PhaseClock& clock) {
-  const auto filling = clock.enter("waiting for data");
+                     PhaseClock* clock) {
+  const auto filling = PhaseClock::enter(clock, "waiting for data");
   ItemBatch filled;
   LmBatch& batch = filled.batch;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -74,8 +74,8 @@ void SequenceSurvey::clear() {
 }
 
 void SequenceSurvey::measure(std::uint64_t first, std::int64_t count) {
-  const ItemBatch items = fill_batch(*items_, first, count, *clock_);
-  const auto measuring = clock_->enter("forward");
+  const ItemBatch items = fill_batch(*items_, first, count, clock_);
+  const auto measuring = PhaseClock::enter(clock_, "forward");
   const TokenValues values = model_->measure(items.batch, loss_->request());
   const std::vector<MeasuredSequence> sequences =
       sequences_of(items.batch, values, loss_->request());

@@ -30,16 +30,17 @@ struct ItemBatch {
   LmBatch batch;
   std::vector<SequenceKey> keys;  // [S]
 };
+/// `clock` times it as "waiting for data"; it may be nullptr.
 ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t count,
-                     PhaseClock& clock);
+                     PhaseClock* clock);
 
 /// Runs the first sweep of a SequenceLoss, and provides the derivatives for the second one.
 class SequenceSurvey final : public train::ItemSurvey {
 public:
-  /// All references have to outlive this.
+  /// All arguments have to outlive this. `clock` times the phases of training; it may be nullptr.
   SequenceSurvey(const TrainableModel& model, const LmItems& items, const SequenceLoss& loss,
-                 PhaseClock& clock)
-      : model_(&model), items_(&items), loss_(&loss), clock_(&clock) {}
+                 PhaseClock* clock)
+      : model_(&model), items_(&items), loss_(&loss), clock_(clock) {}
 
   void clear() override;
   void measure(std::uint64_t first, std::int64_t count) override;

@@ -40,21 +40,6 @@ LmConfig trained_config(LmConfig config, const std::optional<ModelHead>& head) {
   return config;
 }
 
-std::vector<tensor::ParameterSpec> initialized_specs(const LmConfig& config,
-                                                     const std::optional<ModelHead>& head) {
-  std::vector<tensor::ParameterSpec> specs = weight_specs(config);
-  for (tensor::ParameterSpec& spec : specs) {
-    const bool is_norm = spec.shape.size() == 1 && spec.name.ends_with(".weight");
-    const bool is_matrix = spec.shape.size() > 1 && !spec.name.ends_with("bias");
-    spec.init_value = is_norm ? 1.0 : 0.0;
-    spec.init_std = is_matrix ? kInitStd : 0.0;
-  }
-  if (!head) return specs;
-  for (tensor::ParameterSpec& spec : head_specs(*head, config.hidden_size))
-    specs.push_back(std::move(spec));
-  return specs;
-}
-
 class ArenaSource : public WeightSource {
 public:
   explicit ArenaSource(const tensor::ParameterArena& arena) : arena_(arena) {}
@@ -90,6 +75,21 @@ struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
 
 }  // namespace
 
+std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
+                                                 const std::optional<ModelHead>& head) {
+  std::vector<tensor::ParameterSpec> specs = weight_specs(trained_config(config, head));
+  for (tensor::ParameterSpec& spec : specs) {
+    const bool is_norm = spec.shape.size() == 1 && spec.name.ends_with(".weight");
+    const bool is_matrix = spec.shape.size() > 1 && !spec.name.ends_with("bias");
+    spec.init_value = is_norm ? 1.0 : 0.0;
+    spec.init_std = is_matrix ? kInitStd : 0.0;
+  }
+  if (!head) return specs;
+  for (tensor::ParameterSpec& spec : head_specs(*head, config.hidden_size))
+    specs.push_back(std::move(spec));
+  return specs;
+}
+
 /// The state of a batch during a pass.
 struct TrainableModel::Call {
   LmWeights weights;   // with autograd, for this batch only
@@ -104,7 +104,7 @@ TrainableModel::TrainableModel(LmConfig config, Device device, std::uint64_t see
                                const TrainingOptions& options)
     : config_(trained_config(std::move(config), options.head)),
       options_(options),
-      arena_(initialized_specs(config_, options.head), device, seed, options.dtype) {
+      arena_(trained_specs(config_, options.head), device, seed, options.dtype) {
   const at::NoGradGuard no_grad;
   ArenaSource source(arena_);
   weights_ = bind_weights(config_, source);
@@ -291,7 +291,7 @@ LmSums TrainableModel::add_gradients(const LmBatch& batch, const PassOptions& pa
   std::optional<PhaseClock::Scope> phase;
   const auto enter = [&](std::string_view name) {
     phase.reset();
-    if (pass.clock != nullptr) phase.emplace(pass.clock->enter(name));
+    phase.emplace(PhaseClock::enter(pass.clock, name));
   };
   loss.check(batch, config_);
   if (!loss.phase().empty()) enter(loss.phase());

@@ -77,15 +77,10 @@ std::vector<std::int64_t> stops_of(const text::TextFolder& folder) {
   return stops;
 }
 
-ExampleKind training_kind(const LmTrainSettings& settings) {
-  const bool completes_prompts = settings.distill && settings.distill->on_policy > 0.0;
-  return completes_prompts ? ExampleKind::with_prompt : ExampleKind::any;
-}
-
 /// Encodes the rows of a file; `left_out` receives the rows that were left out.
-lm::LmExamples encode_file(const input::RowOptions& options, ExampleKind kind,
+lm::LmExamples encode_file(const input::RowOptions& options, const LmMethod& method, RowUse use,
                            ExampleEncoder& encoder, std::vector<LeftOut>& left_out) {
-  EncodedExamples encoded = encode_examples(options, encoder, kind);
+  EncodedExamples encoded = encode_examples(options, encoder, method, use);
   if (encoded.bad_rows > 0) left_out.push_back({encoded.bad_rows, std::move(encoded.first_bad)});
   return std::move(encoded.examples);
 }
@@ -93,7 +88,7 @@ lm::LmExamples encode_file(const input::RowOptions& options, ExampleKind kind,
 }  // namespace
 
 LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings,
-                    std::int64_t vocab) {
+                    const LmMethod& method, std::int64_t vocab) {
   LmData data;
   cluster::run_together(world, [&] {
     if (world.rank() != 0) return;
@@ -110,9 +105,10 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
     if (folder) data.stop_ids = stops_of(*folder);
     ExampleEncoder encoder(std::move(folder), settings.seq_len, vocab);
     if (settings.rows)
-      data.training = encode_file(*settings.rows, training_kind(settings), encoder, data.left_out);
+      data.training = encode_file(*settings.rows, method, RowUse::training, encoder, data.left_out);
     if (settings.eval_rows)
-      data.evaluation = encode_file(*settings.eval_rows, ExampleKind::any, encoder, data.left_out);
+      data.evaluation =
+          encode_file(*settings.eval_rows, method, RowUse::held_out, encoder, data.left_out);
   });
   share(world, data.training);
   share(world, data.evaluation);

@@ -8,6 +8,7 @@
 #include <mgpu/lm/training/lm_windows.hpp>
 
 #include "keys.hpp"
+#include "method.hpp"
 #include "recipes/distill/stored_targets.hpp"
 
 namespace mgpu::recipes {
@@ -37,6 +38,6 @@ struct LmData {
 /// Errors: those of encode_examples(), of the tokenizer's folder and of StoredTargets; Failure E531
 ///         for synthetic texts that are longer than train.seq_len; on all ranks.
 LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings,
-                    std::int64_t vocab);
+                    const LmMethod& method, std::int64_t vocab);
 
 }  // namespace mgpu::recipes

@@ -23,24 +23,38 @@ void check(const rows::LearnedText& encoded) {
     throw JsonError("there is nothing to learn in it");
 }
 
-void require_prompt(const formats::JsonValue& object, const rows::LearnedText& encoded) {
-  constexpr const char* kWhy =
-      ", and distill.on_policy completes prompts: give it `prompt` and "
-      "`completion`, or `messages`";
-  for (const char* name : {"text", "token_ids"})
-    if (rows::member_of(object, name) != nullptr && !rows::member_of(object, "completion_ids"))
-      throw JsonError(std::string("it has `") + name + "`" + kWhy);
-  if (encoded.is_learned.front() != 0)
-    throw JsonError("its prompt has no tokens that distill.on_policy could complete");
+template <class T>
+void append(const std::vector<T>& from, std::vector<T>& to) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+void append(const lm::Columns& from, lm::Columns& to) {
+  for (const auto& [name, values] : from)
+    append(values, to[name]);
+}
+
+void append(const lm::LmExamples& from, lm::LmExamples& to) {
+  const auto before = static_cast<std::int64_t>(to.ids.size());
+  append(from.ids, to.ids);
+  append(from.is_learned, to.is_learned);
+  for (const std::int64_t end : from.ends)
+    to.ends.push_back(before + end);
+  append(from.token_columns, to.token_columns);
+  append(from.sequence_columns, to.sequence_columns);
+}
+
+/// Adds the examples of a row, all or none. Returns why the row cannot be used, or "" if it can.
+std::string add_examples(const input::Row& row, const LmMethod& method, RowUse use,
+                         ExampleEncoder& encoder, lm::LmExamples& examples) {
+  if (!row.problem.empty()) return row.problem;
+  return rows::problem_of([&] {
+    lm::LmExamples of_row;
+    method.encode(row.object, use, encoder, of_row);
+    append(of_row, examples);
+  });
 }
 
 }  // namespace
-
-input::RowOptions example_row_options(input::RowOptions options) {
-  options.one_of = {"prompt", "messages", "text", "token_ids"};
-  options.may_have = {"completion", "completion_ids"};
-  return options;
-}
 
 ExampleEncoder::ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len,
                                std::int64_t vocab)
@@ -49,6 +63,7 @@ ExampleEncoder::ExampleEncoder(std::optional<text::TextFolder> folder, std::int6
 void ExampleEncoder::append(const rows::LearnedText& encoded, bool may_cut,
                             lm::LmExamples& examples) const {
   const auto length = static_cast<std::int64_t>(encoded.ids.size());
+  check(encoded);
   if (length > seq_len_ && !may_cut)
     throw JsonError("it has " + std::to_string(length) + " tokens, more than train.seq_len (" +
                     std::to_string(seq_len_) + ")");
@@ -62,25 +77,25 @@ void ExampleEncoder::append(const rows::LearnedText& encoded, bool may_cut,
   }
 }
 
-std::string ExampleEncoder::add(const input::Row& row, ExampleKind kind, lm::LmExamples& examples) {
-  if (!row.problem.empty()) return row.problem;
-  return rows::problem_of([&] {
-    const rows::LearnedText encoded = rows_.encode(row.object);
-    check(encoded);
-    if (kind == ExampleKind::with_prompt) require_prompt(row.object, encoded);
-    append(encoded, rows::member_of(row.object, "text") != nullptr, examples);
-  });
+void ExampleEncoder::add_row(const formats::JsonValue& row, lm::LmExamples& examples) {
+  append(rows_.encode(row), rows::member_of(row, "text") != nullptr, examples);
+}
+
+void ExampleEncoder::add_completion(const std::string& prompt, const std::string& completion,
+                                    lm::LmExamples& examples) {
+  append(rows_.encode_completion(prompt, completion), false, examples);
 }
 
 EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,
-                                ExampleKind kind) {
-  const input::RowFile rows = input::open_rows(example_row_options(options));
+                                const LmMethod& method, RowUse use) {
+  const input::RowFile rows = input::open_rows(method.row_options(options));
   formats::LineProblems problems(rows.path());
   EncodedExamples encoded;
+  encoded.examples.group_size = method.group_size();
   for (std::int64_t first = 0; first < rows.rows(); first += kRowsAtOnce) {
     mark_progress();
     for (const input::Row& row : rows.read(first, std::min(kRowsAtOnce, rows.rows() - first))) {
-      const std::string problem = encoder.add(row, kind, encoded.examples);
+      const std::string problem = add_examples(row, method, use, encoder, encoded.examples);
       if (!problem.empty()) problems.add(row.line, problem);
     }
   }

@@ -9,16 +9,9 @@
 #include <mgpu/rows/row_encoder.hpp>
 #include <mgpu/text/text_folder.hpp>
 
+#include "method.hpp"
+
 namespace mgpu::recipes {
-
-/// The rows that can be used.
-enum class ExampleKind {
-  any,
-  with_prompt,  // `prompt` and `completion`, or `messages`, with tokens before the learned ones
-};
-
-/// Completes the options with the required and the optional contents of a row of training data.
-input::RowOptions example_row_options(input::RowOptions options);
 
 /// Encodes rows of training data as examples, with RowEncoder.
 class ExampleEncoder {
@@ -27,9 +20,13 @@ public:
   ///         the last token of the previous one. Longer completions cannot be used.
   ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len, std::int64_t vocab);
 
-  /// Adds the examples of a row. Returns why the row cannot be used, or "" if it can.
-  /// Errors: Failure E544, E546 of the folder's chat template.
-  std::string add(const input::Row& row, ExampleKind kind, lm::LmExamples& examples);
+  /// Adds the examples of a row that RowEncoder encodes. A long `text` is cut.
+  /// Errors: JsonError if the row cannot be used; Failure E544, E546 of the folder's chat template.
+  void add_row(const formats::JsonValue& row, lm::LmExamples& examples);
+
+  /// Adds one example: a prompt, and a completion that the loss covers. Errors: as add_row().
+  void add_completion(const std::string& prompt, const std::string& completion,
+                      lm::LmExamples& examples);
 
 private:
   void append(const rows::LearnedText& encoded, bool may_cut, lm::LmExamples& examples) const;
@@ -49,6 +46,6 @@ struct EncodedExamples {
 /// Errors: those of open_rows(); Failure E531 with the rows that cannot be used, with BadRow::mark
 ///         only if all rows are unusable.
 EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,
-                                ExampleKind kind = ExampleKind::any);
+                                const LmMethod& method = LmMethod(), RowUse use = RowUse::training);
 
 }  // namespace mgpu::recipes

@@ -137,7 +137,7 @@ LmTrainSettings read_lm_train_settings(const Config& config) {
   settings.seq_len = config.integer("train.seq_len");
   settings.options.compute = settings.loop.optimizer.mixed_precision;
   settings.options.checkpoint_layers = config.flag("train.gradient_checkpointing");
-  if (settings.eval_rows) settings.loop.evaluation_values = {"loss"};
+  if (settings.eval_rows) settings.loop.evaluation_values = {"loss", "accuracy"};
   settings.loop.evaluates_last_step = true;
   return settings;
 }

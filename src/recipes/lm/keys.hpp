@@ -35,7 +35,7 @@ struct LmTrainSettings {
   bool needs_tokenizer = true;  // false: the examples are token ids
   rows::ChatChoice chat;        // data.chat_template
   std::int64_t seq_len = 0;     // tokens of a window
-  lm::TrainingOptions options;
+  lm::TrainingOptions options;  // without the head of the recipe's method
 };
 
 /// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include <mgpu/cluster/cluster_config.hpp>
@@ -19,9 +20,10 @@ constexpr double kCpuFlops = 8e10;
 constexpr double kGpuFlops = 1e14;
 constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // of the operand of a product
 
-std::int64_t parameters_of(const lm::LmConfig& model) {
+std::int64_t parameters_of(const lm::LmConfig& model,
+                           const std::optional<lm::ModelHead>& head = std::nullopt) {
   std::int64_t parameters = 0;
-  for (const tensor::ParameterSpec& spec : lm::weight_specs(model)) {
+  for (const tensor::ParameterSpec& spec : lm::trained_specs(model, head)) {
     std::int64_t count = 1;
     for (const std::int64_t size : spec.shape)
       count *= size;
@@ -32,8 +34,12 @@ std::int64_t parameters_of(const lm::LmConfig& model) {
 
 /// Sizes that follow from keys and config.json.
 struct LmSizes {
-  explicit LmSizes(const LmTrainSettings& of)
-      : settings(of), model(lm::read_lm_config(settings.folder)), parameters(parameters_of(model)) {
+  LmSizes(const LmTrainSettings& of, const LmMethod& method)
+      : settings(of),
+        model(lm::read_lm_config(settings.folder)),
+        head(method.head(model)),
+        has_two_sweeps(method.loss().in_two_sweeps() != nullptr),
+        parameters(parameters_of(model, head)) {
     if (settings.distill && !settings.distill->model.empty())
       of_teacher = parameters_of(lm::read_lm_config(settings.distill->model));
   }
@@ -60,6 +66,7 @@ struct LmSizes {
 
   /// Logits of a block of rows; with a teacher, those of teacher and student.
   std::uint64_t head_bytes(std::int64_t tokens) const {
+    if (head && head->replaces_vocabulary) return kPanels;
     constexpr std::int64_t kRows = 512;
     constexpr std::int64_t kMostLogits = 1 << 24;
     const std::int64_t logits = std::min(std::min(tokens, kRows) * model.vocab, kMostLogits);
@@ -80,6 +87,8 @@ struct LmSizes {
 
   LmTrainSettings settings;
   lm::LmConfig model;
+  std::optional<lm::ModelHead> head;
+  bool has_two_sweeps;  // each step begins with an additional forward pass
   std::int64_t parameters;
   std::int64_t of_teacher = 0;  // in addition to the student
 };
@@ -133,9 +142,9 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
 }  // namespace
 
 std::uint64_t LmRecipe::disk_bytes() const {
-  const LmSizes sizes(settings_);
+  const LmSizes sizes(settings_, *method_);
   std::uint64_t companions = 0;
-  for (const auto& [name, text] : lm::companion_files(sizes.settings.folder))
+  for (const auto& [name, text] : method_->model_files(sizes.settings.folder))
     companions += text.size();
   // A checkpoint holds weights and two moments. There are the kept ones, the best one and the one
   // that is being written.
@@ -147,7 +156,7 @@ std::uint64_t LmRecipe::disk_bytes() const {
 }
 
 report::Plan LmRecipe::plan(const run::PlanMachine& machine) const {
-  const LmSizes sizes(settings_);
+  const LmSizes sizes(settings_, *method_);
   Plan plan = run::begin_plan(config_, machine, "sequences");
   for (int rank = 0; rank < machine.ranks; ++rank) {
     const auto passes =
@@ -160,14 +169,16 @@ report::Plan LmRecipe::plan(const run::PlanMachine& machine) const {
                       static_cast<double>(sizes.settings.seq_len) *
                       static_cast<double>(sizes.settings.loop.optimizer.schedule.max_steps);
   const double drawn = sizes.draws() ? sizes.settings.distill->on_policy : 0.0;
-  const double per_token = (6.0 + 2.0 * drawn) * static_cast<double>(sizes.parameters) +
+  const double forward = 2.0 * drawn + (sizes.has_two_sweeps ? 2.0 : 0.0);
+  const double per_token = (6.0 + forward) * static_cast<double>(sizes.parameters) +
                            2.0 * static_cast<double>(sizes.of_teacher);
   const double flops = tokens * per_token;
   const bool on_gpu = machine.device == DeviceKind::cuda;
   plan.times.push_back({"training", flops / (on_gpu ? kGpuFlops : kCpuFlops),
-                        report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s%s",
+                        report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s%s%s",
                                         flops, drawn > 0.0 ? ", 2 where the student draws" : "",
-                                        sizes.of_teacher > 0 ? ", 2 of the teacher's" : "")});
+                                        sizes.of_teacher > 0 ? ", 2 of the teacher's" : "",
+                                        sizes.has_two_sweeps ? ", 2 for the first sweep" : "")});
   run::add_gradient_traffic(plan, sizes.settings.loop.train.batch, sizes.weight_bytes());
   run::add_limit(plan, "free disk", disk_bytes(), machine.disk_bytes, "run.output");
   return plan;

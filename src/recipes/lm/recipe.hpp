@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include <mgpu/recipes/recipe.hpp>
 
 #include "keys.hpp"
+#include "method.hpp"
 
 namespace mgpu::recipes {
 
@@ -14,8 +17,9 @@ namespace mgpu::recipes {
 class LmRecipe final : public Recipe {
 public:
   /// `config` must outlive the recipe.
-  explicit LmRecipe(const Config& config)
-      : config_(config), settings_(read_lm_train_settings(config)) {}
+  explicit LmRecipe(const Config& config,
+                    std::unique_ptr<const LmMethod> method = std::make_unique<LmMethod>())
+      : config_(config), settings_(read_lm_train_settings(config)), method_(std::move(method)) {}
 
   const LoopSettings& loop() const override { return settings_.loop; }
 
@@ -33,12 +37,14 @@ public:
 private:
   const Config& config_;
   LmTrainSettings settings_;
+  std::unique_ptr<const LmMethod> method_;
 };
 
+/// `group_size` is that of the recipe's method.
 /// Errors: Failure (exit 78).
-void check_lm_keys(const Config& config, int ranks);
+void check_lm_keys(const Config& config, int ranks, std::int64_t group_size = 1);
 
-/// The entry of all recipes of language models, without a name and the rule that chooses them.
+/// The entry of recipe sft without its name. Other recipes of language models replace some members.
 RecipeSpec language_model_recipe();
 
 }  // namespace mgpu::recipes

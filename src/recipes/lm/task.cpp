@@ -17,15 +17,23 @@ lm::LmWindows windows_of(const LmTrainSettings& settings, lm::LmExamples example
           settings.distill ? settings.distill->completion_room() : 0};
 }
 
-LmTask::LmTask(run::RunContext& run, const LmTrainSettings& settings, lm::LmConfig config,
-               LmData data, const LmTeacher* teacher)
+lm::TrainingOptions options_of(const LmTrainSettings& settings, const LmMethod& method,
+                               const lm::LmConfig& config) {
+  lm::TrainingOptions options = settings.options;
+  options.head = method.head(config);
+  return options;
+}
+
+LmTask::LmTask(run::RunContext& run, const LmTaskParts& parts, lm::LmConfig config, LmData data)
     : run_(run),
-      settings_(settings),
-      windows_(windows_of(settings, std::move(data.training))),
-      held_out_(std::move(data.evaluation), settings.seq_len, settings.loop.seed),
-      items_(windows_, teacher == nullptr ? lm::WindowSources{} : teacher->sources()),
-      model_(std::move(config), run.device, settings.loop.seed, settings.options),
-      objective_(model_, items_, teacher == nullptr ? cross_entropy_ : teacher->loss(), run.clock),
+      settings_(parts.settings),
+      method_(parts.method),
+      windows_(windows_of(settings_, std::move(data.training))),
+      held_out_(std::move(data.evaluation), settings_.seq_len, settings_.loop.seed),
+      items_(windows_, parts.teacher == nullptr ? lm::WindowSources{} : parts.teacher->sources()),
+      model_(config, run.device, settings_.loop.seed, options_of(settings_, method_, config)),
+      objective_(model_, items_, parts.teacher == nullptr ? method_.loss() : parts.teacher->loss(),
+                 run.clock),
       teacher_crc_(data.teacher_crc),
       chat_template_(std::move(data.chat_template)) {}
 
@@ -45,16 +53,19 @@ TrainTask::DataPlace LmTask::data_place() const {
 
 std::map<std::string, std::string> LmTask::model_files() const {
   if (run_.topology.world().rank() != 0) return {};
-  std::map<std::string, std::string> files = lm::companion_files(settings_.folder);
+  lm::CompanionFiles files = method_.model_files(settings_.folder);
   if (!chat_template_.empty()) files["chat_template.jinja"] = chat_template_;
   return files;
 }
 
 TrainTask::Evaluation LmTask::evaluate(std::int64_t step) {
-  const double loss = held_out_loss();
-  run_.log.event({"eval", {{"step", step}, {"loss", loss}}});
-  run_.scalars.scalar("eval/loss", step, loss);
-  return {{{"loss", loss}}, std::nullopt};
+  const auto evaluating = run_.clock.enter("evaluation");
+  const lm::HeldOutItems items(held_out_);
+  const lm::MeanLoss mean = lm::mean_loss(run_.topology.world(), model_, items, method_.loss());
+  run_.log.event({"eval", {{"step", step}, {"loss", mean.loss}, {"accuracy", mean.accuracy}}});
+  run_.scalars.scalar("eval/loss", step, mean.loss);
+  run_.scalars.scalar("eval/accuracy", step, mean.accuracy);
+  return {{{"loss", mean.loss}, {"accuracy", mean.accuracy}}, std::nullopt};
 }
 
 void LmTask::load_weights() {
@@ -72,30 +83,6 @@ void LmTask::load_weights() {
     const at::NoGradGuard no_grad;
     at::Tensor(model_.parameters().weights()).copy_(weights);
   });
-}
-
-/// Mean over the learned tokens, in nats. Each window is summed alone and in a fixed order, so that
-/// the number of ranks does not change the result. Collective.
-double LmTask::held_out_loss() const {
-  const auto evaluating = run_.clock.enter("evaluation");
-  const cluster::Group& world = run_.topology.world();
-  std::vector<double> losses(held_out_.size(), 0.0);
-  cluster::run_together(world, [&] {
-    for (std::size_t w = static_cast<std::size_t>(world.rank()); w < losses.size();
-         w += static_cast<std::size_t>(world.size())) {
-      lm::LmBatch batch;
-      held_out_.append(w, batch);
-      losses[w] = model_.loss(batch).loss;
-    }
-  });
-  world.all_reduce(std::span(losses));
-  double sum = 0.0;
-  std::int64_t predictions = 0;
-  for (std::size_t w = 0; w < losses.size(); ++w) {
-    sum += losses[w];
-    predictions += held_out_.predictions(w);
-  }
-  return sum / static_cast<double>(predictions);
 }
 
 }  // namespace mgpu::recipes

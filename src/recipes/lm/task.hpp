@@ -6,11 +6,13 @@
 
 #include <mgpu/lm/training/lm_objective.hpp>
 #include <mgpu/lm/training/lm_windows.hpp>
+#include <mgpu/lm/training/mean_loss.hpp>
 #include <mgpu/lm/training/trainable_model.hpp>
 #include <mgpu/run/run_context.hpp>
 
 #include "data.hpp"
 #include "keys.hpp"
+#include "method.hpp"
 #include "recipes/distill/teacher.hpp"
 #include "recipes/trainer.hpp"
 
@@ -19,13 +21,23 @@ namespace mgpu::recipes {
 /// Packs examples as the settings specify.
 lm::LmWindows windows_of(const LmTrainSettings& settings, lm::LmExamples examples);
 
+/// The options of the model, with the head of the method.
+lm::TrainingOptions options_of(const LmTrainSettings& settings, const LmMethod& method,
+                               const lm::LmConfig& config);
+
+/// The inputs of a training. All references must outlive the task.
+struct LmTaskParts {
+  const LmTrainSettings& settings;
+  const LmMethod& method;
+  const LmTeacher* teacher;  // nullptr: no teacher
+};
+
 /// Model, packed data and held-out loss of a language model's training. The members are declared in
-/// the order in which they depend on each other. Run and settings must outlive this object.
+/// the order in which they depend on each other.
 class LmTask final : public TrainTask {
 public:
-  /// `teacher` may be nullptr, for training without a teacher.
-  LmTask(run::RunContext& run, const LmTrainSettings& settings, lm::LmConfig config, LmData data,
-         const LmTeacher* teacher);
+  /// `run` must outlive this.
+  LmTask(run::RunContext& run, const LmTaskParts& parts, lm::LmConfig config, LmData data);
 
   train::Objective& objective() override { return objective_; }
   std::uint32_t data_crc() const override;
@@ -40,13 +52,11 @@ public:
   const lm::TrainableModel& model() const { return model_; }
 
 private:
-  double held_out_loss() const;
-
   run::RunContext& run_;
   const LmTrainSettings& settings_;
+  const LmMethod& method_;
   lm::LmWindows windows_;
   lm::LmWindows held_out_;
-  lm::CrossEntropy cross_entropy_;  // used without a teacher
   lm::WindowItems items_;
   lm::TrainableModel model_;
   lm::LmObjective objective_;

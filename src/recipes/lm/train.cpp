@@ -69,13 +69,16 @@ void add_rows_left_out(const std::vector<LeftOut>& left_out, run::JobOutcome& ou
 store::SmallTable held_out_table(const TrainCurves& curves) {
   std::vector<std::int64_t> step;
   std::vector<double> loss;
+  std::vector<double> accuracy;
   for (std::int64_t i = 0; i < curves.evaluations(); ++i) {
     step.push_back(curves.evaluated_at(i));
     loss.push_back(curves.value(i, "loss"));
+    accuracy.push_back(curves.value(i, "accuracy"));
   }
   return store::make_small_table("metrics/eval",
                                  {{"step", step, "optimizer steps done", "steps"},
-                                  {"loss", loss, "mean over the held-out tokens", "nats"}},
+                                  {"loss", loss, "mean over the held-out tokens", "nats"},
+                                  {"accuracy", accuracy, "share of right predictions", ""}},
                                  {.signal = "loss", .axis = "step"});
 }
 
@@ -87,8 +90,24 @@ store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& cu
   return request;
 }
 
-/// `held_out` names the rows whose loss is measured.
-void show(const TrainCurves& curves, const std::string& held_out, run::JobOutcome& outcome) {
+struct ResultNames {
+  std::string held_out;  // the rows whose loss is measured
+  std::string accuracy;  // LmMethod::accuracy()
+};
+
+/// Adds the newest evaluation.
+void show_held_out(const TrainCurves& curves, const ResultNames& names, run::JobOutcome& outcome) {
+  const std::int64_t newest = curves.evaluations() - 1;
+  const double loss = curves.value(newest, "loss");
+  const double accuracy = curves.value(newest, "accuracy");
+  outcome.results.push_back({"eval_loss", "loss on " + names.held_out, loss, "nats", 4});
+  outcome.results.push_back(
+      {"eval_accuracy", names.accuracy + " on " + names.held_out, accuracy, "", 4});
+  outcome.result +=
+      report::text_of("; on %s %.4f and %.4f", names.held_out.c_str(), loss, accuracy);
+}
+
+void show(const TrainCurves& curves, const ResultNames& names, run::JobOutcome& outcome) {
   TrainPlots plots;
   for (std::int64_t s = 0; s < outcome.done; ++s) {
     const train::StepRow row = curves.step(s);
@@ -100,14 +119,10 @@ void show(const TrainCurves& curves, const std::string& held_out, run::JobOutcom
   }
   const train::StepRow last = curves.step(outcome.done - 1);
   outcome.results = {{"loss", "loss", last.loss, "nats", 4},
-                     {"accuracy", "next-token accuracy", last.accuracy, "", 4}};
+                     {"accuracy", names.accuracy, last.accuracy, "", 4}};
   outcome.result =
-      report::text_of("loss %.4f, next token right in %.1f %%", last.loss, 100.0 * last.accuracy);
-  if (curves.evaluations() > 0) {
-    const double loss = curves.value(curves.evaluations() - 1, "loss");
-    outcome.results.push_back({"eval_loss", "loss on " + held_out, loss, "nats", 4});
-    outcome.result += report::text_of("; on %s %.4f", held_out.c_str(), loss);
-  }
+      report::text_of("loss %.4f, %s %.4f", last.loss, names.accuracy.c_str(), last.accuracy);
+  if (curves.evaluations() > 0) show_held_out(curves, names, outcome);
   outcome.page = std::make_unique<TrainPage>(std::move(plots));
 }
 
@@ -119,11 +134,23 @@ void require_file(const Config& config, const char* name, const std::filesystem:
       ExitCode::no_input);
 }
 
+/// Groups of examples must not be divided among global batches.
+void require_whole_groups(const Config& config, std::int64_t group_size) {
+  const std::int64_t batch = train::read_train_config(config).batch.global_batch;
+  if (batch % group_size == 0) return;
+  throw config.problem(
+      "E107", "train.global_batch_size",
+      "`train.global_batch_size` " + std::to_string(batch) + " is not a multiple of " +
+          std::to_string(group_size) + ", the number of examples that belong together",
+      "train.global_batch_size=" + std::to_string((batch / group_size + 1) * group_size));
+}
+
 }  // namespace
 
-void check_lm_keys(const Config& config, int ranks) {
+void check_lm_keys(const Config& config, int ranks, std::int64_t group_size) {
   check_all({[&] { read_lm_train_settings(config); }, [&] { train::check_batch(config, ranks); },
-             [&] { refuse_keys_of_other_recipes(config, recipe_of(config)); }});
+             [&] { refuse_keys_of_other_recipes(config, recipe_of(config)); },
+             [&] { require_whole_groups(config, group_size); }});
 }
 
 void LmRecipe::check_files() const {
@@ -153,9 +180,9 @@ std::vector<run::FileCheck> LmRecipe::file_checks() const {
   const LmTrainSettings& settings = settings_;
   const std::string what =
       settings.rows ? settings.rows->source() : settings.distill->targets.string();
-  return {{what, [&settings](const cluster::Group& world) {
+  return {{what, [&settings, &method = *method_](const cluster::Group& world) {
              const lm::LmConfig model = lm::read_shared_lm_config(world, settings.folder);
-             const LmData data = load_lm_data(world, settings, model.vocab);
+             const LmData data = load_lm_data(world, settings, method, model.vocab);
              const lm::LmWindows windows = windows_of(settings, data.training);
              std::string text = report::grouped(static_cast<std::int64_t>(data.training.size())) +
                                 " examples in " +
@@ -174,7 +201,7 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   LmData data;
   {
     const auto reading = run.clock.enter("tokenize");
-    data = load_lm_data(world, settings, config.vocab);
+    data = load_lm_data(world, settings, *method_, config.vocab);
   }
   // This allocates memory, which may fail on some ranks only.
   log_rows_left_out(run, data);
@@ -188,8 +215,8 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
     const bool draws = settings.distill && settings.distill->on_policy > 0.0;
     cluster::run_together(world, [&] {
       if (!draws) keep_step_memory(run);  // a student that samples is packed in each step
-      task.emplace(run, settings, std::move(config), std::move(data),
-                   teacher ? &*teacher : nullptr);
+      const LmTaskParts parts{settings, *method_, teacher ? &*teacher : nullptr};
+      task.emplace(run, parts, std::move(config), std::move(data));
       trainer.emplace(run, settings.loop, *task);
     });
     task->load_weights();
@@ -203,7 +230,8 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   run::JobOutcome outcome = trainer->outcome(ExitCode::done);
   outcome.phase_notes = {{"checkpoints", std::to_string(trainer->saves()) + " saved"}};
   const bool has_split = settings.eval_rows && settings.eval_rows->generated;
-  show(trainer->curves(), has_split ? "split validation" : "data.eval_path", outcome);
+  show(trainer->curves(), {has_split ? "split validation" : "data.eval_path", method_->accuracy()},
+       outcome);
   add_rows_left_out(left_out, outcome);
   return outcome;
 }
@@ -215,7 +243,7 @@ RecipeSpec language_model_recipe() {
           .keys = {rows::add_model_folder_keys, input::add_input_keys, datasets::add_dataset_keys,
                    rows::add_chat_template_key, add_lm_train_keys},
           .is_chosen = trains_language_model,
-          .check = check_lm_keys,
+          .check = [](const Config& config, int ranks) { check_lm_keys(config, ranks); },
           .read = [](const Config& config) -> std::unique_ptr<Recipe> {
             return std::make_unique<LmRecipe>(config);
           }};
@@ -227,7 +255,9 @@ run::MergedRun LmRecipe::merge(const cluster::Group& world, const run::SealPlace
   const LoopSettings& loop = settings.loop;
   std::optional<lm::TrainableModel> model;
   const lm::LmConfig config = lm::read_shared_lm_config(world, settings.folder);
-  cluster::run_together(world, [&] { model.emplace(config, Device{}, loop.seed); });
+  cluster::run_together(world, [&] {
+    model.emplace(config, Device{}, loop.seed, options_of(settings, *method_, config));
+  });
   train::Adamw optimizer(model->parameters(), loop.optimizer.adamw);
   train::LossScaler scaler(loop.optimizer.mixed_precision == tensor::ComputeKind::f16);
   TrainCurves curves(loop.optimizer.schedule.max_steps, loop.planned_evaluations(),

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <mgpu/base/buffer_view.hpp>
 #include <mgpu/base/phase_clock.hpp>
@@ -28,6 +29,11 @@ struct TrainingOptions {
 
   std::optional<ModelHead> head{};  // an additional head
 };
+
+/// Returns the parameters that a TrainableModel trains, in the order of its arena. A head that
+/// replaces the vocabulary head is in its place.
+std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
+                                                 const std::optional<ModelHead>& head);
 
 /// A language model with trainable weights. Its forward pass is that of LanguageModel: in float32
 /// on the CPU both give the same bits for a token's log-probability. Dropout settings of

@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <mgpu/cluster/try_together.hpp>
+#include <mgpu/lm/training/mean_loss.hpp>
+
+#include "sequence_survey.hpp"
+
+namespace mgpu::lm {
+namespace {
+
+/// Sums of each item. A rank fills in its items; all others are 0.
+struct ItemSums {
+  explicit ItemSums(std::uint64_t items) : loss(items, 0.0), correct(items, 0) {}
+
+  void set(std::uint64_t item, const LmSums& sums) {
+    loss[item] = sums.loss;
+    correct[item] = sums.correct;
+  }
+
+  std::vector<double> loss;
+  std::vector<std::int64_t> correct;
+};
+
+/// Calls work(item) for this rank's share of the items.
+template <class Work>
+void for_own_items(const cluster::Group& group, const LmItems& items, const Work& work) {
+  for (auto item = static_cast<std::uint64_t>(group.rank()); item < items.epoch_size();
+       item += static_cast<std::uint64_t>(group.size()))
+    work(item);
+}
+
+/// Sums a loss of one sweep. Returns the number of targets.
+std::int64_t sum_items(const cluster::Group& group, const TrainableModel& model,
+                       const LmItems& items, const TokenLoss& loss, ItemSums& sums) {
+  cluster::run_together(group, [&] {
+    for_own_items(group, items, [&](std::uint64_t item) {
+      LmBatch batch;
+      items.append(item, batch);
+      sums.set(item, model.loss(batch, loss));
+    });
+  });
+  std::int64_t targets = 0;
+  for (std::uint64_t item = 0; item < items.epoch_size(); ++item)
+    targets += items.predictions(item);
+  return targets;
+}
+
+/// Sums a loss of sequences, whose terms need the facts of all items. Returns the number of terms.
+std::int64_t sum_sequences(const cluster::Group& group, SequenceSurvey& survey,
+                           const LmItems& items, ItemSums& sums) {
+  cluster::run_together(group, [&] {
+    survey.clear();
+    for_own_items(group, items, [&](std::uint64_t item) { survey.measure(item, 1); });
+  });
+  const std::vector<std::string> results = group.all_gather(survey.result());
+  cluster::run_together(group, [&] {
+    survey.read(results);
+    for_own_items(group, items, [&](std::uint64_t item) {
+      sums.set(item, survey.slopes(item, fill_batch(items, item, 1, nullptr)).sums);
+    });
+  });
+  return survey.terms();
+}
+
+}  // namespace
+
+void HeldOutItems::append(std::uint64_t ordinal, LmBatch& batch) const {
+  windows_->append(ordinal, batch);
+  const auto members = static_cast<std::uint64_t>(windows_->group_size());
+  if (members > 1) batch.groups.push_back(ordinal / members);
+}
+
+MeanLoss mean_loss(const cluster::Group& group, const TrainableModel& model, const LmItems& items,
+                   const TokenLoss& loss) {
+  ItemSums sums(items.epoch_size());
+  std::int64_t terms = 0;
+  if (const SequenceLoss* sequences = loss.in_two_sweeps()) {
+    SequenceSurvey survey(model, items, *sequences, nullptr);
+    terms = sum_sequences(group, survey, items, sums);
+  } else {
+    terms = sum_items(group, model, items, loss, sums);
+  }
+  group.all_reduce(std::span(sums.loss));
+  group.all_reduce(std::span(sums.correct));
+  MeanLoss mean;
+  for (std::uint64_t item = 0; item < items.epoch_size(); ++item) {
+    mean.loss += sums.loss[item];
+    mean.accuracy += static_cast<double>(sums.correct[item]);
+  }
+  const auto divisor = static_cast<double>(std::max<std::int64_t>(terms, 1));
+  return {mean.loss / divisor, mean.accuracy / divisor};
+}
+
+}  // namespace mgpu::lm
