@@ -38,7 +38,7 @@ class Problems(unittest.TestCase):
         self.assertEqual(self.problems(rows, tiers), [])
         del rows["t3"]
         self.assertEqual(self.problems(rows, tiers), ["3 tests are not in the table: t1, t2, t3"])
-        self.assertEqual(self.problems(rows, tiers | {"t3": "long"}), [])
+        self.assertEqual(self.problems(rows, tiers | {"t2": "long", "t3": "long"}), [])
 
 
 class Writing(unittest.TestCase):
