@@ -31,4 +31,16 @@ function(mgpu_module name)
     set(arg_PRECOMPILED plain)
   endif()
   target_precompile_headers(mgpu_${name} REUSE_FROM mgpu_${arg_PRECOMPILED}_precompiled)
+  if(MGPU_UNITY)  # precompiled headers leave a second of work to each compilation
+    set_target_properties(mgpu_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    target_compile_options(mgpu_${name} PRIVATE
+                           $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>>)
+  endif()
+endfunction()
+
+# mgpu_compile_alone(<target> <pattern>): MGPU_UNITY does not compile these sources together.
+function(mgpu_compile_alone target pattern)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${pattern})
+  set_source_files_properties(${sources} TARGET_DIRECTORY ${target}
+                              PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -22,7 +22,7 @@
 namespace mgpu {
 namespace {
 
-constexpr std::array kSignals = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
+constexpr std::array kFatalSignals = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
 constexpr std::size_t kMaxEvents = 50;
 constexpr std::size_t kMaxFrames = 64;
 
@@ -40,7 +40,7 @@ struct Prepared {
   std::mutex events_mutex;
   std::atomic<bool> is_claimed{false};
   std::atomic<bool> is_written{false};
-  std::array<struct sigaction, kSignals.size()> before{};
+  std::array<struct sigaction, kFatalSignals.size()> before{};
 };
 Prepared prepared;
 std::atomic<bool> is_taken{false};
@@ -109,7 +109,7 @@ void write_once(PutWhat put_what) noexcept {
   prepared.is_written = true;
 }
 
-const char* name_of(int signal) noexcept {
+const char* described(int signal) noexcept {
   switch (signal) {
     case SIGSEGV:
       return "SIGSEGV (invalid memory reference)";
@@ -128,10 +128,10 @@ extern "C" void on_fatal_signal(int signal) {
   write_own_death_note(signal);
   write_once([signal]() noexcept {
     put("killed by ");
-    put(name_of(signal));
+    put(described(signal));
   });
-  for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    if (kSignals[i] == signal) ::sigaction(signal, &prepared.before[i], nullptr);
+  for (std::size_t i = 0; i < kFatalSignals.size(); ++i) {
+    if (kFatalSignals[i] == signal) ::sigaction(signal, &prepared.before[i], nullptr);
   }
   ::raise(signal);  // delivered when this handler returns
 }
@@ -163,8 +163,8 @@ void install_handlers() {
   struct sigaction action {};
   action.sa_handler = &on_fatal_signal;
   action.sa_flags = SA_ONSTACK;
-  for (std::size_t i = 0; i < kSignals.size(); ++i)
-    ::sigaction(kSignals[i], &action, &prepared.before[i]);
+  for (std::size_t i = 0; i < kFatalSignals.size(); ++i)
+    ::sigaction(kFatalSignals[i], &action, &prepared.before[i]);
 }
 
 }  // namespace
@@ -203,8 +203,8 @@ CrashFile::CrashFile(const Options& options)
 }
 
 CrashFile::~CrashFile() {
-  for (std::size_t i = 0; i < kSignals.size(); ++i)
-    ::sigaction(kSignals[i], &prepared.before[i], nullptr);
+  for (std::size_t i = 0; i < kFatalSignals.size(); ++i)
+    ::sigaction(kFatalSignals[i], &prepared.before[i], nullptr);
   ::close(prepared.fd);
   prepared.fd = -1;
   std::error_code ignored;

@@ -20,7 +20,7 @@ char note_path[kMaxPath];
 std::atomic<bool> has_path{false};
 std::atomic<int> prepared_rank{0};
 
-const char* name_of(int signal) noexcept {
+const char* short_name_of(int signal) noexcept {
   switch (signal) {
     case SIGSEGV:
       return "SIGSEGV";
@@ -84,7 +84,7 @@ void write_death_note(int rank, const char* witness, const char* cause) noexcept
 }
 
 void write_own_death_note(int signal) noexcept {
-  write_death_note(prepared_rank, "self", name_of(signal));
+  write_death_note(prepared_rank, "self", short_name_of(signal));
 }
 
 std::optional<DeathNote> read_death_note(const fs::path& file) {

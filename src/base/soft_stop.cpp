@@ -15,7 +15,7 @@
 namespace mgpu {
 namespace {
 
-constexpr std::array kSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT};
+constexpr std::array kStopSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT};
 constexpr std::int64_t kSameWishUs = 200'000;
 constexpr std::chrono::seconds kLookEvery{1};
 
@@ -100,15 +100,15 @@ SoftStop::SoftStop(const Options& options) : stop_file_(options.stop_file) {
   struct sigaction action {};
   action.sa_handler = &on_stop_signal;
   action.sa_flags = SA_RESTART;
-  for (const int signal : kSignals)
+  for (const int signal : kStopSignals)
     sigaddset(&action.sa_mask, signal);
-  for (std::size_t i = 0; i < kSignals.size(); ++i)
-    ::sigaction(kSignals[i], &action, &before_[i]);
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i)
+    ::sigaction(kStopSignals[i], &action, &before_[i]);
 }
 
 SoftStop::~SoftStop() {
-  for (std::size_t i = 0; i < kSignals.size(); ++i)
-    ::sigaction(kSignals[i], &before_[i], nullptr);
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i)
+    ::sigaction(kStopSignals[i], &before_[i], nullptr);
   is_taken = false;
 }
 

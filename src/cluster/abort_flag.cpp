@@ -3,7 +3,7 @@
 namespace mgpu::cluster {
 namespace {
 
-constexpr int kTag = 911;
+constexpr int kAbortTag = 911;
 
 }  // namespace
 
@@ -16,19 +16,19 @@ void AbortFlag::raise() {
     if (rank == group_.rank()) continue;
     // An empty message is always sent eagerly: freeing the request does not lose it.
     MPI_Request request = MPI_REQUEST_NULL;
-    mpi_check(MPI_Isend(nullptr, 0, MPI_BYTE, rank, kTag, group_.raw(), &request));
+    mpi_check(MPI_Isend(nullptr, 0, MPI_BYTE, rank, kAbortTag, group_.raw(), &request));
     mpi_check(MPI_Request_free(&request));
   }
 }
 
 bool AbortFlag::is_raised() {
   int waiting = 0;
-  mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, kTag, group_.raw(), &waiting, MPI_STATUS_IGNORE));
+  mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, kAbortTag, group_.raw(), &waiting, MPI_STATUS_IGNORE));
   while (waiting != 0) {
     mpi_check(
-        MPI_Recv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, kTag, group_.raw(), MPI_STATUS_IGNORE));
+        MPI_Recv(nullptr, 0, MPI_BYTE, MPI_ANY_SOURCE, kAbortTag, group_.raw(), MPI_STATUS_IGNORE));
     has_seen_ = true;
-    mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, kTag, group_.raw(), &waiting, MPI_STATUS_IGNORE));
+    mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, kAbortTag, group_.raw(), &waiting, MPI_STATUS_IGNORE));
   }
   return has_raised_ || has_seen_;
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kSmallBytes = std::size_t{32} << 10;
 // Buffer for ring data before it is added: allocated once, and small enough to stay in cache.
 constexpr std::size_t kIncomingBytes = std::size_t{1} << 20;
-constexpr int kTag = 1;
+constexpr int kTensorTag = 1;
 
 bool is_16_bit(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16;
@@ -143,9 +143,9 @@ void MpiCommunicator::add_incoming(BufferView out, BufferView sum, ReduceOp op) 
 void MpiCommunicator::send_and_receive(const Message& message) {
   const MPI_Comm comm = link_->group.raw();
   std::array<MPI_Request, 2> requests{};
-  mpi_check(MPI_Irecv(message.in, static_cast<int>(message.in_bytes), MPI_BYTE, message.from, kTag,
+  mpi_check(MPI_Irecv(message.in, static_cast<int>(message.in_bytes), MPI_BYTE, message.from, kTensorTag,
                       comm, requests.data()));
-  mpi_check(MPI_Isend(message.out, static_cast<int>(message.out_bytes), MPI_BYTE, message.to, kTag,
+  mpi_check(MPI_Isend(message.out, static_cast<int>(message.out_bytes), MPI_BYTE, message.to, kTensorTag,
                       comm, &requests[1]));
   waiter_.until_all(requests);
 }
@@ -195,14 +195,14 @@ void MpiCommunicator::exchange(BufferView mine, BufferView theirs, int peer) {
 void MpiCommunicator::send_piece(const void* data, std::size_t bytes, int peer) {
   MPI_Request request = MPI_REQUEST_NULL;
   mpi_check(
-      MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, kTag, link_->group.raw(), &request));
+      MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, kTensorTag, link_->group.raw(), &request));
   waiter_.until_all({&request, 1});
 }
 
 void MpiCommunicator::receive_piece(void* data, std::size_t bytes, int peer) {
   MPI_Request request = MPI_REQUEST_NULL;
   mpi_check(
-      MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, kTag, link_->group.raw(), &request));
+      MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, kTensorTag, link_->group.raw(), &request));
   waiter_.until_all({&request, 1});
 }
 

@@ -9,7 +9,7 @@
 namespace mgpu::cluster {
 namespace {
 
-constexpr int kTag = 2;
+constexpr int kBroadcastTag = 2;
 
 /// A message that MPI may still be reading.
 struct Posted {
@@ -70,7 +70,7 @@ void OrderedBroadcast::post(std::string message) {
     if (peer == state_->root) continue;
     MPI_Request request = MPI_REQUEST_NULL;
     mpi_check(MPI_Isend(it.message.data(), static_cast<int>(it.message.size()), MPI_BYTE, peer,
-                        kTag, state_->group.raw(), &request));
+                        kBroadcastTag, state_->group.raw(), &request));
     it.requests.push_back(request);
   }
 }
@@ -88,13 +88,13 @@ std::string OrderedBroadcast::receive() {
       state_->root);
   state_->waiter.until([&] {
     int is_there = 0;
-    mpi_check(MPI_Iprobe(state_->root, kTag, state_->group.raw(), &is_there, &status));
+    mpi_check(MPI_Iprobe(state_->root, kBroadcastTag, state_->group.raw(), &is_there, &status));
     return is_there != 0;
   });
   int bytes = 0;
   mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes));
   std::string message(static_cast<std::size_t>(bytes), '\0');
-  mpi_check(MPI_Recv(message.data(), bytes, MPI_BYTE, state_->root, kTag, state_->group.raw(),
+  mpi_check(MPI_Recv(message.data(), bytes, MPI_BYTE, state_->root, kBroadcastTag, state_->group.raw(),
                      MPI_STATUS_IGNORE));
   return message;
 }

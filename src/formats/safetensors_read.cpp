@@ -19,34 +19,34 @@ namespace mgpu::formats {
 namespace {
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
-constexpr std::size_t kMaxDepth = 8;                    // {tensor: {shape: [..]}} needs 3
+constexpr std::size_t kMaxHeaderDepth = 8;                    // {tensor: {shape: [..]}} needs 3
 
-struct FormatType {
+struct ReadType {
   std::string_view name;
   unsigned bits;
   std::optional<DType> dtype{};
 };
 
-constexpr std::array kTypes = {FormatType{"BOOL", 8},
-                               FormatType{"U8", 8, DType::u8},
-                               FormatType{"I8", 8},
-                               FormatType{"F4", 4},
-                               FormatType{"F6_E2M3", 6},
-                               FormatType{"F6_E3M2", 6},
-                               FormatType{"F8_E4M3", 8},
-                               FormatType{"F8_E5M2", 8},
-                               FormatType{"F8_E8M0", 8},
-                               FormatType{"I16", 16},
-                               FormatType{"U16", 16},
-                               FormatType{"F16", 16, DType::f16},
-                               FormatType{"BF16", 16, DType::bf16},
-                               FormatType{"I32", 32, DType::i32},
-                               FormatType{"U32", 32, DType::u32},
-                               FormatType{"F32", 32, DType::f32},
-                               FormatType{"C64", 64},
-                               FormatType{"F64", 64, DType::f64},
-                               FormatType{"I64", 64, DType::i64},
-                               FormatType{"U64", 64, DType::u64}};
+constexpr std::array kTypes = {ReadType{"BOOL", 8},
+                               ReadType{"U8", 8, DType::u8},
+                               ReadType{"I8", 8},
+                               ReadType{"F4", 4},
+                               ReadType{"F6_E2M3", 6},
+                               ReadType{"F6_E3M2", 6},
+                               ReadType{"F8_E4M3", 8},
+                               ReadType{"F8_E5M2", 8},
+                               ReadType{"F8_E8M0", 8},
+                               ReadType{"I16", 16},
+                               ReadType{"U16", 16},
+                               ReadType{"F16", 16, DType::f16},
+                               ReadType{"BF16", 16, DType::bf16},
+                               ReadType{"I32", 32, DType::i32},
+                               ReadType{"U32", 32, DType::u32},
+                               ReadType{"F32", 32, DType::f32},
+                               ReadType{"C64", 64},
+                               ReadType{"F64", 64, DType::f64},
+                               ReadType{"I64", 64, DType::i64},
+                               ReadType{"U64", 64, DType::u64}};
 
 /// Makes a name from the file printable: no control bytes, at most 120 characters.
 std::string shown(std::string_view name) {
@@ -70,7 +70,7 @@ public:
     const std::string_view json = header_text();
     data_ = file_.subspan(8 + json.size());
     simdjson::dom::parser parser;
-    if (parser.allocate(json.size(), kMaxDepth) != simdjson::SUCCESS) throw std::bad_alloc();
+    if (parser.allocate(json.size(), kMaxHeaderDepth) != simdjson::SUCCESS) throw std::bad_alloc();
     simdjson::dom::object root;
     const simdjson::error_code error = parser.parse(json.data(), json.size()).get(root);
     if (error != simdjson::SUCCESS) {
@@ -158,7 +158,7 @@ private:
                   std::vector<StoredTensor>& tensors) const {
     simdjson::dom::object members;
     if (value.get(members) != simdjson::SUCCESS) refuse(name, "its entry is not an object");
-    std::optional<FormatType> type;
+    std::optional<ReadType> type;
     std::optional<std::vector<std::int64_t>> shape;
     std::optional<std::vector<std::int64_t>> offsets;
     for (const auto [key, element] : members) {
@@ -177,11 +177,11 @@ private:
                        data_of(name, *type, *shape, *offsets)});
   }
 
-  FormatType type_of(std::string_view name, simdjson::dom::element element) const {
+  ReadType type_of(std::string_view name, simdjson::dom::element element) const {
     std::string_view text;
     if (element.get(text) != simdjson::SUCCESS) refuse(name, "its dtype is not a text");
     const auto* found = std::find_if(kTypes.begin(), kTypes.end(),
-                                     [&](const FormatType& type) { return type.name == text; });
+                                     [&](const ReadType& type) { return type.name == text; });
     if (found == kTypes.end()) refuse(name, "unknown dtype " + shown(text));
     return *found;
   }
@@ -203,7 +203,7 @@ private:
     return values;
   }
 
-  std::span<const std::byte> data_of(std::string_view name, const FormatType& type,
+  std::span<const std::byte> data_of(std::string_view name, const ReadType& type,
                                      const std::vector<std::int64_t>& shape,
                                      const std::vector<std::int64_t>& offsets) const {
     std::uint64_t bits = type.bits;

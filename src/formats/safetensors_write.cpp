@@ -16,12 +16,12 @@ constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 constexpr std::size_t kHeaderAlign = 8;  // keeps every tensor aligned for its type
 
 /// The type's name in the format, and its rank in the order of the Python writer (larger first).
-struct FormatType {
+struct WrittenType {
   std::string_view name;
   int order;
 };
 
-FormatType format_type(DType dtype) {
+WrittenType format_type(DType dtype) {
   switch (dtype) {
     case DType::u8:
       return {"U8", 0};

@@ -6,7 +6,7 @@
 namespace mgpu::input {
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
+constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ bool RecordReader::next(Record& record) {
 
 bool RecordReader::has_bytes() {
   if (used_ < block_.size()) return true;
-  block_.resize(kBlockBytes);
+  block_.resize(kReadBytes);
   block_.resize(file_->read(static_cast<std::uint64_t>(position_.offset), block_));
   used_ = 0;
   return !block_.empty();

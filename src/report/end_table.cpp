@@ -9,7 +9,7 @@
 namespace mgpu::report {
 namespace {
 
-constexpr std::size_t kWidth = 96;
+constexpr std::size_t kTableWidth = 96;
 constexpr double kVisibleSpread = 0.02;  // of the phase's mean
 
 const char* heading(Outcome outcome) {
@@ -41,7 +41,7 @@ std::string title(const RunSummary& summary) {
                      plural(summary.ranks, on_gpus(summary) ? "GPU" : "CPU rank");
   if (on_gpus(summary)) text += text_of(" (%.1f GPU h)", summary.wall_s * summary.ranks / 3600.0);
   text += ' ';
-  return text + std::string(kWidth - std::min(kWidth, width_of(text)), '-') + '\n';
+  return text + std::string(kTableWidth - std::min(kTableWidth, width_of(text)), '-') + '\n';
 }
 
 std::string remark(const PhaseRow& row, const RunSummary& summary) {
@@ -86,7 +86,7 @@ std::string wrapped(const std::string& head, const std::string& words) {
   std::istringstream stream(words);
   bool first = true;
   for (std::string word; stream >> word; first = false) {
-    if (!first && column + 1 + width_of(word) > kWidth + 22) {
+    if (!first && column + 1 + width_of(word) > kTableWidth + 22) {
       text += '\n' + std::string(head.size(), ' ');
       column = head.size();
     } else if (!first) {

@@ -9,8 +9,6 @@
 
 namespace mgpu::report {
 
-using nlohmann::json;
-
 RankLog::RankLog(const fs::path& folder, const RankIdentity& who, Verbosity verbosity,
                  ReportClock clock)
     : file_(folder / rank_log_name(who.rank, who.ranks), "rank log"),
@@ -46,11 +44,12 @@ Event SharedWarning::as_event() const {
 
 std::vector<SharedWarning> gather_warnings(const cluster::Group& group,
                                            const std::vector<std::string>& mine) {
-  const std::string packed = json(mine).dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string packed =
+      nlohmann::json(mine).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   const std::vector<std::string> all = group.gather(packed, 0);
   std::vector<SharedWarning> shared;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    for (const auto& item : json::parse(all[rank])) {
+    for (const auto& item : nlohmann::json::parse(all[rank])) {
       const auto text = item.get<std::string>();
       auto same = std::find_if(shared.begin(), shared.end(),
                                [&](const SharedWarning& w) { return w.text == text; });

@@ -23,15 +23,19 @@ std::string ranks_text(int first, int count) {
 
 }  // namespace
 
-std::int64_t num_parameters(const lm::LmConfig& config) {
+std::int64_t num_parameters(const std::vector<tensor::ParameterSpec>& specs) {
   std::int64_t sum = 0;
-  for (const tensor::ParameterSpec& spec : lm::weight_specs(config)) {
+  for (const tensor::ParameterSpec& spec : specs) {
     std::int64_t count = 1;
     for (const std::int64_t size : spec.shape)
       count *= size;
     sum += count;
   }
   return sum;
+}
+
+std::int64_t num_parameters(const lm::LmConfig& config) {
+  return num_parameters(lm::weight_specs(config));
 }
 
 ModelPlan::ModelPlan(const Config& config, const PlanMachine& machine, Work work)

@@ -8,9 +8,9 @@
 namespace mgpu::text {
 namespace {
 
-class Sequence final : public Normalizer {
+class NormalizerSequence final : public Normalizer {
 public:
-  explicit Sequence(const JsonNode& node) {
+  explicit NormalizerSequence(const JsonNode& node) {
     for (const JsonNode& part : node.at("normalizers").items())
       parts_.push_back(make_normalizer(part));
   }
@@ -90,7 +90,7 @@ private:
 std::unique_ptr<Normalizer> make_normalizer(const JsonNode& node) {
   const JsonNode type = node.at("type");
   const std::string_view name = type.text();
-  if (name == "Sequence") return std::make_unique<Sequence>(node);
+  if (name == "Sequence") return std::make_unique<NormalizerSequence>(node);
   if (name == "Prepend") return std::make_unique<Prepend>(node);
   if (name == "Replace") return std::make_unique<Replace>(node);
   if (name == "Lowercase") return std::make_unique<Lowercase>();

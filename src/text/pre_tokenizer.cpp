@@ -41,9 +41,9 @@ void rewrite_pieces(Pieces& pieces, const Rewrite& rewrite) {
   pieces.text.swap(pieces.next_text);
 }
 
-class Sequence final : public PreTokenizer {
+class PreTokenizerSequence final : public PreTokenizer {
 public:
-  explicit Sequence(const JsonNode& node) {
+  explicit PreTokenizerSequence(const JsonNode& node) {
     for (const JsonNode& part : node.at("pretokenizers").items())
       parts_.push_back(make_pre_tokenizer(part));
   }
@@ -152,7 +152,7 @@ void Pieces::assign(std::string_view whole, bool begins_input) {
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonNode& node) {
   const JsonNode type = node.at("type");
   const std::string_view name = type.text();
-  if (name == "Sequence") return std::make_unique<Sequence>(node);
+  if (name == "Sequence") return std::make_unique<PreTokenizerSequence>(node);
   if (name == "Split") return make_split(node);
   if (name == "ByteLevel") return std::make_unique<ByteLevel>(node);
   if (name == "Metaspace") return std::make_unique<Metaspace>(node);

@@ -8,6 +8,7 @@
 #include <mgpu/cluster/try_together.hpp>
 
 #include "app/tiny_run.hpp"
+#include "recipes/distill/method.hpp"
 #include "recipes/lm/data.hpp"
 #include "support/made_config.hpp"
 
@@ -27,15 +28,22 @@ constexpr std::int64_t kVocab = 528;
 
 class LmDataTest : public testing::Test {
 protected:
-  LmTrainSettings settings(Keys keys) const {
+  static Config config_of(Keys keys) {
     keys.emplace("job", "train");
     keys.emplace("model.init", MGPU_TINY_LM);
     keys.emplace("train.seq_len", "64");
-    return read_lm_train_settings(testing_support::config_of(keys));
+    return testing_support::config_of(keys);
   }
 
   LmData load(const Keys& keys) const {
-    return load_lm_data(world_, settings(keys), LmMethod(), kVocab);
+    return load_lm_data(world_, read_lm_train_settings(config_of(keys)), LmMethod(), kVocab);
+  }
+
+  /// The data of a student.
+  LmData load_distill(const Keys& keys) const {
+    const Config config = config_of(keys);
+    const DistillMethod method(read_distill_settings(config));
+    return load_lm_data(world_, read_lm_train_settings(config, method), method, kVocab);
   }
 
   std::string write(const std::string& name, const std::string& text) const {
@@ -71,7 +79,7 @@ TEST_F(LmDataTest, AllRanksHaveTheExamplesOfTheFile) {
   EXPECT_THAT(data.evaluation.ends, IsEmpty());
   EXPECT_THAT(data.stop_ids, SizeIs(Gt(0U)));
   expect_everywhere(data.stop_ids);
-  EXPECT_EQ(data.teacher_crc, 0U);
+  EXPECT_EQ(data.method.crc, 0U);
 }
 
 TEST_F(LmDataTest, RowsToJudgeByAreApart) {
@@ -126,21 +134,21 @@ TEST_F(LmDataTest, ARowThatCannotBeUsedEndsAllRanks) {
 TEST_F(LmDataTest, ATeacherBesideTheStudentHasANumber) {
   const std::string rows = write("rows.jsonl", "{\"text\": \"one\"}\n");
   const std::string teacher = MGPU_GOLDENS "/llama";
-  const LmData data = load({{"data.path", rows}, {"distill.model", teacher}});
+  const LmData data = load_distill({{"data.path", rows}, {"distill.model", teacher}});
 
-  EXPECT_NE(data.teacher_crc, 0U);
-  EXPECT_THAT(world_.all_gather(data.teacher_crc), Each(data.teacher_crc));
-  EXPECT_THAT(data.places, IsEmpty());
+  EXPECT_NE(data.method.crc, 0U);
+  EXPECT_THAT(world_.all_gather(data.method.crc), Each(data.method.crc));
+  EXPECT_THAT(data.method.numbers, IsEmpty());
 }
 
 TEST_F(LmDataTest, TextsOfTheStudentNeedPrompts) {
   const Keys keys = {{"distill.model", MGPU_GOLDENS "/llama"}, {"distill.on_policy", "0.5"}};
   Keys good = keys;
   good["data.path"] = write("prompts.jsonl", "{\"prompt\": \"3 + 4 =\", \"completion\": \" 7\"}\n");
-  EXPECT_THAT(load(good).training.ends, SizeIs(1));
+  EXPECT_THAT(load_distill(good).training.ends, SizeIs(1));
   Keys bad = keys;
   bad["data.path"] = write("texts.jsonl", "{\"text\": \"one\"}\n");
-  EXPECT_THROW(load(bad), cluster::CollectiveFailure);
+  EXPECT_THROW(load_distill(bad), cluster::CollectiveFailure);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <mgpu/recipes/recipe.hpp>
 
 #include "recipes/distill/keys.hpp"
+#include "recipes/distill/method.hpp"
 #include "recipes/lm/keys.hpp"
 #include "support/made_config.hpp"
 
@@ -89,11 +90,11 @@ TEST(RecipeChoiceTest, KeysThatRecipesShareAreAddedOnce) {
 
 std::string distill_rule(Keys keys) {
   keys.emplace("model.path", "m");
-  return code_of(keys, read_distill_settings);
+  return code_of(keys, check_distill_keys);
 }
 
 TEST(DistillKeysTest, WithoutATeacherNoKeyMeansAnything) {
-  EXPECT_FALSE(read_distill_settings(train({{"model.path", "m"}})).has_value());
+  EXPECT_EQ(distill_rule({}), "");
   EXPECT_EQ(distill_rule({{"distill.loss", "jsd"}}), "E124");
   EXPECT_EQ(distill_rule({{"distill.top_p", "0.5"}}), "E124");
 }
@@ -144,21 +145,20 @@ TEST(DistillKeysTest, AreWhatTheStudentLearnsFrom) {
                                                      {"distill.on_policy", "0.5"},
                                                      {"distill.max_new_tokens", "7"},
                                                      {"distill.sampling_temperature", "0.9"}}));
-  ASSERT_TRUE(settings.has_value());
-  EXPECT_EQ(settings->model.filename(), "t");
-  EXPECT_TRUE(settings->targets.empty());
-  EXPECT_EQ(settings->how.divergence, lm::Divergence::jsd);
-  EXPECT_EQ(settings->how.beta, 0.25);
-  EXPECT_EQ(settings->how.ce_weight, 0.1);
-  EXPECT_EQ(settings->how.temperature, 2.0);
-  EXPECT_EQ(settings->completion_room(), 7);
-  EXPECT_EQ(settings->drawing.sampling.temperature, 0.9);
-  EXPECT_FALSE(settings->drawing.sampling.is_greedy);
+  EXPECT_EQ(settings.model.filename(), "t");
+  EXPECT_TRUE(settings.targets.empty());
+  EXPECT_EQ(settings.how.divergence, lm::Divergence::jsd);
+  EXPECT_EQ(settings.how.beta, 0.25);
+  EXPECT_EQ(settings.how.ce_weight, 0.1);
+  EXPECT_EQ(settings.how.temperature, 2.0);
+  EXPECT_EQ(settings.completion_room(), 7);
+  EXPECT_EQ(settings.drawing.sampling.temperature, 0.9);
+  EXPECT_FALSE(settings.drawing.sampling.is_greedy);
 }
 
 TEST(DistillKeysTest, ARunDirectoryStandsForItsResults) {
   const auto targets = [](const std::string& path) {
-    return read_distill_settings(train({{"model.path", "m"}, {"distill.targets", path}}))->targets;
+    return read_distill_settings(train({{"model.path", "m"}, {"distill.targets", path}})).targets;
   };
   EXPECT_EQ(targets("/tmp"), "/tmp/results.h5");
   EXPECT_EQ(targets("/tmp/mine.h5"), "/tmp/mine.h5");
@@ -166,7 +166,15 @@ TEST(DistillKeysTest, ARunDirectoryStandsForItsResults) {
 
 std::string lm_rule(Keys keys) {
   keys.emplace("model.path", "m");
-  return code_of(keys, read_lm_train_settings);
+  return code_of(keys, [](const Config& config) { read_lm_train_settings(config); });
+}
+
+/// The code of a configuration of recipe distill.
+std::string student_rule(Keys keys) {
+  keys.emplace("model.path", "m");
+  return code_of(keys, [](const Config& config) {
+    read_lm_train_settings(config, DistillMethod(read_distill_settings(config)));
+  });
 }
 
 TEST(LmKeysTest, ThereIsOneBeginningAndOneSource) {
@@ -175,18 +183,19 @@ TEST(LmKeysTest, ThereIsOneBeginningAndOneSource) {
   EXPECT_EQ(lm_rule({{"data.little_texts", "5"}}), "");
   EXPECT_EQ(lm_rule({{"data.path", "d"}, {"data.little_texts", "5"}}), "E124");
   EXPECT_EQ(lm_rule({{"data.path", "d"}, {"model.init", "m"}}), "E124");
-  EXPECT_EQ(lm_rule({{"distill.targets", "t"}}), "");
+  EXPECT_EQ(student_rule({{"distill.targets", "t"}}), "");
+  EXPECT_EQ(student_rule({{"distill.model", "t"}}), "E107");
 }
 
 TEST(LmKeysTest, KeysOfRowsNeedAFile) {
-  EXPECT_EQ(lm_rule({{"distill.targets", "t"}, {"data.start", "1"}}), "E124");
+  EXPECT_EQ(student_rule({{"distill.targets", "t"}, {"data.start", "1"}}), "E124");
   EXPECT_EQ(lm_rule({{"data.little_texts", "5"}, {"data.start", "1"}}), "");  // of the data set
   EXPECT_EQ(lm_rule({{"data.split", "test"}, {"data.path", "d"}}), "E124");
   EXPECT_EQ(lm_rule({{"data.little_texts", "5"}, {"data.columns.text", "t"}}), "E124");
   // Format keys also apply to data.eval_path; keys that select rows apply to data.path only.
   EXPECT_EQ(lm_rule({{"data.little_texts", "5"}, {"data.eval_path", "e"}, {"data.format", "csv"}}),
             "");
-  EXPECT_EQ(lm_rule({{"distill.targets", "t"}, {"data.eval_path", "e"}, {"data.start", "1"}}),
+  EXPECT_EQ(student_rule({{"distill.targets", "t"}, {"data.eval_path", "e"}, {"data.start", "1"}}),
             "E124");
 }
 
@@ -206,7 +215,7 @@ TEST(LmKeysTest, RowsToJudgeByAreAllRowsOfTheirFile) {
   EXPECT_EQ(settings.eval_rows->path.filename(), "e");
   EXPECT_EQ(settings.eval_rows->start, 0);
   EXPECT_FALSE(settings.eval_rows->max_samples.has_value());
-  EXPECT_THAT(settings.loop.evaluation_values, testing::ElementsAre("loss"));
+  EXPECT_THAT(settings.loop.evaluation_values, testing::ElementsAre("loss", "accuracy"));
   EXPECT_TRUE(settings.loop.evaluates_last_step);
 }
 
@@ -215,7 +224,6 @@ TEST(LmKeysTest, WithoutRowsToJudgeByNothingIsEvaluated) {
   EXPECT_FALSE(settings.is_fresh);
   EXPECT_THAT(settings.loop.evaluation_values, testing::IsEmpty());
   EXPECT_FALSE(settings.eval_rows.has_value());
-  EXPECT_FALSE(settings.distill.has_value());
 }
 
 }  // namespace

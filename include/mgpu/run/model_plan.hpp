@@ -15,6 +15,7 @@
 
 namespace mgpu::run {
 
+std::int64_t num_parameters(const std::vector<tensor::ParameterSpec>& specs);
 std::int64_t num_parameters(const lm::LmConfig& config);
 
 /// Builds the plan of a job that runs a language model over samples: the parts that all such jobs

@@ -233,13 +233,16 @@ bool has_distill_keys(const Config& config) {
                              [](const std::string& name) { return name.starts_with("distill."); });
 }
 
-std::optional<DistillSettings> read_distill_settings(const Config& config) {
+void check_distill_keys(const Config& config) {
   if (config.is("distill.targets", "null") && config.is("distill.model", "null")) {
     require_teacher(config);
-    return std::nullopt;
+    return;
   }
   check_all({[&] { check_teacher(config); }, [&] { check_loss(config); },
              [&] { check_data(config); }, [&] { check_on_policy(config); }});
+}
+
+DistillSettings read_distill_settings(const Config& config) {
   DistillSettings settings;
   if (!config.is("distill.targets", "null")) {
     settings.targets = config.text("distill.targets");

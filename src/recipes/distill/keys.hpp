@@ -29,8 +29,10 @@ struct DistillSettings {
   std::int64_t completion_room() const { return on_policy > 0.0 ? drawing.max_new_tokens : 0; }
 };
 
-/// Returns nothing when no teacher is named.
 /// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.
-std::optional<DistillSettings> read_distill_settings(const Config& config);
+void check_distill_keys(const Config& config);
+
+/// Parses keys that check_distill_keys() accepts.
+DistillSettings read_distill_settings(const Config& config);
 
 }  // namespace mgpu::recipes

@@ -1,10 +1,17 @@
 #include "method.hpp"
 
-#include <string>
-
+#include <mgpu/base/file_io.hpp>
+#include <mgpu/config/config_problem.hpp>
+#include <mgpu/report/text_format.hpp>
+#include <mgpu/rows/folder_facts.hpp>
 #include <mgpu/rows/json_fields.hpp>
+#include <mgpu/run/model_plan.hpp>
 
+#include "recipes/lm/data.hpp"
 #include "recipes/lm/examples.hpp"
+#include "recipes/required_file.hpp"
+#include "stored_targets.hpp"
+#include "teacher.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -20,12 +27,85 @@ void require_prompt(const formats::JsonValue& row, const lm::LmExamples& encoded
     throw formats::JsonError("its prompt has no tokens that distill.on_policy could complete");
 }
 
+void require_vocabulary(const Config& config, const char* key, std::int64_t teachers,
+                        std::int64_t students) {
+  if (teachers == students) return;
+  throw config.problem("E107", key,
+                       std::string("`") + key + "` is about a vocabulary of " +
+                           std::to_string(teachers) + " tokens, the student has " +
+                           std::to_string(students),
+                       "a teacher and a student with the same tokenizer");
+}
+
 }  // namespace
 
-void OnPolicyMethod::encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
-                            lm::LmExamples& examples) const {
+void DistillMethod::encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
+                           lm::LmExamples& examples) const {
   LmMethod::encode(row, use, encoder, examples);
-  if (use == RowUse::training) require_prompt(row, examples);
+  if (samples() && use == RowUse::training) require_prompt(row, examples);
+}
+
+void DistillMethod::check_files(const Config& config, const std::filesystem::path& folder) const {
+  const std::int64_t vocab = lm::read_lm_config(folder).vocab;
+  if (has_targets()) {
+    require_file(config, "distill.targets", settings_.targets);
+    require_vocabulary(config, "distill.targets", StoredTargets(settings_).facts().vocab, vocab);
+    return;
+  }
+  const std::filesystem::path& teacher = settings_.model;
+  require_file(config, "distill.model", teacher / "config.json");
+  require_file(config, "distill.model", teacher / "tokenizer.json");
+  require_vocabulary(config, "distill.model", lm::read_lm_config(teacher).vocab, vocab);
+  if (read_file(teacher / "tokenizer.json") == read_file(folder / "tokenizer.json")) return;
+  throw config.problem(
+      "E107", "distill.model",
+      "`distill.model` has another tokenizer.json than the student, " + folder.string(),
+      "a teacher and a student with the same tokenizer");
+}
+
+MethodData DistillMethod::read(std::int64_t seq_len) const {
+  if (has_targets()) return read_targets(seq_len);
+  return {.crc = rows::model_fingerprint(settings_.model)};
+}
+
+MethodData DistillMethod::read_targets(std::int64_t seq_len) const {
+  const StoredTargets targets(settings_);
+  StoredExamples stored = targets.read_examples(seq_len);
+  MethodData data;
+  data.examples = std::move(stored.examples);
+  data.numbers = numbers_of(stored.places);
+  data.crc = targets.check_bytes();
+  if (stored.rows_without > 0)
+    data.note =
+        report::grouped(stored.rows_without) + " rows of `distill.targets` have nothing to learn";
+  return data;
+}
+
+std::optional<TrainTask::DataPlace> DistillMethod::data_place() const {
+  if (has_targets())
+    return TrainTask::DataPlace{"the file of `distill.targets`", "targets",
+                                settings_.targets.string()};
+  return TrainTask::DataPlace{"`distill.model` or the data", "weights or examples",
+                              settings_.model.string()};
+}
+
+std::unique_ptr<OpenMethod> DistillMethod::open(const run::RunContext& run, LmData& data) const {
+  return std::make_unique<LmTeacher>(run, settings_, data);
+}
+
+MethodCosts DistillMethod::costs() const {
+  MethodCosts costs;
+  if (!has_targets())
+    costs.resident_parameters = run::num_parameters(lm::read_lm_config(settings_.model));
+  if (!samples()) return costs;
+  costs.sampled = settings_.on_policy;
+  costs.sampling_batch = settings_.drawing.batch_size;
+  return costs;
+}
+
+std::string DistillMethod::banner() const {
+  if (!samples()) return {};
+  return report::text_of("; draws %.3g %% of the completions itself", 100.0 * settings_.on_policy);
 }
 
 }  // namespace mgpu::recipes

@@ -73,6 +73,20 @@ bool is_wanted(std::int64_t target) {
 
 }  // namespace
 
+std::vector<std::int64_t> numbers_of(const std::vector<StoredPlace>& places) {
+  std::vector<std::int64_t> numbers;
+  for (const StoredPlace& place : places)
+    numbers.insert(numbers.end(), {place.row, place.first});
+  return numbers;
+}
+
+std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers) {
+  std::vector<StoredPlace> places;
+  for (std::size_t i = 0; i + 1 < numbers.size(); i += 2)
+    places.push_back({numbers[i], numbers[i + 1]});
+  return places;
+}
+
 /// Consecutive tokens of a row.
 struct StoredTargets::Slice {
   std::int64_t row;

@@ -30,6 +30,10 @@ struct StoredPlace {
   std::int64_t first = 0;  // index of its first token in the row
 };
 
+/// Converts positions to numbers, two for each, which ranks can exchange, and back.
+std::vector<std::int64_t> numbers_of(const std::vector<StoredPlace>& places);
+std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers);
+
 /// Examples of a teacher's run, and the positions of their targets.
 struct StoredExamples {
   lm::LmExamples examples;

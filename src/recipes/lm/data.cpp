@@ -43,32 +43,6 @@ void share(const cluster::Group& world, lm::LmExamples& examples) {
   world.broadcast(std::span(&examples.group_size, 1), 0);
 }
 
-/// Broadcasts positions, sent as numbers.
-void share(const cluster::Group& world, std::vector<StoredPlace>& places) {
-  std::vector<std::int64_t> numbers;
-  for (const StoredPlace& place : places)
-    numbers.insert(numbers.end(), {place.row, place.first});
-  share(world, numbers);
-  cluster::run_together(world, [&] {
-    places.clear();
-    for (std::size_t i = 0; i < numbers.size(); i += 2)
-      places.push_back({numbers[i], numbers[i + 1]});
-  });
-}
-
-bool has_targets(const LmTrainSettings& settings) {
-  return settings.distill && !settings.distill->targets.empty();
-}
-
-void take_targets(const LmTrainSettings& settings, LmData& data) {
-  const StoredTargets targets(*settings.distill);
-  StoredExamples stored = targets.read_examples(settings.seq_len);
-  data.training = std::move(stored.examples);
-  data.places = std::move(stored.places);
-  data.rows_without = stored.rows_without;
-  data.teacher_crc = targets.check_bytes();
-}
-
 /// The stop ids of generation_config.json, and the token that ends completions in the data.
 std::vector<std::int64_t> stops_of(const text::TextFolder& folder) {
   std::vector<std::int64_t> stops(folder.stop_ids.begin(), folder.stop_ids.end());
@@ -92,13 +66,13 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
   LmData data;
   cluster::run_together(world, [&] {
     if (world.rank() != 0) return;
-    if (settings.distill && !settings.distill->model.empty())
-      data.teacher_crc = rows::model_fingerprint(settings.distill->model);
-    if (has_targets(settings)) take_targets(settings, data);
-    if (has_targets(settings) && !settings.eval_rows) return;
+    data.method = method.read(settings.seq_len);
+    const bool has_examples = data.method.examples.has_value();
+    if (has_examples) data.training = *std::exchange(data.method.examples, std::nullopt);
+    if (has_examples && !settings.eval_rows) return;
     const std::optional<text::TextFiles> files =
         rows::read_tokenizer_files(settings.folder, settings.chat);
-    if (files && !settings.chat.chosen.empty() && !has_targets(settings))
+    if (files && !settings.chat.chosen.empty() && !has_examples)
       data.chat_template = files->chat_template.value();
     std::optional<text::TextFolder> folder;
     if (files) folder = text::parse_text_folder(*files, settings.folder);
@@ -112,9 +86,9 @@ LmData load_lm_data(const cluster::Group& world, const LmTrainSettings& settings
   });
   share(world, data.training);
   share(world, data.evaluation);
-  share(world, data.places);
+  share(world, data.method.numbers);
+  world.broadcast(std::span(&data.method.crc, 1), 0);
   share(world, data.stop_ids);
-  world.broadcast(std::span(&data.teacher_crc, 1), 0);
   return data;
 }
 

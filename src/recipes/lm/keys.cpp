@@ -44,14 +44,14 @@ input::RowOptions all_rows(input::RowOptions options, const std::filesystem::pat
   return options;
 }
 
-void check_sources(const Config& config) {
+void check_sources(const Config& config, const LmMethod& method) {
   if (!config.is("model.path", "null") && !config.is("model.init", "null")) {
     throw config.problem("E124", "model.init",
                          "`model.init` and `model.path` both say where training begins",
                          "remove one of them");
   }
   if (config.is("data.path", "null") && datasets::dataset_of(config) == nullptr &&
-      config.is("distill.targets", "null")) {
+      method.source().empty()) {
     throw config.problem("E107", "data.path", "`data.path` names no file to train on",
                          "data.path=FILE with `prompt` and `completion`, `messages` or `text`; "
                          "data.synthetic_texts=4000; or distill.targets=PATH");
@@ -76,10 +76,10 @@ void read_rows(const Config& config, LmTrainSettings& settings) {
 }
 
 /// Whether the examples need a tokenizer: rows of a data set may be token ids.
-bool needs_tokenizer(const Config& config) {
+bool needs_tokenizer(const Config& config, const LmMethod& method) {
   const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
   return dataset == nullptr || dataset->has_texts || !config.is("data.eval_path", "null") ||
-         !config.is("distill.model", "null");
+         method.needs_tokenizer();
 }
 
 }  // namespace
@@ -123,16 +123,15 @@ bool trains_language_model(const Config& config) {
   return !config.is("model.path", "null") || !config.is("model.init", "null");
 }
 
-LmTrainSettings read_lm_train_settings(const Config& config) {
+LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& method) {
   LmTrainSettings settings;
-  check_all({[&] { settings.loop = read_loop_settings(config); }, [&] { check_sources(config); },
-             [&] { refuse_row_keys(config); },
-             [&] { settings.distill = read_distill_settings(config); }});
+  check_all({[&] { settings.loop = read_loop_settings(config); },
+             [&] { check_sources(config, method); }, [&] { refuse_row_keys(config); }});
   settings.is_fresh = config.is("model.path", "null");
   settings.folder = settings.is_fresh ? std::filesystem::path(config.text("model.init"))
                                       : rows::read_model_path(config);
   read_rows(config, settings);
-  settings.needs_tokenizer = needs_tokenizer(config);
+  settings.needs_tokenizer = needs_tokenizer(config, method);
   settings.chat = rows::read_chat_choice(config);
   settings.seq_len = config.integer("train.seq_len");
   settings.options.compute = settings.loop.optimizer.mixed_precision;

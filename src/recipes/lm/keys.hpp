@@ -10,7 +10,7 @@
 #include <mgpu/recipes/loop_settings.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
 
-#include "recipes/distill/keys.hpp"
+#include "method.hpp"
 
 namespace mgpu::recipes {
 
@@ -24,10 +24,9 @@ bool trains_language_model(const Config& config);
 /// Everything that the keys say about job train with a language model.
 struct LmTrainSettings {
   LoopSettings loop;
-  std::filesystem::path folder;            // config, tokenizer, and weights unless is_fresh
-  bool is_fresh = false;                   // random weights
-  std::optional<DistillSettings> distill;  // unset: cross-entropy alone
-  /// Of data.path, or the split of a data set. Unset: the data of `distill`.
+  std::filesystem::path folder;  // config, tokenizer, and weights unless is_fresh
+  bool is_fresh = false;         // random weights
+  /// Of data.path, or the split of a data set. Unset: the method has the examples.
   std::optional<input::RowOptions> rows;
   /// Of data.eval_path, or split validation of a data set. Unset: the loss on held-out rows is not
   /// measured.
@@ -39,6 +38,6 @@ struct LmTrainSettings {
 };
 
 /// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.
-LmTrainSettings read_lm_train_settings(const Config& config);
+LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& method = LmMethod());
 
 }  // namespace mgpu::recipes

@@ -5,6 +5,19 @@
 #include "examples.hpp"
 
 namespace mgpu::recipes {
+namespace {
+
+/// A loss that needs nothing but the model and the examples.
+class LossAlone final : public OpenMethod {
+public:
+  explicit LossAlone(const lm::TokenLoss& loss) : loss_(loss) {}
+  const lm::TokenLoss& loss() const override { return loss_; }
+
+private:
+  const lm::TokenLoss& loss_;
+};
+
+}  // namespace
 
 input::RowOptions LmMethod::row_options(input::RowOptions options) const {
   options.one_of = {"prompt", "messages", "text", "token_ids"};
@@ -15,6 +28,10 @@ input::RowOptions LmMethod::row_options(input::RowOptions options) const {
 void LmMethod::encode(const formats::JsonValue& row, RowUse /*use*/, ExampleEncoder& encoder,
                       lm::LmExamples& examples) const {
   encoder.add_row(row, examples);
+}
+
+std::unique_ptr<OpenMethod> LmMethod::open(const run::RunContext& /*run*/, LmData& /*data*/) const {
+  return std::make_unique<LossAlone>(loss());
 }
 
 const lm::TokenLoss& LmMethod::loss() const {

@@ -2,26 +2,62 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include <mgpu/config/config.hpp>
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/input/row_options.hpp>
-#include <mgpu/lm/training/lm_windows.hpp>
+#include <mgpu/lm/training/lm_items.hpp>
 #include <mgpu/lm/training/model_head.hpp>
 #include <mgpu/lm/training/token_loss.hpp>
 #include <mgpu/lm/weights/companion_files.hpp>
+#include <mgpu/run/run_context.hpp>
+
+#include "recipes/trainer.hpp"
 
 namespace mgpu::recipes {
 
 class ExampleEncoder;
+struct LmData;
 
 /// The purpose of rows.
 enum class RowUse : std::uint8_t { training, held_out };
 
+/// Data that a method reads on rank 0 in addition to rows. All ranks receive `numbers` and `crc`.
+struct MethodData {
+  std::optional<lm::LmExamples> examples{};  // for training, instead of rows
+  std::vector<std::int64_t> numbers{};       // for LmMethod::open()
+  std::uint32_t crc = 0;                     // a resumed run must have the same
+  std::string note{};                        // for the log; empty: no note
+};
+
+/// The costs of a step in addition to the passes of the trained model, for plans.
+struct MethodCosts {
+  std::int64_t resident_parameters = 0;  // of models that only run forward
+  double sampled = 0.0;                  // share of the tokens that the trained model samples
+  std::int64_t sampling_batch = 0;       // sequences that are sampled together
+};
+
+/// The loss of a training and its additions to the examples. It holds files and models open.
+class OpenMethod {
+public:
+  OpenMethod() = default;
+  OpenMethod(const OpenMethod&) = delete;
+  OpenMethod& operator=(const OpenMethod&) = delete;
+  OpenMethod(OpenMethod&&) = delete;
+  OpenMethod& operator=(OpenMethod&&) = delete;
+  virtual ~OpenMethod() = default;
+
+  virtual const lm::TokenLoss& loss() const = 0;
+  virtual lm::WindowSources sources() const { return {}; }
+};
+
 /// The parts in which recipes of language models differ: the examples of a row, the loss, and a
 /// head of the model. This class is supervised fine-tuning; other recipes override what they
-/// change. All methods are local, and give the same on all ranks.
+/// change. Methods are local unless they say otherwise, and return the same on all ranks.
 class LmMethod {
 public:
   LmMethod() = default;
@@ -35,15 +71,40 @@ public:
   virtual input::RowOptions row_options(input::RowOptions options) const;
 
   /// Fills `examples`, which is empty, with those of a row: group_size() of them, or any number if
-  /// that is 1.
-  /// Errors: JsonError with the reason why the row cannot be used.
+  /// that is 1. Errors: JsonError with the reason why the row cannot be used.
   virtual void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
                       lm::LmExamples& examples) const;
 
   /// Returns how many consecutive examples form a group, which stays in one global batch.
   virtual std::int64_t group_size() const { return 1; }
 
-  /// Returns the loss of training and of held-out rows. Recipe `distill` replaces that of training.
+  /// Returns the tokens that each example must have room for after its prompt; 0: its own are
+  /// enough.
+  virtual std::int64_t completion_room() const { return 0; }
+
+  /// Returns the file of the examples that read() returns, for messages; empty: rows are trained
+  /// on.
+  virtual std::string source() const { return {}; }
+
+  /// Returns whether the model's folder must have a tokenizer even if all rows are token ids.
+  virtual bool needs_tokenizer() const { return false; }
+
+  /// Checks the files that the method's keys name. `folder` is that of the trained model.
+  /// Errors: ConfigFailure (exit 66 or 78).
+  virtual void check_files(const Config& /*config*/,
+                           const std::filesystem::path& /*folder*/) const {}
+
+  /// Reads what training needs in addition to rows. Ranks: rank 0 alone.
+  virtual MethodData read(std::int64_t /*seq_len*/) const { return {}; }
+
+  /// Returns the training data in messages; nullopt: the rows.
+  virtual std::optional<TrainTask::DataPlace> data_place() const { return std::nullopt; }
+
+  /// Opens what the loss of training needs, and may move data of the method out of `data`.
+  /// Ranks: collective over the run. The result must not outlive this object.
+  virtual std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const;
+
+  /// Returns the loss of held-out rows, and of training unless open() is overridden.
   virtual const lm::TokenLoss& loss() const;
 
   /// Returns an additional head of the model, which the loss uses.
@@ -56,6 +117,11 @@ public:
   virtual lm::CompanionFiles model_files(const std::filesystem::path& folder) const {
     return lm::companion_files(folder);
   }
+
+  virtual MethodCosts costs() const { return {}; }
+
+  /// Returns what the banner adds to the line about the data; empty: nothing.
+  virtual std::string banner() const { return {}; }
 
   /// Returns what the fraction of correct predictions is, for the end table and the page.
   virtual std::string accuracy() const { return "next-token accuracy"; }

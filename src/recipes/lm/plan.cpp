@@ -5,6 +5,7 @@
 #include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/lm/weights/companion_files.hpp>
 #include <mgpu/report/text_format.hpp>
+#include <mgpu/run/model_plan.hpp>
 #include <mgpu/run/plan_parts.hpp>
 
 #include "recipe.hpp"
@@ -20,18 +21,6 @@ constexpr double kCpuFlops = 8e10;
 constexpr double kGpuFlops = 1e14;
 constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // of the operand of a product
 
-std::int64_t parameters_of(const lm::LmConfig& model,
-                           const std::optional<lm::ModelHead>& head = std::nullopt) {
-  std::int64_t parameters = 0;
-  for (const tensor::ParameterSpec& spec : lm::trained_specs(model, head)) {
-    std::int64_t count = 1;
-    for (const std::int64_t size : spec.shape)
-      count *= size;
-    parameters += count;
-  }
-  return parameters;
-}
-
 /// Sizes that follow from keys and config.json.
 struct LmSizes {
   LmSizes(const LmTrainSettings& of, const LmMethod& method)
@@ -39,10 +28,8 @@ struct LmSizes {
         model(lm::read_lm_config(settings.folder)),
         head(method.head(model)),
         has_two_sweeps(method.loss().in_two_sweeps() != nullptr),
-        parameters(parameters_of(model, head)) {
-    if (settings.distill && !settings.distill->model.empty())
-      of_teacher = parameters_of(lm::read_lm_config(settings.distill->model));
-  }
+        costs(method.costs()),
+        parameters(run::num_parameters(lm::trained_specs(model, head))) {}
 
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(parameters) * 4; }
 
@@ -64,24 +51,22 @@ struct LmSizes {
     return static_cast<std::uint64_t>(tokens * per_token) * 4;
   }
 
-  /// Logits of a block of rows; with a teacher, those of teacher and student.
+  /// Logits of a block of rows, of the trained model and of a resident one.
   std::uint64_t head_bytes(std::int64_t tokens) const {
     if (head && head->replaces_vocabulary) return kPanels;
     constexpr std::int64_t kRows = 512;
     constexpr std::int64_t kMostLogits = 1 << 24;
     const std::int64_t logits = std::min(std::min(tokens, kRows) * model.vocab, kMostLogits);
-    const std::int64_t models = of_teacher > 0 ? 2 : 1;
+    const std::int64_t models = costs.resident_parameters > 0 ? 2 : 1;
     return kPanels + static_cast<std::uint64_t>(models * logits) * 4;
   }
 
-  bool draws() const { return settings.distill && settings.distill->on_policy > 0.0; }
-
-  /// Memory while the student samples: on the CPU its matrices in panels, and keys and values of
+  /// Memory while the model samples: on the CPU its matrices in panels, and keys and values of
   /// all completions of a batch. It is freed before a pass begins.
   std::uint64_t drawing_bytes(bool on_gpu) const {
-    if (!draws()) return 0;
+    if (costs.sampled == 0.0) return 0;
     const std::int64_t cached = 2 * std::ssize(model.layers) * model.kv_heads * model.head_dim *
-                                settings.distill->drawing.batch_size * settings.seq_len;
+                                costs.sampling_batch * settings.seq_len;
     return static_cast<std::uint64_t>(cached) * 4 + (on_gpu ? 0 : weight_bytes());
   }
 
@@ -89,8 +74,8 @@ struct LmSizes {
   lm::LmConfig model;
   std::optional<lm::ModelHead> head;
   bool has_two_sweeps;  // each step begins with an additional forward pass
+  MethodCosts costs;
   std::int64_t parameters;
-  std::int64_t of_teacher = 0;  // in addition to the student
 };
 
 std::int64_t rows_of(const LmSizes& sizes, int rank, int ranks) {
@@ -125,8 +110,9 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
                                                         bucket, machine.ranks)},
                  {on_gpu ? "CUDA context" : "program",
                   on_gpu ? run::kCudaContext : run::program_bytes(machine)}};
-  if (sizes.of_teacher > 0)
-    plan.memory.push_back({"teacher", static_cast<std::uint64_t>(sizes.of_teacher) * 4});
+  if (sizes.costs.resident_parameters > 0)
+    plan.memory.push_back(
+        {"teacher", static_cast<std::uint64_t>(sizes.costs.resident_parameters) * 4});
   const std::uint64_t drawing = sizes.drawing_bytes(on_gpu);
   const std::uint64_t pass = activations(rows) + sizes.head_bytes(rows * sizes.settings.seq_len);
   if (drawing > pass) plan.memory.push_back({"sampling, beyond a pass", drawing - pass});
@@ -168,17 +154,18 @@ report::Plan LmRecipe::plan(const run::PlanMachine& machine) const {
   const auto tokens = static_cast<double>(rows_of(sizes, 0, machine.ranks)) *
                       static_cast<double>(sizes.settings.seq_len) *
                       static_cast<double>(sizes.settings.loop.optimizer.schedule.max_steps);
-  const double drawn = sizes.draws() ? sizes.settings.distill->on_policy : 0.0;
+  const double drawn = sizes.costs.sampled;
   const double forward = 2.0 * drawn + (sizes.has_two_sweeps ? 2.0 : 0.0);
   const double per_token = (6.0 + forward) * static_cast<double>(sizes.parameters) +
-                           2.0 * static_cast<double>(sizes.of_teacher);
+                           2.0 * static_cast<double>(sizes.costs.resident_parameters);
   const double flops = tokens * per_token;
   const bool on_gpu = machine.device == DeviceKind::cuda;
-  plan.times.push_back({"training", flops / (on_gpu ? kGpuFlops : kCpuFlops),
-                        report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s%s%s",
-                                        flops, drawn > 0.0 ? ", 2 where the student draws" : "",
-                                        sizes.of_teacher > 0 ? ", 2 of the teacher's" : "",
-                                        sizes.has_two_sweeps ? ", 2 for the first sweep" : "")});
+  plan.times.push_back(
+      {"training", flops / (on_gpu ? kGpuFlops : kCpuFlops),
+       report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s%s%s", flops,
+                       drawn > 0.0 ? ", 2 where the student draws" : "",
+                       sizes.costs.resident_parameters > 0 ? ", 2 of the teacher's" : "",
+                       sizes.has_two_sweeps ? ", 2 for the first sweep" : "")});
   run::add_gradient_traffic(plan, sizes.settings.loop.train.batch, sizes.weight_bytes());
   run::add_limit(plan, "free disk", disk_bytes(), machine.disk_bytes, "run.output");
   return plan;

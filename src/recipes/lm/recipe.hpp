@@ -19,7 +19,9 @@ public:
   /// `config` must outlive the recipe.
   explicit LmRecipe(const Config& config,
                     std::unique_ptr<const LmMethod> method = std::make_unique<LmMethod>())
-      : config_(config), settings_(read_lm_train_settings(config)), method_(std::move(method)) {}
+      : config_(config),
+        method_(std::move(method)),
+        settings_(read_lm_train_settings(config, *method_)) {}
 
   const LoopSettings& loop() const override { return settings_.loop; }
 
@@ -36,13 +38,12 @@ public:
 
 private:
   const Config& config_;
-  LmTrainSettings settings_;
   std::unique_ptr<const LmMethod> method_;
+  LmTrainSettings settings_;
 };
 
-/// `group_size` is that of the recipe's method.
 /// Errors: Failure (exit 78).
-void check_lm_keys(const Config& config, int ranks, std::int64_t group_size = 1);
+void check_lm_keys(const Config& config, int ranks, const LmMethod& method = LmMethod());
 
 /// The entry of recipe sft without its name. Other recipes of language models replace some members.
 RecipeSpec language_model_recipe();

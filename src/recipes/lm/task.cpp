@@ -12,9 +12,9 @@
 
 namespace mgpu::recipes {
 
-lm::LmWindows windows_of(const LmTrainSettings& settings, lm::LmExamples examples) {
-  return {std::move(examples), settings.seq_len, settings.loop.seed,
-          settings.distill ? settings.distill->completion_room() : 0};
+lm::LmWindows windows_of(const LmTrainSettings& settings, const LmMethod& method,
+                         lm::LmExamples examples) {
+  return {std::move(examples), settings.seq_len, settings.loop.seed, method.completion_room()};
 }
 
 lm::TrainingOptions options_of(const LmTrainSettings& settings, const LmMethod& method,
@@ -28,25 +28,20 @@ LmTask::LmTask(run::RunContext& run, const LmTaskParts& parts, lm::LmConfig conf
     : run_(run),
       settings_(parts.settings),
       method_(parts.method),
-      windows_(windows_of(settings_, std::move(data.training))),
+      windows_(windows_of(settings_, method_, std::move(data.training))),
       held_out_(std::move(data.evaluation), settings_.seq_len, settings_.loop.seed),
-      items_(windows_, parts.teacher == nullptr ? lm::WindowSources{} : parts.teacher->sources()),
+      items_(windows_, parts.open.sources()),
       model_(config, run.device, settings_.loop.seed, options_of(settings_, method_, config)),
-      objective_(model_, items_, parts.teacher == nullptr ? method_.loss() : parts.teacher->loss(),
-                 run.clock),
-      teacher_crc_(data.teacher_crc),
+      objective_(model_, items_, parts.open.loss(), run.clock),
+      method_crc_(data.method.crc),
       chat_template_(std::move(data.chat_template)) {}
 
 std::uint32_t LmTask::data_crc() const {
-  return lm::crc_of(windows_.examples()) ^ teacher_crc_;
+  return lm::crc_of(windows_.examples()) ^ method_crc_;
 }
 
 TrainTask::DataPlace LmTask::data_place() const {
-  if (settings_.distill && !settings_.distill->targets.empty())
-    return {"the file of `distill.targets`", "targets", settings_.distill->targets.string()};
-  if (settings_.distill)
-    return {"`distill.model` or the data", "weights or examples",
-            settings_.distill->model.string()};
+  if (const auto place = method_.data_place()) return *place;
   if (settings_.rows->generated) return {"the data set", "examples", settings_.rows->source()};
   return {"the file of `data.path`", "examples", settings_.rows->path.string()};
 }

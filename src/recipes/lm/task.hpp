@@ -13,13 +13,13 @@
 #include "data.hpp"
 #include "keys.hpp"
 #include "method.hpp"
-#include "recipes/distill/teacher.hpp"
 #include "recipes/trainer.hpp"
 
 namespace mgpu::recipes {
 
-/// Packs examples as the settings specify.
-lm::LmWindows windows_of(const LmTrainSettings& settings, lm::LmExamples examples);
+/// Packs examples of training.
+lm::LmWindows windows_of(const LmTrainSettings& settings, const LmMethod& method,
+                         lm::LmExamples examples);
 
 /// The options of the model, with the head of the method.
 lm::TrainingOptions options_of(const LmTrainSettings& settings, const LmMethod& method,
@@ -29,7 +29,7 @@ lm::TrainingOptions options_of(const LmTrainSettings& settings, const LmMethod& 
 struct LmTaskParts {
   const LmTrainSettings& settings;
   const LmMethod& method;
-  const LmTeacher* teacher;  // nullptr: no teacher
+  const OpenMethod& open;
 };
 
 /// Model, packed data and held-out loss of a language model's training. The members are declared in
@@ -50,6 +50,7 @@ public:
 
   const lm::LmWindows& windows() const { return windows_; }
   const lm::TrainableModel& model() const { return model_; }
+  const LmMethod& method() const { return method_; }
 
 private:
   run::RunContext& run_;
@@ -60,7 +61,7 @@ private:
   lm::WindowItems items_;
   lm::TrainableModel model_;
   lm::LmObjective objective_;
-  std::uint32_t teacher_crc_;
+  std::uint32_t method_crc_;
   std::string chat_template_;  // of the examples, if not the folder's own
 };
 

@@ -13,6 +13,7 @@
 #include "data.hpp"
 #include "recipe.hpp"
 #include "recipes/ad/results.hpp"
+#include "recipes/required_file.hpp"
 #include "recipes/train_page.hpp"
 #include "task.hpp"
 
@@ -40,19 +41,14 @@ void print_banner(run::RunContext& run, const LmTrainSettings& settings, const L
                                static_cast<long long>(settings.seq_len), 100.0 * windows.fill()) +
                "; " + config.family + " of " + report::grouped(trainer.num_parameters()) +
                " parameters";
-  if (settings.distill && settings.distill->on_policy > 0.0)
-    facts.data += report::text_of("; draws %.3g %% of the completions itself",
-                                  100.0 * settings.distill->on_policy);
+  facts.data += task.method().banner();
   run.print_banner(facts);
   log_schedule(run, settings.loop, trainer);
 }
 
 /// Reports the number of rows that are left out.
 void log_rows_left_out(run::RunContext& run, const LmData& data) {
-  if (data.rows_without > 0)
-    run.log.event({"note",
-                   {{"text", report::grouped(data.rows_without) +
-                                 " rows of `distill.targets` have nothing to learn"}}});
+  if (!data.method.note.empty()) run.log.event({"note", {{"text", data.method.note}}});
   for (const LeftOut& left_out : data.left_out)
     run.log.event({"warn", {{"text", left_out_text(left_out)}}});
 }
@@ -126,14 +122,6 @@ void show(const TrainCurves& curves, const ResultNames& names, run::JobOutcome& 
   outcome.page = std::make_unique<TrainPage>(std::move(plots));
 }
 
-void require_file(const Config& config, const char* name, const std::filesystem::path& path) {
-  std::error_code missing;
-  if (std::filesystem::is_regular_file(path, missing)) return;
-  throw ConfigFailure(
-      {{"E603", "there is no such file: " + path.string(), config.place(name), "", ""}},
-      ExitCode::no_input);
-}
-
 /// Groups of examples must not be divided among global batches.
 void require_whole_groups(const Config& config, std::int64_t group_size) {
   const std::int64_t batch = train::read_train_config(config).batch.global_batch;
@@ -147,10 +135,11 @@ void require_whole_groups(const Config& config, std::int64_t group_size) {
 
 }  // namespace
 
-void check_lm_keys(const Config& config, int ranks, std::int64_t group_size) {
-  check_all({[&] { read_lm_train_settings(config); }, [&] { train::check_batch(config, ranks); },
+void check_lm_keys(const Config& config, int ranks, const LmMethod& method) {
+  check_all({[&] { read_lm_train_settings(config, method); },
+             [&] { train::check_batch(config, ranks); },
              [&] { refuse_keys_of_other_recipes(config, recipe_of(config)); },
-             [&] { require_whole_groups(config, group_size); }});
+             [&] { require_whole_groups(config, method.group_size()); }});
 }
 
 void LmRecipe::check_files() const {
@@ -166,7 +155,7 @@ void LmRecipe::check_files() const {
   if (settings.rows && !is_generated) require_file(config, "data.path", settings.rows->path);
   if (settings.eval_rows && !settings.eval_rows->generated)
     require_file(config, "data.eval_path", settings.eval_rows->path);
-  check_teacher_files_of(config, settings);
+  method_->check_files(config, settings.folder);
   const lm::LmConfig model = lm::read_lm_config(settings.folder);
   if (model.rope.kind == lm::RopeKind::none && settings.seq_len > model.max_positions) {
     throw config.problem("E107", "train.seq_len",
@@ -178,12 +167,11 @@ void LmRecipe::check_files() const {
 
 std::vector<run::FileCheck> LmRecipe::file_checks() const {
   const LmTrainSettings& settings = settings_;
-  const std::string what =
-      settings.rows ? settings.rows->source() : settings.distill->targets.string();
+  const std::string what = settings.rows ? settings.rows->source() : method_->source();
   return {{what, [&settings, &method = *method_](const cluster::Group& world) {
              const lm::LmConfig model = lm::read_shared_lm_config(world, settings.folder);
              const LmData data = load_lm_data(world, settings, method, model.vocab);
-             const lm::LmWindows windows = windows_of(settings, data.training);
+             const lm::LmWindows windows = windows_of(settings, method, data.training);
              std::string text = report::grouped(static_cast<std::int64_t>(data.training.size())) +
                                 " examples in " +
                                 report::grouped(static_cast<std::int64_t>(windows.size())) +
@@ -206,16 +194,16 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
   // This allocates memory, which may fail on some ranks only.
   log_rows_left_out(run, data);
   const std::vector<LeftOut> left_out = data.left_out;
-  std::optional<LmTeacher> teacher;
+  std::unique_ptr<OpenMethod> open;
   std::optional<LmTask> task;
   std::optional<Trainer> trainer;
   {
     const auto building = run.clock.enter("start-up");
-    if (settings.distill) teacher.emplace(run, *settings.distill, data);
-    const bool draws = settings.distill && settings.distill->on_policy > 0.0;
+    open = method_->open(run, data);
+    const bool samples = method_->costs().sampled > 0.0;
     cluster::run_together(world, [&] {
-      if (!draws) keep_step_memory(run);  // a student that samples is packed in each step
-      const LmTaskParts parts{settings, *method_, teacher ? &*teacher : nullptr};
+      if (!samples) keep_step_memory(run);  // a model that samples is packed in each step
+      const LmTaskParts parts{settings, *method_, *open};
       task.emplace(run, parts, std::move(config), std::move(data));
       trainer.emplace(run, settings.loop, *task);
     });

@@ -38,7 +38,7 @@ auto read_stored(const fs::path& path, Read read) {
   }
 }
 
-std::string hex(std::uint32_t value) {
+std::string hex_number(std::uint32_t value) {
   char text[11];
   std::snprintf(text, sizeof text, "0x%08x", value);
   return text;
@@ -112,7 +112,7 @@ void check_tensors(const formats::SafetensorsFile& file,
     const std::uint32_t crc = crc_of_mapped(tensor.bytes);
     if (crc != found->second) {
       refuse_damaged(file.path(), "tensor `" + tensor.name + "`: CRC-32C expected " +
-                                      hex(found->second) + ", found " + hex(crc));
+                                      hex_number(found->second) + ", found " + hex_number(crc));
     }
   }
   if (file.tensors().size() != expected.tensors.size()) {

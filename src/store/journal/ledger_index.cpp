@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <regex>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -11,15 +11,17 @@
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/try_together.hpp>
 
+#include "store/file_number.hpp"
+
 namespace mgpu::store {
 namespace {
 
 /// The attempt number in a file name; nullopt for other files.
 std::optional<std::uint32_t> attempt_of(const std::string& name) {
-  static const std::regex kPattern(R"(attempt_(\d{4,9})\.rank_\d{4,9}\.ledger)");
-  std::smatch match;
-  if (!std::regex_match(name, match, kPattern)) return std::nullopt;
-  return static_cast<std::uint32_t>(std::stoul(match[1]));
+  std::string_view rest = name;
+  const auto attempt = take_file_number(rest, "attempt_");
+  if (!attempt || !take_file_number(rest, ".rank_") || rest != ".ledger") return std::nullopt;
+  return attempt;
 }
 
 /// Names of the ledgers by (attempt, rank), one a line.

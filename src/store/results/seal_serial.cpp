@@ -18,7 +18,7 @@ namespace {
 
 using hdf5::Hid;
 
-constexpr std::int64_t kBytesPerRank = 4 << 20;  // compressed by a rank before rank 0 gathers
+constexpr std::int64_t kSerialBytesPerRank = 4 << 20;  // compressed by a rank before rank 0 gathers
 
 /// One HDF5 chunk in the form in which deflate's filter would store it.
 std::vector<std::byte> deflated(std::vector<std::byte> raw, std::size_t chunk_bytes, int level) {
@@ -99,7 +99,7 @@ std::string SerialFile::compress_range(std::size_t index, EntryRange range) {
 void SerialFile::write_compressed(std::size_t index) {
   const ColumnPlan& column = work_.plan.columns[index];
   const cluster::Group& group = work_.group;
-  const Passes passes(work_.plan, column, group.size(), kBytesPerRank);
+  const Passes passes(work_.plan, column, group.size(), kSerialBytesPerRank);
   for (std::int64_t pass = 0; pass < passes.count(); ++pass) {
     std::string packed;
     cluster::run_together(group, [&] {

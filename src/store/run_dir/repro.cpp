@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <regex>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include <mgpu/base/ascii.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/secrets.hpp>
@@ -80,8 +80,8 @@ std::string redacted_argument(std::string_view argument) {
 }
 
 std::string shell_word(const std::string& word) {
-  static const std::regex kPlain(R"([A-Za-z0-9_@%+=:,./-]+)");
-  return std::regex_match(word, kPlain) ? word : quoted(word, '\'', "'\\''");
+  if (!word.empty() && has_only_alphanumeric_or("_@%+=:,./-", word)) return word;
+  return quoted(word, '\'', "'\\''");
 }
 
 std::string command_line(const std::vector<std::string>& command) {

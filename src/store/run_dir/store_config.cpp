@@ -1,18 +1,21 @@
 #include <cstring>
-#include <regex>
 #include <string>
 #include <vector>
 
+#include <mgpu/base/ascii.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
 
 namespace mgpu::store {
 namespace {
 
+constexpr std::size_t kLongestName = 255;  // of a file, in bytes
+
 /// Names become folders: no separators, nothing hidden, no blanks or colons.
 const char* why_no_name(const std::string& name) {
-  static const std::regex kName("[A-Za-z0-9_][A-Za-z0-9_.+-]*");
-  if (std::regex_match(name, kName)) return nullptr;
-  return "becomes a file name: letters, digits, _ . + -";
+  if (name.size() > kLongestName) return "becomes a file name: at most 255 characters";
+  const bool is_name = !name.empty() && has_only_alphanumeric_or("_.+-", name) &&
+                       has_only_alphanumeric_or("_", name.substr(0, 1));
+  return is_name ? nullptr : "becomes a file name: letters, digits, _ . + -";
 }
 
 const char* why_no_result_file(const std::string& name) {

@@ -62,7 +62,8 @@ TEST_P(OnlineLogsumexpSweep, IsTheCpus) {
   }
 
   expect_near("tops", d_tops, state.tops);
-  expect_near("sums", d_sums, state.sums, {2e-5, 0.0});  // 151,936 terms in another order
+  // 151,936 terms in another order: with AVX2 eight partial sums differ by 2.4e-5.
+  expect_near("sums", d_sums, state.sums, {4e-5, 0.0});
   expect_near("picked", d_picked, state.picked);
   expect_near("best_ids", d_best_ids, state.best_ids);
   expect_near("best_logits", d_best_logits, state.best_logits);

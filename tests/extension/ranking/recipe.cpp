@@ -102,7 +102,9 @@ RecipeSpec ranking_recipe() {
   recipe.chosen_by = "train.recipe=ranking";
   recipe.keys.push_back(add_keys);
   recipe.is_chosen = [](const Config& config) { return config.is("train.recipe", "ranking"); };
-  recipe.check = [](const Config& config, int ranks) { check_lm_keys(config, ranks, kMembers); };
+  recipe.check = [](const Config& config, int ranks) {
+    check_lm_keys(config, ranks, RankingMethod(config.number(kMargin)));
+  };
   recipe.read = [](const Config& config) -> std::unique_ptr<Recipe> {
     return std::make_unique<LmRecipe>(config,
                                       std::make_unique<RankingMethod>(config.number(kMargin)));

@@ -1,0 +1,15 @@
+#include "required_file.hpp"
+
+#include <mgpu/config/config_problem.hpp>
+
+namespace mgpu::recipes {
+
+void require_file(const Config& config, const char* key, const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error)) return;
+  throw ConfigFailure(
+      {{"E603", "there is no such file: " + path.string(), config.place(key), "", ""}},
+      ExitCode::no_input);
+}
+
+}  // namespace mgpu::recipes
