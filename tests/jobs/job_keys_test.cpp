@@ -16,6 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 using testing_support::config_of;
 using testing_support::Keys;
 using testing_support::report_of_failure;
@@ -54,7 +55,7 @@ TEST(JobKeysTest, EachJobIsInTheTable) {
     names.emplace_back(job.name);
     EXPECT_EQ(&job_of(config_of({{"job", names.back()}})), &job);
   }
-  EXPECT_THAT(names, ElementsAre("train", "generate", "teacher", "classify"));
+  EXPECT_THAT(names, IsSupersetOf({"train", "generate", "teacher", "classify"}));
 }
 
 TEST(JobKeysTest, AJobReadsItsKeysOnce) {
