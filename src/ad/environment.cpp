@@ -9,7 +9,7 @@
 #define MGPU_MORE_ENVIRONMENTS(line)
 #endif
 
-// The registry. An environment is one source file, x.cpp with make_x, and one line here.
+// The registry. An environment is a file environments/NAME.cpp with make_NAME, and its name here.
 #define MGPU_ENVIRONMENTS(line) line(darkroom) MGPU_MORE_ENVIRONMENTS(line)
 
 namespace mgpu::ad {

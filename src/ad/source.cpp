@@ -4,7 +4,7 @@
 #include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 
-// The registry. A source is one source file, x.cpp with make_x, and one line here.
+// The registry. A source is a file sources/NAME.cpp with make_NAME, and its name here.
 #define MGPU_SOURCES(line) line(explorer) line(random_walk)
 
 namespace mgpu::ad {

@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <string>
 
 #include <mgpu/app/build_info.hpp>
@@ -28,12 +29,13 @@ bool is_finished(const cluster::Group& world, const fs::path& folder) {
   return world.all_reduce(std::int32_t{finished ? 1 : 0}, cluster::ReduceOp::max) == 1;
 }
 
-store::RunRequest request_of(const Config& config, const fs::path& folder) {
+store::RunRequest request_of(const Config& config, const run::JobKeys& keys,
+                             const fs::path& folder) {
   store::RunRequest request;
   request.output = folder;  // not the folder of runs, so `latest` does not change
   request.resume = folder.string();
   request.job = read_job_name(config);
-  request.identity = run_identity(config);
+  request.identity = run_identity(config, keys);
   request.keys = store::identity_keys(config);
   request.command = {"mgpu_spmd", "--merge", folder.string()};
   return request;
@@ -95,10 +97,10 @@ ExitCode merge_run(const cluster::Group& world, const Options& options) {
   const Config config = config_of_run(world, folder);
   store::StoreConfig store;
   cluster::run_together(world, [&] { store = store::read_store_config(config); });
-  store::RunDirectory directory(world, request_of(config, folder));
+  const std::unique_ptr<jobs::Job> job = jobs::read_job(world, config);
+  store::RunDirectory directory(world, request_of(config, job->run_keys(), folder));
   const store::ChunkJournal journal(directory.path(), world, directory.attempt(), store.sync_s);
-  const run::MergedRun merged =
-      jobs::read_job(world, config)->merge(world, {config, store, directory}, journal);
+  const run::MergedRun merged = job->merge(world, {config, store, directory}, journal);
   log_how_it_went(world, directory, config);
   directory.finish(world, ExitCode::stopped);  // this attempt is over, but the run is not
   if (world.rank() == 0) {

@@ -25,8 +25,7 @@ struct PartRun {
   Config config;
   bool is_finished = false;
   int format = store::kNewestRunFormat;
-
-  run::ChunkPart part() const { return run::read_job_keys(config).part; }
+  run::ChunkPart part{};
 };
 
 std::string command_of(const PartRun& run) {
@@ -52,7 +51,9 @@ std::vector<PartRun> open_runs(const cluster::Group& world, const Options& optio
     });
     folder = world.broadcast(folder, 0);
     facts = world.all_reduce(facts, cluster::ReduceOp::max);
-    runs.push_back({folder, config_of_run(world, folder), facts % 2 == 1, facts / 2});
+    Config config = config_of_run(world, folder);
+    const run::ChunkPart part = run::read_job_keys(config).part;
+    runs.push_back({folder, std::move(config), facts % 2 == 1, facts / 2, part});
   }
   return runs;
 }
@@ -100,7 +101,7 @@ void check_finished(const std::vector<PartRun>& runs) {
   std::string help;
   for (const PartRun& run : runs) {
     if (run.is_finished) continue;
-    lines.push_back("  --> " + run.folder.string() + ": " + run::part_text(run.part()));
+    lines.push_back("  --> " + run.folder.string() + ": " + run::part_text(run.part));
     if (help.empty())
       help = command_of(run) + " " + store::shell_word("--resume=" + run.folder.string());
   }
@@ -112,8 +113,8 @@ void check_finished(const std::vector<PartRun>& runs) {
 std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& runs) {
   std::map<int, std::vector<const PartRun*>> parts;
   for (const PartRun& run : runs) {
-    if (run.part().count != runs.front().part().count) return {};
-    parts[run.part().index].push_back(&run);
+    if (run.part.count != runs.front().part.count) return {};
+    parts[run.part.index].push_back(&run);
   }
   return parts;
 }
@@ -123,7 +124,7 @@ void check_parts(const std::vector<PartRun>& runs) {
   if (parts.empty()) return;  // joining them shows how far they reach
   std::vector<std::string> missing;
   std::string help;
-  const int count = runs.front().part().count;
+  const int count = runs.front().part.count;
   for (int part = 0; part < count; ++part) {
     if (parts.contains(part)) continue;
     missing.push_back("  " + run::part_text({part, count}));
@@ -140,7 +141,7 @@ std::vector<std::string> doubled_parts(const std::vector<PartRun>& runs) {
   std::vector<std::string> notes;
   for (const auto& [part, same] : by_part(runs)) {
     if (same.size() == 1) continue;
-    std::string note = run::part_text({part, runs.front().part().count}) + " is given " +
+    std::string note = run::part_text({part, runs.front().part.count}) + " is given " +
                        std::to_string(same.size()) + " times and taken once:";
     for (const PartRun* run : same)
       note += "\n  " + run->folder.string();
@@ -197,19 +198,17 @@ ExitCode merge_parts(const cluster::Group& world, const Options& options) {
                        "give keys such as run.output and run.name only");
   });
 
+  const std::unique_ptr<jobs::Job> job = jobs::read_job(world, config);
   const std::vector<std::string> command = command_of(runs);
   store::RunDirectory directory(world, request_of(config, store, command));
-  store::write_repro(world, directory.path(),
-                     {config.resolved_yaml(),
-                      command,
-                      build_info().versions,
-                      {{"run", run::read_job_keys(config).seed}}},
-                     {});
+  store::write_repro(
+      world, directory.path(),
+      {config.resolved_yaml(), command, build_info().versions, {{"run", job->run_keys().seed}}},
+      {});
   store::ChunkJournal journal(directory.path(), world, directory.attempt(), store.sync_s);
   std::vector<fs::path> folders;
   for (const PartRun& run : runs)
     folders.push_back(run.folder);
-  const std::unique_ptr<jobs::Job> job = jobs::read_job(world, config);
   store::UpgradeChunk upgrade;
   cluster::run_together(world, [&] {
     if (runs.front().format != store::kNewestRunFormat) upgrade = job->upgrade_chunks();

@@ -7,7 +7,6 @@
 #include <mgpu/base/activity.hpp>
 #include <mgpu/report/event_line.hpp>
 #include <mgpu/report/terminal.hpp>
-#include <mgpu/store/run_dir/store_config.hpp>
 
 namespace mgpu::app {
 namespace {
@@ -60,9 +59,9 @@ std::map<std::string, report::TensorBoardFile::Hparam> hparams_of(const Config& 
 
 }  // namespace
 
-RunFiles::RunFiles(const Options& options, const Config& config, const cluster::Topology& topology,
-                   const cluster::DeviceChoice& choice, const store::RunDirectory& directory,
-                   double elapsed_s)
+RunFiles::RunFiles(const Options& options, const Config& config, const std::string& run_name,
+                   const cluster::Topology& topology, const cluster::DeviceChoice& choice,
+                   const store::RunDirectory& directory, double elapsed_s)
     : world_(&topology.world()) {
   const fs::path& folder = directory.path();
   cluster::run_together(*world_, [&] {
@@ -87,7 +86,7 @@ RunFiles::RunFiles(const Options& options, const Config& config, const cluster::
       tensorboard_ =
           std::make_unique<report::TensorBoardFile>(folder / "tb", topology.place().host);
       tensorboard_->layout("mgpu_spmd", report::standard_charts());
-      tensorboard_->begin_session(store::read_store_config(config).run_name, hparams_of(config));
+      tensorboard_->begin_session(run_name, hparams_of(config));
     }
   });
 }

@@ -11,6 +11,7 @@ RunKeys read_run_keys(const Config& config, const RanksOf& ranks) {
   check_all({[&] { keys.cluster = cluster::read_cluster_config(config); },
              [&] { keys.store = store::read_store_config(config); },
              [&] { keys.watch = watch::read_watch_config(config); },
+             [&] { keys.retries_quarantined = config.flag("run.retry_quarantined"); },
              [&] { jobs::job_of(config).check(config, ranks(keys.cluster)); }});
   return keys;
 }
@@ -23,35 +24,29 @@ std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const C
   return job;
 }
 
-std::string run_identity(const Config& config) {
+std::string run_identity(const Config& config, const run::JobKeys& keys) {
   const std::string whole = config.identity();
-  const run::JobKeys keys = run::read_job_keys(config);
   return keys.is_part_of_run() ? whole + ", " + run::part_text(keys.part) : whole;
 }
 
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
-                              const jobs::Job& job, const store::StoreConfig& store,
+                              const jobs::Job& job, const RunKeys& keys,
                               const std::vector<std::string>& command) {
   store::RunRequest request;
-  request.output = store.output_folder;
-  request.name = store.run_name;
-  request.resume = store.resume;
+  request.output = keys.store.output_folder;
+  request.name = keys.store.run_name;
+  request.resume = keys.store.resume;
   request.job = read_job_name(config);
-  request.identity = run_identity(config);
+  request.identity = run_identity(config, job.run_keys());
   request.keys = store::identity_keys(config);
-  if (const run::JobKeys keys = run::read_job_keys(config); keys.is_part_of_run())
-    request.keys["--only"] = run::part_text(keys.part);
-  request.reopens = retries_quarantined(config);
+  if (job.run_keys().is_part_of_run()) request.keys["--only"] = run::part_text(job.run_keys().part);
+  request.reopens = keys.retries_quarantined;
   request.command = command;
   cluster::run_together(world, [&] {
     constexpr std::uint64_t kLogBytes = std::uint64_t{16} << 20;  // logs, curves, report
     if (world.rank() == 0) request.needed_bytes = job.disk_bytes() + kLogBytes;
   });
   return request;
-}
-
-bool retries_quarantined(const Config& config) {
-  return config.flag("run.retry_quarantined");
 }
 
 SoftStop::Options stop_options(const Config& config, const cluster::Group& world,

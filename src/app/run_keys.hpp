@@ -21,6 +21,7 @@ struct RunKeys {
   cluster::ClusterConfig cluster;
   store::StoreConfig store;
   watch::WatchConfig watch;
+  bool retries_quarantined = false;  // run.retry_quarantined
 };
 
 /// Number of ranks, computed from the settings of devices.
@@ -36,17 +37,14 @@ std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const C
 
 /// The identity of a run, from its configuration and its part. Only an equal identity can be
 /// resumed.
-std::string run_identity(const Config& config);
+std::string run_identity(const Config& config, const run::JobKeys& keys);
 
 /// The request for the run directory.
 ///
 /// Ranks:  collective over `world`.
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
-                              const jobs::Job& job, const store::StoreConfig& store,
+                              const jobs::Job& job, const RunKeys& keys,
                               const std::vector<std::string>& command);
-
-/// The key run.retry_quarantined.
-bool retries_quarantined(const Config& config);
 
 /// The first rank looks for the file STOP; all know the time limit, of which `elapsed_s` is over.
 SoftStop::Options stop_options(const Config& config, const cluster::Group& world,

@@ -52,8 +52,9 @@ public:
         job_(read_checked_job(world_, config_)),
         topology_(world_, keys_.cluster.group_sizes()),
         choice_(cluster::choose_device(topology_, keys_.cluster)),
-        directory_(world_, run_request(world_, config_, *job_, keys_.store, command)),
-        files_(options, config_, topology_, choice_, directory_, clock_.elapsed_s()),
+        directory_(world_, run_request(world_, config_, *job_, keys_, command)),
+        files_(options, config_, keys_.store.run_name, topology_, choice_, directory_,
+               clock_.elapsed_s()),
         stop_(stop_options(config_, world_, directory_, clock_.elapsed_s())),
         sources_(sources_of(options)),
         overrides_(std::ssize(options.overrides)) {
@@ -95,8 +96,7 @@ private:
                                 keys_.store.sync_s);
     warn_of_damage(journal);
     store::Quarantine quarantine(directory_.path(), world_, directory_.attempt());
-    if (retries_quarantined(config_))
-      quarantine.forget(world_, journal, run::read_job_keys(config_).chunk_size);
+    if (keys_.retries_quarantined) quarantine.forget(world_, journal, job_->run_keys().chunk_size);
     run::RunContext context{config_,
                             keys_.cluster,
                             keys_.store,
@@ -171,7 +171,7 @@ private:
                        {to_repeat().resolved_yaml(),
                         command_,
                         build_info().versions,
-                        {{"run", run::read_job_keys(config_).seed}}},
+                        {{"run", job_->run_keys().seed}}},
                        rank_facts());
     if (files_.tensorboard() != nullptr) {
       files_.tensorboard()->text("config", config_.resolved_yaml());

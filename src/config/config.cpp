@@ -4,6 +4,7 @@
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/config/config.hpp>
 #include <mgpu/config/config_print.hpp>
+#include <mgpu/config/read_counts.hpp>
 
 namespace mgpu {
 namespace {
@@ -59,6 +60,7 @@ bool Config::flag(std::string_view name) const {
 }
 
 std::string Config::text(std::string_view name) const {
+  count_read(name);
   const KeyValue& found = value(name);
   if (found.is_word) return found.text;
   const KeyType type = table_->find(name)->type;
@@ -84,6 +86,7 @@ std::vector<std::string> Config::texts(std::string_view name) const {
 }
 
 bool Config::is(std::string_view name, std::string_view word) const {
+  count_read(name);
   const KeyValue& found = value(name);
   return found.is_word && found.text == word;
 }
@@ -159,6 +162,7 @@ const Config::Entry& Config::entry(std::string_view name) const {
 }
 
 const KeyValue& Config::value_of_type(std::string_view name, KeyType type) const {
+  count_read(name);
   const KeyValue& found = value(name);
   if (table_->find(name)->type != type) {
     throw Error("`" + std::string(name) + "` is not " + type_in_words(type));

@@ -23,7 +23,8 @@ LoopSettings read_loop_settings(const Config& config) {
   check_all({[&] { settings.train = train::read_train_config(config); },
              [&] { settings.optimizer = train::read_optimizer_config(config); },
              [&] { settings.checkpoint = store::read_checkpoint_config(config); }});
-  settings.seed = run::read_job_keys(config).seed;
+  static_cast<run::JobKeys&>(settings) = run::read_job_keys(config);
+  settings.memory_every = config.integer("log.memory_every");
   return settings;
 }
 

@@ -60,8 +60,7 @@ Trainer::Trainer(run::RunContext& run, const LoopSettings& settings, TrainTask& 
               settings.evaluation_values),
       state_(parameters_, optimizer_, scaler_, curves_),
       checkpoints_(run.topology.world(), run.directory.path(),
-                   {static_cast<int>(run.directory.attempt()), settings.checkpoint.keep}),
-      memory_every_(run.config.integer("log.memory_every")) {
+                   {static_cast<int>(run.directory.attempt()), settings.checkpoint.keep}) {
   state_.data_crc = task.data_crc();
   state_.files = task.model_files();
 }
@@ -184,7 +183,7 @@ void Trainer::report_trouble(const train::StepOutcome& outcome) {
 
 void Trainer::look_after_memory() {
   if (is_due(run_.cluster.clear_cache_every)) tensor::empty_device_cache(run_.device);
-  if (!is_due(memory_every_)) return;
+  if (!is_due(settings_.memory_every)) return;
   const auto ranks = run::gather_memory(run_.topology.world(), run_.device);
   report::RunSummary now;
   run::fill_memory(ranks, run_.topology, run_.device, now);

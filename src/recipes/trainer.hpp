@@ -105,7 +105,6 @@ private:
   TrainCurves curves_;
   TrainState state_;
   store::CheckpointStore checkpoints_;
-  std::int64_t memory_every_;  // steps
   report::StepPace pace_;
   double step_began_s_ = 0.0;  // on the run's clock
   std::int64_t steps_here_ = 0;

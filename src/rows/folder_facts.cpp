@@ -7,7 +7,6 @@
 #include <mgpu/lm/config/lm_config.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/folder_facts.hpp>
-#include <mgpu/rows/model_keys.hpp>
 
 namespace mgpu::rows {
 namespace {
@@ -59,8 +58,7 @@ std::uint32_t fingerprint_of(const std::filesystem::path& folder,
 
 }  // namespace
 
-void check_model_folder(const Config& config) {
-  const std::filesystem::path folder = read_model_path(config);
+void check_model_folder(const Config& config, const std::filesystem::path& folder) {
   std::error_code missing;
   if (std::filesystem::is_regular_file(folder / "config.json", missing)) return;
   const bool is_there = std::filesystem::is_directory(folder, missing);
@@ -82,8 +80,8 @@ FolderFacts folder_facts(const std::filesystem::path& folder, lm::ResidentModels
   return {static_cast<std::uint32_t>(std::stoul(facts.substr(0, space))), facts.substr(space + 1)};
 }
 
-std::uint32_t crc_with_groups(const Config& config, std::uint32_t crc) {
-  const int ranks = summing_ranks(config);
+std::uint32_t crc_with_groups(const run::ModelKeys& keys, std::uint32_t crc) {
+  const int ranks = keys.summing_ranks();
   return ranks == 1 ? crc : crc32c("tensor " + std::to_string(ranks), crc);
 }
 

@@ -85,14 +85,19 @@ void add_keep_columns_key(KeyTable& table) {
              .choices = {"auto"}});
 }
 
-KeptColumns::KeptColumns(const Config& config, const input::RowFile& file,
-                         const input::RowOptions& options, const Names& standard) {
-  if (config.is("output.keep_columns", "auto")) {
+std::optional<Names> read_keep_columns(const Config& config) {
+  if (config.is("output.keep_columns", "auto")) return std::nullopt;
+  return config.texts("output.keep_columns");
+}
+
+KeptColumns::KeptColumns(const Config& config, const std::optional<Names>& keep_columns,
+                         const input::RowFile& file, const input::RowOptions& options) {
+  if (!keep_columns) {
     const Names there = columns_of(file, options);
-    std::copy_if(standard.begin(), standard.end(), std::back_inserter(names_),
+    std::copy_if(options.keeps.begin(), options.keeps.end(), std::back_inserter(names_),
                  [&](const std::string& name) { return contains(there, theirs(options, name)); });
   } else {
-    names_ = config.texts("output.keep_columns");
+    names_ = *keep_columns;
     check_names(config, names_);
     require_columns(file, options, names_);
   }

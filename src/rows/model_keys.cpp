@@ -8,6 +8,7 @@
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/config/config_problem.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
+#include <mgpu/rows/kept_columns.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 
@@ -81,24 +82,20 @@ ModelRowKeys read_model_row_keys(const Config& config) {
   ModelRowKeys keys{.folder = read_model_path(config),
                     .options = input::read_row_options(config),
                     .chat = read_chat_choice(config),
-                    .dataset = datasets::read_dataset(config, kSplit)};
+                    .dataset = datasets::read_dataset(config, kSplit),
+                    .keep_columns = read_keep_columns(config),
+                    .model = run::read_model_keys(config)};
   if (keys.dataset) keys.options.generated = keys.dataset->rows;
   return keys;
 }
 
-void check_data_file(const Config& config, const char* help) {
-  if (datasets::dataset_of(config) != nullptr) return;
-  const std::string path = read_data_path(config);
+void check_data_file(const Config& config, const input::RowOptions& rows, const char* help) {
+  if (rows.generated) return;
   std::error_code missing;
-  if (std::filesystem::is_regular_file(path, missing)) return;
-  throw ConfigFailure(
-      {{"E603", "there is no such file: " + path, config.place("data.path"), "", help}},
-      ExitCode::no_input);
-}
-
-int summing_ranks(const Config& config) {
-  if (lm::read_group_plan(config).split == lm::Split::pipeline) return 1;
-  return cluster::read_cluster_config(config).group_sizes().front();
+  if (std::filesystem::is_regular_file(rows.path, missing)) return;
+  throw ConfigFailure({{"E603", "there is no such file: " + rows.path.string(),
+                        config.place("data.path"), "", help}},
+                      ExitCode::no_input);
 }
 
 }  // namespace mgpu::rows

@@ -16,14 +16,14 @@ namespace {
 ModelRows put_together(const Config& config, const ModelRowKeys& keys, lm::LmConfig model,
                        input::RowFile rows, FolderText text) {
   const std::array crcs{rows.crc(), text.fingerprint, chat_crc(text.files)};
-  KeptColumns kept(config, rows, keys.options, keys.options.keeps);
+  KeptColumns kept(config, keys.keep_columns, rows, keys.options);
   return {.folder = keys.folder,
           .model = std::move(model),
           .row_options = keys.options,
           .text = std::move(text.files),
           .rows = std::move(rows),
           .kept = std::move(kept),
-          .crc = crc_with_groups(config, crc32c(std::as_bytes(std::span(crcs))))};
+          .crc = crc_with_groups(keys.model, crc32c(std::as_bytes(std::span(crcs))))};
 }
 
 }  // namespace

@@ -102,8 +102,8 @@ std::optional<TextFiles> read_tokenizer_files(const std::filesystem::path& folde
   return files;
 }
 
-void check_chat_template(const Config& config, const std::filesystem::path& folder) {
-  const ChatChoice chat = read_chat_choice(config);
+void check_chat_template(const Config& config, const std::filesystem::path& folder,
+                         const ChatChoice& chat) {
   if (chat.chosen.empty()) return;
   if (is_file(chat.chosen) && !std::filesystem::exists(chat.chosen)) {
     throw ConfigFailure(

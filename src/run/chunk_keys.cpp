@@ -48,23 +48,22 @@ std::string part_note(const JobKeys& keys) {
   return keys.is_part_of_run() ? "; " + part_text(keys.part) : "";
 }
 
-void log_part(const RunContext& run) {
-  const JobKeys keys = read_job_keys(run.config);
+void log_part(const RunContext& run, const JobKeys& keys) {
   if (!keys.is_part_of_run()) return;
   run.log.event({"note",
                  {{"text", run.store.result_file + " holds " + part_text(keys.part) +
                                "; ./mgpu_spmd --merge with the folders of all parts joins them"}}});
 }
 
-ChunkProgress progress_of(const RunContext& run, const ChunkPhase& phase, const Chunk& last,
-                          std::int64_t done_here) {
+ChunkProgress progress_of(const RunContext& run, const JobKeys& keys, const ChunkPhase& phase,
+                          const Chunk& last, std::int64_t done_here) {
   const std::int64_t total = samples_of_part(phase);
-  if (read_chunk_sharing(run).is_dynamic) return {samples_up_to(phase, last), total};
+  if (keys.is_dynamic) return {samples_up_to(phase, last), total};
   return {done_here, total / run.topology.num_groups()};
 }
 
-ChunkSharing read_chunk_sharing(const RunContext& run) {
-  return {.is_dynamic = read_job_keys(run.config).is_dynamic, .timeout_s = run.cluster.timeout_s};
+ChunkSharing chunk_sharing(const RunContext& run, const JobKeys& keys) {
+  return {.is_dynamic = keys.is_dynamic, .timeout_s = run.cluster.timeout_s};
 }
 
 }  // namespace mgpu::run

@@ -28,40 +28,31 @@ std::int64_t bytes_without_model(const RunContext& run, const lm::ModelGroup& gr
 }
 
 /// The arguments with the smallest larger group for which each rank needs at most `bytes`.
-std::string larger_group(const RunContext& run, const lm::ModelGroup& group,
+std::string larger_group(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                          const lm::MemoryDemand& demand, const BatchNames& names,
                          std::int64_t bytes) {
   const int ranks = run.topology.world().size();
-  const auto fit = lm::fit_memory(group.model().config(), lm::read_group_plan(run.config), demand,
-                                  bytes, ranks, group.size() + 1);
+  const auto fit =
+      lm::fit_memory(group.model().config(), keys.plan, demand, bytes, ranks, group.size() + 1);
   if (!fit)
     return "more ranks and a larger devices.gpus_per_model, of which each has a smaller part of "
            "the model; or a shorter generate.max_new_tokens";
   const fs::path config = run.directory.path() / "repro" / "config.resolved.yaml";
   return "mpirun -np " + std::to_string(ranks) + " ./mgpu_spmd " +
-         store::shell_word(config.string()) + " " + fit_text(run.config, fit, names);
+         store::shell_word(config.string()) + " " + fit_text(keys, fit, names);
 }
 
 }  // namespace
 
-lm::ModelGroup open_model(const RunContext& run, const std::filesystem::path& folder) {
+lm::ModelGroup open_model(const RunContext& run, const ModelKeys& keys,
+                          const std::filesystem::path& folder) {
   return lm::ModelGroup::open(folder, run.topology,
-                              {.plan = lm::read_group_plan(run.config),
-                               .load = {.matrices = lm::read_matrix_type(run.config)},
+                              {.plan = keys.plan,
+                               .load = {.matrices = keys.matrices},
                                .backend = run.backend,
                                .device = run.device,
                                .communicator = {.timeout_s = run.cluster.timeout_s},
                                .resident = run.models});
-}
-
-std::string groups_text(const RunContext& run) {
-  const std::vector<int> sizes = run.cluster.group_sizes();
-  if (std::ranges::all_of(sizes, [](int size) { return size == 1; })) return "";
-  std::string text;
-  for (const int size : sizes)
-    text += (text.empty() ? ", on " : ", ") + std::to_string(size);
-  return text + (sizes.size() == 1 ? " ranks each (" : " ranks in turn (") +
-         lm::name_of(lm::read_group_plan(run.config).split) + ")";
 }
 
 std::string at_once_text(std::int64_t batch, const BatchNames& names) {
@@ -81,7 +72,7 @@ std::string use_text(const lm::MemoryUse& use) {
   return bytes_text(use.total()) + parts;
 }
 
-std::int64_t agreed_batch(const RunContext& run, const lm::ModelGroup& group,
+std::int64_t agreed_batch(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                           const lm::MemoryDemand& demand, const BatchNames& names) {
   const lm::LanguageModel& model = group.model();
   const cluster::Group& world = run.topology.world();
@@ -92,7 +83,7 @@ std::int64_t agreed_batch(const RunContext& run, const lm::ModelGroup& group,
   });
   const std::int64_t batch = world.all_reduce(mine, cluster::ReduceOp::min);
   cluster::run_together(world, [&] {  // no_headroom() meets the ranks of a group only
-    if (batch == 0) throw no_headroom(run, group, demand, names);
+    if (batch == 0) throw no_headroom(run, keys, group, demand, names);
   });
   return batch;
 }
@@ -105,8 +96,8 @@ std::string headroom_text(const RunContext& run, const lm::ModelGroup& group,
          " free after loading the weights";
 }
 
-Failure no_headroom(const RunContext& run, const lm::ModelGroup& group, lm::MemoryDemand demand,
-                    const BatchNames& names) {
+Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
+                    lm::MemoryDemand demand, const BatchNames& names) {
   demand.batch_size = 1;
   const cluster::Group& ranks = run.topology.model_group();
   std::string mine;
@@ -121,20 +112,19 @@ Failure no_headroom(const RunContext& run, const lm::ModelGroup& group, lm::Memo
       std::string("out of memory with one ") + names.one + " at a time: " + names.key + " is 1",
       ranks.all_gather(std::string_view(mine)), ""};
   const std::int64_t least = ranks.all_reduce(bytes, cluster::ReduceOp::min);
-  report.help = larger_group(run, group, demand, names, least);
+  report.help = larger_group(run, keys, group, demand, names, least);
   return Failure(std::move(report));
 }
 
-std::string fit_text(const Config& config, const std::optional<lm::MemoryFit>& fit,
+std::string fit_text(const ModelKeys& keys, const std::optional<lm::MemoryFit>& fit,
                      const BatchNames& names) {
   if (!fit) return "";
   const std::string ranks = std::to_string(fit->ranks);
-  const bool has_groups = !cluster::read_groups(config).empty();  // one of the keys only
-  return (has_groups ? "devices.groups=[" + ranks + "]" : "devices.gpus_per_model=" + ranks) + " " +
-         names.key + "=" + std::to_string(fit->batch_size);
+  return (keys.has_groups ? "devices.groups=[" + ranks + "]" : "devices.gpus_per_model=" + ranks) +
+         " " + names.key + "=" + std::to_string(fit->batch_size);
 }
 
-void run_within_memory(const RunContext& run, const lm::ModelGroup& group,
+void run_within_memory(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                        const lm::MemoryDemand& demand, const BatchNames& names,
                        const BatchWork& work) {
   for (;;) {
@@ -142,7 +132,7 @@ void run_within_memory(const RunContext& run, const lm::ModelGroup& group,
     if (!failure) return;
     if (report_of(failure).exit != ExitCode::out_of_memory) std::rethrow_exception(failure);
     const std::int64_t batch = work.batch_size();
-    if (batch == 1) throw no_headroom(run, group, demand, names);
+    if (batch == 1) throw no_headroom(run, keys, group, demand, names);
     work.set_batch_size(batch / 2);
     if (!group.is_leader()) continue;
     run.log.event({"note",

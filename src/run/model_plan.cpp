@@ -2,7 +2,6 @@
 #include <set>
 #include <utility>
 
-#include <mgpu/cluster/cluster_config.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/model_plan.hpp>
@@ -38,17 +37,16 @@ std::int64_t num_parameters(const lm::LmConfig& config) {
   return num_parameters(lm::weight_specs(config));
 }
 
-ModelPlan::ModelPlan(const Config& config, const PlanMachine& machine, Work work)
-    : config_(config),
-      keys_(read_job_keys(config)),
+ModelPlan::ModelPlan(const Config& config, const JobKeys& keys, const ModelKeys& model,
+                     const PlanMachine& machine, Work work)
+    : keys_(keys),
+      model_(model),
       machine_(machine),
       work_(std::move(work)),
-      sizes_(cluster::read_cluster_config(config).group_sizes()),
-      split_(lm::read_group_plan(config)),
       memory_(memory_of_ranks(config, machine, work_.names.key)),
       plan_(begin_plan(config, machine, work_.unit)) {
   work_.demand.device = machine.device;
-  work_.demand.matrices = lm::read_matrix_type(config);
+  work_.demand.matrices = model.matrices;
 }
 
 const ModelPlan::Rates& ModelPlan::rates() const {
@@ -57,7 +55,7 @@ const ModelPlan::Rates& ModelPlan::rates() const {
 
 void ModelPlan::add_shares() {
   const ChunkPhase phase = this->phase();
-  const std::vector<int> groups = cluster::group_of_each_rank(machine_.ranks, sizes_);
+  const std::vector<int> groups = cluster::group_of_each_rank(machine_.ranks, model_.group_sizes);
   const int num_groups = groups.back() + 1;
   for (int group = 0; group < num_groups; ++group) {
     const auto [first, last] = std::ranges::equal_range(groups, group);
@@ -91,10 +89,10 @@ std::int64_t ModelPlan::room() const {
 
 void ModelPlan::find_batch(bool is_auto) {
   lm::MemoryDemand& demand = work_.demand;
-  fit_ = lm::fit_memory(work_.model, split_, demand, room(), machine_.ranks);
+  fit_ = lm::fit_memory(work_.model, model_.plan, demand, room(), machine_.ranks);
   if (!is_auto) return;
-  for (const int size : sizes_) {
-    for (const lm::Shard& shard : lm::shards_of(work_.model, split_, size)) {
+  for (const int size : model_.group_sizes) {
+    for (const lm::Shard& shard : lm::shards_of(work_.model, model_.plan, size)) {
       const auto weights = lm::memory_of(work_.model, shard, demand, size).weights;
       demand.batch_size = std::max<std::int64_t>(
           1, lm::largest_batch(work_.model, shard, demand, size, room() - weights));
@@ -107,18 +105,18 @@ void ModelPlan::find_batch(bool is_auto) {
 
 void ModelPlan::add_memory() {
   lm::MemoryUse fullest;
-  for (const int size : std::set<int>(sizes_.begin(), sizes_.end())) {
-    const auto shards = lm::shards_of(work_.model, split_, size);
+  for (const int size : std::set<int>(model_.group_sizes.begin(), model_.group_sizes.end())) {
+    const auto shards = lm::shards_of(work_.model, model_.plan, size);
     for (std::size_t r = 0; r < shards.size(); ++r) {
       const auto use = lm::memory_of(work_.model, shards[r], work_.demand, size);
       if (use.total() > fullest.total()) fullest = use;
-      if (sizes_ == std::vector<int>{1}) continue;
+      if (model_.group_sizes == std::vector<int>{1}) continue;
       plan_.notes.push_back("rank " + std::to_string(r) + " of a group of " + std::to_string(size) +
                             ": " + use_text(use));
     }
   }
   plan_.notes.push_back(
-      fit_ ? "smallest group and largest batch that fit: " + fit_text(config_, fit_, work_.names)
+      fit_ ? "smallest group and largest batch that fit: " + fit_text(model_, fit_, work_.names)
            : std::string("no group of these ranks has room for the model and one ") +
                  work_.names.one);
   const auto bytes = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
@@ -141,7 +139,7 @@ void ModelPlan::add_seal_time() {
 
 void ModelPlan::add_limits() {
   add_memory_limit(plan_, memory_, planned_bytes(plan_),
-                   [&] { return fit_text(config_, fit_, work_.names); });
+                   [&] { return fit_text(model_, fit_, work_.names); });
   add_limit(plan_, "free disk", work_.disk, machine_.disk_bytes, "run.output");
 }
 

@@ -7,9 +7,9 @@
 namespace mgpu::run {
 namespace {
 
-lm::ModelGroup open_timed(const RunContext& run, const std::filesystem::path& model) {
+lm::ModelGroup open_timed(const RunContext& run, const RowPhase::Keys& keys) {
   const auto loading = run.clock.enter("load");
-  return open_model(run, model);
+  return open_model(run, keys.model, keys.folder);
 }
 
 }  // namespace
@@ -28,15 +28,16 @@ GroupSpeeds speeds_of(const std::vector<GroupWork>& groups, std::int64_t GroupWo
   return speeds;
 }
 
-RowPhase::RowPhase(RunContext& run, const std::filesystem::path& model, Options options)
-    : run_(run), options_(std::move(options)), group_(open_timed(run, model)) {}
+RowPhase::RowPhase(RunContext& run, const Keys& keys, Options options)
+    : run_(run), keys_(keys), options_(std::move(options)), group_(open_timed(run, keys)) {}
 
 std::int64_t RowPhase::settle_batch(lm::MemoryDemand demand, bool is_auto) {
   demand_ = std::move(demand);
   demand_.device = run_.device.kind;
-  demand_.matrices = lm::read_matrix_type(run_.config);
+  demand_.matrices = keys_.model.matrices;
   has_auto_batch_ = is_auto;
-  if (is_auto) demand_.batch_size = agreed_batch(run_, group_, demand_, options_.names);
+  if (is_auto)
+    demand_.batch_size = agreed_batch(run_, keys_.model, group_, demand_, options_.names);
   return demand_.batch_size;
 }
 
@@ -60,7 +61,7 @@ bool RowPhase::run_all(const std::function<std::vector<std::byte>(const Chunk&)>
   const bool is_complete = run_chunks(
       options_.chunks, run_.topology, run_.journal,
       {work, [&] { return run_.stop.poll() != StopReason::none; }, finished, &run_.clock},
-      read_chunk_sharing(run_));
+      chunk_sharing(run_, keys_.run));
   seconds_ = run_.clock.elapsed_s() - begin_s;
   return is_complete;
 }
@@ -68,7 +69,7 @@ bool RowPhase::run_all(const std::function<std::vector<std::byte>(const Chunk&)>
 /// Logs the progress of this group, on its leader; the screen shows that of rank 0.
 void RowPhase::log_progress() {
   const double rate = static_cast<double>(work_.tokens()) / work_.seconds;
-  const ChunkProgress progress = progress_of(run_, options_.chunks, last_, work_.rows);
+  const ChunkProgress progress = progress_of(run_, keys_.run, options_.chunks, last_, work_.rows);
   run_.log.event({"gen",
                   {{"samples", progress.done * options_.results_per_row},
                    {"total", progress.total * options_.results_per_row},

@@ -13,16 +13,16 @@ std::string identity_text(const Config& config) {
 
 }  // namespace
 
-store::SealRequest seal_request(const SealPlace& place, const char* job) {
+store::SealRequest seal_request(const SealPlace& place, const char* job, const ChunkPart& part) {
   store::SealRequest request;
   request.path = place.directory.path() / place.store.result_file;
   request.attempt = place.directory.attempt();
   request.gzip = place.store.gzip;
   request.text = place.store.text;
   request.attributes = {{"job", job}};
-  if (const JobKeys keys = read_job_keys(place.config); keys.is_part_of_run()) {
+  if (part.count > 1) {
     request.partial = true;
-    request.attributes.push_back({"part", part_text(keys.part)});
+    request.attributes.push_back({"part", part_text(part)});
   }
   request.groups = {{"run", {{"keys", identity_text(place.config)}}}};
   request.check_current = [&directory = place.directory] { directory.check_current(); };

@@ -127,7 +127,8 @@ TEST_F(DarkroomTest, TheRandomPolicyEarnsAQuarter) {
 }
 
 TEST(EnvironmentTest, TheRegistryKnowsItsNames) {
-  EXPECT_EQ(environment_names(), std::vector<std::string>{"darkroom"});
+  const std::vector<std::string> names = environment_names();
+  EXPECT_NE(std::find(names.begin(), names.end(), "darkroom"), names.end());
   EXPECT_THROW(make_environment("brightroom", 0), Error);
 }
 

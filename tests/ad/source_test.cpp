@@ -71,7 +71,9 @@ protected:
 };
 
 TEST_F(SourceTest, TheRegistryKnowsItsNames) {
-  EXPECT_EQ(source_names(), (std::vector<std::string>{"explorer", "random_walk"}));
+  const std::vector<std::string> names = source_names();
+  for (const char* name : {"explorer", "random_walk"})
+    EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
   EXPECT_THROW(make_source("oracle", *room_, {}), Error);
 }
 

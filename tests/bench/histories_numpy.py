@@ -1,4 +1,4 @@
-"""Runs the explorer of src/ad/explorer.cpp in vectorized numpy. Prints one line of JSON.
+"""Runs the explorer of src/ad/sources/explorer.cpp in vectorized numpy. Prints one line of JSON.
 
 All histories of a batch step together, and every operation handles the histories that need it.
 

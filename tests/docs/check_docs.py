@@ -18,7 +18,7 @@ import unittest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 RUNNING = TOP / "launch/README.md"
 KEYS = TOP / "conf/README.md"
-JOBS = ("train", "generate", "teacher", "classify")
+JOBS = [path.parent.name for path in sorted((TOP / "src/jobs").glob("*/CMakeLists.txt"))]
 PAGES = [TOP / "README.md", RUNNING, TOP / "src/README.md", KEYS,
          *sorted((TOP / "docs").rglob("*.md")), *sorted((TOP / "src").glob("*/*/README.md"))]
 MOST_LINES = {"README.md": 140, "src/README.md": 150}

@@ -109,6 +109,22 @@ class OldFormat(program.ProgramTest):
                             config=config)
         self.assertIn("loss", ended.out)
 
+    def test_episodes_of_a_finished_training_are_exported(self):
+        rows = self.exported(self.runs / "train_whole")
+        self.assertEqual(len(rows), 3 * 8 * 2)  # controls, unseen goals, episodes
+        self.assertEqual([row["control"] for row in rows], [0] * 16 + [1] * 16 + [2] * 16)
+        self.assertEqual([row["episode"] for row in rows], [1, 2] * 24)
+        for row in rows:
+            goal = 9 * row["goal_x"] + row["goal_y"]
+            self.assertEqual(len(row["path"]), 20)
+            self.assertEqual(row["path"].count(goal), row["return"])
+
+    def test_histories_of_a_finished_training_are_learned_from(self):
+        histories = self.runs / "train_whole" / "histories.h5"
+        self.run_to(0, 1, f"data.path={histories}", "train.max_steps=2", "evaluate.runs=1")
+        self.assertFalse((self.run_folder() / "histories.h5").exists())
+        self.assertEqual(len(self.exported(self.run_folder())), 48)
+
     def test_an_unfinished_run_is_refused_with_the_version_that_finishes_it(self):
         folder = self.runs / "generate_0"
         record = folder / "run.json"

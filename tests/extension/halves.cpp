@@ -32,7 +32,7 @@ run::JobOutcome complete_with_second_opinion(run::RunContext& run) {
   const cluster::Group& group = run.topology.world();
   const rows::ModelRowKeys keys = rows::read_model_row_keys(run.config);
   const datasets::DatasetRows& from = keys.dataset.value();
-  const lm::ModelGroup opened = run::open_model(run, keys.folder);
+  const lm::ModelGroup opened = run::open_model(run, keys.model, keys.folder);
   const lm::LanguageModel& model = opened.model();
   lm::SecondOpinion opinion(model);
   lm::GenerationConfig config;
@@ -60,8 +60,10 @@ run::JobOutcome complete_with_second_opinion(run::RunContext& run) {
 
 class HalvesJob final : public Job {
 public:
-  explicit HalvesJob(const Config& config) : config_(config) {}
+  explicit HalvesJob(const Config& config)
+      : config_(config), run_keys_(run::read_job_keys(config)) {}
 
+  const run::JobKeys& run_keys() const override { return run_keys_; }
   void check_files() const override {}
   std::vector<run::FileCheck> file_checks() const override { return {}; }
   std::uint64_t disk_bytes() const override { return 1 << 20; }
@@ -76,6 +78,7 @@ private:
   run::SessionRequest request(const run::RunContext& run, bool is_low) const;
 
   const Config& config_;
+  run::JobKeys run_keys_;
 };
 
 run::SessionRequest HalvesJob::request(const run::RunContext& run, bool is_low) const {

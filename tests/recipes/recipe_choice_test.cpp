@@ -31,10 +31,13 @@ std::string code_of(const Keys& keys, Read read) {
   return report_of_failure([&] { read(config); }).code;
 }
 
-TEST(RecipeChoiceTest, TheRegistryHasThreeInItsOrder) {
+TEST(RecipeChoiceTest, TheRegistryHasTheRecipesInTheirOrder) {
   std::vector<std::string> names;
   for (const RecipeSpec& recipe : recipes())
     names.emplace_back(recipe.name);
+  std::erase_if(names, [](const std::string& name) {
+    return name != "ad" && name != "sft" && name != "distill";  // others may come between them
+  });
   EXPECT_THAT(names, ElementsAre("ad", "sft", "distill"));
 }
 

@@ -28,7 +28,8 @@ protected:
     file.options.may_have = {"text", "label", "group"};
     const input::RowFile rows = input::open_rows(file.options);
     const Config config = config_of({{"job", "classify"}, {"output.keep_columns", keep}});
-    return {config, rows, file.options, standard};
+    file.options.keeps = standard;
+    return {config, read_keep_columns(config), rows, file.options};
   }
 
   /// The kept values of all rows.

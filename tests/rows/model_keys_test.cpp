@@ -72,13 +72,17 @@ TEST(ModelKeysTest, APartHasToBeOneOfTheParts) {
 
 TEST(ModelKeysTest, OnlySharedSumsDependOnTheGroup) {
   const auto ranks = [](const char* parallel) {
-    return summing_ranks(teacher({{"model.parallel", parallel}, {"devices.gpus_per_model", "2"}}));
+    return run::read_model_keys(
+               teacher({{"model.parallel", parallel}, {"devices.gpus_per_model", "2"}}))
+        .summing_ranks();
   };
   EXPECT_EQ(ranks("tensor"), 2);
   EXPECT_EQ(ranks("pipeline"), 1);
   const auto crc = [](const char* ranks_of_model) {
     return crc_with_groups(
-        teacher({{"model.parallel", "tensor"}, {"devices.gpus_per_model", ranks_of_model}}), 5);
+        run::read_model_keys(
+            teacher({{"model.parallel", "tensor"}, {"devices.gpus_per_model", ranks_of_model}})),
+        5);
   };
   EXPECT_EQ(crc("1"), 5U);
   EXPECT_NE(crc("2"), 5U);
@@ -86,19 +90,23 @@ TEST(ModelKeysTest, OnlySharedSumsDependOnTheGroup) {
 }
 
 TEST(ModelKeysTest, AFileThatIsNotThereIsSaidBeforeAnyWork) {
-  const ErrorReport report = report_of_failure([] {
-    check_data_file(teacher({{"data.path", "/nowhere/rows.jsonl"}}), "a file of rows");
+  const auto check = [](const Keys& keys, const char* help) {
+    const Config config = teacher(keys);
+    check_data_file(config, input::read_row_options(config), help);
+  };
+  const ErrorReport report = report_of_failure([&] {
+    check({{"data.path", "/nowhere/rows.jsonl"}}, "a file of rows");
   });
   EXPECT_EQ(report.exit, ExitCode::no_input);
   EXPECT_THAT(report.sentence, HasSubstr("there is no such file: /nowhere/rows.jsonl"));
-  EXPECT_NO_THROW(check_data_file(teacher({{"data.path", kLlama / "config.json"}}), ""));
+  EXPECT_NO_THROW(check({{"data.path", kLlama / "config.json"}}, ""));
 }
 
 TEST(ModelFolderTest, AFolderHasAConfig) {
   const testing_support::TemporaryFolder empty;
   const auto sentence = [](const fs::path& folder) {
     return report_of_failure([&] {
-             check_model_folder(teacher({{"model.path", folder}}));
+             check_model_folder(teacher({{"model.path", folder}}), folder);
            })
         .sentence;
   };

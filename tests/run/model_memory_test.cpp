@@ -34,13 +34,24 @@ TEST(MemoryTextTest, ABatchIsCountedInItsOwnWord) {
 }
 
 TEST(MemoryTextTest, WhatFitsIsSomethingToType) {
-  const Config config = config_of({{"job", "generate"}});
-  EXPECT_EQ(fit_text(config, std::nullopt, kCompletions), "");
-  EXPECT_EQ(fit_text(config, lm::MemoryFit{.ranks = 2, .batch_size = 4, .use = {}}, kCompletions),
+  const ModelKeys keys = read_model_keys(config_of({{"job", "generate"}}));
+  EXPECT_EQ(fit_text(keys, std::nullopt, kCompletions), "");
+  EXPECT_EQ(fit_text(keys, lm::MemoryFit{.ranks = 2, .batch_size = 4, .use = {}}, kCompletions),
             "devices.gpus_per_model=2 generate.batch_size=4");
-  const Config grouped = config_of({{"job", "generate"}, {"devices.groups", "[1, 2]"}});
+  const ModelKeys grouped =
+      read_model_keys(config_of({{"job", "generate"}, {"devices.groups", "[1, 2]"}}));
   EXPECT_EQ(fit_text(grouped, lm::MemoryFit{.ranks = 4, .batch_size = 1, .use = {}}, kTexts),
             "devices.groups=[4] classify.batch_size=1");
+}
+
+TEST(GroupsTextTest, GroupsAreNamedByTheirSizes) {
+  const auto text = [](const char* key, const char* value) {
+    return groups_text(read_model_keys(
+        config_of({{"job", "generate"}, {key, value}, {"model.parallel", "pipeline"}})));
+  };
+  EXPECT_EQ(text("devices.gpus_per_model", "1"), "");
+  EXPECT_EQ(text("devices.gpus_per_model", "3"), ", on 3 ranks each (pipeline)");
+  EXPECT_EQ(text("devices.groups", "[1, 2]"), ", on 1, 2 ranks in turn (pipeline)");
 }
 
 /// A model with two layers and 100 samples, on a machine with four ranks.
@@ -70,12 +81,15 @@ protected:
   ModelPlan plan(const Keys& more = {}) {
     Keys keys = {{"job", "generate"}, {"run.chunk_size", "8"}, {"devices.memory_margin", "0"}};
     keys.insert(more.begin(), more.end());
-    config_.emplace(config_of(keys));
-    return {*config_, machine_, work()};
+    const Config config = config_of(keys);
+    job_keys_ = read_job_keys(config);
+    model_keys_ = read_model_keys(config);
+    return {config, job_keys_, model_keys_, machine_, work()};
   }
 
   PlanMachine machine_;
-  std::optional<Config> config_;
+  JobKeys job_keys_;
+  ModelKeys model_keys_;
 };
 
 TEST_F(ModelPlanTest, EachGroupHasAShareOfTheChunks) {

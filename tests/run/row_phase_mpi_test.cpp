@@ -107,13 +107,15 @@ class RowPhaseTest : public testing::Test {
 protected:
   void open(const testing_support::Keys& keys = {}) {
     run_ = std::make_unique<test::FakeRun>(keys);
+    job_keys_ = read_job_keys(run_->context().config);
+    model_keys_ = read_model_keys(run_->context().config);
   }
 
   /// A phase over all rows, or over the part that the keys select.
   RowPhase phase(ChunkPart part = {}) {
     if (!run_) open();
     return {run_->context(),
-            model_.path(),
+            {job_keys_, model_keys_, folder_},
             {.chunks = {"rows", kPhase, kRows, kChunkRows, part},
              .names = kTexts,
              .clock_phase = "fake",
@@ -132,6 +134,9 @@ protected:
 
   const cluster::Group world_ = cluster::Group::world();
   const lm::MadeFolder model_{world_, kTiny};
+  const std::filesystem::path folder_ = model_.path();
+  JobKeys job_keys_;
+  ModelKeys model_keys_;
   std::unique_ptr<test::FakeRun> run_;
 };
 

@@ -21,7 +21,8 @@ using testing::SizeIs;
 using testing_support::Keys;
 
 store::SealRequest request_of(const RunContext& run) {
-  return seal_request({run.config, run.store, run.directory}, "generate");
+  return seal_request({run.config, run.store, run.directory}, "generate",
+                      read_job_keys(run.config).part);
 }
 
 TEST(SealPlaceTest, AFileSaysWhichRunItIsOf) {
@@ -68,13 +69,13 @@ TEST(SealPlaceTest, APartSaysWhichOneItIs) {
 
 TEST(TellPartTest, OnlyAPartIsTold) {
   test::FakeRun whole;
-  log_part(whole.context());
+  log_part(whole.context(), JobKeys{});
   EXPECT_THAT(whole.heard.events, IsEmpty());
 }
 
 TEST(TellPartTest, APartIsJoinedByMerge) {
-  test::FakeRun part(Keys{{"run.worker_id", "0"}, {"run.total_workers", "2"}});
-  log_part(part.context());
+  test::FakeRun part;
+  log_part(part.context(), JobKeys{.part = {0, 2}});
   EXPECT_THAT(part.heard.texts("note"),
               ElementsAre("results.h5 holds part 0 of 2; ./mgpu_spmd --merge with the folders of "
                           "all parts joins them"));
@@ -97,34 +98,18 @@ TEST(WorkerTableTest, EachRankIsACopyOfTheModel) {
     EXPECT_THAT(fake.said.front(), HasSubstr(std::to_string(rank)));
 }
 
-TEST(GroupsTextTest, ModelsOnOneRankNeedNoWords) {
-  EXPECT_EQ(groups_text(test::FakeRun().context()), "");
-}
-
-TEST(GroupsTextTest, GroupsAreNamedByTheirSizes) {
-  const int ranks = cluster::Group::world().size();
-  if (ranks == 1) GTEST_SKIP() << "one rank has no groups";
-  const std::string all = std::to_string(ranks);
-  test::FakeRun one(Keys{{"devices.gpus_per_model", all}, {"model.parallel", "pipeline"}});
-  EXPECT_EQ(groups_text(one.context()), ", on " + all + " ranks each (pipeline)");
-}
-
-TEST(GroupsTextTest, GroupsOfSeveralSizesComeInTurn) {
-  if (cluster::Group::world().size() != 3) GTEST_SKIP() << "groups of 1 and 2 need 3 ranks";
-  test::FakeRun fake(Keys{{"devices.groups", "[1, 2]"}, {"model.parallel", "pipeline"}});
-  EXPECT_EQ(groups_text(fake.context()), ", on 1, 2 ranks in turn (pipeline)");
-}
-
 TEST(ChunkProgressTest, WhereChunksAreClaimedProgressIsThatOfAll) {
-  test::FakeRun fake(Keys{{"run.schedule", "dynamic"}});
-  const ChunkProgress progress = progress_of(fake.context(), {"", 0, 60, 4}, {7, 28, 4}, 8);
+  test::FakeRun fake;
+  const ChunkProgress progress =
+      progress_of(fake.context(), {.is_dynamic = true}, {"", 0, 60, 4}, {7, 28, 4}, 8);
   EXPECT_EQ(progress.done, 32);
   EXPECT_EQ(progress.total, 60);
 }
 
 TEST(ChunkProgressTest, WhereTheyAreSharedOutItIsThatOfAGroup) {
-  test::FakeRun fake(Keys{{"run.schedule", "static"}});
-  const ChunkProgress progress = progress_of(fake.context(), {"", 0, 60, 4}, {7, 28, 4}, 8);
+  test::FakeRun fake;
+  const ChunkProgress progress =
+      progress_of(fake.context(), {.is_dynamic = false}, {"", 0, 60, 4}, {7, 28, 4}, 8);
   EXPECT_EQ(progress.done, 8);
   EXPECT_EQ(progress.total, 60 / fake.world().size());
 }
@@ -133,8 +118,9 @@ TEST(ChunkSharingTest, OnlyStaticIsNotDynamic) {
   for (const auto& [schedule, is_dynamic] :
        std::map<std::string, bool>{{"auto", true}, {"dynamic", true}, {"static", false}}) {
     test::FakeRun fake(Keys{{"run.schedule", schedule}});
-    EXPECT_EQ(read_chunk_sharing(fake.context()).is_dynamic, is_dynamic);
-    EXPECT_EQ(read_chunk_sharing(fake.context()).timeout_s, fake.context().cluster.timeout_s);
+    const JobKeys keys = read_job_keys(fake.context().config);
+    EXPECT_EQ(chunk_sharing(fake.context(), keys).is_dynamic, is_dynamic);
+    EXPECT_EQ(chunk_sharing(fake.context(), keys).timeout_s, fake.context().cluster.timeout_s);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include <mgpu/app/cli.hpp>
@@ -24,9 +25,9 @@ public:
   /// `elapsed_s`: how long this process has been running.
   ///
   /// Ranks:  collective over the topology's world. Errors: E601, E602 on all ranks.
-  RunFiles(const Options& options, const Config& config, const cluster::Topology& topology,
-           const cluster::DeviceChoice& choice, const store::RunDirectory& directory,
-           double elapsed_s);
+  RunFiles(const Options& options, const Config& config, const std::string& run_name,
+           const cluster::Topology& topology, const cluster::DeviceChoice& choice,
+           const store::RunDirectory& directory, double elapsed_s);
 
   /// Writes to the rank's log, to the crash file's memory, and on rank 0 to the screen and its
   /// files.

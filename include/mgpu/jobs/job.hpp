@@ -12,6 +12,7 @@
 #include <mgpu/config/config.hpp>
 #include <mgpu/config/key_table.hpp>
 #include <mgpu/report/plan_text.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/export_format.hpp>
 #include <mgpu/run/file_check.hpp>
 #include <mgpu/run/merged_run.hpp>
@@ -31,6 +32,9 @@ public:
   Job(Job&&) = delete;
   Job& operator=(Job&&) = delete;
   virtual ~Job() = default;
+
+  /// The keys run.* that it read.
+  virtual const run::JobKeys& run_keys() const = 0;
 
   /// Whether the files that its keys name are there, before a run directory is made. Local.
   /// Errors: Failure (exit 66).

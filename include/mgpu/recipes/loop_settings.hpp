@@ -5,18 +5,19 @@
 #include <vector>
 
 #include <mgpu/config/config.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/store/checkpoint/checkpoint_config.hpp>
 #include <mgpu/train/optimizer_config.hpp>
 #include <mgpu/train/train_config.hpp>
 
 namespace mgpu::recipes {
 
-/// Settings of the training loop, which all recipes share.
-struct LoopSettings {
+/// Settings of the training loop, which all recipes share, and the keys run.*.
+struct LoopSettings : run::JobKeys {
   train::TrainConfig train;
   train::OptimizerConfig optimizer;
   store::CheckpointConfig checkpoint;
-  std::uint64_t seed = 0;
+  std::int64_t memory_every = 0;  // log.memory_every, steps; 0: never
   std::vector<std::string>
       evaluation_values{};           // names of an evaluation's values; empty: no evaluation
   bool evaluates_last_step = false;  // false: the job evaluates the trained model itself

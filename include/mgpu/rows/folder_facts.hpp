@@ -6,12 +6,13 @@
 
 #include <mgpu/config/config.hpp>
 #include <mgpu/lm/weights/resident_models.hpp>
+#include <mgpu/run/model_keys.hpp>
 
 namespace mgpu::rows {
 
-/// Checks that the model's folder exists. Called on one rank, before anything is written.
-/// Errors: Failure E603 (exit 66) that points at the key.
-void check_model_folder(const Config& config);
+/// Checks that model.path, which is `folder`, exists. Called on one rank, before anything is
+/// written. Errors: Failure E603 (exit 66) that points at the key.
+void check_model_folder(const Config& config, const std::filesystem::path& folder);
 
 /// Identifies the contents of a model's folder, for the program and for a person.
 struct FolderFacts {
@@ -37,6 +38,6 @@ inline std::uint32_t model_fingerprint(const std::filesystem::path& folder,
 
 /// Adds the size of the model group to a checksum, when rounding of the model's sums depends on
 /// that.
-std::uint32_t crc_with_groups(const Config& config, std::uint32_t crc);
+std::uint32_t crc_with_groups(const run::ModelKeys& keys, std::uint32_t crc);
 
 }  // namespace mgpu::rows

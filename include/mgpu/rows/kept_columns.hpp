@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,20 +12,23 @@ namespace mgpu::rows {
 /// Adds the key output.keep_columns.
 void add_keep_columns_key(KeyTable& table);
 
+/// Reads this key; nullopt for `auto`.
+std::optional<std::vector<std::string>> read_keep_columns(const Config& config);
+
 /// Columns of the user's rows that a job copies to its results, as strings.
 class KeptColumns {
 public:
   KeptColumns() = default;
 
-  /// Selects the columns of output.keep_columns; with `auto` those of `standard` that the file has.
-  /// For JSON the columns of the file are those of its first row. A name is either one of our names
-  /// or the file's name of a column.
+  /// Selects the columns of output.keep_columns; with nullopt those of `options.keeps` that the
+  /// file has. For JSON the columns of the file are those of its first row. A name is either one of
+  /// our names or the file's name of a column. `config` is for messages that point at the key.
   ///
   /// Ranks:  local; the same on all ranks.
   /// Errors: Failure E533 (exit 65) for a column that the file does not have; E107 (exit 78) for a
   ///         name that is empty, given twice, or contains a slash.
-  KeptColumns(const Config& config, const input::RowFile& file, const input::RowOptions& options,
-              const std::vector<std::string>& standard);
+  KeptColumns(const Config& config, const std::optional<std::vector<std::string>>& keep_columns,
+              const input::RowFile& file, const input::RowOptions& options);
 
   const std::vector<std::string>& names() const { return names_; }
 

@@ -2,11 +2,14 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <mgpu/config/config.hpp>
 #include <mgpu/datasets/registry.hpp>
 #include <mgpu/input/row_options.hpp>
 #include <mgpu/rows/tokenizer_files.hpp>
+#include <mgpu/run/model_keys.hpp>
 
 namespace mgpu::rows {
 
@@ -21,7 +24,9 @@ struct ModelRowKeys {
   std::filesystem::path folder;  // model.path
   input::RowOptions options;     // data.path and its format, or a data set; the job adds columns
   ChatChoice chat;               // data.chat_template
-  std::optional<datasets::DatasetRows> dataset{};  // that the rows come from
+  std::optional<datasets::DatasetRows> dataset{};          // that the rows come from
+  std::optional<std::vector<std::string>> keep_columns{};  // output.keep_columns; nullopt: auto
+  run::ModelKeys model{};                                  // how ranks hold the model
 };
 
 /// Reads these keys. check_model_keys() must accept the configuration.
@@ -40,10 +45,6 @@ void check_dataset_keys(const Config& config, datasets::Split otherwise);
 /// Checks that data.path exists, unless a data set is chosen; `help` describes the expected file.
 /// Called on one rank, before anything is written. Errors: Failure E603 (exit 66) that points at
 /// the key.
-void check_data_file(const Config& config, const char* help);
-
-/// The number of ranks that share each sum of the model and so determine its rounding: 1 when ranks
-/// share layers.
-int summing_ranks(const Config& config);
+void check_data_file(const Config& config, const input::RowOptions& rows, const char* help);
 
 }  // namespace mgpu::rows

@@ -31,10 +31,14 @@ ChatChoice read_chat_choice(const Config& config);
 std::optional<text::TextFiles> read_tokenizer_files(const std::filesystem::path& folder,
                                                     const ChatChoice& chat);
 
-/// Parses a chosen template before any work.
+/// Parses a chosen template before any work. `config` is for messages that point at the key.
 ///
 /// Errors: those of read_tokenizer_files(); Failure E544, E546 with the position in the template.
-void check_chat_template(const Config& config, const std::filesystem::path& folder);
+void check_chat_template(const Config& config, const std::filesystem::path& folder,
+                         const ChatChoice& chat);
+inline void check_chat_template(const Config& config, const std::filesystem::path& folder) {
+  check_chat_template(config, folder, read_chat_choice(config));
+}
 
 /// Files and checksum that identify a model and its tokenizer.
 struct FolderText {

@@ -34,7 +34,7 @@ std::string part_text(const ChunkPart& part);
 std::string part_note(const JobKeys& keys);
 
 /// Tells how parts are joined, if this run did one part.
-void log_part(const RunContext& run);
+void log_part(const RunContext& run, const JobKeys& keys);
 
 /// Progress for the screen: samples done and samples to do. They cover all groups when chunks are
 /// claimed, otherwise one group with its equal share.
@@ -42,9 +42,9 @@ struct ChunkProgress {
   std::int64_t done = 0;
   std::int64_t total = 0;
 };
-ChunkProgress progress_of(const RunContext& run, const ChunkPhase& phase, const Chunk& last,
-                          std::int64_t done_here);
+ChunkProgress progress_of(const RunContext& run, const JobKeys& keys, const ChunkPhase& phase,
+                          const Chunk& last, std::int64_t done_here);
 
-ChunkSharing read_chunk_sharing(const RunContext& run);
+ChunkSharing chunk_sharing(const RunContext& run, const JobKeys& keys);
 
 }  // namespace mgpu::run

@@ -9,6 +9,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/lm/parallel/memory_plan.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
+#include <mgpu/run/model_keys.hpp>
 #include <mgpu/run/run_context.hpp>
 
 // A language model on the ranks of a run, and the largest batch that fits into their memory. Jobs
@@ -25,13 +26,11 @@ inline constexpr BatchNames kCompletions{"generate.batch_size", "completion", "c
 inline constexpr BatchNames kTeacherSamples{"teacher.batch_size", "sample", "samples"};
 inline constexpr BatchNames kTexts{"classify.batch_size", "text", "texts"};
 
-/// Opens the model of this rank's group, as the keys model.* and devices.* say.
+/// Opens the model of this rank's group.
 ///
 /// Ranks:  collective over the world. Errors: those of ModelGroup::open().
-lm::ModelGroup open_model(const RunContext& run, const std::filesystem::path& folder);
-
-/// ", on 2 ranks each (pipeline)"; "" when one rank holds the whole model.
-std::string groups_text(const RunContext& run);
+lm::ModelGroup open_model(const RunContext& run, const ModelKeys& keys,
+                          const std::filesystem::path& folder);
 
 /// "8 completions at once".
 std::string at_once_text(std::int64_t batch, const BatchNames& names);
@@ -40,22 +39,22 @@ std::string at_once_text(std::int64_t batch, const BatchNames& names);
 std::string use_text(const lm::MemoryUse& use);
 
 /// Suggested arguments: "devices.gpus_per_model=2 generate.batch_size=4"; "" when nothing fits.
-std::string fit_text(const Config& config, const std::optional<lm::MemoryFit>& fit,
+std::string fit_text(const ModelKeys& keys, const std::optional<lm::MemoryFit>& fit,
                      const BatchNames& names);
 
 /// The largest batch up to demand.batch_size for which every rank of the run has free memory, with
 /// the model loaded. A share devices.memory_margin of the free memory is left unused.
 ///
 /// Ranks:  collective over the world. Errors: no_headroom() when not even one sequence fits.
-std::int64_t agreed_batch(const RunContext& run, const lm::ModelGroup& group,
+std::int64_t agreed_batch(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                           const lm::MemoryDemand& demand, const BatchNames& names);
 
 /// The failure that even one sequence does not fit: the memory that each rank of the group needs,
 /// and a command that fits.
 ///
 /// Ranks:  collective over the group.
-Failure no_headroom(const RunContext& run, const lm::ModelGroup& group, lm::MemoryDemand demand,
-                    const BatchNames& names);
+Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
+                    lm::MemoryDemand demand, const BatchNames& names);
 
 /// Needed and free memory of this rank: "416.0 KiB = weights 108.0 KiB + ...; 3.2 GiB free".
 std::string headroom_text(const RunContext& run, const lm::ModelGroup& group,
@@ -71,7 +70,7 @@ struct BatchWork {
 /// Calls `work`, and halves the batch and reports that each time memory runs out.
 ///
 /// Ranks:  collective over the group. Errors: no_headroom(); others of the work.
-void run_within_memory(const RunContext& run, const lm::ModelGroup& group,
+void run_within_memory(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                        const lm::MemoryDemand& demand, const BatchNames& names,
                        const BatchWork& work);
 

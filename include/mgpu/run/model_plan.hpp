@@ -9,6 +9,7 @@
 #include <mgpu/lm/parallel/memory_plan.hpp>
 #include <mgpu/report/plan_text.hpp>
 #include <mgpu/run/chunk_keys.hpp>
+#include <mgpu/run/model_keys.hpp>
 #include <mgpu/run/model_memory.hpp>
 #include <mgpu/run/plan_machine.hpp>
 #include <mgpu/run/plan_parts.hpp>
@@ -41,7 +42,9 @@ public:
     std::uint64_t disk = 0;        // upper bound of the bytes that the run writes
   };
 
-  ModelPlan(const Config& config, const PlanMachine& machine, Work work);
+  /// `config` has the keys that are not of the job. The settings must outlive the plan.
+  ModelPlan(const Config& config, const JobKeys& keys, const ModelKeys& model,
+            const PlanMachine& machine, Work work);
 
   report::Plan& plan() { return plan_; }
   const lm::MemoryDemand& demand() const { return work_.demand; }
@@ -64,12 +67,10 @@ private:
   ChunkPhase phase() const;
   std::int64_t room() const;
 
-  const Config& config_;
-  JobKeys keys_;
+  const JobKeys& keys_;
+  const ModelKeys& model_;
   const PlanMachine& machine_;
   Work work_;
-  std::vector<int> sizes_;  // of the groups, in order
-  lm::GroupPlan split_;
   std::optional<lm::MemoryFit> fit_;
   SharedMemory memory_;
   report::Plan plan_;

@@ -11,7 +11,9 @@
 
 #include <mgpu/lm/parallel/memory_plan.hpp>
 #include <mgpu/lm/parallel/model_group.hpp>
+#include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/chunk_phase.hpp>
+#include <mgpu/run/model_keys.hpp>
 #include <mgpu/run/model_memory.hpp>
 #include <mgpu/run/quarantined_rows.hpp>
 #include <mgpu/run/run_context.hpp>
@@ -93,8 +95,15 @@ public:
     std::int64_t results_per_row = 1;  // for progress: completions of a prompt
   };
 
+  /// The settings of a job that a phase uses. They must outlive it.
+  struct Keys {
+    const JobKeys& run;
+    const ModelKeys& model;
+    const std::filesystem::path& folder;  // of the model
+  };
+
   /// Ranks:  collective over the world. Errors: those of ModelGroup::open().
-  RowPhase(RunContext& run, const std::filesystem::path& model, Options options);
+  RowPhase(RunContext& run, const Keys& keys, Options options);
 
   lm::ModelGroup& group() { return group_; }
   const ChunkPhase& chunks() const { return options_.chunks; }
@@ -142,6 +151,7 @@ private:
   void log_progress();
 
   RunContext& run_;
+  Keys keys_;
   Options options_;
   lm::ModelGroup group_;
   lm::MemoryDemand demand_;
@@ -198,7 +208,7 @@ std::vector<Result> RowPhase::results_of(RowWorker<Sample, Result>& worker,
   const auto working = run_.clock.enter(options_.clock_phase);
   std::vector<Result> results;
   run_within_memory(
-      run_, group_, demand_, options_.names,
+      run_, keys_.model, group_, demand_, options_.names,
       {[&] { results = worker.work(samples, first); }, [&] { return worker.batch_size(); },
        [&](std::int64_t batch) { worker.set_batch_size(batch); }});
   return results;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mgpu/config/config.hpp>
+#include <mgpu/run/chunk_phase.hpp>
 #include <mgpu/store/results/seal.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 #include <mgpu/store/run_dir/store_config.hpp>
@@ -14,9 +15,9 @@ struct SealPlace {
   const store::RunDirectory& directory;
 };
 
-/// The parts of a seal request that all jobs share: the path, and the facts about the run. The job
-/// adds its tables.
-/// are the job's.
-store::SealRequest seal_request(const SealPlace& place, const char* job);
+/// The parts of a seal request that all jobs share: the path, and the facts about the run, which
+/// did `part` of the work. The job adds its tables.
+store::SealRequest seal_request(const SealPlace& place, const char* job,
+                                const ChunkPart& part = {});
 
 }  // namespace mgpu::run

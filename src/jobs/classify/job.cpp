@@ -50,8 +50,8 @@ void print_banner(run::RunContext& run, const ClassifyInputs& inputs, std::strin
                report::grouped(inputs.max_length()) + " tokens; " +
                cluster::on_rank_0(run.topology.world(),
                                   [&] { return rows::describe_model(inputs.folder, run.models); }) +
-               run::groups_text(run) + "; " + classify_text(inputs.config) + "; prompt strategy " +
-               inputs.strategy.name + run::part_note(inputs.config.run);
+               run::groups_text(inputs.config.rows.model) + "; " + classify_text(inputs.config) +
+               "; prompt strategy " + inputs.strategy.name + run::part_note(inputs.config.run);
   run::print_workers(run, "Classification");
   run.print_banner(facts);
 }
@@ -75,7 +75,8 @@ JobSpec classify_job() {
 
 run::JobOutcome ClassifyJob::run(run::RunContext& run) const {
   const ClassifyInputs inputs = load_inputs(run, keys_);
-  run::RowPhase phase(run, inputs.folder, {chunks_of(inputs), run::kTexts, "classify"});
+  run::RowPhase phase(run, {keys_.run, keys_.rows.model, keys_.rows.folder},
+                      {chunks_of(inputs), run::kTexts, "classify"});
   const std::int64_t batch =
       phase.settle_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
   ClassifyWorker worker(run, inputs, phase.group(), batch);
@@ -84,7 +85,7 @@ run::JobOutcome ClassifyJob::run(run::RunContext& run) const {
   if (!phase.run(worker)) return phase.outcome(ExitCode::stopped);
 
   SealedLabels sealed = seal(run, inputs);
-  run::log_part(run);
+  run::log_part(run, keys_.run);
   run::JobOutcome outcome = phase.outcome(ExitCode::done);
   add_label_results(run, inputs, std::move(sealed.plots), phase.work_of_groups(),
                     worker.batch_size(), outcome);

@@ -17,6 +17,7 @@ public:
   explicit ClassifyJob(const Config& config)
       : config_(config), keys_(read_classify_config(config)) {}
 
+  const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
   /// Checks the model's folder, and the data with its prompts.

@@ -21,7 +21,7 @@ namespace {
 constexpr double kBytesPerToken = 3.0;  // of data, at least
 
 void check_strategies(const Config& config, const std::filesystem::path& path) {
-  if (config.is("classify.prompt", "null")) return;
+  if (path.empty()) return;
   std::error_code missing;
   if (std::filesystem::is_regular_file(path, missing)) return;
   throw ConfigFailure(
@@ -33,9 +33,10 @@ void check_strategies(const Config& config, const std::filesystem::path& path) {
 }  // namespace
 
 void ClassifyJob::check_files() const {
-  rows::check_model_folder(config_);
-  rows::check_chat_template(config_, keys_.rows.folder);
-  rows::check_data_file(config_, "data.path is a file of texts: JSON Lines, CSV or Parquet");
+  rows::check_model_folder(config_, keys_.rows.folder);
+  rows::check_chat_template(config_, keys_.rows.folder, keys_.rows.chat);
+  rows::check_data_file(config_, keys_.rows.options,
+                        "data.path is a file of texts: JSON Lines, CSV or Parquet");
   check_strategies(config_, keys_.prompt_file);
 }
 
@@ -43,7 +44,7 @@ std::vector<run::FileCheck> ClassifyJob::file_checks() const {
   return {{keys_.rows.folder.string(),
            [this](const cluster::Group& world) {
              return cluster::on_rank_0(world, [&] {
-               rows::check_model_folder(config_);
+               rows::check_model_folder(config_, keys_.rows.folder);
                return rows::describe_model(keys_.rows.folder);
              });
            }},
@@ -66,7 +67,7 @@ report::Plan ClassifyJob::plan(const run::PlanMachine& machine) const {
   check_files();
   const ClassifyInputs inputs = read_classify_inputs(config_, keys_);
   const std::int64_t rows = inputs.rows.rows();
-  run::ModelPlan plan(config_, machine,
+  run::ModelPlan plan(config_, keys_.run, keys_.rows.model, machine,
                       {.model = inputs.model,
                        .demand = inputs.demand(keys_.run.chunk_size),
                        .names = run::kTexts,

@@ -103,8 +103,8 @@ void judge_rows(run::RunContext& run, const ClassifyPlots& plots, run::JobOutcom
 }  // namespace
 
 store::SealRequest classify_request(const run::SealPlace& place, const ClassifyInputs& inputs) {
-  store::SealRequest request = run::seal_request(place, "classify");
-  if (const int ranks = rows::summing_ranks(place.config); ranks > 1)
+  store::SealRequest request = run::seal_request(place, "classify", inputs.config.run.part);
+  if (const int ranks = inputs.config.rows.model.summing_ranks(); ranks > 1)
     request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
   request.groups.push_back(facts_of(inputs));
   request.tables = {{classify_table(inputs), inputs.phase, inputs.config.run.chunk_size}};

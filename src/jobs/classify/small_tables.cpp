@@ -2,29 +2,34 @@
 
 #include <cstdint>
 #include <iterator>
-#include <span>
 #include <string>
+#include <vector>
 
-#include <mgpu/store/journal/chunk_payload.hpp>
+#include <mgpu/store/results/columns.hpp>
 
 namespace mgpu::jobs {
 namespace {
 
+/// The rows with one true label.
+struct ConfusionRow {
+  std::string label;
+  std::vector<std::int64_t> given;
+};
+
 store::SmallTable confusion_table(const ClassifyPlots& plots) {
-  const auto labels = std::ssize(plots.labels);
-  const store::TableSpec spec{
-      .path = "confusion",
-      .rows = labels,
-      .columns = {{"label", store::ColumnType::text, 1, "true label", ""},
-                  {"given", store::ColumnType::i64, labels + 1,
-                   "rows that were given each label, in the order of the rows; the last: unknown",
-                   ""}},
-      .signal = "",
-      .axis = ""};
-  store::ChunkEncoder rows(spec, 0, spec.rows);
-  rows.text("label", plots.labels);
-  rows.column("given", std::span<const std::int64_t>(plots.confusion));
-  return {spec, rows.finish()};
+  const auto width = static_cast<std::int64_t>(plots.labels.size() + 1);
+  store::Columns<ConfusionRow> columns;
+  columns.add({"label", "true label"}, [](const ConfusionRow& row) { return row.label; });
+  columns.add_wide(
+      {"given", "rows that were given each label, in the order of the rows; the last: unknown"},
+      width, [](const ConfusionRow& row) { return row.given; });
+  std::vector<ConfusionRow> rows;
+  for (const std::string& label : plots.labels) {
+    const auto begin = plots.confusion.begin() + std::ssize(rows) * width;
+    rows.push_back({label, {begin, begin + width}});
+  }
+  const store::TableSpec spec = columns.table("confusion", std::ssize(rows));
+  return {spec, columns.encode(spec, 0, rows)};
 }
 
 store::SmallTable metric_table(const ClassifyPlots& plots) {

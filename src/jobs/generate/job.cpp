@@ -54,7 +54,7 @@ public:
       : run_(run),
         world_(run.topology.world()),
         inputs_(load_inputs(run, keys)),
-        phase_(run, inputs_.folder,
+        phase_(run, {keys.run, keys.rows.model, keys.rows.folder},
                {chunks_of(inputs_), run::kCompletions, "generate", inputs_.config.num_samples}) {
     cluster::run_together(world_, [&] { encoder_.emplace(inputs_.encoder()); });
   }
@@ -125,11 +125,11 @@ void print_banner(run::RunContext& run, const GenerateInputs& inputs, std::strin
       "; " +
       cluster::on_rank_0(run.topology.world(),
                          [&] { return rows::describe_model(inputs.folder, run.models); }) +
-      run::groups_text(run) + "; " + sampling_text(inputs.keys, inputs.config) +
+      run::groups_text(inputs.keys.rows.model) + "; " + sampling_text(inputs.keys, inputs.config) +
       run::part_note(inputs.keys.run);
   run.print_banner(facts);
   for (const std::string& note :
-       {scoring_note(run.config), unused_note(inputs.config, inputs.model.generation)})
+       {scoring_note(run.config, inputs.keys), unused_note(inputs.config, inputs.model.generation)})
     if (!note.empty()) run.log.event({"note", {{"text", note}}});
 }
 

@@ -16,6 +16,7 @@ public:
   /// `config` must outlive the job.
   explicit GenerateJob(const Config& config) : config_(config), keys_(read_generate_keys(config)) {}
 
+  const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
   /// Checks the model's folder, and tokenizes all prompts.

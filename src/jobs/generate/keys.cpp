@@ -1,8 +1,10 @@
 #include "keys.hpp"
 
 #include <array>
+#include <functional>
 #include <string_view>
 
+#include <mgpu/base/error.hpp>
 #include <mgpu/config/check_all.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/rows/model_keys.hpp>
@@ -57,15 +59,16 @@ lm::SamplingConfig sampling_of(const GenerateKeys& keys, const lm::GenerationDef
   return sampling;
 }
 
-/// Refuses keys without effect, instead of ignoring them.
-void refuse_useless_keys(const Config& config, bool is_greedy) {
-  if (!is_greedy) return;
+/// Refuses keys without effect in greedy decoding, instead of ignoring them. `is_changed` tells
+/// whether a key has another value than its default.
+void refuse_keys_of_draws(const Config& config,
+                          const std::function<bool(const char* name)>& is_changed) {
   for (const char* name : kSamplingKeys) {
-    if (config.is(name, "auto")) continue;
+    if (!is_changed(name)) continue;
     throw config.problem("E124", name, std::string(name) + " means nothing in greedy decoding",
                          "generate.do_sample=true");
   }
-  if (config.integer("generate.num_samples") == 1) return;
+  if (!is_changed("generate.num_samples")) return;
   throw config.problem("E124", "generate.num_samples",
                        "greedy decoding gives the same completion each time",
                        "generate.do_sample=true");
@@ -145,7 +148,13 @@ void add_generate_keys(KeyTable& table) {
 void check_generate_keys(const Config& config) {
   check_all({[&] { rows::check_model_keys(config, "data.path=FILE, with a `prompt` in each row"); },
              [&] { check_stops(config); },
-             [&] { refuse_useless_keys(config, config.is("generate.do_sample", "false")); }});
+             [&] {
+               if (!config.is("generate.do_sample", "false")) return;
+               refuse_keys_of_draws(config, [&](std::string_view name) {
+                 return name == "generate.num_samples" ? config.integer(name) != 1
+                                                       : !config.is(name, "auto");
+               });
+             }});
 }
 
 GenerateKeys read_generate_keys(const Config& config) {
@@ -177,7 +186,8 @@ GenerateConfig fill_in(const Config& config, const GenerateKeys& keys,
   if (keys.batch_size) generation.batch_size = *keys.batch_size;
   const bool is_scoring = keys.max_new_tokens == 0;
   generation.scores_prompts = keys.prompt_log_probs || is_scoring;
-  if (!is_scoring) refuse_useless_keys(config, generation.sampling.is_greedy);
+  if (!is_scoring && generation.sampling.is_greedy)
+    refuse_keys_of_draws(config, [&](const char* name) { return keys.is_changed(name); });
   result.num_samples = is_scoring ? 1 : keys.num_samples;
   result.stops = keys.stops;
   result.prompt.add_special_tokens = keys.add_special_tokens;
@@ -185,20 +195,29 @@ GenerateConfig fill_in(const Config& config, const GenerateKeys& keys,
   return result;
 }
 
-std::string scoring_note(const Config& config) {
-  if (config.integer("generate.max_new_tokens") > 0) return "";
-  std::string keys;
-  const auto check = [&](const char* name, bool has_meaning) {
-    if (has_meaning) return;
-    keys += (keys.empty() ? "" : ", ") + std::string(name) + "=" + config.shown(name);
-  };
+bool GenerateKeys::is_changed(std::string_view name) const {
+  if (name == "generate.do_sample") return do_sample.has_value();
+  if (name == "generate.temperature") return temperature.has_value();
+  if (name == "generate.top_k") return top_k.has_value();
+  if (name == "generate.top_p") return top_p.has_value();
+  if (name == "generate.repetition_penalty") return repetition_penalty.has_value();
+  if (name == "generate.num_samples") return num_samples != 1;
+  if (name == "generate.prompt_log_probs") return !prompt_log_probs;
+  if (name == "generate.stop") return !stops.empty();
+  throw Error("no key of draws or scores: " + std::string(name));
+}
+
+std::string scoring_note(const Config& config, const GenerateKeys& keys) {
+  if (keys.max_new_tokens > 0) return "";
+  std::string without;
   for (const char* name : {"generate.do_sample", "generate.temperature", "generate.top_k",
-                           "generate.top_p", "generate.repetition_penalty"})
-    check(name, config.is(name, "auto"));
-  check("generate.num_samples", config.integer("generate.num_samples") == 1);
-  check("generate.prompt_log_probs", config.flag("generate.prompt_log_probs"));
-  check("generate.stop", config.texts("generate.stop").empty());
-  return keys.empty() ? "" : "generate.max_new_tokens=0 only scores the prompts, without " + keys;
+                           "generate.top_p", "generate.repetition_penalty", "generate.num_samples",
+                           "generate.prompt_log_probs", "generate.stop"}) {
+    if (keys.is_changed(name))
+      without += (without.empty() ? "" : ", ") + std::string(name) + "=" + config.shown(name);
+  }
+  return without.empty() ? ""
+                         : "generate.max_new_tokens=0 only scores the prompts, without " + without;
 }
 
 std::string unused_note(const GenerateConfig& config, const lm::GenerationDefaults& folder) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <mgpu/base/buffer_view.hpp>
@@ -36,6 +37,9 @@ struct GenerateKeys {
   bool add_special_tokens = true;
   std::optional<bool> add_generation_prompt;
   std::optional<std::int64_t> batch_size;
+
+  /// Whether a key of how tokens are drawn and scored has another value than its default.
+  bool is_changed(std::string_view name) const;
 
   /// Whether the folder decides something about how tokens are drawn.
   bool has_folder_values() const {
@@ -74,6 +78,6 @@ std::string unused_note(const GenerateConfig& config, const lm::GenerationDefaul
 
 /// Given keys that have no effect, since generate.max_new_tokens=0 only scores the prompts; "" if
 /// all have an effect.
-std::string scoring_note(const Config& config);
+std::string scoring_note(const Config& config, const GenerateKeys& keys);
 
 }  // namespace mgpu::jobs

@@ -48,13 +48,13 @@ public:
         inputs_(std::move(inputs)),
         counts_(count_tokens(inputs_)),
         disk_bytes_(disk_bytes),
-        plan_(config, machine, work()) {}
+        plan_(config, inputs_.keys.run, inputs_.keys.rows.model, machine, work()) {}
 
   Plan make() {
     Plan& plan = plan_.plan();
     plan.notes = {sampling_text(inputs_.keys, inputs_.config)};
-    for (std::string note :
-         {scoring_note(config_), unused_note(inputs_.config, inputs_.model.generation)})
+    for (std::string note : {scoring_note(config_, inputs_.keys),
+                             unused_note(inputs_.config, inputs_.model.generation)})
       if (!note.empty()) plan.notes.push_back(std::move(note));
     plan_.add_shares();
     plan_.find_batch(inputs_.config.has_auto_batch);
@@ -116,16 +116,17 @@ private:
 }  // namespace
 
 void GenerateJob::check_files() const {
-  rows::check_model_folder(config_);
-  rows::check_chat_template(config_, keys_.rows.folder);
-  rows::check_data_file(config_, "data.path is a file of rows: JSON Lines, CSV or Parquet");
+  rows::check_model_folder(config_, keys_.rows.folder);
+  rows::check_chat_template(config_, keys_.rows.folder, keys_.rows.chat);
+  rows::check_data_file(config_, keys_.rows.options,
+                        "data.path is a file of rows: JSON Lines, CSV or Parquet");
 }
 
 std::vector<run::FileCheck> GenerateJob::file_checks() const {
   return {{keys_.rows.folder.string(),
            [this](const cluster::Group& world) {
              return cluster::on_rank_0(world, [&] {
-               rows::check_model_folder(config_);
+               rows::check_model_folder(config_, keys_.rows.folder);
                return rows::describe_model(keys_.rows.folder) + "; " + tokenizer_text(keys_.rows);
              });
            }},

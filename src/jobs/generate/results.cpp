@@ -134,8 +134,8 @@ void judge_failures(run::RunContext& run, const GeneratePlots& plots, run::JobOu
 }  // namespace
 
 store::SealRequest generate_request(const run::SealPlace& place, const GenerateInputs& inputs) {
-  store::SealRequest request = run::seal_request(place, "generate");
-  if (const int ranks = rows::summing_ranks(place.config); ranks > 1)
+  store::SealRequest request = run::seal_request(place, "generate", inputs.keys.run.part);
+  if (const int ranks = inputs.keys.rows.model.summing_ranks(); ranks > 1)
     request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
   request.tables = {{completion_table(inputs), inputs.phase,
                      inputs.keys.run.chunk_size * inputs.config.num_samples}};
@@ -146,7 +146,7 @@ void seal_completions(run::RunContext& run, const GenerateInputs& inputs) {
   const auto sealing = run.clock.enter("seal");
   store::seal(run.topology.world(), run.journal,
               generate_request({run.config, run.store, run.directory}, inputs));
-  run::log_part(run);
+  run::log_part(run, inputs.keys.run);
 }
 
 void add_completion_results(run::RunContext& run, const GenerateInputs& inputs,

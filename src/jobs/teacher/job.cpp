@@ -67,7 +67,7 @@ void print_banner(run::RunContext& run, const TeacherInputs& inputs, std::string
                report::grouped(inputs.max_length()) + " tokens; " +
                cluster::on_rank_0(run.topology.world(),
                                   [&] { return rows::describe_model(inputs.folder, run.models); }) +
-               run::groups_text(run) + "; " + targets_text(inputs.config) +
+               run::groups_text(inputs.config.rows.model) + "; " + targets_text(inputs.config) +
                run::part_note(inputs.config.run);
   run::print_workers(run, "Teacher Logits Generation");
   run.print_banner(facts);
@@ -91,7 +91,8 @@ JobSpec teacher_job() {
 
 run::JobOutcome TeacherJob::run(run::RunContext& run) const {
   const TeacherInputs inputs = load_inputs(run, keys_);
-  run::RowPhase phase(run, inputs.folder, {chunks_of(inputs), run::kTeacherSamples, "teacher"});
+  run::RowPhase phase(run, {keys_.run, keys_.rows.model, keys_.rows.folder},
+                      {chunks_of(inputs), run::kTeacherSamples, "teacher"});
   const std::int64_t batch =
       phase.settle_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
   TeacherWorker worker(inputs, phase.group(), batch);

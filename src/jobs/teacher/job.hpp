@@ -16,6 +16,7 @@ public:
   /// `config` must outlive the job.
   explicit TeacherJob(const Config& config) : config_(config), keys_(read_teacher_config(config)) {}
 
+  const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
   /// Checks the model's folder and the rows of the data.

@@ -41,16 +41,17 @@ double token_bytes(const store::TableSpec& spec, const TeacherConfig& config) {
 }  // namespace
 
 void TeacherJob::check_files() const {
-  rows::check_model_folder(config_);
-  rows::check_chat_template(config_, keys_.rows.folder);
-  rows::check_data_file(config_, "data.path is a file of rows: JSON Lines, CSV or Parquet");
+  rows::check_model_folder(config_, keys_.rows.folder);
+  rows::check_chat_template(config_, keys_.rows.folder, keys_.rows.chat);
+  rows::check_data_file(config_, keys_.rows.options,
+                        "data.path is a file of rows: JSON Lines, CSV or Parquet");
 }
 
 std::vector<run::FileCheck> TeacherJob::file_checks() const {
   return {{keys_.rows.folder.string(),
            [this](const cluster::Group& world) {
              return cluster::on_rank_0(world, [&] {
-               rows::check_model_folder(config_);
+               rows::check_model_folder(config_, keys_.rows.folder);
                return rows::describe_model(keys_.rows.folder);
              });
            }},
@@ -77,7 +78,7 @@ report::Plan TeacherJob::plan(const run::PlanMachine& machine) const {
   const double token_size =
       token_bytes(teacher_table(1, inputs.config, inputs.model.vocab), inputs.config);
   run::ModelPlan plan(
-      config_, machine,
+      config_, keys_.run, keys_.rows.model, machine,
       {.model = inputs.model,
        .demand = inputs.demand(chunk_size),
        .names = run::kTeacherSamples,

@@ -109,8 +109,8 @@ void judge_rows(run::RunContext& run, const TeacherPlots& plots, run::JobOutcome
 }  // namespace
 
 store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInputs& inputs) {
-  store::SealRequest request = run::seal_request(place, "teacher");
-  if (const int ranks = rows::summing_ranks(place.config); ranks > 1)
+  store::SealRequest request = run::seal_request(place, "teacher", inputs.config.run.part);
+  if (const int ranks = inputs.config.rows.model.summing_ranks(); ranks > 1)
     request.groups.front().attributes.push_back({"ranks_of_a_model", std::int64_t{ranks}});
   request.groups.push_back(facts_of(inputs));
   request.tables = {
@@ -123,7 +123,7 @@ void seal_targets(run::RunContext& run, const TeacherInputs& inputs) {
   const auto sealing = run.clock.enter("seal");
   store::seal(run.topology.world(), run.journal,
               teacher_request({run.config, run.store, run.directory}, inputs));
-  run::log_part(run);
+  run::log_part(run, inputs.config.run);
 }
 
 void add_target_results(run::RunContext& run, const TeacherInputs& inputs,

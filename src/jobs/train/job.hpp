@@ -15,6 +15,7 @@ public:
   /// `config` must outlive the job.
   explicit TrainJob(const Config& config);
 
+  const run::JobKeys& run_keys() const override { return recipe_->loop(); }
   void check_files() const override;
   std::vector<run::FileCheck> file_checks() const override;
   std::uint64_t disk_bytes() const override;

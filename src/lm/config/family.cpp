@@ -3,11 +3,18 @@
 #include <algorithm>
 #include <array>
 
+// The registry, by name. A family is a file families/NAME.cpp with NAME_family(), and its name here.
+#define MGPU_FAMILIES(line) \
+  line(gpt2) line(gpt_oss) line(llama) line(mistral) line(qwen2) line(qwen3)
+
 namespace mgpu::lm {
 
+#define MGPU_DECLARE(name) const Family& name##_family();
+MGPU_FAMILIES(MGPU_DECLARE)
+
 std::span<const Family* const> families() {
-  static const std::array kFamilies = {&gpt2_family(),    &gpt_oss_family(), &llama_family(),
-                                       &mistral_family(), &qwen2_family(),   &qwen3_family()};
+#define MGPU_ENTRY(name) &name##_family(),
+  static const std::array kFamilies = {MGPU_FAMILIES(MGPU_ENTRY)};
   return kFamilies;
 }
 

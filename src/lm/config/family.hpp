@@ -11,7 +11,9 @@
 
 namespace mgpu::lm {
 
-/// Everything that is specific to one model_type.
+/// An entry of the registry of families: everything that is specific to one model_type. A family is
+/// a file families/NAME.cpp with a function NAME_family(), and its name in MGPU_FAMILIES of
+/// family.cpp.
 struct Family {
   std::string_view name;  // model_type
 
@@ -25,15 +27,7 @@ struct Family {
   std::string_view quantization = {};  // the supported quant_method; "": no quantization
 };
 
-// Declares one function per family, which is defined in families/NAME.cpp.
-const Family& gpt2_family();
-const Family& gpt_oss_family();
-const Family& llama_family();
-const Family& mistral_family();
-const Family& qwen2_family();
-const Family& qwen3_family();
-
-/// All families, by name.
+/// All families, in the order of the registry.
 std::span<const Family* const> families();
 
 /// Returns nullptr if no family has this name.

@@ -72,7 +72,7 @@ EpisodeReturns evaluate_now(run::RunContext& run, const Player& player,
   const cluster::Group& world = run.topology.world();
   const EvaluationGrid grid =
       make_grid(player.environment, settings.evaluate, /*with_controls=*/false);
-  const auto chunks = all_chunks(grid, settings.chunk_size);
+  const auto chunks = all_chunks(grid, settings.loop.chunk_size);
   std::vector<std::int64_t> sums(static_cast<std::size_t>(grid.episodes), 0);
   run::share_out(chunks, world, [&](const run::Chunk& chunk) {
     for (const ad::RolloutRecord& record : play_chunk(player, grid, chunk)) {
@@ -92,7 +92,7 @@ EpisodeReturns evaluate_now(run::RunContext& run, const Player& player,
 FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Environment& environment,
                                  const AdSettings& settings) {
   return {make_grid(environment, settings.evaluate, settings.evaluate.with_controls),
-          run::phase_of(crc_of_weights(model)), settings.chunk_size};
+          run::phase_of(crc_of_weights(model)), settings.loop.chunk_size};
 }
 
 std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Player& player,
@@ -101,7 +101,7 @@ std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Play
   const FinalEvaluation evaluation = final_evaluation(player.model, player.environment, settings);
   const store::TableSpec spec = sample_table(evaluation.grid);
   const bool is_complete = run::run_chunks(
-      {"evaluation", evaluation.phase, evaluation.grid.size(), settings.chunk_size},
+      {"evaluation", evaluation.phase, evaluation.grid.size(), settings.loop.chunk_size},
       run.topology.world(), run.journal,
       {[&](const run::Chunk& chunk) {
          const auto records = play_chunk(player, evaluation.grid, chunk);

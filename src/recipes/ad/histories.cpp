@@ -69,7 +69,7 @@ bool play(run::RunContext& run, const AdSettings& settings, const ad::Environmen
       ad::make_source(settings.data.source, environment,
                       {settings.data.source_epsilon, settings.loop.seed, /*round=*/0});
   const store::TableSpec spec = history_table(environment, shape);
-  const run::ChunkPhase phase{kTable, kHistoriesPhase, spec.rows, settings.chunk_size};
+  const run::ChunkPhase phase{kTable, kHistoriesPhase, spec.rows, settings.loop.chunk_size};
   return run::run_chunks(phase, run.topology.world(), run.journal,
                          {[&](const run::Chunk& chunk) {
                             ad::HistorySet histories(environment, shape,
@@ -93,7 +93,7 @@ store::SealRequest histories_request(const run::SealPlace& place, const AdSettin
   request.gzip = place.store.gzip;
   request.attributes = {{"env", environment.name()}};
   request.tables = {{history_table(environment, shape_of(settings, environment)), kHistoriesPhase,
-                     settings.chunk_size}};
+                     settings.loop.chunk_size}};
   request.check_current = [&directory = place.directory] { directory.check_current(); };
   return request;
 }

@@ -66,7 +66,7 @@ private:
 
   void add_chunk_share(int rank, const char* what, std::int64_t samples) {
     Plan::Share share =
-        run::chunk_share({"", 0, samples, sizes_.settings.chunk_size}, rank, machine_.ranks);
+        run::chunk_share({"", 0, samples, sizes_.settings.loop.chunk_size}, rank, machine_.ranks);
     share.who = "rank " + std::to_string(rank);
     share.where = place(rank, what);
     plan_.shares.push_back(std::move(share));
@@ -106,7 +106,7 @@ private:
   /// Keys and values of a chunk of runs: 2 x layers x rows x (T + 1) x D floats.
   std::uint64_t cache_bytes() const {
     const auto& m = sizes_.settings.model;
-    const std::int64_t rows = std::min(sizes_.settings.chunk_size, sizes_.num_rollouts);
+    const std::int64_t rows = std::min(sizes_.settings.loop.chunk_size, sizes_.num_rollouts);
     const auto vectors = static_cast<double>(2 * m.n_layer * rows * (m.n_transit + 1));
     return run::whole_bytes(vectors * static_cast<double>(m.n_embd) * sizeof(float));
   }
@@ -200,10 +200,10 @@ private:
     const double flops = sizes_.forward_flops(tokens, static_cast<double>(sizes_.window));
     // Chunks are not split, so the rank with the most chunks determines the time.
     const double chunks =
-        std::ceil(per_evaluation / static_cast<double>(sizes_.settings.chunk_size));
+        std::ceil(per_evaluation / static_cast<double>(sizes_.settings.loop.chunk_size));
     const double share = std::ceil(chunks / machine_.ranks) / chunks;
     if (on_gpu()) {
-      const double launches = share * tokens / static_cast<double>(sizes_.settings.chunk_size);
+      const double launches = share * tokens / static_cast<double>(sizes_.settings.loop.chunk_size);
       add_time("evaluation", launches * kGpuPassSeconds, "4 ms for each step of a chunk assumed");
       return;
     }

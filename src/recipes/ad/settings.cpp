@@ -1,7 +1,6 @@
 #include "settings.hpp"
 
 #include <mgpu/config/check_all.hpp>
-#include <mgpu/run/chunk_keys.hpp>
 
 #include "evaluate.hpp"
 
@@ -19,7 +18,6 @@ AdSettings read_ad_settings(const Config& config) {
              [&] { settings.evaluate = read_evaluate_config(config); }});
   for (int episode = 1; episode <= settings.evaluate.episodes; ++episode)
     settings.loop.evaluation_values.push_back(return_name(episode));
-  settings.chunk_size = run::read_job_keys(config).chunk_size;
   settings.label_smoothing = config.number("train.label_smoothing");
   settings.model.compute = settings.loop.optimizer.mixed_precision;
   return settings;

@@ -16,7 +16,6 @@ namespace mgpu::recipes {
 /// Everything that the keys say about recipe `ad`.
 struct AdSettings {
   LoopSettings loop;
-  std::int64_t chunk_size = 0;  // run.chunk_size
   ad::DataConfig data;
   ad::AdTransformerConfig model;
   EvaluateConfig evaluate;

@@ -129,7 +129,7 @@ void AdRecipe::check_files() const {
 }
 
 std::vector<run::FileCheck> AdRecipe::file_checks() const {
-  if (config_.is("data.path", "null")) return {};
+  if (settings_.data.path.empty()) return {};
   return {{settings_.data.path, [this](const cluster::Group& world) {
              const auto environment =
                  ad::make_environment(settings_.data.env, settings_.data.env_split_seed);

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <mgpu/config/config.hpp>
+#include <mgpu/lm/parallel/model_group.hpp>
+
+namespace mgpu::run {
+
+/// How the ranks of a run hold a language model: the keys model.parallel, model.device_map,
+/// model.dtype, and the sizes of groups.
+struct ModelKeys {
+  lm::GroupPlan plan{};
+  lm::MatrixType matrices = lm::MatrixType::f32;
+  std::vector<int> group_sizes = {1};  // in order, the last one repeats
+  bool has_groups = false;             // devices.groups has them, not devices.gpus_per_model
+
+  /// The number of ranks that share each sum of the model and so determine its rounding: 1 when
+  /// ranks share layers.
+  int summing_ranks() const { return plan.split == lm::Split::pipeline ? 1 : group_sizes.front(); }
+};
+
+ModelKeys read_model_keys(const Config& config);
+
+/// ", on 2 ranks each (pipeline)"; "" when one rank holds the whole model.
+std::string groups_text(const ModelKeys& keys);
+
+}  // namespace mgpu::run
