@@ -5,6 +5,7 @@
 #include <mgpu/ad/action_loss.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/tensor/device_stream.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 namespace mgpu::ad {
 namespace {
@@ -18,7 +19,7 @@ std::size_t blocks_of(std::size_t predictions) {
 }  // namespace
 
 CrossEntropySums ActionLoss::sums() const {
-  const at::Tensor host = raw.narrow(0, 0, sizeof(CrossEntropySums)).cpu();
+  const at::Tensor host = tensor::read_back(raw.narrow(0, 0, sizeof(CrossEntropySums)));
   CrossEntropySums sums;
   std::memcpy(&sums, host.const_data_ptr(), sizeof sums);
   return sums;

@@ -8,6 +8,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/random_streams.hpp>
 #include <mgpu/kernels/sample_action.hpp>
+#include <mgpu/tensor/read_back.hpp>
 #include <mgpu/tensor/tensor_view.hpp>
 
 namespace mgpu::ad {
@@ -109,7 +110,7 @@ std::unique_ptr<Context> make_context(const AdTransformer& model, const WindowRu
 /// Samples one action per row with draw `step` of each run's stream.
 std::vector<std::int64_t> sample(const at::Tensor& logits, std::span<const Rollout> runs,
                                  const RolloutSettings& settings, std::uint64_t step) {
-  const at::Tensor host = logits.to(at::kFloat).cpu().contiguous();
+  const at::Tensor host = tensor::read_back(logits.to(at::kFloat)).contiguous();
   std::vector<float> uniforms;
   for (const Rollout& run : runs) {
     const RandomStream stream(settings.seed, Purpose::sampling, settings.round, run.sample);

@@ -10,6 +10,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/tensor/read_back.hpp>
 #include <mgpu/tensor/tensor_view.hpp>
 
 namespace mgpu::recipes {
@@ -68,13 +69,13 @@ void TrainCurves::add_evaluation(std::int64_t steps_done,
 }
 
 std::int64_t TrainCurves::evaluated_at(std::int64_t index) const {
-  return static_cast<std::int64_t>(evaluation_rows_[index][0].item<double>());
+  return static_cast<std::int64_t>(tensor::read_value<double>(evaluation_rows_[index][0]));
 }
 
 double TrainCurves::value(std::int64_t index, const std::string& name) const {
   const auto found = std::find(value_names_.begin(), value_names_.end(), name);
   if (found == value_names_.end()) throw Error("no value is called `" + name + "`");
-  return evaluation_rows_[index][1 + (found - value_names_.begin())].item<double>();
+  return tensor::read_value<double>(evaluation_rows_[index][1 + (found - value_names_.begin())]);
 }
 
 TrainState::TrainState(tensor::ParameterArena& parameters, train::Adamw& optimizer,
@@ -83,9 +84,9 @@ TrainState::TrainState(tensor::ParameterArena& parameters, train::Adamw& optimiz
       optimizer_(&optimizer),
       scaler_(&scaler),
       curves_(&curves),
-      weights_(parameters.weights().cpu()),
-      first_moment_(optimizer.first_moment().cpu()),
-      second_moment_(optimizer.second_moment().cpu()) {
+      weights_(tensor::read_back(parameters.weights())),
+      first_moment_(tensor::read_back(optimizer.first_moment())),
+      second_moment_(tensor::read_back(optimizer.second_moment())) {
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     const auto& span = parameters.span(p);
     model_tensors_.push_back(
@@ -99,10 +100,10 @@ TrainState::TrainState(tensor::ParameterArena& parameters, train::Adamw& optimiz
 }
 
 void TrainState::from_device() {
-  if (!parameters_->weights().is_cuda()) return;  // .cpu() returned the same tensors
-  weights_.copy_(parameters_->weights());
-  first_moment_.copy_(optimizer_->first_moment());
-  second_moment_.copy_(optimizer_->second_moment());
+  if (!parameters_->weights().is_cuda()) return;  // read_back() returned the same tensors
+  tensor::read_into(weights_, parameters_->weights());
+  tensor::read_into(first_moment_, optimizer_->first_moment());
+  tensor::read_into(second_moment_, optimizer_->second_moment());
 }
 
 void TrainState::to_device() {

@@ -67,10 +67,11 @@ Section machine_section(const HtmlPage& report, const RunSummary& summary) {
 
 std::string notes_html(const RunSummary& summary) {
   std::string notes;
-  for (const Note& note : summary.notes)
-    notes +=
-        element("div", "card note",
-                escape_html(note.sentence()) + ' ' + element("code", "", escape_html(note.key)));
+  for (const Note& note : summary.notes) {
+    std::string text = escape_html(note.sentence());
+    if (!note.key.empty()) text += ' ' + element("code", "", escape_html(note.key));
+    notes += element("div", "card note", text);
+  }
   return notes.empty() ? "" : element("h2", "", "Notes") + notes;
 }
 

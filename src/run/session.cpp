@@ -1,12 +1,50 @@
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <utility>
 
 #include <mgpu/cluster/try_together.hpp>
+#include <mgpu/report/event_line.hpp>
 #include <mgpu/run/session.hpp>
 
 #include "event_bytes.hpp"
 
 namespace mgpu::run {
 namespace {
+
+constexpr std::size_t kMostNotes = 20;  // on the page of a run
+
+/// The exits of a run with sessions, the worst one last.
+constexpr std::array kExits = {ExitCode::done, ExitCode::incomplete, ExitCode::stopped};
+
+std::int32_t badness_of(ExitCode exit) {
+  const auto found = std::ranges::find(kExits, exit);
+  const bool is_failure = found == kExits.end();
+  return is_failure ? 1 : static_cast<std::int32_t>(found - kExits.begin());
+}
+
+std::string text_field(const Event& event, std::string_view name) {
+  const Event::Value* value = report::find_field(event, name);
+  return value == nullptr ? "" : std::get<std::string>(*value);
+}
+
+/// The note on the page of a run about a warning or failure of one of its sessions.
+report::Note note_of(const Event& event) {
+  const std::string session = "Session " + text_field(event, "session");
+  return {text_field(event, "text"), "",
+          session + (event.word == "warn" ? " has warned of this"
+                                          : " has failed with " + text_field(event, "code"))};
+}
+
+/// The event of a session that fails: the sentence of the report with its evidence.
+Event failure_event(const ErrorReport& report) {
+  std::string text = report.sentence;
+  for (const std::string& line : report.lines)
+    text += "; " + line.substr(std::min(line.find_first_not_of(' '), line.size()));
+  Event event{"error", {{"text", text}, {"code", report.code}}};
+  if (!report.help.empty()) event.fields.emplace_back("help", report.help);
+  return event;
+}
 
 /// Where one rank of a session sends its events and curves.
 class SessionSink final : public EventSink, public ScalarSink {
@@ -58,7 +96,7 @@ bool SessionHost::is_screen() const {
 
 void SessionHost::event(const Event& event) {
   if (is_screen())
-    run_.log.event(event);
+    show(event);
   else
     mailbox_.send(to_bytes(event));
 }
@@ -70,10 +108,19 @@ void SessionHost::scalar(const std::string& tag, std::int64_t step, double value
     mailbox_.send(to_bytes(ScalarPoint{tag, step, value}));
 }
 
+void SessionHost::show(const Event& event) {
+  run_.log.event(event);
+  if (event.word != "warn" && event.word != "error") return;
+  if (notes_.size() < kMostNotes)
+    notes_.push_back(note_of(event));
+  else
+    ++notes_left_out_;
+}
+
 void SessionHost::show(const std::vector<std::string>& packed) {
   for (const std::string& bytes : packed) {
     const Shown shown = shown_from_bytes(bytes);
-    if (const auto* event = std::get_if<Event>(&shown)) run_.log.event(*event);
+    if (const auto* event = std::get_if<Event>(&shown)) show(*event);
     if (const auto* point = std::get_if<ScalarPoint>(&shown))
       run_.scalars.scalar(point->tag, point->step, point->value);
   }
@@ -83,31 +130,62 @@ void SessionHost::show() {
   if (is_screen()) show(mailbox_.receive());
 }
 
-void SessionHost::close() {
-  show(mailbox_.close());
+void SessionHost::ended(ExitCode exit) {
+  if (badness_of(exit) > badness_of(worst_)) worst_ = exit;
 }
+
+SessionsEnd SessionHost::close() {
+  show(mailbox_.close());
+  const std::int32_t badness =
+      run_.topology.world().all_reduce(badness_of(worst_), cluster::ReduceOp::max);
+  if (notes_left_out_ > 0)
+    notes_.push_back({std::to_string(notes_left_out_) + " more warnings and errors of sessions", "",
+                      "They are in run.log"});
+  return {kExits.at(static_cast<std::size_t>(badness)), std::move(notes_)};
+}
+
+namespace {
+
+/// The settings that a session reads itself.
+struct SessionKeys {
+  cluster::ClusterConfig cluster;
+  store::StoreConfig store;
+};
+
+/// Hangs are named in the session as elsewhere in the run, so its timeout is that of the run.
+SessionKeys read_session_keys(const cluster::Group& group, const Config& config,
+                              const RunContext& run) {
+  SessionKeys keys;
+  cluster::run_together(group, [&] {
+    keys = {cluster::read_cluster_config(config), store::read_store_config(config)};
+  });
+  keys.cluster.timeout_s = run.cluster.timeout_s;
+  return keys;
+}
+
+}  // namespace
 
 /// The parts of a session, each after those it uses.
 struct Session::Parts {
-  Parts(SessionHost& shared, SessionRequest asked)
+  /// Errors: the same on all ranks.
+  Parts(SessionHost& shared, const SessionRequest& request, const cluster::Group& group,
+        SessionSink& shows)
       : host(shared),
         run(shared.run()),
-        request(std::move(asked)),
-        group(shared.group_of(request.members)),
-        cluster(cluster::read_cluster_config(request.config)),
-        store(store::read_store_config(request.config)),
-        topology(group, cluster.group_sizes()),
+        config(request.config),
+        sink(shows),
+        keys(read_session_keys(group, config, run)),
+        topology(group, keys.cluster.group_sizes()),
         communicator(cluster::make_communicator(topology.across_groups(), run.backend, run.device,
-                                                {.timeout_s = cluster.timeout_s})),
+                                                {.timeout_s = keys.cluster.timeout_s})),
         directory(group, request.directory),
-        journal(directory.path(), group, directory.attempt(), store.sync_s),
-        quarantine(directory.path(), group, directory.attempt()),
-        sink(shared, request.name, group.rank() == 0) {}
+        journal(directory.path(), group, directory.attempt(), keys.store.sync_s),
+        quarantine(directory.path(), group, directory.attempt()) {}
 
   RunContext context() {
-    return {request.config,
-            cluster,
-            store,
+    return {config,
+            keys.cluster,
+            keys.store,
             topology,
             *communicator,
             run.device,
@@ -131,39 +209,64 @@ struct Session::Parts {
 
   SessionHost& host;
   RunContext& run;
-  SessionRequest request;
-  const cluster::Group& group;
-  cluster::ClusterConfig cluster;
-  store::StoreConfig store;
+  const Config& config;
+  SessionSink& sink;
+  SessionKeys keys;
   cluster::Topology topology;
   std::unique_ptr<cluster::Communicator> communicator;
   store::RunDirectory directory;
   store::ChunkJournal journal;
   store::Quarantine quarantine;
+};
+
+/// A session; `parts` is made last.
+struct Session::State {
+  State(SessionHost& shared, SessionRequest asked)
+      : host(shared),
+        request(std::move(asked)),
+        group(shared.group_of(request.members)),
+        sink(shared, request.name, group.rank() == 0) {}
+
+  SessionHost& host;
+  SessionRequest request;
+  const cluster::Group& group;
   SessionSink sink;
+  std::unique_ptr<Parts> parts;          // nullptr: they could not be made
+  std::optional<ErrorReport> failure{};  // agreed on by all ranks
 };
 
 Session::Session(SessionHost& host, SessionRequest request)
-    : parts_(std::make_unique<Parts>(host, std::move(request))) {}
+    : state_(std::make_unique<State>(host, std::move(request))) {
+  try {
+    state_->parts = std::make_unique<Parts>(host, state_->request, state_->group, state_->sink);
+  } catch (const cluster::CollectiveFailure& error) {
+    state_->failure = error.report();
+  }
+}
 
 Session::~Session() = default;
 
-const std::filesystem::path& Session::directory() const {
-  return parts_->directory.path();
+std::filesystem::path Session::directory() const {
+  return state_->parts ? state_->parts->directory.path() : std::filesystem::path();
 }
 
 SessionOutcome Session::run(const std::function<JobOutcome(RunContext&)>& job) {
-  SessionOutcome outcome;
-  RunContext context = parts_->context();
-  try {
-    outcome.job = job(context);
-  } catch (const cluster::CollectiveFailure& error) {
-    outcome.failure = error.report();
-    outcome.job.exit = error.report().exit;
-    parts_->sink.event(
-        {"warn", {{"text", error.report().sentence}, {"code", error.report().code}}});
+  SessionOutcome outcome{{}, state_->failure};
+  Parts* const parts = state_->parts.get();
+  if (parts != nullptr) {
+    RunContext context = parts->context();
+    try {
+      outcome.job = job(context);
+    } catch (const cluster::CollectiveFailure& error) {
+      outcome.failure = error.report();
+    }
   }
-  parts_->directory.finish(parts_->group, outcome.job.exit);
+  if (outcome.failure) {
+    outcome.job.exit = outcome.failure->exit;
+    state_->sink.event(failure_event(*outcome.failure));
+  }
+  if (parts != nullptr) parts->directory.finish(state_->group, outcome.job.exit);
+  state_->host.ended(outcome.job.exit);
   return outcome;
 }
 

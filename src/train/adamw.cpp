@@ -6,6 +6,7 @@
 #include <mgpu/kernels/adamw_step.hpp>
 #include <mgpu/kernels/squared_norm.hpp>
 #include <mgpu/tensor/device_stream.hpp>
+#include <mgpu/tensor/read_back.hpp>
 #include <mgpu/train/adamw.hpp>
 
 namespace mgpu::train {
@@ -40,7 +41,7 @@ double Adamw::squared_gradient_norm() {
     kernels::cuda::squared_norm(args, tensor::current_stream(gradients));
   else
     kernels::cpu::squared_norm(args);
-  return norm_scratch_[norm_scratch_.numel() - 1].item<double>();
+  return tensor::read_value<double>(norm_scratch_[norm_scratch_.numel() - 1]);
 }
 
 void Adamw::update(const Span& span, float learning_rate, float grad_scale) {

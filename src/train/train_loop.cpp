@@ -7,6 +7,7 @@
 
 #include <mgpu/base/failpoint.hpp>
 #include <mgpu/tensor/device_stream.hpp>
+#include <mgpu/tensor/read_back.hpp>
 #include <mgpu/train/train_loop.hpp>
 
 namespace mgpu::train {
@@ -203,7 +204,8 @@ void TrainLoop::give_up(std::int64_t step) const {
   const tensor::ParameterArena& parameters = parts_.objective.parameters();
   std::string name = "none of the sums, but their norm or the loss";
   for (std::size_t p = parameters.size(); p-- > 0;) {
-    if (!parameters.gradient(p).isfinite().all().item<bool>()) name = parameters.spec(p).name;
+    if (!tensor::read_value<bool>(parameters.gradient(p).isfinite().all()))
+      name = parameters.spec(p).name;
   }
   const std::int64_t first = step * config_.batch.global_batch;
   const ErrorReport report{

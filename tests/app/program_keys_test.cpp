@@ -62,6 +62,17 @@ TEST(ProgramKeysTest, NumbersThatWouldBeCutAreRefused) {
   EXPECT_THROW(read("train.global_batch_size", "9200000000000000000"), ConfigFailure);
 }
 
+TEST(ProgramKeysTest, TheOldNameOfAKeyGivesTheSameRun) {
+  const auto identity = [](const std::string& key, const std::string& rows) {
+    ConfigSources sources;
+    sources.overrides = {{key, rows}, {"job", "train"}, {"train.recipe", "sft"}};
+    sources.working_directory = "/";
+    return read_config(program_keys(), sources).identity();
+  };
+  EXPECT_EQ(identity("data.little_texts", "20"), identity("data.synthetic_texts", "20"));
+  EXPECT_NE(identity("data.little_texts", "20"), identity("data.little_texts", "21"));
+}
+
 /// A configuration with all keys at the top level, some of them under other names.
 constexpr const char* kGuide001 =
     "mixed_precision: 'fp16'\n"

@@ -1,8 +1,13 @@
 """Runs the program with the parts of tests/extension, as a user of those parts would."""
+import ctypes
 import json
 import math
+import os
 import pathlib
+import re
+import struct
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "end_to_end"))
 
@@ -14,6 +19,36 @@ try:
 except ImportError as error:
     h5py = None
     NO_H5PY = f"no h5py here: {error}"
+
+
+class OpenCount:
+    """Counts the opens of a file by any process of the machine, as reported by the kernel. A thread
+    reads the events immediately, because the kernel merges equal pending events."""
+    OPEN, ATTRIB = 0x20, 0x4
+    EVENT = struct.Struct("iIII")
+
+    def __init__(self, path):
+        self.path, self.opens = path, 0
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.queue = libc.inotify_init1(0)
+        if libc.inotify_add_watch(self.queue, bytes(path), self.OPEN | self.ATTRIB) < 0:
+            raise OSError(ctypes.get_errno(), "inotify_add_watch")
+        self.thread = threading.Thread(target=self._take)
+        self.thread.start()
+
+    def _take(self):
+        """Runs until the attributes of the file change."""
+        while True:
+            for event in self.EVENT.iter_unpack(os.read(self.queue, 4096)):
+                if event[1] & self.ATTRIB:
+                    return
+                self.opens += 1
+
+    def end(self):
+        self.path.chmod(0o600)
+        self.thread.join()
+        os.close(self.queue)
+        return self.opens
 
 
 class Extension(program.ProgramTest):
@@ -146,16 +181,108 @@ class Extension(program.ProgramTest):
                              f"data.path={self.folder / 'pairs.jsonl'}", "ranking.margin=1", code=78)
         self.assertIn("train.recipe=ranking", ended.err)
 
+    GREEDY = ("generate.max_new_tokens=4", "generate.do_sample=false")
+
+    def second_model(self):
+        """A folder with another random model of the same vocabulary."""
+        folder = self.folder / "second"
+        if not folder.exists():
+            tiny_lm.make_folder(folder, "mistral", tokenizer=False)
+        return folder
+
+    def halves(self, *more, opinion=None):
+        return ("job=halves", f"model.path={self.model}", "data.dataset=counting",
+                f"halves.opinion={opinion or self.second_model()}", *self.GREEDY, *more)
+
+    def session_file(self, session):
+        [found] = self.run_folder().glob(f"{session}/20*/results.h5")
+        return found
+
+    def alone(self, *more):
+        """The bytes of job generate on the rows of the lower half."""
+        self.run_job(2, "job=generate", "run.name=alone", f"model.path={self.model}",
+                     "data.dataset=counting", "data.max_samples=4", *self.GREEDY, *more)
+        return (self.run_folder("alone") / "results.h5").read_bytes()
+
+    def events(self, word):
+        lines = (self.run_folder() / "events.jsonl").read_text().splitlines()
+        return [event for event in map(json.loads, lines) if event["event"] == word]
+
     def test_two_sessions_of_a_job_share_a_model(self):
-        self.run_job(4, "job=halves", f"model.path={self.model}", "data.dataset=counting",
-                     "generate.max_new_tokens=4", "generate.do_sample=false")
+        second = self.second_model()
+        model_opens = OpenCount(self.model / "model.safetensors")
+        second_opens = OpenCount(second / "model.safetensors")
+        self.run_job(4, *self.halves())
+        for opens in (model_opens.end(), second_opens.end()):  # the facts, then the weights
+            self.assertIn(opens, (1, 2))
         results = self.results()
-        [low] = self.run_folder().glob("low/20*/results.h5")
-        with h5py.File(low) as file:
+        with h5py.File(self.session_file("low")) as file:
             self.assertAlmostEqual(results["low_score"], file["samples/score"][:].mean())
         self.assertGreater(results["high_score"], 0)
         self.assertNotEqual(results["high_score"], results["low_score"])
-        self.run_job(3, "job=halves", f"model.path={self.model}", "data.dataset=counting", code=78)
+        self.assertEqual(self.session_file("low").read_bytes(), self.alone())
+
+    def test_the_opinion_is_that_of_the_second_model(self):
+        self.run_job(2, *self.halves())
+        second = self.results()
+        self.run_job(2, *self.halves(opinion=self.model))
+        self.assertEqual(self.results()["low_score"], second["low_score"])
+        self.assertNotEqual(self.results()["high_score"], second["high_score"])
+
+    def test_wrong_halves_are_refused(self):
+        self.run_job(3, *self.halves(), code=78)
+        ended = self.run_job(2, "job=halves", f"model.path={self.model}", "data.dataset=counting",
+                             code=78)
+        self.assertIn("halves.opinion=FOLDER", ended.err)
+
+    def test_a_bad_row_ends_its_session_only(self):
+        last_rows_are_bad = "data.counting.first_id=29"  # of 8; the vocabulary has 67 ids
+        ended = self.run_job(4, *self.halves(last_rows_are_bad), code=1)
+        self.assertIn("mgpu_spmd: incomplete, exit 1", ended.out + ended.err)
+        [failure] = self.events("error")
+        self.assertEqual((failure["session"], failure["code"]), ("high", "E531"))
+        self.assertIn("token 67 is not in the model's vocabulary of 67", failure["text"])
+        line = r"(?m)^\S+ error  .*token 67 is not in the model's vocabulary.*  session high$"
+        for text in (ended.out + ended.err, (self.run_folder() / "run.log").read_text()):
+            self.assertEqual(len(re.findall(line, text)), 1, text)
+        page = (self.run_folder() / "report.html").read_text()
+        self.assertIn("Session high has failed with E531.", page)
+        self.assertEqual(set(self.results()), {"low_score"})
+        self.assertEqual(list(self.run_folder().glob("high/20*/results.h5")), [])
+        self.assertEqual(self.session_file("low").read_bytes(), self.alone(last_rows_are_bad))
+
+    def test_warnings_of_all_sessions_are_shown(self):
+        ended = self.run_job(4, *self.halves("data.counting.first_id=31", "data.on_bad_row=mark",
+                                             "output.max_failed=1"))
+        page = (self.run_folder() / "report.html").read_text()
+        for session, text in (("low", "2 samples failed: "), ("high", "4 rows are left out")):
+            [warning] = [event for event in self.events("warn") if event["session"] == session]
+            self.assertTrue(warning["text"].startswith(text), warning)
+            line = rf"(?m)^\S+ warn   {text}.*  session {session}$"
+            for shown in (ended.out + ended.err, (self.run_folder() / "run.log").read_text()):
+                self.assertRegex(shown, line)
+            self.assertIn(text, page)
+            self.assertIn(f"Session {session} has warned of this.", page)
+
+    def ended_by(self, plan, code, *keys):
+        """How a run ends in which this happens: its errors, without numbers of ranks and such."""
+        job = self.start(4, *keys, config=self.config, env=program.failpoint(plan))
+        ended = job.wait()
+        self.assertEqual(ended.code, code, ended.out[-2000:] + ended.err[-2000:])
+        return [re.sub(r"\d+", "N", line) for line in re.findall(r"(?m)^error\[.*$", ended.err)]
+
+    def end_as_without_sessions(self, plan, code, *more):
+        plain = self.ended_by(plan, code, "job=generate", f"model.path={self.model}",
+                              "data.dataset=counting", *self.GREEDY, *more)
+        self.assertEqual(len(plain), 1)
+        self.assertEqual(self.ended_by(plan, code, *self.halves(*more)), plain)
+
+    def test_a_crash_in_a_session_ends_the_run(self):
+        self.end_as_without_sessions("sample.1:1:kill", 137)
+
+    def test_a_hang_in_a_session_ends_the_run(self):
+        self.end_as_without_sessions("sample.1:1:stop", 76, "watchdog.limit_s=2",
+                                     "watchdog.slow_limit_s=2")
 
     def test_wrong_data_sets_are_refused(self):
         for keys, message in (

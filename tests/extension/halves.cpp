@@ -1,6 +1,6 @@
-// A job with two sessions: the lower half of the ranks runs job generate, and the upper half
-// completes the same rows while a second model rates the candidates. Both share one copy of the
-// weights.
+// A job with two sessions. The lower half of the ranks runs job generate on the first half of the
+// rows. The upper half completes the other rows, while a second model rates the candidates. Both
+// share one copy of the weights.
 #include <memory>
 #include <numeric>
 #include <string>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <mgpu/base/error.hpp>
-#include <mgpu/cluster/try_together.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/input/row_file.hpp>
 #include <mgpu/jobs/job.hpp>
@@ -16,6 +15,7 @@
 #include <mgpu/lm/parallel/model_group.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/rows/prompt_encoder.hpp>
+#include <mgpu/rows/row_problems.hpp>
 #include <mgpu/run/model_memory.hpp>
 #include <mgpu/run/session.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
@@ -26,15 +26,33 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr std::int64_t kNewTokens = 4;
+constexpr const char* kOpinionKey = "halves.opinion";
 
-/// Completes the rows of the configuration, each rank its share, and returns the mean score.
+void add_keys(KeyTable& table) {
+  table.add({.name = kOpinionKey,
+             .type = KeyType::path,
+             .default_value = "null",
+             .summary = "Hugging Face folder of the model that rates candidates",
+             .choices = {"null"}});
+}
+
+/// The scores of one rank.
+struct Scores {
+  std::int64_t rows = 0;
+  std::int64_t bad_rows = 0;
+  double sum = 0.0;
+};
+
+/// Completes the rows of the configuration, each rank its share, and returns the mean score. Rows
+/// that cannot be used end the session, or cause a warning if data.on_bad_row is `mark`.
 run::JobOutcome complete_with_second_opinion(run::RunContext& run) {
   const cluster::Group& group = run.topology.world();
   const rows::ModelRowKeys keys = rows::read_model_row_keys(run.config);
   const datasets::DatasetRows& from = keys.dataset.value();
   const lm::ModelGroup opened = run::open_model(run, keys.model, keys.folder);
   const lm::LanguageModel& model = opened.model();
-  lm::SecondOpinion opinion(model);
+  const lm::ModelGroup second = run::open_model(run, run.config.text(kOpinionKey));
+  lm::SecondOpinion opinion(second.model());
   lm::GenerationConfig config;
   config.max_new_tokens = kNewTokens;
   config.page_tokens = 4;
@@ -42,19 +60,33 @@ run::JobOutcome complete_with_second_opinion(run::RunContext& run) {
   lm::Generator generator(model, config);
   rows::PromptEncoder encoder(std::nullopt, keys.folder, {.vocab = model.config().vocab});
   const input::RowFile file = input::open_rows(group, keys.options);
-  double score = 0.0;
+  Scores scores;
   cluster::run_together(group, [&] {
     for (std::int64_t i = group.rank(); i < file.rows(); i += group.size()) {
-      const rows::EncodedPrompt prompt = encoder.encode(file.read(i, 1).front());
-      const std::vector<lm::Prompt> prompts{{static_cast<std::uint64_t>(i), prompt.ids}};
+      const input::Row row = file.read(i, 1).front();
+      const rows::EncodedPrompt prompt = encoder.encode(row);
+      if (prompt.ids.empty()) {
+        if (keys.options.on_bad_row == input::BadRow::stop)
+          rows::refuse_row(file.path(), row, prompt.facts.reason, input::kBadRowHelp);
+        ++scores.bad_rows;
+        continue;
+      }
+      const std::int64_t index = keys.options.start + row.id;  // in the data set
+      const std::vector<lm::Prompt> prompts{{static_cast<std::uint64_t>(index), prompt.ids}};
       const lm::PromptResult result = generator.run(prompts).front();
-      score += from.dataset->score(from.split, i, {"", result.completions.front().ids});
+      scores.sum += from.dataset->score(from.split, index, {"", result.completions.front().ids});
+      ++scores.rows;
     }
   });
   run::JobOutcome outcome;
-  outcome.done = outcome.total = file.rows();
-  outcome.results = {
-      {"score", "score", group.all_reduce(score) / static_cast<double>(file.rows())}};
+  outcome.total = file.rows();
+  outcome.done = group.all_reduce(scores.rows);
+  const std::int64_t bad_rows = group.all_reduce(scores.bad_rows);
+  if (bad_rows > 0)
+    run.log.event({"warn", {{"text", std::to_string(bad_rows) + " rows are left out"}}});
+  const double sum = group.all_reduce(scores.sum);
+  if (outcome.done > 0)
+    outcome.results = {{"score", "score", sum / static_cast<double>(outcome.done)}};
   return outcome;
 }
 
@@ -82,11 +114,14 @@ private:
 };
 
 run::SessionRequest HalvesJob::request(const run::RunContext& run, bool is_low) const {
+  const std::int64_t rows = rows::read_model_row_keys(config_).options.generated->rows();
   const int size = run.topology.world().size();
   const int half = size / 2;
   std::vector<int> members(static_cast<std::size_t>(is_low ? half : size - half));
   std::iota(members.begin(), members.end(), is_low ? 0 : half);
-  const Config config = config_.with("job", "generate");
+  const Config config = config_.with("job", "generate")
+                            .with("data.start", std::to_string(is_low ? 0 : rows / 2))
+                            .with("data.max_samples", std::to_string(is_low ? rows / 2 : rows));
   store::RunRequest directory;
   directory.output = run.directory.path();
   directory.name = is_low ? "low" : "high";
@@ -102,20 +137,22 @@ run::JobOutcome HalvesJob::run(run::RunContext& run) const {
   run::SessionHost host(run);
   run::Session session(host, request(run, is_low));
   const run::SessionOutcome ended = session.run(is_low ? run_job : complete_with_second_opinion);
-  host.close();
-  cluster::run_together(world, [&] {
-    if (ended.failure) throw Failure(*ended.failure);
-  });
+  run::SessionsEnd end = host.close();
   run::JobOutcome outcome;
+  outcome.exit = end.exit;
+  outcome.notes = std::move(end.notes);
   outcome.unit = "rows";
-  outcome.done = outcome.total = ended.job.done;
   for (const bool low : {true, false}) {
-    const int leader = low ? 0 : world.size() / 2;
+    const bool is_leader = world.rank() == (low ? 0 : world.size() / 2);
     double score = -1.0;  // less than any score
     for (const report::Result& result : ended.job.results)
-      if (world.rank() == leader && result.key == "score") score = result.value;
-    outcome.results.push_back({low ? "low_score" : "high_score", low ? "alone" : "with an opinion",
-                               world.all_reduce(score, cluster::ReduceOp::max), "", 4});
+      if (is_leader && result.key == "score") score = result.value;
+    score = world.all_reduce(score, cluster::ReduceOp::max);
+    outcome.done += world.all_reduce(is_leader ? ended.job.done : 0);
+    outcome.total += world.all_reduce(is_leader ? ended.job.total : 0);
+    if (score >= 0.0)
+      outcome.results.push_back(
+          {low ? "low_score" : "high_score", low ? "alone" : "with an opinion", score, "", 4});
   }
   return outcome;
 }
@@ -123,19 +160,22 @@ run::JobOutcome HalvesJob::run(run::RunContext& run) const {
 }  // namespace
 
 JobSpec halves_job() {
-  return {
-      .name = "halves",
-      .text = "two sessions, each on half of the ranks",
-      .keys = {rows::add_model_folder_keys, lm::add_model_group_keys, datasets::add_dataset_keys},
-      .check =
-          [](const Config& config, int ranks) {
-            if (ranks % 2 != 0)
-              throw config.problem("E125", "job", "job halves needs an even number of ranks",
-                                   "mpirun -np 2");
-          },
-      .read = [](const Config& config) -> std::unique_ptr<Job> {
-        return std::make_unique<HalvesJob>(config);
-      }};
+  return {.name = "halves",
+          .text = "two sessions, each on half of the ranks",
+          .keys = {rows::add_model_folder_keys, lm::add_model_group_keys,
+                   datasets::add_dataset_keys, add_keys},
+          .check =
+              [](const Config& config, int ranks) {
+                if (ranks % 2 != 0)
+                  throw config.problem("E125", "job", "job halves needs an even number of ranks",
+                                       "mpirun -np 2");
+                if (config.is(kOpinionKey, "null"))
+                  throw config.problem("E114", kOpinionKey, "job halves needs `halves.opinion`",
+                                       "halves.opinion=FOLDER");
+              },
+          .read = [](const Config& config) -> std::unique_ptr<Job> {
+            return std::make_unique<HalvesJob>(config);
+          }};
 }
 
 }  // namespace mgpu::jobs

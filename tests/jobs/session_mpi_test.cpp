@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include <gmock/gmock.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -36,6 +37,13 @@ public:
   std::int64_t of_session(const std::string& name) const {
     return std::count_if(events.begin(), events.end(), [&](const Event& event) {
       return event.fields.back() == std::pair<std::string, Event::Value>("session", name);
+    });
+  }
+
+  std::int64_t failures_of_session(const std::string& name) const {
+    return std::count_if(events.begin(), events.end(), [&](const Event& event) {
+      return event.word == "error" &&
+             event.fields.back() == std::pair<std::string, Event::Value>("session", name);
     });
   }
 
@@ -231,19 +239,113 @@ TEST_F(SessionTest, OneFailsAndTheOtherIsWhole) {
   const int half = world_.size() / 2;
   const bool is_low = world_.rank() < half;
   SessionHost host(run_.context());
+  Session alone(host, request_of("alone", config_of(good_, 1), ranks_from(0, world_.size())));
+  EXPECT_FALSE(alone.run(jobs::run_job).failure);
   Session session(host, request_of(is_low ? "whole" : "fails", config_of(is_low ? good_ : bad_, 1),
                                    is_low ? ranks_from(0, half) : ranks_from(half, world_.size())));
   const SessionOutcome outcome = session.run(jobs::run_job);
-  host.close();
+  const SessionsEnd end = host.close();
 
   EXPECT_EQ(outcome.failure.has_value(), !is_low);
   EXPECT_EQ(std::filesystem::exists(session.directory() / "results.h5"), is_low);
+  if (is_low) {
+    EXPECT_EQ(results_of(session), results_of(alone));
+  }
   EXPECT_EQ(outcome.job.exit, is_low ? ExitCode::done : ExitCode::data);
   EXPECT_EQ(outcome.failure ? outcome.failure->code : "", is_low ? "" : "E531");
+  EXPECT_EQ(end.exit, ExitCode::incomplete);
   if (world_.rank() == 0) {
-    EXPECT_GT(shown_.of_session("fails"), 0);
+    EXPECT_EQ(shown_.failures_of_session("fails"), 1);
+    EXPECT_EQ(end.notes.size(), 1U);
+    for (const report::Note& note : end.notes)
+      EXPECT_THAT(note.sentence(),
+                  testing::AllOf(testing::HasSubstr("bad.jsonl:10: token 100000"),
+                                 testing::HasSubstr(". Session fails has failed with E531.")));
   }
   world_.barrier();  // the world still works
+}
+
+TEST_F(SessionTest, ADirectoryThatCannotBeOpenedEndsItsSessionOnly) {
+  const bool is_low = world_.rank() < world_.size() / 2;
+  SessionRequest request = request_of(
+      is_low ? "whole" : "fails", config_of(good_, 1),
+      is_low ? ranks_from(0, world_.size() / 2) : ranks_from(world_.size() / 2, world_.size()));
+  if (!is_low) request.directory.output = good_;  // a file
+  SessionHost host(run_.context());
+  Session session(host, std::move(request));
+  bool has_run = false;
+  const SessionOutcome outcome = session.run([&](RunContext& run) {
+    has_run = true;
+    return jobs::run_job(run);
+  });
+
+  EXPECT_EQ(has_run, is_low);
+  EXPECT_EQ(session.directory().empty(), !is_low);
+  EXPECT_EQ(outcome.failure ? outcome.failure->code : "", is_low ? "" : "E601");
+  EXPECT_EQ(outcome.job.exit, is_low ? ExitCode::done : ExitCode::cannot_create);
+  EXPECT_EQ(host.close().exit, ExitCode::incomplete);
+  if (world_.rank() == 0) {
+    EXPECT_EQ(shown_.failures_of_session("fails"), 1);
+  }
+}
+
+TEST_F(SessionTest, AModelThatCannotBeSplitEndsItsSessionOnly) {
+  const bool is_low = world_.rank() < world_.size() / 2;
+  const Config config = config_of(good_, 1);
+  SessionHost host(run_.context());
+  Session session(host, request_of(is_low ? "whole" : "fails",
+                                   is_low ? config : config.with("devices.gpus_per_model", "5"),
+                                   is_low ? ranks_from(0, world_.size() / 2)
+                                          : ranks_from(world_.size() / 2, world_.size())));
+  const SessionOutcome outcome = session.run(jobs::run_job);
+  EXPECT_EQ(outcome.failure ? outcome.failure->code : "", is_low ? "" : "E121");
+  EXPECT_EQ(host.close().exit, ExitCode::incomplete);
+}
+
+TEST_F(SessionTest, TheRunEndsAsTheWorstOfItsSessions) {
+  const auto exit_of_run = [&](const std::vector<ExitCode>& exits) {
+    SessionHost host(run_.context());
+    for (const ExitCode exit : exits) {
+      const int rank = world_.rank();
+      Session session(host, request_of("s" + std::to_string(rank), config_of(good_, 1), {rank}));
+      session.run([&](RunContext&) {
+        JobOutcome outcome;
+        outcome.exit = rank == world_.size() - 1 ? exit : ExitCode::done;
+        return outcome;
+      });
+    }
+    return host.close().exit;
+  };
+  EXPECT_EQ(exit_of_run({}), ExitCode::done);
+  EXPECT_EQ(exit_of_run({ExitCode::done, ExitCode::done}), ExitCode::done);
+  EXPECT_EQ(exit_of_run({ExitCode::incomplete, ExitCode::done}), ExitCode::incomplete);
+  EXPECT_EQ(exit_of_run({ExitCode::stopped, ExitCode::incomplete}), ExitCode::stopped);
+}
+
+TEST_F(SessionTest, ThePageGetsTheFirstWarningsOfAllLeaders) {
+  const int rank = world_.rank();
+  const int last = world_.size() - 1;
+  SessionHost host(run_.context());
+  Session session(host, request_of("s" + std::to_string(rank), config_of(good_, 1), {rank}));
+  session.run([&](RunContext& run) {
+    for (int i = 0; i < (rank == last ? 30 : 1); ++i)
+      run.log.event({"warn", {{"text", "warning " + std::to_string(i)}}});
+    return JobOutcome{};
+  });
+  const SessionsEnd end = host.close();
+  EXPECT_EQ(end.exit, ExitCode::done);
+  if (rank != 0) {
+    EXPECT_TRUE(end.notes.empty());
+    return;
+  }
+  std::vector<std::string> sentences;
+  for (const report::Note& note : end.notes)
+    sentences.push_back(note.sentence());
+  EXPECT_EQ(sentences.size(), 21U);
+  EXPECT_THAT(sentences, testing::Contains("warning 0. Session s0 has warned of this."));
+  EXPECT_THAT(sentences, testing::Contains("warning 0. Session s" + std::to_string(last) +
+                                           " has warned of this."));
+  EXPECT_THAT(sentences.back(), testing::HasSubstr(" more warnings and errors of sessions. They"));
 }
 
 }  // namespace

@@ -13,15 +13,27 @@
 #include <mgpu/cluster/mailbox.hpp>
 #include <mgpu/config/config.hpp>
 #include <mgpu/lm/weights/resident_models.hpp>
+#include <mgpu/report/notes.hpp>
 #include <mgpu/run/run_context.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 
 namespace mgpu::run {
 
+/// How the sessions of a run ended.
+struct SessionsEnd {
+  /// The exit of the run, the same on all ranks: `stopped` if a session stopped, otherwise
+  /// `incomplete` if one of them failed or is incomplete itself.
+  ExitCode exit = ExitCode::done;
+
+  /// Contains warnings and failures of the sessions on rank 0. In JobOutcome::notes they reach the
+  /// page of the run.
+  std::vector<report::Note> notes{};
+};
+
 /// Holds what the sessions of a run share: groups of ranks, which are made once and reused, and
 /// model folders that stay in memory. It also relays events and curves of all leaders to rank 0 of
-/// the run. Each event has a field `session` with the session's name; each curve's tag starts with
-/// the name.
+/// the run, and remembers how the sessions ended. Each event has a field `session` with the
+/// session's name; each curve's tag starts with the name.
 ///
 /// Ranks: the constructor and close() are collective over the run's ranks; group_of() is collective
 ///        over the members; all other calls are local.
@@ -45,17 +57,24 @@ public:
   /// it often enough that events appear while they are news.
   void show();
 
+  /// Notes that a session ended this way. Every rank of the session calls it.
+  void ended(ExitCode exit);
+
   /// Waits for the events of all ranks and shows them.
-  void close();
+  SessionsEnd close();
 
 private:
   bool is_screen() const;
   void show(const std::vector<std::string>& packed);
+  void show(const Event& event);
 
   RunContext& run_;
   cluster::Mailbox mailbox_;
   lm::ResidentModels models_;
   std::map<std::vector<int>, std::unique_ptr<cluster::Group>> groups_;
+  ExitCode worst_ = ExitCode::done;  // of the sessions of this rank
+  std::vector<report::Note> notes_;
+  std::int64_t notes_left_out_ = 0;
 };
 
 /// The work of a session.
@@ -77,25 +96,28 @@ struct SessionOutcome {
 /// nor the number of ranks.
 ///
 /// Ranks:  all calls are collective over the members; other ranks do not take part.
-/// Errors: a failure that all members agree on ends only this session. A crash, a hang, or a
-/// failure
-///         of one rank that the others do not know of ends the run.
+/// Errors: a failure that all members agree on ends only this session, and SessionHost::close()
+///         gives the run exit 1. A crash, a hang, or a failure of one rank that the others do not
+///         know of ends the run.
 class Session {
 public:
-  /// `host` must outlive the session. Errors: those of RunDirectory and Topology.
+  /// Opens the directory. If that fails, run() returns the failure. `host` must outlive the
+  /// session.
   Session(SessionHost& host, SessionRequest request);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Runs the job and records in the directory how it ended.
+  /// Runs the job and records in the directory how it ended. A failure is also an event `error`.
   SessionOutcome run(const std::function<JobOutcome(RunContext&)>& job);
 
-  const std::filesystem::path& directory() const;
+  /// Empty if the directory could not be opened.
+  std::filesystem::path directory() const;
 
 private:
   struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace mgpu::run

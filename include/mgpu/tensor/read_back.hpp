@@ -7,11 +7,24 @@
 namespace mgpu::tensor {
 
 /// The tensor on the host: itself where it is there already, else a copy, for which the host waits
-/// until the device has come so far. All reads of lm's forward pass and decoding go through here,
-/// so that a test on the CPU can count those that a GPU would wait for.
+/// until the device has come so far. All reads of tensors go through this header, so that a test on
+/// the CPU can count those that a GPU would wait for.
 at::Tensor read_back(const at::Tensor& tensor);
 
-/// Calls of read_back() in this process so far.
+/// The value of a tensor with one element of type T. Counts as a read.
+template <class T>
+T read_value(const at::Tensor& tensor) {
+  return *read_back(tensor).const_data_ptr<T>();
+}
+
+/// Copies a tensor into `host`, which has its shape and type. Counts as a read.
+void read_into(const at::Tensor& host, const at::Tensor& tensor);
+
+/// The indices of all elements that are not zero, [count, dimensions] on the tensor's device.
+/// Counts as a read, because the host needs their number.
+at::Tensor places_of_true(const at::Tensor& tensor);
+
+/// Reads in this process so far.
 std::int64_t read_backs();
 
 }  // namespace mgpu::tensor

@@ -13,6 +13,7 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/random_streams.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 namespace mgpu::jobs {
 namespace {
@@ -31,8 +32,8 @@ lm::GenerationConfig scoring_config(std::int64_t batch_size) {
 /// Refuses the first row whose logits give no distribution.
 void check_finite(std::span<const PromptPiece> pieces, std::span<const std::uint64_t> samples,
                   const at::Tensor& log_sums) {
-  if (at::isfinite(log_sums).all().item<bool>()) return;
-  const at::Tensor host = log_sums.cpu();
+  if (tensor::read_value<bool>(at::isfinite(log_sums).all())) return;
+  const at::Tensor host = tensor::read_back(log_sums);
   const float* sum = host.const_data_ptr<float>();
   for (const PromptPiece& piece : pieces) {
     const float* end = sum + piece.count;
@@ -122,11 +123,12 @@ void TeacherModel::keep_best(std::span<const PromptPiece> pieces, const at::Tens
   const lm::HeadResult head = apply_head(model_, hidden, {}, best);
   check_finite(pieces, samples_, head.log_sums);
   if (!speaks()) return;
-  const at::Tensor log_probs = (head.best_logits - head.log_sums.unsqueeze(1)).cpu();  // [n, K]
+  const at::Tensor log_probs =
+      tensor::read_back(head.best_logits - head.log_sums.unsqueeze(1));  // [n, K]
   const at::Tensor tail = (1.0 - log_probs.to(at::kDouble).exp().sum(1)).clamp_min(0.0);
   const at::Tensor tails = tail.to(at::kFloat).contiguous();
-  const at::Tensor log_sums = head.log_sums.cpu();
-  const at::Tensor ids = head.best_ids.cpu();
+  const at::Tensor log_sums = tensor::read_back(head.log_sums);
+  const at::Tensor ids = tensor::read_back(head.best_ids);
   const float* sum = log_sums.const_data_ptr<float>();
   const float* tail_of_row = tails.const_data_ptr<float>();
   const float* value = log_probs.const_data_ptr<float>();
@@ -163,8 +165,8 @@ void TeacherModel::keep_draws(std::span<const PromptPiece> pieces, const at::Ten
       draw_with_replacement(model_, hidden, uniforms_for(pieces));
   check_finite(pieces, samples_, draws.log_sums);
   if (!speaks()) return;
-  const at::Tensor log_sums = draws.log_sums.cpu();
-  const at::Tensor ids = std::get<0>(draws.ids.cpu().sort(1)).contiguous();
+  const at::Tensor log_sums = tensor::read_back(draws.log_sums);
+  const at::Tensor ids = std::get<0>(tensor::read_back(draws.ids).sort(1)).contiguous();
   const float* sum = log_sums.const_data_ptr<float>();
   const std::int64_t* id = ids.const_data_ptr<std::int64_t>();
   const auto count = static_cast<std::size_t>(config_.num_draws);

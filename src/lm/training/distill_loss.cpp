@@ -9,6 +9,7 @@
 #include <ATen/ATen.h>
 
 #include <mgpu/lm/forward/language_model.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 #include "lm/forward/row_ops.hpp"
 
@@ -70,8 +71,9 @@ at::Tensor log_sums_of(const std::vector<LogitsPiece>& pieces, double temperatur
 LmSums total_of(const Distillation& how, const LmSums& data, const at::Tensor& divergences) {
   const double t = how.temperature;
   LmSums sums = data;
-  sums.loss = how.ce_weight * data.loss +
-              (1.0 - how.ce_weight) * t * t * divergences.sum(at::kDouble).item<double>();
+  sums.loss =
+      how.ce_weight * data.loss +
+      (1.0 - how.ce_weight) * t * t * tensor::read_value<double>(divergences.sum(at::kDouble));
   return sums;
 }
 
@@ -87,7 +89,7 @@ struct Shares {
 /// The lists of a block's rows, padded with id -1 and log-probability -infinity.
 struct PaddedLists {
   PaddedLists(const TeacherTargets& targets, const HeadBlock& block) {
-    const at::Tensor places = block.places.cpu();
+    const at::Tensor places = tensor::read_back(block.places);
     const std::int64_t* place = places.const_data_ptr<std::int64_t>();
     const std::int64_t rows = places.numel();
     std::int64_t longest = 0;
@@ -123,7 +125,7 @@ struct Listed {
     const at::Tensor at = ids - piece.first_id;
     const at::Tensor is_here =
         (at >= 0).logical_and(at < piece.logits.size(1)).logical_and(ids >= 0);
-    const at::Tensor where = is_here.nonzero();  // [m, 2]
+    const at::Tensor where = tensor::places_of_true(is_here);  // [m, 2]
     rows = where.select(1, 0);
     entries = where.select(1, 1);
     columns = at.index({rows, entries});
@@ -201,20 +203,12 @@ std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::
 /// undefined if all are from the data.
 at::Tensor weights_of_data(std::span<const double> is_drawn, const HeadBlock& block) {
   if (is_drawn.empty()) return {};
-  const at::Tensor places = block.places.cpu();
+  const at::Tensor places = tensor::read_back(block.places);
   const std::int64_t* place = places.const_data_ptr<std::int64_t>();
   std::vector<float> weights;
   for (std::int64_t n = 0; n < places.numel(); ++n)
     weights.push_back(is_drawn[static_cast<std::size_t>(place[n])] != 0.0 ? 0.0F : 1.0F);
   return at::tensor(weights, at::kFloat).to(block.pieces.front().logits.options());
-}
-
-/// Sums cross-entropy over the rows that have it; the other sums are over all rows.
-LmSums sums_of(const RowFacts& facts, const at::Tensor& targets, const at::Tensor& weights) {
-  LmSums sums = facts.sums(targets);
-  if (weights.defined())
-    sums.loss = ((facts.log_sums - facts.picked) * weights).sum(at::kDouble).item<double>();
-  return sums;
 }
 
 LmSums resident_block(const Distillation& how, const TeacherPass& teacher, HeadBlock& block,
@@ -248,7 +242,7 @@ LmSums resident_block(const Distillation& how, const TeacherPass& teacher, HeadB
     }
     if (how.ce_weight > 0.0) add_at_targets(block, -shares.data, of_data);
   }
-  return total_of(how, sums_of(facts, block.targets, of_data), divergences);
+  return total_of(how, facts.sums(block.targets, of_data), divergences);
 }
 
 }  // namespace

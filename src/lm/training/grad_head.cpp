@@ -9,6 +9,7 @@
 #include <mgpu/kernels/cross_entropy.hpp>
 #include <mgpu/kernels/decoder_grads.hpp>
 #include <mgpu/tensor/device_stream.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 #include "grad_ops.hpp"
 
@@ -64,9 +65,13 @@ void to_gradient(const HeadBlock& block, const RowFacts& facts, double scale) {
 
 }  // namespace
 
-LmSums RowFacts::sums(const at::Tensor& targets) const {
-  return {(log_sums - picked).sum(at::kDouble).item<double>(), targets.size(0),
-          (best == targets).sum().item<std::int64_t>()};
+LmSums RowFacts::sums(const at::Tensor& targets, const at::Tensor& weights) const {
+  at::Tensor losses = log_sums - picked;
+  if (weights.defined()) losses.mul_(weights);
+  const at::Tensor correct = (best == targets).sum().to(at::kDouble);
+  const at::Tensor both = tensor::read_back(at::stack({losses.sum(at::kDouble), correct}));
+  const double* sum = both.const_data_ptr<double>();
+  return {sum[0], targets.size(0), static_cast<std::int64_t>(sum[1])};
 }
 
 RowFacts facts_of(const HeadBlock& block) {
@@ -90,7 +95,7 @@ void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weig
     at::Tensor logits = piece.logits;
     const at::Tensor columns = block.targets - piece.first_id;  // [n]
     const at::Tensor rows =
-        (columns >= 0).logical_and(columns < logits.size(1)).nonzero().squeeze(1);
+        tensor::places_of_true((columns >= 0).logical_and(columns < logits.size(1))).squeeze(1);
     const at::Tensor aims = columns.index_select(0, rows);
     at::Tensor values = at::full({rows.size(0)}, value, logits.options());
     if (weights.defined()) values.mul_(weights.index_select(0, rows));
@@ -105,7 +110,8 @@ LmSums cross_entropy(HeadBlock& block, std::optional<double> scale) {
 }
 
 void for_each_block(const HeadArgs& args, const BlockVisit& visit) {
-  const at::Tensor places = (args.targets != kernels::kIgnoreTarget).nonzero().squeeze(1);
+  const at::Tensor places =
+      tensor::places_of_true(args.targets != kernels::kIgnoreTarget).squeeze(1);
   const std::int64_t at_once =
       std::clamp<std::int64_t>(kMostLogits / args.weight.size(0), 1, kMostTokens);
   for (std::int64_t row = 0; row < places.size(0); row += at_once) {

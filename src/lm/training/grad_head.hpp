@@ -41,8 +41,8 @@ struct RowFacts {
   at::Tensor picked;    // [n]
   at::Tensor best;      // [n] int64
 
-  /// Returns the sums of cross-entropy.
-  LmSums sums(const at::Tensor& targets) const;
+  /// Returns the sums of cross-entropy, whose losses are multiplied by `weights` [n] if defined.
+  LmSums sums(const at::Tensor& targets, const at::Tensor& weights = {}) const;
 };
 RowFacts facts_of(const HeadBlock& block);
 

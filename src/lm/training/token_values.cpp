@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <mgpu/tensor/read_back.hpp>
+
 #include "grad_ops.hpp"
 
 namespace mgpu::lm::grad {
@@ -26,7 +28,7 @@ at::Tensor entropies_of(const HeadBlock& block, const RowFacts& facts) {
 }
 
 std::vector<double> on_host(const at::Tensor& values) {
-  const at::Tensor host = values.cpu();
+  const at::Tensor host = tensor::read_back(values);
   const double* first = host.const_data_ptr<double>();
   return {first, first + host.numel()};
 }

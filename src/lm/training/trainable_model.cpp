@@ -16,6 +16,7 @@
 #include <mgpu/kernels/cross_entropy.hpp>
 #include <mgpu/lm/parallel/shard_plan.hpp>
 #include <mgpu/lm/training/trainable_model.hpp>
+#include <mgpu/tensor/read_back.hpp>
 #include <mgpu/tensor/tensor_view.hpp>
 
 #include "grad_experts.hpp"
@@ -211,7 +212,7 @@ at::Tensor TrainableModel::hidden(const Call& call) const {
 /// Returns the tokens of the call whose states ModelHead gets, [rows].
 at::Tensor TrainableModel::head_rows(const Call& call, HeadRows rows) const {
   if (rows == HeadRows::learned)
-    return (call.targets != kernels::kIgnoreTarget).nonzero().squeeze(1);
+    return tensor::places_of_true(call.targets != kernels::kIgnoreTarget).squeeze(1);
   std::vector<std::int64_t> last;
   for (const grad::TokenRange& span : call.sequences.ranges) {
     if (span.count == 0) throw ShapeError("TrainableModel: a sequence without tokens has no last");
@@ -278,8 +279,8 @@ TokenValues TrainableModel::measure(const LmBatch& batch, const ValueRequest& re
     values =
         grad::head_values({states, weights_.head.weight, call.targets, options_.compute}, request);
   if (request.head_rows == HeadRows::none) return values;
-  const at::Tensor outputs =
-      grad::own_outputs(states, head_, head_rows(call, request.head_rows)).to(at::kDouble).cpu();
+  const at::Tensor outputs = tensor::read_back(
+      grad::own_outputs(states, head_, head_rows(call, request.head_rows)).to(at::kDouble));
   const double* first = outputs.const_data_ptr<double>();
   values.head.assign(first, first + outputs.numel());
   return values;

@@ -7,6 +7,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/utf8.hpp>
 #include <mgpu/lm/weights/lm_weights.hpp>
+#include <mgpu/tensor/read_back.hpp>
 #include <mgpu/tensor/tensor_view.hpp>
 
 #include "folder_source.hpp"
@@ -138,7 +139,7 @@ private:
 
   /// Errors: Failure E706.
   at::Tensor checked(const at::Tensor& weight, const formats::StoredTensor& stored) const {
-    if (!options_.allow_nonfinite && !at::isfinite(weight).all().item<bool>()) {
+    if (!options_.allow_nonfinite && !tensor::read_value<bool>(at::isfinite(weight).all())) {
       throw Failure({"E706",
                      ExitCode::data,
                      "a weight of the model is infinite or not a number",

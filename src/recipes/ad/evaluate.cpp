@@ -9,6 +9,7 @@
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/run/chunk_phase.hpp>
 #include <mgpu/run/phases.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 namespace mgpu::recipes {
 namespace {
@@ -36,7 +37,7 @@ std::vector<ad::RolloutRecord> play_chunk(const Player& player, const Evaluation
 }
 
 std::uint32_t crc_of_weights(const ad::AdTransformer& model) {
-  const at::Tensor host = model.parameters().weights().cpu();
+  const at::Tensor host = tensor::read_back(model.parameters().weights());
   return crc32c(std::as_bytes(
       std::span(host.const_data_ptr<float>(), static_cast<std::size_t>(host.numel()))));
 }

@@ -9,6 +9,7 @@
 
 #include <mgpu/cluster/try_together.hpp>
 #include <mgpu/lm/weights/companion_files.hpp>
+#include <mgpu/tensor/read_back.hpp>
 
 namespace mgpu::recipes {
 
@@ -69,7 +70,7 @@ void LmTask::load_weights() {
   at::Tensor weights;  // on the host; on the CPU the model's tensor itself
   cluster::run_together(world, [&] {
     if (world.rank() == 0) model_.load(formats::WeightFiles(settings_.folder));
-    weights = model_.parameters().weights().cpu();
+    weights = tensor::read_back(model_.parameters().weights());
   });
   world.broadcast(
       std::span(weights.mutable_data_ptr<float>(), static_cast<std::size_t>(weights.numel())), 0);
