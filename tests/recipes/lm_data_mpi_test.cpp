@@ -8,6 +8,7 @@
 #include <mgpu/cluster/try_together.hpp>
 
 #include "app/tiny_run.hpp"
+#include "recipes/distill/method.hpp"
 #include "recipes/lm/data.hpp"
 #include "support/made_config.hpp"
 
@@ -34,8 +35,8 @@ protected:
     return read_lm_train_settings(testing_support::config_of(keys));
   }
 
-  LmData load(const Keys& keys) const {
-    return load_lm_data(world_, settings(keys), LmMethod(), kVocab);
+  LmData load(const Keys& keys, const LmMethod& method = LmMethod()) const {
+    return load_lm_data(world_, settings(keys), method, kVocab);
   }
 
   std::string write(const std::string& name, const std::string& text) const {
@@ -137,10 +138,11 @@ TEST_F(LmDataTest, TextsOfTheStudentNeedPrompts) {
   const Keys keys = {{"distill.model", MGPU_GOLDENS "/llama"}, {"distill.on_policy", "0.5"}};
   Keys good = keys;
   good["data.path"] = write("prompts.jsonl", "{\"prompt\": \"3 + 4 =\", \"completion\": \" 7\"}\n");
-  EXPECT_THAT(load(good).training.ends, SizeIs(1));
+  EXPECT_THAT(load(good, OnPolicyMethod()).training.ends, SizeIs(1));
   Keys bad = keys;
   bad["data.path"] = write("texts.jsonl", "{\"text\": \"one\"}\n");
-  EXPECT_THROW(load(bad), cluster::CollectiveFailure);
+  EXPECT_THROW(load(bad, OnPolicyMethod()), cluster::CollectiveFailure);
+  EXPECT_THAT(load(bad).training.ends, SizeIs(1));
 }
 
 }  // namespace
