@@ -78,8 +78,7 @@ struct SessionOutcome {
 ///
 /// Ranks:  all calls are collective over the members; other ranks do not take part.
 /// Errors: a failure that all members agree on ends only this session. A crash, a hang, or a
-/// failure
-///         of one rank that the others do not know of ends the run.
+///         failure of one rank that the others do not know of ends the run.
 class Session {
 public:
   /// `host` must outlive the session. Errors: those of RunDirectory and Topology.
