@@ -41,7 +41,9 @@ class Extension(program.ProgramTest):
 
     def scores(self):
         with h5py.File(self.run_folder() / "results.h5") as file:
-            return (file["samples/score"][:],
+            score = file["samples/score"]  # as docs/formats.md describes it
+            self.assertEqual((score.dtype.name, score.attrs["units"]), ("float64", ""))
+            return (score[:],
                     file["arrays/samples/output_ids/values"][:].reshape(-1, 4))
 
     def expected_score(self, row, answer):
@@ -153,6 +155,10 @@ class Extension(program.ProgramTest):
         with h5py.File(low) as file:
             self.assertAlmostEqual(results["low_score"], file["samples/score"][:].mean())
         self.assertGreater(results["high_score"], 0)
+        events = [json.loads(line)
+                  for line in (self.run_folder() / "events.jsonl").read_text().splitlines()]
+        self.assertEqual({event["session"] for event in events if "session" in event},
+                         {"low", "high"})
         self.assertNotEqual(results["high_score"], results["low_score"])
         self.run_job(3, "job=halves", f"model.path={self.model}", "data.dataset=counting", code=78)
 
