@@ -1,6 +1,7 @@
 """Compares docs/formats.md with the files of runs."""
 import json
 import re
+import shutil
 
 import h5py
 
@@ -59,9 +60,6 @@ class FormatsPage(PageRuns):
         root = found_names.attributes([*self.results(), histories])
         of_run_h5 = found_names.attributes([run / "run.h5" for run in runs])
         checkpoint, _ = found_names.of_checkpoint(self.run_folder("ad"))
-        teacher, classify = self.copy_of("teacher"), self.copy_of("classify")
-        self.call("--export", "padded-h5", str(teacher))
-        self.call("--export", "csv", str(classify))
         return {
             "root_attributes": root,
             "run_attributes": found_names.attributes(self.results(), "run"),
@@ -79,7 +77,7 @@ class FormatsPage(PageRuns):
             "attempt": found_names.members(
                 [json.loads((run / "attempts/0001.json").read_text()) for run in runs]),
             **checkpoint,
-            **found_names.of_exports(teacher, classify),
+            **found_names.of_exports(self.copy_of("teacher"), self.copy_of("classify")),
         }
 
     def test_formats_page_names_all_members(self):
@@ -156,35 +154,35 @@ class FormatsPage(PageRuns):
             file["later_table/value"] = [1.0]
             file.attrs["later"] = 1
 
+    def later(self, run):
+        """A copy of a run whose results have more columns."""
+        folder = self.folder / f"later_{run}"
+        shutil.copytree(self.run_folder(run), folder)
+        self.add_columns(folder / "results.h5")
+        return folder
+
     def test_exports_read_files_with_more_columns(self):
         for run, kind, out in (("teacher", "padded-h5", "teacher_logits.h5"),
                                ("classify", "csv", "results.csv")):
-            copy = self.copy_of(run)
-            self.call("--export", kind, str(copy))
-            before = (copy / out).read_bytes()
-            self.add_columns(copy / "results.h5")
-            self.call("--export", kind, str(copy))
-            self.assertEqual((copy / out).read_bytes(), before)
-            self.call("--export", "jsonl", str(copy))
-            for row, text in enumerate((copy / "results.jsonl").read_text().splitlines()):
-                self.assertEqual((json.loads(text)["later"], json.loads(text)["later_list"]),
-                                 (row, [row]))
+            folder = self.later(run)
+            self.call("--export", kind, str(folder))
+            self.assertEqual((folder / out).read_bytes(), (self.copy_of(run) / out).read_bytes())
+        self.call("--export", "jsonl", str(folder))
+        for row, text in enumerate((folder / "results.jsonl").read_text().splitlines()):
+            self.assertEqual((json.loads(text)["later"], json.loads(text)["later_list"]),
+                             (row, [row]))
 
     def merged(self, *folders):
         told = self.call("--merge", *map(str, folders))
         return (self.folder / re.search(r"merged (.*results\.h5)", told)[1]).read_bytes()
 
     def test_parts_with_more_columns_are_merged(self):
-        parts = [self.copy_of("part_0"), self.copy_of("part_1")]
-        before = self.merged(*parts)
-        for part in parts:
-            self.add_columns(part / "results.h5")
-        self.assertEqual(self.merged(*parts), before)
+        parts = ("part_0", "part_1")
+        self.assertEqual(self.merged(*map(self.later, parts)),
+                         self.merged(*map(self.run_folder, parts)))
 
     def test_json_lines_have_all_columns(self):
-        copy = self.copy_of("generate")
-        self.call("--export", "jsonl", str(copy))
-        row = json.loads((copy / "results.jsonl").read_text().splitlines()[0])
+        text = (self.copy_of("generate") / "results.jsonl").read_text()
         [columns] = [columns for run, _, table, _, columns in tables_of_page()
                      if (run, table) == ("generate", "samples")]
-        self.assertEqual(set(row), set(columns))
+        self.assertEqual(set(json.loads(text.splitlines()[0])), set(columns))

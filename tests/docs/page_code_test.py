@@ -46,8 +46,7 @@ class Pages(FormatsPage):
             self.assertGreater(len(self.printed_by(block)), 20, block)
 
     def test_readme_reads_texts_as_they_were_written(self):
-        self.call("--export", "jsonl", "outputs/generate/latest")
-        lines = (self.run_folder("generate") / "results.jsonl").read_text().splitlines()
+        lines = (self.copy_of("generate") / "results.jsonl").read_text().splitlines()
         printed = self.printed_by(pages.python_blocks(TOP / "README.md")[0])
         self.assertIn(json.loads(lines[0])["output"], printed)
         self.assertIn("{'ok'}", printed)

@@ -33,6 +33,8 @@ RUNS = {
     "classify": ("sms_spam_labels", f"{CLASSIFY} output.keep_columns=[]"),
     "answers": ("answers", f"{CLASSIFY} classify.score=generate generate.max_new_tokens=2"),
 }
+# Exports of copies of these runs.
+EXPORTS = [("teacher", "padded-h5"), ("classify", "csv"), ("generate", "jsonl")]
 
 
 class PageRuns(unittest.TestCase):
@@ -50,6 +52,9 @@ class PageRuns(unittest.TestCase):
         cls.begin(first)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(cls.begin, others))
+            for run, _ in EXPORTS:
+                shutil.copytree(cls.run_folder(run), cls.copy_of(run), dirs_exist_ok=True)
+            list(pool.map(lambda of: cls.call("--export", of[1], str(cls.copy_of(of[0]))), EXPORTS))
 
     @classmethod
     def tearDownClass(cls):
@@ -74,18 +79,16 @@ class PageRuns(unittest.TestCase):
             raise AssertionError(f"{arguments}: exit {ended.returncode}\n{ended.stderr[-2000:]}")
         return ended.stdout
 
-    def run_folder(self, run):
-        return (self.folder / "outputs" / RUNS[run][0] / "latest").resolve()
+    @classmethod
+    def run_folder(cls, run):
+        return (cls.folder / "outputs" / RUNS[run][0] / "latest").resolve()
+
+    @classmethod
+    def copy_of(cls, run):
+        return cls.folder / f"copy_of_{run}"
 
     def all_runs(self):
         return [self.run_folder(run) for run in RUNS]
 
     def results(self):
         return [run / "results.h5" for run in self.all_runs()]
-
-    def copy_of(self, run):
-        """A copy of a run directory, which a test may change."""
-        copy = self.folder / f"copy_of_{run}"
-        shutil.copytree(self.run_folder(run), copy)
-        self.addCleanup(shutil.rmtree, copy)
-        return copy
