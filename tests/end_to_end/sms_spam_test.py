@@ -8,6 +8,15 @@ import sys
 
 import program
 
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
+sys.path.insert(0, str(program.TOP / "tests/docs"))
+import page_numbers
+import pages
+
 CONF = program.TOP / "conf/examples/sms_spam"
 DATA = pathlib.Path(os.environ.get(
     "MGPU_SMS_SPAM", program.TOP.parent / "shared" / "data" / "sms_spam" / "sms.tsv"))
@@ -30,10 +39,36 @@ class SmsSpam(program.ProgramTest):
             ended = job.wait(deadline_s=300)  # two idle cores need 20 s and 3 s
             self.assertEqual(ended.code, 0, ended.out[-2000:] + ended.err[-2000:])
         folder = self.folder / "outputs" / "sms_spam_labels" / "latest"
-        results = json.loads((folder / "summary.json").read_text())["results"]
+        summary = json.loads((folder / "summary.json").read_text())
+        results = summary["results"]
         self.assertGreaterEqual(results["accuracy"]["value"], 0.97)
         self.assertGreaterEqual(results["f1"]["value"], 0.9)
         self.assertGreaterEqual(results["roc_auc"]["value"], 0.98)
+        self.expect_result_of_pages(summary["result"])
+        if h5py is not None:
+            self.expect_counts_of_page(folder)
+
+    def expect_result_of_pages(self, result):
+        shown = page_numbers.result_of("docs/classify.md", "mean F1")
+        self.assertEqual(pages.shape(result), pages.shape(shown))
+        self.assertIn(f"`{shown.partition('; mean F1')[0]}`",
+                      " ".join((program.TOP / "README.md").read_text().split()))
+        texts, *shares, _ = page_numbers.numbers(shown)  # the last number is a speed
+        mine = page_numbers.numbers(result)
+        self.assertEqual(mine[0], texts)
+        for share, other in zip(shares, mine[1:]):
+            if share != 1:  # of F1
+                self.assertAlmostEqual(share, other, delta=page_numbers.SHARES)
+
+    def expect_counts_of_page(self, folder):
+        shown = page_numbers.counts_of(
+            r"finds (\d+) of (\d+) ham messages and (\d+) of (\d+) spam", "docs/classify.md")
+        with h5py.File(folder / "results.h5") as file:
+            given = file["confusion/given"][:]
+        self.assertEqual([shown[1], shown[3]], given.sum(1).tolist())
+        for label, right in enumerate((shown[0], shown[2])):
+            self.assertAlmostEqual(right, given[label, label],
+                                   delta=page_numbers.SHARES * given.sum())
 
 
 if __name__ == "__main__":

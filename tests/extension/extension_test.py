@@ -76,7 +76,9 @@ class Extension(program.ProgramTest):
 
     def scores(self):
         with h5py.File(self.run_folder() / "results.h5") as file:
-            return (file["samples/score"][:],
+            score = file["samples/score"]  # as docs/formats.md describes it
+            self.assertEqual((score.dtype.name, score.attrs["units"]), ("float64", ""))
+            return (score[:],
                     file["arrays/samples/output_ids/values"][:].reshape(-1, 4))
 
     def expected_score(self, row, answer):
@@ -219,6 +221,10 @@ class Extension(program.ProgramTest):
         with h5py.File(self.session_file("low")) as file:
             self.assertAlmostEqual(results["low_score"], file["samples/score"][:].mean())
         self.assertGreater(results["high_score"], 0)
+        events = [json.loads(line)
+                  for line in (self.run_folder() / "events.jsonl").read_text().splitlines()]
+        self.assertEqual({event["session"] for event in events if "session" in event},
+                         {"low", "high"})
         self.assertNotEqual(results["high_score"], results["low_score"])
         self.assertEqual(self.session_file("low").read_bytes(), self.alone())
 

@@ -199,6 +199,9 @@ TEST_F(TeacherTableTest, BytesOfATokenAreThoseOfItsColumns) {
   EXPECT_EQ(target_bytes(config, 64), 4 + 2 * 4 + 4 + 2 * 2);  // sum, ids, tail, log-probabilities
   config.is_packed = true;
   EXPECT_EQ(target_bytes(config, 64), 4 + 2 + 2 * 2);
+  config.top_k = 64;
+  EXPECT_EQ(target_bytes(config, 128256), 268);  // docs/teacher.md shows these two
+  EXPECT_EQ(target_bytes(config, 151936), 276);
   config.top_k = 1000;
   EXPECT_EQ(target_bytes(config, 64), 4 + 48 + 64 * 2);  // not more than the vocabulary
   config.has_draws = true;

@@ -178,19 +178,61 @@ TEST(IncludeOrder, EveryModuleComesAfterWhatItUses) {
   }
 }
 
+/// Returns the lines of a page that match, as matches, from a heading to the next one.
+std::vector<std::vector<std::string>> lines_of(const char* page, const std::string& heading,
+                                               const std::regex& pattern) {
+  std::ifstream file(fs::path(MGPU_SOURCE_DIR) / page);
+  EXPECT_TRUE(file) << page;
+  std::vector<std::vector<std::string>> found;
+  bool is_below = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("#")) is_below = line == heading;
+    std::smatch m;
+    if (is_below && std::regex_search(line, m, pattern)) found.emplace_back(m.begin(), m.end());
+  }
+  return found;
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
 /// Compares the rows "| `store` | base cluster | ..." of the table of modules, in their order.
 TEST(IncludeOrder, SourceReadmeSaysTheSame) {
   static const std::regex kRow(R"(^\| `([a-z]+)` \| ([a-z ]*)\|)");
-  std::ifstream readme(fs::path(MGPU_SOURCE_DIR) / "src/README.md");
-  ASSERT_TRUE(readme);
   std::vector<std::pair<std::string, Names>> rows;
-  for (std::string line; std::getline(readme, line);) {
-    std::smatch m;
-    if (!std::regex_search(line, m, kRow)) continue;
-    std::istringstream words(m[2]);
-    rows.emplace_back(m[1], Names{std::istream_iterator<std::string>(words), {}});
+  for (const auto& row : lines_of("src/README.md", "## Modules, lowest first", kRow)) {
+    const std::vector<std::string> modules = words_of(row[2]);
+    rows.emplace_back(row[1], Names(modules.begin(), modules.end()));
   }
   EXPECT_EQ(rows, kModules);
+}
+
+/// Compares the rows "| Arrow | `arrow/` `parquet/` | input |" of the table of libraries.
+TEST(IncludeOrder, SourceReadmeNamesTheOwnersOfLibraries) {
+  static const std::regex kRow(R"(^\| [^|`]+ \| ((?:`[^`]+` )+)\| ([a-z ]+)\|$)");
+  std::map<std::string, Names> owners;
+  for (const auto& row : lines_of("src/README.md", "## Headers of libraries", kRow)) {
+    const std::vector<std::string> modules = words_of(row[2]);
+    for (const std::string& header : words_of(row[1]))
+      owners.emplace(header.substr(1, header.size() - 2), Names(modules.begin(), modules.end()));
+  }
+  EXPECT_EQ(owners, kOwners);
+}
+
+/// The lines of the picture of modules begin with their names, lowest first.
+TEST(IncludeOrder, ArchitectureShowsTheSameOrder) {
+  static const std::regex kLine(R"(^([a-z]+(?:  [a-z]+)*) {3,}\S)");
+  std::vector<std::string> shown;
+  for (const auto& line : lines_of("docs/architecture.md", "## Modules", kLine)) {
+    const std::vector<std::string> modules = words_of(line[1]);
+    shown.insert(shown.end(), modules.begin(), modules.end());
+  }
+  std::vector<std::string> ours;
+  for (const auto& [module, uses] : kModules)
+    ours.push_back(module);
+  EXPECT_EQ(shown, ours);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Defects that a quick test has to catch: planted_defects.toml plants them one at a time.
 
-  planted_defects.py check           does each text still stand in its file, exactly once?
+  planted_defects.py check           is each text in its file, exactly once, and its test quick?
   planted_defects.py run FOLDER      copies the sources into FOLDER, builds there what the tests
                                      need, and expects each defect to fail its test
 """
@@ -16,6 +16,9 @@ import tomllib
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 LIST = pathlib.Path(__file__).with_suffix(".toml")
+sys.path.insert(0, str(TOP / "tests"))
+import times  # noqa: E402
+
 MODULES = ("jobs", "run", "rows", "recipes")
 FEWEST = 20
 LEFT_OUT = {"build", "outputs", ".git", ".deps"}  # of a copy
@@ -39,11 +42,26 @@ def problem_of(defect, texts):
     return None
 
 
+def problem_of_test(name, rows):
+    """Why the test of a defect is not quick by the rows of tests/times.tsv; None if it is."""
+    if name not in rows:
+        return f"{name} is not in {times.TABLE.name}"
+    seconds, tier = rows[name]
+    if tier != "quick":
+        return f"{name} has tier {tier}"
+    if seconds is None:
+        return f"{name} was skipped when the times were measured"
+    return f"{name} takes {seconds} s" if seconds > times.QUICK_S else None
+
+
 def check(defects):
+    rows, _ = times.read_table()
     paths = {defect["file"] for defect in defects}
     texts = {path: (TOP / path).read_text() for path in paths if (TOP / path).is_file()}
     found = [f"{defect['file']}: {problem}" for defect in defects
              if (problem := problem_of(defect, texts))]
+    found += [f"{defect['file']}: {problem}" for defect in defects
+              if (problem := problem_of_test(defect["test"], rows))]
     found += [f"no defect in src/{module}" for module in MODULES
               if not any(path.startswith(f"src/{module}/") for path in paths)]
     if len(defects) < FEWEST:

@@ -8,8 +8,9 @@
 
 #include <mgpu/lm/decode/sampler.hpp>
 
-// Hooks that change logits before a token is drawn. Neither kind of processor sees a whole row of
-// logits. The recorded log-probability of a drawn token is that of the unchanged model.
+// Hooks that change logits before a token is drawn. Neither kind of processor may rely on seeing a
+// whole row of logits. A block has at most 32,256 tokens: all of a small vocabulary, or a part of a
+// large one. The recorded log-probability of a drawn token is that of the unchanged model.
 //
 // Processors run on the ranks that have the model's head: all ranks of a tensor-parallel group,
 // with the same candidates, or the last stage of a pipeline. A second model must therefore be

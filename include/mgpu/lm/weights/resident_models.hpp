@@ -21,8 +21,8 @@ namespace mgpu::lm {
 /// A folder is read again after a file in it has changed.
 ///
 /// Memory: on each node the float32 tensors of each folder, until the last rank destroys its
-/// object. Ranks:  the constructor is collective over the ranks of a node; all other calls are
-/// local.
+///         object.
+/// Ranks:  the constructor is collective over the ranks of a node; all other calls are local.
 class ResidentModels {
 public:
   /// Errors: Error if the system cannot make anonymous files (memfd_create).
