@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <regex>
 #include <tuple>
 #include <utility>
 
@@ -11,15 +10,16 @@
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/try_together.hpp>
 
+#include "store/file_numbers.hpp"
+
 namespace mgpu::store {
 namespace {
 
 /// The attempt number in a file name; nullopt for other files.
 std::optional<std::uint32_t> attempt_of(const std::string& name) {
-  static const std::regex kPattern(R"(attempt_(\d{4,9})\.rank_\d{4,9}\.ledger)");
-  std::smatch match;
-  if (!std::regex_match(name, match, kPattern)) return std::nullopt;
-  return static_cast<std::uint32_t>(std::stoul(match[1]));
+  const auto numbers = numbers_in(name, "attempt_#.rank_#.ledger");
+  if (!numbers) return std::nullopt;
+  return numbers->front();
 }
 
 /// Names of the ledgers by (attempt, rank), one a line.

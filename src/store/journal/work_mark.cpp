@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <regex>
 #include <sstream>
 #include <tuple>
 
@@ -15,6 +14,8 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/machine.hpp>
+
+#include "store/file_numbers.hpp"
 
 namespace mgpu::store {
 namespace {
@@ -26,18 +27,16 @@ fs::path folder_of(const fs::path& run_directory) {
 }
 
 std::optional<SeenMark> mark_in(const fs::path& path) {
-  static const std::regex kPattern(R"(attempt_(\d{4,9})\.rank_(\d{4,9}))");
-  std::smatch match;
-  const std::string name = path.filename().string();
-  if (!std::regex_match(name, match, kPattern)) return std::nullopt;
+  const auto numbers = numbers_in(path.filename().string(), "attempt_#.rank_#");
+  if (!numbers) return std::nullopt;
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line) || file.eof()) return std::nullopt;
   std::istringstream words(line);
   SeenMark mark;
   std::string state;
-  mark.attempt = static_cast<std::uint32_t>(std::stoul(match[1]));
-  mark.rank = std::stoi(match[2]);
+  mark.attempt = numbers->front();
+  mark.rank = static_cast<int>(numbers->back());
   words >> mark.host >> state;
   if (state == "at") {
     WorkSpan span;

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdio>
-#include <regex>
 #include <utility>
 
 #include <mgpu/base/file_io.hpp>
@@ -8,21 +7,20 @@
 #include <mgpu/store/run_dir/attempt_record.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 
+#include "store/file_numbers.hpp"
+
 namespace mgpu::store {
 namespace {
 
 using formats::JsonValue;
 
 std::vector<std::uint32_t> numbers_of(const fs::path& run_directory) {
-  static const std::regex kPattern(R"((\d{4,9})\.json)");
   std::vector<std::uint32_t> numbers;
   std::error_code error;
   for (const fs::directory_entry& entry :
        fs::directory_iterator(run_directory / "attempts", error)) {
-    std::smatch match;
-    const std::string name = entry.path().filename().string();
-    if (!std::regex_match(name, match, kPattern)) continue;
-    numbers.push_back(static_cast<std::uint32_t>(std::stoul(match[1])));
+    if (const auto number = numbers_in(entry.path().filename().string(), "#.json"))
+      numbers.push_back(number->front());
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdio>
-#include <regex>
 #include <utility>
 
 #include <unistd.h>
@@ -80,8 +80,11 @@ std::string redacted_argument(std::string_view argument) {
 }
 
 std::string shell_word(const std::string& word) {
-  static const std::regex kPlain(R"([A-Za-z0-9_@%+=:,./-]+)");
-  return std::regex_match(word, kPlain) ? word : quoted(word, '\'', "'\\''");
+  const bool is_plain = std::all_of(word.begin(), word.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
+  });
+  return is_plain && !word.empty() ? word : quoted(word, '\'', "'\\''");
 }
 
 std::string command_line(const std::vector<std::string>& command) {

@@ -1,6 +1,8 @@
+#include <algorithm>
+#include <cctype>
 #include <cstring>
-#include <regex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <mgpu/store/run_dir/store_config.hpp>
@@ -10,8 +12,13 @@ namespace {
 
 /// Names become folders: no separators, nothing hidden, no blanks or colons.
 const char* why_no_name(const std::string& name) {
-  static const std::regex kName("[A-Za-z0-9_][A-Za-z0-9_.+-]*");
-  if (std::regex_match(name, kName)) return nullptr;
+  constexpr std::string_view kNotFirst = ".+-";
+  const bool is_name = std::all_of(name.begin(), name.end(), [&](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
+           kNotFirst.find(c) != std::string_view::npos;
+  });
+  if (is_name && !name.empty() && kNotFirst.find(name.front()) == std::string_view::npos)
+    return nullptr;
   return "becomes a file name: letters, digits, _ . + -";
 }
 
