@@ -4,15 +4,14 @@
 #include <map>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/results/small_table.hpp>
 #include <mgpu/store/run_dir/attempt_record.hpp>
 
 namespace mgpu::app {
 namespace {
 
-using nlohmann::json;
+using formats::JsonValue;
 using Integers = std::vector<std::int64_t>;
 using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
@@ -136,16 +135,15 @@ store::SmallTable attempt_table(const store::RunDirectory& directory, int exit_n
 }  // namespace
 
 std::vector<RankStory> gather_stories(const cluster::Group& world, const RankStory& mine) {
-  const json story = {{"host", mine.host},
-                      {"gpu_uuid", mine.gpu_uuid},
-                      {"gpu_name", mine.gpu_name},
-                      {"samples", mine.samples}};
+  const JsonValue::Members story{{"host", mine.host},
+                                 {"gpu_uuid", mine.gpu_uuid},
+                                 {"gpu_name", mine.gpu_name},
+                                 {"samples", mine.samples}};
   std::vector<RankStory> stories;
-  for (const std::string& text : world.gather(story.dump(), 0)) {
-    const json theirs = json::parse(text);
-    stories.push_back(
-        {theirs.at("host").get<std::string>(), theirs.at("gpu_uuid").get<std::string>(),
-         theirs.at("gpu_name").get<std::string>(), theirs.at("samples").get<std::int64_t>()});
+  for (const std::string& text : world.gather(formats::to_json_line(story), 0)) {
+    const JsonValue theirs = formats::parse_json_object(text);
+    stories.push_back({theirs.get<std::string>("host"), theirs.get<std::string>("gpu_uuid"),
+                       theirs.get<std::string>("gpu_name"), theirs.get<std::int64_t>("samples")});
   }
   return stories;
 }

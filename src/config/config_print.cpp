@@ -4,9 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <mgpu/config/config_print.hpp>
+#include <mgpu/formats/json_value.hpp>
 
 #include "scalar_text.hpp"
 
@@ -51,10 +50,10 @@ std::string nest(const std::vector<YamlLine>& lines, const std::string& indent) 
   return text;
 }
 
-using Json = nlohmann::ordered_json;
+using formats::JsonValue;
 
-Json json_of(const KeySpec& spec, const KeyValue& value) {
-  if (value.is_word) return value.text == "null" ? Json() : Json(value.text);
+JsonValue json_of(const KeySpec& spec, const KeyValue& value) {
+  if (value.is_word) return value.text == "null" ? JsonValue() : JsonValue(value.text);
   switch (spec.type) {
     case KeyType::integer:
     case KeyType::bytes:
@@ -69,11 +68,31 @@ Json json_of(const KeySpec& spec, const KeyValue& value) {
     case KeyType::choice:
       return value.text;
     case KeyType::integers:
-      return value.integers;
+      return JsonValue::List(value.integers.begin(), value.integers.end());
     case KeyType::texts:
-      return value.texts;
+      return JsonValue::List(value.texts.begin(), value.texts.end());
   }
   throw Error("unknown key type");
+}
+
+/// The values as nested sections: each section at the place of its first key.
+JsonValue nest(const JsonValue::Members& values) {
+  JsonValue::Members nested;
+  std::vector<std::string> sections;
+  for (const auto& [name, value] : values) {
+    const std::string section = split_name(name).first;
+    if (section.empty()) {
+      nested.emplace_back(name, value);
+      continue;
+    }
+    if (std::find(sections.begin(), sections.end(), section) != sections.end()) continue;
+    sections.push_back(section);
+    JsonValue::Members below;
+    for (const auto& [other, held] : values)
+      if (split_name(other).first == section) below.emplace_back(split_name(other).second, held);
+    nested.emplace_back(section, nest(below));
+  }
+  return nested;
 }
 
 std::string list_in_words(const std::vector<std::string>& words) {
@@ -186,18 +205,10 @@ std::string print_full(const Config& config) {
 }
 
 std::string print_json(const Config& config) {
-  Json json = Json::object();
-  for (const KeySpec* spec : config.keys()) {
-    Json* place = &json;
-    std::string rest = spec->name;
-    for (auto [section, below] = split_name(rest); !section.empty();
-         std::tie(section, below) = split_name(rest)) {
-      place = &(*place)[section];
-      rest = below;
-    }
-    (*place)[rest] = json_of(*spec, config.value(spec->name));
-  }
-  return json.dump(2) + "\n";
+  JsonValue::Members values;
+  for (const KeySpec* spec : config.keys())
+    values.emplace_back(spec->name, json_of(*spec, config.value(spec->name)));
+  return formats::to_json(nest(values));
 }
 
 std::string values_in_words(const KeySpec& spec) {

@@ -70,6 +70,39 @@ const JsonValue* JsonValue::find(std::string_view name) const {
   return found == all->end() ? nullptr : &found->second;
 }
 
+const JsonValue& JsonValue::at(std::string_view name) const {
+  const JsonValue* member = find(name);
+  if (member == nullptr) throw JsonError("`" + std::string(name) + "` is missing");
+  return *member;
+}
+
+bool JsonValue::read(bool& value) const {
+  if (flag() == nullptr) return false;
+  value = *flag();
+  return true;
+}
+
+bool JsonValue::read(double& value) const {
+  if (real() == nullptr && integer() == nullptr) return false;
+  value = real() != nullptr ? *real() : static_cast<double>(*integer());
+  return true;
+}
+
+bool JsonValue::read(std::string& value) const {
+  if (text() == nullptr) return false;
+  value = *text();
+  return true;
+}
+
+bool JsonValue::read(JsonValue& value) const {
+  value = *this;
+  return true;
+}
+
+void JsonValue::refuse(std::string_view name) {
+  throw JsonError("`" + std::string(name) + "` has the wrong type or range");
+}
+
 JsonValue parse_json_object(std::string_view text) {
   simdjson::dom::parser parser;
   if (parser.allocate(text.size() + 1, kMaxDepth) != simdjson::SUCCESS) throw std::bad_alloc();

@@ -1,12 +1,10 @@
 #include <algorithm>
-#include <array>
 #include <set>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/sha256.hpp>
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/formats/safetensors.hpp>
 
 namespace mgpu::formats {
@@ -63,8 +61,8 @@ std::vector<const NamedTensor*> in_file_order(std::span<const NamedTensor> tenso
 
 std::string json_text(std::string_view text) {
   try {
-    return nlohmann::json(text).dump();
-  } catch (const nlohmann::json::exception&) {
+    return to_json_line(text);
+  } catch (const JsonError&) {
     throw Error("tensor names and metadata must be UTF-8");
   }
 }
@@ -91,11 +89,12 @@ std::string header_of(const std::vector<const NamedTensor*>& ordered,
   for (const NamedTensor* tensor : ordered) {
     if (!names.insert(tensor->name).second) throw Error("tensor `" + tensor->name + "` twice");
     const std::uint64_t end = offset + tensor->view.bytes();
-    const nlohmann::ordered_json entry{{"dtype", format_type(tensor->view.dtype).name},
-                                       {"shape", tensor->shape},
-                                       {"data_offsets", std::array{offset, end}}};
+    const JsonValue::Members entry{
+        {"dtype", format_type(tensor->view.dtype).name},
+        {"shape", JsonValue::List(tensor->shape.begin(), tensor->shape.end())},
+        {"data_offsets", JsonValue::List{offset, end}}};
     if (text.size() > 1) text += ',';
-    text.append(json_text(tensor->name)).append(":").append(entry.dump());
+    text.append(json_text(tensor->name)).append(":").append(to_json_line(entry));
     offset = end;
   }
   text += "}";

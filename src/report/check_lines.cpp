@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/report/check_lines.hpp>
 #include <mgpu/report/escape.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -56,15 +56,15 @@ std::string check_total(const std::vector<Check>& checks, double seconds) {
 }
 
 std::string checks_json(const std::vector<Check>& checks) {
-  using Json = nlohmann::ordered_json;
-  Json json = Json::array();
+  using formats::JsonValue;
+  JsonValue::List json;
   for (const Check& check : checks) {
-    json.push_back({{"area", check.area},
-                    {"what", check.what},
-                    {"verdict", words_of(check.verdict).name},
-                    {"detail", check.detail}});
+    json.push_back(JsonValue::Members{{"area", check.area},
+                                      {"what", check.what},
+                                      {"verdict", words_of(check.verdict).name},
+                                      {"detail", check.detail}});
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return formats::to_json(std::move(json), formats::BadUtf8::replace);
 }
 
 }  // namespace mgpu::report

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/secrets.hpp>
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/report/escape.hpp>
 #include <mgpu/report/event_line.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -13,6 +13,7 @@
 namespace mgpu::report {
 namespace {
 
+using formats::JsonValue;
 using Value = Event::Value;
 using Formatter = std::string (*)(const Event&, const Value&);
 
@@ -112,12 +113,12 @@ std::string field_text(const Event& event, const std::pair<std::string, Value>& 
   return escape_log(key) + ' ' + plain(value);
 }
 
-nlohmann::ordered_json json_of(const Value& value) {
+JsonValue json_of(const Value& value) {
   if (const auto* real = std::get_if<double>(&value); real != nullptr && !std::isfinite(*real)) {
     if (std::isnan(*real)) return "nan";
     return *real > 0 ? "inf" : "-inf";
   }
-  return std::visit([](const auto& held) { return nlohmann::ordered_json(held); }, value);
+  return std::visit([](const auto& held) { return JsonValue(held); }, value);
 }
 
 }  // namespace
@@ -164,15 +165,16 @@ std::string event_line(const Event& event, std::chrono::system_clock::time_point
 
 std::string event_json(const Event& event, std::chrono::system_clock::time_point when,
                        double elapsed_s) {
-  nlohmann::ordered_json object;
-  object["time"] = utc_millis(when);
-  object["elapsed_s"] = std::round(elapsed_s * 1e3) / 1e3;
-  object["event"] = event.word;
+  JsonValue::Members object{{"time", utc_millis(when)},
+                            {"elapsed_s", std::round(elapsed_s * 1e3) / 1e3},
+                            {"event", event.word}};
   for (const auto& [key, value] : event.fields) {
-    if (object.contains(key)) throw Error("event " + event.word + " gives " + key + " twice");
-    object[key] = is_secret_name(key) ? nlohmann::ordered_json(kHidden) : json_of(value);
+    const bool is_known = std::any_of(object.begin(), object.end(),
+                                      [&](const auto& member) { return member.first == key; });
+    if (is_known) throw Error("event " + event.word + " gives " + key + " twice");
+    object.emplace_back(key, is_secret_name(key) ? JsonValue(kHidden) : json_of(value));
   }
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return formats::to_json_line(std::move(object), formats::BadUtf8::replace);
 }
 
 }  // namespace mgpu::report

@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <span>
+#include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/report/phases.hpp>
 
 namespace mgpu::report {
 namespace {
 
-using nlohmann::json;
+using formats::JsonValue;
 
 /// Bins of the time line: a page cannot show more, and all ranks together need a few hundred KiB.
 std::size_t bins_for(int ranks) {
@@ -42,38 +42,42 @@ std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::s
 }
 
 /// Rounds to thousandths: three digits of a share take a fifth of a double's text.
-json packed(const PhaseClock& clock, std::size_t bins, double wall_s) {
-  json names = json::array();
-  json seconds = json::array();
-  json calls = json::array();
+std::string packed(const PhaseClock& clock, std::size_t bins, double wall_s) {
+  JsonValue::List names;
+  JsonValue::List seconds;
+  JsonValue::List calls;
   for (const PhaseClock::Total& total : clock.totals()) {
     names.push_back(total.phase);
     seconds.push_back(total.seconds);
     calls.push_back(total.calls);
   }
-  json shares = json::object();
+  JsonValue::Members shares;
   for (const auto& [phase, row] : binned(clock, bins, wall_s)) {
-    json& out = shares[phase] = json::array();
+    JsonValue::List parts;
     for (const float share : row)
-      out.push_back(static_cast<int>(share * 1000.0F + 0.5F));
+      parts.push_back(static_cast<int>(share * 1000.0F + 0.5F));
+    shares.emplace_back(phase, std::move(parts));
   }
-  return {{"phases", names}, {"seconds", seconds}, {"calls", calls}, {"shares", shares}};
+  return formats::to_json_line(JsonValue::Members{{"phases", std::move(names)},
+                                                  {"seconds", std::move(seconds)},
+                                                  {"calls", std::move(calls)},
+                                                  {"shares", std::move(shares)}});
 }
 
-RankPhases unpacked(const json& text, std::vector<std::string>& order) {
+RankPhases unpacked(const JsonValue& json, std::vector<std::string>& order) {
   RankPhases rank;
-  const auto& names = text.at("phases");
+  const auto names = json.get<std::vector<std::string>>("phases");
+  const auto seconds = json.get<std::vector<double>>("seconds");
+  const auto calls = json.get<std::vector<std::int64_t>>("calls");
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto name = names[i].get<std::string>();
-    const auto seconds = text.at("seconds")[i].get<double>();
-    rank.seconds[name] += seconds;
-    rank.calls[name] += text.at("calls")[i].get<std::int64_t>();
-    rank.wall_s += seconds;
-    if (std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
+    rank.seconds[names[i]] += seconds.at(i);
+    rank.calls[names[i]] += calls.at(i);
+    rank.wall_s += seconds[i];
+    if (std::find(order.begin(), order.end(), names[i]) == order.end()) order.push_back(names[i]);
   }
-  for (const auto& [phase, row] : text.at("shares").items())
-    for (const auto& share : row)
-      rank.shares[phase].push_back(static_cast<float>(share.get<int>()) / 1000.0F);
+  for (const auto& [phase, row] : json.get<std::map<std::string, std::vector<int>>>("shares"))
+    for (const int share : row)
+      rank.shares[phase].push_back(static_cast<float>(share) / 1000.0F);
   return rank;
 }
 
@@ -82,10 +86,10 @@ RankPhases unpacked(const json& text, std::vector<std::string>& order) {
 PhaseTable gather_phases(const cluster::Group& group, const PhaseClock& clock) {
   double wall_s = clock.elapsed_s();
   group.all_reduce(std::span(&wall_s, 1), cluster::ReduceOp::max);
-  const std::string mine = packed(clock, bins_for(group.size()), wall_s).dump();
+  const std::string mine = packed(clock, bins_for(group.size()), wall_s);
   PhaseTable table;
   for (const std::string& text : group.gather(mine, 0))
-    table.ranks.push_back(unpacked(json::parse(text), table.phases));
+    table.ranks.push_back(unpacked(formats::parse_json_object(text), table.phases));
   for (const RankPhases& rank : table.ranks)
     table.wall_s = std::max(table.wall_s, rank.wall_s);
   return table;

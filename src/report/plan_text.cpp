@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/report/escape.hpp>
 #include <mgpu/report/plan_text.hpp>
 #include <mgpu/report/text_format.hpp>
@@ -10,7 +10,8 @@
 namespace mgpu::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using formats::JsonValue;
+using Members = JsonValue::Members;
 
 constexpr std::size_t kAllShares = 12;  // more are folded to the first and last few
 constexpr std::size_t kShownLimits = 3;
@@ -154,41 +155,45 @@ std::string plan_text(const Plan& plan, bool utf8) {
 }
 
 std::string plan_json(const Plan& plan) {
-  Json json = {{"schema", 1},
-               {"name", plan.name},
-               {"machine", plan.machine},
-               {"device", plan.device == DeviceKind::cuda ? "cuda" : "cpu"},
-               {"ranks", plan.ranks},
-               {"unit", plan.unit},
-               {"notes", plan.notes}};
-  json["shares"] = Json::array();
+  JsonValue::List shares;
   for (const Plan::Share& share : plan.shares)
-    json["shares"].push_back({{"who", share.who},
-                              {"where", share.where},
-                              {"first", share.first},
-                              {"count", share.count}});
-  json["memory"] = Json::array();
+    shares.push_back(Members{{"who", share.who},
+                             {"where", share.where},
+                             {"first", share.first},
+                             {"count", share.count}});
+  JsonValue::List memory;
   for (const Plan::Memory& part : plan.memory)
-    json["memory"].push_back({{"what", part.what}, {"bytes", part.bytes}});
-  json["memory_total_bytes"] = total_bytes(plan);
-  json["card_bytes"] = plan.card_bytes;
-  json["times"] = Json::array();
+    memory.push_back(Members{{"what", part.what}, {"bytes", part.bytes}});
+  JsonValue::List times;
   for (const Plan::Time& time : plan.times)
-    json["times"].push_back(
-        {{"what", time.what}, {"seconds", time.seconds}, {"basis", time.basis}});
-  json["total_seconds"] = total_seconds(plan);
-  json["traffic"] = Json::array();
-  for (const Plan::Traffic& traffic : plan.traffic)
-    json["traffic"].push_back({{"link", traffic.link}, {"bytes_per_step", traffic.bytes_per_step}});
-  json["limits"] = Json::array();
+    times.push_back(Members{{"what", time.what}, {"seconds", time.seconds}, {"basis", time.basis}});
+  JsonValue::List traffic;
+  for (const Plan::Traffic& link : plan.traffic)
+    traffic.push_back(Members{{"link", link.link}, {"bytes_per_step", link.bytes_per_step}});
+  JsonValue::List limits;
   for (const Plan::Limit& limit : tightest(plan, plan.limits.size()))
-    json["limits"].push_back({{"what", limit.what},
-                              {"used", limit.used},
-                              {"allowed", limit.allowed},
-                              {"detail", limit.detail},
-                              {"key", limit.key},
-                              {"fits", limit.fits}});
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+    limits.push_back(Members{{"what", limit.what},
+                             {"used", limit.used},
+                             {"allowed", limit.allowed},
+                             {"detail", limit.detail},
+                             {"key", limit.key},
+                             {"fits", limit.fits}});
+  return formats::to_json(Members{{"schema", 1},
+                                  {"name", plan.name},
+                                  {"machine", plan.machine},
+                                  {"device", plan.device == DeviceKind::cuda ? "cuda" : "cpu"},
+                                  {"ranks", plan.ranks},
+                                  {"unit", plan.unit},
+                                  {"notes", JsonValue::List(plan.notes.begin(), plan.notes.end())},
+                                  {"shares", std::move(shares)},
+                                  {"memory", std::move(memory)},
+                                  {"memory_total_bytes", total_bytes(plan)},
+                                  {"card_bytes", plan.card_bytes},
+                                  {"times", std::move(times)},
+                                  {"total_seconds", total_seconds(plan)},
+                                  {"traffic", std::move(traffic)},
+                                  {"limits", std::move(limits)}},
+                          formats::BadUtf8::replace);
 }
 
 }  // namespace mgpu::report

@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/report/escape.hpp>
 #include <mgpu/report/rank_log.hpp>
 #include <mgpu/report/text_format.hpp>
 
 namespace mgpu::report {
+
+using formats::JsonValue;
 
 RankLog::RankLog(const fs::path& folder, const RankIdentity& who, Verbosity verbosity,
                  ReportClock clock)
@@ -44,13 +45,14 @@ Event SharedWarning::as_event() const {
 
 std::vector<SharedWarning> gather_warnings(const cluster::Group& group,
                                            const std::vector<std::string>& mine) {
-  const std::string packed =
-      nlohmann::json(mine).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string packed = formats::to_json_line(
+      JsonValue::Members{{"warnings", JsonValue::List(mine.begin(), mine.end())}},
+      formats::BadUtf8::replace);
   const std::vector<std::string> all = group.gather(packed, 0);
   std::vector<SharedWarning> shared;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    for (const auto& item : nlohmann::json::parse(all[rank])) {
-      const auto text = item.get<std::string>();
+    const JsonValue json = formats::parse_json_object(all[rank]);
+    for (const std::string& text : json.get<std::vector<std::string>>("warnings")) {
       auto same = std::find_if(shared.begin(), shared.end(),
                                [&](const SharedWarning& w) { return w.text == text; });
       if (same == shared.end()) same = shared.insert(shared.end(), {text, {}});

@@ -1,49 +1,61 @@
-#include <nlohmann/json.hpp>
+#include <utility>
 
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/report/summary.hpp>
 #include <mgpu/report/text_format.hpp>
 
 namespace mgpu::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using formats::JsonValue;
+using List = JsonValue::List;
+using Members = JsonValue::Members;
 
-Json phases_json(const RunSummary& summary) {
-  Json rows = Json::array();
+List phases_json(const RunSummary& summary) {
+  List rows;
   for (const PhaseRow& row : summary.phases) {
-    rows.push_back({{"phase", row.phase},
-                    {"seconds", row.mean_s},
-                    {"share", row.share},
-                    {"min_seconds", row.min_s},
-                    {"max_seconds", row.max_s},
-                    {"max_rank", row.max_rank}});
+    rows.push_back(Members{{"phase", row.phase},
+                           {"seconds", row.mean_s},
+                           {"share", row.share},
+                           {"min_seconds", row.min_s},
+                           {"max_seconds", row.max_s},
+                           {"max_rank", row.max_rank}});
   }
   return rows;
 }
 
-Json gpus_json(const RunSummary& summary) {
-  Json rows = Json::array();
+List gpus_json(const RunSummary& summary) {
+  List rows;
   for (const RunSummary::GpuMemory& gpu : summary.gpus) {
-    rows.push_back({{"rank", gpu.rank},
-                    {"host", gpu.host},
-                    {"allocated_bytes", gpu.allocated},
-                    {"reserved_bytes", gpu.reserved},
-                    {"total_bytes", gpu.total}});
+    rows.push_back(Members{{"rank", gpu.rank},
+                           {"host", gpu.host},
+                           {"allocated_bytes", gpu.allocated},
+                           {"reserved_bytes", gpu.reserved},
+                           {"total_bytes", gpu.total}});
   }
   return rows;
 }
 
-Json results_json(const RunSummary& summary) {
-  Json results = Json::object();
+Members results_json(const RunSummary& summary) {
+  Members results;
   for (const Result& result : summary.results)
-    results[result.key] = {{"value", result.value}, {"unit", result.unit}, {"label", result.label}};
+    results.emplace_back(
+        result.key,
+        Members{{"value", result.value}, {"unit", result.unit}, {"label", result.label}});
   return results;
 }
 
-Json notes_json(const RunSummary& summary) {
-  Json notes = Json::array();
+Members series_json(const RunSummary& summary) {
+  Members series;
+  for (const auto& [name, values] : summary.series)
+    series.emplace_back(name, List(values.begin(), values.end()));
+  return series;
+}
+
+List notes_json(const RunSummary& summary) {
+  List notes;
   for (const Note& note : summary.notes)
-    notes.push_back({{"text", note.text}, {"key", note.key}, {"effect", note.effect}});
+    notes.push_back(Members{{"text", note.text}, {"key", note.key}, {"effect", note.effect}});
   return notes;
 }
 
@@ -79,34 +91,35 @@ Outcome outcome_of(ExitCode exit) {
 }
 
 std::string summary_json(const RunSummary& summary) {
-  Json json = {{"schema", RunSummary::kSchema},
-               {"name", summary.name},
-               {"job", summary.job},
-               {"version", summary.version},
-               {"status", word_of(summary.outcome)},
-               {"exit_code", static_cast<int>(summary.exit)},
-               {"resume_command", summary.resume_command},
-               {"started", summary.started},
-               {"ended", summary.ended},
-               {"host", summary.host},
-               {"device", summary.device == DeviceKind::cuda ? "cuda" : "cpu"},
-               {"ranks", summary.ranks},
-               {"nodes", summary.nodes},
-               {"unit", summary.unit},
-               {"done", summary.done},
-               {"total", summary.total},
-               {"skipped", summary.skipped},
-               {"wall_seconds", summary.wall_s},
-               {"steps_per_second", summary.steps_per_second},
-               {"samples_per_second", summary.samples_per_second}};
-  json["result"] = summary.result;
-  json["results"] = results_json(summary);
-  json["series"] = summary.series;
-  json["phases"] = phases_json(summary);
-  json["gpus"] = gpus_json(summary);
-  json["host_peak_bytes"] = summary.host_peak_bytes;
-  json["notes"] = notes_json(summary);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  const List host_peaks(summary.host_peak_bytes.begin(), summary.host_peak_bytes.end());
+  return formats::to_json(Members{{"schema", RunSummary::kSchema},
+                                  {"name", summary.name},
+                                  {"job", summary.job},
+                                  {"version", summary.version},
+                                  {"status", word_of(summary.outcome)},
+                                  {"exit_code", static_cast<int>(summary.exit)},
+                                  {"resume_command", summary.resume_command},
+                                  {"started", summary.started},
+                                  {"ended", summary.ended},
+                                  {"host", summary.host},
+                                  {"device", summary.device == DeviceKind::cuda ? "cuda" : "cpu"},
+                                  {"ranks", summary.ranks},
+                                  {"nodes", summary.nodes},
+                                  {"unit", summary.unit},
+                                  {"done", summary.done},
+                                  {"total", summary.total},
+                                  {"skipped", summary.skipped},
+                                  {"wall_seconds", summary.wall_s},
+                                  {"steps_per_second", summary.steps_per_second},
+                                  {"samples_per_second", summary.samples_per_second},
+                                  {"result", summary.result},
+                                  {"results", results_json(summary)},
+                                  {"series", series_json(summary)},
+                                  {"phases", phases_json(summary)},
+                                  {"gpus", gpus_json(summary)},
+                                  {"host_peak_bytes", host_peaks},
+                                  {"notes", notes_json(summary)}},
+                          formats::BadUtf8::replace);
 }
 
 void write_summary(const fs::path& path, const RunSummary& summary) {

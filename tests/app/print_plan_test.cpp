@@ -182,7 +182,7 @@ TEST(PrintPlanTest, SharesThatRanksCannotHaveAreShownAtTheirKey) {
   = help: train.global_batch_size=3)");
 }
 
-TEST(PrintPlanTest, SaysHowNamesOfAGuideAreRead) {
+TEST(PrintPlanTest, SaysHowOtherNamesAreRead) {
   const std::vector<Override> names = typed({"num_workers=4", "devices.backend=mpi"});
 
   EXPECT_THAT(plan("text", names), HasSubstr("note: command line: `num_workers` has no effect: "));

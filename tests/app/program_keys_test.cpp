@@ -74,7 +74,7 @@ TEST(ProgramKeysTest, TheOldNameOfAKeyGivesTheSameRun) {
 }
 
 /// A configuration with all keys at the top level, some of them under other names.
-constexpr const char* kGuide001 =
+constexpr const char* kFlatKeys =
     "mixed_precision: 'fp16'\n"
     "gradient_accumulation_steps: 4\n"
     "train_batch_size: 256\n"
@@ -84,17 +84,17 @@ constexpr const char* kGuide001 =
     "tf_n_layer: 2\n"
     "n_transit: 160\n";
 
-Config read_guide() {
+Config read_flat_keys() {
   ConfigSources sources;
-  sources.file = "guide.yaml";
+  sources.file = "flat.yaml";
   sources.overrides = {{"job", "train", "command line", "job=train", 5}};
   sources.working_directory = "/";
-  sources.read = [](const std::filesystem::path&) { return std::string(kGuide001); };
+  sources.read = [](const std::filesystem::path&) { return std::string(kFlatKeys); };
   return read_config(program_keys(), sources);
 }
 
-TEST(ProgramKeysTest, ReadsTheConfigurationOfGuide001) {
-  const Config config = read_guide();
+TEST(ProgramKeysTest, ReadsFlatKeysWithOtherNames) {
+  const Config config = read_flat_keys();
 
   EXPECT_EQ(config.text("train.mixed_precision"), "fp16");
   EXPECT_EQ(config.integer("train.gradient_accumulation_steps"), 4);
@@ -104,27 +104,27 @@ TEST(ProgramKeysTest, ReadsTheConfigurationOfGuide001) {
   EXPECT_EQ(config.integer("model.n_transit"), 160);
 }
 
-TEST(ProgramKeysTest, NotesWhatNamesOfGuide001MeanHere) {
-  const Config config = read_guide();
+TEST(ProgramKeysTest, NotesWhatFlatKeysMeanHere) {
+  const Config config = read_flat_keys();
 
   EXPECT_THAT(config.notes(),
               testing::ElementsAre(
-                  "guide.yaml:1: `mixed_precision` is read as `train.mixed_precision`",
-                  "guide.yaml:2: `gradient_accumulation_steps` is read as "
+                  "flat.yaml:1: `mixed_precision` is read as `train.mixed_precision`",
+                  "flat.yaml:2: `gradient_accumulation_steps` is read as "
                   "`train.gradient_accumulation_steps`: it cuts `train.global_batch_size`, which "
                   "does not change",
-                  "guide.yaml:3: `train_batch_size` is read as `train.global_batch_size`: it "
+                  "flat.yaml:3: `train_batch_size` is read as `train.global_batch_size`: it "
                   "counts all ranks",
-                  "guide.yaml:4: `test_batch_size` has no effect: evaluations play "
+                  "flat.yaml:4: `test_batch_size` has no effect: evaluations play "
                   "`run.chunk_size` runs together",
-                  "guide.yaml:5: `num_workers` has no effect: each rank cuts its own batches, "
+                  "flat.yaml:5: `num_workers` has no effect: each rank cuts its own batches, "
                   "without loader processes",
-                  "guide.yaml:6: `tf_n_embd` is read as `model.tf_n_embd`",
-                  "guide.yaml:7: `tf_n_layer` is read as `model.tf_n_layer`",
-                  "guide.yaml:8: `n_transit` is read as `model.n_transit`"));
+                  "flat.yaml:6: `tf_n_embd` is read as `model.tf_n_embd`",
+                  "flat.yaml:7: `tf_n_layer` is read as `model.tf_n_layer`",
+                  "flat.yaml:8: `n_transit` is read as `model.n_transit`"));
 }
 
-TEST(ProgramKeysTest, ExplainsNamesOfGuide001) {
+TEST(ProgramKeysTest, ExplainsFlatKeys) {
   for (const char* name : {"mixed_precision", "gradient_accumulation_steps", "train_batch_size",
                            "tf_n_embd", "tf_n_layer", "tf_n_head", "tf_dropout", "n_transit"}) {
     EXPECT_THAT(explain(program_keys(), {}, name), testing::HasSubstr(name));

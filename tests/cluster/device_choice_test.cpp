@@ -98,7 +98,7 @@ TEST(PlanDevicesTest, MpiLeavesTheGpusAlone) {
   EXPECT_THAT(plan_devices(machine(1, 2, 2), config).note, HasSubstr("devices.gpus is not used"));
 }
 
-TEST(PlanDevicesTest, AGpuOutOfRangeIsNamedAsInGuide002) {
+TEST(PlanDevicesTest, AGpuOutOfRangeIsNamedWithTheRange) {
   std::vector<RankSight> ranks = machine(1, 4, 2);
   const ErrorReport report = refusal(ranks, with_gpus({0, 1, 2, 3}));
   EXPECT_EQ(report.code, "E201");
@@ -109,11 +109,11 @@ TEST(PlanDevicesTest, AGpuOutOfRangeIsNamedAsInGuide002) {
             "GPU -1 is not available. Valid range: [0, 1]");
 }
 
-TEST(PlanDevicesTest, AnEmptyListIsNamedAsInGuide002) {
+TEST(PlanDevicesTest, AnEmptyListIsRefused) {
   EXPECT_EQ(refusal(machine(1, 1, 1), with_gpus({})).sentence, "No GPU IDs provided");
 }
 
-TEST(PlanDevicesTest, MoreIdsThanRanksAreNamedAsInGuide002) {
+TEST(PlanDevicesTest, MoreIdsThanRanksAreRefused) {
   const ErrorReport report = refusal(machine(1, 2, 4), with_gpus({0, 1, 2}));
   EXPECT_EQ(report.code, "E205");
   EXPECT_EQ(report.sentence, "Number of GPU IDs does not match num_gpus");

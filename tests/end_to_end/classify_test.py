@@ -291,7 +291,7 @@ class Answers(ClassifyCase):
         refused = self.classify(65, 1, *keys[:2], "classify.on_unparsed=error")
         self.assertIn("E537", refused.out + refused.err)
 
-    def test_the_table_of_the_guide(self):
+    def test_columns_of_the_csv_export(self):
         self.classify(0, 2)
         folder = self.run_folder()
         self.run_to(0, 1, "--export", "csv", str(folder), config=None)

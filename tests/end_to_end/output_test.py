@@ -47,7 +47,7 @@ class Output(program.ProgramTest):
         self.assertEqual(len(stamped), len(set(stamped)))
         self.assertEqual(sum(" save   step 16 " in line for line in stamped), 1)
 
-    def test_words_that_guides_grep_for(self):
+    def test_words_that_scripts_grep_for(self):
         out = self.run_to(0, 2).out
         for pattern in (r"^Multi-GPU Training Configuration$", r"^Number of processes: 2$",
                         r"^Distributed type: DistributedType\.MULTI_CPU$",

@@ -317,7 +317,7 @@ class Parts(TeacherCase):
         self.assertEqual([share["count"] for share in part["shares"]], [9, 9])
         self.assertIn("this run does part 1 of 3: 18 of 50 samples", part["notes"])
 
-    def test_names_of_the_guide_and_more_parts_than_chunks(self):
+    def test_worker_names_and_more_parts_than_chunks(self):
         golden = self.golden_of("run.chunk_size=20")
         self.start_over()
         folders = []

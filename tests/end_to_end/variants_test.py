@@ -41,7 +41,7 @@ class Variants(program.ProgramTest):
                    for precision in ("no", "bf16", "fp16")}
         self.assertEqual(len(weights), 3)
 
-    def test_guide_configuration_runs_on_8_ranks(self):
+    def test_train_ad_yaml_runs_on_8_ranks(self):
         self.run_to(0, 8, "train.max_steps=3", "train.global_batch_size=32", "data.streams=2",
                     "evaluate.runs=1", "evaluate.episodes=2",
                     config=program.TOP / "conf/train/train_ad.yaml")

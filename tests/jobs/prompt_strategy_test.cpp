@@ -30,7 +30,7 @@ std::string refusal(const std::string& file, const std::string& name) {
   return "";
 }
 
-TEST(PromptStrategyTest, TheFormatOfTheGuide) {
+TEST(PromptStrategyTest, StrategiesAreReadByName) {
   const PromptStrategy plain = parse_strategy("prompts.json", kFile, "plain");
   EXPECT_EQ(plain.system_prompt, "You judge texts.");
   EXPECT_EQ(plain.user_template, "Text: {text}");

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """sentences.py [--counts] [FOLDER...]: prints the sentences that are hard to read.
 
-It reads comments, docstrings, pages and the program's messages. Without a FOLDER it reads the whole
-repository. --counts prints one line per folder instead of one per sentence.
+It reads comments, docstrings, pages and the program's messages. In all texts, names of code
+included, it also finds references to guides outside the repository. Without a FOLDER it reads the
+whole repository. --counts prints one line per folder instead of one per sentence.
 """
 import collections
 import os
@@ -34,9 +35,14 @@ def violations(top, wanted=lambda path: True):
     for path in files(top):
         if str(path) in SKIPPED or not wanted(path):
             continue
+        content = (top / path).read_bytes()
+        if b"\0" in content:
+            continue
+        text = content.decode(errors="replace")
+        for line, name in sentence_rules.guides(text):
+            yield path, line, "text outside the repository", name
         if not prose.is_read(path):
             continue
-        text = (top / path).read_text(errors="replace")
         for line, kind, paragraph in prose.paragraphs(path, text):
             for sentence in sentence_rules.sentences(paragraph):
                 for complaint in sentence_rules.complaints(kind, sentence):

@@ -2,6 +2,7 @@
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import prose
@@ -35,7 +36,7 @@ PLANTED = {
     "'have come to an end'": "The run has come to its end.",
     "inverted order": "Learned are the tokens of the completion.",
     "subject clause": "What the top k leave is a class.",
-    "text outside the repository": "The format follows guide 003 exactly.",
+    "text outside the repository": "The format follows findings.md exactly.",
     "no verb": "The ranks of all nodes of the whole world with their small and large models.",
 }
 PLAIN = """Returns the rows of the file. Errors: Failure E603 when it is missing.
@@ -102,6 +103,32 @@ class Places(unittest.TestCase):
     def test_code_and_strings_are_no_comments(self):
         self.assertEqual(found_in("src/x.cpp", 'auto url = "http://behind"; int behind;'), [])
         self.assertEqual(found_in("docs/x.md", "```\nbehind\n```\n"), [])
+
+
+class Guides(unittest.TestCase):
+
+    def test_references_are_found_in_names_of_code_too(self):
+        for text in ("// guides 000 and 002", "kGuide001", "ReadsNamesOfGuide001", "guide_003",
+                     "IsTheGuidesWordForWord", "NamesOfAGuide", "test_guide_configuration",
+                     "names_of_the_guide_and_parts", "words_that_guides_grep_for", "kGuide004"):
+            with self.subTest(text):
+                self.assertEqual([line for line, _ in sentence_rules.guides(f"int x;\n{text}\n")],
+                                 [2])
+
+    def test_the_option_of_users_and_guides_of_a_sampler_are_none(self):
+        for text in ('{"padded-h5", "guide004"}', "ToyGuide guide(kGuide);", "AGuideReadsNothing",
+                     '#include "toy_guide.hpp"', "[The guide for changes](docs/contributing.md)"):
+            with self.subTest(text):
+                self.assertEqual(list(sentence_rules.guides(text)), [])
+
+    def test_files_of_every_kind_are_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            top = pathlib.Path(folder)
+            (top / "times.tsv").write_text("test_a\ntest_guide_b\n")
+            (top / "program").write_bytes(b"test_guide_b\0")
+            found = list(sentences.violations(top))
+        self.assertEqual(found, [(pathlib.Path("times.tsv"), 2, "text outside the repository",
+                                  "test_guide")])
 
 
 class Repository(unittest.TestCase):

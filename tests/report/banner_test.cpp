@@ -46,7 +46,7 @@ TEST(BannerTest, OpeningOfOneCpuRankHasNoArrow) {
 }
 
 // The expected text is a fixed wording that must not change in any word.
-TEST(BannerTest, TrainingBlockIsTheGuidesWordForWord) {
+TEST(BannerTest, TrainingBlockIsWordForWord) {
   EXPECT_EQ(training_block({4, DeviceKind::cuda, "fp16", 1}),
             "============================================================\n"
             "Multi-GPU Training Configuration\n"
@@ -70,7 +70,7 @@ TEST(BannerTest, TrainingBlockOnTheCpu) {
 }
 
 // The expected text is a fixed wording that must not change.
-TEST(BannerTest, WorkerBlockIsTheGuidesWordForWord) {
+TEST(BannerTest, WorkerBlockIsWordForWord) {
   WorkerBlock block;
   block.title = "Multi-GPU Teacher Logits Generation";
   block.workers = {

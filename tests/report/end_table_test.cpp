@@ -100,7 +100,7 @@ TEST(EndTableTest, PerformanceCountsPerGpu) {
 }
 
 // The expected text is a fixed wording that must not change.
-TEST(EndTableTest, GpuMemoryIsInTheGuidesWords) {
+TEST(EndTableTest, GpuMemoryIsWordForWord) {
   RunSummary summary;
   const auto gib = [](double value) { return static_cast<std::uint64_t>(value * 1073741824.0); };
   summary.gpus = {{0, "n1", gib(45.23), gib(48.50), gib(80.0)}};

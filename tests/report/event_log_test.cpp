@@ -271,7 +271,7 @@ TEST_F(EventLogTest, ColorMarksTheWordsThatMatter) {
   EXPECT_EQ(file("run.log"), "2026-11-21T10:42:07Z warn   w\n");
 }
 
-TEST_F(EventLogTest, RankLogStartsWithTheGuidesWords) {
+TEST_F(EventLogTest, RankLogStartsWithWorkerAndDevices) {
   RankLog log(folder_, {5, 8, 2, 4, "node02", "4,5", "cuda:1 GPU-e7b3"});
   log.event({"warn", {{"text", "slow"}}});
   log.event({"note", {{"text", "fine"}}});

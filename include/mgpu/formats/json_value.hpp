@@ -1,6 +1,9 @@
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,18 +15,52 @@
 
 namespace mgpu::formats {
 
-/// A JSON document as a plain tree, for modules without a JSON library that read config.json and
-/// similar files.
+/// Why a JSON text is invalid, as a phrase that follows "it cannot be used: ".
+class JsonError : public Error {
+public:
+  explicit JsonError(std::string why, Where where = Where::here())
+      : Error(why, where), why_(std::move(why)) {}
+
+  const std::string& why() const noexcept { return why_; }
+
+private:
+  std::string why_;
+};
+
+/// A JSON document as a plain tree. All modules but `text` read and write JSON with it.
+///
+/// Values convert implicitly: JsonValue::Members{{"step", 3}, {"host", name}} is an object.
 class JsonValue {
 public:
   using List = std::vector<JsonValue>;
-  using Members = std::vector<std::pair<std::string, JsonValue>>;  // in the order of the file
-  using Held = std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, List, Members>;
+  using Members = std::vector<std::pair<std::string, JsonValue>>;  // in the order of the text
+  using Held = std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string,
+                            List, Members>;
 
   JsonValue() = default;
-  explicit JsonValue(Held held) : held_(std::move(held)) {}
+  // NOLINTBEGIN(google-explicit-constructor)
+  JsonValue(std::nullptr_t) {}
+  template <std::same_as<bool> T>  // no pointers
+  JsonValue(T value) : held_(value) {}
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) JsonValue(T value) {
+    if (std::in_range<std::int64_t>(value)) {
+      held_ = static_cast<std::int64_t>(value);
+    } else {
+      held_ = static_cast<std::uint64_t>(value);
+    }
+  }
+  template <std::floating_point T>
+  JsonValue(T value) : held_(static_cast<double>(value)) {}
+  JsonValue(std::string text) : held_(std::move(text)) {}
+  JsonValue(std::string_view text) : held_(std::string(text)) {}
+  JsonValue(const char* text) : held_(std::string(text)) {}
+  JsonValue(List list) : held_(std::move(list)) {}
+  JsonValue(Members members) : held_(std::move(members)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(held_); }
+  /// A std::uint64_t is above 2^63 - 1. Parsed values have a double instead.
   const Held& held() const { return held_; }
 
   /// Returns nullptr if the value has another type.
@@ -37,20 +74,60 @@ public:
   /// Returns the member of an object; nullptr if it is missing, or this is not an object.
   const JsonValue* find(std::string_view name) const;
 
+  /// Does the same for a member that must exist. Errors: JsonError when find() returns nullptr.
+  const JsonValue& at(std::string_view name) const;
+
+  /// Reads a bool, an integer, a double, a std::string or a JsonValue, or a std::vector or
+  /// std::map<std::string, T> of them. An integer can be read as a double.
+  /// Errors: JsonError for another type, or an integer out of range.
+  template <class T>
+  T as() const {
+    T value{};
+    if (!read(value)) throw JsonError("a value has the wrong type or range");
+    return value;
+  }
+
+  /// Reads a member in the same way. Errors: JsonError, also when it is missing.
+  template <class T>
+  T get(std::string_view name) const {
+    T value{};
+    if (!at(name).read(value)) refuse(name);
+    return value;
+  }
+
 private:
+  bool read(bool& value) const;
+  bool read(double& value) const;
+  bool read(std::string& value) const;
+  bool read(JsonValue& value) const;
+
+  template <std::integral T>
+  bool read(T& value) const {
+    const std::int64_t* whole = integer();
+    if (whole == nullptr || !std::in_range<T>(*whole)) return false;
+    value = static_cast<T>(*whole);
+    return true;
+  }
+
+  template <class T>
+  bool read(std::vector<T>& values) const {
+    if (list() == nullptr) return false;
+    for (const JsonValue& item : *list())
+      if (!item.read(values.emplace_back())) return false;
+    return true;
+  }
+
+  template <class T>
+  bool read(std::map<std::string, T>& values) const {
+    if (members() == nullptr) return false;
+    for (const auto& [name, value] : *members())
+      if (!value.read(values[name])) return false;
+    return true;
+  }
+
+  [[noreturn]] static void refuse(std::string_view name);
+
   Held held_ = nullptr;
-};
-
-/// Why a JSON text is invalid, as a phrase that follows "it cannot be used: ".
-class JsonError : public Error {
-public:
-  explicit JsonError(std::string why, Where where = Where::here())
-      : Error(why, where), why_(std::move(why)) {}
-
-  const std::string& why() const noexcept { return why_; }
-
-private:
-  std::string why_;
 };
 
 /// Parses an untrusted text that holds one object. Checks depth (32), UTF-8 and repeated names.
@@ -67,11 +144,16 @@ JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes);
 /// Does the same for text that is already in memory; `path` is for messages.
 JsonValue parse_json_object(const fs::path& path, std::string_view text);
 
-/// Formats a value, indented by 2 as in transformers, with members in their order.
-/// Errors: Error when a text is not UTF-8.
-std::string to_json(const JsonValue& value);
+/// How texts that are not UTF-8 are written. `replace`: U+FFFD instead of each longest part that
+/// cannot be a character (Unicode 15.0, section 3.9).
+enum class BadUtf8 { refuse, replace };
+
+/// Formats a value, indented by 2 as in transformers, with members in their order. NaN and
+/// infinities become null.
+/// Errors: JsonError when a text is not UTF-8, unless they are replaced.
+std::string to_json(const JsonValue& value, BadUtf8 bad_utf8 = BadUtf8::refuse);
 
 /// The same on one line, without an end of line.
-std::string to_json_line(const JsonValue& value);
+std::string to_json_line(const JsonValue& value, BadUtf8 bad_utf8 = BadUtf8::refuse);
 
 }  // namespace mgpu::formats

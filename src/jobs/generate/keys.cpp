@@ -83,7 +83,7 @@ void check_stops(const Config& config) {
 }  // namespace
 
 void add_generate_keys(KeyTable& table) {
-  table.add_section_alias("generation", "generate");  // guides 000 and 002
+  table.add_section_alias("generation", "generate");
   table.add({.name = "generate.max_new_tokens",
              .type = KeyType::integer,
              .default_value = "256",

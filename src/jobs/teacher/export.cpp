@@ -6,14 +6,13 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/half_float.hpp>
 #include <mgpu/config/common_keys.hpp>
 #include <mgpu/datasets/registry.hpp>
 #include <mgpu/formats/bit_pack.hpp>
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/rows/model_keys.hpp>
 #include <mgpu/store/results/list_column.hpp>
 #include <mgpu/store/results/padded_lists.hpp>
@@ -122,7 +121,7 @@ std::int64_t export_padded_targets(const run::ExportRequest& request) {
   }
   const StoredTopK stored(request.results);
   write_targets(stored, request.out);
-  const nlohmann::ordered_json facts{
+  const formats::JsonValue::Members facts{
       {"num_samples", stored.samples()},
       {"max_seq_length", stored.longest()},
       {"top_k", stored.k()},
@@ -131,7 +130,7 @@ std::int64_t export_padded_targets(const run::ExportRequest& request) {
       {"dataset_name", source_of(request.config)},
       {"dataset_config", nullptr},
       {"dataset_split", nullptr}};
-  write_file_durably(request.results.parent_path() / "metadata.json", facts.dump(2) + "\n",
+  write_file_durably(request.results.parent_path() / "metadata.json", formats::to_json(facts),
                      "export");
   return stored.samples();
 }

@@ -2,16 +2,16 @@
 
 #include <charconv>
 #include <cstdio>
-
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/checkpoint/checkpoint_state.hpp>
 
 namespace mgpu::store {
 namespace {
 
-using Json = nlohmann::json;
+using formats::JsonValue;
 
 std::string hex(std::uint32_t value) {
   char text[9];
@@ -26,45 +26,49 @@ std::uint32_t from_hex(const std::string& text) {
   return value;
 }
 
-Json to_json(const formats::SafetensorsDigest& file) {
-  Json json{{"bytes", file.bytes}, {"sha256", file.sha256}};
+JsonValue to_json(const formats::SafetensorsDigest& file) {
+  JsonValue::Members json{{"bytes", file.bytes}};
+  JsonValue::Members crcs;
   for (const auto& [name, crc] : file.tensors)
-    json["crc32c"][name] = hex(crc);
+    crcs.emplace_back(name, hex(crc));
+  if (!crcs.empty()) json.emplace_back("crc32c", std::move(crcs));
+  json.emplace_back("sha256", file.sha256);
   return json;
 }
 
-formats::SafetensorsDigest digest_from_json(const Json& json) {
-  formats::SafetensorsDigest file{json.at("bytes").get<std::uint64_t>(), json.at("sha256"), {}};
-  if (!json.contains("crc32c")) return file;
-  for (const auto& [name, crc] : json.at("crc32c").get_ref<const Json::object_t&>())
-    file.tensors[name] = from_hex(crc.get<std::string>());
+formats::SafetensorsDigest digest_from_json(const JsonValue& json) {
+  formats::SafetensorsDigest file{
+      json.get<std::uint64_t>("bytes"), json.get<std::string>("sha256"), {}};
+  if (json.find("crc32c") == nullptr) return file;
+  for (const auto& [name, crc] : json.get<std::map<std::string, std::string>>("crc32c"))
+    file.tensors[name] = from_hex(crc);
   return file;
 }
 
 }  // namespace
 
 std::string to_json(const CheckpointManifest& manifest) {
-  Json json{{"format", "mgpu_spmd checkpoint"},
-            {"format_version", manifest.format_version},
-            {"step", manifest.step}};
+  JsonValue::Members files;
   for (const auto& [name, file] : manifest.files)
-    json["files"][name] = to_json(file);
-  json["manifest_crc32c"] = hex(crc32c(json.dump()));
-  return json.dump(2) + "\n";
+    files.emplace_back(name, to_json(file));
+  JsonValue::Members json;  // by name
+  if (!files.empty()) json.emplace_back("files", std::move(files));
+  json.emplace_back("format", "mgpu_spmd checkpoint");
+  json.emplace_back("format_version", manifest.format_version);
+  json.emplace_back("step", manifest.step);
+  const std::string crc = hex(crc32c(formats::to_json_line(json)));
+  json.emplace(json.end() - 1, "manifest_crc32c", crc);
+  return formats::to_json(std::move(json));
 }
 
 CheckpointManifest manifest_from_json(std::string_view text) {
   CheckpointManifest manifest;
-  try {
-    const Json json = Json::parse(text);
-    manifest.format_version = json.at("format_version").get<std::int64_t>();
-    if (manifest.format_version > kCheckpointFormat) return manifest;
-    manifest.step = json.at("step").get<std::int64_t>();
-    for (const auto& [name, file] : json.at("files").get_ref<const Json::object_t&>())
-      manifest.files[name] = digest_from_json(file);
-  } catch (const Json::exception& e) {
-    throw Error(e.what());
-  }
+  const JsonValue json = formats::parse_json_object(text);
+  manifest.format_version = json.get<std::int64_t>("format_version");
+  if (manifest.format_version > kCheckpointFormat) return manifest;
+  manifest.step = json.get<std::int64_t>("step");
+  for (const auto& [name, file] : json.get<std::map<std::string, JsonValue>>("files"))
+    manifest.files[name] = digest_from_json(file);
   if (to_json(manifest) != text) throw Error("its own checksum or form is wrong");
   return manifest;
 }

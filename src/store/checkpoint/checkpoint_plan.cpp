@@ -4,29 +4,34 @@
 #include <array>
 #include <map>
 
-#include <nlohmann/json.hpp>
-
 #include <mgpu/base/error.hpp>
+#include <mgpu/formats/json_value.hpp>
 
 namespace mgpu::store {
 namespace {
 
-using Json = nlohmann::json;
+using formats::JsonValue;
 using Row = std::array<std::string, 3>;  // tensor, in the checkpoint, in this model
 
 constexpr std::size_t kMaxRows = 8;
 
-Json to_json(const std::vector<TensorFacts>& tensors) {
-  Json json = Json::array();
+JsonValue::List list_of(const std::vector<TensorFacts>& tensors) {
+  JsonValue::List list;
   for (const TensorFacts& tensor : tensors)
-    json.push_back({tensor.name, tensor.dtype_name, tensor.shape, tensor.crc32c});
-  return json;
+    list.push_back(JsonValue::List{tensor.name, tensor.dtype_name,
+                                   JsonValue::List(tensor.shape.begin(), tensor.shape.end()),
+                                   tensor.crc32c});
+  return list;
 }
 
-std::vector<TensorFacts> facts_from_json(const Json& json) {
+std::vector<TensorFacts> facts_in(const JsonValue::List& list) {
   std::vector<TensorFacts> tensors;
-  for (const Json& entry : json)
-    tensors.push_back({entry.at(0), entry.at(1), entry.at(2), entry.at(3)});
+  for (const JsonValue& entry : list) {
+    const auto facts = entry.as<JsonValue::List>();
+    tensors.push_back({facts.at(0).as<std::string>(), facts.at(1).as<std::string>(),
+                       facts.at(2).as<std::vector<std::int64_t>>(),
+                       facts.at(3).as<std::uint32_t>()});
+  }
   return tensors;
 }
 
@@ -79,20 +84,24 @@ std::vector<std::string> as_table(const std::vector<Row>& rows) {
 }  // namespace
 
 std::string to_json(const CheckpointPlan& plan) {
-  return Json{{"found", plan.found},          {"directory", plan.directory},
-              {"state", plan.state},          {"warnings", plan.warnings},
-              {"model", to_json(plan.model)}, {"trainer", to_json(plan.trainer)}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return formats::to_json_line(
+      JsonValue::Members{{"directory", plan.directory},
+                         {"found", plan.found},
+                         {"model", list_of(plan.model)},
+                         {"state", plan.state},
+                         {"trainer", list_of(plan.trainer)},
+                         {"warnings", JsonValue::List(plan.warnings.begin(), plan.warnings.end())}},
+      formats::BadUtf8::replace);
 }
 
 CheckpointPlan plan_from_json(std::string_view text) {
-  const Json json = Json::parse(text);
-  return {json.at("found"),
-          json.at("directory"),
-          json.at("state"),
-          json.at("warnings"),
-          facts_from_json(json.at("model")),
-          facts_from_json(json.at("trainer"))};
+  const JsonValue json = formats::parse_json_object(text);
+  return {json.get<bool>("found"),
+          json.get<std::string>("directory"),
+          json.get<std::string>("state"),
+          json.get<std::vector<std::string>>("warnings"),
+          facts_in(json.get<JsonValue::List>("model")),
+          facts_in(json.get<JsonValue::List>("trainer"))};
 }
 
 std::vector<TensorFacts> facts_of(const formats::SafetensorsFile& file,

@@ -6,10 +6,9 @@
 #include <sstream>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include <mgpu/base/death_note.hpp>
 #include <mgpu/base/error.hpp>
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/run_dir/attempt_record.hpp>
 
 #include "work_mark.hpp"
@@ -17,24 +16,28 @@
 namespace mgpu::store {
 namespace {
 
-using Json = nlohmann::json;
+using formats::JsonError;
+using formats::JsonValue;
 
 std::string line_of(const Death& death) {
-  return Json{{"attempt", death.attempt},  {"rank", death.rank},        {"host", death.host},
-              {"phase", death.span.phase}, {"first", death.span.first}, {"count", death.span.count},
-              {"cause", death.cause}}
-             .dump() +
+  return formats::to_json_line(JsonValue::Members{{"attempt", death.attempt},
+                                                  {"cause", death.cause},
+                                                  {"count", death.span.count},
+                                                  {"first", death.span.first},
+                                                  {"host", death.host},
+                                                  {"phase", death.span.phase},
+                                                  {"rank", death.rank}}) +
          "\n";
 }
 
 Death death_in(const std::string& line) {
-  const Json json = Json::parse(line);
-  return {json.at("attempt").get<std::uint32_t>(),
-          json.at("rank").get<int>(),
-          json.at("host").get<std::string>(),
-          {json.at("phase").get<std::uint32_t>(), json.at("first").get<std::int64_t>(),
-           json.at("count").get<std::int64_t>()},
-          json.at("cause").get<std::string>()};
+  const JsonValue json = formats::parse_json_object(line);
+  return {json.get<std::uint32_t>("attempt"),
+          json.get<int>("rank"),
+          json.get<std::string>("host"),
+          {json.get<std::uint32_t>("phase"), json.get<std::int64_t>("first"),
+           json.get<std::int64_t>("count")},
+          json.get<std::string>("cause")};
 }
 
 /// The death of the rank that died first in an attempt, with its samples. A death that only the
@@ -68,10 +71,10 @@ std::vector<Death> deaths_in(const std::string& text, const fs::path& file) {
     if (line.empty()) continue;
     try {
       deaths.push_back(death_in(line));
-    } catch (const Json::exception& problem) {
+    } catch (const JsonError& problem) {
       throw Failure({"E604",
                      ExitCode::corrupt,
-                     std::string("the list of deaths is damaged: ") + problem.what(),
+                     "the list of deaths is damaged: " + problem.why(),
                      {"  --> " + file.string()},
                      "remove it: then nothing is quarantined"});
     }

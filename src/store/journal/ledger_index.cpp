@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -11,17 +10,16 @@
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/cluster/try_together.hpp>
 
-#include "store/file_number.hpp"
+#include "store/file_numbers.hpp"
 
 namespace mgpu::store {
 namespace {
 
 /// The attempt number in a file name; nullopt for other files.
 std::optional<std::uint32_t> attempt_of(const std::string& name) {
-  std::string_view rest = name;
-  const auto attempt = take_file_number(rest, "attempt_");
-  if (!attempt || !take_file_number(rest, ".rank_") || rest != ".ledger") return std::nullopt;
-  return attempt;
+  const auto numbers = numbers_in(name, "attempt_#.rank_#.ledger");
+  if (!numbers) return std::nullopt;
+  return numbers->front();
 }
 
 /// Names of the ledgers by (attempt, rank), one a line.

@@ -15,7 +15,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/machine.hpp>
 
-#include "store/file_number.hpp"
+#include "store/file_numbers.hpp"
 
 namespace mgpu::store {
 namespace {
@@ -27,19 +27,16 @@ fs::path folder_of(const fs::path& run_directory) {
 }
 
 std::optional<SeenMark> mark_in(const fs::path& path) {
-  const std::string name = path.filename().string();
-  std::string_view rest = name;
-  const auto attempt = take_file_number(rest, "attempt_");
-  const auto rank = take_file_number(rest, ".rank_");
-  if (!attempt || !rank || !rest.empty()) return std::nullopt;
+  const auto numbers = numbers_in(path.filename().string(), "attempt_#.rank_#");
+  if (!numbers) return std::nullopt;
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line) || file.eof()) return std::nullopt;
   std::istringstream words(line);
   SeenMark mark;
   std::string state;
-  mark.attempt = *attempt;
-  mark.rank = static_cast<int>(*rank);
+  mark.attempt = numbers->front();
+  mark.rank = static_cast<int>(numbers->back());
   words >> mark.host >> state;
   if (state == "at") {
     WorkSpan span;

@@ -5,8 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/results/export_lines.hpp>
 #include <mgpu/store/results/read_table.hpp>
 #include <mgpu/store/results/read_texts.hpp>
@@ -74,7 +73,7 @@ void add_cell(std::string& line, const ReadColumn& column, std::int64_t row) {
   if (!column.spec.names.empty()) {
     const std::uint8_t value = column.values<std::uint8_t>()[static_cast<std::size_t>(row)];
     if (value < column.spec.names.size()) {
-      line += nlohmann::json(column.spec.names[value]).dump();
+      line += formats::to_json_line(column.spec.names[value]);
       return;
     }
   }
@@ -130,7 +129,7 @@ private:
   std::string line(std::int64_t row, std::size_t in_block) const {
     std::string line;
     const auto begin = [&](const std::string& name) {
-      line += (line.empty() ? "{" : ",") + nlohmann::json(name).dump() + ":";
+      line += (line.empty() ? "{" : ",") + formats::to_json_line(name) + ":";
     };
     for (const ReadColumn& column : table_.columns) {
       begin(column.spec.name);
@@ -138,8 +137,7 @@ private:
     }
     for (const Texts& texts : texts_) {
       begin(texts.name);
-      line += nlohmann::json(texts.block.at(in_block))
-                  .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      line += formats::to_json_line(texts.block.at(in_block), formats::BadUtf8::replace);
     }
     for (const auto& [name, lists] : lists_) {
       begin(name);

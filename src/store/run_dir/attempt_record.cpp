@@ -2,28 +2,25 @@
 #include <cstdio>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/run_dir/attempt_record.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 
-#include "store/file_number.hpp"
+#include "store/file_numbers.hpp"
 
 namespace mgpu::store {
 namespace {
 
-using Json = nlohmann::json;
+using formats::JsonValue;
 
 std::vector<std::uint32_t> numbers_of(const fs::path& run_directory) {
   std::vector<std::uint32_t> numbers;
   std::error_code error;
   for (const fs::directory_entry& entry :
        fs::directory_iterator(run_directory / "attempts", error)) {
-    const std::string name = entry.path().filename().string();
-    std::string_view rest = name;
-    const auto number = take_file_number(rest, "");
-    if (number && rest == ".json") numbers.push_back(*number);
+    if (const auto number = numbers_in(entry.path().filename().string(), "#.json"))
+      numbers.push_back(number->front());
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;
@@ -32,16 +29,20 @@ std::vector<std::uint32_t> numbers_of(const fs::path& run_directory) {
 }  // namespace
 
 void AttemptRecord::write(const std::filesystem::path& run_directory) const {
-  std::vector<std::string> words;
+  JsonValue::List words;
   for (const std::string& word : command)
     words.push_back(redacted_argument(word));
-  Json json = {{"attempt", attempt}, {"host", host},   {"pid", pid},      {"ranks", ranks},
-               {"job_id", job_id},   {"begun", begun}, {"command", words}};
+  JsonValue::Members json{{"attempt", attempt}, {"begun", begun}, {"command", std::move(words)}};
   if (exit) {
-    json["ended"] = ended;
-    json["exit"] = static_cast<int>(*exit);
+    json.emplace_back("ended", ended);
+    json.emplace_back("exit", static_cast<int>(*exit));
   }
-  write_file_durably(attempt_path(run_directory, attempt), json.dump(2) + "\n", "attempt");
+  json.emplace_back("host", host);
+  json.emplace_back("job_id", job_id);
+  json.emplace_back("pid", pid);
+  json.emplace_back("ranks", ranks);
+  write_file_durably(attempt_path(run_directory, attempt), formats::to_json(std::move(json)),
+                     "attempt");
 }
 
 AttemptRecord AttemptRecord::read(const std::filesystem::path& run_directory,
@@ -49,23 +50,23 @@ AttemptRecord AttemptRecord::read(const std::filesystem::path& run_directory,
   const fs::path path = attempt_path(run_directory, attempt);
   const std::string text = read_file(path);
   try {
-    const Json json = Json::parse(text);
+    const JsonValue json = formats::parse_json_object(text);
     AttemptRecord record;
     record.attempt = attempt;
-    record.host = json.at("host").get<std::string>();
-    record.pid = json.at("pid").get<int>();
-    record.ranks = json.at("ranks").get<int>();
-    record.job_id = json.at("job_id").get<std::string>();
-    record.begun = json.at("begun").get<std::string>();
-    record.command = json.at("command").get<std::vector<std::string>>();
-    if (!json.contains("exit")) return record;
-    record.ended = json.at("ended").get<std::string>();
-    record.exit = static_cast<ExitCode>(json.at("exit").get<int>());
+    record.host = json.get<std::string>("host");
+    record.pid = json.get<int>("pid");
+    record.ranks = json.get<int>("ranks");
+    record.job_id = json.get<std::string>("job_id");
+    record.begun = json.get<std::string>("begun");
+    record.command = json.get<std::vector<std::string>>("command");
+    if (json.find("exit") == nullptr) return record;
+    record.ended = json.get<std::string>("ended");
+    record.exit = static_cast<ExitCode>(json.get<int>("exit"));
     return record;
-  } catch (const Json::exception& problem) {
+  } catch (const formats::JsonError& problem) {
     throw Failure({"E604",
                    ExitCode::corrupt,
-                   std::string("the record of an attempt is damaged: ") + problem.what(),
+                   "the record of an attempt is damaged: " + problem.why(),
                    {"  --> " + path.string()},
                    ""});
   }

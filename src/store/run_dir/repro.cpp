@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <utility>
 
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <mgpu/base/ascii.hpp>
@@ -11,12 +10,13 @@
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/secrets.hpp>
 #include <mgpu/cluster/try_together.hpp>
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 
 namespace mgpu::store {
 namespace {
 
-using Json = nlohmann::json;
+using formats::JsonValue;
 
 constexpr std::array<std::string_view, 8> kPrefixes = {"SLURM_", "OMPI_", "PMIX_", "NCCL_",
                                                        "CUDA_",  "UCX_",  "OMP_",  "MGPU_"};
@@ -67,7 +67,7 @@ std::string versions_text(std::map<std::string, std::string> versions) {
   cluster::mpi_check(MPI_Get_library_version(mpi, &length));
   versions.emplace("mpi", std::string(mpi));  // the length of Open MPI 4.1 counts the NUL
   versions.emplace("compiler", __VERSION__);
-  return Json(versions).dump(2) + "\n";
+  return formats::to_json(JsonValue::Members(versions.begin(), versions.end()));
 }
 
 }  // namespace
@@ -120,6 +120,7 @@ void write_repro(const cluster::Group& group, const std::filesystem::path& run_d
     const fs::path folder = run_directory / "repro";
     std::error_code error;
     fs::create_directories(folder, error);
+    const JsonValue::Members seeds(facts.seeds.begin(), facts.seeds.end());
     std::string ranks = "rank,host,gpu_uuid,gpu_pci,numa_node,cores\n";
     for (const std::string& line : rows)
       ranks += line;
@@ -129,7 +130,7 @@ void write_repro(const cluster::Group& group, const std::filesystem::path& run_d
         {"versions.json", versions_text(facts.versions)},
         {"ranks.csv", ranks},
         {"env.txt", environment_text(environ)},
-        {"seeds.json", Json(facts.seeds).dump(2) + "\n"}};
+        {"seeds.json", formats::to_json(seeds)}};
     for (const auto& [name, text] : files)
       write_file_durably(folder / name, text, "repro");
   });

@@ -2,13 +2,13 @@
 #include <cstdlib>
 #include <utility>
 
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/machine.hpp>
 #include <mgpu/cluster/try_together.hpp>
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/run_dir/attempt_record.hpp>
 #include <mgpu/store/run_dir/run_directory.hpp>
 
@@ -18,7 +18,7 @@
 namespace mgpu::store {
 namespace {
 
-using Json = nlohmann::json;
+using formats::JsonValue;
 
 struct Opened {
   fs::path path;
@@ -237,12 +237,15 @@ RunDirectory::RunDirectory(const cluster::Group& group, const RunRequest& reques
     begin_attempt(opened.path, attempt, request, group.size());
     make_links(opened.path, request, notes_);
     lock_.emplace(std::move(opened.lock));
-    return Json{{"path", opened.path.string()}, {"attempt", attempt}, {"notes", notes_}}.dump();
+    return formats::to_json_line(
+        JsonValue::Members{{"path", opened.path.string()},
+                           {"attempt", attempt},
+                           {"notes", JsonValue::List(notes_.begin(), notes_.end())}});
   });
-  const Json json = Json::parse(facts);
-  path_ = json.at("path").get<std::string>();
-  attempt_ = json.at("attempt").get<std::uint32_t>();
-  notes_ = json.at("notes").get<std::vector<std::string>>();
+  const JsonValue json = formats::parse_json_object(facts);
+  path_ = json.get<std::string>("path");
+  attempt_ = json.get<std::uint32_t>("attempt");
+  notes_ = json.get<std::vector<std::string>>("notes");
 }
 
 void RunDirectory::check_current() const {

@@ -12,11 +12,11 @@
 #include <thread>
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/machine.hpp>
+#include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/run_dir/run_lock.hpp>
 
 #include "host_facts.hpp"
@@ -24,7 +24,7 @@
 namespace mgpu::store {
 namespace {
 
-using Json = nlohmann::json;
+using formats::JsonValue;
 
 enum class Attempt { got, held, unsupported };
 
@@ -56,36 +56,40 @@ FdHandle open_lock(const fs::path& path) {
   return fd;
 }
 
-Json own_lease() {
+JsonValue own_lease() {
   std::random_device random;
   const char* job = std::getenv("SLURM_JOB_ID");
-  return {{"host", host_name()},
-          {"pid", ::getpid()},
-          {"boot_id", boot_id()},
-          {"pid_start", process_start(::getpid())},
-          {"job_id", job == nullptr ? "" : job},
-          {"since", utc_now()},
-          {"nonce", std::to_string(random()) + std::to_string(random())}};
+  return JsonValue::Members{{"boot_id", boot_id()},
+                            {"host", host_name()},
+                            {"job_id", job == nullptr ? "" : job},
+                            {"nonce", std::to_string(random()) + std::to_string(random())},
+                            {"pid", ::getpid()},
+                            {"pid_start", process_start(::getpid())},
+                            {"since", utc_now()}};
 }
 
 /// The existing lease, if it can be read.
-std::optional<Json> read_lease(const fs::path& folder) {
+std::optional<JsonValue> read_lease(const fs::path& folder) {
   std::ifstream file(folder / "lease.json");
   if (!file) return std::nullopt;
-  Json lease = Json::parse(file, nullptr, false);
-  if (!lease.is_object()) return std::nullopt;
-  return lease;
+  std::ostringstream text;
+  text << file.rdbuf();
+  try {
+    return formats::parse_json_object(text.str());
+  } catch (const formats::JsonError&) {
+    return std::nullopt;
+  }
 }
 
-std::string text_of(const Json& lease, const char* key) {
-  const auto found = lease.find(key);
-  if (found == lease.end()) return "?";
-  return found->is_string() ? found->get<std::string>() : found->dump();
+std::string text_of(const JsonValue& lease, const char* key) {
+  const JsonValue* found = lease.find(key);
+  if (found == nullptr) return "?";
+  return found->text() != nullptr ? *found->text() : formats::to_json_line(*found);
 }
 
 /// Whether the lease's process runs. A lease of another host counts as alive, because this host
 /// cannot check.
-bool is_alive(const Json& lease) {
+bool is_alive(const JsonValue& lease) {
   if (text_of(lease, "host") != host_name()) return true;
   if (text_of(lease, "boot_id") != boot_id()) return false;
   const int pid = std::atoi(text_of(lease, "pid").c_str());
@@ -93,7 +97,7 @@ bool is_alive(const Json& lease) {
   return !start.empty() && start == text_of(lease, "pid_start");
 }
 
-[[noreturn]] void fail_held(const fs::path& folder, const std::optional<Json>& lease) {
+[[noreturn]] void fail_held(const fs::path& folder, const std::optional<JsonValue>& lease) {
   ErrorReport report{"E607",
                      ExitCode::in_use,
                      "another process works in this run directory",
@@ -115,14 +119,14 @@ RunLock::RunLock(const std::filesystem::path& run_directory, double wait_s)
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_s);
   for (;;) {
     const Attempt attempt = try_lock(fd_.get(), folder_ / "LOCK");
-    const std::optional<Json> lease = read_lease(folder_);
+    const std::optional<JsonValue> lease = read_lease(folder_);
     const bool free = attempt == Attempt::got ||
                       (attempt == Attempt::unsupported && (!lease || !is_alive(*lease)));
     if (free) break;
     if (std::chrono::steady_clock::now() >= deadline) fail_held(folder_, lease);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  lease_ = own_lease().dump(2) + "\n";
+  lease_ = formats::to_json(own_lease());
   write_file_durably(folder_ / "lease.json", lease_, "lease");
 }
 

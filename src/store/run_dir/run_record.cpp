@@ -1,14 +1,13 @@
 #include "run_record.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
+#include <mgpu/formats/json_value.hpp>
 
 namespace mgpu::store {
 namespace {
 
-using Json = nlohmann::json;
+using formats::JsonValue;
 
 constexpr std::uint64_t kMaxBytes = 4 << 20;
 
@@ -20,10 +19,12 @@ constexpr std::uint64_t kMaxBytes = 4 << 20;
 }  // namespace
 
 void RunRecord::write(const std::filesystem::path& folder) const {
-  const Json json = {{"format", format},     {"name", name}, {"job", job},
-                     {"identity", identity}, {"keys", keys}, {"created", created},
-                     {"finished", finished}};
-  write_file_durably(folder / "run.json", json.dump(2) + "\n", "run record");
+  const JsonValue::Members json{
+      {"created", created}, {"finished", finished},
+      {"format", format},   {"identity", identity},
+      {"job", job},         {"keys", JsonValue::Members(keys.begin(), keys.end())},
+      {"name", name}};
+  write_file_durably(folder / "run.json", formats::to_json(json), "run record");
 }
 
 RunRecord RunRecord::read(const std::filesystem::path& folder) {
@@ -36,21 +37,20 @@ RunRecord RunRecord::read(const std::filesystem::path& folder) {
                 folder);
   }
   try {
-    const Json json = Json::parse(read_file(path, kMaxBytes));
+    const JsonValue json = formats::parse_json_object(read_file(path, kMaxBytes));
     RunRecord record;
-    record.format = json.at("format").get<int>();
+    record.format = json.get<int>("format");
     if (record.format < 1 || record.format > kNewestRunFormat)
       fail_record("E605", ExitCode::data, "run.json was written by a newer version", path);
-    record.name = json.at("name").get<std::string>();
-    record.job = json.at("job").get<std::string>();
-    record.identity = json.at("identity").get<std::string>();
-    record.keys = json.at("keys").get<std::map<std::string, std::string>>();
-    record.created = json.at("created").get<std::string>();
-    record.finished = json.at("finished").get<bool>();
+    record.name = json.get<std::string>("name");
+    record.job = json.get<std::string>("job");
+    record.identity = json.get<std::string>("identity");
+    record.keys = json.get<std::map<std::string, std::string>>("keys");
+    record.created = json.get<std::string>("created");
+    record.finished = json.get<bool>("finished");
     return record;
-  } catch (const Json::exception& problem) {
-    fail_record("E604", ExitCode::corrupt, std::string("run.json is damaged: ") + problem.what(),
-                path);
+  } catch (const formats::JsonError& problem) {
+    fail_record("E604", ExitCode::corrupt, "run.json is damaged: " + problem.why(), path);
   }
 }
 
