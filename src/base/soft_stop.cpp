@@ -20,7 +20,7 @@ constexpr std::int64_t kSameWishUs = 200'000;
 constexpr std::chrono::seconds kLookEvery{1};
 
 // Holds both values in one word, so that a handler on another thread never sees half. Upper bits:
-// microseconds of the monotonic clock. Low byte: the signal's number. 0: no signal. signal.
+// microseconds of the monotonic clock. Low byte: the signal's number. 0: no signal.
 std::atomic<std::int64_t> first_signal{0};
 std::atomic<bool> is_taken{false};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);

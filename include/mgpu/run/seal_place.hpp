@@ -16,7 +16,6 @@ struct SealPlace {
 
 /// The parts of a seal request that all jobs share: the path, and the facts about the run. The job
 /// adds its tables.
-/// are the job's.
 store::SealRequest seal_request(const SealPlace& place, const char* job);
 
 }  // namespace mgpu::run

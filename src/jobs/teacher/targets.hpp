@@ -42,7 +42,6 @@ public:
   ///
   /// Ranks:  collective over the model's group; only the rank for which speaks() is true gets
   ///         targets.
-  ///         are targets.
   /// Errors: those of Generator::run(); Failure E704 when logits are not finite.
   std::vector<TokenTargets> run(std::span<const std::vector<std::int64_t>> texts,
                                 std::int64_t first);
