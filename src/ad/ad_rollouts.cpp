@@ -15,7 +15,7 @@ namespace {
 
 using Memories = std::vector<RolloutMemory>;
 
-/// Feeds each agent's memory to the model, using the cache where possible.
+/// Feeds each agent's memory to the model, and reuses cached keys and values where possible.
 class Context {
 public:
   virtual ~Context() = default;

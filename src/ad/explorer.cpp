@@ -44,7 +44,7 @@ std::size_t member(StateSet set, std::uint32_t k) {
   return static_cast<std::size_t>(std::countr_zero(bits)) + (k < in_low ? 0 : 64);
 }
 
-/// The set bits of four, in order, and their number.
+/// The indices of the set bits of a 4-bit number, ascending, and their count.
 struct SetBits {
   std::array<std::uint8_t, 4> place{};
   std::uint32_t count = 0;
@@ -61,8 +61,8 @@ constexpr auto kSetBits = [] {
 ///
 /// Visited states are the start and every state landed on, in all episodes so far. At each step it
 /// draws one of the nearest unvisited states uniformly, and makes the first move of the shortest
-/// way to it. If all states are visited without a reward, only the start remains, which was never
-/// landed on; it then walks there.
+/// path to it. If no visited state gave a reward, only the start is left as a goal, because the
+/// walk never landed on it. It then walks there.
 class NearestUnseen {
 public:
   struct Tables {
@@ -88,7 +88,7 @@ public:
     land(graph.start());
   }
 
-  /// Chooses by a table without a branch for neighbors, which are nine of ten choices.
+  /// Neighbors, which are nine of ten choices, are chosen by a table without a branch.
   Move choose(std::uint8_t state, std::uint32_t word) const {
     const Tables::Neighbors& near = tables_.neighbors[state];
     std::size_t bits = 0;

@@ -75,7 +75,7 @@ void check_identities(const std::vector<PartRun>& runs) {
   }
 }
 
-/// Chunks of different formats cannot stand in one journal.
+/// One journal cannot hold chunks of different formats.
 void check_formats(const std::vector<PartRun>& runs) {
   std::vector<std::string> lines;
   bool is_mixed = false;
@@ -120,7 +120,7 @@ std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& r
 
 void check_parts(const std::vector<PartRun>& runs) {
   const auto parts = by_part(runs);
-  if (parts.empty()) return;  // joining them shows how far they reach
+  if (parts.empty()) return;  // the numbers of parts differ; joining finds gaps
   std::vector<std::string> missing;
   std::string help;
   const int count = runs.front().part().count;

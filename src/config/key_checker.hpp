@@ -13,7 +13,7 @@ namespace mgpu {
 
 /// The content of one source: values by canonical key names, problems, and notes. `meant`: all keys
 /// of the source, even if their value or spelling is wrong. `wrong`: those of them without a valid
-/// value. `has_strangers`: some problem belongs to no certain key.
+/// value. `has_strangers`: a problem concerns a name that may stand for any key.
 struct ConfigLayer {
   std::map<std::string, Config::Value, std::less<>> values;
   std::vector<Problem> problems;

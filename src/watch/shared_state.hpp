@@ -42,7 +42,7 @@ struct Verdict {
 /// die. It is never unmapped, because threads may still write into it.
 class SharedState {
 public:
-  /// Creates a page of this name, readable by its user only.
+  /// Creates a shared memory object of this name, accessible only to its user.
   /// Errors: Failure E601 when the name exists, or shared memory is full.
   static SharedState create(const std::string& name, int ranks);
   static SharedState open(const std::string& name, int ranks);

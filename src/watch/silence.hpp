@@ -11,8 +11,8 @@ namespace mgpu::watch {
 
 /// Measures for how long each slot shows no progress, and no heartbeat of its watchdog thread.
 ///
-/// Time counts only while this thread runs: one step is at most two looks long. So neither a
-/// suspended node nor an overloaded core makes ranks seem silent.
+/// Time counts only while this thread runs: a gap between two checks counts as at most two
+/// intervals. So neither a suspended node nor an overloaded core makes ranks seem silent.
 class Silence {
 public:
   using Clock = std::chrono::steady_clock;

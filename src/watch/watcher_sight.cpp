@@ -12,12 +12,13 @@ namespace {
 
 constexpr double kBeatLostS = 1.5;      // a watchdog thread without a heartbeat for so long cannot
                                         // lead
-constexpr double kTellEveryS = 1.0;     // interval of publication to other nodes
-constexpr double kTellUrgentlyS = 0.4;  // the same while a rank of this node is silent
+constexpr double kTellEveryS = 1.0;     // interval between two publications to other nodes
+constexpr double kTellUrgentlyS = 0.4;  // shorter interval while a rank of this node is silent
 constexpr double kNodeQuietS = 4.0;     // after so long without contact the ranks of a node are
                                         // unknown
 constexpr double kNodeLostS = 10.0;     // after so long, or after the limit, a node is lost
-// Extra wait per lower-numbered node, which reports first: the view of others is a second old.
+// Extra wait for each node with a lower number. So the lowest node reports first, although its view
+// of the other nodes is up to a second old.
 constexpr double kNodePatienceS = 1.5;
 constexpr double kMostPatienceS = 3.0;
 constexpr double kLookCloserS = 0.5;  // inspect the process of a rank silent for so long

@@ -89,7 +89,7 @@ TEST(ClassifyPageTest, ARateOfNoRowsSaysSo) {
   const std::string html = html_of(plots());
 
   EXPECT_THAT(html, HasSubstr(">no such rows</text>"));
-  EXPECT_THAT(html, HasSubstr("10.0 % (4.0 % to 21.0 %)"));  // wrong, in the picture: 1 - accuracy
+  EXPECT_THAT(html, HasSubstr("10.0 % (4.0 % to 21.0 %)"));  // the error rate, 1 - accuracy
 }
 
 TEST(ClassifyPageTest, ManyGroupsAreClippedWithWords) {

@@ -50,7 +50,7 @@ TEST(PackedProductTest, IsTheReferenceAndARowsBitsAreItsOwn) {
       const std::vector<float> out = packed_product(x, weight, inputs);
       const std::vector<double> expected = reference::product(x, weight, inputs);
 
-      // Roundings in a chain of sums whose terms have size 1: about sqrt(I) * sqrt(I) * 2^-24.
+      // Rounding in a chain of I sums with terms around 1: about sqrt(I) * sqrt(I) * 2^-24.
       const double tolerance = 2e-7 * static_cast<double>(inputs) + 1e-6;
       for (std::size_t i = 0; i < out.size(); ++i)
         ASSERT_NEAR(out[i], expected[i], tolerance) << inputs << " " << outputs;

@@ -52,8 +52,8 @@ public:
 private:
   const cluster::Group* world_;
   std::unique_ptr<report::EventLog> log_;                 // rank 0
-  std::unique_ptr<report::TensorBoardFile> tensorboard_;  // rank 0, where wanted
-  std::unique_ptr<report::RankLog> rank_log_;             // where wanted
+  std::unique_ptr<report::TensorBoardFile> tensorboard_;  // rank 0, if the keys request it
+  std::unique_ptr<report::RankLog> rank_log_;             // if the keys request it
   std::unique_ptr<CrashFile> crash_;
 };
 

@@ -32,7 +32,7 @@ public:
   Job& operator=(Job&&) = delete;
   virtual ~Job() = default;
 
-  /// Whether the files that its keys name are there, before a run directory is made. Local.
+  /// Checks that the files named by its keys exist, before a run directory is made. Local.
   /// Errors: Failure (exit 66).
   virtual void check_files() const = 0;
 
@@ -47,7 +47,8 @@ public:
   virtual report::Plan plan(const run::PlanMachine& machine) const = 0;
 
   /// `run.config` is the configuration that the job was read from. Collective over the world.
-  /// Errors: Failures of its phases, the same on all ranks wherever more than one could notice.
+  /// Errors: Failures of its phases. They are the same on all ranks if several ranks can detect
+  ///         them.
   virtual run::JobOutcome run(run::RunContext& run) const = 0;
 
   /// Writes the files of an unfinished run from its journal. `place.config` is the configuration

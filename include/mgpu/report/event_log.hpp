@@ -22,12 +22,12 @@ namespace mgpu::report {
 /// failure is kept, later lines are dropped, and check() reports the failure.
 class LineFile {
 public:
-  /// `what` as of DurableFile. Errors: Failure E601, E602.
+  /// `what`: see DurableFile. Errors: Failure E601, E602.
   LineFile(const fs::path& path, const std::string& what);
 
   void line(std::string_view text) noexcept;
 
-  /// Rethrows the failure of line(). Call it where all ranks meet, inside run_together.
+  /// Rethrows the failure of line(). Call it on all ranks at the same point, inside run_together().
   void check() const;
 
 private:
@@ -78,7 +78,8 @@ public:
   /// The last line of a run, which even -q prints.
   void say_last(std::string_view line);
 
-  /// Rethrows the first failure of a file. Call it where all ranks meet, inside run_together.
+  /// Rethrows the first failure of a file. Call it on all ranks at the same point, inside
+  /// run_together().
   void check() const;
 
 private:

@@ -14,8 +14,8 @@ struct Point {
 /// Where a text is anchored, horizontally.
 enum class Anchor { start, middle, end };
 
-/// Builds one picture for an HTML page. Shapes have CSS classes, so that the page's light and dark
-/// palettes color them. Coordinates are pixels of the picture's own size, y downwards.
+/// Builds one SVG chart for an HTML page. Shapes have CSS classes, so that the page's light and
+/// dark palettes color them. Coordinates are pixels of the chart, y downwards.
 class Svg {
 public:
   /// `title`: the text for screen readers.

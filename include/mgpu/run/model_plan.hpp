@@ -48,8 +48,8 @@ public:
 
   void add_shares();
 
-  /// Finds the smallest group and the largest batch that fit; with `is_auto` also the batch of a
-  /// run.
+  /// Finds the smallest group and the largest batch that fit; with `is_auto` also the batch that a
+  /// run would choose.
   void find_batch(bool is_auto);
 
   /// Adds the memory of the fullest rank; other ranks of its group become notes.

@@ -19,7 +19,7 @@ namespace {
 
 using lm::PromptPiece;
 
-constexpr Purpose kTargetDraws{7};  // tokens from the teacher's distribution, by sample
+constexpr Purpose kTargetDraws{7};  // tokens from the teacher's distribution; one stream per sample
 
 lm::GenerationConfig scoring_config(std::int64_t batch_size) {
   lm::GenerationConfig config;

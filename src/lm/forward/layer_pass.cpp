@@ -53,7 +53,7 @@ at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& 
   return rotate(heads, call.rotation, norm, call.config.norm_epsilon);
 }
 
-/// Returns the call for the wanted tokens only. Their keys are already stored.
+/// Returns the call for the requested tokens only. Their keys are already stored.
 Call only_outputs(const Call& call, const at::Tensor& outputs) {
   if (!outputs.defined()) return call;
   const auto rows_of = [&](const at::Tensor& all) {
@@ -84,8 +84,8 @@ KeysValues append_keys_values(const LayerWeights& weights, std::size_t layer, co
   return {call.cache->keys(layer), call.cache->values(layer)};
 }
 
-/// Returns the attention output for the rows of `output_call` (the call or its wanted tokens only),
-/// over all keys and values of this layer.
+/// Returns the attention output for the rows of `output_call` (the call, or only its requested
+/// tokens), over all keys and values of this layer.
 at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::Tensor& x,
                      const Call& call, const Call& output_call) {
   const LmConfig& config = call.config;

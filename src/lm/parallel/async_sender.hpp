@@ -17,7 +17,7 @@ namespace mgpu::lm {
 /// is busy.
 class AsyncSender {
 public:
-  /// The outbox has exclusive use of the communicator. It queues at most `places` tensors.
+  /// The sender has exclusive use of the communicator. It queues at most `places` tensors.
   AsyncSender(cluster::Communicator& communicator, int peer, Device device, std::size_t places);
   AsyncSender(const AsyncSender&) = delete;
   AsyncSender& operator=(const AsyncSender&) = delete;

@@ -36,7 +36,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// `text` between quotes, each quote inside replaced by `twin`.
+/// `text` in quotes, with each quote inside replaced by `twin`.
 std::string quoted(const std::string& text, char quote, std::string_view twin) {
   std::string out(1, quote);
   for (const char c : text) {
