@@ -68,8 +68,8 @@ std::string merge_text(const run::MergedRun& merged, const fs::path& results, bo
   return text + "  the run can still go on: --resume=" + results.parent_path().string() + "\n";
 }
 
-/// Writes run.h5 if no attempt has written it. The clocks ended with their processes, so it only
-/// says who worked on the run and when. An existing file says more and is kept.
+/// Writes run.h5 if no attempt has written it. The phase times were lost with the processes, so it
+/// records little more than the attempts. An existing file has more data and is kept.
 void log_how_it_went(const cluster::Group& world, const store::RunDirectory& directory,
                      const Config& config) {
   const auto is_here = world.broadcast(

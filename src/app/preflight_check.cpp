@@ -175,7 +175,7 @@ private:
     list_.run(area, "allreduce 16 MiB", [&]() -> Finding {
       if (!choice_) return {"no devices were chosen", Verdict::skip};
       if (world_.size() == 1) return {"one rank", Verdict::skip};
-      constexpr double kPatience = 30.0;  // seconds: a longer wait means that it is broken
+      constexpr double kPatience = 30.0;  // seconds; a longer wait means a hang
       return probe_all_reduce(*topology_, *choice_, std::min(keys_.cluster.timeout_s, kPatience));
     });
   }

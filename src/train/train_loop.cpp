@@ -178,7 +178,8 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
   return outcome;
 }
 
-/// Lets the ranks agree to skip or update: only a faulty device may see NaN.
+/// Returns whether it holds on all ranks. All ranks must skip or update together, even if only a
+/// faulty device sees NaN.
 bool TrainLoop::is_so_everywhere(bool here) const {
   return parts_.group.all_reduce(std::int32_t{here ? 1 : 0}, cluster::ReduceOp::min) == 1;
 }

@@ -128,7 +128,8 @@ void Watchdog::Watcher::run() {
   }
 }
 
-/// Waits for the next look. After a death, ranks that do not lead look again soon for the verdict.
+/// Waits until the next check. After a death, ranks that do not lead check again soon for the
+/// verdict.
 void Watchdog::Watcher::wait() {
   constexpr int kSoonMs = 40;
   static_cast<void>(::poll(bells_.data(), bells_.size(), static_cast<int>(kBetweenLooks.count())));

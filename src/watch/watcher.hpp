@@ -34,7 +34,7 @@ private:
   void open_node_files(const cluster::Topology& topology);
   void start();
 
-  // Each look
+  // Each check
   void run();
   void wait();
   void look();

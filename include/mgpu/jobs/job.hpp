@@ -39,7 +39,7 @@ public:
   /// The files that --check opens, in order. Local; the job has to outlive them.
   virtual std::vector<run::FileCheck> file_checks() const = 0;
 
-  /// Bytes that a run writes at most. Local, after check_files().
+  /// Upper bound of the bytes that a run writes. Local, after check_files().
   virtual std::uint64_t disk_bytes() const = 0;
 
   /// Estimates memory, time and disk space of a run without measuring. Local.

@@ -37,7 +37,7 @@ std::uint64_t planned_bytes(const report::Plan& plan);
 void add_limit(report::Plan& plan, const char* what, std::uint64_t need, std::uint64_t have,
                const char* key);
 
-/// A memory of which the share devices.memory_margin stays free.
+/// The memory of a GPU or node, of which the fraction devices.memory_margin stays free.
 struct SharedMemory {
   const char* what;            // "memory of a node"
   std::uint64_t have;          // 0: unknown

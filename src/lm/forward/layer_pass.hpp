@@ -14,7 +14,7 @@
 // Shapes in this header: N tokens of a call, W tokens whose states are returned, D width.
 namespace mgpu::lm {
 
-/// Returns any of this rank's weights, which shows their device.
+/// Returns any of this rank's weights; all are on the same device.
 inline const at::Tensor& any_of(const LmWeights& weights) {
   return weights.embedding.defined() ? weights.embedding
                                      : weights.layers.front().attention_norm.weight;
