@@ -48,7 +48,8 @@ store::RunRequest run_request(const cluster::Group& world, const Config& config,
 /// The key run.retry_quarantined.
 bool retries_quarantined(const Config& config);
 
-/// The first rank looks for the file STOP; all know the time limit, of which `elapsed_s` is over.
+/// Only the first rank looks for the file STOP. All ranks watch the time limit, of which
+/// `elapsed_s` have passed.
 SoftStop::Options stop_options(const Config& config, const cluster::Group& world,
                                const store::RunDirectory& directory, double elapsed_s);
 

@@ -112,7 +112,7 @@ TEST_F(ModelPlanTest, APartOfTheRunIsPartOfTheTime) {
 TEST_F(ModelPlanTest, SealingGoesByWhatIsWritten) {
   ModelPlan plan = this->plan();
   plan.add_seal_time();
-  EXPECT_DOUBLE_EQ(plan.plan().times.front().seconds, 1.0);  // 100 MB at 100 MB/s
+  EXPECT_DOUBLE_EQ(plan.plan().times.front().seconds, 1.0);  // 1 s for 100 MB at 100 MB/s
 }
 
 TEST_F(ModelPlanTest, MemoryIsThatOfTheFullestRank) {
