@@ -51,9 +51,9 @@ public:
   /// Keeps the parts, which must outlive this object. Errors: those of plan_micro_batches.
   TrainLoop(const Parts& parts, const TrainConfig& config, const LrSchedule& schedule);
 
-  /// Runs optimizer step `step` (from 0). `stop_asked` of any rank reaches all. A loss or gradient
-  /// that is infinite or NaN, for which the loss scale is not to blame, is computed again from the
-  /// same inputs. If it is not finite again, the batch is skipped.
+  /// Runs optimizer step `step` (from 0). If `stop_asked` is set on any rank, the outcome tells all
+  /// ranks. A loss or gradient that is infinite or NaN, for which the loss scale is not to blame,
+  /// is computed again from the same inputs. If it is not finite again, the batch is skipped.
   /// Ranks:  collective over the group.
   /// Errors: the failure of one rank on all ranks; Failure E703 (exit 79) when more batches than
   ///         allowed would be skipped; E707 (exit 80) when for the second time a repeated gradient
