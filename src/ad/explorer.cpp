@@ -105,13 +105,13 @@ public:
 
 private:
   Move choose_far(std::uint8_t state, std::uint32_t word) const {
-    if (unseen_.empty()) return graph_.way_to(graph_.start())[state];
+    if (unseen_.empty()) return graph_.path_to(graph_.start())[state];
     const StateSet* ring = &tables_.rings[state * tables_.radius];
     StateSet nearest = *ring & unseen_;
     while (nearest.empty())
       nearest = *++ring & unseen_;
     const std::uint32_t size = count_bits(nearest.low) + count_bits(nearest.high);
-    return graph_.way_to(member(nearest, pick(word, size)))[state];
+    return graph_.path_to(member(nearest, pick(word, size)))[state];
   }
 
   const StateGraph& graph_;
@@ -157,7 +157,7 @@ void NearestUnseen::Tables::add_neighbors(const StateGraph& graph, std::size_t f
       near.fill({0, static_cast<std::uint8_t>(from)});
       return;
     }
-    near[count++] = graph.way_to(to)[from];
+    near[count++] = graph.path_to(to)[from];
   }
 }
 

@@ -217,7 +217,7 @@ ExitCode merge_parts(const cluster::Group& world, const Options& options) {
   store::copy_chunks(world, folders, journal, upgrade);
   run::MergedRun merged = job->merge(world, {config, store, directory}, journal);
   merged.warnings = doubled_parts(runs);
-  log_how_it_went(world, directory, config);
+  record_attempts(world, directory, config);
   const bool is_whole = std::ranges::all_of(
       merged.parts, [](const run::MergedPart& part) { return part.present == part.planned; });
   directory.finish(world, is_whole ? ExitCode::done : ExitCode::stopped);

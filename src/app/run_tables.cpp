@@ -40,13 +40,13 @@ store::SmallTable rank_table(const RunTables& tables) {
   Numbers busy_s;
   Numbers wait_s;
   for (std::size_t r = 0; r < tables.ranks.size(); ++r) {
-    const RankStory& story = tables.ranks[r];
+    const RankRecord& record = tables.ranks[r];
     const double waited = waited_s(tables.phases.ranks[r]);
     rank.push_back(static_cast<std::int64_t>(r));
-    host.push_back(story.host);
-    gpu_uuid.push_back(story.gpu_uuid);
-    gpu_name.push_back(story.gpu_name);
-    samples.push_back(story.samples);
+    host.push_back(record.host);
+    gpu_uuid.push_back(record.gpu_uuid);
+    gpu_name.push_back(record.gpu_name);
+    samples.push_back(record.samples);
     busy_s.push_back(tables.phases.ranks[r].wall_s - waited);
     wait_s.push_back(waited);
     host_peak_bytes.push_back(static_cast<std::int64_t>(tables.memory[r].host_bytes));
@@ -135,19 +135,19 @@ store::SmallTable attempt_table(const store::RunDirectory& directory, int exit_n
 
 }  // namespace
 
-std::vector<RankStory> gather_stories(const cluster::Group& world, const RankStory& mine) {
-  const json story = {{"host", mine.host},
-                      {"gpu_uuid", mine.gpu_uuid},
-                      {"gpu_name", mine.gpu_name},
-                      {"samples", mine.samples}};
-  std::vector<RankStory> stories;
-  for (const std::string& text : world.gather(story.dump(), 0)) {
+std::vector<RankRecord> gather_rank_records(const cluster::Group& world, const RankRecord& mine) {
+  const json record = {{"host", mine.host},
+                       {"gpu_uuid", mine.gpu_uuid},
+                       {"gpu_name", mine.gpu_name},
+                       {"samples", mine.samples}};
+  std::vector<RankRecord> records;
+  for (const std::string& text : world.gather(record.dump(), 0)) {
     const json theirs = json::parse(text);
-    stories.push_back(
+    records.push_back(
         {theirs.at("host").get<std::string>(), theirs.at("gpu_uuid").get<std::string>(),
          theirs.at("gpu_name").get<std::string>(), theirs.at("samples").get<std::int64_t>()});
   }
-  return stories;
+  return records;
 }
 
 void write_run_tables(const cluster::Group& world, const store::RunDirectory& directory,

@@ -16,7 +16,7 @@ namespace mgpu {
 namespace {
 
 constexpr std::array kSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT};
-constexpr std::int64_t kSameWishUs = 200'000;
+constexpr std::int64_t kSameRequestUs = 200'000;
 constexpr std::chrono::seconds kLookEvery{1};
 
 // Holds both values in one word, so that a handler on another thread never sees half. Upper bits:
@@ -36,7 +36,7 @@ extern "C" void on_stop_signal(int signal) {
   const std::int64_t now = now_us();
   std::int64_t first = 0;
   const bool is_first = first_signal.compare_exchange_strong(first, (now << 8) | signal);
-  if (!is_first && now - (first >> 8) > kSameWishUs) {
+  if (!is_first && now - (first >> 8) > kSameRequestUs) {
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     ::sigaction(signal, &standard, nullptr);

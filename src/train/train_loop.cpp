@@ -161,8 +161,9 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
     outcome.stop_asked = outcome.stop_asked || sums.stop_asked;
     const UpdateReport update =
         std::isfinite(sums.loss)
-            ? parts_.optimizer.step(outcome.row.learning_rate, 1.0 / scale,
-                                    [this](bool is_finite) { return is_so_everywhere(is_finite); })
+            ? parts_.optimizer.step(
+                  outcome.row.learning_rate, 1.0 / scale,
+                  [this](bool is_finite) { return holds_on_all_ranks(is_finite); })
             : UpdateReport{std::numeric_limits<double>::quiet_NaN(), /*is_applied=*/false};
     outcome.row.grad_norm = update.grad_norm;
     outcome.is_applied = update.is_applied;
@@ -180,7 +181,7 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
 
 /// Returns whether it holds on all ranks. All ranks must skip or update together, even if only a
 /// faulty device sees NaN.
-bool TrainLoop::is_so_everywhere(bool here) const {
+bool TrainLoop::holds_on_all_ranks(bool here) const {
   return parts_.group.all_reduce(std::int32_t{here ? 1 : 0}, cluster::ReduceOp::min) == 1;
 }
 

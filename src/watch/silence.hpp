@@ -17,9 +17,9 @@ class Silence {
 public:
   using Clock = std::chrono::steady_clock;
 
-  Silence(std::size_t ranks, std::chrono::duration<double> between_looks);
+  Silence(std::size_t ranks, std::chrono::duration<double> between_checks);
 
-  void look(std::span<Slot> slots, Clock::time_point now = Clock::now());
+  void update(std::span<Slot> slots, Clock::time_point now = Clock::now());
 
   double now_s() const { return now_s_; }
   double progress_s(std::size_t rank) const { return now_s_ - ranks_[rank].progress_s; }
@@ -35,7 +35,7 @@ private:
 
   double longest_step_s_;
   double now_s_ = 0.0;
-  Clock::time_point last_look_ = Clock::now();
+  Clock::time_point last_check_ = Clock::now();
   std::vector<Rank> ranks_;
 };
 

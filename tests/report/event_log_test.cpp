@@ -208,7 +208,7 @@ TEST_F(EventLogTest, QuietLeavesWarningsAndTheLastLine) {
   log.event({"note", {{"text", "n"}}});
   log.event({"warn", {{"text", "w"}}});
   log.print("banner");
-  log.say_last("mgpu_spmd: done, exit 0");
+  log.print_last_line("mgpu_spmd: done, exit 0");
 
   EXPECT_EQ(out_, "2026-11-21T10:42:07Z warn   w\nmgpu_spmd: done, exit 0\n");
   EXPECT_TRUE(err_.empty());

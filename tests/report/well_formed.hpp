@@ -32,11 +32,11 @@ inline std::string malformed(const std::string& xml) {
   return std::regex_match(at, xml.cend(), text) ? "" : std::string(at, xml.cend());
 }
 
-inline std::vector<std::string> pictures_in(const std::string& html) {
-  std::vector<std::string> pictures;
+inline std::vector<std::string> charts_in(const std::string& html) {
+  std::vector<std::string> charts;
   for (std::size_t at = html.find("<svg"); at != std::string::npos; at = html.find("<svg", at + 1))
-    pictures.push_back(html.substr(at, html.find("</svg>", at) + 6 - at));
-  return pictures;
+    charts.push_back(html.substr(at, html.find("</svg>", at) + 6 - at));
+  return charts;
 }
 
 }  // namespace mgpu::report

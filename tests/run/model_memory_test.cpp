@@ -61,8 +61,8 @@ protected:
     work.names = kCompletions;
     work.unit = "prompts";
     work.samples = 100;
-    work.beside = 5000;
-    work.beside_name = "prompts";
+    work.other_bytes = 5000;
+    work.other_name = "prompts";
     work.disk = 100'000'000;
     return work;
   }
@@ -151,7 +151,7 @@ TEST_F(ModelPlanTest, AnAutomaticBatchIsWhatTheMemoryHasRoomFor) {
   four.batch_size = 4;
   const auto use = lm::memory_of(work().model, lm::shards_of(work().model, {}, 1)[0], four, 1);
   machine_.host_bytes =
-      4 * (program_bytes(machine_) + work().beside + static_cast<std::uint64_t>(use.total()));
+      4 * (program_bytes(machine_) + work().other_bytes + static_cast<std::uint64_t>(use.total()));
   ModelPlan tight = this->plan();
   tight.find_batch(true);
   EXPECT_EQ(tight.demand().batch_size, 4);

@@ -36,7 +36,7 @@ public:
 
   /// Prints several lines for a person, or the last line. Only rank 0 prints.
   void print(std::string_view text);
-  void say_last(std::string_view line);
+  void print_last_line(std::string_view line);
 
   CrashFile& crash() { return *crash_; }
   /// Ends the run's row on TensorBoard's HParams page.

@@ -49,6 +49,7 @@ std::string tick_text(double value, double step);
 
 /// Moves positions apart until neighbors are `gap` away, staying within [low, high] if they fit;
 /// keeps their order. Used for labels at the ends of curves.
-std::vector<double> spread_apart(std::vector<double> wanted, double gap, double low, double high);
+std::vector<double> spread_apart(std::vector<double> positions, double gap, double low,
+                                 double high);
 
 }  // namespace mgpu::report

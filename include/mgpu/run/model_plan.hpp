@@ -33,11 +33,11 @@ public:
     lm::LmConfig model;
     lm::MemoryDemand demand;  // device and matrices are set by the plan
     BatchNames names;
-    std::string unit;              // "prompts"
-    std::int64_t samples = 0;      //
-    std::uint64_t beside = 0;      // bytes of a rank in addition to model and batch
-    const char* beside_name = "";  // "prompts"
-    std::uint64_t disk = 0;        // upper bound of the bytes that the run writes
+    std::string unit;               // "prompts"
+    std::int64_t samples = 0;       //
+    std::uint64_t other_bytes = 0;  // bytes of a rank in addition to model and batch
+    const char* other_name = "";    // "prompts"
+    std::uint64_t disk = 0;         // upper bound of the bytes that the run writes
   };
 
   ModelPlan(const Config& config, const PlanMachine& machine, Work work);
@@ -61,7 +61,7 @@ public:
 
 private:
   ChunkPhase phase() const;
-  std::int64_t room() const;
+  std::int64_t headroom() const;
 
   const Config& config_;
   JobKeys keys_;

@@ -83,7 +83,7 @@ private:
   std::int64_t own_items() const;
   double measured(std::int64_t first);
   void survey(std::int64_t first);
-  bool is_so_everywhere(bool here) const;
+  bool holds_on_all_ranks(bool here) const;
   void count_repetition(std::int64_t step);
   [[noreturn]] void give_up(std::int64_t step) const;
   [[noreturn]] void fail(const ErrorReport& report) const;

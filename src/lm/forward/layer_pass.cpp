@@ -63,12 +63,12 @@ Call only_outputs(const Call& call, const at::Tensor& outputs) {
   some.index.positions = rows_of(call.index.positions);
   some.index.sequences = rows_of(call.index.sequences);
   some.rotation = {rows_of(call.rotation.cosine), rows_of(call.rotation.sine)};
-  some.chosen = outputs;
+  some.output_rows = outputs;
   return some;
 }
 
-at::Tensor chosen_rows(const at::Tensor& x, const Call& output_call) {
-  return output_call.chosen.defined() ? x.index_select(0, output_call.chosen) : x;
+at::Tensor rows_of_outputs(const at::Tensor& x, const Call& output_call) {
+  return output_call.output_rows.defined() ? x.index_select(0, output_call.output_rows) : x;
 }
 
 /// Computes keys and values of the call's tokens. Returns them together with those of earlier
@@ -90,7 +90,7 @@ at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::T
                      const Call& call, const Call& output_call) {
   const LmConfig& config = call.config;
   const KeysValues cached = append_keys_values(weights, layer, x, call);
-  const at::Tensor own = chosen_rows(x, output_call);
+  const at::Tensor own = rows_of_outputs(x, output_call);
   if (own.size(0) == 0) return own;
   at::Tensor q = project(own, weights.q).view({-1, config.heads, config.head_dim});
   q = rotated(q, weights.q_norm, output_call);
@@ -120,7 +120,7 @@ at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor 
                      const Call& output_call) {
   at::Tensor attended = attention(weights, layer, normalize(call.config, x, weights.attention_norm),
                                   call, output_call);
-  x = chosen_rows(x, output_call);
+  x = rows_of_outputs(x, output_call);
   if (x.size(0) == 0) return x;
   add_to(x, attended, call);
   attended.reset();  // free it before the MLP's inner rows

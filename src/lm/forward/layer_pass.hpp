@@ -33,7 +33,7 @@ struct Call {
   PagedCache* cache;  // nullptr: keys exist during their layer only
   const Shard& shard;
   ShardPeers* peers;
-  at::Tensor chosen;  // [W] int64 rows whose output the last layer returns; undefined: all
+  at::Tensor output_rows;  // [W] int64 rows whose output the last layer returns; undefined: all
 };
 
 /// Runs all layers of this rank. The input comes from the embedding or the previous stage, and the
