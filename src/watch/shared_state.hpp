@@ -18,7 +18,7 @@ enum class Presence : int { absent, here, left };
 struct Slot {
   std::atomic<Presence> presence{Presence::absent};
   std::atomic<int> pid{0};
-  std::atomic<std::uint64_t> start_time{0};  // start time of the process, see ProcessSight
+  std::atomic<std::uint64_t> start_time{0};  // start time of the process, see ProcessInfo
   std::atomic<std::uint64_t> beats{0};       // checks of its watchdog thread
   std::atomic<bool> has_reported{false};     // its crash file has been written
   std::atomic<char> process_state{'?'};      // as last seen by the leader of its node

@@ -14,7 +14,7 @@ cluster::CallFields words_in(const Place& place) {
   return fields;
 }
 
-std::string in_words(const GroupSight& call) {
+std::string in_words(const GroupState& call) {
   std::string text = "in " + cluster::describe(call.fields);
   if (call.peer >= 0) return text + " with rank " + std::to_string(call.peer);
   return text + " (call " + std::to_string(call.number) + " of its group)";
@@ -43,7 +43,7 @@ RankState state_of(const Slot& slot) {
 }
 
 std::string call_text(const RankState& rank) {
-  const GroupSight* call = rank.call();
+  const GroupState* call = rank.call();
   return call == nullptr ? "in no call between ranks" : in_words(*call);
 }
 

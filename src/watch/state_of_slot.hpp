@@ -1,6 +1,6 @@
 #pragma once
 
-#include "judge.hpp"
+#include "culprit.hpp"
 #include "shared_state.hpp"
 
 namespace mgpu::watch {

@@ -7,7 +7,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/cluster/topology.hpp>
 
-#include "judge.hpp"
+#include "culprit.hpp"
 #include "shared_state.hpp"
 
 namespace mgpu::watch {

@@ -11,7 +11,7 @@
 
 #include <mgpu/cluster/try_together.hpp>
 
-#include "process_sight.hpp"
+#include "process_info.hpp"
 #include "report_signal.hpp"
 
 namespace mgpu::watch {
@@ -75,7 +75,7 @@ void Watchdog::Watcher::map_shared_state(const cluster::Topology& topology) {
 
 void Watchdog::Watcher::register_rank(const cluster::Topology& topology) {
   Slot& slot = own();
-  const auto self = look_at(::getpid());
+  const auto self = process_info(::getpid());
   slot.pid = ::getpid();
   slot.start_time = self ? self->start_time : 0;
   keep_activity_in(&slot.activity);
@@ -89,8 +89,8 @@ void Watchdog::Watcher::open_wakeups() {
   for (const int rank : local_ranks()) {
     // Ranks in separate containers do not see each other's processes.
     const Slot& slot = slot_of(rank);
-    const auto sight = look_at(slot.pid);
-    if (!sight || sight->start_time != slot.start_time) continue;
+    const auto info = process_info(slot.pid);
+    if (!info || info->start_time != slot.start_time) continue;
     visible_.push_back(rank);
     if (rank == rank_) continue;
     handles_.emplace_back(static_cast<int>(::syscall(SYS_pidfd_open, slot.pid.load(), 0)));

@@ -39,7 +39,7 @@ private:
   void wait();
   void check();
 
-  // Observation (watcher_sight.cpp)
+  // Observation (watcher_checks.cpp)
   bool leads() const;
   bool is_gone(int rank) const;
   std::optional<int> find_dead() const;

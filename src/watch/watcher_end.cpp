@@ -15,7 +15,7 @@
 #include <mgpu/base/death_note.hpp>
 #include <mgpu/base/soft_stop.hpp>
 
-#include "process_sight.hpp"
+#include "process_info.hpp"
 #include "report_signal.hpp"
 #include "watcher.hpp"
 

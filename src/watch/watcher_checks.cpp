@@ -3,7 +3,7 @@
 #include <cmath>
 #include <thread>
 
-#include "process_sight.hpp"
+#include "process_info.hpp"
 #include "state_of_slot.hpp"
 #include "watcher.hpp"
 
@@ -33,8 +33,8 @@ bool contains(const std::vector<int>& ranks, int rank) {
 bool Watchdog::Watcher::is_gone(int rank) const {
   if (!contains(visible_, rank)) return false;
   const Slot& slot = slot_of(rank);
-  const auto sight = look_at(slot.pid);
-  return !sight || sight->is_gone() || sight->start_time != slot.start_time;
+  const auto info = process_info(slot.pid);
+  return !info || info->is_gone() || info->start_time != slot.start_time;
 }
 
 bool Watchdog::Watcher::leads() const {
@@ -61,9 +61,9 @@ std::optional<int> Watchdog::Watcher::find_dead() const {
 void Watchdog::Watcher::look_at_processes() {
   for (const int rank : visible_) {
     Slot& slot = slot_of(rank);
-    const auto sight = look_at(slot.pid);
-    if (!sight) continue;
-    slot.process_state = sight->state;
+    const auto info = process_info(slot.pid);
+    if (!info) continue;
+    slot.process_state = info->state;
     const bool is_silent = silence_->progress_s(static_cast<std::size_t>(rank)) > kLookCloserS;
     slot.kernel.set(is_silent ? kernel_words(slot.pid) : "");
   }
