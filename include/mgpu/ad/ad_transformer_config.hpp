@@ -38,7 +38,7 @@ void add_model_keys(KeyTable& table);
 /// head is wider than 64.
 AdTransformerConfig read_ad_transformer_config(const Config& config);
 
-/// Read a single key. Rules use them so that they also work when other keys of model.* have wrong
+/// Each reads a single key, for rules that must also work when other keys of model.* have wrong
 /// values.
 TokenKind read_token_kind(const Config& config);
 std::int64_t read_n_transit(const Config& config);

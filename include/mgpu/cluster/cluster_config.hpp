@@ -34,7 +34,7 @@ void add_cluster_keys(KeyTable& table);
 ///         rank; E124 when group sizes are given twice.
 ClusterConfig read_cluster_config(const Config& config);
 
-/// Read a single key. Rules use them so that they also work when other keys of devices.* have wrong
+/// Each reads a single key, for rules that must also work when other keys of devices.* have wrong
 /// values.
 int read_gpus_per_model(const Config& config);
 std::vector<int> read_groups(const Config& config);
