@@ -35,7 +35,7 @@ public:
       counts.push_back(write(memories[row], row));
       longest = std::max(longest, counts.back());
     }
-    const Device device = tensor::device_of(model_->parameters().weights());
+    const Device device = tensor::mgpu_device(model_->parameters().weights());
     return model_->decode(cache_, buffers_.to_model(device, longest), counts);
   }
 
@@ -72,7 +72,7 @@ public:
       all_continue =
           all_continue && past > 0 && cache_.length(static_cast<std::int64_t>(row)) == past - 1;
     }
-    const Device device = tensor::device_of(model_->parameters().weights());
+    const Device device = tensor::mgpu_device(model_->parameters().weights());
     if (all_continue) return model_->decode(cache_, newest(memories, device));
     cache_.restart_all();
     return model_->decode(cache_, buffers_.to_model(device));
