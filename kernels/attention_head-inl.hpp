@@ -57,7 +57,7 @@ public:
     grad_v = take(keys_pitch * column_pitch);
     q = take(kRows * column_pitch);
     grad_out = take(kRows * column_pitch);
-    mixed = take(kRows * column_pitch);
+    weighted_sums = take(kRows * column_pitch);
     p = take(kRows * keys_pitch);
     s = take(kRows * keys_pitch);
     factors = take(kRows * factor_pitch);
@@ -69,18 +69,18 @@ public:
   const std::size_t keys_pitch;
   const std::size_t column_pitch;
   const std::size_t factor_pitch;
-  float* k_columns;  // [C, keys_pitch] transposed
-  float* v_columns;  // [C, keys_pitch] transposed
-  float* k;          // [keys_pitch, column_pitch]
-  float* v;          // [keys_pitch, column_pitch]
-  float* grad_k;     // [keys_pitch, column_pitch]
-  float* grad_v;     // [keys_pitch, column_pitch]
-  float* q;          // [kRows, column_pitch] of the block, times the score scale
-  float* grad_out;   // [kRows, column_pitch] of the block
-  float* mixed;      // [kRows, column_pitch] sums over keys
-  float* p;          // [kRows, keys_pitch] probabilities of the block
-  float* s;          // [kRows, keys_pitch] their gradients
-  float* factors;    // [kRows, factor_pitch] dropout
+  float* k_columns;      // [C, keys_pitch] transposed
+  float* v_columns;      // [C, keys_pitch] transposed
+  float* k;              // [keys_pitch, column_pitch]
+  float* v;              // [keys_pitch, column_pitch]
+  float* grad_k;         // [keys_pitch, column_pitch]
+  float* grad_v;         // [keys_pitch, column_pitch]
+  float* q;              // [kRows, column_pitch] of the block, times the score scale
+  float* grad_out;       // [kRows, column_pitch] of the block
+  float* weighted_sums;  // [kRows, column_pitch] sums over keys
+  float* p;              // [kRows, keys_pitch] probabilities of the block
+  float* s;              // [kRows, keys_pitch] their gradients
+  float* factors;        // [kRows, factor_pitch] dropout
 
 private:
   /// Increases a pitch that is a multiple of 256 bytes, since such columns share too few L1 cache
@@ -177,13 +177,13 @@ HWY_INLINE void multiply_columns(const HeadBuffers& b, const float* of_rows, con
                                 {out + keys.begin, b.keys_pitch});
 }
 
-/// Computes b.mixed[r, :] = sum_j of_keys[r, j] * lines[j, :].
-HWY_INLINE void mix_lines(const HeadBuffers& b, const float* of_keys, const float* lines, Keys keys,
-                          std::size_t rows) {
+/// Computes b.weighted_sums[r, :] = sum_j of_keys[r, j] * lines[j, :].
+HWY_INLINE void sum_weighted_lines(const HeadBuffers& b, const float* of_keys, const float* lines,
+                                   Keys keys, std::size_t rows) {
   small_product<Start::at_zero>({of_keys + keys.begin, b.keys_pitch, 1},
                                 {lines + keys.begin * b.column_pitch, b.column_pitch},
                                 keys.end - keys.begin, rows, b.column_pitch,
-                                {b.mixed, b.column_pitch});
+                                {b.weighted_sums, b.column_pitch});
 }
 
 /// Computes grads[j, :] += sum_r of_keys[r, j] * of_rows[r, :].
@@ -199,10 +199,10 @@ HWY_INLINE void accumulate_grads(const HeadBuffers& b, Keys keys, std::size_t ro
                                  float* grad_q, std::size_t stride) {
   add_to_keys(b, b.s, b.q, keys, rows, b.grad_k);
   add_to_keys(b, b.p, b.grad_out, keys, rows, b.grad_v);
-  mix_lines(b, b.s, b.k, keys, rows);
+  sum_weighted_lines(b, b.s, b.k, keys, rows);
   for (std::size_t r = 0; r < rows; ++r)
     for (std::size_t c = 0; c < b.head_dim; ++c)
-      grad_q[r * stride + c] = b.mixed[r * b.column_pitch + c] * scale;
+      grad_q[r * stride + c] = b.weighted_sums[r * b.column_pitch + c] * scale;
 }
 
 }  // namespace mgpu::kernels::cpu::HWY_NAMESPACE

@@ -83,11 +83,11 @@ void forward_head(const CausalAttentionArgs& args, HeadBuffers& b, std::size_t r
       scales[r] = 1.0F / sum;
       args.log_sums[(row * args.heads + head) * args.tokens + first + r] = top + std::log(sum);
     }
-    mix_lines(b, b.p, b.v, {0, std::min(first + kRows, args.tokens)}, rows);
+    sum_weighted_lines(b, b.p, b.v, {0, std::min(first + kRows, args.tokens)}, rows);
     float* line = args.out + out.offset + first * out.stride;
     for (std::size_t r = 0; r < rows; ++r, line += out.stride)
       for (std::size_t c = 0; c < b.head_dim; ++c)
-        line[c] = b.mixed[r * b.column_pitch + c] * scales[r];
+        line[c] = b.weighted_sums[r * b.column_pitch + c] * scales[r];
   }
 }
 

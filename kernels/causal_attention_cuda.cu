@@ -203,7 +203,7 @@ struct QueryTile {
   float grad_out[kTileQueries * kDim];
   float log_sum[kTileQueries];
   float delta[kTileQueries];
-  unsigned char kept[kTileQueries * 16];  // bits of keys 16 m + lane, see kept_bits
+  unsigned char kept[kTileQueries * 16];  // kept_bits() of each query and lane
 };
 
 /// Called by all threads of the block.

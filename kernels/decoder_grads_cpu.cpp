@@ -37,7 +37,7 @@ HWY_INLINE void store(Vector values, float* to, std::size_t count) {
   std::copy_n(last, count, to);
 }
 
-/// Calls visit(place, number of remaining elements) for vectors of `count` elements.
+/// Calls visit(offset, number of remaining elements) for vectors of `count` elements.
 template <class Visit>
 HWY_INLINE void for_each_vector(std::size_t count, Visit visit) {
   for (std::size_t i = 0; i < count; i += hn::Lanes(Floats()))

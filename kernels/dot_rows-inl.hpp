@@ -22,7 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// One head of the keys or values of a run.
+/// The keys or values of one head, one line per key of a run.
 struct Lines {
   const float* first;
   std::size_t pitch;

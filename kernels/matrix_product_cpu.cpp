@@ -22,9 +22,9 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 256;                      // 512 KiB
-constexpr std::size_t kOutputsAtOnce = 22 * kMostPanelWidth;  // 1,024 at once; up to 2.1 MiB
-constexpr std::size_t kTilesAtOnce = 64 / kTileRows;          // four cache lines of a column
+constexpr std::size_t kRowsAtOnce = 256;                     // 512 KiB
+constexpr std::size_t kOutputsAtOnce = 22 * kMaxPanelWidth;  // 1,024 at once; up to 2.1 MiB
+constexpr std::size_t kTilesAtOnce = 64 / kTileRows;         // four cache lines of a column
 
 /// Returns the pitch of tiles, so that tiles that are filled together use different cache sets. For
 /// 512 inputs (16 KiB) and prefetched columns it raised 98 to 103 GFLOP/s on a Zen 4.

@@ -60,7 +60,7 @@ __device__ double block_sum(const float* scores, std::size_t count, double top, 
   return shared_by_all(Doubles(scratch.doubles).Sum(mine));
 }
 
-/// Returns the first place at which the sum exceeds `aim`, otherwise the last one of positive
+/// Returns the first index at which the sum exceeds `aim`, otherwise the last one of positive
 /// weight.
 __device__ int place_in(const float* scores, std::size_t count, double top, double aim,
                         Scratch& scratch) {

@@ -65,7 +65,8 @@ void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
 /// Packs weights that are contiguous by input.
 template <class Weight>
 void copy_into(const PanelSource<Weight>& source, Weight* panel) {
-  constexpr std::size_t kAhead = 24;  // inputs: too far apart for the hardware prefetcher
+  constexpr std::size_t kAhead =
+      24;  // prefetch distance in inputs; the hardware prefetcher does not reach them
   const hn::CappedTag<Weight, 16> d;  // whole vectors in a panel
   for (std::size_t i = 0; i < source.inputs; ++i, panel += kPanelWidth) {
     const Weight* weights = source.at(0, i);

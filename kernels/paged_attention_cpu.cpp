@@ -152,8 +152,8 @@ struct Row {
   std::size_t h;
 };
 
-/// Calls visit(count, row_of) for the heads that share the keys of a group, of queries q .. q + n -
-/// 1. As many of them are processed together as can share one read of a line.
+/// Calls visit(count, row_of) for the query heads that share one key head, for queries q .. q + n -
+/// 1. Each call gets up to kTogether of them, which share each read of a line.
 template <class Visit>
 HWY_INLINE void for_each_row(const Buffers& b, std::size_t group, std::size_t q, std::size_t n,
                              Visit visit) {

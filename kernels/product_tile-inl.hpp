@@ -32,7 +32,7 @@ constexpr std::size_t kFetchingTiles = 8;
 
 /// Returns the block size in inputs; all blocks have about the same size.
 HWY_INLINE std::size_t input_block(std::size_t inputs) {
-  const std::size_t blocks = (inputs + kMostInputs - 1) / kMostInputs;
+  const std::size_t blocks = (inputs + kMaxInputs - 1) / kMaxInputs;
   return blocks == 0 ? 1 : (inputs + blocks - 1) / blocks;
 }
 

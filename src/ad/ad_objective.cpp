@@ -26,7 +26,7 @@ void AdObjective::fill(const std::vector<std::uint64_t>& ordinals, Buffers& buff
 
 train::PassSums AdObjective::add_gradients(std::uint64_t first, std::int64_t count,
                                            double grad_scale) {
-  const Device device = tensor::device_behind(model_->parameters().weights());
+  const Device device = tensor::mgpu_device(model_->parameters().weights());
   std::vector<std::uint64_t> ordinals(static_cast<std::size_t>(count));
   std::iota(ordinals.begin(), ordinals.end(), first);
   const DropoutSamples dropout{options_.seed,

@@ -16,7 +16,7 @@ namespace {
 
 using Memories = std::vector<RolloutMemory>;
 
-/// Feeds each agent's memory to the model, using the cache where possible.
+/// Feeds each agent's memory to the model, and reuses cached keys and values where possible.
 class Context {
 public:
   virtual ~Context() = default;
@@ -36,7 +36,7 @@ public:
       counts.push_back(write(memories[row], row));
       longest = std::max(longest, counts.back());
     }
-    const Device device = tensor::device_behind(model_->parameters().weights());
+    const Device device = tensor::mgpu_device(model_->parameters().weights());
     return model_->decode(cache_, buffers_.to_model(device, longest), counts);
   }
 
@@ -73,7 +73,7 @@ public:
       all_continue =
           all_continue && past > 0 && cache_.length(static_cast<std::int64_t>(row)) == past - 1;
     }
-    const Device device = tensor::device_behind(model_->parameters().weights());
+    const Device device = tensor::mgpu_device(model_->parameters().weights());
     if (all_continue) return model_->decode(cache_, newest(memories, device));
     cache_.restart_all();
     return model_->decode(cache_, buffers_.to_model(device));

@@ -26,13 +26,13 @@ StateGraph::StateGraph(const Environment& environment)
       start_(static_cast<std::uint8_t>(environment.start_state())),
       moves_(num_states_ * num_actions_),
       distance_(num_states_ * num_states_, kFar),
-      ways_(num_states_ * num_states_),
+      paths_(num_states_ * num_states_),
       rewards_(static_cast<std::size_t>(environment.num_tasks()) * num_states_) {
   read_moves(environment);
   read_rewards(environment);
   for (std::size_t target = 0; target < num_states_; ++target) {
     measure(target, environment);
-    find_ways(target);
+    find_paths(target);
   }
 }
 
@@ -82,16 +82,16 @@ void StateGraph::measure(std::size_t target, const Environment& environment) {
     if (distance[from] == kFar) refuse(environment, "some state is out of reach");
 }
 
-void StateGraph::find_ways(std::size_t target) {
+void StateGraph::find_paths(std::size_t target) {
   const std::uint8_t* distance = &distance_[target * num_states_];
   for (std::size_t from = 0; from < num_states_; ++from) {
-    Move& way = ways_[target * num_states_ + from];
-    way = moves(from)[0];
+    Move& path = paths_[target * num_states_ + from];
+    path = moves(from)[0];
     for (std::uint32_t a = num_actions_; a-- > 0;) {
       const Move move = moves(from)[a];
-      if (distance[move.next_state] + 1 == distance[from]) way = move;
+      if (distance[move.next_state] + 1 == distance[from]) path = move;
       if (from == target && move.next_state == target) {
-        way = move;
+        path = move;
         break;
       }
     }

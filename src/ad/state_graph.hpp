@@ -15,7 +15,7 @@ struct Move {
 };
 
 /// Tables of an environment whose tasks differ only in their rewarded states: the result of each
-/// action, the distances of states, and the first move of a shortest way.
+/// action, the distances of states, and the first move of a shortest path.
 class StateGraph {
 public:
   /// Errors: Failure E132 (exit 78) when moves depend on the task, when a reward depends on more
@@ -34,10 +34,10 @@ public:
   /// Shapes: [A], the move of each action in `state`
   const Move* moves(std::size_t state) const { return &moves_[state * num_actions_]; }
 
-  /// Shapes: [S], from each state the first move of a shortest way to `target`, the lowest-numbered
-  /// on a tie. At the target it is the highest-numbered action that stays, or action 0 if no action
-  /// stays.
-  const Move* way_to(std::size_t target) const { return &ways_[target * num_states_]; }
+  /// Shapes: [S], from each state the first move of a shortest path to `target`, the
+  ///         lowest-numbered on a tie. At the target it is the highest-numbered action that stays,
+  ///         or action 0 if no action stays.
+  const Move* path_to(std::size_t target) const { return &paths_[target * num_states_]; }
 
   /// Shapes: [S], the reward for reaching each state
   const std::uint8_t* rewards(int task) const {
@@ -48,7 +48,7 @@ private:
   void read_moves(const Environment& environment);
   void read_rewards(const Environment& environment);
   void measure(std::size_t target, const Environment& environment);
-  void find_ways(std::size_t target);
+  void find_paths(std::size_t target);
 
   std::size_t num_states_;
   std::uint32_t num_actions_;
@@ -56,7 +56,7 @@ private:
   std::uint8_t start_;
   std::vector<Move> moves_;             // [S, A]
   std::vector<std::uint8_t> distance_;  // [S, S] to, from
-  std::vector<Move> ways_;              // [S, S] to, from
+  std::vector<Move> paths_;             // [S, S] to, from
   std::vector<std::uint8_t> rewards_;   // [tasks, S]
 };
 

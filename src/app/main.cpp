@@ -43,9 +43,9 @@ std::optional<ExitCode> answer_alone(const app::Options& options) {
   return std::nullopt;
 }
 
-/// Reports a failure without MPI. Each rank of a launcher has failed in the same way, and only the
-/// first one prints. The others give it time, because mpirun kills it when one of them has ended.
-/// It may start late; mpirun ends the others as soon as it has failed.
+/// Reports a failure without MPI. All ranks of a launcher fail in the same way, and only the first
+/// one prints. The others wait before they exit, because mpirun kills all ranks once one of them
+/// has exited, and the first rank may start late.
 ExitCode fail_alone(const std::exception& error) {
   if (app::is_later_rank()) {
     std::this_thread::sleep_for(std::chrono::seconds(10));
@@ -55,7 +55,8 @@ ExitCode fail_alone(const std::exception& error) {
   return report_of(error).exit;
 }
 
-/// A failure that all ranks know of ends by returning; a failure of one rank ends the world.
+/// If all ranks know of a failure, each returns the exit code; if only one rank knows, it aborts
+/// all ranks.
 ExitCode run(const app::Options& options, const std::vector<std::string>& command) {
   const cluster::MpiSession session;
   const cluster::Group world = cluster::Group::world();

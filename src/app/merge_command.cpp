@@ -70,9 +70,9 @@ std::string merge_text(const run::MergedRun& merged, const fs::path& results, bo
   return text + "  the run can still go on: --resume=" + results.parent_path().string() + "\n";
 }
 
-/// Writes run.h5 if no attempt has written it. The clocks ended with their processes, so it only
-/// says who worked on the run and when. An existing file says more and is kept.
-void log_how_it_went(const cluster::Group& world, const store::RunDirectory& directory,
+/// Writes run.h5 if no attempt has written it. The phase times were lost with the processes, so it
+/// records little more than the attempts. An existing file has more data and is kept.
+void record_attempts(const cluster::Group& world, const store::RunDirectory& directory,
                      const Config& config) {
   const auto is_here = world.broadcast(
       world.rank() == 0 && fs::exists(directory.path() / "run.h5") ? "yes" : "no", 0);
@@ -101,7 +101,7 @@ ExitCode merge_run(const cluster::Group& world, const Options& options) {
   store::RunDirectory directory(world, request_of(config, job->run_keys(), folder));
   const store::ChunkJournal journal(directory.path(), world, directory.attempt(), store.sync_s);
   const run::MergedRun merged = job->merge(world, {config, store, directory}, journal);
-  log_how_it_went(world, directory, config);
+  record_attempts(world, directory, config);
   directory.finish(world, ExitCode::stopped);  // this attempt is over, but the run is not
   if (world.rank() == 0) {
     std::cout << merge_text(merged, directory.path() / store.result_file, false) << std::flush;

@@ -76,7 +76,7 @@ void check_identities(const std::vector<PartRun>& runs) {
   }
 }
 
-/// Chunks of different formats cannot stand in one journal.
+/// One journal cannot hold chunks of different formats.
 void check_formats(const std::vector<PartRun>& runs) {
   std::vector<std::string> lines;
   bool is_mixed = false;
@@ -121,7 +121,7 @@ std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& r
 
 void check_parts(const std::vector<PartRun>& runs) {
   const auto parts = by_part(runs);
-  if (parts.empty()) return;  // joining them shows how far they reach
+  if (parts.empty()) return;  // the numbers of parts differ; joining finds gaps
   std::vector<std::string> missing;
   std::string help;
   const int count = runs.front().part.count;
@@ -216,7 +216,7 @@ ExitCode merge_parts(const cluster::Group& world, const Options& options) {
   store::copy_chunks(world, folders, journal, upgrade);
   run::MergedRun merged = job->merge(world, {config, store, directory}, journal);
   merged.warnings = doubled_parts(runs);
-  log_how_it_went(world, directory, config);
+  record_attempts(world, directory, config);
   const bool is_whole = std::ranges::all_of(
       merged.parts, [](const run::MergedPart& part) { return part.present == part.planned; });
   directory.finish(world, is_whole ? ExitCode::done : ExitCode::stopped);

@@ -21,7 +21,7 @@ std::string merge_text(const run::MergedRun& merged, const std::filesystem::path
                        bool is_finished);
 
 /// Writes run.h5 if no attempt has written it. Ranks: collective.
-void log_how_it_went(const cluster::Group& world, const store::RunDirectory& directory,
+void record_attempts(const cluster::Group& world, const store::RunDirectory& directory,
                      const Config& config);
 
 /// --merge DIR DIR ...: see merge_run(). Ranks: collective.

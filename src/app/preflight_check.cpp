@@ -119,10 +119,10 @@ private:
     const std::string text = std::to_string(nodes) + (nodes == 1 ? " node, " : " nodes, ") +
                              std::string(cluster::name_of(choice_->plan.backend)) + ": " +
                              choice_->plan.note;
-    const int wanted = ranks_per_node() * keys_.cluster.threads;
+    const int threads = ranks_per_node() * keys_.cluster.threads;
     const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-    if (cores == 0 || wanted <= cores) return {text};
-    return {std::to_string(wanted) + " compute threads on " + std::to_string(cores) +
+    if (cores == 0 || threads <= cores) return {text};
+    return {std::to_string(threads) + " compute threads on " + std::to_string(cores) +
                 " cores wait for each other; " + text,
             Verdict::warn};
   }
@@ -175,7 +175,7 @@ private:
     list_.run(area, "allreduce 16 MiB", [&]() -> Finding {
       if (!choice_) return {"no devices were chosen", Verdict::skip};
       if (world_.size() == 1) return {"one rank", Verdict::skip};
-      constexpr double kPatience = 30.0;  // seconds: a longer wait means that it is broken
+      constexpr double kPatience = 30.0;  // seconds; a longer wait means a hang
       return probe_all_reduce(*topology_, *choice_, std::min(keys_.cluster.timeout_s, kPatience));
     });
   }

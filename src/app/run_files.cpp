@@ -120,8 +120,8 @@ void RunFiles::print(std::string_view text) {
   if (log_) log_->print(text);
 }
 
-void RunFiles::say_last(std::string_view line) {
-  if (log_) log_->say_last(line);
+void RunFiles::print_last_line(std::string_view line) {
+  if (log_) log_->print_last_line(line);
 }
 
 void RunFiles::sync_warnings() {

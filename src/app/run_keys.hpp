@@ -46,7 +46,8 @@ store::RunRequest run_request(const cluster::Group& world, const Config& config,
                               const jobs::Job& job, const RunKeys& keys,
                               const std::vector<std::string>& command);
 
-/// The first rank looks for the file STOP; all know the time limit, of which `elapsed_s` is over.
+/// Only the first rank looks for the file STOP. All ranks watch the time limit, of which
+/// `elapsed_s` have passed.
 SoftStop::Options stop_options(const Config& config, const cluster::Group& world,
                                const store::RunDirectory& directory, double elapsed_s);
 

@@ -39,13 +39,13 @@ store::SmallTable rank_table(const RunTables& tables) {
   Numbers busy_s;
   Numbers wait_s;
   for (std::size_t r = 0; r < tables.ranks.size(); ++r) {
-    const RankStory& story = tables.ranks[r];
+    const RankRecord& record = tables.ranks[r];
     const double waited = waited_s(tables.phases.ranks[r]);
     rank.push_back(static_cast<std::int64_t>(r));
-    host.push_back(story.host);
-    gpu_uuid.push_back(story.gpu_uuid);
-    gpu_name.push_back(story.gpu_name);
-    samples.push_back(story.samples);
+    host.push_back(record.host);
+    gpu_uuid.push_back(record.gpu_uuid);
+    gpu_name.push_back(record.gpu_name);
+    samples.push_back(record.samples);
     busy_s.push_back(tables.phases.ranks[r].wall_s - waited);
     wait_s.push_back(waited);
     host_peak_bytes.push_back(static_cast<std::int64_t>(tables.memory[r].host_bytes));
@@ -134,18 +134,18 @@ store::SmallTable attempt_table(const store::RunDirectory& directory, int exit_n
 
 }  // namespace
 
-std::vector<RankStory> gather_stories(const cluster::Group& world, const RankStory& mine) {
-  const JsonValue::Members story{{"host", mine.host},
-                                 {"gpu_uuid", mine.gpu_uuid},
-                                 {"gpu_name", mine.gpu_name},
-                                 {"samples", mine.samples}};
-  std::vector<RankStory> stories;
-  for (const std::string& text : world.gather(formats::to_json_line(story), 0)) {
+std::vector<RankRecord> gather_rank_records(const cluster::Group& world, const RankRecord& mine) {
+  const JsonValue::Members record{{"host", mine.host},
+                                  {"gpu_uuid", mine.gpu_uuid},
+                                  {"gpu_name", mine.gpu_name},
+                                  {"samples", mine.samples}};
+  std::vector<RankRecord> records;
+  for (const std::string& text : world.gather(formats::to_json_line(record), 0)) {
     const JsonValue theirs = formats::parse_json_object(text);
-    stories.push_back({theirs.get<std::string>("host"), theirs.get<std::string>("gpu_uuid"),
+    records.push_back({theirs.get<std::string>("host"), theirs.get<std::string>("gpu_uuid"),
                        theirs.get<std::string>("gpu_name"), theirs.get<std::int64_t>("samples")});
   }
-  return stories;
+  return records;
 }
 
 void write_run_tables(const cluster::Group& world, const store::RunDirectory& directory,

@@ -15,7 +15,7 @@
 namespace mgpu::app {
 
 /// The record of one rank at the end of a run.
-struct RankStory {
+struct RankRecord {
   std::string host;
   std::string gpu_uuid;      // "" on the CPU
   std::string gpu_name;      // "" on the CPU
@@ -25,12 +25,12 @@ struct RankStory {
 /// Collects the records of all ranks on rank 0, in rank order; other ranks get an empty list.
 ///
 /// Ranks:  collective.
-std::vector<RankStory> gather_stories(const cluster::Group& world, const RankStory& mine);
+std::vector<RankRecord> gather_rank_records(const cluster::Group& world, const RankRecord& mine);
 
 /// The record of this attempt in run.h5. Only rank 0's is read.
 struct RunTables {
   std::vector<store::Attribute> attributes;  // of the root
-  std::vector<RankStory> ranks;
+  std::vector<RankRecord> ranks;
   std::vector<run::RankMemory> memory;
   report::PhaseTable phases;
   report::StepPace pace;

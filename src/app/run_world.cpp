@@ -239,20 +239,20 @@ private:
     files_.sync_warnings();
     const report::PhaseTable phases = report::gather_phases(world_, clock_);
     const auto memory = run::gather_memory(world_, choice_.device);
-    const std::vector<RankStory> stories = gather_stories(
+    const std::vector<RankRecord> records = gather_rank_records(
         world_, {topology_.place().host, choice_.gpu.uuid, choice_.gpu.name, outcome.samples_here});
     report::RunSummary summary;
     cluster::run_together(world_, [&] {
       if (world_.rank() == 0) summary = write_reports(outcome, phases, memory);
     });
     write_run_tables(world_, directory_,
-                     {run_attributes(summary), stories, memory, phases, outcome.pace,
+                     {run_attributes(summary), records, memory, phases, outcome.pace,
                       outcome.samples_per_step, static_cast<int>(outcome.exit)});
     directory_.finish(world_, outcome.exit);  // last: a run killed before this is resumed
     cluster::run_together(world_, [&] {
       if (world_.rank() != 0) return;
       files_.print(report::end_table(summary));
-      files_.say_last(report::last_line(summary));
+      files_.print_last_line(report::last_line(summary));
     });
     return outcome.exit;
   }

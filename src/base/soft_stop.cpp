@@ -16,11 +16,11 @@ namespace mgpu {
 namespace {
 
 constexpr std::array kStopSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT};
-constexpr std::int64_t kSameWishUs = 200'000;
+constexpr std::int64_t kSameRequestUs = 200'000;
 constexpr std::chrono::seconds kLookEvery{1};
 
 // Holds both values in one word, so that a handler on another thread never sees half. Upper bits:
-// microseconds of the monotonic clock. Low byte: the signal's number. 0: no signal. signal.
+// microseconds of the monotonic clock. Low byte: the signal's number. 0: no signal.
 std::atomic<std::int64_t> first_signal{0};
 std::atomic<bool> is_taken{false};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
@@ -36,7 +36,7 @@ extern "C" void on_stop_signal(int signal) {
   const std::int64_t now = now_us();
   std::int64_t first = 0;
   const bool is_first = first_signal.compare_exchange_strong(first, (now << 8) | signal);
-  if (!is_first && now - (first >> 8) > kSameWishUs) {
+  if (!is_first && now - (first >> 8) > kSameRequestUs) {
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     ::sigaction(signal, &standard, nullptr);

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::array<Backend, 3> kBackends = {Backend::nccl, Backend::staged, Backend::mpi};
 
-constexpr double kMostRanks = 65536;
-constexpr double kMostOnANode = 4096;
+constexpr double kMaxRanks = 65536;
+constexpr double kMaxOnANode = 4096;
 
 void add_device_keys(KeyTable& table) {
   table.add({.name = "devices.gpus",
@@ -17,7 +17,7 @@ void add_device_keys(KeyTable& table) {
              .default_value = "all",
              .summary = "GPUs of each node that the ranks use, in this order",
              .min = 0,
-             .max = kMostOnANode,
+             .max = kMaxOnANode,
              .choices = {"all"},
              .identity = false,
              .foreign = {{"gpu_ids", "accelerate", "here it is `devices.gpus`, or --gpus 0,1"}}});
@@ -27,7 +27,7 @@ void add_device_keys(KeyTable& table) {
              .summary = "ranks that --plan is for; auto: those that are launched, or of one model",
              .unit = "ranks",
              .min = 1,
-             .max = kMostRanks,
+             .max = kMaxRanks,
              .choices = {"auto"},
              .identity = false});
   table.add({.name = "devices.gpus_per_model",
@@ -35,7 +35,7 @@ void add_device_keys(KeyTable& table) {
              .default_value = "1",
              .summary = "ranks that share one copy of the model",
              .min = 1,
-             .max = kMostRanks,
+             .max = kMaxRanks,
              .identity = false,
              .foreign = {{"tensor_parallel_size", "vLLM"}, {"pipeline_parallel_size", "vLLM"}}});
   table.add({.name = "devices.groups",
@@ -45,7 +45,7 @@ void add_device_keys(KeyTable& table) {
                  "uneven machines: sizes of the groups of ranks, in order and repeated; [1, 1, 2] "
                  "gives two models a GPU each and one two",
              .min = 1,
-             .max = kMostRanks,
+             .max = kMaxRanks,
              .identity = false});
   table.add({.name = "devices.backend",
              .type = KeyType::choice,
@@ -58,7 +58,7 @@ void add_device_keys(KeyTable& table) {
              .default_value = "1",
              .summary = "compute threads of each rank",
              .min = 1,
-             .max = kMostOnANode,
+             .max = kMaxOnANode,
              .identity = false});
   table.add({.name = "devices.memory_margin",
              .type = KeyType::number,

@@ -42,7 +42,7 @@ StagedCommunicator::~StagedCommunicator() {
   if (host_.is_dead()) static_cast<void>(buffers_.release());
 }
 
-BufferView StagedCommunicator::bring_down(BufferView piece) {
+BufferView StagedCommunicator::copy_to_host(BufferView piece) {
   const BufferView host = buffers_->outgoing.view(piece.count, piece.dtype);
   copy(host, piece, stream_.get());
   copied_.record(stream_.get());
@@ -50,7 +50,7 @@ BufferView StagedCommunicator::bring_down(BufferView piece) {
   return host;
 }
 
-void StagedCommunicator::bring_up(BufferView from_host, BufferView piece) {
+void StagedCommunicator::copy_to_device(BufferView from_host, BufferView piece) {
   copy(piece, from_host, stream_.get());
   copied_.record(stream_.get());
   copied_.wait();
@@ -60,9 +60,9 @@ void StagedCommunicator::all_reduce(BufferView values, ReduceOp op) {
   use_device(device_);
   in_pieces(values, buffers_->outgoing.bytes(), [&](std::size_t begin, std::size_t n) {
     const BufferView piece = slice(values, begin, n);
-    const BufferView host = bring_down(piece);
+    const BufferView host = copy_to_host(piece);
     host_.all_reduce(host, op);
-    bring_up(host, piece);
+    copy_to_device(host, piece);
   });
 }
 
@@ -70,9 +70,9 @@ void StagedCommunicator::broadcast(BufferView values, int root) {
   use_device(device_);
   in_pieces(values, buffers_->outgoing.bytes(), [&](std::size_t begin, std::size_t n) {
     const BufferView piece = slice(values, begin, n);
-    const BufferView host = bring_down(piece);
+    const BufferView host = copy_to_host(piece);
     host_.broadcast(host, root);
-    bring_up(host, piece);
+    copy_to_device(host, piece);
   });
 }
 
@@ -80,17 +80,17 @@ void StagedCommunicator::exchange(BufferView mine, BufferView theirs, int peer) 
   if (mine.bytes() != theirs.bytes()) throw ShapeError("exchange of different sizes");
   use_device(device_);
   in_pieces(mine, buffers_->outgoing.bytes(), [&](std::size_t begin, std::size_t n) {
-    const BufferView out = bring_down(slice(mine, begin, n));
+    const BufferView out = copy_to_host(slice(mine, begin, n));
     const BufferView in = buffers_->incoming.view(n, mine.dtype);
     host_.exchange(out, in, peer);
-    bring_up(in, slice({theirs.data, mine.count, mine.dtype, theirs.device}, begin, n));
+    copy_to_device(in, slice({theirs.data, mine.count, mine.dtype, theirs.device}, begin, n));
   });
 }
 
 void StagedCommunicator::send(BufferView values, int peer) {
   use_device(device_);
   in_pieces(values, buffers_->outgoing.bytes(), [&](std::size_t begin, std::size_t n) {
-    host_.send(bring_down(slice(values, begin, n)), peer);
+    host_.send(copy_to_host(slice(values, begin, n)), peer);
   });
 }
 
@@ -99,7 +99,7 @@ void StagedCommunicator::receive(BufferView values, int peer) {
   in_pieces(values, buffers_->incoming.bytes(), [&](std::size_t begin, std::size_t n) {
     const BufferView in = buffers_->incoming.view(n, values.dtype);
     host_.receive(in, peer);
-    bring_up(in, slice(values, begin, n));
+    copy_to_device(in, slice(values, begin, n));
   });
 }
 

@@ -36,8 +36,8 @@ private:
     Buffer incoming;
   };
 
-  BufferView bring_down(BufferView piece);
-  void bring_up(BufferView from_host, BufferView piece);
+  BufferView copy_to_host(BufferView piece);
+  void copy_to_device(BufferView from_host, BufferView piece);
 
   Device device_;
   MpiCommunicator host_;

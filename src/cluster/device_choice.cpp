@@ -9,7 +9,7 @@
 namespace mgpu::cluster {
 namespace {
 
-using Ranks = std::span<const RankSight>;
+using Ranks = std::span<const RankDevices>;
 
 /// Formats "[0, 1, 3]".
 std::string list_of(const std::vector<int>& ids) {
@@ -19,7 +19,7 @@ std::string list_of(const std::vector<int>& ids) {
   return text + "]";
 }
 
-std::string gpus_of(const RankSight& rank) {
+std::string gpus_of(const RankDevices& rank) {
   std::ostringstream text;
   text << "  " << rank.place.host << " has " << rank.uuids.size()
        << (rank.uuids.size() == 1 ? " GPU" : " GPUs");
@@ -29,9 +29,9 @@ std::string gpus_of(const RankSight& rank) {
   return text.str();
 }
 
-int ranks_on_node_of(const RankSight& rank, Ranks ranks) {
+int ranks_on_node_of(const RankDevices& rank, Ranks ranks) {
   int count = 0;
-  for (const RankSight& other : ranks)
+  for (const RankDevices& other : ranks)
     count += other.place.node_index == rank.place.node_index ? 1 : 0;
   return count;
 }
@@ -49,7 +49,7 @@ void require_gpus(Ranks ranks) {
   }
 }
 
-void require_listed(const RankSight& rank, int ranks_on_node, const ClusterConfig& config) {
+void require_listed(const RankDevices& rank, int ranks_on_node, const ClusterConfig& config) {
   const std::vector<int>& ids = *config.gpus;
   const std::string list = gpus_of(rank) + "; `devices.gpus` is " + list_of(ids);
   if (ids.empty()) throw Failure({"E204", ExitCode::config, "No GPU IDs provided", {list}, ""});
@@ -77,7 +77,7 @@ void require_listed(const RankSight& rank, int ranks_on_node, const ClusterConfi
   }
 }
 
-Device gpu_for(const RankSight& rank, const ClusterConfig& config) {
+Device gpu_for(const RankDevices& rank, const ClusterConfig& config) {
   const int node_rank = rank.place.node_rank;
   if (!config.gpus) {
     return {DeviceKind::cuda, node_rank % static_cast<int>(rank.uuids.size())};
@@ -106,7 +106,7 @@ std::optional<Shared> find_shared(Ranks ranks, const std::vector<Device>& device
 /// Returns whether NCCL takes each rank for a separate host.
 bool have_host_ids(Ranks ranks) {
   std::set<std::string> ids;
-  for (const RankSight& rank : ranks)
+  for (const RankDevices& rank : ranks)
     ids.insert(rank.nccl_host_id);
   return ids.size() == ranks.size() && !ids.contains("");
 }
@@ -117,7 +117,7 @@ std::string short_uuid(const std::string& uuid) {
 }
 
 Failure refuse_sharing(const Shared& shared, Ranks ranks) {
-  const RankSight& rank = ranks[shared.second];
+  const RankDevices& rank = ranks[shared.second];
   std::ostringstream sentence;
   sentence << "ranks " << shared.first << " and " << shared.second << " both got GPU "
            << short_uuid(shared.uuid) << " on " << rank.place.host;
@@ -137,7 +137,7 @@ DevicePlan plan_cpu(Ranks ranks, std::string note) {
 
 DevicePlan plan_gpus(Ranks ranks, const ClusterConfig& config) {
   DevicePlan plan{config.backend.value_or(Backend::nccl), {}, "one GPU per rank"};
-  for (const RankSight& rank : ranks) {
+  for (const RankDevices& rank : ranks) {
     if (config.gpus) require_listed(rank, ranks_on_node_of(rank, ranks), config);
     plan.devices.push_back(gpu_for(rank, config));
   }
@@ -171,27 +171,27 @@ std::string pack(const VisibleGpus& visible) {
   return text;
 }
 
-RankSight unpack(const std::string& text, const RankPlace& place) {
-  RankSight sight;
-  sight.place = place;
+RankDevices unpack(const std::string& text, const RankPlace& place) {
+  RankDevices rank;
+  rank.place = place;
   std::istringstream lines(text);
-  std::getline(lines, sight.why_none);
-  std::getline(lines, sight.cuda_visible_devices);
-  std::getline(lines, sight.nccl_host_id);
+  std::getline(lines, rank.why_none);
+  std::getline(lines, rank.cuda_visible_devices);
+  std::getline(lines, rank.nccl_host_id);
   for (std::string uuid; std::getline(lines, uuid);)
-    sight.uuids.push_back(uuid);
-  return sight;
+    rank.uuids.push_back(uuid);
+  return rank;
 }
 
 }  // namespace
 
-DevicePlan plan_devices(std::span<const RankSight> ranks, const ClusterConfig& config) {
+DevicePlan plan_devices(std::span<const RankDevices> ranks, const ClusterConfig& config) {
   if (config.backend == Backend::mpi) {
     return plan_cpu(ranks, config.gpus ? "as asked, on the CPU; devices.gpus is not used"
                                        : "as asked, on the CPU");
   }
   const bool none =
-      std::ranges::all_of(ranks, [](const RankSight& rank) { return rank.uuids.empty(); });
+      std::ranges::all_of(ranks, [](const RankDevices& rank) { return rank.uuids.empty(); });
   if (none && !config.backend && !config.gpus) {
     return plan_cpu(ranks, "on the CPU: " + ranks.front().why_none);
   }
@@ -204,7 +204,7 @@ DeviceChoice choose_device(const Topology& topology, const ClusterConfig& config
   if (config.backend != Backend::mpi) {
     run_together(topology.world(), [&] { visible = visible_gpus(); });
   }
-  std::vector<RankSight> ranks;
+  std::vector<RankDevices> ranks;
   for (const std::string& text : topology.world().all_gather(pack(visible)))
     ranks.push_back(unpack(text, topology.places()[ranks.size()]));
 

@@ -26,7 +26,7 @@ struct Mailbox::State {
                         group.raw(), &last.request));
   }
 
-  /// Forgets texts that were sent; the first ones go first.
+  /// Frees texts that MPI has sent, oldest first.
   void forget_sent() {
     while (!sent.empty()) {
       int is_done = 0;

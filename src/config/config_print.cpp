@@ -12,7 +12,7 @@
 namespace mgpu {
 namespace {
 
-/// One line of YAML to be: a key, its value, comments.
+/// One future line of YAML: a key, its value, comments.
 struct YamlLine {
   std::string name;                  // "train.max_steps"
   std::string value;                 // as YAML

@@ -61,7 +61,7 @@ private:
     std::set<std::string, std::less<>> refused = wrong_;
     for (const KeySpec& spec : table_.keys()) {
       const bool is_there = values_.contains(spec.name);
-      if (!is_there && (spec.required || has_strangers_)) refused.insert(spec.name);
+      if (!is_there && (spec.required || has_unknown_names_)) refused.insert(spec.name);
     }
     return refused;
   }
@@ -145,7 +145,7 @@ private:
       if (name != "include") values_[name] = std::move(value);
     meant_.merge(layer.meant);
     wrong_.merge(layer.wrong);
-    has_strangers_ = has_strangers_ || layer.has_strangers;
+    has_unknown_names_ = has_unknown_names_ || layer.has_unknown_names;
     std::move(layer.problems.begin(), layer.problems.end(), std::back_inserter(problems_));
     std::move(layer.notes.begin(), layer.notes.end(), std::back_inserter(notes_));
   }
@@ -179,7 +179,7 @@ private:
   std::map<std::string, Config::Value, std::less<>> values_;
   std::set<std::string, std::less<>> meant_;
   std::set<std::string, std::less<>> wrong_;
-  bool has_strangers_ = false;
+  bool has_unknown_names_ = false;
   std::vector<Problem> problems_;
   std::vector<std::string> notes_;
   bool complete_ = true;  // false: a file was not read to its end

@@ -226,7 +226,7 @@ Place KeyChecker::place_of_section(std::string_view name) const {
 void KeyChecker::add(Problem problem, const std::vector<std::string>& wrong) {
   layer_.problems.push_back(std::move(problem));
   layer_.wrong.insert(wrong.begin(), wrong.end());
-  if (wrong.empty()) layer_.has_strangers = true;
+  if (wrong.empty()) layer_.has_unknown_names = true;
 }
 
 }  // namespace mgpu

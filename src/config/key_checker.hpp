@@ -13,14 +13,14 @@ namespace mgpu {
 
 /// The content of one source: values by canonical key names, problems, and notes. `meant`: all keys
 /// of the source, even if their value or spelling is wrong. `wrong`: those of them without a valid
-/// value. `has_strangers`: some problem belongs to no certain key.
+/// value. `has_unknown_names`: a problem concerns a name that may stand for any key.
 struct ConfigLayer {
   std::map<std::string, Config::Value, std::less<>> values;
   std::vector<Problem> problems;
   std::vector<std::string> notes;
   std::set<std::string, std::less<>> meant;
   std::set<std::string, std::less<>> wrong;
-  bool has_strangers = false;
+  bool has_unknown_names = false;
 };
 
 /// Checks one source against the table of keys: names, levels, types, ranges.

@@ -177,7 +177,7 @@ Read read_scalar(const KeySpec& spec, const YamlNode& node) {
   return wrong_type(spec);
 }
 
-/// The row of one element of a list.
+/// Returns the KeySpec of one element of a list.
 KeySpec element_of(const KeySpec& spec) {
   KeySpec element = spec;
   element.type = spec.type == KeyType::integers ? KeyType::integer : KeyType::text;

@@ -36,14 +36,14 @@ std::vector<std::string> all_names(const KeyTable& table) {
 }  // namespace
 
 std::string suggest_key(const KeyTable& table, std::string_view called) {
-  const std::string wanted = table.canonical(called);
-  const SplitName mine = split(wanted);
+  const std::string name_without_alias = table.canonical(called);
+  const SplitName mine = split(name_without_alias);
   std::string best;
   // In half edits: a name of the same section is half an edit nearer.
   std::size_t best_cost = 2 * tolerated_edits(mine.last) + 1;
   for (const std::string& name : all_names(table)) {
     const SplitName other = split(name);
-    const std::size_t whole = 2 * edit_distance(wanted, name);
+    const std::size_t whole = 2 * edit_distance(name_without_alias, name);
     std::size_t cost = 2 * edit_distance(mine.last, other.last) + 1;
     if (mine.section == other.section && cost > 0) --cost;
     cost = std::min(cost, whole);

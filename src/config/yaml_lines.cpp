@@ -13,8 +13,8 @@ namespace {
 
 constexpr auto kNone = std::string_view::npos;
 
-/// Scans the lines of a file and tracks where a value may begin. Only there is a quote a quote, and
-/// only there does `|` open a block of text.
+/// Scans the lines of a file and tracks where a value may begin. Only at such a position does a
+/// quote open a quoted text, and `|` a block of text.
 class LineScanner {
 public:
   explicit LineScanner(const std::string& origin) : origin_(origin) {}

@@ -17,7 +17,7 @@ public:
   /// continues.
   virtual std::size_t find_end(std::string_view block) = 0;
 
-  /// Returns whether the last part was a record; only the gap in `[]` is not.
+  /// Returns whether the last part was a record; false only for the content of an empty list `[]`.
   virtual bool is_record() const { return true; }
 
   /// Returns whether no more records may follow, because the list is closed.

@@ -26,8 +26,8 @@ std::string why_double(const DoubleId& twice) {
 
 /// An open file with its options and index.
 struct RowFile::Opened {
-  Opened(const RowOptions& wanted, RowIndex known)
-      : options(wanted), path(options.source()), fields(options), index(std::move(known)) {
+  Opened(const RowOptions& given, RowIndex known)
+      : options(given), path(options.source()), fields(options), index(std::move(known)) {
     source = options.generated ? open_generated_rows(*options.generated) : open_file();
     rows = index.rows - options.start;
     if (rows <= 0) refuse_start();

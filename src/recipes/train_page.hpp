@@ -10,8 +10,8 @@
 
 namespace mgpu::recipes {
 
-/// The pictures of Algorithm Distillation: returns within the context, curves over steps, and
-/// paths. The page omits empty members.
+/// The charts of Algorithm Distillation: returns within the context, curves over steps, and paths.
+/// The page omits empty members.
 struct TrainPlots {
   /// Mean return of each episode of a context, for goals outside the training set. Index 0 is
   /// episode 1.

@@ -113,7 +113,7 @@ bool Trainer::train() {
     report(outcome);
     const bool is_best = evaluate_if_due();
     if (outcome.stop_asked || save_is_due(is_best)) save(is_best);
-    look_after_memory();
+    clear_and_log_memory();
     if (outcome.stop_asked && state_.steps_done < max_steps()) return false;
   }
   return true;
@@ -181,7 +181,7 @@ void Trainer::report_trouble(const train::StepOutcome& outcome) {
   }
 }
 
-void Trainer::look_after_memory() {
+void Trainer::clear_and_log_memory() {
   if (is_due(run_.cluster.clear_cache_every)) tensor::empty_device_cache(run_.device);
   if (!is_due(settings_.memory_every)) return;
   const auto ranks = run::gather_memory(run_.topology.world(), run_.device);
@@ -212,16 +212,16 @@ bool Trainer::evaluate_if_due() {
 }
 
 bool Trainer::save_is_due(bool is_best) {
-  return is_best || state_.steps_done == max_steps() || time_has_come() ||
+  return is_best || state_.steps_done == max_steps() || is_save_time() ||
          is_due(settings_.checkpoint.every);
 }
 
 /// Whether the last checkpoint is old enough. Clocks differ, so all ranks agree, but not at every
 /// step.
-bool Trainer::time_has_come() {
-  constexpr std::int64_t kLookEvery = 16;  // steps
+bool Trainer::is_save_time() {
+  constexpr std::int64_t kCheckEvery = 16;  // steps
   const double after_s = settings_.checkpoint.every_minutes * 60.0;
-  if (after_s == 0.0 || state_.steps_done % kLookEvery != 0) return false;
+  if (after_s == 0.0 || state_.steps_done % kCheckEvery != 0) return false;
   const bool is_old = run_.clock.elapsed_s() - saved_s_ >= after_s;
   return run_.topology.world().all_reduce(std::int32_t{is_old ? 1 : 0}, cluster::ReduceOp::max) ==
          1;

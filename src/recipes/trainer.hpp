@@ -87,11 +87,11 @@ private:
   train::StepOutcome step(bool wants_stop);
   void report(const train::StepOutcome& outcome);
   void report_trouble(const train::StepOutcome& outcome);
-  void look_after_memory();
+  void clear_and_log_memory();
   bool is_due(std::int64_t every) const;
   bool evaluate_if_due();
   bool save_is_due(bool is_best);
-  bool time_has_come();
+  bool is_save_time();
   void save(bool is_best);
 
   run::RunContext& run_;

@@ -16,7 +16,7 @@ constexpr std::size_t kVerdict = 60;  // column of PASS
 struct VerdictWords {
   const char* mark;     // in a line
   const char* name;     // in JSON
-  const char* counted;  // in the total; one of them
+  const char* counted;  // in the total, singular
   const char* several;
   const char* paint;
 };

@@ -86,7 +86,7 @@ void EventLog::event(const Event& event) {
     progress(event, *at, now_s);
   } else {
     record(event, now_s);
-    speak(event);
+    print_event(event);
   }
 }
 
@@ -128,7 +128,7 @@ void EventLog::log_progress(const Event& event, const Position& at, const Progre
     full.fields.emplace_back("eta_s", eta_text(*eta_s, clock_.utc(), true));
   const std::string line = event_line(full, clock_.utc());
   if (run_log_) run_log_->line(line);
-  if (mode_ == ProgressMode::lines) to_person(line + '\n');
+  if (mode_ == ProgressMode::lines) print_text(line + '\n');
 }
 
 void EventLog::draw_progress(const Event& event, const Position& at, const ProgressMeter& meter) {
@@ -144,11 +144,11 @@ void EventLog::draw_progress(const Event& event, const Position& at, const Progr
   }
 }
 
-void EventLog::speak(const Event& event) {
+void EventLog::print_event(const Event& event) {
   const std::string line = event_line(event, clock_.utc());
   if (run_log_) run_log_->line(line);
   if (options_.verbosity == Verbosity::quiet && !is_urgent(event)) return;
-  to_person(colored(event, line) + '\n');
+  print_text(colored(event, line) + '\n');
 }
 
 std::string EventLog::colored(const Event& event, std::string line) const {
@@ -160,7 +160,7 @@ std::string EventLog::colored(const Event& event, std::string line) const {
   return paint == nullptr ? line : paint + std::move(line) + "\x1b[0m";
 }
 
-void EventLog::to_person(std::string_view text) {
+void EventLog::print_text(std::string_view text) {
   // stdout and stderr are separate pipes through mpirun, whose order is not kept. So if a bar is on
   // the same screen, every line takes the bar's pipe.
   const bool beside_bar = mode_ == ProgressMode::bar && terminal_.stdout_is_screen;
@@ -176,14 +176,14 @@ void EventLog::print(std::string_view text) {
     if (run_log_) run_log_->line(escape_log(line));
   });
   bar_.remove();
-  if (options_.verbosity != Verbosity::quiet) to_person(clean);
+  if (options_.verbosity != Verbosity::quiet) print_text(clean);
 }
 
-void EventLog::say_last(std::string_view line) {
+void EventLog::print_last_line(std::string_view line) {
   const std::string clean = escape_log(line);
   if (run_log_) run_log_->line(clean);
   bar_.remove();
-  to_person(clean + '\n');
+  print_text(clean + '\n');
 }
 
 void EventLog::check() const {

@@ -61,7 +61,7 @@ ReportClock ReportClock::real(double elapsed_s) {
 
 void ProgressMeter::update(std::int64_t done, double now_s) {
   if (!marks_.empty() && done < marks_.back().done) marks_.clear();  // another loop has begun
-  // Sixteen marks a window are enough; the last one always moves.
+  // Sixteen positions per window are enough; the newest one is always replaced.
   if (marks_.size() >= 2 && now_s - marks_[marks_.size() - 2].now_s < kWindow_s / 16) {
     marks_.back() = {now_s, done};
   } else {

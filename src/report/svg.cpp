@@ -112,24 +112,25 @@ std::string tick_text(double value, double step) {
   return text_of("%.*f", static_cast<int>(std::clamp(decimals, 0.0, 6.0)), value);
 }
 
-std::vector<double> spread_apart(std::vector<double> wanted, double gap, double low, double high) {
-  const std::size_t n = wanted.size();
+std::vector<double> spread_apart(std::vector<double> positions, double gap, double low,
+                                 double high) {
+  const std::size_t n = positions.size();
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return wanted[a] < wanted[b]; });
+                   [&](std::size_t a, std::size_t b) { return positions[a] < positions[b]; });
   // First down from the top, then up from the bottom: the second pass keeps the gaps of the first.
   double floor = low;
   for (const std::size_t i : order) {
-    wanted[i] = std::max(wanted[i], floor);
-    floor = wanted[i] + gap;
+    positions[i] = std::max(positions[i], floor);
+    floor = positions[i] + gap;
   }
   double ceiling = high;
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
-    wanted[*it] = std::min(wanted[*it], ceiling);
-    ceiling = wanted[*it] - gap;
+    positions[*it] = std::min(positions[*it], ceiling);
+    ceiling = positions[*it] - gap;
   }
-  return wanted;
+  return positions;
 }
 
 }  // namespace mgpu::report

@@ -27,7 +27,7 @@ struct Range {
       add(value);
   }
   /// Widens an empty range, to avoid a division by zero.
-  void settle() {
+  void widen_if_empty() {
     if (!(low <= high)) *this = {0.0, 1.0};
     if (low == high) {
       low -= 0.5;
@@ -51,8 +51,8 @@ public:
     for (const Level& level : chart.levels)
       y_.add(level.value);
     if (chart.from_zero) y_.add(0.0);
-    x_.settle();
-    y_.settle();
+    x_.widen_if_empty();
+    y_.widen_if_empty();
     const double pad = 0.04 * (y_.high - y_.low);
     y_.high += pad;
     if (!(chart.from_zero && y_.low >= 0)) y_.low -= pad;
@@ -176,10 +176,10 @@ void draw_labels(Svg& svg, const LineChart& chart, const Frame& frame) {
     labels.push_back({std::move(words), drawn.css + (drawn.emphasis ? " strong" : ""), drawn.key,
                       frame.y_at(*last)});
   }
-  std::vector<double> wanted;
+  std::vector<double> positions;
   for (const EndLabel& label : labels)
-    wanted.push_back(label.y);
-  const std::vector<double> y = spread_apart(wanted, kLabelGap, kTop, frame.bottom());
+    positions.push_back(label.y);
+  const std::vector<double> y = spread_apart(positions, kLabelGap, kTop, frame.bottom());
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (std::fabs(y[i] - labels[i].y) > 2)
       svg.line({frame.right() + 3, labels[i].y}, {frame.right() + 11, y[i]}, "leader");

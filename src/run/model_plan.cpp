@@ -80,22 +80,22 @@ ChunkPhase ModelPlan::phase() const {
 }
 
 /// Memory of a rank that is left after the program and the samples.
-std::int64_t ModelPlan::room() const {
+std::int64_t ModelPlan::headroom() const {
   constexpr std::int64_t kUnknown = std::int64_t{1} << 60;
   if (memory_.have == 0) return kUnknown;
-  return static_cast<std::int64_t>(memory_.room()) -
-         static_cast<std::int64_t>(work_.beside + program_bytes(machine_));
+  return static_cast<std::int64_t>(memory_.headroom()) -
+         static_cast<std::int64_t>(work_.other_bytes + program_bytes(machine_));
 }
 
 void ModelPlan::find_batch(bool is_auto) {
   lm::MemoryDemand& demand = work_.demand;
-  fit_ = lm::fit_memory(work_.model, model_.plan, demand, room(), machine_.ranks);
+  fit_ = lm::fit_memory(work_.model, model_.plan, demand, headroom(), machine_.ranks);
   if (!is_auto) return;
   for (const int size : model_.group_sizes) {
     for (const lm::Shard& shard : lm::shards_of(work_.model, model_.plan, size)) {
       const auto weights = lm::memory_of(work_.model, shard, demand, size).weights;
       demand.batch_size = std::max<std::int64_t>(
-          1, lm::largest_batch(work_.model, shard, demand, size, room() - weights));
+          1, lm::largest_batch(work_.model, shard, demand, size, headroom() - weights));
     }
   }
   plan_.notes.push_back(std::string(work_.names.key) +
@@ -123,7 +123,7 @@ void ModelPlan::add_memory() {
   plan_.memory = {
       {"weights", bytes(fullest.weights)},         {"cache", bytes(fullest.cache)},
       {"activations", bytes(fullest.activations)}, {"buffers", bytes(fullest.buffers)},
-      {work_.beside_name, work_.beside},           {"program", program_bytes(machine_)}};
+      {work_.other_name, work_.other_bytes},       {"program", program_bytes(machine_)}};
 }
 
 void ModelPlan::add_time(const char* what, double seconds, std::string basis) {

@@ -31,7 +31,7 @@ GroupSpeeds speeds_of(const std::vector<GroupWork>& groups, std::int64_t GroupWo
 RowPhase::RowPhase(RunContext& run, const Keys& keys, Options options)
     : run_(run), keys_(keys), options_(std::move(options)), group_(open_timed(run, keys)) {}
 
-std::int64_t RowPhase::settle_batch(lm::MemoryDemand demand, bool is_auto) {
+std::int64_t RowPhase::choose_batch(lm::MemoryDemand demand, bool is_auto) {
   demand_ = std::move(demand);
   demand_.device = run_.device.kind;
   demand_.matrices = keys_.model.matrices;

@@ -44,7 +44,7 @@ at::Device torch_device(Device device) {
   return {at::kCUDA, static_cast<at::DeviceIndex>(device.index)};
 }
 
-Device device_behind(const at::Tensor& tensor) {
+Device mgpu_device(const at::Tensor& tensor) {
   if (tensor.is_cpu()) return {};
   if (!tensor.is_cuda()) throw Error("a tensor is neither on the CPU nor on a CUDA device");
   return {DeviceKind::cuda, tensor.get_device()};
@@ -53,7 +53,7 @@ Device device_behind(const at::Tensor& tensor) {
 BufferView view_of(const at::Tensor& tensor) {
   if (!tensor.is_contiguous()) throw ShapeError("a tensor to be viewed is not contiguous");
   return {tensor.mutable_data_ptr(), static_cast<std::size_t>(tensor.numel()),
-          dtype_of(tensor.scalar_type()), device_behind(tensor)};
+          dtype_of(tensor.scalar_type()), mgpu_device(tensor)};
 }
 
 }  // namespace mgpu::tensor

@@ -103,10 +103,11 @@ public:
   void apply(Pieces& pieces) const override {
     const std::string& mark = options_.replacement;
     rewrite_pieces(pieces, [&](std::string_view piece, std::size_t index) {
-      const bool wanted =
+      const bool needs_mark =
           options_.prepend == PrependScheme::always ||
           (options_.prepend == PrependScheme::first && pieces.at_start && index == 0);
-      if (wanted && !piece.starts_with(' ') && !piece.starts_with(mark)) pieces.next_text += mark;
+      if (needs_mark && !piece.starts_with(' ') && !piece.starts_with(mark))
+        pieces.next_text += mark;
       for (const char c : piece) {
         if (c == ' ') {
           pieces.next_text += mark;

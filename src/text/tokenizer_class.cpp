@@ -19,7 +19,7 @@ constexpr std::array kClasses = {
     KnownClass{"Qwen2Tokenizer", TokenizerClass::qwen2},
 };
 
-// `@` is replaced by the rule for a blank before the text, `#` by its inverse.
+// `@` stands for the prepend scheme, and `#` for the decoder step that removes the prepended blank.
 constexpr std::string_view kLlamaParts = R"({
   "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "@",
                     "split": false},

@@ -140,7 +140,7 @@ void GradientReducer::end_lane() {
   const std::lock_guard lock(mutex_);
   throw_if_failed();
   if (!tree_ || is_last_pass_) throw Error("end_lane: there is no lane to put away");
-  tree_->put_away(producer_);
+  tree_->add_lane(producer_);
 }
 
 double GradientReducer::finish() {
@@ -222,7 +222,7 @@ void GradientReducer::reduce(const Bucket& bucket) {
       communicator_.all_reduce(values, cluster::ReduceOp::sum);
       continue;
     }
-    tree_->fold_into_last(run.begin, run.count, stream_.get());
+    tree_->add_to_last(run.begin, run.count, stream_.get());
     add_across_ranks(communicator_, values, memory_->scratch->view(run.count, values.dtype),
                      options_.add, stream_);
   }

@@ -3,7 +3,7 @@
 namespace mgpu::train {
 namespace {
 
-constexpr double kMostSequences = 1e7;  // per step
+constexpr double kMaxSequences = 1e7;  // per step
 
 }  // namespace
 
@@ -14,7 +14,7 @@ void add_train_keys(KeyTable& table) {
              .summary = "sequences per optimizer step, all ranks together",
              .unit = "sequences",
              .min = 1,
-             .max = kMostSequences,
+             .max = kMaxSequences,
              .aliases = {"train_batch_size", "training.train_batch_size"},
              .alias_note = "it counts all ranks"});
   table.add(
@@ -24,7 +24,7 @@ void add_train_keys(KeyTable& table) {
        .summary = "sequences per pass of one rank, never more than a lane; auto: one lane",
        .unit = "sequences",
        .min = 1,
-       .max = kMostSequences,
+       .max = kMaxSequences,
        .choices = {"auto"},
        .aliases = {"training.micro_batch_size"},
        .foreign = {{"per_device_train_batch_size", "transformers",
@@ -43,7 +43,7 @@ void add_train_keys(KeyTable& table) {
              .summary = "passes that a rank cuts its share of the global batch into, at least",
              .unit = "passes",
              .min = 1,
-             .max = kMostSequences,
+             .max = kMaxSequences,
              .aliases = {"gradient_accumulation_steps"},
              .alias_note = "it cuts `train.global_batch_size`, which does not change"});
   table.add({.name = "train.eval_every",

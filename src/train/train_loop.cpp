@@ -162,8 +162,9 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
     outcome.stop_asked = outcome.stop_asked || sums.stop_asked;
     const UpdateReport update =
         std::isfinite(sums.loss)
-            ? parts_.optimizer.step(outcome.row.learning_rate, 1.0 / scale,
-                                    [this](bool is_finite) { return is_so_everywhere(is_finite); })
+            ? parts_.optimizer.step(
+                  outcome.row.learning_rate, 1.0 / scale,
+                  [this](bool is_finite) { return holds_on_all_ranks(is_finite); })
             : UpdateReport{std::numeric_limits<double>::quiet_NaN(), /*is_applied=*/false};
     outcome.row.grad_norm = update.grad_norm;
     outcome.is_applied = update.is_applied;
@@ -179,8 +180,9 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
   return outcome;
 }
 
-/// Lets the ranks agree to skip or update: only a faulty device may see NaN.
-bool TrainLoop::is_so_everywhere(bool here) const {
+/// Returns whether it holds on all ranks. All ranks must skip or update together, even if only a
+/// faulty device sees NaN.
+bool TrainLoop::holds_on_all_ranks(bool here) const {
   return parts_.group.all_reduce(std::int32_t{here ? 1 : 0}, cluster::ReduceOp::min) == 1;
 }
 

@@ -58,10 +58,9 @@ BufferView LaneTree::level(std::size_t index) const {
   return levels_[index].view(arena_.count, arena_.dtype);
 }
 
-void LaneTree::put_away(CUstream_st* stream) {
-  if (lanes_put_away_ + 1 >= local_lanes_)
-    throw Error("the last lane's gradient stays in the arena");
-  const auto lane = static_cast<unsigned>(lanes_put_away_++);
+void LaneTree::add_lane(CUstream_st* stream) {
+  if (lanes_added_ + 1 >= local_lanes_) throw Error("the last lane's gradient stays in the arena");
+  const auto lane = static_cast<unsigned>(lanes_added_++);
   std::size_t k = 0;
   for (; (lane >> k & 1U) != 0; ++k)
     add_(arena_, level(k), stream);
@@ -70,12 +69,12 @@ void LaneTree::put_away(CUstream_st* stream) {
 }
 
 void LaneTree::require_last_lane() const {
-  if (lanes_put_away_ + 1 == local_lanes_) return;
-  throw Error(std::to_string(lanes_put_away_) + " of " + std::to_string(local_lanes_ - 1) +
+  if (lanes_added_ + 1 == local_lanes_) return;
+  throw Error(std::to_string(lanes_added_) + " of " + std::to_string(local_lanes_ - 1) +
               " lanes were put away before the last one");
 }
 
-void LaneTree::fold_into_last(std::size_t begin, std::size_t count, CUstream_st* stream) const {
+void LaneTree::add_to_last(std::size_t begin, std::size_t count, CUstream_st* stream) const {
   for (std::size_t k = 0; k < levels_.size(); ++k)
     add_(cluster::slice(arena_, begin, count), cluster::slice(level(k), begin, count), stream);
 }

@@ -26,8 +26,9 @@ void put(std::string& bytes, const T& value) {
 
 }  // namespace
 
-NodeFiles::NodeFiles(Layout layout) : layout_(std::move(layout)), heard_(layout_.ranks_of.size()) {
-  std::error_code ignored;  // tell() would fail as well, and the other nodes would notice
+NodeFiles::NodeFiles(Layout layout)
+    : layout_(std::move(layout)), last_read_(layout_.ranks_of.size()) {
+  std::error_code ignored;  // publish() would fail as well, and the other nodes would notice
   fs::create_directories(layout_.directory, ignored);
 }
 
@@ -40,26 +41,26 @@ std::size_t NodeFiles::bytes_of(int node) const {
   return sizeof(Header) + ranks * sizeof(Slot) + sizeof(std::uint64_t);
 }
 
-void NodeFiles::tell(const SharedState& shared) {
-  ++told_;
+void NodeFiles::publish(const SharedState& shared) {
+  ++published_;
   Header header;
   header.run = layout_.run;
-  header.number = told_;
+  header.number = published_;
   header.verdict = shared.verdict().state.load();
-  if (header.verdict >= Verdict::told) {
+  if (header.verdict >= Verdict::published) {
     std::memcpy(header.text, shared.verdict().text, sizeof header.text);
   }
   std::string bytes;
   put(bytes, header);
   for (const int rank : layout_.ranks_of[static_cast<std::size_t>(layout_.own_node)])
     put(bytes, shared.slots()[static_cast<std::size_t>(rank)]);
-  put(bytes, told_);
+  put(bytes, published_);
   const FdHandle file(
       ::open(file_of(layout_.own_node).c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   if (file) static_cast<void>(!::pwrite(file.get(), bytes.data(), bytes.size(), 0));
 }
 
-NodeFiles::Heard NodeFiles::hear(int node, const SharedState& shared) {
+NodeFiles::Update NodeFiles::read(int node, const SharedState& shared) {
   const auto index = static_cast<std::size_t>(node);
   std::string bytes(bytes_of(node), '\0');
   // Opened each time, because NFS asks the server only on open.
@@ -70,8 +71,8 @@ NodeFiles::Heard NodeFiles::hear(int node, const SharedState& shared) {
   std::memcpy(&header, bytes.data(), sizeof header);
   std::memcpy(&number, bytes.data() + bytes.size() - sizeof number, sizeof number);
   const bool is_whole = header.run == layout_.run && header.number == number;
-  if (!is_whole || number == heard_[index]) return {};
-  heard_[index] = number;
+  if (!is_whole || number == last_read_[index]) return {};
+  last_read_[index] = number;
   const char* from = bytes.data() + sizeof header;
   for (const int rank : layout_.ranks_of[index]) {
     Slot& slot = shared.slots()[static_cast<std::size_t>(rank)];

@@ -26,15 +26,15 @@ public:
 
   /// Publishes this node's slots and verdict. File system errors are ignored here, because the
   /// other nodes will notice the silence.
-  void tell(const SharedState& shared);
+  void publish(const SharedState& shared);
 
-  struct Heard {
-    bool is_new = false;  // changed since the last look
+  struct Update {
+    bool is_new = false;  // changed since the last read
     int verdict = Verdict::none;
     std::string text{};  // text of the verdict
   };
   /// Copies the published data of a node into its slots.
-  Heard hear(int node, const SharedState& shared);
+  Update read(int node, const SharedState& shared);
 
   /// Removes this node's file, once all its ranks have ended normally.
   void remove() noexcept;
@@ -44,8 +44,8 @@ private:
   std::size_t bytes_of(int node) const;
 
   Layout layout_;
-  std::uint64_t told_ = 0;
-  std::vector<std::uint64_t> heard_;  // sequence number last read, by node
+  std::uint64_t published_ = 0;
+  std::vector<std::uint64_t> last_read_;  // sequence number last read, by node
 };
 
 }  // namespace mgpu::watch

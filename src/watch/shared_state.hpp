@@ -18,8 +18,8 @@ enum class Presence : int { absent, here, left };
 struct Slot {
   std::atomic<Presence> presence{Presence::absent};
   std::atomic<int> pid{0};
-  std::atomic<std::uint64_t> start_time{0};  // start time of the process, see ProcessSight
-  std::atomic<std::uint64_t> beats{0};       // looks of its watchdog thread
+  std::atomic<std::uint64_t> start_time{0};  // start time of the process, see ProcessInfo
+  std::atomic<std::uint64_t> beats{0};       // checks of its watchdog thread
   std::atomic<bool> has_reported{false};     // its crash file has been written
   std::atomic<char> process_state{'?'};      // as last seen by the leader of its node
   SafeText<96> kernel;                       // kernel_words(), if it is silent
@@ -29,7 +29,7 @@ struct Slot {
 
 /// The cause that was found. Written once.
 struct Verdict {
-  enum State : int { none, being_written, told, over };
+  enum State : int { none, being_written, published, over };
   static constexpr std::size_t kTextBytes = 8192;
 
   std::atomic<int> state{none};
@@ -42,7 +42,7 @@ struct Verdict {
 /// die. It is never unmapped, because threads may still write into it.
 class SharedState {
 public:
-  /// Creates a page of this name, readable by its user only.
+  /// Creates a shared memory object of this name, accessible only to its user.
   /// Errors: Failure E601 when the name exists, or shared memory is full.
   static SharedState create(const std::string& name, int ranks);
   static SharedState open(const std::string& name, int ranks);

@@ -4,12 +4,12 @@
 
 namespace mgpu::watch {
 
-Silence::Silence(std::size_t ranks, std::chrono::duration<double> between_looks)
-    : longest_step_s_(2 * between_looks.count()), ranks_(ranks) {}
+Silence::Silence(std::size_t ranks, std::chrono::duration<double> between_checks)
+    : longest_step_s_(2 * between_checks.count()), ranks_(ranks) {}
 
-void Silence::look(std::span<Slot> slots, Clock::time_point now) {
-  const std::chrono::duration<double> step = now - last_look_;
-  last_look_ = now;
+void Silence::update(std::span<Slot> slots, Clock::time_point now) {
+  const std::chrono::duration<double> step = now - last_check_;
+  last_check_ = now;
   now_s_ += std::clamp(step.count(), 0.0, longest_step_s_);
   for (std::size_t r = 0; r < slots.size(); ++r) {
     Rank& rank = ranks_[r];

@@ -11,15 +11,15 @@ namespace mgpu::watch {
 
 /// Measures for how long each slot shows no progress, and no heartbeat of its watchdog thread.
 ///
-/// Time counts only while this thread runs: one step is at most two looks long. So neither a
-/// suspended node nor an overloaded core makes ranks seem silent.
+/// Time counts only while this thread runs: a gap between two checks counts as at most two
+/// intervals. So neither a suspended node nor an overloaded core makes ranks seem silent.
 class Silence {
 public:
   using Clock = std::chrono::steady_clock;
 
-  Silence(std::size_t ranks, std::chrono::duration<double> between_looks);
+  Silence(std::size_t ranks, std::chrono::duration<double> between_checks);
 
-  void look(std::span<Slot> slots, Clock::time_point now = Clock::now());
+  void update(std::span<Slot> slots, Clock::time_point now = Clock::now());
 
   double now_s() const { return now_s_; }
   double progress_s(std::size_t rank) const { return now_s_ - ranks_[rank].progress_s; }
@@ -35,7 +35,7 @@ private:
 
   double longest_step_s_;
   double now_s_ = 0.0;
-  Clock::time_point last_look_ = Clock::now();
+  Clock::time_point last_check_ = Clock::now();
   std::vector<Rank> ranks_;
 };
 

@@ -14,7 +14,7 @@ cluster::CallFields words_in(const Place& place) {
   return fields;
 }
 
-std::string in_words(const GroupSight& call) {
+std::string in_words(const GroupState& call) {
   std::string text = "in " + cluster::describe(call.fields);
   if (call.peer >= 0) return text + " with rank " + std::to_string(call.peer);
   return text + " (call " + std::to_string(call.number) + " of its group)";
@@ -42,18 +42,18 @@ RankState state_of(const Slot& slot) {
   return state;
 }
 
-std::string call_in_words(const RankState& rank) {
-  const GroupSight* call = rank.call();
+std::string call_text(const RankState& rank) {
+  const GroupState* call = rank.call();
   return call == nullptr ? "in no call between ranks" : in_words(*call);
 }
 
-std::string doing_in_words(const Slot& slot) {
+std::string activity_text(const Slot& slot) {
   std::string text;
   const std::string_view phase = slot.activity.phase.get();
   const std::string_view position = slot.activity.position.get();
   if (!phase.empty()) text.append("phase ").append(phase).append(", ");
   if (!position.empty()) text.append(position).append(", ");
-  return text + call_in_words(state_of(slot));
+  return text + call_text(state_of(slot));
 }
 
 }  // namespace mgpu::watch

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "judge.hpp"
+#include "culprit.hpp"
 #include "shared_state.hpp"
 
 namespace mgpu::watch {
@@ -9,9 +9,9 @@ namespace mgpu::watch {
 RankState state_of(const Slot& slot);
 
 /// Formats "in all_reduce of 12 f32, sum", or "in no call between ranks".
-std::string call_in_words(const RankState& rank);
+std::string call_text(const RankState& rank);
 
 /// Formats "phase forward, train, step 20; in no call between ranks".
-std::string doing_in_words(const Slot& slot);
+std::string activity_text(const Slot& slot);
 
 }  // namespace mgpu::watch

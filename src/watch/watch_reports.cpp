@@ -24,13 +24,13 @@ std::string name_of(const Scene& scene, int rank) {
 
 /// Adds the other ranks in a few lines; ranks that do the same share a line.
 void add_others(const Scene& scene, int but, ErrorReport& report) {
-  std::map<std::string, std::vector<int>> by_doing;
+  std::map<std::string, std::vector<int>> by_activity;
   for (std::size_t r = 0; r < scene.slots.size(); ++r) {
     if (std::cmp_equal(r, but) || scene.slots[r].presence != Presence::here) continue;
-    by_doing[doing_in_words(scene.slots[r])].push_back(static_cast<int>(r));
+    by_activity[activity_text(scene.slots[r])].push_back(static_cast<int>(r));
   }
   constexpr std::size_t kMost = 6;
-  for (const auto& [doing, ranks] : by_doing) {
+  for (const auto& [doing, ranks] : by_activity) {
     if (report.lines.size() > kMost) {
       report.lines.emplace_back("  ... all ranks: " + scene.report_file);
       return;
@@ -75,11 +75,11 @@ std::string rank_list(const std::vector<int>& ranks) {
   return text;
 }
 
-ErrorReport report_of_death(const Scene& scene, int rank, const std::string& own_words) {
+ErrorReport report_of_death(const Scene& scene, int rank, const std::string& crash_cause) {
   ErrorReport report{"E401", ExitCode::ranks_lost, name_of(scene, rank) + " died", {}, kResume};
   report.lines.push_back("  it was last in " +
-                         doing_in_words(scene.slots[static_cast<std::size_t>(rank)]));
-  if (!own_words.empty()) report.lines.push_back("  its last words: " + own_words);
+                         activity_text(scene.slots[static_cast<std::size_t>(rank)]));
+  if (!crash_cause.empty()) report.lines.push_back("  its last words: " + crash_cause);
   return report;
 }
 
@@ -87,7 +87,7 @@ ErrorReport report_of_hang(const Scene& scene, const Culprit& culprit) {
   const Slot& slot = scene.slots[static_cast<std::size_t>(culprit.rank)];
   const std::string name = name_of(scene, culprit.rank);
   ErrorReport report{"E405", ExitCode::ranks_lost, sentence_of(name, scene, culprit), {}, kResume};
-  report.lines.push_back("  " + rank_list({culprit.rank}) + ": " + doing_in_words(slot));
+  report.lines.push_back("  " + rank_list({culprit.rank}) + ": " + activity_text(slot));
   const std::string kernel = slot.kernel.get();
   if (!kernel.empty()) report.lines.push_back("  its process: " + kernel);
   if (!culprit.difference.empty()) report.lines.push_back("  " + culprit.difference);
@@ -110,7 +110,7 @@ ErrorReport report_of_lost_node(const Scene& scene, int node, double silent_s) {
                      {},
                      std::string(kResume) + ", on other nodes if this one is down"};
   report.lines.push_back("  rank " + std::to_string(first) + " was last in " +
-                         doing_in_words(scene.slots[static_cast<std::size_t>(first)]));
+                         activity_text(scene.slots[static_cast<std::size_t>(first)]));
   return report;
 }
 
@@ -120,7 +120,7 @@ std::string all_ranks(const Scene& scene) {
     const Slot& slot = scene.slots[r];
     text += name_of(scene, static_cast<int>(r));
     if (slot.presence == Presence::left) text += ", has left";
-    text += ": " + doing_in_words(slot);
+    text += ": " + activity_text(slot);
     text += "; no progress for " + seconds(scene.states[r].silent_s);
     const std::string kernel = slot.kernel.get();
     if (!kernel.empty()) text += "; " + kernel;

@@ -7,7 +7,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/cluster/topology.hpp>
 
-#include "judge.hpp"
+#include "culprit.hpp"
 #include "shared_state.hpp"
 
 namespace mgpu::watch {
@@ -25,8 +25,8 @@ struct Scene {
 /// Formats "ranks 0-2, 5".
 std::string rank_list(const std::vector<int>& ranks);
 
-/// Reports a rank whose process has ended. `own_words`: the cause in its crash file, or "".
-ErrorReport report_of_death(const Scene& scene, int rank, const std::string& own_words);
+/// Reports a rank whose process has ended. `crash_cause`: the cause in its crash file, or "".
+ErrorReport report_of_death(const Scene& scene, int rank, const std::string& crash_cause);
 
 ErrorReport report_of_hang(const Scene& scene, const Culprit& culprit);
 

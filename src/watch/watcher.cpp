@@ -11,13 +11,13 @@
 
 #include <mgpu/cluster/try_together.hpp>
 
-#include "process_sight.hpp"
+#include "process_info.hpp"
 #include "report_signal.hpp"
 
 namespace mgpu::watch {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenLooks{200};
+constexpr std::chrono::milliseconds kBetweenChecks{200};
 
 double unix_now_s() {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
@@ -33,14 +33,14 @@ Watchdog::Watcher::Watcher(const cluster::Topology& topology, CrashFile& crash, 
       node_(topology.place().node_index),
       places_(topology.places().begin(), topology.places().end()),
       ranks_of_(static_cast<std::size_t>(topology.num_nodes())),
-      heard_s_(ranks_of_.size()),
+      contact_s_(ranks_of_.size()),
       main_thread_(static_cast<int>(::syscall(SYS_gettid))),
-      born_unix_s_(unix_now_s()) {
+      start_unix_s_(unix_now_s()) {
   for (std::size_t r = 0; r < places_.size(); ++r)
     ranks_of_[static_cast<std::size_t>(places_[r].node_index)].push_back(static_cast<int>(r));
-  share_page(topology);
-  come_in(topology);
-  hang_up_bells();
+  map_shared_state(topology);
+  register_rank(topology);
+  open_wakeups();
   open_node_files(topology);
   start();
 }
@@ -48,7 +48,7 @@ Watchdog::Watcher::Watcher(const cluster::Topology& topology, CrashFile& crash, 
 Watchdog::Watcher::~Watcher() {
   is_over_ = true;
   const std::uint64_t one = 1;
-  static_cast<void>(!::write(bells_.front().fd, &one, sizeof one));
+  static_cast<void>(!::write(wakeups_.front().fd, &one, sizeof one));
   thread_.join();
   forget_report_signal();
   own().presence = Presence::left;
@@ -58,7 +58,7 @@ Watchdog::Watcher::~Watcher() {
   if (nodes_ && std::ranges::all_of(local_ranks(), has_left)) nodes_->remove();
 }
 
-void Watchdog::Watcher::share_page(const cluster::Topology& topology) {
+void Watchdog::Watcher::map_shared_state(const cluster::Topology& topology) {
   const cluster::Group& world = topology.world();
   const bool makes_it = topology.node().rank() == 0;
   std::string name = SharedState::fresh_name();
@@ -73,9 +73,9 @@ void Watchdog::Watcher::share_page(const cluster::Topology& topology) {
   if (failure) throw cluster::CollectiveFailure(0, *failure);
 }
 
-void Watchdog::Watcher::come_in(const cluster::Topology& topology) {
+void Watchdog::Watcher::register_rank(const cluster::Topology& topology) {
   Slot& slot = own();
-  const auto self = look_at(::getpid());
+  const auto self = process_info(::getpid());
   slot.pid = ::getpid();
   slot.start_time = self ? self->start_time : 0;
   keep_activity_in(&slot.activity);
@@ -84,19 +84,19 @@ void Watchdog::Watcher::come_in(const cluster::Topology& topology) {
   topology.node().barrier();
 }
 
-void Watchdog::Watcher::hang_up_bells() {
+void Watchdog::Watcher::open_wakeups() {
   handles_.emplace_back(::eventfd(0, EFD_CLOEXEC));
   for (const int rank : local_ranks()) {
     // Ranks in separate containers do not see each other's processes.
     const Slot& slot = slot_of(rank);
-    const auto sight = look_at(slot.pid);
-    if (!sight || sight->start_time != slot.start_time) continue;
+    const auto info = process_info(slot.pid);
+    if (!info || info->start_time != slot.start_time) continue;
     visible_.push_back(rank);
     if (rank == rank_) continue;
     handles_.emplace_back(static_cast<int>(::syscall(SYS_pidfd_open, slot.pid.load(), 0)));
   }
   for (const FdHandle& handle : handles_)
-    bells_.push_back({handle.get(), POLLIN, 0});
+    wakeups_.push_back({handle.get(), POLLIN, 0});
 }
 
 void Watchdog::Watcher::open_node_files(const cluster::Topology& topology) {
@@ -112,7 +112,7 @@ void Watchdog::Watcher::open_node_files(const cluster::Topology& topology) {
 
 void Watchdog::Watcher::start() {
   take_report_signal(shared_->verdict().text);
-  silence_.emplace(places_.size(), kBetweenLooks);
+  silence_.emplace(places_.size(), kBetweenChecks);
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -123,40 +123,42 @@ void Watchdog::Watcher::start() {
 
 void Watchdog::Watcher::run() {
   while (!is_over_) {
-    look();
+    check();
     wait();
   }
 }
 
-/// Waits for the next look. After a death, ranks that do not lead look again soon for the verdict.
+/// Waits until the next check. After a death, ranks that do not lead check again soon for the
+/// verdict.
 void Watchdog::Watcher::wait() {
   constexpr int kSoonMs = 40;
-  static_cast<void>(::poll(bells_.data(), bells_.size(), static_cast<int>(kBetweenLooks.count())));
-  bool has_rung = false;
-  for (std::size_t i = 1; i < bells_.size(); ++i) {
-    if (bells_[i].revents == 0) continue;
-    bells_[i].fd = -1;  // it signals only once
-    has_rung = true;
+  static_cast<void>(
+      ::poll(wakeups_.data(), wakeups_.size(), static_cast<int>(kBetweenChecks.count())));
+  bool has_woken = false;
+  for (std::size_t i = 1; i < wakeups_.size(); ++i) {
+    if (wakeups_[i].revents == 0) continue;
+    wakeups_[i].fd = -1;  // it signals only once
+    has_woken = true;
   }
-  if (has_rung && !leads()) ::poll(bells_.data(), 1, kSoonMs);
+  if (has_woken && !leads()) ::poll(wakeups_.data(), 1, kSoonMs);
 }
 
-void Watchdog::Watcher::look() {
+void Watchdog::Watcher::check() {
   own().beats.fetch_add(1, std::memory_order_relaxed);
-  silence_->look(shared_->slots());
-  if (shared_->verdict().state >= Verdict::told) follow();
+  silence_->update(shared_->slots());
+  if (shared_->verdict().state >= Verdict::published) follow_verdict();
   if (!leads()) {
-    std::fill(heard_s_.begin(), heard_s_.end(), silence_->now_s());
+    std::fill(contact_s_.begin(), contact_s_.end(), silence_->now_s());
     return;
   }
-  if (const auto rank = find_dead()) speak_of_death(*rank);
+  if (const auto rank = find_dead()) report_death(*rank);
   look_at_processes();
-  if (nodes_) meet_nodes();
+  if (nodes_) exchange_with_nodes();
   if (const auto node = find_lost_node()) {
-    speak(report_of_lost_node(scene(), *node, unheard_s(*node)));
+    report_and_leave(report_of_lost_node(scene(), *node, since_contact_s(*node)));
   }
-  if (nodes_ && find_hung()) hear_nodes();  // one of them may just have published
-  if (const auto culprit = find_hung()) speak_of_hang(*culprit);
+  if (nodes_ && find_hung()) read_nodes();  // one of them may just have published
+  if (const auto culprit = find_hung()) report_hang(*culprit);
 }
 
 }  // namespace mgpu::watch

@@ -17,7 +17,7 @@
 namespace mgpu::watch {
 
 /// The thread of a Watchdog and its data. The lowest living rank of a node leads: it decides,
-/// prints the message, and exchanges files with the other nodes. The other ranks follow its
+/// prints the message, and exchanges files with the other nodes. The other ranks follow_verdict its
 /// verdict.
 class Watchdog::Watcher {
 public:
@@ -28,42 +28,42 @@ public:
 
 private:
   // Start (watcher.cpp)
-  void share_page(const cluster::Topology& topology);
-  void come_in(const cluster::Topology& topology);
-  void hang_up_bells();
+  void map_shared_state(const cluster::Topology& topology);
+  void register_rank(const cluster::Topology& topology);
+  void open_wakeups();
   void open_node_files(const cluster::Topology& topology);
   void start();
 
-  // Each look
+  // Each check
   void run();
   void wait();
-  void look();
+  void check();
 
-  // Observation (watcher_sight.cpp)
+  // Observation (watcher_checks.cpp)
   bool leads() const;
   bool is_gone(int rank) const;
   std::optional<int> find_dead() const;
   void look_at_processes();
-  void meet_nodes();
-  void hear_nodes();
+  void exchange_with_nodes();
+  void read_nodes();
   std::optional<int> find_lost_node() const;
   std::optional<Culprit> find_hung() const;
   bool has_long_limit(const Slot& slot) const;
   double patience_s() const;
   Scene scene(double patience_s = 0.0) const;
-  double unheard_s(int node) const;
+  double since_contact_s(int node) const;
 
   // The end (watcher_end.cpp)
-  [[noreturn]] void speak_of_death(int rank);
-  [[noreturn]] void speak_of_hang(const Culprit& culprit);
-  [[noreturn]] void speak(const ErrorReport& report);
-  [[noreturn]] void follow();
-  [[noreturn]] void pass_on();
+  [[noreturn]] void report_death(int rank);
+  [[noreturn]] void report_hang(const Culprit& culprit);
+  [[noreturn]] void report_and_leave(const ErrorReport& report);
+  [[noreturn]] void follow_verdict();
+  [[noreturn]] void publish_reports();
   void write_crash_file();
   void wait_for_local_reports() const;
   void wait_for_nodes();
   void write_report_file(const ErrorReport& report) const;
-  std::string last_words_of(int rank) const;
+  std::string crash_cause_of(int rank) const;
 
   Slot& slot_of(int rank) const { return shared_->slots()[static_cast<std::size_t>(rank)]; }
   Slot& own() const { return slot_of(rank_); }
@@ -78,13 +78,13 @@ private:
   std::optional<SharedState> shared_;
   std::optional<Silence> silence_;
   std::optional<NodeFiles> nodes_;  // only with several nodes
-  std::vector<double> heard_s_;     // last contact by node, on the clock of silence_
-  double told_s_ = 0.0;             // time of the last publication
+  std::vector<double> contact_s_;   // last contact by node, on the clock of silence_
+  double published_s_ = 0.0;        // time of the last publication
   std::vector<int> visible_;        // local ranks whose process is visible from here
-  std::vector<FdHandle> handles_;   // handles of the entries in bells_
-  std::vector<pollfd> bells_;       // the first ends the thread, the others signal a death
+  std::vector<FdHandle> handles_;   // handles of the entries in wakeups_
+  std::vector<pollfd> wakeups_;     // the first ends the thread, the others signal a death
   int main_thread_;
-  double born_unix_s_;
+  double start_unix_s_;
   std::atomic<bool> is_over_{false};
   std::thread thread_;
 };

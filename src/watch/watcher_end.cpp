@@ -15,7 +15,7 @@
 #include <mgpu/base/death_note.hpp>
 #include <mgpu/base/soft_stop.hpp>
 
-#include "process_sight.hpp"
+#include "process_info.hpp"
 #include "report_signal.hpp"
 #include "watcher.hpp"
 
@@ -27,8 +27,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kStep{10};
 constexpr milliseconds kStackPatience{300};   // for a thread to write its stack
 constexpr milliseconds kReportPatience{800};  // for the ranks of this node to report
-constexpr milliseconds kSpeakerPatience{4000};
-constexpr milliseconds kNodesPatience{2500};  // for other nodes, which look once a second
+constexpr milliseconds kReporterPatience{4000};
+constexpr milliseconds kNodesPatience{2500};  // for other nodes, which check once a second
 
 /// Waits until `is_so` returns true, for at most `patience`.
 template <class Question>
@@ -71,7 +71,7 @@ std::string stack_in(const fs::path& crash_file) {
 
 }  // namespace
 
-void Watchdog::Watcher::speak_of_death(int rank) {
+void Watchdog::Watcher::report_death(int rank) {
   // A launcher that ends all ranks has asked them to stop first. If several ranks were killed, the
   // row that one of them was working on is not to blame.
   const auto is_dead = [&](int other) {
@@ -79,10 +79,10 @@ void Watchdog::Watcher::speak_of_death(int rank) {
   };
   const bool is_alone = std::ranges::count_if(local_ranks(), is_dead) == 1;
   if (is_alone && !has_stop_signal()) write_death_note(rank, "watchdog", "unknown");
-  speak(report_of_death(scene(), rank, last_words_of(rank)));
+  report_and_leave(report_of_death(scene(), rank, crash_cause_of(rank)));
 }
 
-void Watchdog::Watcher::speak_of_hang(const Culprit& culprit) {
+void Watchdog::Watcher::report_hang(const Culprit& culprit) {
   // Excludes a rank that was stopped by a signal, and one that may be waiting for another rank.
   if (culprit.sign == Sign::outside) write_death_note(culprit.rank, "watchdog", "hang");
   Scene scene = this->scene();
@@ -92,17 +92,17 @@ void Watchdog::Watcher::speak_of_hang(const Culprit& culprit) {
   const double limit_s = is_slow ? options_.slow_limit_s : options_.limit_s;
   scene.longer = std::string(is_slow ? "watchdog.slow_limit_s=" : "watchdog.limit_s=") +
                  std::to_string(std::lround(10 * limit_s));
-  speak(report_of_hang(scene, culprit));
+  report_and_leave(report_of_hang(scene, culprit));
 }
 
-void Watchdog::Watcher::speak(const ErrorReport& report) {
+void Watchdog::Watcher::report_and_leave(const ErrorReport& report) {
   Verdict& verdict = shared_->verdict();
   int none = Verdict::none;
-  if (!verdict.state.compare_exchange_strong(none, Verdict::being_written)) follow();
+  if (!verdict.state.compare_exchange_strong(none, Verdict::being_written)) follow_verdict();
   print(report);
   render(report).copy(verdict.text, Verdict::kTextBytes - 1);
-  verdict.state = Verdict::told;
-  if (nodes_) nodes_->tell(*shared_);
+  verdict.state = Verdict::published;
+  if (nodes_) nodes_->publish(*shared_);
   write_report_file(report);
   write_crash_file();
   wait_for_local_reports();
@@ -115,17 +115,17 @@ void Watchdog::Watcher::speak(const ErrorReport& report) {
   leave();
 }
 
-void Watchdog::Watcher::follow() {
+void Watchdog::Watcher::follow_verdict() {
   write_crash_file();
-  wait_until([&] { return shared_->verdict().state == Verdict::over; }, kSpeakerPatience);
+  wait_until([&] { return shared_->verdict().state == Verdict::over; }, kReporterPatience);
   leave();
 }
 
 /// Publishes the reports of this node after another node has given the verdict and waits for them.
-void Watchdog::Watcher::pass_on() {
+void Watchdog::Watcher::publish_reports() {
   write_crash_file();
   wait_for_local_reports();
-  nodes_->tell(*shared_);
+  nodes_->publish(*shared_);
   shared_->verdict().state = Verdict::over;
   leave();
 }
@@ -155,8 +155,8 @@ void Watchdog::Watcher::wait_for_nodes() {
   const auto is_known = [&] {
     for (std::size_t node = 0; node < knows.size(); ++node) {
       if (!knows[node]) {
-        const auto heard = nodes_->hear(static_cast<int>(node), *shared_);
-        knows[node] = heard.is_new && heard.verdict >= Verdict::told;
+        const auto update = nodes_->read(static_cast<int>(node), *shared_);
+        knows[node] = update.is_new && update.verdict >= Verdict::published;
       }
     }
     return std::ranges::find(knows, false) == knows.end();
@@ -186,9 +186,9 @@ void Watchdog::Watcher::write_report_file(const ErrorReport& report) const {
   }
 }
 
-std::string Watchdog::Watcher::last_words_of(int rank) const {
+std::string Watchdog::Watcher::crash_cause_of(int rank) const {
   try {
-    for (const CrashReport& crash : crashes(options_.directory / "crash", born_unix_s_)) {
+    for (const CrashReport& crash : crashes(options_.directory / "crash", start_unix_s_)) {
       if (crash.rank == rank) return crash.what.substr(0, crash.what.find('\n'));
     }
   } catch (const std::exception&) {  // the process has ended, and nothing is known

@@ -68,7 +68,7 @@ protected:
   PhaseClock clock_;
 };
 
-// The sums of float32 of size 1 have another order: 1e-6.
+// Sums of float32 terms around 1 are added in another order: an error of 1e-6.
 TEST_P(AdObjectiveTest, LossAndGradientAreThoseOfAPlainCrossEntropy) {
   AdTransformer model = make_model(0.0);
   AdTransformer plain = make_model(0.0);

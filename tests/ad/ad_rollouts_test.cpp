@@ -33,7 +33,7 @@ protected:
   AdRolloutsTest() {
     set_formula_weights(model_.parameters());
     if (sees_steps()) return;
-    // Next to cells of 0 to 3 a reward of 0 or 1 would hardly be visible.
+    // A reward of 0 or 1 would have little weight compared with coordinates of 0 to 3.
     const at::NoGradGuard no_grad;
     const std::int64_t reward = 2 + ring_.num_actions();  // x, y, one-hot action, reward
     model_.parameters().parameter("transition_embed.weight").select(1, reward).mul_(20.0);
@@ -93,8 +93,8 @@ protected:
   }
 
   /// Checks that every action is the one whose share of [0, 1) contains the uniform of its step.
-  /// Cached and uncached logits of size 1 differ by float rounding, 1e-6; a wrong token moves them
-  /// by 0.1.
+  /// Cached and uncached logits are around 1 and differ by float rounding, 1e-6; a wrong token
+  /// changes them by 0.1.
   void expect_drawn_from_plain_forwards(const Rollout& run, const RolloutRecord& record) const {
     Steps seen = steps_of(run, record);
     if (run.controls.hide_rewards)

@@ -82,7 +82,7 @@ TEST(AdTransformerTest, FlashAndEagerAttentionDropTheSame) {
   const at::Tensor difference =
       eager.forward(formula_steps(), &dropout) - flash.forward(formula_steps(), &dropout);
 
-  // Float rounding through two blocks with values of size 1; a different mask moves 0.1.
+  // Float rounding in two blocks with values around 1; a different mask changes results by 0.1.
   EXPECT_LT(largest(difference), 1e-5);
   EXPECT_LT(largest(gradients(eager, &dropout) - gradients(flash, &dropout)), 1e-6);
 }

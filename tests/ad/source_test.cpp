@@ -45,11 +45,11 @@ std::vector<double> curve(const Source& source, const std::vector<int>& tasks, i
   return sums;
 }
 
-void expect_near(const std::vector<double>& got, const std::vector<double>& wanted,
+void expect_near(const std::vector<double>& got, const std::vector<double>& expected,
                  double tolerance) {
-  ASSERT_EQ(got.size(), wanted.size());
+  ASSERT_EQ(got.size(), expected.size());
   for (std::size_t e = 0; e < got.size(); ++e)
-    EXPECT_NEAR(got[e], wanted[e], tolerance) << "episode " << e + 1;
+    EXPECT_NEAR(got[e], expected[e], tolerance) << "episode " << e + 1;
 }
 
 class SourceTest : public ::testing::Test {

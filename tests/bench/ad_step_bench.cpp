@@ -49,7 +49,7 @@ Work parse(const std::vector<std::string>& words) {
   return work;
 }
 
-/// Sets weights in +-0.25 (1 +- 0.25 for the scale of a norm) by their place among all weights.
+/// Sets weights in +-0.25 (1 +- 0.25 for the scale of a norm) by their index among all weights.
 void set_weights(tensor::ParameterArena& arena) {
   const at::NoGradGuard no_grad;
   std::int64_t first = 0;
@@ -63,7 +63,7 @@ void set_weights(tensor::ParameterArena& arena) {
   }
 }
 
-/// Returns integers below `size` by their place, different for each `salt`.
+/// Returns integers below `size` that depend on their index and on `salt`.
 at::Tensor numbers(std::int64_t size, std::int64_t salt, const std::vector<std::int64_t>& shape) {
   std::int64_t count = 1;
   for (const std::int64_t n : shape)

@@ -28,7 +28,7 @@ std::vector<std::string> read_lines(const char* path) {
   return lines;
 }
 
-/// A checksum below 2^31 that depends on every value and its place.
+/// A checksum below 2^31 that depends on every value and its index.
 class Check {
 public:
   void add(std::uint64_t value) { state_ = (state_ * 1'000'003 + value + 1) % 2'147'483'647; }

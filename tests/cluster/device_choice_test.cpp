@@ -15,18 +15,18 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// Makes nodes of `ranks` ranks that all see the same `gpus` cards.
-std::vector<RankSight> machine(int nodes, int ranks, int gpus) {
-  std::vector<RankSight> sights;
+std::vector<RankDevices> machine(int nodes, int ranks, int gpus) {
+  std::vector<RankDevices> machine_ranks;
   for (int node = 0; node < nodes; ++node) {
     const std::string host = std::string("node0").append(std::to_string(node + 1));
     for (int rank = 0; rank < ranks; ++rank) {
-      RankSight sight{{node, rank, host}, {}, gpus == 0 ? "no driver" : "", "", ""};
+      RankDevices rank_devices{{node, rank, host}, {}, gpus == 0 ? "no driver" : "", "", ""};
       for (int gpu = 0; gpu < gpus; ++gpu)
-        sight.uuids.push_back("GPU-" + std::to_string(10 * node + gpu) + "aa-bbb-ccc");
-      sights.push_back(sight);
+        rank_devices.uuids.push_back("GPU-" + std::to_string(10 * node + gpu) + "aa-bbb-ccc");
+      machine_ranks.push_back(rank_devices);
     }
   }
-  return sights;
+  return machine_ranks;
 }
 
 std::vector<int> indices(const DevicePlan& plan) {
@@ -36,7 +36,7 @@ std::vector<int> indices(const DevicePlan& plan) {
   return all;
 }
 
-ErrorReport refusal(const std::vector<RankSight>& ranks, const ClusterConfig& config) {
+ErrorReport refusal(const std::vector<RankDevices>& ranks, const ClusterConfig& config) {
   try {
     plan_devices(ranks, config);
   } catch (const Failure& e) {
@@ -71,7 +71,7 @@ TEST(PlanDevicesTest, OneGpuPerRankMeansNccl) {
 }
 
 TEST(PlanDevicesTest, ATaskThatSeesOnlyItsOwnGpuTakesIt) {
-  std::vector<RankSight> ranks = machine(1, 3, 1);
+  std::vector<RankDevices> ranks = machine(1, 3, 1);
   ranks[1].uuids = {"GPU-1"};
   ranks[2].uuids = {"GPU-2"};
   const DevicePlan plan = plan_devices(ranks, {});
@@ -99,7 +99,7 @@ TEST(PlanDevicesTest, MpiLeavesTheGpusAlone) {
 }
 
 TEST(PlanDevicesTest, AGpuOutOfRangeIsNamedWithTheRange) {
-  std::vector<RankSight> ranks = machine(1, 4, 2);
+  std::vector<RankDevices> ranks = machine(1, 4, 2);
   const ErrorReport report = refusal(ranks, with_gpus({0, 1, 2, 3}));
   EXPECT_EQ(report.code, "E201");
   EXPECT_EQ(report.exit, ExitCode::unavailable);
@@ -128,8 +128,8 @@ TEST(PlanDevicesTest, FewerListedGpusThanRanksAreSharedOnlyWhereThatIsAskedFor) 
 }
 
 TEST(PlanDevicesTest, NcclRefusesTwoRanksOnOneGpu) {
-  std::vector<RankSight> ranks = machine(2, 4, 2);
-  for (RankSight& rank : ranks)
+  std::vector<RankDevices> ranks = machine(2, 4, 2);
+  for (RankDevices& rank : ranks)
     rank.cuda_visible_devices = "0,1";
   ranks[0].uuids = {"GPU-7", "GPU-8"};
   ranks[1].uuids = {"GPU-5", "GPU-6"};
@@ -142,7 +142,7 @@ TEST(PlanDevicesTest, NcclRefusesTwoRanksOnOneGpu) {
 }
 
 TEST(PlanDevicesTest, NcclTakesRanksWithAHostIdEachOntoOneGpu) {
-  std::vector<RankSight> ranks = machine(1, 2, 1);
+  std::vector<RankDevices> ranks = machine(1, 2, 1);
   ranks[0].nccl_host_id = ranks[1].nccl_host_id = "card";
   EXPECT_EQ(refusal(ranks, with_backend(Backend::nccl)).code, "E202");
   ranks[1].nccl_host_id = "other";
@@ -154,7 +154,7 @@ TEST(PlanDevicesTest, NcclTakesRanksWithAHostIdEachOntoOneGpu) {
 }
 
 TEST(PlanDevicesTest, ARankWithoutGpuIsNamed) {
-  std::vector<RankSight> ranks = machine(2, 2, 2);
+  std::vector<RankDevices> ranks = machine(2, 2, 2);
   ranks[3].uuids.clear();
   ranks[3].why_none = "no CUDA-capable device is detected";
   const ErrorReport report = refusal(ranks, {});

@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A file below two rules: passes divide the batch, and a long run keeps no cache.
+/// Reads a file and checks two rules: passes divide the batch, and a long run keeps no cache.
 class ConfigRulesTest : public testing::Test {
 protected:
   Config read(const std::string& text) {

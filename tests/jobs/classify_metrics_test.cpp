@@ -8,7 +8,8 @@
 namespace mgpu::jobs {
 namespace {
 
-/// 5 right and 2 wrong hate, 1 of them unknown; 6 right and 3 wrong normal, 1 of them unknown.
+/// Of 7 rows of label 1 (hate), 5 are right and 1 has no answer; of 9 rows of label 0 (normal), 6
+/// are right and 1 has no answer.
 Confusion counted() {
   Confusion confusion(2);
   const auto add = [&](int times, int truth, int given) {
@@ -81,7 +82,7 @@ TEST(ClassifyMetricsTest, NothingToDivideByIsZeroAndSaysSo) {
 }
 
 TEST(ClassifyMetricsTest, CalibrationErrorIsTheMeanGapOfItsBins) {
-  // Two at 0.95, one right; two at 0.55, both right.
+  // Two rows at 0.95, of which one is right; two at 0.55, both right.
   const Calibration calibration =
       calibrate(std::vector{0.95, 0.95, 0.55, 0.55}, std::vector<std::uint8_t>{1, 0, 1, 1});
 

@@ -61,7 +61,7 @@ TEST(ClassifyPageTest, HasEachPictureAndAllAreWellFormed) {
   EXPECT_THAT(html, HasSubstr("area 0.9876"));
   EXPECT_THAT(html, HasSubstr("expected error 0.0123"));
   EXPECT_THAT(html, HasSubstr("4 rows: probability 0.550, right 0.500"));
-  const std::vector<std::string> found = report::pictures_in(html);
+  const std::vector<std::string> found = report::charts_in(html);
   EXPECT_EQ(found.size(), 7U);
   for (const std::string& picture : found)
     EXPECT_EQ(report::malformed(picture), "");
@@ -89,7 +89,7 @@ TEST(ClassifyPageTest, ARateOfNoRowsSaysSo) {
   const std::string html = html_of(plots());
 
   EXPECT_THAT(html, HasSubstr(">no such rows</text>"));
-  EXPECT_THAT(html, HasSubstr("10.0 % (4.0 % to 21.0 %)"));  // wrong, in the picture: 1 - accuracy
+  EXPECT_THAT(html, HasSubstr("10.0 % (4.0 % to 21.0 %)"));  // the error rate, 1 - accuracy
 }
 
 TEST(ClassifyPageTest, ManyGroupsAreClippedWithWords) {
@@ -125,7 +125,7 @@ TEST(ClassifyPageTest, TextsAndLabelsStayText) {
   EXPECT_THAT(html, Not(HasSubstr("<img")));
   EXPECT_THAT(html, Not(HasSubstr("<i>")));
   EXPECT_THAT(html, HasSubstr("&lt;script&gt;free"));
-  for (const std::string& picture : report::pictures_in(html))
+  for (const std::string& picture : report::charts_in(html))
     EXPECT_EQ(report::malformed(picture), "");
 }
 
@@ -163,7 +163,7 @@ TEST(ClassifyPageTest, RunsWithoutTruthAndWithoutRowsHaveAPage) {
   const std::string html = html_of(blind);
   EXPECT_THAT(html, HasSubstr("3 texts were classified."));
   EXPECT_THAT(html, HasSubstr("No row has a true label"));
-  EXPECT_TRUE(report::pictures_in(html).empty());
+  EXPECT_TRUE(report::charts_in(html).empty());
 
   blind.rows = 0;
   EXPECT_THAT(html_of(blind), Not(HasSubstr("nan")));
@@ -190,7 +190,7 @@ TEST(ClassifyPageTest, OneRowHasAPage) {
   EXPECT_THAT(html, Not(HasSubstr("<h3>ROC curve")));
   EXPECT_THAT(html, HasSubstr("<h3>Calibration</h3>"));
   EXPECT_THAT(html, Not(HasSubstr("The most confident mistakes")));
-  for (const std::string& picture : report::pictures_in(html))
+  for (const std::string& picture : report::charts_in(html))
     EXPECT_EQ(report::malformed(picture), "");
 }
 

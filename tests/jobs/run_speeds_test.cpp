@@ -44,7 +44,7 @@ protected:
   /// Batch and speed of each run that is found, as text.
   std::vector<std::string> found() const {
     std::vector<std::string> texts;
-    for (const auto& run : speeds_beside(folder_ / "20261122-3", kKind))
+    for (const auto& run : speeds_of_other_runs(folder_ / "20261122-3", kKind))
       texts.push_back(std::to_string(run.batch) + ":" +
                       std::to_string(static_cast<int>(run.samples_per_second)));
     return texts;

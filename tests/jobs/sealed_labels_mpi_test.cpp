@@ -149,7 +149,8 @@ TEST_F(SealedLabelsTest, CurvesAreOfRowsWithATrueAndAFoundLabel) {
   EXPECT_THAT(plots.roc.x, ElementsAre(0, 0.5, 0.5, 0.5, 1));
   EXPECT_THAT(plots.roc.y, ElementsAre(0, 0, 0.5, 1, 1));
   EXPECT_DOUBLE_EQ(metric(plots, "roc_auc"), 0.5);
-  EXPECT_THAT(plots.calibration_rows, ElementsAre(1, 1, 2));  // 0.73, 0.88, 0.98 and 1.00
+  EXPECT_THAT(plots.calibration_rows,
+              ElementsAre(1, 1, 2));  // confidences 0.73, 0.88, 0.98 and 1.00
   EXPECT_THAT(plots.calibration.y, ElementsAre(0, 1, 0.5));
   EXPECT_EQ(plots.positive_scores[19], 1);  // 0.98
   EXPECT_EQ(plots.positive_scores[5], 1);   // 0.27

@@ -182,12 +182,12 @@ TEST(TeacherPageTest, EmptyRunsAndRunsOfOneTokenHaveAPage) {
   const std::string html = html_of(one);
   EXPECT_THAT(html, HasSubstr("This run keeps k = 1, 100.0 % on average"));
   EXPECT_THAT(html, Not(HasSubstr("nan")));
-  for (const std::string& picture : report::pictures_in(html))
+  for (const std::string& picture : report::charts_in(html))
     EXPECT_EQ(report::malformed(picture), "");
 }
 
 TEST(TeacherPageTest, EveryPictureIsWellFormed) {
-  const std::vector<std::string> found = report::pictures_in(html_of(plots()));
+  const std::vector<std::string> found = report::charts_in(html_of(plots()));
 
   EXPECT_EQ(found.size(), 4U);  // mass, lengths, ranks, speed
   for (const std::string& picture : found)

@@ -81,7 +81,7 @@ TEST_P(CausalAttentionCpuTest, IsTheReferenceForwardAndBackward) {
       run(shape, in, reference::causal_attention, reference::causal_attention_grad);
   const Results actual = run(shape, in, cpu::causal_attention, cpu::causal_attention_grad);
 
-  // Sums of at most 241 float terms of size 1 against double: 241 half ulps at worst, 1.5e-5.
+  // Sums of at most 241 float terms around 1, compared with double: 241 half ulps at worst, 1.5e-5.
   for (std::size_t i = 0; i < actual.out.size(); ++i)
     ASSERT_NEAR(actual.out[i], expected.out[i], 1e-5F) << i;
   for (std::size_t i = 0; i < actual.log_sums.size(); ++i)

@@ -63,7 +63,7 @@ struct AttentionCase {
   PagedAttentionArgs args;  // sizes; the caller sets the pointers
 };
 
-/// Cuts the values to bfloat16, in place; returns what is stored of them.
+/// Truncates the values to bfloat16, in place; returns the 16-bit numbers.
 inline std::vector<std::uint16_t> halves_of(std::vector<float>& values) {
   std::vector<std::uint16_t> halves;
   for (float& value : values) {

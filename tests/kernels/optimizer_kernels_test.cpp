@@ -24,7 +24,7 @@ TEST(AdamwStepCpuTest, FirstStepByHand) {
   float v = 0.0F;
   cpu::adamw_step({&w, &g, &m, &v, 1, 0.1F, 0.9F, 0.99F, 0.0F, 0.5F, 0.5F, 0.1F, 0.01F});
 
-  // 1 - 0.99F is 0.01 to 1e-6 only.
+  // 1 - 0.99F equals 0.01 only to a relative 1e-6.
   EXPECT_NEAR(w, 0.95F - 0.1F, 1e-6F);
   EXPECT_NEAR(m, 0.2F, 1e-6F);
   EXPECT_NEAR(v, 0.04F, 1e-6F);

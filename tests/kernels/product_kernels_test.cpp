@@ -50,7 +50,7 @@ TEST(PackedProductTest, IsTheReferenceAndARowsBitsAreItsOwn) {
       const std::vector<float> out = packed_product(x, weight, inputs);
       const std::vector<double> expected = reference::product(x, weight, inputs);
 
-      // Roundings in a chain of sums whose terms have size 1: about sqrt(I) * sqrt(I) * 2^-24.
+      // Rounding in a chain of I sums with terms around 1: about sqrt(I) * sqrt(I) * 2^-24.
       const double tolerance = 2e-7 * static_cast<double>(inputs) + 1e-6;
       for (std::size_t i = 0; i < out.size(); ++i)
         ASSERT_NEAR(out[i], expected[i], tolerance) << inputs << " " << outputs;
@@ -104,10 +104,11 @@ TEST(PackedProductTest, WeightsOfHalfTheBytesGiveTheBitsOfTheSameWeights) {
       }
       const std::vector<float> x = normals(13 * inputs, 1);
       const std::vector<float> expected = packed_product(x, weight, inputs);
-      const std::vector<std::uint16_t> turned = transposed(halves, inputs);
+      const std::vector<std::uint16_t> transposed_weight = transposed(halves, inputs);
 
       EXPECT_EQ(product_of_halves(x, halves.data(), {outputs, inputs, inputs, 1}), expected);
-      EXPECT_EQ(product_of_halves(x, turned.data(), {outputs, inputs, 1, outputs}), expected);
+      EXPECT_EQ(product_of_halves(x, transposed_weight.data(), {outputs, inputs, 1, outputs}),
+                expected);
     }
   }
 }
@@ -139,7 +140,7 @@ TEST(MatrixProductTest, HasThePackedProductsBitsWhateverTheStrides) {
       const std::vector<float> weight = normals(outputs * inputs, 2);
       const std::vector<float> expected = packed_product(x, weight, inputs);
       const std::vector<float> columns = transposed(x, inputs);
-      const std::vector<float> turned = transposed(weight, inputs);
+      const std::vector<float> transposed_weight = transposed(weight, inputs);
       std::vector<float> out(expected.size(), 99.0F);
       MatrixProductArgs args{x.data(), weight.data(), out.data(), rows, inputs, outputs, inputs,
                              1,        inputs,        1,          false};
@@ -153,7 +154,7 @@ TEST(MatrixProductTest, HasThePackedProductsBitsWhateverTheStrides) {
       cpu::matrix_product(args);
       EXPECT_EQ(out, expected) << rows << " " << inputs;
       out.assign(out.size(), 0.0F);
-      args.weight = turned.data();
+      args.weight = transposed_weight.data();
       args.output_stride = 1;
       args.weight_input_stride = outputs;
       args.adds = true;

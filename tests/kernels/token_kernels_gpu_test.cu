@@ -69,7 +69,7 @@ TEST_F(TokenGpuTest, OnlineDrawDrawsWhatTheCpuDraws) {
     }
     const DrawState expected = draw_on_cpu(input);
 
-    // Uniforms are not near the borders between tokens, compared with the rounding of double sums.
+    // No uniform is so near a border between tokens that rounding of double sums matters.
     EXPECT_EQ(ids.host(), expected.ids) << block;
     EXPECT_EQ(picked.host(), expected.picked) << block;
     const std::vector<double> actual = sums.host();

@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A quarter turn maps (1, 2) of the pair (3, 4; columns 0 and 2, 1 and 3) to (-3, 1), (-4, 2).
+// A quarter turn maps the column pair (0, 2) from (1, 3) to (-3, 1), and (1, 3) from (2, 4) to (-4,
+// 2).
 TEST(RotateHeadsTest, ByHand) {
   const std::vector<float> x{1.0F, 2.0F, 3.0F, 4.0F};
   const std::vector<float> cosine{0.0F, 0.0F};
@@ -49,7 +50,8 @@ TEST(RotateHeadsTest, HeadsNeedPairs) {
                ShapeError);
 }
 
-// Weights 1 and 3 in the first block, 4 in the second: it replaces the sample below one half.
+// The weights are 1 and 3 in the first block, and 4 in the second. So the second block replaces the
+// sample if its first uniform is below 1/2.
 TEST(OnlineDrawTest, ByHand) {
   const std::vector<float> first{0.0F, std::log(3.0F)};
   const std::vector<float> second{std::log(4.0F)};

@@ -98,7 +98,7 @@ GenerationConfig four_tokens() {
   return config;
 }
 
-// Several short completions take the second place of the batch, one after the other. The first pass
+// Several short completions use the second slot of the batch, one after the other. The first pass
 // of each has a prompt of 3 tokens and the next token of the long completion.
 TEST(GenerationWorkTest, APromptBeginsWhereACompletionHasEnded) {
   constexpr std::array<std::size_t, 5> kLengths = {8, 2, 2, 2, 2};

@@ -263,7 +263,8 @@ TEST(GeneratorTest, FinishReasonsSayWhatEndedACompletion) {
 
   const Completion longest = run(sampled(100), {});
   EXPECT_EQ(longest.reason, FinishReason::context);
-  EXPECT_EQ(longest.ids.size(), 44U);  // 48 - 5 with a position, and one after the last
+  EXPECT_EQ(longest.ids.size(), 44U);  // 43 tokens at the positions after the prompt's 5 of 48, and
+                                       // one that needs no position
 }
 
 // "five" continues with 45 33 47 57 and has its first 4 later. "twenty" continues with 46 18 14 60

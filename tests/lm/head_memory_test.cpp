@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kTokens = 2048;
 constexpr std::size_t kSequence = 64;
 constexpr std::int64_t kVocab = 60'000;
-constexpr std::uint64_t kMostBytes = kTokens * kVocab * sizeof(float) / 4;
+constexpr std::uint64_t kMaxBytes = kTokens * kVocab * sizeof(float) / 4;
 
 /// Returns the config of a Llama that consists mostly of its vocabulary.
 LmConfig wide_config() {
@@ -49,7 +49,7 @@ TEST(HeadMemoryTest, ScoringNeverHasAllLogits) {
   const at::Tensor hidden = at::randn({kTokens, config.hidden_size});
   const at::Tensor targets = at::arange(kTokens, at::kLong);
 
-  EXPECT_LT(growth_of([&] { apply_head(model, hidden, targets, 8); }), kMostBytes);
+  EXPECT_LT(growth_of([&] { apply_head(model, hidden, targets, 8); }), kMaxBytes);
 }
 
 /// Sequences of kSequence tokens that all have a target.
@@ -70,7 +70,7 @@ TEST(HeadMemoryTest, TrainingNeverHasAllLogits) {
   TrainableModel model(wide_config(), Device{}, 0);
   const WholeBatch whole;
 
-  EXPECT_LT(growth_of([&] { model.add_gradients(whole.batch, 1.0); }), kMostBytes);
+  EXPECT_LT(growth_of([&] { model.add_gradients(whole.batch, 1.0); }), kMaxBytes);
 }
 
 TEST(HeadMemoryTest, TwoSweepsNeverHaveAllLogits) {
@@ -82,12 +82,9 @@ TEST(HeadMemoryTest, TwoSweepsNeverHaveAllLogits) {
   const Weighted loss;
 
   EXPECT_LT(growth_of([&] { model.measure(whole.batch, {.entropies = true, .temperature = 0.5}); }),
-            kMostBytes);
+            kMaxBytes);
   whole.batch.slopes = BatchSlopes{.log_probs = std::vector<double>(kTokens, 0.5)};
-  EXPECT_LT(growth_of([&] {
-              model.add_gradients(whole.batch, {1.0, nullptr, &loss});
-            }),
-            kMostBytes);
+  EXPECT_LT(growth_of([&] { model.add_gradients(whole.batch, {1.0, nullptr, &loss}); }), kMaxBytes);
   EXPECT_GT(model.parameters().gradients().abs().max().item<float>(), 0.0F);
 }
 
@@ -95,7 +92,7 @@ TEST(HeadMemoryTest, TwoSweepsNeverHaveAllLogits) {
 TEST(HeadMemoryTest, AllLogitsWouldBeSeen) {
   const auto all = [] { at::full({kTokens, kVocab}, 1.0F); };
 
-  EXPECT_GT(growth_of(all), 2 * kMostBytes);
+  EXPECT_GT(growth_of(all), 2 * kMaxBytes);
 }
 
 }  // namespace

@@ -138,22 +138,23 @@ TEST_P(InvarianceTest, WantedRowsHaveTheBitsOfAll) {
   const at::Tensor whole = hidden_of(model_, ids);
   const at::Tensor whole_others = hidden_of(model_, others);
 
-  for (const std::int64_t wanted : {0, 1, 5, 21, 99}) {
+  for (const std::int64_t num_outputs : {0, 1, 5, 21, 99}) {
     PagedCache cache = model_.make_cache({12, 4});
     const std::int64_t sequence = cache.add();
     const std::vector<SequenceSpan> first{{std::span(ids).first(8), sequence, 0, 0}};
     EXPECT_EQ(model_.hidden(first, cache).size(0), 0);
-    const std::vector<SequenceSpan> rest{{std::span(ids).subspan(8, 8), sequence, 0, wanted},
+    const std::vector<SequenceSpan> rest{{std::span(ids).subspan(8, 8), sequence, 0, num_outputs},
                                          {others, cache.add(), 0, 2}};
     const at::Tensor some = model_.hidden(rest, cache);
     const std::vector<SequenceSpan> end{{std::span(ids).subspan(16), sequence}};
     const at::Tensor last = model_.hidden(end, cache);
 
-    const std::int64_t count = std::min<std::int64_t>(wanted, 8);
-    ASSERT_EQ(some.size(0), count + 2) << wanted;
-    EXPECT_TRUE(at::equal(some.narrow(0, 0, count), whole.narrow(0, 16 - count, count))) << wanted;
-    EXPECT_TRUE(at::equal(some.narrow(0, count, 2), whole_others.narrow(0, 4, 2))) << wanted;
-    EXPECT_TRUE(at::equal(last, whole.narrow(0, 16, 5))) << wanted;
+    const std::int64_t count = std::min<std::int64_t>(num_outputs, 8);
+    ASSERT_EQ(some.size(0), count + 2) << num_outputs;
+    EXPECT_TRUE(at::equal(some.narrow(0, 0, count), whole.narrow(0, 16 - count, count)))
+        << num_outputs;
+    EXPECT_TRUE(at::equal(some.narrow(0, count, 2), whole_others.narrow(0, 4, 2))) << num_outputs;
+    EXPECT_TRUE(at::equal(last, whole.narrow(0, 16, 5))) << num_outputs;
   }
   const std::vector<SequenceSpan> uncached{{ids, 0, 0, 3}, {others, 0, 0, 0}};
   EXPECT_TRUE(at::equal(model_.hidden(uncached), whole.narrow(0, 18, 3)));

@@ -8,7 +8,7 @@
 
 namespace mgpu::lm {
 
-/// Returns logits [N, V] from the head, by asking for the whole vocabulary as "best".
+/// Returns logits [N, V] from the head, with the whole vocabulary as "best".
 inline at::Tensor logits_of(const LanguageModel& model, const at::Tensor& hidden) {
   const HeadResult head = apply_head(model, hidden, {}, model.config().vocab);
   return at::empty_like(head.best_logits).scatter_(1, head.best_ids, head.best_logits);

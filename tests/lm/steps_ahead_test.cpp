@@ -25,7 +25,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// The best token, and any by its probability.
+/// Greedy decoding, and sampling from the whole distribution.
 const SamplingConfig kWays[] = {{}, {.is_greedy = false, .temperature = 0.8, .seed = 4}};
 
 /// A session with three prompts and one drawn token for each.

@@ -146,7 +146,7 @@ TEST_P(FamilyTest, PackedSequencesAreAsSeparateOnes) {
   EXPECT_NEAR(all.loss, sum.loss, 1e-12 * sum.loss);
   EXPECT_EQ(all.predictions, sum.predictions);
   EXPECT_EQ(all.correct, sum.correct);
-  // The sums over tokens have another order: about 40 additions of float32.
+  // About 40 float32 terms, one per token, are added in another order.
   EXPECT_LT(relative_difference(packed.parameters().gradients(), separate.parameters().gradients()),
             1e-5);
 }

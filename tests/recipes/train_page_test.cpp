@@ -20,7 +20,7 @@ using testing::Not;
 TEST(HtmlReportTest, EveryPictureIsWellFormed) {
   const std::string html = sample_html(sample_run());
 
-  const std::vector<std::string> plots = pictures_in(html);
+  const std::vector<std::string> plots = charts_in(html);
 
   EXPECT_EQ(plots.size(), 1U + 16U + 2U + 1U);  // returns, walks, loss and return, time line
   for (const std::string& picture : plots)
@@ -55,11 +55,11 @@ TEST(HtmlReportTest, MarkedNumbersAreThoseOfTheSummary) {
     const std::smatch& match = *it;
     const std::string key = match[1];
     const bool share = key.ends_with("/share");
-    const double wanted =
+    const double expected =
         summary.at(nlohmann::json::json_pointer(key)).get<double>() * (share ? 100.0 : 1.0);
     const double shown = std::stod(match[2].str() + match[3].str());
     const auto decimals = match[3].matched ? match[3].length() - 1 : 0;
-    EXPECT_LE(std::fabs(shown - wanted), 0.5 * std::pow(10.0, -decimals) + 1e-9) << key;
+    EXPECT_LE(std::fabs(shown - expected), 0.5 * std::pow(10.0, -decimals) + 1e-9) << key;
     EXPECT_EQ(share, share && match[4].matched) << key;
   }
 
@@ -109,7 +109,7 @@ TEST(HtmlReportTest, ARunThatWasStoppedEarlyHasAPageToo) {
 
   EXPECT_THAT(html, HasSubstr("<h1>train_ad stopped after 12 of 50 steps.</h1>"));
   EXPECT_THAT(html, HasSubstr("status stopped"));
-  EXPECT_TRUE(pictures_in(html).empty());
+  EXPECT_TRUE(charts_in(html).empty());
 }
 
 TEST(HtmlReportTest, GpusGetAMemoryPicture) {
@@ -118,7 +118,7 @@ TEST(HtmlReportTest, GpusGetAMemoryPicture) {
   const std::string html = sample_html(run);
 
   EXPECT_THAT(html, HasSubstr("1.0 allocated, 2.0 reserved of 80.0 GiB"));
-  for (const std::string& picture : pictures_in(html))
+  for (const std::string& picture : charts_in(html))
     EXPECT_EQ(malformed(picture), "");
 }
 

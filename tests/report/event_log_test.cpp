@@ -124,7 +124,7 @@ TEST_F(EventLogTest, AFileGetsFewLinesShortAndWithoutControlBytes) {
   log.event({"warn", {{"text", std::string(500, 'x') + "\r\x1b[2J"}}});
 
   const std::vector<std::string> lines = lines_of(out_);
-  EXPECT_EQ(lines.size(), 11U);  // 1 2 5 10 30 60 120 180 240 300 s, and the warning
+  EXPECT_EQ(lines.size(), 11U);  // at 1 2 5 10 30 60 120 180 240 300 s, and the warning
   for (const std::string& line : lines)
     EXPECT_LE(line.size(), 200U);
   EXPECT_EQ(out_.find_first_of("\r\x1b"), std::string::npos);
@@ -143,7 +143,7 @@ TEST_F(EventLogTest, ALoopGoesOnAfterAnotherInterruptedIt) {
   std::vector<std::string> train_lines;
   for (const std::string& line : lines_of(out_))
     if (line.find(" train ") != std::string::npos) train_lines.push_back(line);
-  EXPECT_EQ(train_lines.size(), 6U);  // 1 2 5 10 30 60 s
+  EXPECT_EQ(train_lines.size(), 6U);  // at 1 2 5 10 30 60 s
   EXPECT_THAT(train_lines.back(), HasSubstr("step 60/100 60.0%  loss 0.5000  1.00 step/s  eta "
                                             "0:00:40"));
 }
@@ -161,7 +161,7 @@ TEST_F(EventLogTest, EventsAreTypedJsonAndProgressIsThinned) {
               {"text", "bad \xFF byte\n"}}});
 
   const std::vector<std::string> lines = lines_of(file("events.jsonl"));
-  EXPECT_EQ(lines.size(), 12U);  // first, each second, last at once with the tenth; eval
+  EXPECT_EQ(lines.size(), 12U);  // at 0, 1, ..., 10 s, and the evaluation
   const auto first = nlohmann::json::parse(lines.front());
   EXPECT_EQ(first["time"], "2026-11-21T10:42:07.000Z");
   EXPECT_EQ(first["event"], "train");
@@ -208,7 +208,7 @@ TEST_F(EventLogTest, QuietLeavesWarningsAndTheLastLine) {
   log.event({"note", {{"text", "n"}}});
   log.event({"warn", {{"text", "w"}}});
   log.print("banner");
-  log.say_last("mgpu_spmd: done, exit 0");
+  log.print_last_line("mgpu_spmd: done, exit 0");
 
   EXPECT_EQ(out_, "2026-11-21T10:42:07Z warn   w\nmgpu_spmd: done, exit 0\n");
   EXPECT_TRUE(err_.empty());

@@ -85,7 +85,7 @@ TEST(TimelineTest, WithoutIntervalsThereIsNoPicture) {
   EXPECT_EQ(svg_memory({}), "");
 }
 
-// Every text is within the picture, at 6.4 pixels per character.
+// Every text lies within the chart, at 6.4 pixels per character.
 TEST(TimelineTest, ALongLegendHasSeveralRows) {
   PhaseTable table;
   table.wall_s = 10.0;

@@ -6,9 +6,9 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.hparams import plugin_data_pb2
 
 
-def expect(what, got, wanted):
-    if got != wanted:
-        sys.exit(f"{what}: got {got!r}, wanted {wanted!r}")
+def expect(what, got, expected):
+    if got != expected:
+        sys.exit(f"{what}: got {got!r}, expected {expected!r}")
 
 
 runs = EventAccumulator(sys.argv[1], purge_orphaned_data=True)
@@ -24,9 +24,9 @@ expect("tensor tags", sorted(tags["tensors"]),
 loss = [(event.step, event.value) for event in runs.Scalars("train/loss")]
 expect("loss steps", [step for step, _ in loss], [0, 1, 2, 3, 4, 5, 6, 7])
 for step, value in loss:
-    wanted = 2.0 if step >= 6 else 1.0 / (step + 1)
-    if abs(value - wanted) > 1e-7:
-        sys.exit(f"loss at {step}: {value}, wanted {wanted}")
+    expected = 2.0 if step >= 6 else 1.0 / (step + 1)
+    if abs(value - expected) > 1e-7:
+        sys.exit(f"loss at {step}: {value}, expected {expected}")
 expect("text", runs.Tensors("config")[0].tensor_proto.string_val[0], b"    job: train")
 
 

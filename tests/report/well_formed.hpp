@@ -7,7 +7,7 @@
 namespace mgpu::report {
 
 /// The reason why `xml` is not well-formed, or "". It handles elements, attributes and text only,
-/// which suffices for the program's pictures.
+/// which suffices for the program's charts.
 inline std::string malformed(const std::string& xml) {
   static const std::string value = R"([^"<&]*(?:&[a-z0-9#]+;[^"<&]*)*)";
   static const std::string attribute = R"(\s+[a-zA-Z][-a-zA-Z0-9]*=")" + value + '"';
@@ -32,11 +32,11 @@ inline std::string malformed(const std::string& xml) {
   return std::regex_match(at, xml.cend(), text) ? "" : std::string(at, xml.cend());
 }
 
-inline std::vector<std::string> pictures_in(const std::string& html) {
-  std::vector<std::string> pictures;
+inline std::vector<std::string> charts_in(const std::string& html) {
+  std::vector<std::string> charts;
   for (std::size_t at = html.find("<svg"); at != std::string::npos; at = html.find("<svg", at + 1))
-    pictures.push_back(html.substr(at, html.find("</svg>", at) + 6 - at));
-  return pictures;
+    charts.push_back(html.substr(at, html.find("</svg>", at) + 6 - at));
+  return charts;
 }
 
 }  // namespace mgpu::report

@@ -81,7 +81,7 @@ TEST_F(RowEncoderTest, TextsEndWhereTheyEndIfNobodyAsksForMore) {
   EXPECT_THAT(text.ids, ElementsAreArray(ids_of("abc")));
   EXPECT_THAT(text.is_learned, Each(1));
   const auto whole = encoder.encode(test::row_of(R"({"prompt": "a", "completion": "b"})").object);
-  EXPECT_EQ(whole.ids.back(), kEndId);  // a completion ends all the same
+  EXPECT_EQ(whole.ids.back(), kEndId);  // a completion still ends with the eos token
 }
 
 TEST_F(RowEncoderTest, TokenIdsAreLearnedAsTheyAre) {

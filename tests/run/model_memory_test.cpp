@@ -72,8 +72,8 @@ protected:
     work.names = kCompletions;
     work.unit = "prompts";
     work.samples = 100;
-    work.beside = 5000;
-    work.beside_name = "prompts";
+    work.other_bytes = 5000;
+    work.other_name = "prompts";
     work.disk = 100'000'000;
     return work;
   }
@@ -126,7 +126,7 @@ TEST_F(ModelPlanTest, APartOfTheRunIsPartOfTheTime) {
 TEST_F(ModelPlanTest, SealingGoesByWhatIsWritten) {
   ModelPlan plan = this->plan();
   plan.add_seal_time();
-  EXPECT_DOUBLE_EQ(plan.plan().times.front().seconds, 1.0);  // 100 MB at 100 MB/s
+  EXPECT_DOUBLE_EQ(plan.plan().times.front().seconds, 1.0);  // 1 s for 100 MB at 100 MB/s
 }
 
 TEST_F(ModelPlanTest, MemoryIsThatOfTheFullestRank) {
@@ -165,7 +165,7 @@ TEST_F(ModelPlanTest, AnAutomaticBatchIsWhatTheMemoryHasRoomFor) {
   four.batch_size = 4;
   const auto use = lm::memory_of(work().model, lm::shards_of(work().model, {}, 1)[0], four, 1);
   machine_.host_bytes =
-      4 * (program_bytes(machine_) + work().beside + static_cast<std::uint64_t>(use.total()));
+      4 * (program_bytes(machine_) + work().other_bytes + static_cast<std::uint64_t>(use.total()));
   ModelPlan tight = this->plan();
   tight.find_batch(true);
   EXPECT_EQ(tight.demand().batch_size, 4);

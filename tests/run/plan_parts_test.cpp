@@ -96,19 +96,19 @@ TEST(SharedMemoryTest, TheRanksOfANodeShareIt) {
   const SharedMemory memory = memory_of_ranks(config_with_margin("0.25"), two_nodes(), "key");
   EXPECT_STREQ(memory.what, "memory of a node");
   EXPECT_EQ(memory.copies, 4U);
-  EXPECT_EQ(memory.room(), 192 * kMiB);  // 1024 * 0.75 / 4
+  EXPECT_EQ(memory.headroom(), 192 * kMiB);  // 1024 * 0.75 / 4
 }
 
 TEST(SharedMemoryTest, FewerRanksThanANodeHoldsHaveMore) {
   PlanMachine machine = two_nodes();
   machine.ranks = 2;
-  EXPECT_EQ(memory_of_ranks(config_with_margin("0"), machine, "key").room(), 512 * kMiB);
+  EXPECT_EQ(memory_of_ranks(config_with_margin("0"), machine, "key").headroom(), 512 * kMiB);
 }
 
 TEST(SharedMemoryTest, AGpuIsNotShared) {
   const SharedMemory memory = memory_of_ranks(config_with_margin("0.5"), with_gpus(), "key");
   EXPECT_STREQ(memory.what, "GPU memory");
-  EXPECT_EQ(memory.room(), 1024 * kMiB);
+  EXPECT_EQ(memory.headroom(), 1024 * kMiB);
 }
 
 TEST(LimitTest, ALimitIsAShareOfWhatThereIs) {

@@ -297,14 +297,14 @@ TEST_F(RowPhaseTest, AGivenBatchIsTaken) {
   RowPhase rows = phase();
   const lm::MemoryDemand demand{.batch_size = 4, .longest = 32};
 
-  EXPECT_EQ(rows.settle_batch(demand, false), 4);
+  EXPECT_EQ(rows.choose_batch(demand, false), 4);
   EXPECT_THAT(rows.memory_text(4), AllOf(StartsWith("4 texts at once: "), HasSubstr("= weights "),
                                          HasSubstr("free after loading the weights")));
 }
 
 TEST_F(RowPhaseTest, AnAutomaticBatchIsTheSameOnAllRanks) {
   RowPhase rows = phase();
-  const std::int64_t batch = rows.settle_batch({.batch_size = 5, .longest = 32}, true);
+  const std::int64_t batch = rows.choose_batch({.batch_size = 5, .longest = 32}, true);
 
   EXPECT_EQ(batch, 5);  // the machine has room for such a model
   EXPECT_THAT(world_.all_gather(batch), Each(batch));

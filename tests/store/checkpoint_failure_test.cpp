@@ -1,4 +1,4 @@
-// Tests deaths and full disks at every place of a save. Each run is a separate process.
+// Tests deaths and full disks at every step of a save. Each run is a separate process.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

@@ -272,8 +272,8 @@ void damage_a_tail(const fs::path& output, std::mt19937& random) {
 }
 
 TEST_F(CrashTest, RandomKillsWithChangingRankCounts) {
-  const char* wanted = std::getenv("MGPU_CRASH_SECONDS");
-  const double seconds = wanted == nullptr ? 4.0 : std::atof(wanted);
+  const char* text = std::getenv("MGPU_CRASH_SECONDS");
+  const double seconds = text == nullptr ? 4.0 : std::atof(text);
   const std::string expected = golden();
   std::mt19937 random(4);
   const auto begun = std::chrono::steady_clock::now();

@@ -111,7 +111,8 @@ TEST_F(SealTest, APartialFileHasTheRowsThatAreThere) {
 }
 
 TEST_F(SealTest, ListsComeBackWhateverTheirLengths) {
-  for (const std::int64_t rows : {0, 1, 16, 23, 1000}) {  // 16: no sample has a place
+  for (const std::int64_t rows :
+       {0, 1, 16, 23, 1000}) {  // with 16 rows all lists `places` are empty
     const fs::path run_directory = folder_.path() / std::to_string(rows);
     EXPECT_EQ(run(world_, run_directory, rows, 4).other_writes, 0);
     std::vector<std::int64_t> ids(static_cast<std::size_t>(rows));

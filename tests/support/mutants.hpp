@@ -6,8 +6,8 @@ namespace mgpu::testing_support {
 
 /// Returns how many mutants a test tries: `few`, or the number in MGPU_MUTANTS.
 inline int mutants(int few) {
-  const char* wanted = std::getenv("MGPU_MUTANTS");
-  return wanted == nullptr ? few : std::atoi(wanted);
+  const char* text = std::getenv("MGPU_MUTANTS");
+  return text == nullptr ? few : std::atoi(text);
 }
 
 }  // namespace mgpu::testing_support

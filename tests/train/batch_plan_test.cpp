@@ -62,7 +62,8 @@ TEST(BatchPlanTest, NamesTheKeyThatIsWrong) {
 }
 
 TEST(BatchPlanTest, RefusesWhatCannotBeShared) {
-  EXPECT_THROW(plan_micro_batches({32, 0, 6, 1, true}, 0, 1), Failure);  // no power of two
+  EXPECT_THROW(plan_micro_batches({32, 0, 6, 1, true}, 0, 1),
+               Failure);  // 6 lanes: not a power of two
   EXPECT_THROW(plan_micro_batches({30, 0, 4, 1, true}, 0, 1), Failure);  // uneven lanes
   EXPECT_THROW(plan_micro_batches({32, 0, 4, 1, true}, 0, 3), Failure);  // 3 ranks, 4 lanes
   EXPECT_THROW(plan_micro_batches({2, 0, 1, 1, false}, 0, 3), Failure);  // idle rank

@@ -100,7 +100,7 @@ TEST_P(GpuReducerTest, EqualsTheSumOfOneProcess) {
       float expected = 0.0F;
       for (int rank = 0; rank < world_.size(); ++rank)
         expected += gradient(rank, i);
-      EXPECT_EQ(sums[i], expected) << "element " << i;  // two addends have one order
+      EXPECT_EQ(sums[i], expected) << "element " << i;  // the order of two addends does not matter
     }
   }
 }

@@ -68,11 +68,11 @@ TEST(LaneTreeTest, LanesMeetAsInABalancedTree) {
 
   for (int lane = 0; lane < 7; ++lane) {
     arena[0] = static_cast<float>(1 << lane);
-    tree.put_away(nullptr);
+    tree.add_lane(nullptr);
     EXPECT_EQ(arena[0], 0.0F);
   }
   arena[0] = 128.0F;
-  tree.fold_into_last(0, 1, nullptr);
+  tree.add_to_last(0, 1, nullptr);
 
   EXPECT_EQ(arena[0], 255.0F);
   // 1 adds 0; 3 adds 2, then 01; 5 adds 4; 7 adds 6, then 45, then 0123.
@@ -82,16 +82,16 @@ TEST(LaneTreeTest, LanesMeetAsInABalancedTree) {
 TEST(LaneTreeTest, OneLaneNeedsNoOther) {
   std::vector<float> arena{5.0F};
   LaneTree tree({arena.data(), 1, DType::f32, {}}, 1, add_on_host);
-  EXPECT_THROW(tree.put_away(nullptr), Error);
+  EXPECT_THROW(tree.add_lane(nullptr), Error);
   EXPECT_NO_THROW(tree.require_last_lane());
-  tree.fold_into_last(0, 1, nullptr);
+  tree.add_to_last(0, 1, nullptr);
   EXPECT_EQ(arena[0], 5.0F);
 }
 
 TEST(LaneTreeTest, AMissingLaneIsAnError) {
   std::vector<float> arena(1);
   LaneTree tree({arena.data(), 1, DType::f32, {}}, 4, add_on_host);
-  tree.put_away(nullptr);
+  tree.add_lane(nullptr);
   EXPECT_THROW(tree.require_last_lane(), Error);
 }
 

@@ -67,7 +67,7 @@ void misbehave(const Arguments& arguments, const Group& world, Communicator& pee
 }
 
 /// Runs the collective of the step; the wrong one if `is_mixed_up`.
-void meet(const Group& world, bool is_mixed_up) {
+void synchronize(const Group& world, bool is_mixed_up) {
   if (is_mixed_up) return static_cast<void>(world.broadcast("", world.size() - 1));
   static_cast<void>(world.all_reduce(std::int64_t{1}));
 }
@@ -98,7 +98,7 @@ void work(const Arguments& arguments) {
     } else if (is_now) {
       misbehave(arguments, world, *peers);
     }
-    meet(world, is_now && arguments.how == "mismatch");
+    synchronize(world, is_now && arguments.how == "mismatch");
   }
 }
 

@@ -13,7 +13,7 @@ class SilenceTest : public testing::Test {
 protected:
   void look_after(milliseconds step) {
     now_ += step;
-    silence_.look(slots_, now_);
+    silence_.update(slots_, now_);
   }
 
   std::vector<Slot> slots_{2};

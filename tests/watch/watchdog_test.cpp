@@ -29,7 +29,7 @@ struct Outcome {
   std::string text;
 };
 
-/// Returns the watchdog pages of all runs, past and present, on this machine.
+/// Returns the watchdog's shared memory objects on this machine, of all runs.
 std::set<std::string> pages_in_shared_memory() {
   std::set<std::string> names;
   for (const fs::directory_entry& entry : fs::directory_iterator("/dev/shm")) {
@@ -39,7 +39,7 @@ std::set<std::string> pages_in_shared_memory() {
   return names;
 }
 
-/// Returns new pages that stay: another run that starts now has one for a moment.
+/// Returns new objects that remain. Another run that starts now has one for a moment.
 std::set<std::string> pages_left_since(const std::set<std::string>& before) {
   std::set<std::string> left = pages_in_shared_memory();
   std::erase_if(left, [&](const std::string& name) { return before.contains(name); });

@@ -29,10 +29,9 @@ struct RolloutRecord {
   std::vector<std::uint8_t> path;     // [episodes * horizon] the state each step reached
 };
 
-/// Plays all runs in one batch: actions are sampled from the softmax, keys and values are cached.
-/// [episodes * horizon] the state after each step A run's record depends only on its sample id,
-/// task and controls, up to the rounding of matrix products. For identical bits run the same batch
-/// (one chunk).
+/// Plays all runs in one batch: actions are sampled from the softmax, keys and values are cached. A
+/// run's record depends only on its sample id, task and controls, up to the rounding of matrix
+/// products. For identical bits run the same batch (one chunk).
 ///
 /// Errors: Failure E704 (exit 79) when the logits of the model are not finite.
 std::vector<RolloutRecord> play(const AdTransformer& model, const Environment& environment,

@@ -14,8 +14,8 @@ namespace mgpu::ad {
 
 /// Input of TokenKind::step: at each step, the state and the previous transition.
 ///
-/// Reward 2 and landing G also have embeddings, for callers that mark the first token in these
-/// fields, too. ad::TokenWriter marks it by the action alone.
+/// The embedding tables also have rows for reward 2 and landing G, with which a caller may mark the
+/// first token. The class ad::TokenWriter marks it only by the action.
 /// Memory: on the model's device. An out-of-range number makes the logits of its token NaN.
 struct StepTokens {
   at::Tensor x;          // [B, T] int64 column of the current cell, 0 .. G-1
@@ -36,7 +36,7 @@ struct TransitionTokens {
   std::vector<std::int64_t> lengths;  // [B] 0 .. T-1
 };
 
-/// The random numbers of dropout. Without them the model does not drop.
+/// The random numbers of dropout. Without them dropout is off.
 struct DropoutSamples {
   std::uint64_t seed = 0;
   at::Tensor samples;  // [B] int64 ordinal of each row in the whole training, on the device

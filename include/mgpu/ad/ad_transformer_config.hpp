@@ -25,7 +25,7 @@ struct AdTransformerConfig {
   std::int64_t n_inner = 128;
   std::int64_t n_transit = 240;  // longest sequence in tokens, including the query
   double dropout = 0.1;          // of attention probabilities and of both residual branches
-  std::int64_t grid = 9;         // cells per side of the room
+  std::int64_t grid = 9;         // cells per side of the grid world
   std::int64_t num_actions = 5;
 
   friend bool operator==(const AdTransformerConfig&, const AdTransformerConfig&) = default;
@@ -38,7 +38,8 @@ void add_model_keys(KeyTable& table);
 /// head is wider than 64.
 AdTransformerConfig read_ad_transformer_config(const Config& config);
 
-/// Single keys, for rules that apply even if other keys of model.* have wrong values.
+/// Each reads a single key, for rules that must also work when other keys of model.* have wrong
+/// values.
 TokenKind read_token_kind(const Config& config);
 std::int64_t read_n_transit(const Config& config);
 

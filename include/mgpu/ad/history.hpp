@@ -39,8 +39,8 @@ using HistorySlot = BasicHistory<std::uint8_t>;
 
 /// Learning histories with consecutive ids, as columns.
 ///
-/// History `id` is stream id % streams of training task id / streams. So ids determine the
-/// histories of a file or chunk, on whatever rank they are made.
+/// History `id` is stream id % streams of training task id / streams. So the ids determine the
+/// histories of a file or chunk, on any rank.
 class HistorySet {
 public:
   /// Holds ids first_id to first_id + count - 1 with all steps zero. Errors: Error past the last
@@ -70,7 +70,7 @@ public:
   std::span<const std::uint8_t> reward() const { return reward_; }
   std::span<const std::uint8_t> landing() const { return landing_; }
 
-  /// Returns the same columns for writing, for a reader of files.
+  /// Returns the same columns, writable, for code that reads histories from a file.
   std::span<std::uint8_t> action() { return action_; }
   std::span<std::uint8_t> reward() { return reward_; }
   std::span<std::uint8_t> landing() { return landing_; }

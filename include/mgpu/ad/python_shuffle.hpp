@@ -6,7 +6,7 @@
 
 namespace mgpu::ad {
 
-/// Reproduces CPython's `random` module: the same generator with the same seeding and reading.
+/// Reproduces CPython's `random` module: the same generator, seeding and conversion to integers.
 ///
 /// It serves to reproduce a split that a Python script made.
 /// Source: CPython 3.11, Modules/_randommodule.c (random_seed, init_by_array, getrandbits) and

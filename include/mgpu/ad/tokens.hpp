@@ -12,7 +12,7 @@
 
 namespace mgpu::ad {
 
-/// The part of a history that one window shows, in training and play. Made by make_window_rules.
+/// How much of a history one window covers, in training and in play. Made by make_window_rules.
 struct WindowRules {
   TokenKind kind = TokenKind::step;
   int tokens = 0;   // L of a full window: steps, or past transitions plus the query

@@ -20,7 +20,7 @@ struct TrainingItem {
 
 /// The training items of a set of histories in an endless order that needs no memory.
 ///
-/// Item `ordinal` is the global number of a training sample: optimizer step * global batch + place
+/// Item `ordinal` is the global number of a training sample: optimizer step * global batch + index
 /// in the batch. Each epoch contains each item once, in an order that is a function of seed and
 /// epoch. So sharing among ranks and resuming need only arithmetic.
 ///

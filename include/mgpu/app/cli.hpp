@@ -26,7 +26,7 @@ enum class Action {
 /// options such as --gpus become overrides here.
 struct Options {
   Action action = Action::run;
-  std::string detail{};  // of --plan, --print-config, --explain, --merge, --export
+  std::string detail{};  // argument of --plan, --print-config, --explain, --merge, --export
   std::string
       config{};  // CONF.yaml, "-" for standard input, "" for none; --export: a run directory
   std::vector<std::string> more_directories{};  // of --merge, after the first
@@ -41,14 +41,14 @@ struct Options {
 
 enum class OptionKind { flag, value, optional_value };
 
-/// One row of the table of options: parsing, --help and its tests.
+/// One row of the table of options, which drives parsing, --help and their tests.
 struct OptionRow {
   std::string_view name;  // "gpus-per-model", without dashes
   char letter;            // 'h', or 0
   OptionKind kind;
   std::string_view argument;    // in --help: "N", "auto|never|DIR"
   std::string_view choices{};   // "auto|bar|lines|off": the only values; "" for any
-  std::string_view implicit{};  // of an optional value that is left out
+  std::string_view implicit{};  // used if an optional value is omitted
   std::string_view key{};       // the key that it sets
   std::string_view group;       // heading in --help
   std::string_view text;        // one line

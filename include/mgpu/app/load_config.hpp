@@ -23,13 +23,13 @@ public:
   /// standard input.
   ///
   /// Ranks:  collective over the group, in the same order on every rank.
-  /// Errors: Failure E603 (exit 66), of a group as CollectiveFailure.
+  /// Errors: Failure E603 (exit 66), which a group throws as CollectiveFailure.
   std::string read(const std::filesystem::path& path) const;
 
   /// The working directory of the rank that reads. Ranks: as read().
   std::filesystem::path working_directory() const;
 
-  /// Runs `step` on every rank. Errors: what it throws, of a group as CollectiveFailure.
+  /// Runs `step` on every rank. Errors: those of `step`, which a group throws as CollectiveFailure.
   void agree(const std::function<void()>& step) const { agree_(step); }
 
 private:

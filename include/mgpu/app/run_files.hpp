@@ -37,7 +37,7 @@ public:
 
   /// Prints several lines for a person, or the last line. Only rank 0 prints.
   void print(std::string_view text);
-  void say_last(std::string_view line);
+  void print_last_line(std::string_view line);
 
   CrashFile& crash() { return *crash_; }
   /// Ends the run's row on TensorBoard's HParams page.
@@ -53,8 +53,8 @@ public:
 private:
   const cluster::Group* world_;
   std::unique_ptr<report::EventLog> log_;                 // rank 0
-  std::unique_ptr<report::TensorBoardFile> tensorboard_;  // rank 0, where wanted
-  std::unique_ptr<report::RankLog> rank_log_;             // where wanted
+  std::unique_ptr<report::TensorBoardFile> tensorboard_;  // rank 0, if the keys request it
+  std::unique_ptr<report::RankLog> rank_log_;             // if the keys request it
   std::unique_ptr<CrashFile> crash_;
 };
 

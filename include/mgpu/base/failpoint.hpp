@@ -4,13 +4,14 @@
 
 namespace mgpu {
 
-/// The action that a failpoint asks of the system call that it guards.
+/// The effect of a failpoint on the system call that it guards.
 struct FailpointAction {
   int error = 0;           // errno to report instead of running the call; 0: run it
   bool half_only = false;  // a write stops half way, then reports `error`
 };
 
-/// Marks a place where a test can inject a fault. Otherwise it costs one branch on a null pointer.
+/// Marks a place where a test can inject a fault. In a normal run it costs one branch on a null
+/// pointer.
 ///
 /// The variable MGPU_FAILPOINT holds PLACE:N:ACTION[;...]: it acts on the N-th arrival (from 1) at
 /// PLACE, on any rank or with PLACE@R only on rank R. ACTION is kill, segv, abort, stop (SIGSTOP),

@@ -13,9 +13,9 @@ namespace mgpu {
 /// `constexpr Purpose kName{number}`; tests/lint/purposes_test.cpp finds a number that is used
 /// twice.
 enum class Purpose : std::uint8_t {
-  source = 1,      // data that the program makes, by history or text
-  data_order = 2,  // keyed permutation of the training items, by epoch
-  sampling = 6,    // sampled actions and tokens, by sample
+  source = 1,      // generated data; one stream per history or text
+  data_order = 2,  // order of the training items; one permutation per epoch
+  sampling = 6,    // sampled actions and tokens; one stream per sample
 };
 
 using Philox4 = std::array<std::uint32_t, 4>;

@@ -86,8 +86,8 @@ public:
   /// distinguishes the subgroups.
   std::uint64_t id_of_child(int first) const noexcept;
 
-  /// The id of a group that some ranks of this one make alone; `tag` tells groups of the same ranks
-  /// from each other.
+  /// Returns the id of a group that only some ranks of this one create; `tag` distinguishes groups
+  /// of the same ranks.
   std::uint64_t id_of_members(std::span<const int> members, int tag) const noexcept;
 
 private:

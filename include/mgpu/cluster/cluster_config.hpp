@@ -34,7 +34,8 @@ void add_cluster_keys(KeyTable& table);
 ///         rank; E124 when group sizes are given twice.
 ClusterConfig read_cluster_config(const Config& config);
 
-/// Single keys, for rules that apply even if other keys of devices.* have wrong values.
+/// Each reads a single key, for rules that must also work when other keys of devices.* have wrong
+/// values.
 int read_gpus_per_model(const Config& config);
 std::vector<int> read_groups(const Config& config);
 

@@ -28,7 +28,7 @@ struct VisibleGpus {
 VisibleGpus visible_gpus();
 
 /// The devices that one rank can see.
-struct RankSight {
+struct RankDevices {
   RankPlace place;
   std::vector<std::string> uuids;    // of the visible GPUs, by CUDA ordinal
   std::string why_none;              // as in VisibleGpus
@@ -48,7 +48,7 @@ struct DevicePlan {
 ///
 /// Errors: Failure E201 an id of devices.gpus is out of range; E202 nccl with two ranks on one GPU,
 ///         E203 no GPU although one is needed, E205 more ids than ranks of a node. All exit 69.
-DevicePlan plan_devices(std::span<const RankSight> ranks, const ClusterConfig& config);
+DevicePlan plan_devices(std::span<const RankDevices> ranks, const ClusterConfig& config);
 
 struct DeviceChoice {
   DevicePlan plan;  // the same on all ranks

@@ -8,26 +8,27 @@
 
 namespace mgpu::cluster {
 
-/// Texts that any rank of a group sends to its rank 0 without waiting for it. Rank 0 reads what has
-/// come whenever it has time; texts of one rank come in their order.
+/// Texts that any rank of a group sends to its rank 0 without waiting for it. Rank 0 polls for
+/// texts that have arrived. Texts of one rank arrive in the order in which they were sent.
 ///
 /// Ranks: made and closed collectively over `group`; all other calls are local.
 class Mailbox {
 public:
   explicit Mailbox(const Group& group);
 
-  /// After a failure rank 0 reads no more: what MPI may still send stays in memory.
+  /// After a failure rank 0 stops reading, so texts that MPI may still be sending stay in memory.
   ~Mailbox();
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  /// Not on rank 0. Memory: the text until it is sent.
+  /// Must not be called on rank 0. Memory: holds the text until it is sent.
   void send(std::string text);
 
-  /// Rank 0: all texts that have come.
+  /// Rank 0: returns all texts that have arrived.
   std::vector<std::string> receive();
 
-  /// Waits until rank 0 has all texts. Returns those that receive() has not given; none elsewhere.
+  /// Waits until rank 0 has all texts. On rank 0 it returns those that receive() has not returned
+  /// yet; on other ranks the result is empty.
   std::vector<std::string> close();
 
 private:

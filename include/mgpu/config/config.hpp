@@ -71,7 +71,7 @@ public:
   Failure problem(std::string_view code, std::string_view name, std::string sentence,
                   std::string help = "") const;
 
-  /// A copy with another value of one key. Errors: Error as of the constructor.
+  /// Returns a copy with another value for one key. Errors: those of the constructor.
   Config with(std::string_view name, std::string_view text) const;
 
   /// The table rows of the keys that the job reads, in the table's order; all rows if there is no

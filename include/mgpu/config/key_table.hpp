@@ -86,7 +86,7 @@ public:
   void accept(AcceptedName name);
 
   /// Adds a name of another program that corresponds to no key.
-  /// Errors: Error when the name is there already.
+  /// Errors: Error when the name exists already.
   void add_foreign(ForeignName name);
 
   /// Finds a name of another program; nullptr if it is unknown. `path` is its dotted place in a

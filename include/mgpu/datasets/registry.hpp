@@ -22,8 +22,8 @@ struct DatasetEntry {
   /// Adds the keys of the data set; nullptr: the data set has no keys.
   AddKeys add_keys = nullptr;
 
-  /// An integer key of the data set that chooses it if it is above 0 and data.dataset is `none`.
-  /// "": only data.dataset chooses it.
+  /// An integer key of the data set. A value above 0 selects the data set if data.dataset is
+  /// `none`. "": only data.dataset can select it.
   const char* chosen_by = "";
 
   bool has_prompts = true;  // every row has a prompt and a completion

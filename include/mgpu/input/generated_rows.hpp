@@ -16,7 +16,7 @@ public:
   GeneratedRows& operator=(GeneratedRows&&) = delete;
   virtual ~GeneratedRows() = default;
 
-  /// Returns the name that messages show in the place of a file's path.
+  /// Returns the name that messages show instead of a file's path.
   virtual std::string name() const = 0;
 
   virtual std::int64_t rows() const = 0;

@@ -36,14 +36,14 @@ public:
   /// The keys run.* that it read.
   virtual const run::JobKeys& run_keys() const = 0;
 
-  /// Whether the files that its keys name are there, before a run directory is made. Local.
+  /// Checks that the files named by its keys exist, before a run directory is made. Local.
   /// Errors: Failure (exit 66).
   virtual void check_files() const = 0;
 
   /// The files that --check opens, in order. Local; the job has to outlive them.
   virtual std::vector<run::FileCheck> file_checks() const = 0;
 
-  /// Bytes that a run writes at most. Local, after check_files().
+  /// Upper bound of the bytes that a run writes. Local, after check_files().
   virtual std::uint64_t disk_bytes() const = 0;
 
   /// Estimates memory, time and disk space of a run without measuring. Local.
@@ -51,7 +51,8 @@ public:
   virtual report::Plan plan(const run::PlanMachine& machine) const = 0;
 
   /// `run.config` is the configuration that the job was read from. Collective over the world.
-  /// Errors: Failures of its phases, the same on all ranks wherever more than one could notice.
+  /// Errors: Failures of its phases. They are the same on all ranks if several ranks can detect
+  ///         them.
   virtual run::JobOutcome run(run::RunContext& run) const = 0;
 
   /// Writes the files of an unfinished run from its journal. `place.config` is the configuration

@@ -11,9 +11,9 @@ namespace mgpu::kernels {
 /// The sample of each row after the first blocks of the vocabulary. Initial values: tops -infinity,
 /// sums 0, ids -1.
 struct OnlineDrawArgs {
-  const float* scores;     // [N, B] of tokens first_id .. first_id + B - 1; -infinity: never
-                           // sampled
-  const float* logits;     // [N, B] source of `picked`; may be scores
+  const float* scores;  // [N, B] of tokens first_id .. first_id + B - 1; -infinity: never sampled
+                        // sampled
+  const float* logits;  // [N, B] source of `picked`; may be scores
   const double* uniforms;  // [N, 2] in [0, 1): whether the block replaces the sample, and with
                            // which token
   double* tops;            // [N] largest score

@@ -6,7 +6,7 @@
 // Shapes in this header: N rows, I inputs, O outputs, W = panel_width(), P = panels, ceil(O / W).
 namespace mgpu::kernels {
 
-inline constexpr std::size_t kMostPanelWidth = 48;
+inline constexpr std::size_t kMaxPanelWidth = 48;
 
 enum class WeightType : std::uint8_t { f32, bf16 };
 
@@ -38,7 +38,7 @@ struct PackedProductArgs {
 /// Source: Goto and van de Geijn, ACM TOMS 34 (2008): panels, blocks of the inner dimension.
 namespace cpu {
 /// Returns the panel width for this processor's instruction set. With AVX2 and AVX-512 it is the
-/// tile's number of outputs, so a tile reads its weights sequentially. It divides kMostPanelWidth.
+/// tile's number of outputs, so a tile reads its weights sequentially. It divides kMaxPanelWidth.
 std::size_t panel_width();
 void pack_panels(const PackPanelsArgs& args);
 void packed_product(const PackedProductArgs& args);

@@ -13,7 +13,7 @@ inline constexpr std::size_t kMaxPagedHeadDim = 256;
 
 /// Keys and values are stored in slots, as float32 or bfloat16; all else is computed in float32.
 /// Token t of sequence s has slot page_slots[s * page_pitch + t / page_tokens] + t % page_tokens: a
-/// paged cache, or with consecutive pages simply one token after the other.
+/// paged cache, or with consecutive pages a contiguous one.
 struct PagedAttentionArgs {
   const float* queries;            // [N, H, C]
   const float* keys;               // [slots, G, C]
@@ -32,7 +32,7 @@ struct PagedAttentionArgs {
   float scale;                     // multiplies the product of query and key
   const float* sinks = nullptr;    // [H] score of a key without a value; nullptr: no sinks
 
-  // Instead of keys and values: the upper halves of their float32. nullptr: keys and values count.
+  // bfloat16 numbers that replace `keys` and `values`; nullptr: not used.
   const std::uint16_t* half_keys = nullptr;    // [slots, G, C] bfloat16
   const std::uint16_t* half_values = nullptr;  // [slots, G, C] bfloat16
 };

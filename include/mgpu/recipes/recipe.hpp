@@ -33,14 +33,14 @@ public:
   /// The settings of steps, optimizer and checkpoints.
   virtual const LoopSettings& loop() const = 0;
 
-  /// Whether the files that its keys name are there. Local.
+  /// Checks that the files named by its keys exist. Local.
   /// Errors: Failure E603 (exit 66), and those of the files.
   virtual void check_files() const = 0;
 
   /// The files that --check opens, in order. Local; the recipe has to outlive them.
   virtual std::vector<run::FileCheck> file_checks() const = 0;
 
-  /// Bytes that a run writes at most. Local, after check_files().
+  /// Upper bound of the bytes that a run writes. Local, after check_files().
   virtual std::uint64_t disk_bytes() const = 0;
 
   /// Estimates memory, time and disk space of a run. Local, after check_files().
@@ -49,7 +49,8 @@ public:
   /// Ranks:  collective over the world.
   virtual run::JobOutcome run(run::RunContext& run) const = 0;
 
-  /// The result files of an unfinished run, made of what is there. Ranks: collective over `world`.
+  /// Writes the result files of an unfinished run from the data on disk. Ranks: collective over
+  /// `world`.
   virtual run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                                const store::ChunkJournal& journal) const = 0;
 };

@@ -5,8 +5,8 @@
 
 namespace mgpu::report {
 
-/// One line that cannot move a cursor or forge a line: control bytes (C0, DEL, C1), backslash
-/// newlines and bytes that are not UTF-8 become \n, \t or \xNN.
+/// Escapes a text so that it stays on one line and cannot control the terminal. Control bytes (C0,
+/// DEL, C1) and bytes that are not UTF-8 become \n, \t or \xNN.
 std::string escape_log(std::string_view text);
 
 /// Text for an element or a quoted attribute of HTML and XML; control characters, which XML

@@ -22,12 +22,12 @@ namespace mgpu::report {
 /// failure is kept, later lines are dropped, and check() reports the failure.
 class LineFile {
 public:
-  /// `what` as of DurableFile. Errors: Failure E601, E602.
+  /// `what`: see DurableFile. Errors: Failure E601, E602.
   LineFile(const fs::path& path, const std::string& what);
 
   void line(std::string_view text) noexcept;
 
-  /// Rethrows the failure of line(). Call it where all ranks meet, inside run_together.
+  /// Rethrows the failure of line(). Call it on all ranks at the same point, inside run_together().
   void check() const;
 
 private:
@@ -76,9 +76,10 @@ public:
   void print(std::string_view text);
 
   /// The last line of a run, which even -q prints.
-  void say_last(std::string_view line);
+  void print_last_line(std::string_view line);
 
-  /// Rethrows the first failure of a file. Call it where all ranks meet, inside run_together.
+  /// Rethrows the first failure of a file. Call it on all ranks at the same point, inside
+  /// run_together().
   void check() const;
 
 private:
@@ -86,8 +87,8 @@ private:
   void progress(const Event& event, const Position& at, double now_s);
   void log_progress(const Event& event, const Position& at, const ProgressMeter& meter);
   void draw_progress(const Event& event, const Position& at, const ProgressMeter& meter);
-  void speak(const Event& event);
-  void to_person(std::string_view text);
+  void print_event(const Event& event);
+  void print_text(std::string_view text);
   std::string colored(const Event& event, std::string line) const;
 
   /// A loop that is running: its events have a total. Loops may interrupt each other.

@@ -17,10 +17,10 @@ struct Tile {
   std::string key{};  // JSON pointer into summary.json; "" for none
 };
 
-/// A picture with a sentence that explains how to read it.
+/// A chart with a sentence that explains how to read it.
 struct Figure {
   std::string title;
-  std::string svg;  // from svg_*(); HTML of several pictures is fine too
+  std::string svg;  // from svg_*(); may also be HTML with several charts
   std::string caption{};
 };
 
@@ -39,8 +39,7 @@ struct Table {
   bool is_text = false;                          // all columns left
 };
 
-/// A page for one run: result, the job's pictures, the machine's pictures, notes, provenance,
-/// tables.
+/// A page for one run: result, charts of the job and of the machine, notes, provenance, tables.
 struct HtmlPage {
   std::string headline;  // one sentence of result
   std::vector<Tile> tiles;

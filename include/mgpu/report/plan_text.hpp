@@ -53,8 +53,8 @@ struct Plan {
   std::vector<std::string> notes{};  // how the configuration was read
 };
 
-/// Tables for a person: shares (the middle folded beyond 12), memory with bars, guessed
-/// times, traffic, the three tightest limits.
+/// Formats the plan as tables: shares (only the first and last if there are more than 12), memory
+/// with bars, estimated times, traffic, and the three tightest limits.
 std::string plan_text(const Plan& plan, bool utf8 = false);
 
 /// The whole plan, with all shares: --plan=json.

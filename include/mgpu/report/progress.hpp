@@ -20,7 +20,7 @@ struct ReportClock {
   std::function<double()> elapsed_s;  // steady, since the program began
   std::function<std::chrono::system_clock::time_point()> utc;
 
-  /// `elapsed_s`: how long the program has been running now.
+  /// `elapsed_s`: how long the program has been running.
   static ReportClock real(double elapsed_s = 0.0);
 };
 
@@ -59,7 +59,7 @@ private:
 std::string eta_text(double eta_s, std::chrono::system_clock::time_point now, bool for_log);
 
 /// One line for a screen of `terminal.columns`. If it is too long, the bar shrinks first, then
-/// parts are dropped from the right. `rate` and `eta` as of the meter.
+/// parts are dropped from the right. `rate` and `eta` come from ProgressMeter.
 std::string bar_text(const Event& event, const Position& at, std::optional<double> rate,
                      const std::string& eta, const Terminal& terminal);
 

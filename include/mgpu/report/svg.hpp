@@ -14,8 +14,8 @@ struct Point {
 /// Where a text is anchored, horizontally.
 enum class Anchor { start, middle, end };
 
-/// Builds one picture for an HTML page. Shapes have CSS classes, so that the page's light and dark
-/// palettes color them. Coordinates are pixels of the picture's own size, y downwards.
+/// Builds one SVG chart for an HTML page. Shapes have CSS classes, so that the page's light and
+/// dark palettes color them. Coordinates are pixels of the chart, y downwards.
 class Svg {
 public:
   /// `title`: the text for screen readers.
@@ -49,6 +49,7 @@ std::string tick_text(double value, double step);
 
 /// Moves positions apart until neighbors are `gap` away, staying within [low, high] if they fit;
 /// keeps their order. Used for labels at the ends of curves.
-std::vector<double> spread_apart(std::vector<double> wanted, double gap, double low, double high);
+std::vector<double> spread_apart(std::vector<double> positions, double gap, double low,
+                                 double high);
 
 }  // namespace mgpu::report

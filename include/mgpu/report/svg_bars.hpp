@@ -11,7 +11,7 @@ struct BarChart {
   struct Bar {
     std::string label;  // below it; "" for none
     double value = 0.0;
-    double marked = 0.0;  // part of the value, on top
+    double marked = 0.0;  // the part of the value that is drawn in the second color, on top
   };
 
   std::string title;  // for screen readers
@@ -29,7 +29,7 @@ std::string svg_bars(const BarChart& chart);
 /// Counts whole numbers in at most `count` classes of equal, round width.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values, int count);
 
-/// The same, with some of the values marked. Shapes: marked as values
+/// The same, with some of the values marked. Shapes: marked has the shape of values
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values,
                                      const std::vector<std::uint8_t>& marked, int count);
 

@@ -60,7 +60,7 @@ public:
 
   void flush();
 
-  /// Rethrows the first failure. Call it where all ranks meet, inside run_together.
+  /// Rethrows the first failure. Call it on all ranks at the same point, inside run_together().
   void check() const;
 
   const fs::path& path() const { return file_.path(); }

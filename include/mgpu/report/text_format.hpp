@@ -32,10 +32,10 @@ std::string rate_text(double per_second);
 /// "412,300".
 std::string grouped(std::int64_t value);
 
-/// "41.3 %" of a share in [0, 1].
+/// Formats a share in [0, 1] as "41.3 %".
 std::string percent(double share, int decimals = 1);
 
-/// "0-2,5" of sorted ranks; "" of none.
+/// Formats sorted ranks as "0-2,5"; "" for an empty list.
 std::string rank_list(const std::vector<int>& ranks);
 
 /// Code points of UTF-8 text. For the program's own words this is the width on a terminal.

@@ -24,8 +24,8 @@ struct ModelRows {
   std::optional<text::TextFiles> text;  // from the folder; without it rows must be token ids
   input::RowFile rows;
   KeptColumns kept;
-  std::uint32_t crc = 0;  // of rows, weights, tokenizer and chat template; and of the ranks
-                          // that share the model, where sums depend on that
+  std::uint32_t crc = 0;  // of rows, weights, tokenizer, chat template, and the number of ranks
+                          // that share the model if sums depend on it
 };
 
 /// Errors: those of open_rows(), read_lm_config() and read_tokenizer_files(); the same on all

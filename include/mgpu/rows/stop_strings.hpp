@@ -18,8 +18,8 @@ public:
   /// The tokenizer must outlive this object.
   StopStrings(const text::Tokenizer& tokenizer, std::vector<std::string> stops);
 
-  /// Whether one of the texts stands in the completion that `sample` names. Has to see each of
-  /// its tokens, in their order.
+  /// Whether a stop string occurs in the completion of `sample`. Must be called after each of its
+  /// tokens, in order.
   bool is_reached(std::uint64_t sample, std::span<const std::int64_t> ids);
 
   /// Forgets all completions.
@@ -28,7 +28,7 @@ public:
 private:
   struct Grown {
     text::StreamDecoder decoder;
-    std::string tail;  // as much as the longest text but one byte, and what came last
+    std::string tail;  // last bytes of the completion, in which a match may begin
   };
 
   const text::Tokenizer* tokenizer_;

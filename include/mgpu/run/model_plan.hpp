@@ -35,11 +35,11 @@ public:
     lm::LmConfig model;
     lm::MemoryDemand demand;  // device and matrices are set by the plan
     BatchNames names;
-    std::string unit;              // "prompts"
-    std::int64_t samples = 0;      //
-    std::uint64_t beside = 0;      // bytes of a rank in addition to model and batch
-    const char* beside_name = "";  // "prompts"
-    std::uint64_t disk = 0;        // upper bound of the bytes that the run writes
+    std::string unit;               // "prompts"
+    std::int64_t samples = 0;       //
+    std::uint64_t other_bytes = 0;  // bytes of a rank in addition to model and batch
+    const char* other_name = "";    // "prompts"
+    std::uint64_t disk = 0;         // upper bound of the bytes that the run writes
   };
 
   /// `config` has the keys that are not of the job. The settings must outlive the plan.
@@ -52,8 +52,8 @@ public:
 
   void add_shares();
 
-  /// Finds the smallest group and the largest batch that fit; with `is_auto` also the batch of a
-  /// run.
+  /// Finds the smallest group and the largest batch that fit; with `is_auto` also the batch that a
+  /// run would choose.
   void find_batch(bool is_auto);
 
   /// Adds the memory of the fullest rank; other ranks of its group become notes.
@@ -65,7 +65,7 @@ public:
 
 private:
   ChunkPhase phase() const;
-  std::int64_t room() const;
+  std::int64_t headroom() const;
 
   const JobKeys& keys_;
   const ModelKeys& model_;

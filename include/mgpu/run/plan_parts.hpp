@@ -37,14 +37,14 @@ std::uint64_t planned_bytes(const report::Plan& plan);
 void add_limit(report::Plan& plan, const char* what, std::uint64_t need, std::uint64_t have,
                const char* key);
 
-/// A memory of which the share devices.memory_margin stays free.
+/// The memory of a GPU or node, of which the fraction devices.memory_margin stays free.
 struct SharedMemory {
-  const char* what;            // "memory of a node"
-  std::uint64_t have;          // 0: unknown
-  std::uint64_t copies;        // ranks that share this memory
-  double allowed;              // share that they may fill
-  const char* key;             // reduces the need
-  std::uint64_t room() const;  // for one rank
+  const char* what;                // "memory of a node"
+  std::uint64_t have;              // 0: unknown
+  std::uint64_t copies;            // ranks that share this memory
+  double allowed;                  // share that they may fill
+  const char* key;                 // reduces the need
+  std::uint64_t headroom() const;  // for one rank
 };
 
 /// The memory in which ranks compute: that of a GPU or of a node.

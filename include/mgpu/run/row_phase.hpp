@@ -112,7 +112,7 @@ public:
   /// `is_auto` it is the largest batch up to that for which every rank has memory.
   ///
   /// Ranks:  collective over the world. Errors: no_headroom().
-  std::int64_t settle_batch(lm::MemoryDemand demand, bool is_auto);
+  std::int64_t choose_batch(lm::MemoryDemand demand, bool is_auto);
 
   /// The batch and the memory that rank 0 needs, on every rank: "8 texts at once: 416.0 KiB = ...".
   ///

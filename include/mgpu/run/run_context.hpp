@@ -71,7 +71,7 @@ struct JobOutcome {
   std::vector<report::Result> results;                           // numbers
   std::vector<std::pair<std::string, std::string>> phase_notes;  // phase, what it did
   std::vector<report::Note> notes;              // in addition to those of the program
-  std::unique_ptr<const report::JobPage> page;  // nullptr: a run without figures
+  std::unique_ptr<const report::JobPage> page;  // nullptr: a run without charts
 };
 
 }  // namespace mgpu::run

@@ -53,8 +53,8 @@ public:
   void event(const Event& event);
   void scalar(const std::string& tag, std::int64_t step, double value);
 
-  /// Shows what other ranks have sent, on rank 0 of the run; does nothing elsewhere. A rank calls
-  /// it often enough that events appear while they are news.
+  /// Shows what other ranks have sent, on rank 0 of the run; does nothing elsewhere. Call it often,
+  /// so that events appear soon after they happen.
   void show();
 
   /// Notes that a session ended this way. Every rank of the session calls it.

@@ -6,9 +6,9 @@
 
 namespace mgpu::tensor {
 
-/// The tensor on the host: itself where it is there already, else a copy, for which the host waits
-/// until the device has come so far. All reads of tensors go through this header, so that a test on
-/// the CPU can count those that a GPU would wait for.
+/// Returns the tensor itself if it is in host memory, otherwise a host copy. The copy blocks until
+/// the device has computed the tensor. All reads of tensors go through this header, so that a test
+/// on the CPU can count those that a GPU would wait for.
 at::Tensor read_back(const at::Tensor& tensor);
 
 /// The value of a tensor with one element of type T. Counts as a read.

@@ -12,7 +12,7 @@ at::ScalarType scalar_type(DType dtype);
 DType dtype_of(at::ScalarType type);
 
 at::Device torch_device(Device device);
-Device device_behind(const at::Tensor& tensor);
+Device mgpu_device(const at::Tensor& tensor);
 
 /// Returns a view of a tensor's elements, for modules without libtorch.
 ///

@@ -68,8 +68,8 @@ public:
   virtual std::uint64_t epoch_size() const = 0;
 
   /// Adds the gradient of grad_scale * (sum of losses) over items [first, first + count) to the
-  /// gradient arena. An item is its ordinal in the whole training (step * global batch + place), so
-  /// the result does not depend on ranks. Local.
+  /// gradient arena. An item is its ordinal in the whole training (step * global batch + index in
+  /// the batch), so the result does not depend on ranks. Local.
   virtual PassSums add_gradients(std::uint64_t first, std::int64_t count, double grad_scale) = 0;
 
 protected:

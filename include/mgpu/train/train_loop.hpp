@@ -51,9 +51,9 @@ public:
   /// Keeps the parts, which must outlive this object. Errors: those of plan_micro_batches.
   TrainLoop(const Parts& parts, const TrainConfig& config, const LrSchedule& schedule);
 
-  /// Runs optimizer step `step` (from 0). `stop_asked` of any rank reaches all. A loss or gradient
-  /// that is infinite or NaN, for which the loss scale is not to blame, is computed again from the
-  /// same inputs. If it is not finite again, the batch is skipped.
+  /// Runs optimizer step `step` (from 0). If `stop_asked` is set on any rank, the outcome tells all
+  /// ranks. A loss or gradient that is infinite or NaN, for which the loss scale is not to blame,
+  /// is computed again from the same inputs. If it is not finite again, the batch is skipped.
   /// Ranks:  collective over the group.
   /// Errors: the failure of one rank on all ranks; Failure E703 (exit 79) when more batches than
   ///         allowed would be skipped; E707 (exit 80) when for the second time a repeated gradient
@@ -83,7 +83,7 @@ private:
   std::int64_t own_items() const;
   double measured(std::int64_t first);
   void survey(std::int64_t first);
-  bool is_so_everywhere(bool here) const;
+  bool holds_on_all_ranks(bool here) const;
   void count_repetition(std::int64_t step);
   [[noreturn]] void give_up(std::int64_t step) const;
   [[noreturn]] void fail(const ErrorReport& report) const;

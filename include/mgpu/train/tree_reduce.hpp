@@ -34,16 +34,16 @@ public:
 
   /// Adds the arena's values as the next lane's gradient and zeroes the arena. Called for all lanes
   /// except the last, whose gradient stays in the arena.
-  void put_away(CUstream_st* stream);
+  void add_lane(CUstream_st* stream);
 
-  /// Errors: Error unless all lanes except the last one were put away.
+  /// Errors: Error unless all lanes except the last one were added.
   void require_last_lane() const;
 
   /// Adds all other local lanes to a range of the arena that holds the last lane's gradient.
-  void fold_into_last(std::size_t begin, std::size_t count, CUstream_st* stream) const;
+  void add_to_last(std::size_t begin, std::size_t count, CUstream_st* stream) const;
 
-  void restart() { lanes_put_away_ = 0; }
-  void skip_to_last_lane() { lanes_put_away_ = local_lanes_ - 1; }
+  void restart() { lanes_added_ = 0; }
+  void skip_to_last_lane() { lanes_added_ = local_lanes_ - 1; }
 
 private:
   BufferView level(std::size_t index) const;
@@ -51,7 +51,7 @@ private:
   BufferView arena_;
   int local_lanes_;
   Accumulate add_;
-  int lanes_put_away_ = 0;
+  int lanes_added_ = 0;
   std::vector<cluster::Buffer> levels_;  // levels_[k] sums 2^k lanes while bit k is set
 };
 

@@ -43,7 +43,8 @@ public:
     return {next, next == task ? 1 : 0};
   }
 
-  /// Counts the last step of the way as rewarded; staying earns it if the start is the goal.
+  /// The step that reaches the goal is rewarded, and so is every later step, which stays there. If
+  /// the start is the goal, all steps are rewarded.
   int optimal_return(int task) const override {
     const Point goal = point(task);
     const int distance = std::abs(goal.x - kShape.start.x) + std::abs(goal.y - kShape.start.y);

@@ -44,7 +44,7 @@ std::size_t member(StateSet set, std::uint32_t k) {
   return static_cast<std::size_t>(std::countr_zero(bits)) + (k < in_low ? 0 : 64);
 }
 
-/// The set bits of four, in order, and their number.
+/// The indices of the set bits of a 4-bit number, ascending, and their count.
 struct SetBits {
   std::array<std::uint8_t, 4> place{};
   std::uint32_t count = 0;
@@ -61,8 +61,8 @@ constexpr auto kSetBits = [] {
 ///
 /// Visited states are the start and every state landed on, in all episodes so far. At each step it
 /// draws one of the nearest unvisited states uniformly, and makes the first move of the shortest
-/// way to it. If all states are visited without a reward, only the start remains, which was never
-/// landed on; it then walks there.
+/// path to it. If no visited state gave a reward, only the start is left as a goal, because the
+/// walk never landed on it. It then walks there.
 class NearestUnseen {
 public:
   struct Tables {
@@ -88,7 +88,7 @@ public:
     land(graph.start());
   }
 
-  /// Chooses by a table without a branch for neighbors, which are nine of ten choices.
+  /// Neighbors, which are nine of ten choices, are chosen by a table without a branch.
   Move choose(std::uint8_t state, std::uint32_t word) const {
     const Tables::Neighbors& near = tables_.neighbors[state];
     std::size_t bits = 0;
@@ -105,13 +105,13 @@ public:
 
 private:
   Move choose_far(std::uint8_t state, std::uint32_t word) const {
-    if (unseen_.empty()) return graph_.way_to(graph_.start())[state];
+    if (unseen_.empty()) return graph_.path_to(graph_.start())[state];
     const StateSet* ring = &tables_.rings[state * tables_.radius];
     StateSet nearest = *ring & unseen_;
     while (nearest.empty())
       nearest = *++ring & unseen_;
     const std::uint32_t size = count_bits(nearest.low) + count_bits(nearest.high);
-    return graph_.way_to(member(nearest, pick(word, size)))[state];
+    return graph_.path_to(member(nearest, pick(word, size)))[state];
   }
 
   const StateGraph& graph_;
@@ -157,7 +157,7 @@ void NearestUnseen::Tables::add_neighbors(const StateGraph& graph, std::size_t f
       near.fill({0, static_cast<std::uint8_t>(from)});
       return;
     }
-    near[count++] = graph.way_to(to)[from];
+    near[count++] = graph.path_to(to)[from];
   }
 }
 

@@ -97,8 +97,8 @@ std::int32_t AnswerParser::label_of(std::string_view value) const {
                                 : static_cast<std::int32_t>(found - labels_.begin());
 }
 
-/// The only label that occurs in the text. Where several labels begin at one place, the longest
-/// counts.
+/// The only label that occurs in the text. If several labels begin at the same position, the
+/// longest counts.
 std::int32_t AnswerParser::label_in(std::string_view text) const {
   const std::string words = lower(text);
   std::int32_t found = -1;

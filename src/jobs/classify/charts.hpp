@@ -8,7 +8,7 @@
 namespace mgpu::jobs {
 
 /// Draws rows by true and given label, shaded by their share of the true label's rows. "" if there
-/// are more labels than fit into the picture; the table has them.
+/// are more labels than fit into the chart; the table has them.
 std::string svg_confusion(const ClassifyPlots& plots);
 
 /// Draws histograms of the probability of the positive label, for rows of that label and for all

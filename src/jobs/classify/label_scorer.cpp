@@ -119,7 +119,8 @@ void LabelScorer::score(std::span<const ClassifySample> samples, std::vector<Giv
     given[places[i]] = best_label(results[i].continuation_log_probs, config_);
 }
 
-/// Generates answers for the rows at `places`; returns the places whose answer names no label.
+/// Generates answers for the samples with these indices; returns the indices whose answer names no
+/// label.
 std::vector<std::size_t> LabelScorer::generate(std::span<const ClassifySample> samples,
                                                std::int64_t first,
                                                std::span<const std::size_t> places,

@@ -44,7 +44,6 @@ public:
   /// Row i has the global id `first` + i. Rows without tokens get no label.
   /// Errors: those of Generator::run(); Failure E537 (exit 65) for an answer without a label when
   ///         classify.on_unparsed is error.
-  ///         classify.on_unparsed is error.
   std::vector<GivenLabel> run(std::span<const ClassifySample> samples, std::int64_t first);
 
   std::int64_t batch_size() const { return generators_.front().batch_size(); }

@@ -48,7 +48,7 @@ struct LabelScores {
 LabelScores scores_of(const Confusion& confusion, std::size_t label);
 
 struct ErrorRates {
-  Ratio false_positive;  // rows of other labels that were not given one of those
+  Ratio false_positive;  // rows of other labels that were given this label or none
   Ratio false_negative;  // rows of the label that were not given it
 
   /// Both error rates are below 0.2.

@@ -105,7 +105,7 @@ report::Figure score_figure(const ClassifyPlots& plots) {
   return {"Distribution of scores", svg_scores(plots), caption};
 }
 
-/// Replaces pictures that need probabilities.
+/// Replaces charts that need probabilities.
 report::Figure no_scores_figure() {
   return {"No scores",
           "<p class=\"words\">The answers were generated (classify.score=generate), so that the "

@@ -73,8 +73,8 @@ report::Plan ClassifyJob::plan(const run::PlanMachine& machine) const {
                        .names = run::kTexts,
                        .unit = "samples",
                        .samples = rows,
-                       .beside = 0,
-                       .beside_name = "texts of a chunk",
+                       .other_bytes = 0,
+                       .other_name = "texts of a chunk",
                        .disk = disk_bytes()});
   plan.plan().notes = {classify_text(inputs.config) + "; prompt strategy " + inputs.strategy.name};
   plan.add_shares();

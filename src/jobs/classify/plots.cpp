@@ -25,7 +25,7 @@ using report::Curve;
 
 constexpr std::size_t kShownMistakes = 10;
 constexpr std::size_t kScoreBins = 20;
-constexpr double kRocStep = 1.0 / 400.0;       // distance of points that a picture can show
+constexpr double kRocStep = 1.0 / 400.0;       // distance of points that a chart can show
 constexpr std::int64_t kRowsAtOnce = 1 << 16;  // whose groups are read
 
 /// Columns of all rows, on every rank.

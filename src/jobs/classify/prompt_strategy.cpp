@@ -69,14 +69,14 @@ PromptStrategy chosen(const JsonValue& strategies, const std::filesystem::path& 
   if (name.empty() && names.size() > 1)
     refuse(path, "it has " + std::to_string(names.size()) + " strategies",
            "classify.strategy=" + names.front());
-  const std::string wanted = name.empty() ? names.front() : name;
-  const JsonValue* found = strategies.find(wanted);
+  const std::string selected = name.empty() ? names.front() : name;
+  const JsonValue* found = strategies.find(selected);
   if (found == nullptr) {
-    const std::string nearest = nearest_name(wanted, names);
-    refuse(path, "it has no strategy `" + wanted + "`",
+    const std::string nearest = nearest_name(selected, names);
+    refuse(path, "it has no strategy `" + selected + "`",
            "classify.strategy=" + (nearest.empty() ? names.front() : nearest));
   }
-  return strategy_of(wanted, *found);
+  return strategy_of(selected, *found);
 }
 
 /// Length of `{name}` at the beginning of a text; 0 if it begins with something else.

@@ -46,9 +46,9 @@ void fill_speeds(const std::vector<run::GroupWork>& groups, ClassifyPlots& plots
 void fill_runs(const run::RunContext& run, const ClassifyInputs& inputs, std::int64_t batch,
                ClassifyPlots& plots) {
   plots.run_key = crc32c(run.config.identity(), inputs.phase);
-  plots.runs =
-      speeds_beside(run.directory.path(), {plots.run_key, run.topology.place().host,
-                                           run.device.kind == DeviceKind::cuda ? "cuda" : "cpu"});
+  plots.runs = speeds_of_other_runs(run.directory.path(),
+                                    {plots.run_key, run.topology.place().host,
+                                     run.device.kind == DeviceKind::cuda ? "cuda" : "cpu"});
   const ClassifyPlots::RunSpeed mine{run.topology.world().size(), run.topology.model_group().size(),
                                      batch, plots.total_samples_per_second, true};
   const auto is_mine = [&](const auto& other) {

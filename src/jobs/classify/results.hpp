@@ -31,7 +31,7 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
                          const run::SealPlace& place, const ClassifyInputs& inputs,
                          bool may_lack_rows = false);
 
-/// Adds numbers and pictures to the end table, summary.json and report.html. `batch` is the batch
+/// Adds numbers and charts to the end table, summary.json and report.html. `batch` is the batch
 /// size of rank 0.
 ///
 /// Ranks:  collective over the world.

@@ -15,8 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using formats::JsonValue;
 
-constexpr std::size_t kMostFolders = 200;
-constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 20;
+constexpr std::size_t kMaxFolders = 200;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{8} << 20;
 
 /// Returns the newest first: names are times.
 std::vector<fs::path> folders_beside(const fs::path& run_directory) {
@@ -29,7 +29,7 @@ std::vector<fs::path> folders_beside(const fs::path& run_directory) {
     folders.push_back(path);
   }
   std::ranges::sort(folders, std::greater<>());
-  folders.resize(std::min(folders.size(), kMostFolders));
+  folders.resize(std::min(folders.size(), kMaxFolders));
   return folders;
 }
 
@@ -68,7 +68,7 @@ std::optional<ClassifyPlots::RunSpeed> speed_of(const JsonValue& summary, const 
 
 std::optional<ClassifyPlots::RunSpeed> read_speed(const fs::path& folder, const SpeedKind& kind) {
   try {
-    return speed_of(formats::read_json_object(folder / "summary.json", kMostBytes), kind);
+    return speed_of(formats::read_json_object(folder / "summary.json", kMaxBytes), kind);
   } catch (const Failure&) {
     return std::nullopt;  // not a summary, or not from this program
   }
@@ -76,8 +76,8 @@ std::optional<ClassifyPlots::RunSpeed> read_speed(const fs::path& folder, const 
 
 }  // namespace
 
-std::vector<ClassifyPlots::RunSpeed> speeds_beside(const fs::path& run_directory,
-                                                   const SpeedKind& kind) {
+std::vector<ClassifyPlots::RunSpeed> speeds_of_other_runs(const fs::path& run_directory,
+                                                          const SpeedKind& kind) {
   std::vector<ClassifyPlots::RunSpeed> runs;
   for (const fs::path& folder : folders_beside(run_directory)) {
     mark_progress();

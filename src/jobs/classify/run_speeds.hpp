@@ -19,7 +19,7 @@ struct SpeedKind {
 /// Speeds of finished runs of this kind in the same output folder, read from their summary.json.
 /// Only the newest run of each number of ranks and batch counts. Unreadable summaries and runs of
 /// another kind are skipped. Looks into the newest 200 folders. Local.
-std::vector<ClassifyPlots::RunSpeed> speeds_beside(const std::filesystem::path& run_directory,
-                                                   const SpeedKind& kind);
+std::vector<ClassifyPlots::RunSpeed> speeds_of_other_runs(
+    const std::filesystem::path& run_directory, const SpeedKind& kind);
 
 }  // namespace mgpu::jobs

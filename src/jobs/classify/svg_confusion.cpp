@@ -9,7 +9,7 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr std::size_t kMostLabels = 10;
+constexpr std::size_t kMaxLabels = 10;
 constexpr std::size_t kNameWidth = 14;
 constexpr double kWidth = 500;
 constexpr double kLeft = 112;
@@ -44,7 +44,7 @@ void draw_cell(report::Svg& svg, report::Point corner, report::Point size, std::
 
 std::string svg_confusion(const ClassifyPlots& plots) {
   const std::size_t labels = plots.labels.size();
-  if (labels == 0 || labels > kMostLabels || plots.judged == 0) return "";
+  if (labels == 0 || labels > kMaxLabels || plots.judged == 0) return "";
   const std::size_t columns = columns_of(plots);
   const double wide = (kWidth - kLeft) / static_cast<double>(columns);
   const double high = std::clamp(330.0 / static_cast<double>(labels), 30.0, 110.0);

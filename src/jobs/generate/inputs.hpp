@@ -51,7 +51,8 @@ GenerateInputs read_generate_inputs(const cluster::Group& world, const Config& c
 /// The same for one rank, for --check and --plan.
 GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& keys);
 
-/// Rows of data.path; 0 where it cannot be read as it should: who opens it for work says why.
+/// The number of rows of data.path; 0 if the file is not valid. Opening it for a run reports the
+/// reason.
 std::int64_t count_prompts(const GenerateKeys& keys);
 
 /// The number of tokens of each prompt, 0 for a prompt that cannot be used.

@@ -76,7 +76,7 @@ public:
     });
     const formats::LineProblems all = all_problems(world_, inputs_.rows.path(), mine);
     cluster::run_together(world_, [&] { all.throw_if_any(input::kBadRowHelp); });
-    settle_batch(world_.all_reduce(longest, cluster::ReduceOp::max));
+    choose_batch(world_.all_reduce(longest, cluster::ReduceOp::max));
   }
 
   std::string memory_text() const { return phase_.memory_text(worker_->batch_size()); }
@@ -85,8 +85,8 @@ public:
   bool generate() { return phase_.run(*worker_); }
 
 private:
-  void settle_batch(std::int64_t longest) {
-    const std::int64_t batch = phase_.settle_batch(
+  void choose_batch(std::int64_t longest) {
+    const std::int64_t batch = phase_.choose_batch(
         inputs_.demand(phase_.chunks().chunk_rows, longest), inputs_.config.has_auto_batch);
     if (inputs_.config.has_auto_batch) inputs_.config.generation.batch_size = batch;
     cluster::run_together(

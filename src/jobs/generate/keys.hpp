@@ -41,7 +41,7 @@ struct GenerateKeys {
   /// Whether a key of how tokens are drawn and scored has another value than its default.
   bool is_changed(std::string_view name) const;
 
-  /// Whether the folder decides something about how tokens are drawn.
+  /// Whether at least one sampling parameter comes from the model's folder.
   bool has_folder_values() const {
     return !do_sample || !temperature || !top_k || !top_p || !repetition_penalty;
   }
@@ -54,7 +54,7 @@ GenerateKeys read_generate_keys(const Config& config);
 struct GenerateConfig {
   std::filesystem::path model;  // model.path
   lm::GenerationConfig generation;
-  bool has_auto_batch = false;          // generate.batch_size=auto: the run finds the batch
+  bool has_auto_batch = false;          // generate.batch_size=auto: the run chooses the batch size
   std::int64_t num_samples = 1;         // for each prompt
   std::vector<std::string> stops;       // generate.stop
   rows::PromptEncoder::Options prompt;  // without the vocabulary
@@ -64,7 +64,7 @@ struct GenerateConfig {
 /// Errors: Failure (exit 78).
 void check_generate_keys(const Config& config);
 
-/// Errors: Failure (exit 78) for a key that means nothing with what the folder decides.
+/// Errors: Failure (exit 78) for a key that has no effect with the parameters from the folder.
 GenerateConfig fill_in(const Config& config, const GenerateKeys& keys,
                        const lm::GenerationDefaults& defaults);
 

@@ -77,8 +77,8 @@ private:
             .names = run::kCompletions,
             .unit = "prompts",
             .samples = inputs_.prompts(),
-            .beside = static_cast<std::uint64_t>(tokens) * 16,
-            .beside_name = "results of a chunk",
+            .other_bytes = static_cast<std::uint64_t>(tokens) * 16,
+            .other_name = "results of a chunk",
             .disk = disk_bytes_};
   }
 

@@ -40,7 +40,7 @@ void fill_speeds(const std::vector<run::GroupWork>& groups, GeneratePlots& plots
   plots.total_tokens_per_second = speeds.total;
 }
 
-/// Converts table `samples` to the data of the pictures.
+/// Converts table `samples` to the data of the charts.
 GeneratePlots plots_of(const store::ReadTable& samples) {
   GeneratePlots plots;
   const auto prompt_tokens = samples.column("n_prompt_tokens").values<std::int32_t>();

@@ -20,7 +20,7 @@ store::SealRequest generate_request(const run::SealPlace& place, const GenerateI
 /// Ranks:  collective over the world. Errors: those of seal().
 void seal_completions(run::RunContext& run, const GenerateInputs& inputs);
 
-/// Adds numbers and pictures of the sealed file to the end table, summary.json and report.html.
+/// Adds numbers and charts of the sealed file to the end table, summary.json and report.html.
 ///
 /// Ranks:  collective over the world. Errors: those of read_table().
 void add_completion_results(run::RunContext& run, const GenerateInputs& inputs,

@@ -84,9 +84,9 @@ report::Plan TeacherJob::plan(const run::PlanMachine& machine) const {
        .names = run::kTeacherSamples,
        .unit = "samples",
        .samples = inputs.rows.rows(),
-       .beside = run::whole_bytes(2.0 * token_size *
-                                  static_cast<double>(chunk_size * inputs.max_length())),
-       .beside_name = "targets of a chunk",
+       .other_bytes = run::whole_bytes(2.0 * token_size *
+                                       static_cast<double>(chunk_size * inputs.max_length())),
+       .other_name = "targets of a chunk",
        .disk = disk_bytes()});
   plan.plan().notes = {targets_text(inputs.config)};
   plan.add_shares();

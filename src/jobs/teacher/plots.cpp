@@ -66,7 +66,7 @@ private:
   std::optional<text::TextFolder> folder_;
 };
 
-/// Chooses from each third of the rows the row with most to show that has at least two tokens.
+/// Chooses from each third of the rows the one with the most shown tokens, if it has at least two.
 std::vector<std::int64_t> rows_to_show(std::span<const std::int32_t> num_tokens) {
   std::vector<std::int64_t> rows;
   for (std::size_t part = 0; part < kShownTexts; ++part) {
@@ -245,7 +245,7 @@ KeptMass read_mass(const fs::path& results, const TeacherInputs& inputs) {
   return mass;
 }
 
-/// The text that replaces kept mass.
+/// The text that is shown instead of the kept mass if targets are sampled.
 std::string drawn_text(const fs::path& results, const TeacherInputs& inputs,
                        const TeacherPlots& plots) {
   const store::ListColumn drawn(results, "samples", "num_drawn");

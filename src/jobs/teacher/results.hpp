@@ -21,7 +21,7 @@ store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInp
 /// Ranks:  collective over the world. Errors: those of seal().
 void seal_targets(run::RunContext& run, const TeacherInputs& inputs);
 
-/// Adds numbers and pictures of the sealed file to the end table, summary.json and report.html.
+/// Adds numbers and charts of the sealed file to the end table, summary.json and report.html.
 ///
 /// Ranks:  collective over the world. Errors: those of read_table().
 void add_target_results(run::RunContext& run, const TeacherInputs& inputs,

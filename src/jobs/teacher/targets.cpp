@@ -20,7 +20,7 @@ namespace {
 
 using lm::PromptPiece;
 
-constexpr Purpose kTargetDraws{7};  // tokens from the teacher's distribution, by sample
+constexpr Purpose kTargetDraws{7};  // tokens from the teacher's distribution; one stream per sample
 
 lm::GenerationConfig scoring_config(std::int64_t batch_size) {
   lm::GenerationConfig config;
@@ -85,7 +85,7 @@ TeacherModel::TeacherModel(const lm::LanguageModel& model, const TeacherConfig& 
                    see(pieces, hidden);
                  }) {}
 
-bool TeacherModel::speaks() const {
+bool TeacherModel::returns_targets() const {
   return model_.peers() == nullptr || model_.peers()->is_broadcast_root();
 }
 
@@ -122,7 +122,7 @@ void TeacherModel::keep_best(std::span<const PromptPiece> pieces, const at::Tens
   const std::int64_t best = std::min(config_.top_k, model_.config().vocab);
   const lm::HeadResult head = apply_head(model_, hidden, {}, best);
   check_finite(pieces, samples_, head.log_sums);
-  if (!speaks()) return;
+  if (!returns_targets()) return;
   const at::Tensor log_probs =
       tensor::read_back(head.best_logits - head.log_sums.unsqueeze(1));  // [n, K]
   const at::Tensor tail = (1.0 - log_probs.to(at::kDouble).exp().sum(1)).clamp_min(0.0);
@@ -164,7 +164,7 @@ void TeacherModel::keep_draws(std::span<const PromptPiece> pieces, const at::Ten
   const lm::DrawsWithReplacement draws =
       draw_with_replacement(model_, hidden, uniforms_for(pieces));
   check_finite(pieces, samples_, draws.log_sums);
-  if (!speaks()) return;
+  if (!returns_targets()) return;
   const at::Tensor log_sums = tensor::read_back(draws.log_sums);
   const at::Tensor ids = std::get<0>(tensor::read_back(draws.ids).sort(1)).contiguous();
   const float* sum = log_sums.const_data_ptr<float>();

@@ -40,14 +40,13 @@ public:
   /// The targets of each text, the first of which is sample `first` of the data set. On the CPU
   /// they depend only on the text and its number. Texts without tokens have no targets.
   ///
-  /// Ranks:  collective over the model's group; only the rank for which speaks() is true gets
-  ///         targets.
-  ///         are targets.
+  /// Ranks:  collective over the model's group; only the rank for which returns_targets() is true
+  ///         gets targets.
   /// Errors: those of Generator::run(); Failure E704 when logits are not finite.
   std::vector<TokenTargets> run(std::span<const std::vector<std::int64_t>> texts,
                                 std::int64_t first);
 
-  bool speaks() const;
+  bool returns_targets() const;
 
   std::int64_t batch_size() const { return generator_.batch_size(); }
   void set_batch_size(std::int64_t batch_size) { generator_.set_batch_size(batch_size); }

@@ -26,7 +26,7 @@ public:
                                  std::int64_t first) override;
   std::pair<TeacherSample, TokenTargets> left_out(const std::string& reason) override;
   run::RowTokens tokens(const TeacherSample& sample, const TokenTargets& targets) const override;
-  bool records() const override { return teacher_.speaks(); }
+  bool records() const override { return teacher_.returns_targets(); }
   std::vector<std::byte> pack(std::int64_t first, std::span<const TeacherSample> samples,
                               std::span<const TokenTargets> targets) override;
   std::int64_t batch_size() const override { return teacher_.batch_size(); }

@@ -50,9 +50,9 @@ bool GenerationBatch::apply_outcome() {
   const std::optional<Drawn> drawn = session_.take();
   if (!drawn) return false;
   auto score = drawn->scores.begin();
-  for (const ScoresFor& wanted : scores_) {
-    const auto end = score + static_cast<std::ptrdiff_t>(wanted.count);
-    wanted.all->insert(wanted.all->end(), std::exchange(score, end), end);
+  for (const ScoresFor& scores : scores_) {
+    const auto end = score + static_cast<std::ptrdiff_t>(scores.count);
+    scores.all->insert(scores.all->end(), std::exchange(score, end), end);
   }
   for (std::size_t i = 0; i < active_.size(); ++i)
     append(active_[i], drawn->tokens[i]);
@@ -62,13 +62,13 @@ bool GenerationBatch::apply_outcome() {
 
 /// Opens prompts in order until the batch is full or no pages are left.
 void GenerationBatch::admit() {
-  auto wanted = static_cast<std::int64_t>(active_.size());
+  auto sequences = static_cast<std::int64_t>(active_.size());
   for (const Prefill& prefill : prefills_)
-    wanted += queue_.prompt(prefill.prompt).num_samples - prefill.next_sample;
-  while (!queue_.is_empty() && wanted < config_.batch_size) {
+    sequences += queue_.prompt(prefill.prompt).num_samples - prefill.next_sample;
+  while (!queue_.is_empty() && sequences < config_.batch_size) {
     if (queue_.waits_for_shared_prefix()) return;
     if (!pages_.reserve(queue_.pages_to_reserve(queue_.next()))) return;
-    wanted += queue_.next().num_samples;
+    sequences += queue_.next().num_samples;
     open(queue_.take());
   }
 }

@@ -66,7 +66,7 @@ private:
     bool is_done = false;
   };
 
-  /// A continuation whose tokens, except the last one, are in progress.
+  /// A continuation that is being scored. Its last token is never an input.
   struct Continuation {
     std::size_t prompt = 0;
     std::size_t index = 0;  // among the prompt's continuations

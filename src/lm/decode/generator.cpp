@@ -145,8 +145,7 @@ std::vector<PromptResult> Generator::run_batches(std::span<const Prompt> prompts
       works = turn();
   });
   if (failure && model_->peers() == nullptr) std::rethrow_exception(failure);
-  if (failure)
-    throw cluster::DivergedFailure(report_of(failure));  // peers wait in the middle of a pass
+  if (failure) throw cluster::DivergedFailure(report_of(failure));  // peers are blocked in the pass
   if (!pool.failure()) {
     all.front().drop_shared_prefix();
     return std::move(queue.results);

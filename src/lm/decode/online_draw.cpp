@@ -18,22 +18,22 @@ at::TensorOptions doubles_on(const at::Device& device) {
   return at::TensorOptions().dtype(at::kDouble).device(device);
 }
 
-using Facts = at::TensorAccessor<double, 3>;  // [R, N, 4]: top, sum, token, logit
+using PieceStats = at::TensorAccessor<double, 3>;  // [R, N, 4]: top, sum, token, logit
 
 /// Returns the rank whose draw of row n is used. Each rank's probability is its share of the sum.
-std::int64_t chosen_rank(const Facts& facts, std::int64_t n, double uniform) {
+std::int64_t chosen_rank(const PieceStats& stats, std::int64_t n, double uniform) {
   double top = -std::numeric_limits<double>::infinity();
-  for (std::int64_t r = 0; r < facts.size(0); ++r)
-    top = std::max(top, facts[r][n][0]);
+  for (std::int64_t r = 0; r < stats.size(0); ++r)
+    top = std::max(top, stats[r][n][0]);
   std::vector<double> shares;
   double total = 0.0;
-  for (std::int64_t r = 0; r < facts.size(0); ++r) {
-    shares.push_back(facts[r][n][1] * std::exp(facts[r][n][0] - top));
+  for (std::int64_t r = 0; r < stats.size(0); ++r) {
+    shares.push_back(stats[r][n][1] * std::exp(stats[r][n][0] - top));
     total += shares.back();
   }
   std::int64_t chosen = 0;
   double reached = 0.0;
-  for (std::int64_t r = 0; r < facts.size(0) && reached <= uniform * total; ++r) {
+  for (std::int64_t r = 0; r < stats.size(0) && reached <= uniform * total; ++r) {
     const double share = shares[static_cast<std::size_t>(r)];
     if (share > 0.0) chosen = r;
     reached += share;
@@ -73,13 +73,13 @@ void OnlineDraw::combine(const LanguageModel& model, const at::Tensor& uniforms)
   const at::Tensor mine = at::stack({tops, sums, ids.to(at::kDouble), picked.to(at::kDouble)}, 1);
   const at::Tensor all = tensor::read_back(gather_bits(*model.peers(), mine.view(at::kInt)))
                              .view(at::kDouble);  // [R, N, 4]
-  const Facts facts = all.accessor<double, 3>();
+  const PieceStats stats = all.accessor<double, 3>();
   const at::Tensor ids_here = at::empty({ids.numel()}, at::kLong);
   const at::Tensor picked_here = at::empty({ids.numel()}, at::kFloat);
   for (std::int64_t n = 0; n < ids.numel(); ++n) {
-    const std::int64_t r = chosen_rank(facts, n, uniforms.const_data_ptr<double>()[n]);
-    ids_here.mutable_data_ptr<std::int64_t>()[n] = static_cast<std::int64_t>(facts[r][n][2]);
-    picked_here.mutable_data_ptr<float>()[n] = static_cast<float>(facts[r][n][3]);
+    const std::int64_t r = chosen_rank(stats, n, uniforms.const_data_ptr<double>()[n]);
+    ids_here.mutable_data_ptr<std::int64_t>()[n] = static_cast<std::int64_t>(stats[r][n][2]);
+    picked_here.mutable_data_ptr<float>()[n] = static_cast<float>(stats[r][n][3]);
   }
   ids.copy_(ids_here);
   picked.copy_(picked_here);

@@ -14,7 +14,7 @@
 
 namespace mgpu::lm {
 
-static_assert(kVocabularyBlock % kernels::kMostPanelWidth == 0);
+static_assert(kVocabularyBlock % kernels::kMaxPanelWidth == 0);
 
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit) {

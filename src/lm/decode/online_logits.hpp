@@ -49,7 +49,7 @@ struct OnlineLogits {
   /// Ranks:  collective over the model's ranks
   void combine(const LanguageModel& model, const at::Tensor& targets);
 
-  /// Returns the log of the sum of exp over all folded logits, [N] nats.
+  /// Returns the log of the sum of exp over all processed logits, [N] nats.
   at::Tensor log_sums() const;
 
 private:

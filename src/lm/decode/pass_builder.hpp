@@ -32,7 +32,7 @@ public:
 
   bool is_empty() const { return fed_.empty() && first_.empty() && others_.empty(); }
 
-  /// Builds the next pass with at most `budget` tokens of prefills. Its runs refer to the state.
+  /// Builds the next pass with at most `budget` tokens of prefills. Its spans refer to the state.
   BuiltPass build(DecodeState& state, std::int64_t budget);
 
 private:

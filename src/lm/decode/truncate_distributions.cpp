@@ -16,7 +16,7 @@ namespace mgpu::lm {
 namespace {
 
 constexpr std::int64_t kFirstBest = 64;  // most nuclei are smaller
-constexpr auto kMostBest = static_cast<std::int64_t>(kernels::kMaxBest);
+constexpr auto kMaxBest = static_cast<std::int64_t>(kernels::kMaxBest);
 
 std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits, std::int64_t n) {
   const std::int64_t best = ids.size(1);
@@ -105,10 +105,10 @@ TruncatedDistribution truncate_whole(const SampledRows& rows, const SamplingConf
 
 /// Returns how many of the best tokens to try, one number per attempt. 0 means all tokens.
 std::vector<std::int64_t> best_to_try(const SamplingConfig& config, std::int64_t vocab) {
-  if (config.top_k > kMostBest || (config.top_k == 0 && config.top_p == 1.0)) return {};
+  if (config.top_k > kMaxBest || (config.top_k == 0 && config.top_p == 1.0)) return {};
   if (config.top_k > 0) return {std::min(config.top_k, vocab)};
   if (vocab <= kFirstBest) return {vocab};
-  return {kFirstBest, std::min(kMostBest, vocab)};
+  return {kFirstBest, std::min(kMaxBest, vocab)};
 }
 
 }  // namespace
@@ -135,10 +135,10 @@ std::vector<TruncatedDistribution> truncate_distributions(const SampledRows& row
   std::vector<std::int64_t> open(count);
   for (std::size_t n = 0; n < count; ++n)
     open[n] = static_cast<std::int64_t>(n);
-  const auto part = [&](const std::vector<std::int64_t>& wanted, std::vector<DrawSite>& sites) {
-    for (const std::int64_t n : wanted)
+  const auto part = [&](const std::vector<std::int64_t>& numbers, std::vector<DrawSite>& sites) {
+    for (const std::int64_t n : numbers)
       sites.push_back(rows.sites[static_cast<std::size_t>(n)]);
-    const at::Tensor index = at::tensor(wanted, at::TensorOptions().dtype(at::kLong));
+    const at::Tensor index = at::tensor(numbers, at::TensorOptions().dtype(at::kLong));
     return rows.hidden.index_select(0, index.to(rows.hidden.device()));
   };
   for (const std::int64_t best : best_to_try(config, rows.model.config().vocab)) {

@@ -10,7 +10,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Fills in run and position of each token, given the position of each run's first token.
+/// Fills in span and position of each token, given the position of each span's first token.
 void fill_tokens(std::span<const SequenceSpan> spans, const std::vector<std::int64_t>& firsts,
                  const at::Tensor& like, AttentionIndex& index) {
   std::vector<std::int64_t> positions;
@@ -54,7 +54,7 @@ AttentionIndex index_without_cache(std::span<const SequenceSpan> spans, const at
   for (const SequenceSpan& span : spans) {
     starts.push_back(next);
     next += tokens_of(span);
-    index.page_tokens = std::max(index.page_tokens, tokens_of(span));  // one page holds any run
+    index.page_tokens = std::max(index.page_tokens, tokens_of(span));  // one page holds any span
   }
   fill_tokens(spans, std::vector<std::int64_t>(spans.size(), 0), like, index);
   index.page_slots = integers(starts, like).view({-1, 1});

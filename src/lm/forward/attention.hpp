@@ -15,7 +15,7 @@ namespace mgpu::lm {
 /// Holds the positions of a call's tokens in their sequences, and of their keys in memory.
 struct AttentionIndex {
   at::Tensor positions;   // [N] int64 position of the token in its sequence
-  at::Tensor sequences;   // [N] int64 run of the token
+  at::Tensor sequences;   // [N] int64 span of the token
   at::Tensor page_slots;  // [S, pages] int64
   at::Tensor slots;       // [N] int64 for keys and values; undefined without a cache
   std::int64_t page_tokens = 1;
@@ -28,10 +28,10 @@ at::Tensor integers(const std::vector<std::int64_t>& values, const at::Tensor& l
 at::Tensor page_table(std::span<const std::int64_t> sequences, const PagedCache& cache,
                       const at::Tensor& like);
 
-/// Returns places for contiguous keys, in the order of the tokens.
+/// Returns the index for keys that are contiguous in the order of the tokens.
 AttentionIndex index_without_cache(std::span<const SequenceSpan> spans, const at::Tensor& like);
 
-/// Returns places in the cache. Call cache.extend() for all runs first.
+/// Returns the index for keys in the cache. Call cache.extend() for all spans first.
 AttentionIndex index_in_cache(std::span<const SequenceSpan> spans, const PagedCache& cache,
                               const at::Tensor& like);
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 128;  // queries
 
-/// A block of queries of one run with the keys that they attend to. Shapes here: S query heads per
+/// A block of queries of one span with the keys that they attend to. Shapes here: S query heads per
 /// key head, B queries, K keys.
 class Block {
 public:

@@ -53,7 +53,7 @@ at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& 
   return rotate(heads, call.rotation, norm, call.config.norm_epsilon);
 }
 
-/// Returns the call for the wanted tokens only. Their keys are already stored.
+/// Returns the call for the requested tokens only. Their keys are already stored.
 Call only_outputs(const Call& call, const at::Tensor& outputs) {
   if (!outputs.defined()) return call;
   const auto rows_of = [&](const at::Tensor& all) {
@@ -63,12 +63,12 @@ Call only_outputs(const Call& call, const at::Tensor& outputs) {
   some.index.positions = rows_of(call.index.positions);
   some.index.sequences = rows_of(call.index.sequences);
   some.rotation = {rows_of(call.rotation.cosine), rows_of(call.rotation.sine)};
-  some.chosen = outputs;
+  some.output_rows = outputs;
   return some;
 }
 
-at::Tensor chosen_rows(const at::Tensor& x, const Call& output_call) {
-  return output_call.chosen.defined() ? x.index_select(0, output_call.chosen) : x;
+at::Tensor rows_of_outputs(const at::Tensor& x, const Call& output_call) {
+  return output_call.output_rows.defined() ? x.index_select(0, output_call.output_rows) : x;
 }
 
 /// Computes keys and values of the call's tokens. Returns them together with those of earlier
@@ -84,13 +84,13 @@ KeysValues append_keys_values(const LayerWeights& weights, std::size_t layer, co
   return {call.cache->keys(layer), call.cache->values(layer)};
 }
 
-/// Returns the attention output for the rows of `output_call` (the call or its wanted tokens only),
-/// over all keys and values of this layer.
+/// Returns the attention output for the rows of `output_call` (the call, or only its requested
+/// tokens), over all keys and values of this layer.
 at::Tensor attention(const LayerWeights& weights, std::size_t layer, const at::Tensor& x,
                      const Call& call, const Call& output_call) {
   const LmConfig& config = call.config;
   const KeysValues cached = append_keys_values(weights, layer, x, call);
-  const at::Tensor own = chosen_rows(x, output_call);
+  const at::Tensor own = rows_of_outputs(x, output_call);
   if (own.size(0) == 0) return own;
   at::Tensor q = project(own, weights.q).view({-1, config.heads, config.head_dim});
   q = rotated(q, weights.q_norm, output_call);
@@ -120,7 +120,7 @@ at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor 
                      const Call& output_call) {
   at::Tensor attended = attention(weights, layer, normalize(call.config, x, weights.attention_norm),
                                   call, output_call);
-  x = chosen_rows(x, output_call);
+  x = rows_of_outputs(x, output_call);
   if (x.size(0) == 0) return x;
   add_to(x, attended, call);
   attended.reset();  // free it before the MLP's inner rows

@@ -14,7 +14,7 @@
 // Shapes in this header: N tokens of a call, W tokens whose states are returned, D width.
 namespace mgpu::lm {
 
-/// Returns any of this rank's weights, which shows their device.
+/// Returns any of this rank's weights; all are on the same device.
 inline const at::Tensor& any_of(const LmWeights& weights) {
   return weights.embedding.defined() ? weights.embedding
                                      : weights.layers.front().attention_norm.weight;
@@ -33,7 +33,7 @@ struct Call {
   PagedCache* cache;  // nullptr: keys exist during their layer only
   const Shard& shard;
   ShardPeers* peers;
-  at::Tensor chosen;  // [W] int64 input rows of the last layer that it returns; undefined: all
+  at::Tensor output_rows;  // [W] int64 rows whose output the last layer returns; undefined: all
 };
 
 /// Runs all layers of this rank. The input comes from the embedding or the previous stage, and the

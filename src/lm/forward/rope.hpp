@@ -31,7 +31,7 @@ struct RotatedSpan {
   std::int64_t length;  // of the sequence, for RopeKind::dynamic
 };
 
-/// Returns the rotation of all tokens of the runs, in order, on the device of `like`.
+/// Returns the rotation of all tokens of the spans, in order, on the device of `like`.
 Rotation make_rotation(const LmConfig& config, std::span<const RotatedSpan> spans,
                        const at::Tensor& like);
 

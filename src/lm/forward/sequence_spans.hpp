@@ -11,11 +11,11 @@
 
 #include "rope.hpp"
 
-// Inputs that inference and training derive from the runs of a call.
+// Inputs that inference and training derive from the spans of a call.
 namespace mgpu::lm {
 
-/// Returns the concatenated ids of all runs, [N] int64 on the CPU; 0 for tokens given as embeddings
-/// or device_ids.
+/// Returns the concatenated ids of all spans, [N] int64 on the CPU; 0 for tokens given as
+/// embeddings or device_ids.
 /// Errors: ShapeError when an id is not in the vocabulary.
 at::Tensor all_ids(const LmConfig& config, std::span<const SequenceSpan> spans);
 
@@ -35,7 +35,7 @@ struct ModelInput {
 ModelInput input_of(const LmConfig& config, std::span<const SequenceSpan> spans,
                     const at::Device& device);
 
-/// Returns the position of each run's first token. Checks that there are enough learned positions.
+/// Returns the position of each span's first token. Checks that there are enough learned positions.
 /// Errors: ShapeError.
 std::vector<RotatedSpan> rotated_spans(const LmConfig& config, std::span<const SequenceSpan> spans,
                                        const PagedCache* cache);
@@ -47,8 +47,8 @@ struct RowCounts {
 };
 RowCounts count_rows(std::span<const SequenceSpan> spans);
 
-/// Returns the rows of the tokens whose states are wanted, [W] int64 on the device of `ids`;
-/// undefined if all are wanted.
+/// Returns the rows of the tokens whose states are requested, [W] int64 on the device of `ids`;
+/// undefined if all are requested.
 at::Tensor output_rows(std::span<const SequenceSpan> spans, const at::Tensor& ids);
 
 }  // namespace mgpu::lm

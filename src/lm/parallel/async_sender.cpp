@@ -8,8 +8,8 @@
 namespace mgpu::lm {
 
 AsyncSender::AsyncSender(cluster::Communicator& communicator, int peer, Device device,
-                         std::size_t places)
-    : communicator_(communicator), peer_(peer), device_(device), places_(places) {
+                         std::size_t capacity)
+    : communicator_(communicator), peer_(peer), device_(device), capacity_(capacity) {
   thread_ = std::thread([this] { work(); });
 }
 
@@ -27,7 +27,7 @@ void AsyncSender::put(const at::Tensor& values) {
   PendingSend pending{values, cluster::Event(device_)};
   if (values.is_cuda()) pending.filled.record(tensor::current_stream(values));
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return failure_ || pending_.size() < places_; });
+  changed_.wait(lock, [this] { return failure_ || pending_.size() < capacity_; });
   if (failure_) std::rethrow_exception(failure_);
   pending_.push_back(std::move(pending));
   lock.unlock();

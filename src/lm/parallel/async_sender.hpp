@@ -17,8 +17,8 @@ namespace mgpu::lm {
 /// is busy.
 class AsyncSender {
 public:
-  /// The outbox has exclusive use of the communicator. It queues at most `places` tensors.
-  AsyncSender(cluster::Communicator& communicator, int peer, Device device, std::size_t places);
+  /// The sender has exclusive use of the communicator. It queues at most `capacity` tensors.
+  AsyncSender(cluster::Communicator& communicator, int peer, Device device, std::size_t capacity);
   AsyncSender(const AsyncSender&) = delete;
   AsyncSender& operator=(const AsyncSender&) = delete;
 
@@ -41,7 +41,7 @@ private:
   cluster::Communicator& communicator_;
   int peer_;
   Device device_;
-  std::size_t places_;
+  std::size_t capacity_;
   int exceptions_at_birth_ = std::uncaught_exceptions();
 
   std::mutex mutex_;

@@ -24,7 +24,7 @@ GroupPeers::GroupPeers(const cluster::Group& group, Split split, const ChannelOp
       size_(group.size()),
       written_(channels.device),
       broadcast_(group, broadcast_root(group, split), channels.options.timeout_s) {
-  // In a pipeline, a rank receives on one wire and sends on the other, from two threads.
+  // In a pipeline, a rank receives on one channel and sends on the other, from two threads.
   const int num_channels = split == Split::pipeline ? 2 : 1;
   for (int i = 0; i < num_channels; ++i)
     channels_.push_back(

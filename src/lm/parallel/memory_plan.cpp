@@ -105,8 +105,8 @@ std::int64_t buffers_of(const LmConfig& config, const Shard& shard, std::int64_t
 }
 
 /// Returns the memory use except for weights.
-MemoryUse use_beside_weights(const LmConfig& config, const Shard& shard, const MemoryDemand& demand,
-                             int ranks) {
+MemoryUse use_without_weights(const LmConfig& config, const Shard& shard,
+                              const MemoryDemand& demand, int ranks) {
   const LmConfig held = held_by(shard, config);
   const std::int64_t batches = batches_of(config, shard, ranks);
   const std::int64_t rows = rows_of(demand, batches);
@@ -127,7 +127,7 @@ std::vector<MemoryUse> use_of(const LmConfig& config, std::span<const Shard> sha
 
 MemoryUse memory_of(const LmConfig& config, const Shard& shard, const MemoryDemand& demand,
                     int ranks) {
-  MemoryUse use = use_beside_weights(config, shard, demand, ranks);
+  MemoryUse use = use_without_weights(config, shard, demand, ranks);
   use.weights = weights_of(config, shard, demand);
   return use;
 }
@@ -138,7 +138,7 @@ std::int64_t largest_batch(const LmConfig& config, const Shard& shard, MemoryDem
   std::int64_t bad = demand.batch_size + 1;
   while (bad - good > 1) {
     demand.batch_size = (good + bad) / 2;
-    const bool fits = use_beside_weights(config, shard, demand, ranks).total() <= bytes;
+    const bool fits = use_without_weights(config, shard, demand, ranks).total() <= bytes;
     (fits ? good : bad) = demand.batch_size;
   }
   return good;

@@ -18,7 +18,7 @@
 namespace mgpu::lm {
 namespace {
 
-struct Wanted {
+struct RequestedTensor {
   std::string name;
   at::Tensor whole;                // meta tensor; the base of `parts`
   std::vector<at::Tensor*> parts;  // kept by this rank
@@ -29,16 +29,17 @@ class Recorder : public WeightSource {
 public:
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
     const at::Tensor whole = at::empty(shape, at::TensorOptions().device(at::kMeta));
-    wanted_.push_back({name, whole, {}});
+    requested_.push_back({name, whole, {}});
     return whole;
   }
-  std::vector<Wanted> wanted_;
+  std::vector<RequestedTensor> requested_;
 };
 
 /// Assigns each part to the tensor of the folder of which it is a view.
-void assign(LmWeights& weights, std::vector<Wanted>& wanted, const std::string& family) {
-  std::map<const void*, Wanted*> by_storage;
-  for (Wanted& whole : wanted)
+void assign(LmWeights& weights, std::vector<RequestedTensor>& requested,
+            const std::string& family) {
+  std::map<const void*, RequestedTensor*> by_storage;
+  for (RequestedTensor& whole : requested)
     by_storage[whole.whole.storage().unsafeGetStorageImpl()] = &whole;
   for (at::Tensor* part : tensors_of(weights)) {
     const auto found = by_storage.find(part->storage().unsafeGetStorageImpl());
@@ -55,10 +56,10 @@ bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
 
 /// Replaces the meta views with this rank's parts of `whole`. Identical views, as of a tied head,
 /// get the same tensor.
-void keep_parts(const Wanted& wanted, const at::Tensor& whole, at::Device device,
+void keep_parts(const RequestedTensor& requested, const at::Tensor& whole, at::Device device,
                 const std::set<at::Tensor*>& rounded) {
   std::vector<std::pair<at::Tensor, at::Tensor>> kept;  // meta view, real tensor
-  for (at::Tensor* part : wanted.parts) {
+  for (at::Tensor* part : requested.parts) {
     const auto known = std::find_if(kept.begin(), kept.end(), [&](const auto& pair) {
       return is_same_view(pair.first, *part);
     });
@@ -106,21 +107,21 @@ LmWeights SharedFolder::load_resident(const Shard& shard, Device device) const {
   cluster::run_together(*all_, [&] {
     Recorder recorder;
     weights = shard_weights(config_, bind_weights(config_, recorder), shard);
-    assign(weights, recorder.wanted_, config_.family);
+    assign(weights, recorder.requested_, config_.family);
     const std::set<at::Tensor*> rounded = rounded_of(weights, options_);
     std::vector<std::vector<std::int64_t>> shapes;
-    for (const Wanted& wanted : recorder.wanted_)
-      shapes.push_back(wanted.whole.sizes().vec());
+    for (const RequestedTensor& requested : recorder.requested_)
+      shapes.push_back(requested.whole.sizes().vec());
     const auto read = [&](std::span<const at::Tensor> tensors) {
       const formats::WeightFiles files(folder_);
       const std::unique_ptr<CheckedSource> source = make_folder_source(files, options_);
       for (std::size_t i = 0; i < tensors.size(); ++i)
-        at::Tensor(tensors[i]).copy_(source->take(recorder.wanted_[i].name, shapes[i]));
+        at::Tensor(tensors[i]).copy_(source->take(recorder.requested_[i].name, shapes[i]));
       source->finish(config_.tied_head);
     };
     const std::vector<at::Tensor> tensors = resident_->open(folder_, shapes, read);
     for (std::size_t i = 0; i < tensors.size(); ++i)
-      keep_parts(recorder.wanted_[i], tensors[i], tensor::torch_device(device), rounded);
+      keep_parts(recorder.requested_[i], tensors[i], tensor::torch_device(device), rounded);
   });
   return weights;
 }
@@ -131,7 +132,7 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
   LmWeights weights;
   cluster::run_together(*all_, [&] {
     weights = shard_weights(config_, bind_weights(config_, recorder), shard);
-    assign(weights, recorder.wanted_, config_.family);
+    assign(weights, recorder.requested_, config_.family);
   });
   const std::set<at::Tensor*> rounded = rounded_of(weights, options_);
   std::unique_ptr<CheckedSource> source;
@@ -145,16 +146,16 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
     }
   };
   bool is_whole = true;  // false: a rank of the node has failed
-  for (const Wanted& wanted : recorder.wanted_) {
+  for (const RequestedTensor& requested : recorder.requested_) {
     at::Tensor whole;
     step([&] {
-      const std::vector<std::int64_t> shape = wanted.whole.sizes().vec();
-      whole = source ? source->take(wanted.name, shape) : at::empty(shape);
+      const std::vector<std::int64_t> shape = requested.whole.sizes().vec();
+      whole = source ? source->take(requested.name, shape) : at::empty(shape);
     });
     is_whole = node_->all_reduce(failure ? 1 : 0, cluster::ReduceOp::max) == 0;
     if (!is_whole) break;
     node_->broadcast(bytes_of(whole), 0);
-    step([&] { keep_parts(wanted, whole, tensor::torch_device(device), rounded); });
+    step([&] { keep_parts(requested, whole, tensor::torch_device(device), rounded); });
   }
   cluster::run_together(*all_, [&] {
     if (failure) std::rethrow_exception(failure);

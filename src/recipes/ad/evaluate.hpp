@@ -57,7 +57,7 @@ std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Play
 
 /// The contents of table `samples` of a sealed file, with the lists of its column `path`.
 struct EvaluationResult {
-  std::vector<EpisodeReturns> returns;  // by control, as in the grid
+  std::vector<EpisodeReturns> returns;  // by control, in the order of the grid
   std::vector<TrainPlots::Walk> walks;  // run 0 of each task without a control
 };
 EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLists& paths,

@@ -86,11 +86,11 @@ private:
   }
 
   /// Floats that autograd keeps of a pass for each token:
-  ///   per layer  x, norm1, mixed, middle, norm2: D each; q, k, v: 3 D; up, gelu: I each
+  ///   per layer  x, norm1, attention_out, residual, norm2: D each; q, k, v: 3 D; up, gelu: I each
   ///   ends       one-hot fields (47 or so: counted as D), final norm: D, logits: A
   /// and the gradients of one layer that are alive at once: 3 D + D + I. 16-bit copies on a GPU
   /// replace float32 ones of twice the size, so this is a bound for them as well. On the CPU the
-  /// rounded `mixed` is kept in addition, and qkv exists three times while it is rounded.
+  /// rounded `attention_out` is kept in addition, and qkv exists three times while it is rounded.
   std::uint64_t activation_bytes(std::int64_t rows) const {
     const auto& m = sizes_.settings.model;
     std::int64_t per_token = m.n_layer * (8 * m.n_embd + 2 * m.n_inner) + 2 * m.n_embd +

@@ -34,8 +34,7 @@ struct TrainVerdict {
   const TrainCurves& curves;
 };
 
-/// Adds the numbers and pictures of the training to the log, end table, summary.json and
-/// report.html.
+/// Adds the numbers and charts of the training to the log, end table, summary.json and report.html.
 void add_training_results(run::RunContext& run, const TrainVerdict& verdict,
                           run::JobOutcome& outcome);
 

@@ -15,8 +15,8 @@ struct TrainSizes {
 
   AdSettings settings;
   std::unique_ptr<ad::Environment> environment;
-  ad::HistoryShape history;        // of those that are played; unknown ones count as these
-  std::int64_t window = 0;         // tokens of a row of the batch
+  ad::HistoryShape history;  // of the generated histories; those of a file are assumed to be equal
+  std::int64_t window = 0;   // tokens of a row of the batch
   std::int64_t weight_bytes = 0;   // float32, the arena's gaps included
   std::int64_t num_histories = 0;  //
   std::int64_t num_rollouts = 0;   // of the final evaluation, for all controls

@@ -36,12 +36,12 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// `text` between quotes, each quote inside replaced by `twin`.
-std::string quoted(const std::string& text, char quote, std::string_view twin) {
+/// `text` in quotes, with each quote inside replaced by `escaped`.
+std::string quoted(const std::string& text, char quote, std::string_view escaped) {
   std::string out(1, quote);
   for (const char c : text) {
     if (c == quote) {
-      out += twin;
+      out += escaped;
     } else {
       out += c;
     }

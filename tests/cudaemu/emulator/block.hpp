@@ -14,7 +14,7 @@
 
 namespace cudaemu {
 
-inline constexpr unsigned kMostThreads = 1024;
+inline constexpr unsigned kMaxThreads = 1024;
 
 /// The running block with one fiber per thread. A thread runs until it must wait. Then the next one
 /// that can continue runs, in a fixed order.
@@ -52,9 +52,9 @@ private:
   std::string why_stuck_in_meeting(unsigned thread) const;
   std::string where_is(unsigned thread) const;
 
-  std::array<Thread, kMostThreads> threads_;
-  std::array<State, kMostThreads> states_{};  // separate, because all are read often
-  std::array<Warp, kMostThreads / kLanes> warps_;
+  std::array<Thread, kMaxThreads> threads_;
+  std::array<State, kMaxThreads> states_{};  // separate, because all are read often
+  std::array<Warp, kMaxThreads / kLanes> warps_;
   std::vector<unsigned> order_;
   const std::function<void()>* kernel_ = nullptr;
   Fiber host_;

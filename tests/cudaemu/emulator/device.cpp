@@ -10,8 +10,8 @@
 namespace cudaemu {
 namespace {
 
-constexpr std::size_t kSharedBytes = 48 << 10;       // the default limit
-constexpr std::size_t kMostSharedBytes = 227 << 10;  // limit of an H100
+constexpr std::size_t kSharedBytes = 48 << 10;      // the default limit
+constexpr std::size_t kMaxSharedBytes = 227 << 10;  // limit of an H100
 
 }  // namespace
 
@@ -72,7 +72,7 @@ void launch(Launch launch) {
 }
 
 bool allow_shared(const void* kernel, int bytes) {
-  if (bytes < 0 || static_cast<std::size_t>(bytes) > kMostSharedBytes) return false;
+  if (bytes < 0 || static_cast<std::size_t>(bytes) > kMaxSharedBytes) return false;
   device().allow_shared(kernel, static_cast<std::size_t>(bytes));
   return true;
 }

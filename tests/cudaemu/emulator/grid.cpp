@@ -67,13 +67,13 @@ void* dynamic_shared() {
 }
 
 bool is_possible(const Launch& launch, std::size_t allowed_shared) {
-  constexpr unsigned kMostInZ = 64;
-  constexpr unsigned kMostBlocksInX = 0x7fffffff;
-  constexpr unsigned kMostBlocks = 65535;
+  constexpr unsigned kMaxInZ = 64;
+  constexpr unsigned kMaxBlocksInX = 0x7fffffff;
+  constexpr unsigned kMaxBlocks = 65535;
   const std::uint64_t threads = volume(launch.block);
-  if (threads == 0 || threads > kMostThreads || launch.block.z > kMostInZ) return false;
-  if (volume(launch.grid) == 0 || launch.grid.x > kMostBlocksInX) return false;
-  if (launch.grid.y > kMostBlocks || launch.grid.z > kMostBlocks) return false;
+  if (threads == 0 || threads > kMaxThreads || launch.block.z > kMaxInZ) return false;
+  if (volume(launch.grid) == 0 || launch.grid.x > kMaxBlocksInX) return false;
+  if (launch.grid.y > kMaxBlocks || launch.grid.z > kMaxBlocks) return false;
   return launch.shared_bytes <= allowed_shared;
 }
 

@@ -47,7 +47,7 @@ TEST_P(CausalAttentionSweep, IsTheCpusForwardAndBackward) {
   cuda::causal_attention(device, nullptr);
   cuda::causal_attention_grad({device, d_grad_out.get(), d_grad.get()}, nullptr);
 
-  // The sums of products around 1 have another order; dropout multiplies by up to 65536.
+  // Products around 1 are summed in another order; dropout multiplies by up to 65536.
   expect_near("out", d_out, out, {3e-5, 2e-5});
   expect_near("log_sums", d_log_sums, log_sums, {1e-5, 1e-5});
   expect_near("grad", d_grad, grad, {1e-4, 1e-4});

@@ -104,7 +104,7 @@ TEST_P(PagedAttentionSweep, IsTheCpus) {
   if (shape.has_sinks) args.sinks = d_sinks.get();
   cuda::paged_attention(args, nullptr);
 
-  // The sums of products around 1 have another order.
+  // Products around 1 are summed in another order.
   expect_near("out", d_out, expected, {2e-5, 1e-5});
 }
 

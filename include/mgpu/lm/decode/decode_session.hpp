@@ -14,7 +14,7 @@
 #include <mgpu/lm/decode/sampler.hpp>
 #include <mgpu/lm/forward/language_model.hpp>
 
-// Shapes in this header: S sequences, T steps, W rows whose states are wanted, D width.
+// Shapes in this header: S sequences, T steps, W rows whose states are requested, D width.
 namespace mgpu::lm {
 
 struct DecodeState;

@@ -21,18 +21,19 @@ namespace mgpu::lm {
 
 class StepPlan;
 
-/// New tokens of one sequence. One pass can process runs of any lengths, without padding. The
+/// New tokens of one sequence. One pass can process spans of any lengths, without padding. The
 /// tokens are `ids`, unless `embeddings` or `device_ids` is defined.
 struct SequenceSpan {
   std::span<const std::int64_t> ids;
-  std::int64_t sequence = 0;  // in the cache; without a cache the run is a whole sequence
+  std::int64_t sequence = 0;  // in the cache; without a cache the span is a whole sequence
 
   /// The sequence length from which RopeKind::dynamic computes its rotation; other kinds ignore it.
-  /// 0 means up to the end of this run. A chunk of a prompt states the length of the whole prompt.
+  /// 0 means up to the end of this span. For a chunk of a prompt, it is the length of the whole
+  /// prompt.
   std::int64_t length = 0;
 
-  /// For how many of the last tokens hidden states are returned, at most all. For the other tokens,
-  /// the last layer computes keys and values only.
+  /// Hidden states are returned for this many of the last tokens, at most all. For the other
+  /// tokens, the last layer computes keys and values only.
   std::int64_t num_outputs = std::numeric_limits<std::int64_t>::max();
 
   /// Input of the first layer that replaces rows of the embedding matrix. Learned positions are

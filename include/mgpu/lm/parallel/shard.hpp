@@ -67,7 +67,7 @@ public:
   /// Errors: cluster::CollectiveFailure on all ranks if the `failure` of any rank is not nullptr.
   virtual void agree(const std::exception_ptr& failure) = 0;
 
-  /// Runs sum() if all ranks can take part. A rank that has failed reports it with agree() instead.
+  /// Runs all_reduce() if all ranks can take part. A rank that has failed calls only agree().
   void all_reduce_if_all_can(const at::Tensor& values) {
     agree(nullptr);
     all_reduce(values);
@@ -95,8 +95,8 @@ public:
   /// Returns whether this rank broadcasts the outcome of each pass. It is the first rank with the
   /// head.
   virtual bool is_broadcast_root() const = 0;
-  virtual void post_broadcast(std::string message) = 0;  // speaker only; does not wait
-  virtual std::string receive_broadcast() = 0;  // next message of the speaker, on all ranks
+  virtual void post_broadcast(std::string message) = 0;  // broadcast root only; does not wait
+  virtual std::string receive_broadcast() = 0;           // next message, on all ranks
 
   /// Returns how many passes must be in flight to keep all ranks busy.
   virtual int passes_in_flight() const = 0;

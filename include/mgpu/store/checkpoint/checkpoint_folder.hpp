@@ -52,7 +52,7 @@ private:
 ///   last -> step_00021000      best -> step_00018000
 ///   step_00022000.tmp.a0002    being written, or left behind by attempt 2
 ///   step_00021000.old.a0002    being replaced
-///   step_00019000.bad          damaged; kept for a look, never read again
+///   step_00019000.bad          damaged; kept for inspection, never read again
 ///
 /// If the process dies at any time, either the old or the new set of checkpoints is intact.
 class CheckpointFolder {

@@ -24,7 +24,8 @@ struct WorkSpan {
   }
 };
 
-/// The death of a rank that was the first to die, on its own, while it was working.
+/// The death of the rank that died first in an attempt, not as a consequence of another death,
+/// while it processed samples.
 struct Death {
   std::uint32_t attempt = 0;
   int rank = 0;

@@ -1,4 +1,4 @@
-#include "judge.hpp"
+#include "culprit.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,14 +9,14 @@ namespace {
 
 using Ranks = std::vector<std::size_t>;
 
-const GroupSight* in_group(const RankState& rank, std::uint64_t group) {
-  const auto found = std::ranges::find(rank.groups, group, &GroupSight::group);
+const GroupState* in_group(const RankState& rank, std::uint64_t group) {
+  const auto found = std::ranges::find(rank.groups, group, &GroupState::group);
   return found == rank.groups.end() ? nullptr : &*found;
 }
 
 /// Returns the ranks that `rank` waits for in one call: those that have not entered it, or the
 /// peer.
-Ranks awaited_in(const GroupSight& call, std::span<const RankState> ranks) {
+Ranks awaited_in(const GroupState& call, std::span<const RankState> ranks) {
   Ranks awaited;
   if (call.peer >= 0) {
     if (std::cmp_less(call.peer, ranks.size()))
@@ -24,7 +24,7 @@ Ranks awaited_in(const GroupSight& call, std::span<const RankState> ranks) {
     return awaited;
   }
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const GroupSight* theirs = in_group(ranks[r], call.group);
+    const GroupState* theirs = in_group(ranks[r], call.group);
     if (theirs != nullptr && theirs->number < call.number) awaited.push_back(r);
   }
   return awaited;
@@ -32,7 +32,7 @@ Ranks awaited_in(const GroupSight& call, std::span<const RankState> ranks) {
 
 Ranks awaited_by(const RankState& rank, std::span<const RankState> ranks) {
   Ranks awaited;
-  for (const GroupSight& call : rank.groups) {
+  for (const GroupState& call : rank.groups) {
     if (!call.is_inside) continue;
     const Ranks more = awaited_in(call, ranks);
     awaited.insert(awaited.end(), more.begin(), more.end());
@@ -43,10 +43,10 @@ Ranks awaited_by(const RankState& rank, std::span<const RankState> ranks) {
 /// Returns whether a rank in the same call makes progress, so the transfer may be running.
 bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
                         const std::vector<bool>& hangs) {
-  for (const GroupSight& call : rank.groups) {
+  for (const GroupState& call : rank.groups) {
     if (!call.is_inside || call.peer >= 0) continue;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-      const GroupSight* theirs = in_group(ranks[r], call.group);
+      const GroupState* theirs = in_group(ranks[r], call.group);
       const bool is_same = theirs != nullptr && theirs->is_inside && theirs->number == call.number;
       if (is_same && ranks[r].is_here && !hangs[r]) return true;
     }
@@ -121,8 +121,8 @@ std::optional<Culprit> find_mismatch(std::span<const RankState> ranks) {
 
 }  // namespace
 
-const GroupSight* RankState::call() const {
-  const auto found = std::ranges::find(groups, true, &GroupSight::is_inside);
+const GroupState* RankState::call() const {
+  const auto found = std::ranges::find(groups, true, &GroupState::is_inside);
   return found == groups.end() ? nullptr : &*found;
 }
 

@@ -1,4 +1,4 @@
-#include "watch/judge.hpp"
+#include "watch/culprit.hpp"
 
 #include <gtest/gtest.h>
 

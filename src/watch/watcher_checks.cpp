@@ -3,7 +3,7 @@
 #include <cmath>
 #include <thread>
 
-#include "process_sight.hpp"
+#include "process_info.hpp"
 #include "state_of_slot.hpp"
 #include "watcher.hpp"
 
@@ -12,14 +12,15 @@ namespace {
 
 constexpr double kBeatLostS = 1.5;      // a watchdog thread without a heartbeat for so long cannot
                                         // lead
-constexpr double kTellEveryS = 1.0;     // interval of publication to other nodes
-constexpr double kTellUrgentlyS = 0.4;  // the same while a rank of this node is silent
-constexpr double kNodeQuietS = 4.0;     // after so long without contact the ranks of a node are
-                                        // unknown
-constexpr double kNodeLostS = 10.0;     // after so long, or after the limit, a node is lost
-// Extra wait per lower-numbered node, which reports first: the view of others is a second old.
+constexpr double kPublishEveryS = 1.0;  // interval between two publications to other nodes
+constexpr double kPublishUrgentlyS = 0.4;  // shorter interval while a rank of this node is silent
+constexpr double kNodeQuietS = 4.0;        // after so long without contact the ranks of a node are
+                                           // unknown
+constexpr double kNodeLostS = 10.0;        // after so long, or after the limit, a node is lost
+// Extra wait for each node with a lower number. So the lowest node reports first, although its view
+// of the other nodes is up to a second old.
 constexpr double kNodePatienceS = 1.5;
-constexpr double kMostPatienceS = 3.0;
+constexpr double kMaxPatienceS = 3.0;
 constexpr double kLookCloserS = 0.5;  // inspect the process of a rank silent for so long
 constexpr std::chrono::milliseconds kSureAfter{20};
 
@@ -32,8 +33,8 @@ bool contains(const std::vector<int>& ranks, int rank) {
 bool Watchdog::Watcher::is_gone(int rank) const {
   if (!contains(visible_, rank)) return false;
   const Slot& slot = slot_of(rank);
-  const auto sight = look_at(slot.pid);
-  return !sight || sight->is_gone() || sight->start_time != slot.start_time;
+  const auto info = process_info(slot.pid);
+  return !info || info->is_gone() || info->start_time != slot.start_time;
 }
 
 bool Watchdog::Watcher::leads() const {
@@ -60,45 +61,45 @@ std::optional<int> Watchdog::Watcher::find_dead() const {
 void Watchdog::Watcher::look_at_processes() {
   for (const int rank : visible_) {
     Slot& slot = slot_of(rank);
-    const auto sight = look_at(slot.pid);
-    if (!sight) continue;
-    slot.process_state = sight->state;
+    const auto info = process_info(slot.pid);
+    if (!info) continue;
+    slot.process_state = info->state;
     const bool is_silent = silence_->progress_s(static_cast<std::size_t>(rank)) > kLookCloserS;
     slot.kernel.set(is_silent ? kernel_words(slot.pid) : "");
   }
 }
 
-void Watchdog::Watcher::meet_nodes() {
+void Watchdog::Watcher::exchange_with_nodes() {
   const bool is_urgent = std::ranges::any_of(local_ranks(), [&](int rank) {
     return silence_->progress_s(static_cast<std::size_t>(rank)) > options_.limit_s / 2;
   });
-  const double every_s = is_urgent ? kTellUrgentlyS : kTellEveryS;
-  if (silence_->now_s() - told_s_ < every_s) return;
-  told_s_ = silence_->now_s();
-  nodes_->tell(*shared_);
-  hear_nodes();
+  const double every_s = is_urgent ? kPublishUrgentlyS : kPublishEveryS;
+  if (silence_->now_s() - published_s_ < every_s) return;
+  published_s_ = silence_->now_s();
+  nodes_->publish(*shared_);
+  read_nodes();
 }
 
 /// Reads the other nodes' files; does not return if one of them has given a verdict.
-void Watchdog::Watcher::hear_nodes() {
+void Watchdog::Watcher::read_nodes() {
   for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
     if (std::cmp_equal(node, node_)) continue;
-    const NodeFiles::Heard heard = nodes_->hear(static_cast<int>(node), *shared_);
-    if (!heard.is_new) continue;
-    heard_s_[node] = silence_->now_s();
-    if (heard.verdict < Verdict::told) continue;
+    const NodeFiles::Update update = nodes_->read(static_cast<int>(node), *shared_);
+    if (!update.is_new) continue;
+    contact_s_[node] = silence_->now_s();
+    if (update.verdict < Verdict::published) continue;
     Verdict& verdict = shared_->verdict();
     int none = Verdict::none;
     if (verdict.state.compare_exchange_strong(none, Verdict::being_written)) {
-      heard.text.copy(verdict.text, Verdict::kTextBytes - 1);
-      verdict.state = Verdict::told;
+      update.text.copy(verdict.text, Verdict::kTextBytes - 1);
+      verdict.state = Verdict::published;
     }
-    pass_on();
+    publish_reports();
   }
 }
 
-double Watchdog::Watcher::unheard_s(int node) const {
-  return silence_->now_s() - heard_s_[static_cast<std::size_t>(node)];
+double Watchdog::Watcher::since_contact_s(int node) const {
+  return silence_->now_s() - contact_s_[static_cast<std::size_t>(node)];
 }
 
 std::optional<int> Watchdog::Watcher::find_lost_node() const {
@@ -108,7 +109,7 @@ std::optional<int> Watchdog::Watcher::find_lost_node() const {
     const bool has_left = std::ranges::all_of(
         ranks_of_[node], [&](int rank) { return slot_of(rank).presence == Presence::left; });
     const bool is_own = std::cmp_equal(node, node_);
-    if (!is_own && !has_left && unheard_s(static_cast<int>(node)) > limit_s) {
+    if (!is_own && !has_left && since_contact_s(static_cast<int>(node)) > limit_s) {
       return static_cast<int>(node);
     }
   }
@@ -122,13 +123,13 @@ std::optional<Culprit> Watchdog::Watcher::find_hung() const {
   };
   if (std::ranges::any_of(shared_->slots(), is_held)) return std::nullopt;
   for (int node = 0; nodes_ && node < static_cast<int>(ranks_of_.size()); ++node) {
-    if (node != node_ && unheard_s(node) > kNodeQuietS) return std::nullopt;
+    if (node != node_ && since_contact_s(node) > kNodeQuietS) return std::nullopt;
   }
   return find_culprit(scene(patience_s()).states);
 }
 
 double Watchdog::Watcher::patience_s() const {
-  return std::min(kNodePatienceS * node_, kMostPatienceS);
+  return std::min(kNodePatienceS * node_, kMaxPatienceS);
 }
 
 bool Watchdog::Watcher::has_long_limit(const Slot& slot) const {
@@ -146,7 +147,7 @@ Scene Watchdog::Watcher::scene(double patience_s) const {
     RankState state = state_of(slot);
     // On another node: up to its last report.
     const int node = places_[r].node_index;
-    state.silent_s = silence_->progress_s(r) - (node == node_ ? 0.0 : unheard_s(node));
+    state.silent_s = silence_->progress_s(r) - (node == node_ ? 0.0 : since_contact_s(node));
     const bool may_be_slow = state.call() == nullptr && has_long_limit(slot);
     const double limit_s = may_be_slow ? options_.slow_limit_s : options_.limit_s;
     state.is_silent = state.silent_s > limit_s + patience_s;

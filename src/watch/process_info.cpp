@@ -1,4 +1,4 @@
-#include "process_sight.hpp"
+#include "process_info.hpp"
 
 #include <array>
 #include <charconv>
@@ -66,17 +66,17 @@ std::string_view name_of(char state) {
 
 }  // namespace
 
-std::optional<ProcessSight> look_at(int pid) {
+std::optional<ProcessInfo> process_info(int pid) {
   const std::string text = read_proc(folder_of(pid) + "stat");
   const std::size_t name_end = text.rfind(')');  // the name itself may contain blanks and brackets
   if (name_end == std::string::npos || name_end + 2 >= text.size()) return std::nullopt;
   const std::string_view rest = std::string_view(text).substr(name_end + 2);
-  ProcessSight sight;
-  sight.state = rest.front();
+  ProcessInfo info;
+  info.state = rest.front();
   constexpr int kStartTime = 22 - 3;  // the state is field 3
   const std::string_view ticks = word(rest, kStartTime);
-  std::from_chars(ticks.data(), ticks.data() + ticks.size(), sight.start_time);
-  return sight;
+  std::from_chars(ticks.data(), ticks.data() + ticks.size(), info.start_time);
+  return info;
 }
 
 bool is_debugged() {
@@ -86,10 +86,10 @@ bool is_debugged() {
 }
 
 std::string kernel_words(int pid) {
-  const std::optional<ProcessSight> sight = look_at(pid);
-  if (!sight) return "gone";
-  std::string text(name_of(sight->state));
-  text.append(" (state ").append(1, sight->state).append(")");
+  const std::optional<ProcessInfo> info = process_info(pid);
+  if (!info) return "gone";
+  std::string text(name_of(info->state));
+  text.append(" (state ").append(1, info->state).append(")");
   const std::string where = read_proc(folder_of(pid) + "wchan");
   if (!where.empty() && where != "0") text.append(", in ").append(where);
   return text;

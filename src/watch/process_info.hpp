@@ -7,7 +7,7 @@
 namespace mgpu::watch {
 
 /// A process as the kernel describes it.
-struct ProcessSight {
+struct ProcessInfo {
   char state = '?';              // R S D T t Z X, as in proc(5)
   std::uint64_t start_time = 0;  // clock ticks after boot: distinguishes a new process with the
                                  // same pid
@@ -16,7 +16,7 @@ struct ProcessSight {
 };
 
 /// Looks up a process; nothing if it does not exist. Source: proc(5), /proc/[pid]/stat.
-std::optional<ProcessSight> look_at(int pid);
+std::optional<ProcessInfo> process_info(int pid);
 
 /// Formats "stopped (state T), in do_signal_stop".
 std::string kernel_words(int pid);

@@ -18,7 +18,7 @@ struct PastCall {
 };
 
 /// A group of a rank, and the call that the rank is in.
-struct GroupSight {
+struct GroupState {
   std::uint64_t group = 0;
   std::uint64_t number = 0;  // number of collectives that it has entered
   bool is_inside = false;
@@ -32,10 +32,10 @@ struct RankState {
   bool is_stopped = false;
   bool is_silent = false;  // no progress for longer than its limit
   double silent_s = 0.0;
-  std::vector<GroupSight> groups{};
+  std::vector<GroupState> groups{};
   std::vector<PastCall> past{};
 
-  const GroupSight* call() const;  // the call that it is in, or nullptr
+  const GroupState* call() const;  // the call that it is in, or nullptr
 };
 
 /// How a culprit was found, in order of certainty.
