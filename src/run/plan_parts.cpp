@@ -99,7 +99,8 @@ void add_memory_limit(Plan& plan, const SharedMemory& memory, std::uint64_t need
 std::string fitting_rows(const SharedMemory& memory, std::int64_t rows,
                          const std::function<std::uint64_t(std::int64_t rows)>& bytes_of) {
   for (std::int64_t fewer = rows / 2; fewer > 0; fewer /= 2)
-    if (bytes_of(fewer) <= memory.room()) return "train.micro_batch_size=" + std::to_string(fewer);
+    if (bytes_of(fewer) <= memory.room())
+      return std::string(memory.key) + "=" + std::to_string(fewer);
   return "";
 }
 

@@ -75,7 +75,7 @@ JobSpec classify_job() {
 
 run::JobOutcome ClassifyJob::run(run::RunContext& run) const {
   const ClassifyInputs inputs = load_inputs(run, keys_);
-  run::RowPhase phase(run, inputs.folder, {chunks_of(inputs), run::kTexts, "classify"});
+  run::RowPhase phase(run, inputs.folder, {chunks_of(inputs), kTexts, "classify"});
   const std::int64_t batch =
       phase.settle_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
   ClassifyWorker worker(run, inputs, phase.group(), batch);

@@ -69,7 +69,7 @@ report::Plan ClassifyJob::plan(const run::PlanMachine& machine) const {
   run::ModelPlan plan(config_, machine,
                       {.model = inputs.model,
                        .demand = inputs.demand(keys_.run.chunk_size),
-                       .names = run::kTexts,
+                       .names = kTexts,
                        .unit = "samples",
                        .samples = rows,
                        .beside = 0,

@@ -91,7 +91,7 @@ JobSpec teacher_job() {
 
 run::JobOutcome TeacherJob::run(run::RunContext& run) const {
   const TeacherInputs inputs = load_inputs(run, keys_);
-  run::RowPhase phase(run, inputs.folder, {chunks_of(inputs), run::kTeacherSamples, "teacher"});
+  run::RowPhase phase(run, inputs.folder, {chunks_of(inputs), kTeacherSamples, "teacher"});
   const std::int64_t batch =
       phase.settle_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
   TeacherWorker worker(inputs, phase.group(), batch);

@@ -80,7 +80,7 @@ report::Plan TeacherJob::plan(const run::PlanMachine& machine) const {
       config_, machine,
       {.model = inputs.model,
        .demand = inputs.demand(chunk_size),
-       .names = run::kTeacherSamples,
+       .names = kTeacherSamples,
        .unit = "samples",
        .samples = inputs.rows.rows(),
        .beside = run::whole_bytes(2.0 * token_size *
