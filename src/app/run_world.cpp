@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -305,8 +306,10 @@ private:
     summary.result = outcome.result;
     summary.results = outcome.results;
     summary.notes = outcome.notes;
-    for (report::Note& note : report::notes_of(report::facts_of(summary.phases), settings()))
-      summary.notes.push_back(std::move(note));
+    const report::NoteFacts facts = report::facts_of(summary.phases);
+    for (const auto rules : {outcome.note_rules, report::note_rules()})
+      std::ranges::move(report::notes_of(rules, facts, settings()),
+                        std::back_inserter(summary.notes));
     add_commands(summary);
     if (outcome.exit == ExitCode::done || outcome.exit == ExitCode::incomplete) {
       summary.results_file = (directory_.path() / keys_.store.result_file).string();

@@ -79,7 +79,7 @@ void write_death_note(int rank, const char* witness, const char* cause) noexcept
   line.add(" ");
   line.add(cause);
   line.add("\n");
-  static_cast<void>(!::write(file, line.text().data(), line.text().size()));
+  [[maybe_unused]] const ssize_t written = ::write(file, line.text().data(), line.text().size());
   ::close(file);
 }
 

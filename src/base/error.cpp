@@ -32,8 +32,7 @@ ErrorReport out_of_memory(const std::string& which, const std::string& detail) {
                      ExitCode::out_of_memory,
                      "out of " + which + " memory",
                      {},
-                     "--plan shows what is needed; a smaller train.micro_batch_size, or "
-                     "generate.batch_size in job generate, needs less"};
+                     "--plan shows what is needed, and the key that lowers it"};
   if (!detail.empty()) report.lines.push_back("  " + detail);
   return report;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include <mgpu/cluster/communicator.hpp>

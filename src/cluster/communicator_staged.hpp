@@ -1,5 +1,8 @@
 #pragma once
 
+#include <memory>
+#include <string_view>
+
 #include <mgpu/cluster/device_work.hpp>
 
 #include "communicator_mpi.hpp"

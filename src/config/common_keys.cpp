@@ -5,8 +5,6 @@
 namespace mgpu {
 
 void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
-  table.add_section_alias("training", "train");
-
   table.add({.name = "schema",
              .type = KeyType::integer,
              .default_value = "1",
@@ -32,7 +30,7 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs) {
              .type = KeyType::choice,
              .default_value = "false",
              .summary = "layout: training gives the same bits at any rank count that divides "
-                        "train.lanes",
+                        "the number of lanes",
              .choices = {"false", "layout"},
              .foreign = {
                  {"full_determinism", "transformers", "here it is `run.deterministic: layout`"}}});
@@ -124,8 +122,8 @@ void add_data_path_key(KeyTable& table) {
              .type = KeyType::path,
              .default_value = "null",
              .summary =
-                 "rows for a language model: JSON Lines, a list in JSON, CSV, TSV or Parquet; "
-                 "Algorithm Distillation: HDF5 file with histories, null plays them first",
+                 "rows for a language model: JSON Lines, a list in JSON, CSV, TSV or Parquet; or "
+                 "an HDF5 file with histories; null where the program makes them",
              .choices = {"null"}});
 }
 

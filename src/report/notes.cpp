@@ -8,14 +8,6 @@ namespace mgpu::report {
 namespace {
 
 constexpr std::array kRules = {
-    NoteRule{"share/allreduce, exposed", 0.05, "{percent} of the run was exposed allreduce",
-             "train.micro_batch_size", "{double} does more work per allreduce"},
-    NoteRule{"share/evaluation", 0.10, "{percent} of the run was evaluation", "train.eval_every",
-             "{double} halves it"},
-    NoteRule{"share/checkpoints", 0.05, "{percent} of the run was writing checkpoints",
-             "checkpoint.every", "{double} halves it"},
-    NoteRule{"share/histories", 0.30, "{percent} of the run was generating histories", "data.path",
-             "data.path=<histories.h5 of this run> reads them instead"},
     NoteRule{"share/other", 0.10, "{percent} of the run belongs to no named phase", "log.level",
              "log.level=debug says more about what happens"},
     NoteRule{"spread/forward", 0.15,
@@ -34,7 +26,7 @@ double value_or(const NoteFacts& facts, const std::string& name, double otherwis
   return found == facts.end() ? otherwise : found->second;
 }
 
-/// "train.eval_every=2000"; "A larger train.eval_every" where the setting is no number.
+/// "checkpoint.every=2000"; "A larger checkpoint.every" where the setting is no number.
 std::string doubled(const NoteRule& rule,
                     const std::map<std::string, std::string, std::less<>>& settings) {
   const auto found = settings.find(rule.key);
@@ -76,10 +68,10 @@ NoteFacts facts_of(const std::vector<PhaseRow>& rows) {
   return facts;
 }
 
-std::vector<Note> notes_of(const NoteFacts& facts,
+std::vector<Note> notes_of(std::span<const NoteRule> rules, const NoteFacts& facts,
                            const std::map<std::string, std::string, std::less<>>& settings) {
   std::vector<Note> notes;
-  for (const NoteRule& rule : kRules) {
+  for (const NoteRule& rule : rules) {
     const auto found = facts.find(rule.fact);
     if (found == facts.end() || !(found->second > rule.threshold)) continue;
     notes.push_back(note_of(rule, found->second, facts, settings));

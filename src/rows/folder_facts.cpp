@@ -66,7 +66,7 @@ void check_model_folder(const Config& config, const std::filesystem::path& folde
                         is_there ? "the folder has no config.json: " + folder.string()
                                  : "there is no such folder: " + folder.string(),
                         config.place("model.path"), "",
-                        "model.path is a Hugging Face folder, such as one that job train writes"}},
+                        "model.path is a Hugging Face folder, such as a training writes"}},
                       ExitCode::no_input);
 }
 

@@ -80,9 +80,9 @@ void add_chat_template_key(KeyTable& table) {
              .type = KeyType::path,
              .default_value = "auto",
              .summary =
-                 "chat template for `messages` and prompts of job classify: FILE.jinja, ./FILE, or "
-                 "a template's name in the folder; auto is the folder's own template, none is no "
-                 "template",
+                 "chat template for `messages` and for prompts that a job writes: FILE.jinja, "
+                 "./FILE, or a template's name in the folder; auto is the folder's own template, "
+                 "none is no template",
              .choices = {"auto", "none"},
              .file_ending = std::string(kFileEnding)});
 }

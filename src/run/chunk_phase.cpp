@@ -85,7 +85,7 @@ private:
 
   void work_on(const Chunk& chunk) {
     show(phase_, chunk);
-    static_cast<void>(failpoint("chunk.work"));
+    failpoint("chunk.work");
     const std::vector<std::byte> payload = hooks_.work(chunk);
     if (!payload.empty()) {
       const auto recording = enter_journal(hooks_);

@@ -36,7 +36,8 @@ std::string larger_group(const RunContext& run, const ModelKeys& keys, const lm:
       lm::fit_memory(group.model().config(), keys.plan, demand, bytes, ranks, group.size() + 1);
   if (!fit)
     return "more ranks and a larger devices.gpus_per_model, of which each has a smaller part of "
-           "the model; or a shorter generate.max_new_tokens";
+           "the model; or a shorter " +
+           std::string(names.length_key);
   const fs::path config = run.directory.path() / "repro" / "config.resolved.yaml";
   return "mpirun -np " + std::to_string(ranks) + " ./mgpu_spmd " +
          store::shell_word(config.string()) + " " + fit_text(keys, fit, names);

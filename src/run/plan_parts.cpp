@@ -100,7 +100,7 @@ std::string fitting_rows(const SharedMemory& memory, std::int64_t rows,
                          const std::function<std::uint64_t(std::int64_t rows)>& bytes_of) {
   for (std::int64_t fewer = rows / 2; fewer > 0; fewer /= 2)
     if (bytes_of(fewer) <= memory.headroom())
-      return "train.micro_batch_size=" + std::to_string(fewer);
+      return std::string(memory.key) + "=" + std::to_string(fewer);
   return "";
 }
 

@@ -145,8 +145,4 @@ TextFolder parse_text_folder(const TextFiles& files, const fs::path& folder) {
   return text;
 }
 
-TextFolder open_text_folder(const fs::path& folder) {
-  return parse_text_folder(read_text_files(folder), folder);
-}
-
 }  // namespace mgpu::text

@@ -8,6 +8,7 @@ constexpr double kMaxSequences = 1e7;  // per step
 }  // namespace
 
 void add_train_keys(KeyTable& table) {
+  table.add_section_alias("training", "train");
   table.add({.name = "train.global_batch_size",
              .type = KeyType::integer,
              .default_value = "512",

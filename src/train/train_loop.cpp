@@ -109,7 +109,7 @@ void TrainLoop::run_passes(const Batch& batch, std::vector<double>& sums, double
     const bool is_last = p + 1 == micro_batches_.size();
     parts_.reducer.begin_pass(is_last, producer_of(parameters.gradients()));
     // Lets tests observe how other ranks report a rank that hangs here.
-    static_cast<void>(failpoint("train.pass"));
+    failpoint("train.pass");
     const PassSums done = parts_.objective.add_gradients(
         static_cast<std::uint64_t>(batch.first + pass.offset), pass.count, batch.grad_scale);
     const auto part = static_cast<std::size_t>(config_.batch.layout ? pass.offset / lane_size

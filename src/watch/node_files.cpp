@@ -57,7 +57,8 @@ void NodeFiles::publish(const SharedState& shared) {
   put(bytes, published_);
   const FdHandle file(
       ::open(file_of(layout_.own_node).c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-  if (file) static_cast<void>(!::pwrite(file.get(), bytes.data(), bytes.size(), 0));
+  if (!file) return;
+  [[maybe_unused]] const ssize_t written = ::pwrite(file.get(), bytes.data(), bytes.size(), 0);
 }
 
 NodeFiles::Update NodeFiles::read(int node, const SharedState& shared) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "culprit.hpp"
 #include "shared_state.hpp"
 

@@ -48,7 +48,7 @@ Watchdog::Watcher::Watcher(const cluster::Topology& topology, CrashFile& crash, 
 Watchdog::Watcher::~Watcher() {
   is_over_ = true;
   const std::uint64_t one = 1;
-  static_cast<void>(!::write(wakeups_.front().fd, &one, sizeof one));
+  [[maybe_unused]] const ssize_t written = ::write(wakeups_.front().fd, &one, sizeof one);
   thread_.join();
   forget_report_signal();
   own().presence = Presence::left;

@@ -54,7 +54,7 @@ void print(const ErrorReport& report) {
   std::string text = is_on_terminal() ? "\n" : "";
   text += render(report) + "\nmgpu_spmd: failed " + report.code + ", exit " +
           std::to_string(static_cast<int>(report.exit)) + "\n";
-  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 /// Returns the crash file's text from its stack on; "" if it has no stack.

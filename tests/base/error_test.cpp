@@ -35,8 +35,7 @@ TEST(ErrorTest, OtherExceptionsAreReportedAsOurs) {
   EXPECT_EQ(render(gpu),
             "error[E301]: out of GPU memory\n"
             "  CUDA out of memory. Tried to get 2 GiB.\n"
-            "  = help: --plan shows what is needed; a smaller train.micro_batch_size, or "
-            "generate.batch_size in job generate, needs less");
+            "  = help: --plan shows what is needed, and the key that lowers it");
   EXPECT_EQ(gpu.exit, ExitCode::out_of_memory);
   EXPECT_EQ(report_of(LibraryError("CUDA", 2, "out of memory", Where::here())).exit,
             ExitCode::out_of_memory);

@@ -9,6 +9,7 @@ namespace mgpu {
 inline KeyTable config_test_table() {
   KeyTable table;
   add_common_keys(table, {"train"});
+  table.add_section_alias("training", "train");
   table.add({.name = "run.name",
              .default_value = "train_ad",
              .summary = "name of the run",

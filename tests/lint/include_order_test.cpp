@@ -170,6 +170,36 @@ TEST(IncludeOrder, JobsHaveOnePublicHeader) {
     EXPECT_EQ(entry.path().filename(), "job.hpp") << "a job's headers lie beside its sources";
 }
 
+/// Returns the header of the first #include in a file; "" without one.
+std::string first_include(std::istream& file) {
+  static const std::regex kInclude(R"rx(^\s*#include\s*[<"]([^>"]+)[>"])rx");
+  std::smatch m;
+  for (std::string line; std::getline(file, line);)
+    if (std::regex_search(line, m, kInclude)) return m[1];
+  return "";
+}
+
+TEST(IncludeOrder, TheFirstIncludeIsFound) {
+  std::istringstream file("// Words.\n#include \"x.hpp\"\n\n#include <array>\n");
+  EXPECT_EQ(first_include(file), "x.hpp");
+  std::istringstream empty("int x;\n");
+  EXPECT_EQ(first_include(empty), "");
+}
+
+// So each private header is compiled alone.
+TEST(IncludeOrder, ASourceIncludesItsPrivateHeaderFirst) {
+  int checked = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(MGPU_SOURCE_DIR) / "src")) {
+    if (entry.path().extension() != ".cpp") continue;
+    const fs::path header = fs::path(entry.path()).replace_extension(".hpp");
+    if (!fs::exists(header)) continue;
+    std::ifstream file(entry.path());
+    EXPECT_EQ(first_include(file), header.filename()) << entry.path().string();
+    ++checked;
+  }
+  EXPECT_GT(checked, 100);
+}
+
 TEST(IncludeOrder, EveryModuleComesAfterWhatItUses) {
   Names below;
   for (const auto& [module, uses] : kModules) {

@@ -1,6 +1,5 @@
-// Tests that a public header includes the standard headers of the names that it uses. Most headers
-// are also compiled alone. Those above libtorch are compiled with precompiled headers, which would
-// hide a missing include.
+// Tests that a header includes the standard headers of the names that it uses. Headers are also
+// compiled alone, but most of them with precompiled headers, which would hide a missing include.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -8,6 +7,7 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -59,22 +59,29 @@ std::set<std::string> found(const std::string& text, const std::regex& pattern) 
   return names;
 }
 
+/// The public and the private headers.
+std::vector<fs::path> all_headers() {
+  std::vector<fs::path> headers;
+  for (const char* folder : {"include", "src"})
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(MGPU_SOURCE_DIR) / folder))
+      if (entry.path().extension() == ".hpp") headers.push_back(entry.path());
+  return headers;
+}
+
 TEST(StandardHeaders, AreIncludedWhereTheirNamesAreUsed) {
   static const std::regex kComment("//[^\n]*");
   static const std::regex kUsed(R"(\bstd::([a-z0-9_]+))");
   static const std::regex kIncluded(R"(#include\s*<([a-z_]+)>)");
   std::set<std::string> checked;
-  for (const auto& entry :
-       fs::recursive_directory_iterator(fs::path(MGPU_SOURCE_DIR) / "include" / "mgpu")) {
-    if (entry.path().extension() != ".hpp") continue;
-    std::ifstream file(entry.path());
+  for (const fs::path& header : all_headers()) {
+    std::ifstream file(header);
     const std::string text(std::istreambuf_iterator<char>(file), {});
     const auto included = found(text, kIncluded);
     for (const std::string& name : found(std::regex_replace(text, kComment, ""), kUsed)) {
       const auto row = kHeaders.find(name);
       if (row == kHeaders.end()) continue;
       EXPECT_TRUE(included.contains(row->second))
-          << entry.path().string() << ": std::" << name << " without <" << row->second << ">";
+          << header.string() << ": std::" << name << " without <" << row->second << ">";
       checked.insert(name);
     }
   }

@@ -14,7 +14,8 @@ constexpr std::int64_t kVocab = 528;
 
 class ExampleEncoderTest : public testing::Test {
 protected:
-  text::TextFolder folder_ = text::open_text_folder(MGPU_TINY_LM);
+  text::TextFolder folder_ =
+      text::parse_text_folder(text::read_text_files(MGPU_TINY_LM), MGPU_TINY_LM);
 
   lm::LmExamples encode(const std::string& lines, std::int64_t seq_len = 64) {
     const input::MadeFile file("data.jsonl", lines);

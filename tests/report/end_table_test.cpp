@@ -1,5 +1,6 @@
 #include <cmath>
 #include <regex>
+#include <span>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -26,6 +27,14 @@ PhaseTable two_ranks() {
     rank.wall_s = 100;
   table.wall_s = 100;
   return table;
+}
+
+constexpr NoteRule kEvaluation{"share/evaluation", 0.1, "{percent} of the run was evaluation",
+                               "work.eval_every", "{double} halves it"};
+
+std::vector<Note> notes_of_evaluation(double share, const std::string& eval_every) {
+  return notes_of(std::span(&kEvaluation, 1), {{"share/evaluation", share}},
+                  {{"work.eval_every", eval_every}});
 }
 
 RunSummary summary_of_two_ranks() {
@@ -121,7 +130,7 @@ TEST(EndTableTest, OnTheCpuThereIsNoGpuLine) {
 TEST(EndTableTest, ResultNotesAndPointersFollow) {
   RunSummary summary = summary_of_two_ranks();
   summary.result = "eval return 14.6";
-  summary.notes = notes_of({{"share/evaluation", 0.154}}, {{"train.eval_every", "1000"}});
+  summary.notes = notes_of_evaluation(0.154, "1000");
   summary.report_file = "outputs/a/latest/report.html";
   summary.tensorboard_folder = "runs/";
   summary.results_file = "outputs/a/latest/results.h5";
@@ -129,7 +138,7 @@ TEST(EndTableTest, ResultNotesAndPointersFollow) {
 
   EXPECT_THAT(end_table(summary),
               EndsWith("Result:        eval return 14.6\n"
-                       "NOTE: 15.4 % of the run was evaluation. train.eval_every=2000 halves it.\n"
+                       "NOTE: 15.4 % of the run was evaluation. work.eval_every=2000 halves it.\n"
                        "look at:  outputs/a/latest/report.html\n"
                        "          tensorboard --logdir runs/\n"
                        "results:  outputs/a/latest/results.h5\n"
@@ -152,11 +161,12 @@ TEST(NotesTest, EveryRuleNamesAKeyAndAnEffect) {
   EXPECT_FALSE(note_rules().empty());
   for (const NoteRule& rule : note_rules()) {
     const std::string fact = rule.fact;
-    const std::vector<Note> notes = notes_of({{fact, rule.threshold * 1.5 + 0.01}}, {});
+    const std::vector<Note> notes =
+        notes_of(note_rules(), {{fact, rule.threshold * 1.5 + 0.01}}, {});
     ASSERT_EQ(notes.size(), 1U) << fact;
     EXPECT_FALSE(notes[0].key.empty());
     EXPECT_EQ(notes[0].sentence().find_first_of("{}"), std::string::npos) << notes[0].sentence();
-    EXPECT_TRUE(notes_of({{fact, rule.threshold}}, {}).empty()) << fact;
+    EXPECT_TRUE(notes_of(note_rules(), {{fact, rule.threshold}}, {}).empty()) << fact;
   }
 }
 
@@ -169,12 +179,10 @@ TEST(NotesTest, PhasesGiveTheFacts) {
 }
 
 TEST(NotesTest, ASettingThatIsNoNumberIsNotDoubled) {
-  const auto notes =
-      notes_of({{"share/allreduce, exposed", 0.3}}, {{"train.micro_batch_size", "auto"}});
+  const std::vector<Note> notes = notes_of_evaluation(0.3, "auto");
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_EQ(notes[0].sentence(),
-            "30.0 % of the run was exposed allreduce. A larger train.micro_batch_size does more "
-            "work per allreduce.");
+            "30.0 % of the run was evaluation. A larger work.eval_every halves it.");
 }
 
 TEST(SummaryTest, JsonCarriesStatusNumbersAndNotes) {

@@ -20,6 +20,9 @@ using testing_support::Keys;
 
 constexpr std::int64_t kKiB = 1024;
 
+constexpr BatchNames kCompletions{"work.batch_size", "completion", "completions", "work.length"};
+constexpr BatchNames kTexts{"other.batch_size", "text", "texts", "other.length"};
+
 TEST(MemoryTextTest, PartsThatAreNothingAreLeftOut) {
   EXPECT_EQ(use_text({.weights = 10 * kKiB, .cache = 0, .activations = 2 * kKiB, .buffers = 0}),
             "12.0 KiB = weights 10.0 KiB + activations 2.0 KiB");
@@ -37,11 +40,11 @@ TEST(MemoryTextTest, WhatFitsIsSomethingToType) {
   const ModelKeys keys = read_model_keys(config_of({{"job", "generate"}}));
   EXPECT_EQ(fit_text(keys, std::nullopt, kCompletions), "");
   EXPECT_EQ(fit_text(keys, lm::MemoryFit{.ranks = 2, .batch_size = 4, .use = {}}, kCompletions),
-            "devices.gpus_per_model=2 generate.batch_size=4");
+            "devices.gpus_per_model=2 work.batch_size=4");
   const ModelKeys grouped =
       read_model_keys(config_of({{"job", "generate"}, {"devices.groups", "[1, 2]"}}));
   EXPECT_EQ(fit_text(grouped, lm::MemoryFit{.ranks = 4, .batch_size = 1, .use = {}}, kTexts),
-            "devices.groups=[4] classify.batch_size=1");
+            "devices.groups=[4] other.batch_size=1");
 }
 
 TEST(GroupsTextTest, GroupsAreNamedByTheirSizes) {
@@ -147,7 +150,7 @@ TEST_F(ModelPlanTest, MemoryIsThatOfTheFullestRank) {
   EXPECT_EQ(memory[5].bytes, program_bytes(machine_));
   EXPECT_THAT(plan.plan().notes,
               ElementsAre("smallest group and largest batch that fit: devices.gpus_per_model=1 "
-                          "generate.batch_size=16"));
+                          "work.batch_size=16"));
 }
 
 TEST_F(ModelPlanTest, RanksOfAGroupAreNotes) {
@@ -169,7 +172,7 @@ TEST_F(ModelPlanTest, AnAutomaticBatchIsWhatTheMemoryHasRoomFor) {
   ModelPlan tight = this->plan();
   tight.find_batch(true);
   EXPECT_EQ(tight.demand().batch_size, 4);
-  EXPECT_THAT(tight.plan().notes, Contains(HasSubstr("generate.batch_size=auto: ")));
+  EXPECT_THAT(tight.plan().notes, Contains(HasSubstr("work.batch_size=auto: ")));
 }
 
 TEST_F(ModelPlanTest, WithoutRoomForOneTheLimitHasNothingToType) {
@@ -184,7 +187,7 @@ TEST_F(ModelPlanTest, WithoutRoomForOneTheLimitHasNothingToType) {
               ElementsAre("no group of these ranks has room for the model and one completion"));
   ASSERT_THAT(plan.plan().limits, SizeIs(2));
   EXPECT_GT(plan.plan().limits[0].used, 1.0);
-  EXPECT_EQ(plan.plan().limits[0].key, "generate.batch_size");
+  EXPECT_EQ(plan.plan().limits[0].key, "work.batch_size");
   EXPECT_EQ(plan.plan().limits[0].fits, "");
   EXPECT_EQ(plan.plan().limits[1].used, 2.0);
 }

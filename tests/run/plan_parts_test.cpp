@@ -160,7 +160,7 @@ TEST(FittingRowsTest, HalvesUntilThereIsRoom) {
     asked.push_back(rows);
     return static_cast<std::uint64_t>(rows * 30);
   };
-  EXPECT_EQ(fitting_rows(memory, 13, bytes_of), "train.micro_batch_size=3");
+  EXPECT_EQ(fitting_rows(memory, 13, bytes_of), "key=3");
   EXPECT_THAT(asked, ElementsAre(6, 3));
   EXPECT_EQ(fitting_rows(memory, 13, [](std::int64_t) { return std::uint64_t{101}; }), "");
 }

@@ -27,6 +27,7 @@ using testing::StartsWith;
 constexpr std::uint32_t kPhase = 9;
 constexpr std::int64_t kRows = 10;
 constexpr std::int64_t kChunkRows = 4;
+constexpr BatchNames kTexts{"fake.batch_size", "text", "texts", "fake.length"};
 
 /// The text of a row, or "left" for a row that the model never sees.
 struct FakeSample {
@@ -253,7 +254,7 @@ TEST_F(RowPhaseTest, WithoutRoomForOneTextTheRunEndsAndSaysWhatWouldFit) {
   } catch (const cluster::CollectiveFailure& error) {
     EXPECT_EQ(error.exit_code(), ExitCode::out_of_memory);
     EXPECT_THAT(error.what(),
-                AllOf(HasSubstr("out of memory with one text at a time: classify.batch_size is 1"),
+                AllOf(HasSubstr("out of memory with one text at a time: fake.batch_size is 1"),
                       HasSubstr("= weights ")));
   }
   EXPECT_THAT(run_->journaled(kPhase), IsEmpty());

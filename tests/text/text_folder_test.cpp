@@ -156,7 +156,7 @@ TEST(TextFolderTest, ReadsNumbersOfAnyLength) {
 }
 
 TEST(TextFolderTest, NamesTheFileThatIsMissing) {
-  EXPECT_THROW(open_text_folder("/nonexistent"), Failure);
+  EXPECT_THROW(read_text_files("/nonexistent"), Failure);
 }
 
 }  // namespace

@@ -25,7 +25,6 @@ public:
   KvCache(const Sizes& sizes, const at::TensorOptions& options);
 
   std::int64_t rows() const { return static_cast<std::int64_t>(lengths_.size()); }
-  std::int64_t capacity() const { return capacity_; }
   std::int64_t length(std::int64_t row) const { return lengths_[static_cast<std::size_t>(row)]; }
   const std::vector<std::int64_t>& lengths() const { return lengths_; }
 

@@ -9,7 +9,7 @@ namespace mgpu {
 /// Error codes of files, memory and bugs.
 inline constexpr auto kBaseErrors = std::to_array<ErrorPage>({
     {"E301", "out of memory", "Host or GPU memory did not suffice.",
-     "Reduce train.micro_batch_size or generate.batch_size; --plan shows the memory of each part."},
+     "Make the batches smaller. --plan shows the memory of each part, and the key that lowers it."},
     {"E601", "file cannot be created", "The output folder is missing, read-only, or not yours.",
      "Choose another folder with --output DIR."},
     {"E602", "write failed",

@@ -10,6 +10,7 @@
 #include <mgpu/config/config.hpp>
 #include <mgpu/config/key_table.hpp>
 #include <mgpu/recipes/loop_settings.hpp>
+#include <mgpu/report/notes.hpp>
 #include <mgpu/report/plan_text.hpp>
 #include <mgpu/run/file_check.hpp>
 #include <mgpu/run/merged_run.hpp>
@@ -92,6 +93,9 @@ void check_recipe(const Config& config);
 
 /// The rows of keys of all recipes, each once.
 std::vector<AddKeys> recipe_keys();
+
+/// The rules for notes about the phases of a training.
+std::span<const report::NoteRule> note_rules();
 
 /// Refuses keys that only other recipes read.
 ///

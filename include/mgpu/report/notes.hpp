@@ -21,6 +21,8 @@ struct NoteRule {
   const char* key;     // what to change
   const char* effect;  // and what that does
 };
+
+/// The rules about phases of every job.
 std::span<const NoteRule> note_rules();
 
 struct Note {
@@ -36,8 +38,8 @@ struct Note {
 /// takes over 10 % of the run.
 NoteFacts facts_of(const std::vector<PhaseRow>& rows);
 
-/// The rules that hold, in the order of the table. `settings`: the value of each key of this run.
-std::vector<Note> notes_of(const NoteFacts& facts,
+/// The rules that hold, in their order. `settings`: the value of each key of this run.
+std::vector<Note> notes_of(std::span<const NoteRule> rules, const NoteFacts& facts,
                            const std::map<std::string, std::string, std::less<>>& settings);
 
 }  // namespace mgpu::report

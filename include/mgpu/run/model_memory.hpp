@@ -18,13 +18,11 @@ namespace mgpu::run {
 
 /// Names for what a job puts into a batch.
 struct BatchNames {
-  const char* key;   // "generate.batch_size"
-  const char* one;   // "completion"
-  const char* many;  // "completions"
+  const char* key;         // "generate.batch_size"
+  const char* one;         // "completion"
+  const char* many;        // "completions"
+  const char* length_key;  // limits the tokens of each: "generate.max_new_tokens"
 };
-inline constexpr BatchNames kCompletions{"generate.batch_size", "completion", "completions"};
-inline constexpr BatchNames kTeacherSamples{"teacher.batch_size", "sample", "samples"};
-inline constexpr BatchNames kTexts{"classify.batch_size", "text", "texts"};
 
 /// Opens the model of this rank's group.
 ///

@@ -54,7 +54,7 @@ SharedMemory memory_of_ranks(const Config& config, const PlanMachine& machine, c
 void add_memory_limit(report::Plan& plan, const SharedMemory& memory, std::uint64_t need,
                       const std::function<std::string()>& fits);
 
-/// "train.micro_batch_size=N" for the largest N of `rows` / 2, `rows` / 4, ... for which
+/// "KEY=N" with the memory's key, for the largest N of `rows` / 2, `rows` / 4, ... for which
 /// `bytes_of(N)` fits into a rank's memory; "" if no N fits.
 std::string fitting_rows(const SharedMemory& memory, std::int64_t rows,
                          const std::function<std::uint64_t(std::int64_t rows)>& bytes_of);

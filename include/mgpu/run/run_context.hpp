@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,8 +71,9 @@ struct JobOutcome {
   std::string result;                                            // one line
   std::vector<report::Result> results;                           // numbers
   std::vector<std::pair<std::string, std::string>> phase_notes;  // phase, what it did
-  std::vector<report::Note> notes;              // in addition to those of the program
-  std::unique_ptr<const report::JobPage> page;  // nullptr: a run without charts
+  std::vector<report::Note> notes;               // in addition to those of the rules
+  std::span<const report::NoteRule> note_rules;  // static; in addition to those of the program
+  std::unique_ptr<const report::JobPage> page;   // nullptr: a run without figures
 };
 
 }  // namespace mgpu::run

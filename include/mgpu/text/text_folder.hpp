@@ -55,7 +55,4 @@ struct TextFolder {
 /// Errors: Failure E541 (malformed), E542 (requires an unsupported feature)
 TextFolder parse_text_folder(const TextFiles& files, const fs::path& folder);
 
-/// Reads and parses a folder.
-TextFolder open_text_folder(const fs::path& folder);
-
 }  // namespace mgpu::text

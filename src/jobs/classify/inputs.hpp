@@ -6,6 +6,7 @@
 
 #include <mgpu/lm/parallel/memory_plan.hpp>
 #include <mgpu/rows/model_rows.hpp>
+#include <mgpu/run/model_memory.hpp>
 #include <mgpu/run/run_context.hpp>
 
 #include "keys.hpp"
@@ -13,6 +14,8 @@
 #include "samples.hpp"
 
 namespace mgpu::jobs {
+
+inline constexpr run::BatchNames kTexts{"classify.batch_size", "text", "texts", "data.max_length"};
 
 /// The inputs of job classify, without the weights.
 struct ClassifyInputs : rows::ModelRows {

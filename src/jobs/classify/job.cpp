@@ -76,7 +76,7 @@ JobSpec classify_job() {
 run::JobOutcome ClassifyJob::run(run::RunContext& run) const {
   const ClassifyInputs inputs = load_inputs(run, keys_);
   run::RowPhase phase(run, {keys_.run, keys_.rows.model, keys_.rows.folder},
-                      {chunks_of(inputs), run::kTexts, "classify"});
+                      {chunks_of(inputs), kTexts, "classify"});
   const std::int64_t batch =
       phase.choose_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
   ClassifyWorker worker(run, inputs, phase.group(), batch);

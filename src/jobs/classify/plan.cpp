@@ -70,7 +70,7 @@ report::Plan ClassifyJob::plan(const run::PlanMachine& machine) const {
   run::ModelPlan plan(config_, keys_.run, keys_.rows.model, machine,
                       {.model = inputs.model,
                        .demand = inputs.demand(keys_.run.chunk_size),
-                       .names = run::kTexts,
+                       .names = kTexts,
                        .unit = "samples",
                        .samples = rows,
                        .other_bytes = 0,

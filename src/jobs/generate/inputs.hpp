@@ -9,10 +9,14 @@
 #include <mgpu/lm/parallel/memory_plan.hpp>
 #include <mgpu/rows/model_rows.hpp>
 #include <mgpu/rows/prompt_encoder.hpp>
+#include <mgpu/run/model_memory.hpp>
 
 #include "keys.hpp"
 
 namespace mgpu::jobs {
+
+inline constexpr run::BatchNames kCompletions{"generate.batch_size", "completion", "completions",
+                                              "generate.max_new_tokens"};
 
 /// The inputs of job generate, without the weights.
 struct GenerateInputs : rows::ModelRows {

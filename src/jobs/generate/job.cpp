@@ -55,7 +55,7 @@ public:
         world_(run.topology.world()),
         inputs_(load_inputs(run, keys)),
         phase_(run, {keys.run, keys.rows.model, keys.rows.folder},
-               {chunks_of(inputs_), run::kCompletions, "generate", inputs_.config.num_samples}) {
+               {chunks_of(inputs_), kCompletions, "generate", inputs_.config.num_samples}) {
     cluster::run_together(world_, [&] { encoder_.emplace(inputs_.encoder()); });
   }
 

@@ -74,7 +74,7 @@ private:
     const std::int64_t tokens = chunk_rows * inputs_.config.num_samples * (longest + new_tokens());
     return {.model = inputs_.model,
             .demand = inputs_.demand(chunk_rows, longest),
-            .names = run::kCompletions,
+            .names = kCompletions,
             .unit = "prompts",
             .samples = inputs_.prompts(),
             .other_bytes = static_cast<std::uint64_t>(tokens) * 16,

@@ -5,12 +5,16 @@
 
 #include <mgpu/lm/parallel/memory_plan.hpp>
 #include <mgpu/rows/model_rows.hpp>
+#include <mgpu/run/model_memory.hpp>
 #include <mgpu/run/run_context.hpp>
 
 #include "keys.hpp"
 #include "samples.hpp"
 
 namespace mgpu::jobs {
+
+inline constexpr run::BatchNames kTeacherSamples{"teacher.batch_size", "sample", "samples",
+                                                 "data.max_length"};
 
 /// The inputs of job teacher, without the weights.
 struct TeacherInputs : rows::ModelRows {

@@ -92,7 +92,7 @@ JobSpec teacher_job() {
 run::JobOutcome TeacherJob::run(run::RunContext& run) const {
   const TeacherInputs inputs = load_inputs(run, keys_);
   run::RowPhase phase(run, {keys_.run, keys_.rows.model, keys_.rows.folder},
-                      {chunks_of(inputs), run::kTeacherSamples, "teacher"});
+                      {chunks_of(inputs), kTeacherSamples, "teacher"});
   const std::int64_t batch =
       phase.choose_batch(inputs.demand(phase.chunks().chunk_rows), inputs.config.batch_size == 0);
   TeacherWorker worker(inputs, phase.group(), batch);

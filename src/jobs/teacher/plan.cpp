@@ -81,7 +81,7 @@ report::Plan TeacherJob::plan(const run::PlanMachine& machine) const {
       config_, keys_.run, keys_.rows.model, machine,
       {.model = inputs.model,
        .demand = inputs.demand(chunk_size),
-       .names = run::kTeacherSamples,
+       .names = kTeacherSamples,
        .unit = "samples",
        .samples = inputs.rows.rows(),
        .other_bytes = run::whole_bytes(2.0 * token_size *

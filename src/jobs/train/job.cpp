@@ -80,7 +80,9 @@ run::JobOutcome TrainJob::run(run::RunContext& run) const {
   run.print(report::training_block({ranks, run.device.kind,
                                     train::name_of(loop.optimizer.mixed_precision),
                                     std::ssize(passes), run.device.index}));
-  return recipe_->run(run);
+  run::JobOutcome outcome = recipe_->run(run);
+  outcome.note_rules = recipes::note_rules();
+  return outcome;
 }
 
 run::MergedRun TrainJob::merge(const cluster::Group& world, const run::SealPlace& place,

@@ -22,14 +22,6 @@ void read_eos(const ConfigFields& fields, std::vector<std::int64_t>& ids) {
   if (ids.empty()) fields.refuse_value("`eos_token_id` is neither an id nor a list of ids");
 }
 
-void read_id(const ConfigFields& fields, std::string_view name, std::optional<std::int64_t>& id) {
-  const formats::JsonValue* value = fields.find({name});
-  if (value == nullptr) return;
-  if (value->integer() == nullptr)
-    fields.refuse_value(std::string(name).append(" is not a whole number"));
-  id = *value->integer();
-}
-
 struct Unused {
   std::string_view name;
   double neutral;            // changes nothing
@@ -88,8 +80,6 @@ void find_unused(const ConfigFields& fields, GenerationDefaults& generation) {
 
 void read_generation(const ConfigFields& fields, GenerationDefaults& generation) {
   read_eos(fields, generation.eos_ids);
-  read_id(fields, "bos_token_id", generation.bos_id);
-  read_id(fields, "pad_token_id", generation.pad_id);
   generation.do_sample = fields.flag_or({"do_sample"}, generation.do_sample);
   generation.temperature = fields.number_or({"temperature"}, generation.temperature);
   generation.top_k = fields.integer_or({"top_k"}, generation.top_k, 0);

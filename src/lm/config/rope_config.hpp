@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include <mgpu/lm/config/lm_config.hpp>
 
 #include "config_fields.hpp"

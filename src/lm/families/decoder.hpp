@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "lm/config/family.hpp"
 
 // Functions for Llama and similar families, which share RMS norms, rotary positions, grouped-query

@@ -114,9 +114,9 @@ TrainableModel::TrainableModel(LmConfig config, Device device, std::uint64_t see
   if (options.head->has_bias) head_.bias = arena_.parameter(options.head->name + ".bias");
 }
 
-void TrainableModel::load(const formats::WeightFiles& files, const LoadOptions& options) {
+void TrainableModel::load(const formats::WeightFiles& files) {
   const at::NoGradGuard no_grad;
-  const std::unique_ptr<CheckedSource> source = make_folder_source(files, options);
+  const std::unique_ptr<CheckedSource> source = make_folder_source(files);
   LmWeights read = bind_weights(config_, *source);
   std::vector<std::pair<at::Tensor, at::Tensor>> of_head;  // target, source
   if (options_.head)

@@ -15,7 +15,6 @@ public:
 };
 
 /// `files` have to outlive the source.
-std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files,
-                                                  const LoadOptions& options);
+std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files);
 
 }  // namespace mgpu::lm

@@ -43,8 +43,7 @@ bool is_stored_buffer(std::string_view name) {
 
 class FolderSource : public CheckedSource {
 public:
-  FolderSource(const formats::WeightFiles& files, const LoadOptions& options)
-      : files_(files), options_(options) {}
+  explicit FolderSource(const formats::WeightFiles& files) : files_(files) {}
 
   at::Tensor take(const std::string& name, const std::vector<std::int64_t>& shape) override {
     mark_progress();
@@ -139,7 +138,7 @@ private:
 
   /// Errors: Failure E706.
   at::Tensor checked(const at::Tensor& weight, const formats::StoredTensor& stored) const {
-    if (!options_.allow_nonfinite && !tensor::read_value<bool>(at::isfinite(weight).all())) {
+    if (!tensor::read_value<bool>(at::isfinite(weight).all())) {
       throw Failure({"E706",
                      ExitCode::data,
                      "a weight of the model is infinite or not a number",
@@ -150,7 +149,6 @@ private:
   }
 
   const formats::WeightFiles& files_;
-  LoadOptions options_;
   std::set<std::string_view> taken_;
   std::vector<std::string> problems_;
 };
@@ -186,14 +184,13 @@ std::vector<tensor::ParameterSpec> weight_specs(const LmConfig& config) {
   return std::move(recorder.specs_);
 }
 
-std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files,
-                                                  const LoadOptions& options) {
-  return std::make_unique<FolderSource>(files, options);
+std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files) {
+  return std::make_unique<FolderSource>(files);
 }
 
 LmWeights load_weights(const LmConfig& config, const formats::WeightFiles& files,
                        const LoadOptions& options) {
-  FolderSource source(files, options);
+  FolderSource source(files);
   LmWeights weights = bind_weights(config, source);
   source.finish(config.tied_head);
   if (options.matrices == MatrixType::f32) return weights;

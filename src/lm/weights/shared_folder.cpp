@@ -114,7 +114,7 @@ LmWeights SharedFolder::load_resident(const Shard& shard, Device device) const {
       shapes.push_back(requested.whole.sizes().vec());
     const auto read = [&](std::span<const at::Tensor> tensors) {
       const formats::WeightFiles files(folder_);
-      const std::unique_ptr<CheckedSource> source = make_folder_source(files, options_);
+      const std::unique_ptr<CheckedSource> source = make_folder_source(files);
       for (std::size_t i = 0; i < tensors.size(); ++i)
         at::Tensor(tensors[i]).copy_(source->take(recorder.requested_[i].name, shapes[i]));
       source->finish(config_.tied_head);
@@ -136,7 +136,7 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
   });
   const std::set<at::Tensor*> rounded = rounded_of(weights, options_);
   std::unique_ptr<CheckedSource> source;
-  if (is_reader()) source = make_folder_source(*files_, options_);
+  if (is_reader()) source = make_folder_source(*files_);
   std::exception_ptr failure;  // of this rank; shared before the next broadcast
   const auto step = [&failure](const auto& work) {
     try {

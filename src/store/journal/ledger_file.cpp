@@ -67,11 +67,7 @@ public:
         continue;
       }
       const std::uint64_t next = next_frame(at + 1);
-      if (next >= file_.size()) {
-        scan_.torn_bytes = file_.size() - at;
-      } else {
-        scan_.damage.push_back({at, next - at});
-      }
+      if (next < file_.size()) scan_.damage.push_back({at, next - at});
       at = next;
     }
     return std::move(scan_);
@@ -165,7 +161,7 @@ void PositionedFile::read(std::uint64_t offset, std::span<std::byte> into) const
 
 LedgerScan scan_ledger(const fs::path& path, std::uint32_t attempt) {
   const PositionedFile file(path);
-  if (file.size() < kFileHeadBytes) return {{}, {}, file.size()};  // killed while creating it
+  if (file.size() < kFileHeadBytes) return {};  // killed while creating it
   std::vector<std::byte> head(kFileHeadBytes);
   file.read(0, head);
   LedgerScan scan = Scanner(file, attempt).run();
@@ -181,7 +177,7 @@ LedgerScan scan_ledger(const fs::path& path, std::uint32_t attempt) {
                    {"  --> " + path.string()},
                    "finish the run with the version that began it, or start anew: --resume=never"});
   }
-  if (scan.frames.empty()) return {{}, {}, file.size()};  // power was lost before its first sync
+  if (scan.frames.empty()) return {};  // power was lost before its first sync
   scan.damage.insert(scan.damage.begin(), {0, kFileHeadBytes});
   return scan;
 }

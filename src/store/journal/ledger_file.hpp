@@ -29,7 +29,6 @@ struct DamagedRange {
 struct LedgerScan {
   std::vector<Frame> frames;  // in file order
   std::vector<DamagedRange> damage;
-  std::uint64_t torn_bytes = 0;  // of an incomplete last frame
 };
 
 /// A file read by position. Errors: Failure E603.

@@ -75,7 +75,7 @@ void Quarantine::begin(const WorkSpan& span) {
   mark_->begin(span);
   if (!has_failpoints()) return;
   for (std::int64_t sample = span.first; sample < span.first + span.count; ++sample)
-    static_cast<void>(failpoint("sample." + std::to_string(sample)));
+    failpoint("sample." + std::to_string(sample));
 }
 
 void Quarantine::end() {

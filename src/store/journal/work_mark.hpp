@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/store/journal/quarantine.hpp>

@@ -50,8 +50,6 @@ struct ExpertConfig {
 /// The values of generation_config.json, which override those of config.json.
 struct GenerationDefaults {
   std::vector<std::int64_t> eos_ids;  // empty: none
-  std::optional<std::int64_t> bos_id;
-  std::optional<std::int64_t> pad_id;
   bool do_sample = false;
   double temperature = 1.0;
   std::int64_t top_k = 50;

@@ -52,7 +52,7 @@ public:
 
   /// Loads the weights of a folder. TrainingOptions::head keeps its values if the folder lacks
   /// them. Errors: those of load_weights().
-  void load(const formats::WeightFiles& files, const LoadOptions& options = {});
+  void load(const formats::WeightFiles& files);
 
   const LmConfig& config() const { return config_; }
 

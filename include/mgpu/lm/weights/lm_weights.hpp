@@ -81,7 +81,6 @@ std::vector<tensor::ParameterSpec> weight_specs(const LmConfig& config);
 enum class MatrixType : std::uint8_t { f32, bf16 };
 
 struct LoadOptions {
-  bool allow_nonfinite = false;
   MatrixType matrices = MatrixType::f32;
 };
 
@@ -95,7 +94,7 @@ std::vector<at::Tensor*> matrices_of(LmWeights& weights);
 ///
 /// Memory: a copy; the files are not needed afterwards.
 /// Errors: Failure E705 (missing or unexpected tensors, or wrong shapes or types; names the first
-///         five), E706 (a value is not finite, unless allowed), exit 65.
+///         five), E706 (a value is not finite), exit 65.
 LmWeights load_weights(const LmConfig& config, const formats::WeightFiles& files,
                        const LoadOptions& options = {});
 
