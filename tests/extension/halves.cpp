@@ -51,7 +51,7 @@ run::JobOutcome complete_with_second_opinion(run::RunContext& run) {
   const datasets::DatasetRows& from = keys.dataset.value();
   const lm::ModelGroup opened = run::open_model(run, keys.model, keys.folder);
   const lm::LanguageModel& model = opened.model();
-  const lm::ModelGroup second = run::open_model(run, run.config.text(kOpinionKey));
+  const lm::ModelGroup second = run::open_model(run, keys.model, run.config.text(kOpinionKey));
   lm::SecondOpinion opinion(second.model());
   lm::GenerationConfig config;
   config.max_new_tokens = kNewTokens;
