@@ -33,7 +33,8 @@ std::mutex mutex;
 const std::map<std::string_view, int, std::less<>> kErrnos = {
     {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EIO", EIO},     {"EROFS", EROFS},
     {"ESTALE", ESTALE}, {"EMFILE", EMFILE}, {"EINTR", EINTR}, {"short", ENOSPC}};
-const std::vector<std::string_view> kSignalActions = {"kill", "segv", "abort", "stop", "sleep", "spin"};
+const std::vector<std::string_view> kSignalActions = {"kill", "segv",  "abort",
+                                                      "stop", "sleep", "spin"};
 
 long to_long(std::string_view text) {
   long value = 0;
@@ -58,7 +59,8 @@ Plan parse(std::string_view text) {
   if (!place.empty()) plan.rank = static_cast<int>(to_long(place));
   plan.arrival = to_long(cut(text, ':'));
   plan.action = text;
-  const bool is_signal = std::find(kSignalActions.begin(), kSignalActions.end(), text) != kSignalActions.end();
+  const bool is_signal =
+      std::find(kSignalActions.begin(), kSignalActions.end(), text) != kSignalActions.end();
   if (!is_signal && !kErrnos.contains(text)) {
     throw Error("MGPU_FAILPOINT: unknown action '" + plan.action + "'");
   }

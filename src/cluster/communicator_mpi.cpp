@@ -143,10 +143,10 @@ void MpiCommunicator::add_incoming(BufferView out, BufferView sum, ReduceOp op) 
 void MpiCommunicator::send_and_receive(const Message& message) {
   const MPI_Comm comm = link_->group.raw();
   std::array<MPI_Request, 2> requests{};
-  mpi_check(MPI_Irecv(message.in, static_cast<int>(message.in_bytes), MPI_BYTE, message.from, kTensorTag,
-                      comm, requests.data()));
-  mpi_check(MPI_Isend(message.out, static_cast<int>(message.out_bytes), MPI_BYTE, message.to, kTensorTag,
-                      comm, &requests[1]));
+  mpi_check(MPI_Irecv(message.in, static_cast<int>(message.in_bytes), MPI_BYTE, message.from,
+                      kTensorTag, comm, requests.data()));
+  mpi_check(MPI_Isend(message.out, static_cast<int>(message.out_bytes), MPI_BYTE, message.to,
+                      kTensorTag, comm, &requests[1]));
   waiter_.until_all(requests);
 }
 
@@ -194,15 +194,15 @@ void MpiCommunicator::exchange(BufferView mine, BufferView theirs, int peer) {
 
 void MpiCommunicator::send_piece(const void* data, std::size_t bytes, int peer) {
   MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(
-      MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, kTensorTag, link_->group.raw(), &request));
+  mpi_check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, kTensorTag, link_->group.raw(),
+                      &request));
   waiter_.until_all({&request, 1});
 }
 
 void MpiCommunicator::receive_piece(void* data, std::size_t bytes, int peer) {
   MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(
-      MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, kTensorTag, link_->group.raw(), &request));
+  mpi_check(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, kTensorTag, link_->group.raw(),
+                      &request));
   waiter_.until_all({&request, 1});
 }
 

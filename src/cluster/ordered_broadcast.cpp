@@ -94,8 +94,8 @@ std::string OrderedBroadcast::receive() {
   int bytes = 0;
   mpi_check(MPI_Get_count(&status, MPI_BYTE, &bytes));
   std::string message(static_cast<std::size_t>(bytes), '\0');
-  mpi_check(MPI_Recv(message.data(), bytes, MPI_BYTE, state_->root, kBroadcastTag, state_->group.raw(),
-                     MPI_STATUS_IGNORE));
+  mpi_check(MPI_Recv(message.data(), bytes, MPI_BYTE, state_->root, kBroadcastTag,
+                     state_->group.raw(), MPI_STATUS_IGNORE));
   return message;
 }
 

@@ -19,7 +19,7 @@ namespace mgpu::formats {
 namespace {
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
-constexpr std::size_t kMaxHeaderDepth = 8;                    // {tensor: {shape: [..]}} needs 3
+constexpr std::size_t kMaxHeaderDepth = 8;              // {tensor: {shape: [..]}} needs 3
 
 struct ReadType {
   std::string_view name;

@@ -56,7 +56,7 @@ public:
   /// their rank, with the session's name.
   void event(const Event& event) override {
     Event named = event;
-    named.fields.emplace_back("session", name_);
+    named.fields.emplace(named.fields.begin(), "session", name_);  // long lines are clipped
     if (is_leader_)
       host_.event(named);
     else

@@ -84,6 +84,7 @@ run::JobOutcome complete_with_second_opinion(run::RunContext& run) {
   const std::int64_t bad_rows = group.all_reduce(scores.bad_rows);
   if (bad_rows > 0)
     run.log.event({"warn", {{"text", std::to_string(bad_rows) + " rows are left out"}}});
+  run.log.event({"note", {{"text", std::to_string(outcome.done) + " rows have a second opinion"}}});
   const double sum = group.all_reduce(scores.sum);
   if (outcome.done > 0)
     outcome.results = {{"score", "score", sum / static_cast<double>(outcome.done)}};

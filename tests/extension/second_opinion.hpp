@@ -9,7 +9,7 @@
 
 namespace mgpu::lm {
 
-/// Prefers candidates after which a second model's first hidden state is large.
+/// Chooses the candidate after which the first number of a second model's hidden state is largest.
 class SecondOpinion final : public SecondModelProcessor {
 public:
   /// `model` must outlive the processor.
@@ -19,7 +19,8 @@ public:
 
   at::Tensor offsets(std::span<const DrawSite> rows, const at::Tensor& ids,
                      const at::Tensor& /*logits*/) override {
-    return states_after(rows, ids).select(2, 0).contiguous();  // [N, K]
+    constexpr double kDecides = 1e4;  // more than logits differ
+    return states_after(rows, ids).select(2, 0).mul(kDecides).contiguous();  // [N, K]
   }
 };
 

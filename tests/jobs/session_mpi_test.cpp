@@ -36,14 +36,14 @@ public:
 
   std::int64_t of_session(const std::string& name) const {
     return std::count_if(events.begin(), events.end(), [&](const Event& event) {
-      return event.fields.back() == std::pair<std::string, Event::Value>("session", name);
+      return event.fields.front() == std::pair<std::string, Event::Value>("session", name);
     });
   }
 
   std::int64_t failures_of_session(const std::string& name) const {
     return std::count_if(events.begin(), events.end(), [&](const Event& event) {
       return event.word == "error" &&
-             event.fields.back() == std::pair<std::string, Event::Value>("session", name);
+             event.fields.front() == std::pair<std::string, Event::Value>("session", name);
     });
   }
 

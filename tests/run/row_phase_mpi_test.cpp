@@ -108,13 +108,13 @@ class RowPhaseTest : public testing::Test {
 protected:
   void open(const testing_support::Keys& keys = {}) {
     run_ = std::make_unique<test::FakeRun>(keys);
-    job_keys_ = read_job_keys(run_->context().config);
-    model_keys_ = read_model_keys(run_->context().config);
   }
 
   /// A phase over all rows, or over the part that the keys select.
   RowPhase phase(ChunkPart part = {}) {
     if (!run_) open();
+    job_keys_ = read_job_keys(run_->context().config);
+    model_keys_ = read_model_keys(run_->context().config);
     return {run_->context(),
             {job_keys_, model_keys_, folder_},
             {.chunks = {"rows", kPhase, kRows, kChunkRows, part},

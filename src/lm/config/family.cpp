@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 
-// The registry, by name. A family is a file families/NAME.cpp with NAME_family(), and its name here.
+// The registry, by name. A family is a file families/NAME.cpp with NAME_family(), and its name
+// here.
 #define MGPU_FAMILIES(line) \
   line(gpt2) line(gpt_oss) line(llama) line(mistral) line(qwen2) line(qwen3)
 

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "keys.hpp"
 #include "recipes/lm/method.hpp"
