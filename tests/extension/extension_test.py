@@ -190,7 +190,7 @@ class Extension(program.ProgramTest):
         """A folder with another random model of the same vocabulary."""
         folder = self.folder / "second"
         if not folder.exists():
-            tiny_lm.make_folder(folder, "mistral", tokenizer=False)
+            tiny_lm.make_folder(folder, "qwen3", tokenizer=False)
         return folder
 
     def halves(self, *more, opinion=None):
