@@ -31,16 +31,48 @@ function(mgpu_module name)
     set(arg_PRECOMPILED plain)
   endif()
   target_precompile_headers(mgpu_${name} REUSE_FROM mgpu_${arg_PRECOMPILED}_precompiled)
-  if(MGPU_UNITY)  # precompiled headers leave a second of work to each compilation
-    set_target_properties(mgpu_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    target_compile_options(mgpu_${name} PRIVATE
-                           $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>>)
+  if(MGPU_UNITY)
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL mgpu_unite mgpu_${name})")
   endif()
 endfunction()
 
-# mgpu_compile_alone(<target> <pattern>): MGPU_UNITY does not compile these sources together.
+# mgpu_compile_alone(<target> <pattern>): MGPU_UNITY compiles these sources alone, as it does sources
+# that have compile definitions.
 function(mgpu_compile_alone target pattern)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${pattern})
-  set_source_files_properties(${sources} TARGET_DIRECTORY ${target}
-                              PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_property(TARGET ${target} APPEND PROPERTY MGPU_ALONE ${sources})
+endfunction()
+
+# mgpu_unite(<target>): compiles eight sources at a time as one unit, because precompiled headers
+# leave a second of work to each compilation. It runs at the end of the target's directory, when all
+# sources are known. Units name sources relative to src/, so that they are equal in every clone, and
+# ccache finds them. CMake's UNITY_BUILD writes absolute paths.
+function(mgpu_unite target)
+  get_target_property(alone ${target} MGPU_ALONE)
+  get_target_property(sources ${target} SOURCES)
+  set(united)
+  foreach(source IN LISTS sources)
+    get_source_file_property(definitions ${source} COMPILE_DEFINITIONS)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    if(source MATCHES "[.]cpp$" AND NOT source IN_LIST alone AND NOT definitions)
+      list(APPEND united ${source})
+    endif()
+  endforeach()
+  set_source_files_properties(${united} PROPERTIES HEADER_FILE_ONLY ON)
+  set(number 0)
+  while(united)
+    list(SUBLIST united 0 8 unit)
+    list(REMOVE_ITEM united ${unit})
+    set(text "")
+    foreach(source IN LISTS unit)
+      cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src)
+      string(APPEND text "#include \"${source}\"\n")
+    endforeach()
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}_${number}.cpp)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text}")
+    target_sources(${target} PRIVATE ${file})
+    math(EXPR number "${number} + 1")
+  endwhile()
+  target_compile_options(${target} PRIVATE  # units are not the main files of their classes
+    $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>>)
 endfunction()

@@ -13,8 +13,10 @@ namespace {
 
 /// Sums of each item. A rank fills in its items; all others are 0.
 struct ItemSums {
-  explicit ItemSums(std::uint64_t items) : loss(items, 0.0), correct(items, 0) {}
-
+  void resize(std::uint64_t items) {
+    loss.resize(items);
+    correct.resize(items);
+  }
   void set(std::uint64_t item, const LmSums& sums) {
     loss[item] = sums.loss;
     correct[item] = sums.correct;
@@ -51,11 +53,12 @@ std::int64_t sum_items(const cluster::Group& group, const TrainableModel& model,
 /// Sums a loss of sequences, whose terms need the facts of all items. Returns the number of terms.
 std::int64_t sum_sequences(const cluster::Group& group, SequenceSurvey& survey,
                            const LmItems& items, ItemSums& sums) {
+  std::string mine;
   cluster::run_together(group, [&] {
-    survey.clear();
     for_own_items(group, items, [&](std::uint64_t item) { survey.measure(item, 1); });
+    mine = survey.result();
   });
-  const std::vector<std::string> results = group.all_gather(survey.result());
+  const std::vector<std::string> results = group.all_gather(mine);
   cluster::run_together(group, [&] {
     survey.read(results);
     for_own_items(group, items, [&](std::uint64_t item) {
@@ -75,7 +78,8 @@ void HeldOutItems::append(std::uint64_t ordinal, LmBatch& batch) const {
 
 MeanLoss mean_loss(const cluster::Group& group, const TrainableModel& model, const LmItems& items,
                    const TokenLoss& loss) {
-  ItemSums sums(items.epoch_size());
+  ItemSums sums;
+  cluster::run_together(group, [&] { sums.resize(items.epoch_size()); });
   std::int64_t terms = 0;
   if (const SequenceLoss* sequences = loss.in_two_sweeps()) {
     SequenceSurvey survey(model, items, *sequences, nullptr);

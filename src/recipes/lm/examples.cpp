@@ -50,6 +50,8 @@ std::string add_examples(const input::Row& row, const LmMethod& method, RowUse u
   return rows::problem_of([&] {
     lm::LmExamples of_row;
     method.encode(row.object, use, encoder, of_row);
+    const bool is_group = std::ssize(of_row.ends) == method.group_size();
+    if (method.group_size() > 1 && !is_group) throw Error("LmMethod: a row gave no whole group");
     append(of_row, examples);
   });
 }

@@ -71,11 +71,12 @@ store::SmallTable held_out_table(const TrainCurves& curves) {
     loss.push_back(curves.value(i, "loss"));
     accuracy.push_back(curves.value(i, "accuracy"));
   }
-  return store::make_small_table("metrics/eval",
-                                 {{"step", step, "optimizer steps done", "steps"},
-                                  {"loss", loss, "mean over the held-out tokens", "nats"},
-                                  {"accuracy", accuracy, "share of right predictions", ""}},
-                                 {.signal = "loss", .axis = "step"});
+  return store::make_small_table(
+      "metrics/eval",
+      {{"step", step, "optimizer steps done", "steps"},
+       {"loss", loss, "mean loss of held-out rows", "nats"},
+       {"accuracy", accuracy, "share of right predictions on held-out rows", ""}},
+      {.signal = "loss", .axis = "step"});
 }
 
 store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& curves,
@@ -100,7 +101,7 @@ void show_held_out(const TrainCurves& curves, const ResultNames& names, run::Job
   outcome.results.push_back(
       {"eval_accuracy", names.accuracy + " on " + names.held_out, accuracy, "", 4});
   outcome.result +=
-      report::text_of("; on %s %.4f and %.4f", names.held_out.c_str(), loss, accuracy);
+      report::text_of("; on %s loss %.4f, accuracy %.4f", names.held_out.c_str(), loss, accuracy);
 }
 
 void show(const TrainCurves& curves, const ResultNames& names, run::JobOutcome& outcome) {
