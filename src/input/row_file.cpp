@@ -86,6 +86,8 @@ struct RowFile::Opened {
 
 namespace {
 
+constexpr const char* kOtherRows = "another data set, or data.path=FILE, with rows that fit";
+
 /// The problems and ids that one rank finds in its share of the rows.
 struct Findings {
   explicit Findings(const fs::path& path) : problems(path) {}
@@ -154,7 +156,7 @@ RowFile open(const Readers& readers, const RowOptions& options) {
   if (options.on_bad_row == BadRow::stop) {
     const formats::LineProblems all =
         problems_of_all(readers, file.path(), found.problems, doubles);
-    readers.together([&] { all.throw_if_any(kBadRowHelp); });
+    readers.together([&] { all.throw_if_any(options.generated ? kOtherRows : kBadRowHelp); });
   }
   inside.doubles = std::move(doubles);
   return file;

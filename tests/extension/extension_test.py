@@ -211,6 +211,12 @@ class Extension(program.ProgramTest):
         lines = (self.run_folder() / "events.jsonl").read_text().splitlines()
         return [event for event in map(json.loads, lines) if event["event"] == word]
 
+    def test_a_data_set_without_pairs_is_refused(self):
+        keys = [key for key in self.ranking() if not key.startswith("data.")]
+        ended = self.run_job(1, *keys, "data.synthetic_texts=4", code=65)
+        self.assertIn("data set synthetic_texts, split train:1: it has no `", ended.err)
+        self.assertIn("= help: another data set, or data.path=FILE", ended.err)
+
     def test_two_sessions_of_a_job_share_a_model(self):
         second = self.second_model()
         model_opens = OpenCount(self.model / "model.safetensors")

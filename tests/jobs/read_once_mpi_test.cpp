@@ -127,6 +127,16 @@ TEST_F(ReadOnceTest, Train) {
               IsEmpty());
 }
 
+TEST_F(ReadOnceTest, TrainWithALanguageModel) {
+  EXPECT_THAT(read_again("train", R"({"prompt": "abc", "completion": "def"})",
+                         {{"train.seq_len", "8"},
+                          {"train.max_steps", "2"},
+                          {"train.global_batch_size", "2"},
+                          {"train.lanes", "2"},
+                          {"train.warmup_steps", "0"}}),
+              IsEmpty());
+}
+
 TEST_F(ReadOnceTest, Generate) {
   EXPECT_THAT(read_again("generate", R"({"prompt": "abc", "id": "x"})",
                          {{"generate.max_new_tokens", "2"}, {"generate.batch_size", "auto"}}),

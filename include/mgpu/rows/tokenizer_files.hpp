@@ -36,9 +36,6 @@ std::optional<text::TextFiles> read_tokenizer_files(const std::filesystem::path&
 /// Errors: those of read_tokenizer_files(); Failure E544, E546 with the position in the template.
 void check_chat_template(const Config& config, const std::filesystem::path& folder,
                          const ChatChoice& chat);
-inline void check_chat_template(const Config& config, const std::filesystem::path& folder) {
-  check_chat_template(config, folder, read_chat_choice(config));
-}
 
 /// Files and checksum that identify a model and its tokenizer.
 struct FolderText {

@@ -152,7 +152,7 @@ void LmRecipe::check_files() const {
   if (settings.needs_tokenizer)
     require_file(config, settings.is_fresh ? "model.init" : "model.path",
                  settings.folder / "tokenizer.json");
-  rows::check_chat_template(config, settings.folder);
+  rows::check_chat_template(config, settings.folder, settings.chat);
   if (settings.rows && !is_generated) require_file(config, "data.path", settings.rows->path);
   if (settings.eval_rows && !settings.eval_rows->generated)
     require_file(config, "data.eval_path", settings.eval_rows->path);
