@@ -24,6 +24,7 @@
 #include <mgpu/store/journal/quarantine.hpp>
 #include <mgpu/store/run_dir/repro.hpp>
 
+#include "absent_ranks.hpp"
 #include "compute_threads.hpp"
 #include "run_keys.hpp"
 #include "run_tables.hpp"
@@ -68,7 +69,9 @@ public:
     try {
       return work();
     } catch (const cluster::TimeoutError& error) {
-      give_up(error);
+      files_.crash().write(render(error.report()));
+      throw cluster::TimeoutError(name_absent_ranks(
+          error.report(), topology_, {files_.crash(), started_, keys_.cluster.timeout_s}));
     } catch (const cluster::DivergedFailure& error) {
       files_.crash().write(render(error.report()));
       // If several ranks fail this way, the lowest prints first and ends the others.
@@ -123,29 +126,6 @@ private:
     if (world_.rank() == 0) quarantine.clear_marks();
     const auto closing = clock_.enter("results");
     return close(std::move(outcome));
-  }
-
-  /// A peer did not arrive. All ranks that wait for it write their crash files at about the same
-  /// time, so a rank without one is missing. The lowest of the waiting ranks prints.
-  [[noreturn]] void give_up(const cluster::TimeoutError& error) {
-    const std::chrono::duration<double> patience(
-        std::clamp(0.05 * keys_.cluster.timeout_s, 1.0, 15.0));
-    files_.crash().write(render(error.report()));
-    std::this_thread::sleep_for(patience);
-    std::vector<bool> waits(static_cast<std::size_t>(world_.size()), false);
-    const std::chrono::duration<double> born = started_.time_since_epoch();
-    for (const CrashReport& crash : crashes(files_.crash().path().parent_path(), born.count())) {
-      if (crash.rank < world_.size()) waits[static_cast<std::size_t>(crash.rank)] = true;
-    }
-    const auto speaker = std::find(waits.begin(), waits.end(), true) - waits.begin();
-    if (speaker != world_.rank()) std::this_thread::sleep_for(2 * patience);
-    ErrorReport report = error.report();
-    for (std::size_t rank = 0; rank < waits.size(); ++rank) {
-      if (waits[rank]) continue;
-      report.lines.push_back("  rank " + std::to_string(rank) + " (" +
-                             topology_.places()[rank].host + ") did not come");
-    }
-    throw cluster::TimeoutError(report);
   }
 
   void open() {

@@ -228,7 +228,8 @@ TEST_F(CopiedModelTest, ATemplateIsLookedAtBeforeAnyWork) {
   const auto check = [&](const std::string& name) {
     const fs::path path = copy_.path() / name;
     const Config config = teacher({{"data.chat_template", path}});
-    return report_of_failure([&] { check_chat_template(config, copy_.path()); });
+    return report_of_failure(
+        [&] { check_chat_template(config, copy_.path(), read_chat_choice(config)); });
   };
   EXPECT_EQ(check("good.jinja").code, "");
   EXPECT_EQ(check("bad.jinja").code, "E544");

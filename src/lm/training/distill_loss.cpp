@@ -89,22 +89,22 @@ struct Shares {
 /// The lists of a block's rows, padded with id -1 and log-probability -infinity.
 struct PaddedLists {
   PaddedLists(const TeacherTargets& targets, const HeadBlock& block) {
-    const at::Tensor places = tensor::read_back(block.places);
-    const std::int64_t* place = places.const_data_ptr<std::int64_t>();
-    const std::int64_t rows = places.numel();
+    const at::Tensor token_index = tensor::read_back(block.token_index);
+    const std::int64_t* tokens = token_index.const_data_ptr<std::int64_t>();
+    const std::int64_t rows = token_index.numel();
     std::int64_t longest = 0;
     for (std::int64_t n = 0; n < rows; ++n)
-      longest = std::max(longest, end(targets, place[n]) - end(targets, place[n] - 1));
+      longest = std::max(longest, end(targets, tokens[n]) - end(targets, tokens[n] - 1));
     ids = at::full({rows, longest}, -1, at::kLong);
     at::Tensor logs = at::full({rows, longest + 1}, kNothing, at::kFloat);
     for (std::int64_t n = 0; n < rows; ++n) {
-      const std::int64_t begin = end(targets, place[n] - 1);
-      const std::int64_t stop = end(targets, place[n]);
+      const std::int64_t begin = end(targets, tokens[n] - 1);
+      const std::int64_t stop = end(targets, tokens[n]);
       std::copy(targets.ids.begin() + begin, targets.ids.begin() + stop,
                 ids.mutable_data_ptr<std::int64_t>() + n * longest);
       float* log = logs.mutable_data_ptr<float>() + n * (longest + 1);
       std::copy(targets.log_probs.begin() + begin, targets.log_probs.begin() + stop, log);
-      log[longest] = std::log(targets.tail_mass[static_cast<std::size_t>(place[n])]);
+      log[longest] = std::log(targets.tail_mass[static_cast<std::size_t>(tokens[n])]);
     }
     const at::Tensor& like = block.pieces.front().logits;
     ids = ids.to(like.device());
@@ -119,7 +119,7 @@ struct PaddedLists {
   at::Tensor log_probs;  // [n, K + 1]; the last column is all other ids
 };
 
-/// The places of the listed ids in a piece.
+/// Where a piece has the logits of the listed ids.
 struct Listed {
   Listed(const LogitsPiece& piece, const at::Tensor& ids) {
     const at::Tensor at = ids - piece.first_id;
@@ -190,7 +190,7 @@ LmSums stored_block(const Distillation& how, const TeacherTargets& targets, Head
 /// Returns the teacher's logits of the block's rows, with the pieces and type of the student's.
 std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::Tensor& hidden,
                                         const HeadBlock& block) {
-  const at::Tensor rows = hidden.index_select(0, block.places);
+  const at::Tensor rows = hidden.index_select(0, block.token_index);
   std::vector<LogitsPiece> pieces;
   for (const LogitsPiece& piece : block.pieces) {
     const Linear part = part_of(teacher.weights().head, piece.first_id, piece.logits.size(1));
@@ -203,11 +203,11 @@ std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::
 /// undefined if all are from the data.
 at::Tensor weights_of_data(std::span<const double> is_drawn, const HeadBlock& block) {
   if (is_drawn.empty()) return {};
-  const at::Tensor places = tensor::read_back(block.places);
-  const std::int64_t* place = places.const_data_ptr<std::int64_t>();
+  const at::Tensor token_index = tensor::read_back(block.token_index);
+  const std::int64_t* tokens = token_index.const_data_ptr<std::int64_t>();
   std::vector<float> weights;
-  for (std::int64_t n = 0; n < places.numel(); ++n)
-    weights.push_back(is_drawn[static_cast<std::size_t>(place[n])] != 0.0 ? 0.0F : 1.0F);
+  for (std::int64_t n = 0; n < token_index.numel(); ++n)
+    weights.push_back(is_drawn[static_cast<std::size_t>(tokens[n])] != 0.0 ? 0.0F : 1.0F);
   return at::tensor(weights, at::kFloat).to(block.pieces.front().logits.options());
 }
 

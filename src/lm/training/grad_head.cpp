@@ -16,8 +16,8 @@
 namespace mgpu::lm::grad {
 namespace {
 
-constexpr std::int64_t kMostTokens = 512;
-constexpr std::int64_t kMostLogits = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxTokens = 512;
+constexpr std::int64_t kMaxLogits = std::int64_t{1} << 24;
 
 /// Returns the head's weights for the tokens of a piece.
 at::Tensor part(const HeadArgs& args, std::int64_t first_id) {
@@ -25,8 +25,9 @@ at::Tensor part(const HeadArgs& args, std::int64_t first_id) {
   return args.weight.narrow(0, first_id, count);
 }
 
-HeadBlock make_block(const HeadArgs& args, const at::Tensor& hidden, const at::Tensor& places) {
-  HeadBlock block{{}, args.targets.index_select(0, places), places};
+HeadBlock make_block(const HeadArgs& args, const at::Tensor& hidden,
+                     const at::Tensor& token_index) {
+  HeadBlock block{{}, args.targets.index_select(0, token_index), token_index};
   for (std::int64_t id = 0; id < args.weight.size(0); id += kVocabularyBlock)
     block.pieces.push_back({product(hidden, part(args, id), args.compute), 0, id});
   return block;
@@ -66,7 +67,7 @@ void to_gradient(const HeadBlock& block, const RowFacts& facts, double scale) {
 }  // namespace
 
 LmSums RowFacts::sums(const at::Tensor& targets, const at::Tensor& weights) const {
-  at::Tensor losses = log_sums - picked;
+  at::Tensor losses = log_sums - target_logits;
   if (weights.defined()) losses.mul_(weights);
   const at::Tensor correct = (best == targets).sum().to(at::kDouble);
   const at::Tensor both = tensor::read_back(at::stack({losses.sum(at::kDouble), correct}));
@@ -96,10 +97,10 @@ void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weig
     const at::Tensor columns = block.targets - piece.first_id;  // [n]
     const at::Tensor rows =
         tensor::places_of_true((columns >= 0).logical_and(columns < logits.size(1))).squeeze(1);
-    const at::Tensor aims = columns.index_select(0, rows);
+    const at::Tensor targets_here = columns.index_select(0, rows);
     at::Tensor values = at::full({rows.size(0)}, value, logits.options());
     if (weights.defined()) values.mul_(weights.index_select(0, rows));
-    logits.index_put_({rows, aims}, values, true);
+    logits.index_put_({rows, targets_here}, values, true);
   }
 }
 
@@ -110,14 +111,15 @@ LmSums cross_entropy(HeadBlock& block, std::optional<double> scale) {
 }
 
 void for_each_block(const HeadArgs& args, const BlockVisit& visit) {
-  const at::Tensor places =
+  const at::Tensor has_target =
       tensor::places_of_true(args.targets != kernels::kIgnoreTarget).squeeze(1);
   const std::int64_t at_once =
-      std::clamp<std::int64_t>(kMostLogits / args.weight.size(0), 1, kMostTokens);
-  for (std::int64_t row = 0; row < places.size(0); row += at_once) {
-    const at::Tensor here = places.narrow(0, row, std::min(at_once, places.size(0) - row));
-    const at::Tensor hidden = args.hidden.index_select(0, here);
-    HeadBlock block = make_block(args, hidden, here);
+      std::clamp<std::int64_t>(kMaxLogits / args.weight.size(0), 1, kMaxTokens);
+  for (std::int64_t row = 0; row < has_target.size(0); row += at_once) {
+    const at::Tensor token_index =
+        has_target.narrow(0, row, std::min(at_once, has_target.size(0) - row));
+    const at::Tensor hidden = args.hidden.index_select(0, token_index);
+    HeadBlock block = make_block(args, hidden, token_index);
     visit(block, hidden);
   }
 }
@@ -135,7 +137,7 @@ LmSums head_loss(const HeadArgs& args, const BlockLoss& loss, double grad_scale,
   for_each_block(args, [&](HeadBlock& block, const at::Tensor& hidden) {
     total += loss(block, scale);
     if (gradients != nullptr)
-      gradients->hidden.index_copy_(0, block.places,
+      gradients->hidden.index_copy_(0, block.token_index,
                                     apply_gradients(args, block, hidden, gradients->weight));
   });
   return total;

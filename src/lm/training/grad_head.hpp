@@ -32,14 +32,14 @@ struct HeadGradients {
 struct HeadBlock {
   std::vector<LogitsPiece> pieces;  // by first_id; `row` is 0
   at::Tensor targets;               // [n]
-  at::Tensor places;                // [n] of the rows, in the N tokens
+  at::Tensor token_index;           // [n] of each row, among the N tokens
 };
 
 /// Each row's log of the sum of exponentials, logit of the target, and best token.
 struct RowFacts {
-  at::Tensor log_sums;  // [n]
-  at::Tensor picked;    // [n]
-  at::Tensor best;      // [n] int64
+  at::Tensor log_sums;       // [n]
+  at::Tensor target_logits;  // [n]
+  at::Tensor best;           // [n] int64
 
   /// Returns the sums of cross-entropy, whose losses are multiplied by `weights` [n] if defined.
   LmSums sums(const at::Tensor& targets, const at::Tensor& weights = {}) const;

@@ -45,8 +45,9 @@ TokenValues head_values(const HeadArgs& args, const ValueRequest& request) {
   for_each_block(args, [&](HeadBlock& block, const at::Tensor& /*hidden*/) {
     heat(block, request.temperature);
     const RowFacts facts = facts_of(block);
-    log_probs.index_copy_(0, block.places, (facts.picked - facts.log_sums).to(at::kDouble));
-    if (request.entropies) entropies.index_copy_(0, block.places, entropies_of(block, facts));
+    log_probs.index_copy_(0, block.token_index,
+                          (facts.target_logits - facts.log_sums).to(at::kDouble));
+    if (request.entropies) entropies.index_copy_(0, block.token_index, entropies_of(block, facts));
   });
   TokenValues values{on_host(log_probs), {}, {}};
   if (request.entropies) values.entropies = on_host(entropies);
@@ -60,8 +61,8 @@ BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperatu
     if (!scale) return LmSums{};
     heat(block, temperature);
     const RowFacts facts = facts_of(block);
-    of_tokens = of_tokens.to(block.places.device());
-    const at::Tensor weights = of_tokens.index_select(0, block.places)
+    of_tokens = of_tokens.to(block.token_index.device());
+    const at::Tensor weights = of_tokens.index_select(0, block.token_index)
                                    .mul_(*scale / temperature)
                                    .to(block.pieces.front().logits.scalar_type());  // [n]
     for (const LogitsPiece& piece : block.pieces)

@@ -34,9 +34,10 @@ struct LmSizes {
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(parameters) * 4; }
 
   /// Memory that the backward pass keeps for `tokens` tokens. A layer keeps its input, two norms,
-  /// middle and mixed, twice queries, keys and values, and three inner vectors. With experts each
-  /// used expert keeps three inner vectors and three of the width. With checkpointing each layer
-  /// keeps its input, and one layer keeps everything and its gradients.
+  /// the outputs of attention before and after the projection, queries, keys and values twice, and
+  /// three inner vectors. With experts each used expert keeps three inner vectors and three of the
+  /// width. With checkpointing each layer keeps its input, and one layer keeps everything and its
+  /// gradients.
   std::uint64_t activation_bytes(std::int64_t tokens) const {
     const std::int64_t projected = 2 * (model.heads + 2 * model.kv_heads) * model.head_dim;
     const std::int64_t mlp =
@@ -54,9 +55,9 @@ struct LmSizes {
   /// Logits of a block of rows, of the trained model and of a resident one.
   std::uint64_t head_bytes(std::int64_t tokens) const {
     if (head && head->replaces_vocabulary) return kPanels;
-    constexpr std::int64_t kRows = 512;
-    constexpr std::int64_t kMostLogits = 1 << 24;
-    const std::int64_t logits = std::min(std::min(tokens, kRows) * model.vocab, kMostLogits);
+    constexpr std::int64_t kMaxRows = 512;
+    constexpr std::int64_t kMaxLogits = 1 << 24;
+    const std::int64_t logits = std::min(std::min(tokens, kMaxRows) * model.vocab, kMaxLogits);
     const std::int64_t models = costs.resident_parameters > 0 ? 2 : 1;
     return kPanels + static_cast<std::uint64_t>(models * logits) * 4;
   }
@@ -112,7 +113,7 @@ void add_memory(const LmSizes& sizes, const Config& config, const run::PlanMachi
                   on_gpu ? run::kCudaContext : run::program_bytes(machine)}};
   if (sizes.costs.resident_parameters > 0)
     plan.memory.push_back(
-        {"teacher", static_cast<std::uint64_t>(sizes.costs.resident_parameters) * 4});
+        {"resident models", static_cast<std::uint64_t>(sizes.costs.resident_parameters) * 4});
   const std::uint64_t drawing = sizes.drawing_bytes(on_gpu);
   const std::uint64_t pass = activations(rows) + sizes.head_bytes(rows * sizes.settings.seq_len);
   if (drawing > pass) plan.memory.push_back({"sampling, beyond a pass", drawing - pass});
@@ -163,8 +164,8 @@ report::Plan LmRecipe::plan(const run::PlanMachine& machine) const {
   plan.times.push_back(
       {"training", flops / (on_gpu ? kGpuFlops : kCpuFlops),
        report::text_of("%.3g FLOP a rank: 6 for each token and parameter%s%s%s", flops,
-                       drawn > 0.0 ? ", 2 where the student draws" : "",
-                       sizes.costs.resident_parameters > 0 ? ", 2 of the teacher's" : "",
+                       drawn > 0.0 ? ", 2 where the model samples" : "",
+                       sizes.costs.resident_parameters > 0 ? ", 2 of each resident one" : "",
                        sizes.has_two_sweeps ? ", 2 for the first sweep" : "")});
   run::add_gradient_traffic(plan, sizes.settings.loop.train.batch, sizes.weight_bytes());
   run::add_limit(plan, "free disk", disk_bytes(), machine.disk_bytes, "run.output");
