@@ -5,7 +5,6 @@
 #include <thread>
 #include <vector>
 
-
 namespace mgpu::app {
 namespace {
 

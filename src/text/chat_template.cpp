@@ -5,6 +5,7 @@
 #include <mgpu/base/error.hpp>
 #include <mgpu/text/chat_template.hpp>
 
+#include "jinja_budget.hpp"
 #include "jinja_guards.hpp"
 #include "tokenizer_parts.hpp"
 
@@ -15,11 +16,23 @@ Failure failure(const char* code, std::string sentence, const std::string& reaso
   return Failure({code, ExitCode::data, std::move(sentence), {"  " + reason}, ""});
 }
 
-jinja::program parse(const std::string& source) {
+/// A template with its guards.
+struct Parsed {
+  jinja::program program;
+  std::size_t names = 0;  // variables that it may have
+};
+
+constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+
+Parsed parse(const std::string& source) {
   try {
-    jinja::program program = jinja::parse_from_tokens(jinja::lexer().tokenize(source));
-    guard(program);
-    return program;
+    if (source.size() > kMaxBytes)
+      throw std::runtime_error("it has more than " + std::to_string(kMaxBytes) + " bytes");
+    const jinja::lexer_result read = jinja::lexer().tokenize(source);
+    check_nesting(read.tokens);
+    Parsed parsed{jinja::parse_from_tokens(read)};
+    parsed.names = guard(parsed.program);
+    return parsed;
   } catch (const std::exception& error) {
     throw failure("E544", "the chat template is not understood", error.what());
   }
@@ -48,7 +61,7 @@ std::string reason_of(const std::exception& error) {
 
 struct ChatTemplate::Program {
   std::string source;
-  jinja::program program;
+  Parsed parsed;
 };
 
 ChatTemplate::ChatTemplate(const std::string& jinja)
@@ -63,6 +76,7 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
   }
   if (messages.empty()) throw failure("E545", sentence, "it has no message");
   try {
+    const RenderBudget budget(program_->parsed.names + options.special_tokens.size() + 16);
     jinja::context context(program_->source);
     context.current_time = options.now;
     for (const auto& [role, token] : options.special_tokens)
@@ -73,7 +87,7 @@ std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
     context.set_val("add_generation_prompt",
                     jinja::mk_val<jinja::value_bool>(options.add_generation_prompt));
     jinja::runtime runtime(context);
-    const auto result = runtime.execute(program_->program);
+    const auto result = runtime.execute(program_->parsed.program);
     return jinja::render_string_parts(jinja::runtime::gather_string_parts(result));
   } catch (const std::exception& error) {
     throw failure("E545", sentence, reason_of(error));

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
 
-#include <mgpu/base/utf8.hpp>
-
-#include "code_points.hpp"
+#include "jinja_budget.hpp"
+#include "jinja_values.hpp"
 
 namespace mgpu::text {
 namespace {
@@ -25,50 +25,18 @@ bool contains(const Names& names, std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-[[noreturn]] void not_supported(const std::string& what) {
-  throw std::runtime_error(what + " is not supported in chat templates");
-}
-
-bool is_text(const value& v) {
-  return is_val<jinja::value_string>(v);
-}
-
-void need_ascii(const value& v, const std::string& what) {
-  if (!is_text(v)) return;
-  const std::string text = v->as_string().str();
-  if (std::any_of(text.begin(), text.end(),
-                  [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
-    not_supported(what + " of a text outside ASCII");
-}
-
-/// Returns whether Python's str.strip() removes the character.
-bool is_space(char32_t character) {
-  return is_whitespace(character) || (character >= 0x1C && character <= 0x1F);
-}
-
-value strip(const value& v, bool left, bool right) {
-  if (!is_text(v)) return v;
-  const std::string text = v->as_string().str();
-  std::size_t begin = 0, end = text.size();
-  while (left && begin < end && is_space(character_at(text, begin)))
-    begin += character_bytes(text[begin]);
-  while (right && end > begin && is_space(character_at(text, previous_character(text, end))))
-    end = previous_character(text, end);
-  return mk_val<jinja::value_string>(text.substr(begin, end - begin));
-}
-
-/// Returns a text with one byte per character, for filters that count characters.
-value as_many_bytes(const value& v) {
-  return mk_val<jinja::value_string>(std::string(utf8_length(v->as_string().str()), 'x'));
-}
-
 /// An expression that processes the value of another one.
 struct Guarded : expression {
   explicit Guarded(statement_ptr inner) : inner_(std::move(inner)) { pos = inner_->pos; }
   std::string type() const override { return inner_->type(); }
 
 protected:
-  value inner(context& ctx) const { return inner_->execute(ctx); }
+  value inner(context& ctx) const {
+    value v = inner_->execute(ctx);
+    RenderBudget::of_thread().take(v);
+    return v;
+  }
+  const jinja::statement& inner() const { return *inner_; }
 
 private:
   statement_ptr inner_;
@@ -164,94 +132,97 @@ private:
   bool is_slice_;
 };
 
-constexpr std::array<std::string_view, 23> kFilters = {
-    "trim",   "upper",   "lower",  "title",  "capitalize", "length", "count",  "tojson",
-    "string", "default", "d",      "join",   "items",      "list",   "map",    "selectattr",
-    "first",  "last",    "reject", "select", "rejectattr", "safe",   "replace"};
-constexpr std::array<std::string_view, 6> kCharacterFilters = {"trim",    "tojson", "string",
-                                                               "default", "safe",   "replace"};
-
-/// The input of a filter.
-struct Filtered : Guarded {
-  Filtered(statement_ptr inner, std::string filter, bool has_arguments)
-      : Guarded(std::move(inner)), filter_(std::move(filter)), has_arguments_(has_arguments) {}
-
+/// A bound or step of a slice. The interpreter adds them up without a check for overflow.
+struct Bound : Guarded {
+  using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
-    const std::string what = "filter `" + filter_ + "`";
-    if (!contains(kFilters, filter_)) not_supported(what);
-    const value v = inner(ctx);
-    if (is_text(v) && (filter_ == "length" || filter_ == "count")) return as_many_bytes(v);
-    if (!contains(kCharacterFilters, filter_) && filter_ != "d") need_ascii(v, what);
-    if (filter_ == "tojson" && has_arguments_) not_supported(what + " with arguments");
-    if (filter_ == "trim" && has_arguments_) not_supported(what + " with arguments");
-    const bool makes_text = filter_ == "trim" || filter_ == "string" || filter_ == "replace" ||
-                            contains(kCaseMethods, filter_);
-    if (makes_text && !is_text(v) && !is_val<jinja::value_int>(v))
-      not_supported(what + " of a value of type " + v->type());
-    return filter_ == "trim" ? strip(v, true, true) : v;
-  }
-
-private:
-  std::string filter_;
-  bool has_arguments_;
-};
-
-constexpr std::array<std::string_view, 18> kTests = {
-    "defined",  "undefined", "none",   "string",  "mapping", "iterable",
-    "sequence", "boolean",   "number", "integer", "true",    "false",
-    "odd",      "even",      "eq",     "equalto", "ne",      "in"};
-
-struct Tested : Guarded {
-  Tested(statement_ptr inner, std::string test)
-      : Guarded(std::move(inner)), test_(std::move(test)) {}
-  value execute_impl(context& ctx) const override {
-    if (!contains(kTests, test_)) not_supported("test `" + test_ + "`");
     value v = inner(ctx);
-    if (v->is_undefined() && (test_ == "iterable" || test_ == "sequence"))
-      not_supported("test `" + test_ + "` of an undefined value");
+    constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
+    if (is_val<jinja::value_int>(v) && (v->as_int() > kLargest || v->as_int() < -kLargest))
+      not_supported("an index beyond " + std::to_string(kLargest));
     return v;
   }
-
-private:
-  std::string test_;
 };
 
-/// + and ~, which the interpreter also applies to a text and a value of another type.
-struct Joined : expression {
-  Joined(statement_ptr whole, const jinja::binary_expression& operation)
-      : whole_(std::move(whole)), operation_(operation) {
-    pos = whole_->pos;
-  }
-  std::string type() const override { return whole_->type(); }
-
+/// A list, tuple or object that is written in the template.
+struct Built : Guarded {
+  using Guarded::Guarded;
   value execute_impl(context& ctx) const override {
-    const value left = operation_.left->execute(ctx);
-    const value right = operation_.right->execute(ctx);
-    if (operation_.op.value == "~") return text(text_of(left), text_of(right));
-    if (is_text(left) && is_text(right)) return text(left->as_string(), right->as_string());
-    if (left->is_undefined() || right->is_undefined())
-      throw std::runtime_error("an undefined value is added");
-    if (is_text(left) || is_text(right))
-      throw std::runtime_error("values of type " + left->type() + " and " + right->type() +
-                               " are added");
-    return whole_->execute(ctx);
+    value v = inner(ctx);
+    RenderBudget::of_thread().take_deep(v);
+    return v;
+  }
+};
+
+/// The values of a loop. The interpreter makes a scope for each before the first iteration.
+struct Iterated : Guarded {
+  using Guarded::Guarded;
+  value execute_impl(context& ctx) const override {
+    value v = inner(ctx);
+    std::size_t items = 0;
+    if (is_val<jinja::value_array>(v)) items = v->as_array().size();
+    if (is_val<jinja::value_object>(v)) items = v->as_ordered_object().size();
+    RenderBudget::of_thread().take_scopes(items);
+    return v;
+  }
+};
+
+/// A condition that is evaluated for each item of a loop.
+struct Repeated : Guarded {
+  Repeated(statement_ptr inner, std::size_t steps) : Guarded(std::move(inner)), steps_(steps) {}
+  value execute_impl(context& ctx) const override {
+    RenderBudget::of_thread().take_steps(steps_);
+    return inner(ctx);
   }
 
 private:
-  static value text(jinja::string left, const jinja::string& right) {
-    return mk_val<jinja::value_string>(left.append(right));
+  std::size_t steps_;
+};
+
+/// A name that is not called. Two functions are checked where they are called, so no other name may
+/// stand for them.
+struct Named : Guarded {
+  using Guarded::Guarded;
+  value execute_impl(context& ctx) const override {
+    value v = inner(ctx);
+    if (is_val<jinja::value_func>(v)) not_supported("a function without a call");
+    return v;
+  }
+};
+
+/// {% set object.member = value %}
+struct Assigned : Guarded {
+  using Guarded::Guarded;
+  value execute_impl(context& ctx) const override {
+    const auto& set = static_cast<const jinja::set_statement&>(inner());
+    const auto& member = static_cast<const jinja::member_expression&>(*set.assignee);
+    const auto* name = dynamic_cast<const jinja::identifier*>(member.property.get());
+    const value object = member.object->execute(ctx);
+    RenderBudget& budget = RenderBudget::of_thread();
+    if (name == nullptr || member.computed || !budget.is_namespace(object))
+      throw std::runtime_error("only members of a namespace can be set");
+    if (!set.val) return set.execute_impl(ctx);  // a block sets it to a text
+    const value v = set.val->execute(ctx);
+    budget.take_deep(v);
+    if (budget.holds_namespace(v)) not_supported("a namespace inside a namespace");
+    object->insert(mk_val<jinja::value_string>(name->val), v);
+    return mk_val<jinja::value_undefined>();
+  }
+};
+
+/// Prints nothing.
+struct Counted : jinja::statement {
+  Counted(std::size_t steps, std::size_t bytes) : steps_(steps), bytes_(bytes) { pos = 0; }
+  std::string type() const override { return "Block"; }
+  value execute_impl(context&) const override {
+    check_stack();
+    RenderBudget::of_thread().take_steps(steps_);
+    RenderBudget::of_thread().take_bytes(bytes_);
+    return mk_val<jinja::value_undefined>();
   }
 
-  static jinja::string text_of(const value& v) {
-    if (v->is_none()) return std::string("None");
-    if (v->is_undefined()) return std::string();
-    if (!is_text(v) && !is_val<jinja::value_int>(v) && !is_val<jinja::value_bool>(v))
-      not_supported("`~` with a value of type " + v->type());
-    return v->as_string();
-  }
-
-  statement_ptr whole_;
-  const jinja::binary_expression& operation_;
+private:
+  std::size_t steps_, bytes_;
 };
 
 }  // namespace
@@ -273,16 +244,32 @@ statement_ptr indexed(statement_ptr node, bool is_slice) {
   return std::make_unique<Indexed>(std::move(node), is_slice);
 }
 
-statement_ptr filtered(statement_ptr node, std::string filter, bool has_arguments) {
-  return std::make_unique<Filtered>(std::move(node), std::move(filter), has_arguments);
+statement_ptr bound(statement_ptr node) {
+  return std::make_unique<Bound>(std::move(node));
 }
 
-statement_ptr tested(statement_ptr node, std::string test) {
-  return std::make_unique<Tested>(std::move(node), std::move(test));
+statement_ptr built(statement_ptr node) {
+  return std::make_unique<Built>(std::move(node));
 }
 
-statement_ptr joined(statement_ptr node, const jinja::binary_expression& operation) {
-  return std::make_unique<Joined>(std::move(node), operation);
+statement_ptr iterated(statement_ptr node) {
+  return std::make_unique<Iterated>(std::move(node));
+}
+
+statement_ptr repeated(statement_ptr node, std::size_t steps) {
+  return std::make_unique<Repeated>(std::move(node), steps);
+}
+
+statement_ptr named(statement_ptr node) {
+  return std::make_unique<Named>(std::move(node));
+}
+
+statement_ptr assigned(statement_ptr node) {
+  return std::make_unique<Assigned>(std::move(node));
+}
+
+statement_ptr counted(std::size_t steps, std::size_t bytes) {
+  return std::make_unique<Counted>(steps, bytes);
 }
 
 }  // namespace mgpu::text

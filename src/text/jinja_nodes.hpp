@@ -6,8 +6,14 @@
 
 namespace mgpu::text {
 
+/// The name of a filter, test or method, and whether it is called with arguments.
+struct CalledName {
+  std::string name;
+  const jinja::statements* arguments = nullptr;  // null: none
+};
+
 /// Each function takes a node of a program. It returns a node that behaves like Python, or stops
-/// with a reason when it is executed.
+/// with a reason when it is executed. Nodes take what they cost from the RenderBudget.
 jinja::statement_ptr refused(jinja::statement_ptr node);
 
 /// Wraps {{ node }}.
@@ -20,13 +26,37 @@ jinja::statement_ptr object_of(jinja::statement_ptr node, std::string member, bo
 /// Wraps the object of node[...].
 jinja::statement_ptr indexed(jinja::statement_ptr node, bool is_slice);
 
-/// Wraps the input of node | filter.
-jinja::statement_ptr filtered(jinja::statement_ptr node, std::string filter, bool has_arguments);
+/// Wraps a bound or the step of a slice.
+jinja::statement_ptr bound(jinja::statement_ptr node);
 
-/// Wraps the input of `node is test`.
-jinja::statement_ptr tested(jinja::statement_ptr node, std::string test);
+/// Wraps a filter_expression.
+jinja::statement_ptr filtered(jinja::statement_ptr node, CalledName filter);
 
-/// Wraps a node that is the `operation` + or ~.
-jinja::statement_ptr joined(jinja::statement_ptr node, const jinja::binary_expression& operation);
+/// Wraps a test_expression.
+jinja::statement_ptr tested(jinja::statement_ptr node, CalledName test);
+
+/// Wraps a binary_expression other than `and` and `or`.
+jinja::statement_ptr operated(jinja::statement_ptr node);
+
+/// Wraps a call_expression. `method`: the member that is called; "" otherwise.
+jinja::statement_ptr called(jinja::statement_ptr node, std::string method);
+
+/// Wraps a literal that contains other values.
+jinja::statement_ptr built(jinja::statement_ptr node);
+
+/// Wraps a value that a loop iterates over.
+jinja::statement_ptr iterated(jinja::statement_ptr node);
+
+/// Wraps the condition of a loop, which is evaluated for each item and has `steps` nodes.
+jinja::statement_ptr repeated(jinja::statement_ptr node, std::size_t steps);
+
+/// Wraps a name that is not called.
+jinja::statement_ptr named(jinja::statement_ptr node);
+
+/// Wraps a set_statement that assigns to a member.
+jinja::statement_ptr assigned(jinja::statement_ptr node);
+
+/// Returns the first statement of a body. It prints nothing, and takes `steps` and `bytes`.
+jinja::statement_ptr counted(std::size_t steps, std::size_t bytes);
 
 }  // namespace mgpu::text

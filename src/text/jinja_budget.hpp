@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include <jinja/lexer.h>
+#include <jinja/runtime.h>
+
+namespace mgpu::text {
+
+/// Refuses a template whose tree would be too deep for the recursive parser.
+///
+/// Errors: std::runtime_error beyond 300 nested operations in an expression, or 200 nested blocks
+void check_nesting(const std::vector<jinja::token>& tokens);
+
+/// What one rendering may use. Chat templates come with downloaded models. They may loop for ever,
+/// call themselves, or double a text again and again. The nodes of jinja_nodes.hpp take from the
+/// budget of their thread, and throw std::runtime_error when it is spent.
+class RenderBudget {
+public:
+  static constexpr std::size_t kSteps = 1'000'000;
+  static constexpr std::size_t kBytes = std::size_t{256} << 20;     // of all texts that are read
+  static constexpr std::size_t kTextBytes = std::size_t{16} << 20;  // of one text
+  static constexpr std::size_t kListItems = 100'000;
+  static constexpr int kCallDepth = 100;
+  static constexpr int kValueDepth = 64;
+
+  /// Becomes the budget of the thread until its end. `names`: variables that the template may have,
+  /// which the interpreter copies for each scope.
+  explicit RenderBudget(std::size_t names);
+  RenderBudget(const RenderBudget&) = delete;
+  RenderBudget& operator=(const RenderBudget&) = delete;
+  RenderBudget(RenderBudget&&) = delete;
+  RenderBudget& operator=(RenderBudget&&) = delete;
+  ~RenderBudget();
+
+  static RenderBudget& of_thread();
+
+  /// Takes steps of about a microsecond.
+  void take_steps(std::size_t steps);
+  void take_scopes(std::size_t scopes) { take_steps(scopes * steps_per_scope_); }
+  void take_bytes(std::size_t bytes);
+
+  /// Takes what an operation on the value costs that does not look into its items.
+  void take(const jinja::value& value);
+
+  /// Takes a step for each value inside `value`, at any depth.
+  void take_deep(const jinja::value& value);
+
+  /// Checks the sizes of a result before the interpreter computes it.
+  static void check_text(std::size_t bytes);
+  static void check_list(std::size_t items);
+
+  /// Takes what a search for `part` in `whole` costs. Returns how often it occurs.
+  std::size_t take_search(std::string_view whole, std::string_view part);
+
+  /// A call in progress.
+  class Call {
+  public:
+    Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    Call(Call&&) = delete;
+    Call& operator=(Call&&) = delete;
+    ~Call();
+  };
+
+  /// Namespaces are the only values that change. None may be inside another, so values are trees.
+  void add_namespace(const jinja::value& value);
+  bool is_namespace(const jinja::value& value) const;
+  bool holds_namespace(const jinja::value& value) const;
+
+private:
+  void take_deep(const jinja::value& value, int depth);
+
+  RenderBudget* before_;
+  std::size_t steps_ = kSteps, bytes_ = kBytes;
+  std::size_t steps_per_scope_;
+  int calls_ = 0;
+  std::set<jinja::value> namespaces_;
+};
+
+/// Throws when little of the thread's stack is left.
+void check_stack();
+
+}  // namespace mgpu::text

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <jinja/runtime.h>
+
+namespace mgpu::text {
+
+/// Throws std::runtime_error: what we cannot do as Python does.
+[[noreturn]] void not_supported(const std::string& what);
+
+inline bool is_text(const jinja::value& v) {
+  return jinja::is_val<jinja::value_string>(v);
+}
+
+/// Refuses texts in which bytes and characters differ.
+void need_ascii(const jinja::value& v, const std::string& what);
+
+/// Removes white space as Python's str.strip(), lstrip() and rstrip() do. Other values stay.
+jinja::value strip(const jinja::value& v, bool left, bool right);
+
+/// Returns a text with one byte per character, for filters that count characters.
+jinja::value as_many_bytes(const jinja::value& v);
+
+/// Returns a node that stands for a value that was computed before.
+jinja::statement_ptr computed(jinja::value v);
+jinja::statements computed(const std::vector<jinja::value>& values);
+
+/// Executes arguments. A named one gives a jinja::value_kwarg.
+std::vector<jinja::value> evaluate(const jinja::statements& arguments, jinja::context& ctx);
+
+}  // namespace mgpu::text
