@@ -15,8 +15,8 @@ struct Merge {
   TokenId result;
 };
 
-/// Pairs of tokens and their merges: open addressing with a power of two of slots, half of them
-/// free.
+/// A hash table of the merges of token pairs, with open addressing. The number of slots is a power
+/// of two, and at least half of the slots are free.
 class MergeTable {
 public:
   explicit MergeTable(std::size_t size) : slots_(std::bit_ceil(2 * size + 2)) {}

@@ -7,7 +7,7 @@
 
 namespace mgpu::text {
 
-/// Tokens added before and after those of a text if special tokens are requested.
+/// The tokens that are added before and after those of a text if special tokens are requested.
 struct TokenFrame {
   std::vector<TokenId> before, behind;
 };

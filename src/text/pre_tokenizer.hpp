@@ -33,7 +33,7 @@ struct Pieces {
   std::vector<Section> sections;
 };
 
-/// Splits pieces into smaller ones, and may rewrite them. Any number of threads may use one.
+/// Splits pieces into smaller ones, and may rewrite them. Any number of threads may use one object.
 class PreTokenizer {
 public:
   virtual ~PreTokenizer() = default;

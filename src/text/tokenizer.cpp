@@ -10,7 +10,7 @@
 namespace mgpu::text {
 namespace {
 
-/// Returns make(node) of the member `key`; nullptr if the file lacks it.
+/// Returns make(node) for the member `key` of `root`; nullptr if there is no such member.
 template <class Make>
 auto make_optional(const JsonNode& root, std::string_view key, const Make& make)
     -> decltype(make(root)) {

@@ -21,7 +21,7 @@ public:
   /// Reads an object of texts and ids. Errors: E541, also for a repeated id or text
   explicit Vocabulary(const JsonNode& node);
 
-  /// Returns kNoToken if there is no such token.
+  /// Returns the id of a token; kNoToken if there is no such token.
   TokenId find(std::string_view token) const;
 
   bool has(TokenId id) const {
@@ -48,7 +48,7 @@ private:
 
   std::string texts_;           // concatenated
   std::vector<Span> spans_;     // by id
-  std::vector<TokenId> slots_;  // by hash, open addressing; a power of two
+  std::vector<TokenId> slots_;  // by hash, open addressing; the size is a power of two
   std::size_t size_ = 0;
 };
 
