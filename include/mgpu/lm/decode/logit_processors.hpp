@@ -25,8 +25,9 @@ struct GivenTokens {
   at::Tensor embeddings{};            // [n, D] float32
 };
 
-/// Is notified, on ranks with the head, of each change to the sequences of the sessions of one
-/// pool, in order. Must not throw; do work that may fail in process() or offsets().
+/// An object that is notified, on ranks with the head, of each change to the sequences of one pool,
+/// in the order of the changes. The functions must not throw; work that may fail belongs in
+/// process() or offsets().
 class SequenceWatcher {
 public:
   SequenceWatcher() = default;
@@ -64,7 +65,8 @@ public:
 /// processor.
 class CandidateProcessor : public SequenceWatcher {
 public:
-  /// Returns K, at most kernels::kMaxBest. A smaller vocabulary has fewer candidates.
+  /// Returns the number of candidates K, at most kernels::kMaxBest. A smaller vocabulary has fewer
+  /// candidates.
   virtual std::int64_t candidates() const = 0;
 
   /// Returns the offsets of the candidates' logits, which are added before the division by the

@@ -18,7 +18,7 @@ struct SamplingConfig {
   double temperature = 1.0;         // > 0; divides logits; unused when greedy
   std::int64_t top_k = 0;           // 0: all; unused when greedy
   double top_p = 1.0;               // in (0, 1]; unused when greedy
-  double repetition_penalty = 1.0;  // > 0; divides positive logits of tokens of the context
+  double repetition_penalty = 1.0;  // > 0; divides positive logits of context tokens
   std::uint64_t seed = 0;
   std::uint32_t round = 0;  // < 2^24
 };
@@ -27,13 +27,13 @@ struct SamplingConfig {
 struct DrawSite {
   std::uint64_t sample = 0;
   std::uint32_t position = 0;             // < 2^24: number of earlier draws of the sample
-  std::span<const std::int64_t> context;  // for the penalty; -1: unknown to the host
+  std::span<const std::int64_t> context;  // for the repetition penalty; -1: unknown to the host
   std::int64_t sequence = -1;             // of a DecodeSession
 };
 
 struct DrawnToken {
   std::int64_t id = 0;
-  float log_prob = 0.0F;  // nats, without penalty, temperature and cuts
+  float log_prob = 0.0F;  // nats, before penalty, temperature, top k and top p
 };
 
 /// Drawn tokens in device memory, which the host may not have read yet.
@@ -53,8 +53,9 @@ public:
   /// Errors: Error when a value is out of range.
   explicit Sampler(const SamplingConfig& config);
 
-  /// Processes the vocabulary in blocks. Rows whose nucleus (top_p) or top_k exceeds 1024 tokens
-  /// are processed one at a time, because they need all their logits at once.
+  /// Draws one token per row. The vocabulary is processed in blocks. Rows whose nucleus (top_p) or
+  /// top_k exceeds 1024 tokens are processed one at a time, because they need all their logits at
+  /// once.
   ///
   /// Shapes: hidden [N, D], one site per row
   /// Errors: Failure E704 when logits are not finite; ShapeError when there is not one site per
@@ -69,8 +70,9 @@ public:
                                std::span<const DrawSite> sites,
                                const LogitProcessors& processors) const;
 
-  /// Returns whether draw_rows() supports the config and the model: greedy or sampling without
-  /// cuts, no repetition penalty, and a vocabulary that is not split over ranks.
+  /// Returns whether draw_rows() supports the config and the model. The config must be greedy or
+  /// have no top k and top p, and have no repetition penalty. The vocabulary must not be split over
+  /// ranks.
   bool can_draw_rows(const LanguageModel& model) const;
 
   /// Draws the same tokens as draw(), without reading anything back to the host itself.

@@ -58,7 +58,7 @@ private:
   std::int64_t prefill_tokens_;
   std::optional<DecodePool> pool_;             // made by the first catch_up()
   std::optional<DecodeSession> session_;       // made by the first catch_up()
-  std::map<std::int64_t, std::int64_t> mine_;  // own sequence by sequence of the first session
+  std::map<std::int64_t, std::int64_t> mine_;  // sequence here, by sequence of the first session
   std::vector<std::function<void()>> missed_;  // events of the first session since catch_up()
 };
 
