@@ -30,8 +30,8 @@ struct TrainingOptions {
   std::optional<ModelHead> head{};  // an additional head
 };
 
-/// Returns the parameters that a TrainableModel trains, in the order of its arena. A head that
-/// replaces the vocabulary head is in its place.
+/// Returns the parameters that a TrainableModel trains, in the order of its parameter arena. `head`
+/// comes last. If it replaces the vocabulary head, the model has no lm_head.weight.
 std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
                                                  const std::optional<ModelHead>& head);
 
@@ -41,8 +41,8 @@ std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
 ///
 /// Memory: weights and gradients. A pass needs about 20 vectors of the model's width per token and
 ///         layer (1 with checkpoint_layers), scores of 128 queries, and at most 64 MiB of logits;
-///         [N, vocabulary] never exists. For stacked matrices (GPT-2's attention, gpt_oss's
-///         experts), a pass also needs a second copy of their gradients.
+///         the matrix [N, vocabulary] never exists. For stacked matrices (GPT-2's attention,
+///         gpt_oss's experts), a pass also needs a second copy of their gradients.
 class TrainableModel {
 public:
   /// Initializes random weights: matrices with standard deviation 0.02, norms 1, biases 0.
@@ -50,8 +50,8 @@ public:
   TrainableModel(LmConfig config, Device device, std::uint64_t seed,
                  const TrainingOptions& options = {});
 
-  /// Loads the weights of a folder. TrainingOptions::head keeps its values if the folder lacks
-  /// them. Errors: those of load_weights().
+  /// Loads the weights of a folder. The parameters of TrainingOptions::head keep their values if
+  /// the folder lacks them. Errors: those of load_weights().
   void load(const formats::WeightFiles& files);
 
   const LmConfig& config() const { return config_; }
@@ -79,7 +79,8 @@ public:
   /// Optional settings of add_gradients().
   struct PassOptions {
     double grad_scale = 1.0;
-    PhaseClock* clock = nullptr;      // times TokenLoss::phase(), forward and backward (with heads)
+    /// Counts the times of TokenLoss::phase(), "forward" and "backward", which includes the heads.
+    PhaseClock* clock = nullptr;
     const TokenLoss* loss = nullptr;  // nullptr: cross-entropy
   };
 
