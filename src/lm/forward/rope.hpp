@@ -19,7 +19,7 @@ struct Rotation {
 /// Returns the radians per position of each pair of columns, [C / 2] float32 on the CPU. They are
 /// rounded like those of transformers, because at large positions this rounding changes the angles.
 ///
-/// `length` is that of the sequence; only RopeKind::dynamic uses it.
+/// `length` is the length of the sequence; only RopeKind::dynamic uses it.
 /// Source: transformers 5.23, modeling_rope_utils.py; Peng et al., arXiv 2309.00071 (yarn).
 at::Tensor inverse_frequencies(const RopeConfig& rope, std::int64_t head_dim,
                                std::int64_t positions, std::int64_t length);

@@ -33,7 +33,7 @@ public:
 private:
   struct PendingSend {
     at::Tensor values;
-    cluster::Event filled;  // after the work that computes the values
+    cluster::Event filled;  // recorded after the work that computes the values
   };
 
   void work();

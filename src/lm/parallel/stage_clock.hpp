@@ -22,7 +22,7 @@ public:
     begin_work();
   }
 
-  /// Ends a pass. Its work is the time since the last call, without waiting.
+  /// Ends a pass, and records the CPU time since the last call, without waiting.
   void end_pass();
 
   /// Returns the times up to the last wait or pass.
