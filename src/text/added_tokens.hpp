@@ -32,7 +32,7 @@ struct AddedToken {
 /// Reads the list `added_tokens` of a tokenizer.json. Errors: E541
 std::vector<AddedToken> read_added_tokens(const JsonNode& root);
 
-/// Finds the longest of many texts at a position.
+/// Finds the longest text of a set that starts at a position.
 class TextFinder {
 public:
   /// Adds a text to the set. Returns false if it is already in the set, or empty.
@@ -52,7 +52,7 @@ private:
   }
 
   std::unordered_map<Edge, std::uint32_t> next_;
-  std::vector<TokenId> ends_ = {kNoToken};  // by node: id of the text that ends there
+  std::vector<TokenId> ends_ = {kNoToken};  // [nodes] id of the text that ends at the node
   std::array<bool, 256> starts_{};
 };
 
@@ -88,7 +88,7 @@ public:
 private:
   struct Entry {
     AddedToken token;
-    std::string text;  // the text to search for and decode: normalized if the token is
+    std::string text;  // text to search for and to decode; normalized if the flag is set
   };
 
   std::optional<Part> place(std::string_view text, const TextFinder::Found& found,

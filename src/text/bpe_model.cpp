@@ -227,7 +227,7 @@ void BpeModel::merge_long(Scratch& scratch) const {
     if (left.id == kNoToken || left.next < 0) continue;
     auto& right = symbols[static_cast<std::size_t>(left.next)];
     const Merge* merge = merges_.find(left.id, right.id);
-    if (merge == nullptr || merge->result != candidate.result) continue;  // merged in the meantime
+    if (merge == nullptr || merge->result != candidate.result) continue;  // a symbol has changed
     left.id = candidate.result;
     left.next = right.next;
     right.id = kNoToken;

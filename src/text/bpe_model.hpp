@@ -19,7 +19,7 @@ namespace mgpu::text {
 ///         tokenizers 0.23, models/bpe, for unknown characters
 class BpeModel {
 public:
-  /// Buffers that a caller reuses between calls; not for two threads at once.
+  /// Buffers that a caller reuses between calls. Two threads must not use them at the same time.
   struct Scratch {
     struct Symbol {
       TokenId id;

@@ -12,7 +12,8 @@ struct TokenFrame {
   std::vector<TokenId> before, behind;
 };
 
-/// Reads the frame that a post-processor puts around one text. ByteLevel changes no token.
+/// Reads the frame that a post-processor puts around one text. A post-processor of type ByteLevel
+/// adds no tokens.
 /// Errors: E541, E542
 TokenFrame read_post_processor(const JsonNode& node);
 

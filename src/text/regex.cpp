@@ -16,7 +16,7 @@
 namespace mgpu::text {
 namespace {
 
-constexpr int kNewestUnicode = 16;  // the version of the tokenizers library
+constexpr int kNewestUnicode = 16;  // the Unicode version of the tokenizers library
 
 struct MatchDataTraits {
   using Raw = pcre2_match_data*;

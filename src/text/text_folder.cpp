@@ -20,7 +20,7 @@ std::optional<std::string> read_own_template(const fs::path& folder) {
   return jinja;
 }
 
-/// Parses a file; a missing one gives an empty object.
+/// Parses a file; a missing file gives an empty object.
 JsonFile parse_file(const fs::path& folder, const char* name, const std::string& content) {
   return {folder / name, content.empty() ? std::string_view("{}") : content};
 }

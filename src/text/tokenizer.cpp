@@ -147,7 +147,7 @@ std::string Tokenizer::shown_token(TokenId id) const {
     if (!bytes.empty()) bytes += ' ';
     bytes += {kDigits[*byte / 16], kDigits[*byte % 16]};
   }
-  // Byte fallback tokens have names that show the byte.
+  // Byte fallback tokens have names such as <0x0A>, which show the byte.
   return name.starts_with("<0x") ? name : '<' + bytes + '>';
 }
 

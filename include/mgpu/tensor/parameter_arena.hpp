@@ -33,7 +33,7 @@ std::int64_t arena_size(const std::vector<ParameterSpec>& specs);
 
 /// Holds all weights of a model in one flat buffer and their gradients in another, in the order of
 /// the specs. Each parameter is an autograd leaf whose storage and gradient are views. So backward
-/// adds to the gradient arena in place, and optimizer, reducer and checkpoint see flat memory.
+/// adds to the buffer of gradients in place, and optimizer, reducer and checkpoint see flat memory.
 ///
 /// Memory: parameters start at multiples of 64 bytes; the gaps stay 0 in both buffers.
 class ParameterArena {

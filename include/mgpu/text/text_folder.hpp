@@ -42,7 +42,8 @@ struct SpecialToken {
 };
 
 /// The tokenizer that AutoTokenizer.from_pretrained of transformers 5.23 makes from a folder. It
-/// can differ from that of tokenizer.json alone: some classes keep only the vocabulary.
+/// can differ from the tokenizer of tokenizer.json alone, because some classes keep only the
+/// vocabulary.
 struct TextFolder {
   Tokenizer tokenizer;
   SpecialToken bos, eos, pad, unk;

@@ -1,4 +1,4 @@
-// The turn of a decode session: pass, draw, take.
+// The functions of a decode session that form a turn: pass(), draw() and take().
 #include <cstring>
 #include <iterator>
 #include <numeric>

@@ -49,7 +49,7 @@ std::vector<DrawnToken> draw_truncated(const SampledRows& rows, const SamplingCo
   return tokens;
 }
 
-/// Returns the number of the first vocabulary block of this rank. Ranks have disjoint numbers.
+/// Returns the number of the first vocabulary block of this rank. No two ranks use the same number.
 std::uint32_t first_block(const LanguageModel& model) {
   if (!model.shard().is_tensor_parallel) return 0;
   return static_cast<std::uint32_t>(model.shard().vocab.begin / kVocabularyBlock +
@@ -57,8 +57,8 @@ std::uint32_t first_block(const LanguageModel& model) {
 }
 
 /// Returns the uniforms of the draws in each vocabulary block of this rank, [blocks, N, 2]. The
-/// first decides whether the block replaces the draw so far, the second selects the token. They are
-/// sent to the device together.
+/// first number of each pair decides whether the block replaces the draw so far, and the second
+/// selects the token. All numbers are sent to the device together.
 at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config) {
   const std::int64_t size = rows.model.shard().vocab.size();
   const std::int64_t blocks = (size + kVocabularyBlock - 1) / kVocabularyBlock;

@@ -35,7 +35,8 @@ struct RotatedSpan {
 Rotation make_rotation(const LmConfig& config, std::span<const RotatedSpan> spans,
                        const at::Tensor& like);
 
-/// Rotates the pairs (c, c + C / 2) of each head, after its RMS norm if `weight` is defined.
+/// Rotates the pairs (c, c + C / 2) of each head. If `weight` is defined, the head first gets an
+/// RMS norm.
 ///
 /// Shapes: x [N, H, C] float32; weight [C] or undefined
 at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight = {},

@@ -21,7 +21,7 @@ at::Tensor all_ids(const LmConfig& config, std::span<const SequenceSpan> spans);
 
 /// Rows of the first layer's input that are given as embeddings.
 struct GivenRows {
-  std::int64_t first;     // row of the call
+  std::int64_t first;     // index of the first row in the call
   at::Tensor embeddings;  // [n, D] float32
 };
 

@@ -132,7 +132,7 @@ struct Listed {
   }
 
   at::Tensor rows;     // [m] rows of the block
-  at::Tensor entries;  // [m] indices in the list
+  at::Tensor entries;  // [m] indices in the row's list
   at::Tensor columns;  // [m] columns of the piece
 };
 
@@ -164,7 +164,7 @@ LmSums stored_block(const Distillation& how, const TeacherTargets& targets, Head
   const RowFacts facts = facts_of(block);
   const PaddedLists lists(targets, block);
   const at::Tensor listed = take_listed(block, lists.ids);  // [n, K]
-  const at::Tensor rest = log_sums_of(block.pieces, t);     // [n] of all other tokens
+  const at::Tensor rest = log_sums_of(block.pieces, t);     // [n] logsumexp of all other tokens
   const at::Tensor classes = at::cat({listed / t, rest.unsqueeze(1)}, 1);
   const at::Tensor log_q = classes - classes.logsumexp(1, true);  // [n, K + 1]
   const Terms terms = terms_of(how, lists.log_probs, log_q);
@@ -220,7 +220,7 @@ LmSums resident_block(const Distillation& how, const TeacherPass& teacher, HeadB
   const at::Tensor sums_p = log_sums_of(slopes, t).unsqueeze(1);
   const at::Tensor sums_q = log_sums_of(block.pieces, t).unsqueeze(1);
   at::Tensor divergences = at::zeros_like(facts.log_sums);  // [n]
-  at::Tensor total = at::zeros_like(sums_q);                // [n, 1] of slopes
+  at::Tensor total = at::zeros_like(sums_q);                // [n, 1] sums of slopes
   for (std::size_t i = 0; i < slopes.size(); ++i) {
     Terms terms = terms_of(how, slopes[i].logits / t - sums_p, block.pieces[i].logits / t - sums_q);
     divergences.add_(terms.losses.sum(1));

@@ -49,7 +49,7 @@ RowFacts facts_of(const HeadBlock& block);
 /// Adds `value`, multiplied by `weights` [n] if defined, to the logit of each row's target.
 void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weights = {});
 
-/// Calls visit(block, hidden [n, D]) for all blocks of tokens that have a target.
+/// for_each_block() calls visit(block, hidden [n, D]) for all blocks of tokens that have a target.
 ///
 /// Memory: logits of at most 512 tokens and about 64 MiB at a time.
 using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden)>;

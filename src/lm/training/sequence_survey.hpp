@@ -38,7 +38,8 @@ ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t cou
 /// Runs the first sweep of a SequenceLoss, and provides the derivatives for the second one.
 class SequenceSurvey final : public train::ItemSurvey {
 public:
-  /// All arguments have to outlive this. `clock` times the phases of training; it may be nullptr.
+  /// All arguments have to outlive this object. `clock` times the phases of training; it may be
+  /// nullptr.
   SequenceSurvey(const TrainableModel& model, const LmItems& items, const SequenceLoss& loss,
                  PhaseClock* clock)
       : model_(&model), items_(&items), loss_(&loss), clock_(clock) {}

@@ -93,7 +93,7 @@ std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
 
 /// The state of a batch during a pass.
 struct TrainableModel::Call {
-  LmWeights weights;   // with autograd, for this batch only
+  LmWeights weights;   // views with autograd, for this batch only
   at::Tensor ids;      // [N]
   at::Tensor targets;  // [N]
   grad::Sequences sequences;

@@ -35,7 +35,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kSlots = 128;
 constexpr std::size_t kTextBytes = 400;
-constexpr std::size_t kAlignment = 64;  // of tensors in a file
+constexpr std::size_t kAlignment = 64;  // of tensors in a file, in bytes
 constexpr auto kPatience = std::chrono::milliseconds(5);
 
 using Shapes = std::vector<std::vector<std::int64_t>>;

@@ -91,16 +91,16 @@ struct HeadRequests {
 
 struct Drawn {
   std::vector<DrawnToken> tokens;  // one per sequence of the draw
-  std::vector<float> scores;       // nats, of all scored tokens in order
+  std::vector<float> scores;       // log-probabilities of all scored tokens in order, nats
 };
 
 /// The tokens that several steps drew, on the model's device.
 struct DrawnSteps {
   at::Tensor ids;               // [T, S] int64
   at::Tensor log_probs;         // [T, S] float32
-  at::Tensor log_sums;          // [T, S] float32; not finite where a logit is not finite
+  at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite where a logit is not
   at::Tensor stopped;           // [T, S] bool: a stop id was drawn in this step or earlier
-  std::vector<DrawSite> sites;  // [S] of the first step, without contexts
+  std::vector<DrawSite> sites;  // [S] sites of the first step, with empty contexts
 };
 
 /// A batch of sequences that grow together. Between two passes, sequences may be added, forked,

@@ -16,13 +16,13 @@ namespace mgpu::lm {
 
 struct GenerationConfig {
   SamplingConfig sampling;
-  std::int64_t max_new_tokens = 256;   // 0: prompts are only scored
+  std::int64_t max_new_tokens = 256;   // 0: no completions, only scores
   std::vector<std::int64_t> stop_ids;  // a completion ends with the first of these
   std::int64_t batch_size = 16;        // sequences that are decoded together
   std::int64_t prefill_tokens = 0;     // prompt tokens per pass at most; 0: the model's PassSizes
   std::int64_t page_tokens = 16;
   CacheType cache_type = CacheType::f32;
-  bool scores_prompts = false;   // also with max_new_tokens: 0
+  bool scores_prompts = false;   // needed for scores of prompts with max_new_tokens 0, too
   LogitProcessors processors{};  // have to outlive the generator
 };
 

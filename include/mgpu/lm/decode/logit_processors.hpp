@@ -41,7 +41,8 @@ public:
   /// `copy` has the first `tokens` tokens of `origin`.
   virtual void forked(std::int64_t /*origin*/, std::int64_t /*copy*/, std::int64_t /*tokens*/) {}
   virtual void given(std::int64_t /*sequence*/, const GivenTokens& /*tokens*/) {}
-  /// Each row's sequence continues with its token of `ids`, [N] int64 on the model's device.
+  /// The sequence of row n continues with the drawn token ids[n]. ids is [N] int64 on the model's
+  /// device.
   virtual void drawn(std::span<const DrawSite> /*rows*/, const at::Tensor& /*ids*/) {}
   virtual void dropped(std::int64_t /*sequence*/) {}
   /// All sequences were removed after a failure.
@@ -52,8 +53,8 @@ public:
 class BlockProcessor : public SequenceWatcher {
 public:
   /// Changes the logits of tokens first_id .. first_id + B - 1 in place. It may be called several
-  /// times for the same token and draw, with blocks of different sizes. Each call must give the
-  /// same logit.
+  /// times for the same token and draw, with blocks of different sizes. Each of these calls must
+  /// compute the same logit for the token.
   ///
   /// Shapes: rows n; logits [n, B] float32 on the model's device
   virtual void process(std::span<const DrawSite> rows, std::int64_t first_id,

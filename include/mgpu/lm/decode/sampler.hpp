@@ -14,9 +14,9 @@ namespace mgpu::lm {
 /// How a token is drawn from logits: repetition penalty, temperature, top k and top p, in this
 /// order.
 struct SamplingConfig {
-  bool is_greedy = true;            // the most probable token; ties: the lowest id
+  bool is_greedy = true;            // draws the most probable token, of equal ones the lowest id
   double temperature = 1.0;         // > 0; divides logits; unused when greedy
-  std::int64_t top_k = 0;           // 0: all; unused when greedy
+  std::int64_t top_k = 0;           // 0: no limit; unused when greedy
   double top_p = 1.0;               // in (0, 1]; unused when greedy
   double repetition_penalty = 1.0;  // > 0; divides positive logits of context tokens
   std::uint64_t seed = 0;
@@ -40,7 +40,7 @@ struct DrawnToken {
 struct DrawnRows {
   at::Tensor ids;        // [N] int64, valid ids even if logits are not finite
   at::Tensor log_probs;  // [N] float32
-  at::Tensor log_sums;   // [N] float32; not finite where a logit is not finite
+  at::Tensor log_sums;   // [N] float32 logsumexp; not finite where a logit is not
 };
 
 struct LogitProcessors;
@@ -75,7 +75,8 @@ public:
   /// ranks.
   bool can_draw_rows(const LanguageModel& model) const;
 
-  /// Draws the same tokens as draw(), without reading anything back to the host itself.
+  /// Draws the same tokens as draw(). It reads nothing back to the host, except what a processor
+  /// reads.
   DrawnRows draw_rows(const LanguageModel& model, const at::Tensor& hidden,
                       std::span<const DrawSite> sites, const LogitProcessors& processors) const;
 

@@ -44,7 +44,7 @@ public:
     cluster::Backend backend = cluster::Backend::mpi;
     Device device{};
     cluster::CommunicatorOptions communicator{};
-    ResidentModels* resident = nullptr;  // keeps weights in memory; has to outlive this
+    ResidentModels* resident = nullptr;  // keeps weights in memory; has to outlive this object
   };
 
   /// Opens a model folder. On each node, one rank reads each file once.
@@ -59,7 +59,7 @@ public:
   ModelGroup(const ModelGroup&) = delete;
   ModelGroup& operator=(const ModelGroup&) = delete;
 
-  /// Ranks: collective over the group unless an exception unwinds.
+  /// Ranks: collective over the group unless an exception is unwinding the stack.
   ~ModelGroup();
 
   const LanguageModel& model() const { return *model_; }

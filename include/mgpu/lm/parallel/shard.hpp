@@ -28,7 +28,7 @@ struct Shard {
   Range intermediate;  // columns of the MLPs' inner dimension
   Range vocab;         // rows of embedding and head
   bool has_embedding = true;
-  bool has_head = true;             // and the norm before it
+  bool has_head = true;             // including the norm before it
   bool is_tensor_parallel = false;  // outputs of attention and MLP need an all-reduce
 
   friend bool operator==(const Shard&, const Shard&) = default;
@@ -73,10 +73,11 @@ public:
     all_reduce(values);
   }
 
-  /// Pipeline: fills `values` with the output of the previous stage.
+  /// For a pipeline only. Fills `values` with the output of the previous stage.
   virtual void receive_previous_stage(const at::Tensor& values) = 0;
 
-  /// Pipeline: queues `values` for the next stage. They must not be changed afterwards.
+  /// For a pipeline only. Queues `values` for the next stage. The values must not be changed
+  /// afterwards.
   virtual void send_next_stage(const at::Tensor& values) = 0;
 
   /// Starts a pass whose all-reduces have the given numbers of rows. A rank that cannot continue

@@ -14,8 +14,8 @@ namespace mgpu::lm {
 
 /// How the ranks of a group split a model.
 enum class Split : std::uint8_t {
-  pipeline,  // by layers; results have the same bits as on one rank
-  tensor,    // tensor parallelism: by heads, MLP columns and vocabulary
+  pipeline,  // splits by layers; results have the same bits as on one rank
+  tensor,    // splits by heads, MLP columns and vocabulary (tensor parallelism)
 };
 /// Returns the value of the key model.parallel for `split`.
 const char* name_of(Split split);

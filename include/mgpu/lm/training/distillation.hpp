@@ -51,7 +51,7 @@ private:
 /// Memory: as many logits of the teacher as of the student.
 class ResidentTeacherLoss final : public TokenLoss {
 public:
-  /// `teacher` has to outlive this and to have the student's vocabulary.
+  /// `teacher` has to outlive this object and to have the student's vocabulary.
   ResidentTeacherLoss(const Distillation& how, const LanguageModel& teacher)
       : how_(how), teacher_(&teacher) {}
 

@@ -70,7 +70,7 @@ struct WindowSources {
 /// The windows of LmWindows as items. LmBatch::groups is empty if each group has one example.
 class WindowItems final : public LmItems {
 public:
-  /// All references have to outlive this.
+  /// All references have to outlive this object.
   ///
   /// Errors: Error if `on_policy` is set and the examples have token columns.
   explicit WindowItems(const LmWindows& windows, WindowSources sources = {});

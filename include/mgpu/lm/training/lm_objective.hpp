@@ -18,7 +18,7 @@ class SequenceSurvey;
 /// of a group have to be in one global batch.
 class LmObjective final : public train::Objective {
 public:
-  /// All references have to outlive this.
+  /// All references have to outlive this object.
   LmObjective(TrainableModel& model, LmItems& items, const TokenLoss& loss, PhaseClock& clock);
   LmObjective(const LmObjective&) = delete;
   LmObjective& operator=(const LmObjective&) = delete;

@@ -35,8 +35,8 @@ struct LmExamples {
 std::uint32_t crc_of(const LmExamples& examples);
 
 /// Examples packed into windows of at most `seq_len` tokens. Examples are not split and do not
-/// attend to each other. Packing depends on their lengths only: the longest come first, each into
-/// the fullest window that has room.
+/// attend to each other. Packing depends on the lengths of the examples only: the longest come
+/// first, each into the fullest window that has room.
 ///
 /// Groups of more than one example are not packed: each example is one window. The windows of a
 /// group are consecutive in the training.
@@ -68,7 +68,8 @@ public:
   /// Returns the epoch of position `ordinal` of the training.
   std::uint64_t epoch_of(std::uint64_t ordinal) const { return ordinal / size(); }
 
-  /// Returns how many consecutive windows form a group, and the group's number in the training.
+  /// group_size() returns how many consecutive windows form a group, and group_of() the number of
+  /// the group that has window `ordinal` of the training.
   std::int64_t group_size() const { return examples_.group_size; }
   std::uint64_t group_of(std::uint64_t ordinal) const {
     return ordinal / static_cast<std::uint64_t>(group_size());

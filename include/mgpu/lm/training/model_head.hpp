@@ -9,8 +9,8 @@
 namespace mgpu::lm {
 
 /// An additional linear layer on the hidden states, for values, rewards or classes. Its parameters
-/// are "NAME.weight" [outputs, D] and "NAME.bias" [outputs] in the arena, in checkpoints and in
-/// exported folders.
+/// are "NAME.weight" [outputs, D] and "NAME.bias" [outputs] in the ParameterArena, in checkpoints
+/// and in exported folders.
 struct ModelHead {
   std::string name = "score";  // as in ForSequenceClassification and ForTokenClassification
   std::int64_t outputs = 1;

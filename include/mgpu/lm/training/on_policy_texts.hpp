@@ -32,8 +32,8 @@ public:
     std::int64_t predictions() const { return std::ssize(ids) - prompt; }
   };
 
-  /// `windows` have to outlive this, and their examples need prompts. Errors: Error when the share
-  /// is out of range.
+  /// `windows` have to outlive this object, and their examples need prompts. Errors: Error when the
+  /// share is out of range.
   OnPolicyTexts(OnPolicyConfig config, const LmWindows& windows);
 
   /// Completes the selected prompts of windows [first, first + count) of the training, up to

@@ -30,7 +30,7 @@ struct TrainingOptions {
   std::optional<ModelHead> head{};  // an additional head
 };
 
-/// Returns the parameters that a TrainableModel trains, in the order of its parameter arena. `head`
+/// Returns the parameters that a TrainableModel trains, in the order of its ParameterArena. `head`
 /// comes last. If it replaces the vocabulary head, the model has no lm_head.weight.
 std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
                                                  const std::optional<ModelHead>& head);
@@ -56,8 +56,8 @@ public:
 
   const LmConfig& config() const { return config_; }
 
-  /// Returns a float32 model for sampling. It refers to the current weights and must be destroyed
-  /// before they change.
+  /// Returns a float32 model for sampling. The model refers to the current weights and must be
+  /// destroyed before they change.
   ///
   /// Memory: on the CPU a packed copy of the matrices; on a GPU no copy.
   /// Errors: Error when the weights are float64, or the model has no vocabulary head.
@@ -84,7 +84,7 @@ public:
     const TokenLoss* loss = nullptr;  // nullptr: cross-entropy
   };
 
-  /// Adds the gradient of grad_scale * loss() to the gradient arena. Errors: as loss().
+  /// Adds the gradient of grad_scale * loss() to the gradients of parameters(). Errors: as loss().
   LmSums add_gradients(const LmBatch& batch, const PassOptions& pass);
   LmSums add_gradients(const LmBatch& batch, double grad_scale, PhaseClock* clock = nullptr) {
     return add_gradients(batch, {grad_scale, clock, nullptr});
@@ -104,8 +104,8 @@ private:
   LmConfig config_;
   TrainingOptions options_;
   tensor::ParameterArena arena_;
-  LmWeights weights_;  // views into the arena, made without autograd
-  Linear head_;        // TrainingOptions::head, views into the arena; may be undefined
+  LmWeights weights_;  // views of the weights in arena_, made without autograd
+  Linear head_;        // TrainingOptions::head, views into arena_; may be undefined
 };
 
 }  // namespace mgpu::lm

@@ -14,7 +14,7 @@ using CompanionFiles = std::map<std::string, std::string>;
 /// generation_config.json, tokenizer and chat template. The returned config.json names float32,
 /// because trained weights are written in float32. It keeps all fields that do not concern the
 /// number format, even those that this program ignores. Together with weights under the names of
-/// the parameter arena, these files form a folder for AutoModelForCausalLM.from_pretrained and
+/// the ParameterArena, these files form a folder for AutoModelForCausalLM.from_pretrained and
 /// LanguageModel::open().
 ///
 /// Errors: Failure E603 (no config.json), E622, E623 (not a JSON object).

@@ -12,7 +12,8 @@
 namespace mgpu::lm {
 
 /// A model folder that several ranks open together. On each node one rank reads each file once and
-/// broadcasts it to the others. Of the tensors that a rank does not keep, it holds one at a time.
+/// broadcasts it to the others. A rank holds only one tensor at a time of those that it does not
+/// keep.
 ///
 /// Ranks:  all calls are collective over `all`; `node` has the ranks of `all` that are on this
 ///         node. Both groups have to outlive this object.
