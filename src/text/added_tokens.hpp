@@ -88,7 +88,7 @@ public:
 private:
   struct Entry {
     AddedToken token;
-    std::string text;  // text to search for and to decode; normalized if the flag is set
+    std::string text;  // text that is searched for and decoded to, normalized if the flag says so
   };
 
   std::optional<Part> place(std::string_view text, const TextFinder::Found& found,

@@ -21,7 +21,7 @@ struct Sharing {
 };
 
 /// Finds the cheapest assignment of layers. join(cost, load) returns the cost of some ranks plus
-/// one more rank of that load. It must not be less than `cost`.
+/// one more rank of that load. The result must not be less than `cost`.
 template <class Join>
 Sharing cheapest_sharing(const LayerCosts& costs, std::size_t layers, const Join& join) {
   const std::size_t ranks = costs.capacities.size();

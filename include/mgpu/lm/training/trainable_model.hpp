@@ -79,7 +79,7 @@ public:
   /// Optional settings of add_gradients().
   struct PassOptions {
     double grad_scale = 1.0;
-    /// Counts the times of TokenLoss::phase(), "forward" and "backward", which includes the heads.
+    /// Gets the times of its phases TokenLoss::phase(), "forward" and "backward" (with the heads).
     PhaseClock* clock = nullptr;
     const TokenLoss* loss = nullptr;  // nullptr: cross-entropy
   };
