@@ -13,7 +13,7 @@ namespace mgpu::tensor {
 #if MGPU_CUDA
 namespace {
 
-/// Opens the library, which registers its kernels.
+/// Opens the library with libtorch's CUDA kernels, which registers them when it is loaded.
 void* open_library() {
   void* library = ::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL);
   if (library != nullptr) return library;

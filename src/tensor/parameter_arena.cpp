@@ -29,7 +29,7 @@ std::int64_t count_of(const ParameterSpec& spec) {
                          std::multiplies<>());
 }
 
-/// Returns the elements of a parameter, including the gap after it.
+/// Returns the number of elements of a parameter, including the gap after it.
 std::int64_t padded(std::int64_t count) {
   return (count + kAlignment - 1) / kAlignment * kAlignment;
 }

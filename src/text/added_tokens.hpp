@@ -17,11 +17,11 @@
 
 namespace mgpu::text {
 
-/// A token that is searched for in the text itself, before the model processes it.
+/// A token that is searched for in the text itself, before the model processes the text.
 struct AddedToken {
   std::string content;
-  bool single_word = false;  // never next to a word character
-  bool lstrip = false;       // includes the white space before it
+  bool single_word = false;  // never found next to a word character
+  bool lstrip = false;       // a match includes the white space before it
   bool rstrip = false;
   bool normalized = false;  // searched for in the normalized text
   bool special = false;     // omitted by decode(..., skip_special_tokens = true)
@@ -32,10 +32,10 @@ struct AddedToken {
 /// Reads the list `added_tokens` of a tokenizer.json. Errors: E541
 std::vector<AddedToken> read_added_tokens(const JsonNode& root);
 
-/// Finds the longest of many texts at a position.
+/// Finds the longest text of a set that starts at a position.
 class TextFinder {
 public:
-  /// Returns false if the text is already in the set, or empty.
+  /// Adds a text to the set. Returns false if it is already in the set, or empty.
   bool add(std::string_view text, TokenId id);
 
   struct Found {
@@ -52,7 +52,7 @@ private:
   }
 
   std::unordered_map<Edge, std::uint32_t> next_;
-  std::vector<TokenId> ends_ = {kNoToken};  // by node: id of the text that ends there
+  std::vector<TokenId> ends_ = {kNoToken};  // [nodes] id of the text that ends at the node
   std::array<bool, 256> starts_{};
 };
 
@@ -60,26 +60,27 @@ private:
 /// Source: tokenizers 0.23, tokenizer/added_vocabulary
 class AddedTokens {
 public:
-  /// Part of a text: a token, or kNoToken for text that the model encodes.
+  /// Part of a text: an added token with its id, or text that the model encodes, with id kNoToken.
   struct Part {
     std::size_t begin, end;
     TokenId id;
   };
 
-  /// Adds tokens. Content that is in the vocabulary keeps its id; others get ids after the
-  /// vocabulary. A repeated content keeps its id and gets the new flags.
+  /// Adds tokens. Content that is in the vocabulary has its id there; other content gets an id
+  /// after the vocabulary. A repeated content keeps its id and gets the new flags.
   /// Errors: std::invalid_argument when two different tokens are searched for as the same text
   AddedTokens(const std::vector<AddedToken>& tokens, const Vocabulary& vocabulary,
               const Normalizer* normalizer);
 
-  /// Appends parts that cover the text; searches for the tokens with this value of `normalized`.
+  /// Appends parts that together cover the text. Searches only for the tokens whose flag
+  /// `normalized` has this value.
   void cut(std::string_view text, bool normalized, std::vector<Part>& parts) const;
 
   /// Returns the id of this content, or kNoToken.
   TokenId find(std::string_view content) const;
   const AddedToken* find(TokenId id) const;
 
-  /// Returns the token's text in a decoded list; nullptr for other ids.
+  /// Returns the text of an added token when it is decoded; nullptr for other ids.
   const std::string* decoded_text(TokenId id) const;
   bool is_special(TokenId id) const;
   TokenId end_id() const { return by_id_.empty() ? 0 : by_id_.rbegin()->first + 1; }
@@ -87,7 +88,7 @@ public:
 private:
   struct Entry {
     AddedToken token;
-    std::string text;  // the text to search for and decode: normalized if the token is
+    std::string text;  // text that is searched for and decoded to, normalized if the flag says so
   };
 
   std::optional<Part> place(std::string_view text, const TextFinder::Found& found,

@@ -11,8 +11,7 @@
 namespace mgpu::text {
 namespace {
 
-constexpr std::size_t kShortPiece = 24;  // up to this length checking all pairs is faster than a
-                                         // heap
+constexpr std::size_t kShortPiece = 24;  // longer pieces are merged faster with a heap
 
 std::string_view text_or_empty(const JsonNode& node, std::string_view key) {
   const auto member = node.find(key);
@@ -135,8 +134,8 @@ void BpeModel::encode(std::string_view piece, Scratch& scratch, std::vector<Toke
 void BpeModel::start(std::string_view piece, Scratch& scratch) const {
   std::vector<TokenId>& ids = scratch.start;
   ids.clear();
-  bool unknown = false;  // one is pending; as in the original, tokens of bytes are emitted before
-                         // it
+  // Whether an unknown token is pending. As in the original, tokens of bytes come before it.
+  bool unknown = false;
   for (std::size_t i = 0; i < piece.size();) {
     const std::string_view character = piece.substr(i, character_bytes(piece[i]));
     i += character.size();
@@ -158,7 +157,7 @@ TokenId BpeModel::find_character(std::string_view character) const {
                                : vocabulary_.find(character);
 }
 
-/// Requires a token for every byte.
+/// Appends the tokens of a character's bytes. Returns false if a byte has no token.
 bool BpeModel::append_bytes(std::string_view character, std::vector<TokenId>& ids) const {
   const auto token = [&](char byte) { return bytes_[static_cast<unsigned char>(byte)]; };
   if (std::any_of(character.begin(), character.end(),
@@ -205,7 +204,7 @@ void BpeModel::push_candidate(Scratch& scratch, int left) const {
                  });
 }
 
-/// Keeps symbols in a linked list and possible merges in a heap: O(n log n) for any length.
+/// Merges with a linked list of symbols and a heap of possible merges: O(n log n) for any length.
 void BpeModel::merge_long(Scratch& scratch) const {
   auto& symbols = scratch.symbols;
   auto& candidates = scratch.candidates;
@@ -228,7 +227,7 @@ void BpeModel::merge_long(Scratch& scratch) const {
     if (left.id == kNoToken || left.next < 0) continue;
     auto& right = symbols[static_cast<std::size_t>(left.next)];
     const Merge* merge = merges_.find(left.id, right.id);
-    if (merge == nullptr || merge->result != candidate.result) continue;  // merged in the meantime
+    if (merge == nullptr || merge->result != candidate.result) continue;  // a symbol has changed
     left.id = candidate.result;
     left.next = right.next;
     right.id = kNoToken;

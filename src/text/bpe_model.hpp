@@ -13,13 +13,13 @@
 namespace mgpu::text {
 
 /// Byte-pair encoding: a piece starts as the tokens of its characters. The pair with the lowest
-/// rank merges (the leftmost among equals) until no pair can merge.
+/// rank, or the leftmost of several such pairs, is merged until no pair can be merged.
 ///
 /// Source: Sennrich et al., Neural machine translation of rare words with subword units (2016);
 ///         tokenizers 0.23, models/bpe, for unknown characters
 class BpeModel {
 public:
-  /// Buffers that a caller reuses between calls; not for two threads at once.
+  /// Buffers that a caller reuses between calls. Two threads must not use them at the same time.
   struct Scratch {
     struct Symbol {
       TokenId id;
@@ -48,7 +48,7 @@ public:
 
 private:
   void read_merges(const JsonNode& list);
-  /// Puts the tokens of the characters into scratch.start.
+  /// Puts the tokens of a piece's characters into scratch.start.
   void start(std::string_view piece, Scratch& scratch) const;
   TokenId find_character(std::string_view character) const;
   bool append_bytes(std::string_view character, std::vector<TokenId>& ids) const;
@@ -61,7 +61,7 @@ private:
   std::array<TokenId, 0x80> ascii_;  // tokens of single characters
   std::array<TokenId, 256> bytes_;   // tokens <0x00> to <0xFF>
   TokenId unknown_ = kNoToken;
-  bool unknown_missing_ = false;  // it is named, but not in the vocabulary
+  bool unknown_missing_ = false;  // the unknown token is named, but not in the vocabulary
   bool byte_fallback_, fuse_unknown_, ignore_merges_;
 };
 

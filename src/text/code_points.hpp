@@ -27,13 +27,12 @@ struct LowerSpecial {
 /// A character class of regular expressions, such as \p{L}, as the tokenizers library defines it.
 struct RegexClass {
   std::string_view name;
-  bool complete;             // `members` lists all members, otherwise those that PCRE2's class
-                             // lacks
+  bool complete;             // whether `members` has all members, or those that PCRE2's class lacks
   std::uint32_t count;       // total number of members, for the test
   std::string_view members;  // in the syntax inside [...]
 };
 
-/// Returns the bytes of the character that begins with `first`, in valid UTF-8.
+/// Returns the number of bytes of the character that begins with `first`, in valid UTF-8.
 constexpr std::size_t character_bytes(char first) {
   const auto byte = static_cast<unsigned char>(first);
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
@@ -50,7 +49,9 @@ void append_character(std::string& text, char32_t character);
 /// Returns whether sorted `ranges` contain the character.
 bool contains(std::span<const CodeRange> ranges, char32_t character);
 
-/// Source: the answers of each part of tokenizers 0.23.3, unicode_tables.hpp
+/// Return whether the character belongs to a class, as each part of the tokenizers library defines
+/// it.
+/// Source: tokenizers 0.23.3, see unicode_tables.hpp
 bool is_whitespace(char32_t character);
 bool is_digit(char32_t character);
 bool is_punctuation(char32_t character);

@@ -78,7 +78,7 @@ private:
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
   }
 
-  /// Returns 10 for "<0x0A>"; -1 for other tokens.
+  /// Returns the byte that a token names, 10 for "<0x0A>"; -1 for other tokens.
   static int byte_of(std::string_view token) {
     if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return -1;
     const int high = digit(token[3]);
@@ -86,7 +86,7 @@ private:
     return high < 0 || low < 0 ? -1 : 16 * high + low;
   }
 
-  std::string bytes_;  // bytes of the consecutive tokens so far
+  std::string bytes_;  // bytes of the consecutive byte tokens so far
 };
 
 class Metaspace final : public DecodeStage {
@@ -140,7 +140,8 @@ private:
   std::vector<Section> sections_;
 };
 
-/// Holds back characters that may turn out to be the last ones.
+/// Removes characters at both ends, and therefore holds back characters that may turn out to be the
+/// last ones.
 class Strip final : public DecodeStage {
 public:
   Strip(std::string content, std::size_t start, std::size_t stop, bool joined)

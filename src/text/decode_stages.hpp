@@ -10,18 +10,18 @@
 
 namespace mgpu::text {
 
-// Each stage has the name of its type in tokenizer files. With `joined` the input is one token that
-// arrives in parts.
+// The functions are named after the decoders of tokenizer files. If `joined`, all input is one
+// token that arrives in parts.
 // Source: tokenizers 0.23, decoders/ and pre_tokenizers/
 
 /// Puts spaces between tokens, as for a file without a decoder.
 std::unique_ptr<DecodeStage> join_by_spaces();
 /// Maps characters to the bytes that they represent; a token with other characters is unchanged.
 std::unique_ptr<DecodeStage> decode_byte_level();
-/// Turns consecutive tokens <0x00> to <0xFF> into bytes if these are UTF-8, otherwise each to
-/// U+FFFD.
+/// Turns consecutive tokens <0x00> to <0xFF> into bytes if these are UTF-8, otherwise each token
+/// into U+FFFD.
 std::unique_ptr<DecodeStage> decode_byte_fallback();
-/// Replaces the mark by a space, or removes it in the first token.
+/// Replaces the mark (MetaspaceOptions::replacement) by a space, or removes it in the first token.
 std::unique_ptr<DecodeStage> decode_metaspace(const MetaspaceOptions& options, bool joined);
 /// Replaces matches of a pattern by `content`. A joined token is searched once it is complete.
 std::unique_ptr<DecodeStage> decode_replace(std::shared_ptr<const Pattern> pattern,

@@ -34,7 +34,7 @@ void Decoder::read(const JsonNode& node, bool& joined) {
   } else if (name == "ByteFallback") {
     stages_.emplace_back(decode_byte_fallback);
   } else if (name == "Fuse") {
-    joined = true;  // the parts are unchanged
+    joined = true;  // needs no stage, because the text is unchanged
   } else if (name == "Metaspace") {
     const MetaspaceOptions options = read_metaspace(node);
     stages_.emplace_back([options, joined] { return decode_metaspace(options, joined); });

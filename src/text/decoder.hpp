@@ -13,7 +13,7 @@
 namespace mgpu::text {
 
 /// One step from token texts to a text, for one list of tokens. It emits text that no later token
-/// can change, and holds back the rest.
+/// can change, and holds back all other text.
 class DecodeStage {
 public:
   using Emit = std::function<void(std::string_view token)>;
@@ -24,10 +24,11 @@ public:
   virtual void finish(const Emit&) {}
 };
 
-/// The decoder of a tokenizer file. Any number of threads may use one.
+/// The decoder of a tokenizer file. Any number of threads may use one object.
 class Decoder {
 public:
-  /// Joins tokens by spaces if there is no node. Errors: E541, E542
+  /// Reads the decoder's node. Without a node, the decoder joins tokens by spaces. Errors: E541,
+  /// E542
   explicit Decoder(const std::optional<JsonNode>& node);
 
   /// Returns new stages in processing order.
@@ -36,7 +37,8 @@ public:
 private:
   using MakeStage = std::function<std::unique_ptr<DecodeStage>()>;
 
-  /// Reads a node. `joined`: an earlier stage joins all tokens to one, which arrives in parts.
+  /// Adds the stages of a node. `joined` says whether an earlier stage joins all tokens to one,
+  /// which arrives in parts; it is updated.
   void read(const JsonNode& node, bool& joined);
 
   std::vector<MakeStage> stages_;
@@ -47,7 +49,7 @@ class DecodeChain {
 public:
   explicit DecodeChain(const Decoder& decoder) : stages_(decoder.start()) {}
 
-  /// Appends the final output of a token to `text`; finish() does so for the rest.
+  /// Appends to `text` what is final after this token. finish() appends what was held back.
   void add(std::string_view token, std::string& text);
   void finish(std::string& text);
 

@@ -14,7 +14,7 @@
 
 namespace mgpu::text {
 
-/// A value of a JSON file that knows its path, so that error messages can name the place.
+/// A value of a JSON file with its path in the file, so that error messages can name the place.
 ///
 /// Memory: a view into the parsed document and the path, which must both outlive it
 /// Errors: E541 (malformed, exit 65) with the file and a place such as model.merges[7]

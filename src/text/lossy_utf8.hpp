@@ -6,7 +6,8 @@
 namespace mgpu::text {
 
 /// Turns bytes that arrive in parts into valid UTF-8: each maximal invalid part of a character
-/// becomes one U+FFFD. The start of a character waits for its end.
+/// becomes one U+FFFD. The first bytes of a character are held back until the character is
+/// complete.
 ///
 /// Source: Unicode 15.0, 3.9, "substitution of maximal subparts"; the same as Rust's
 ///         String::from_utf8_lossy

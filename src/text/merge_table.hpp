@@ -15,19 +15,19 @@ struct Merge {
   TokenId result;
 };
 
-/// Pairs of tokens and their merges: open addressing with a power of two of slots, half of them
-/// free.
+/// A hash table of the merges of token pairs, with open addressing. The number of slots is a power
+/// of two, and at least half of the slots are free.
 class MergeTable {
 public:
   explicit MergeTable(std::size_t size) : slots_(std::bit_ceil(2 * size + 2)) {}
 
-  /// Adds a merge; an existing pair gets the new one.
+  /// Adds the merge of a pair, or replaces it.
   void put(TokenId left, TokenId right, Merge merge) {
     const std::uint64_t key = key_of(left, right);
     slots_[slot_of(key)] = {key, merge};
   }
 
-  /// Returns nullptr if the two do not merge.
+  /// Returns the merge of two tokens; nullptr if they do not merge.
   const Merge* find(TokenId left, TokenId right) const {
     const std::uint64_t key = key_of(left, right);
     const Slot& slot = slots_[slot_of(key)];

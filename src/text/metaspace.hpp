@@ -6,7 +6,7 @@
 
 namespace mgpu::text {
 
-/// Where a text without a leading space gets one.
+/// The pieces that get a leading space if they lack one.
 enum class PrependScheme { always, first, never };
 
 /// The options that the pre-tokenizer and the decoder named Metaspace share.

@@ -8,7 +8,7 @@
 
 namespace mgpu::text {
 
-/// Rewrites a text before it is split. Any number of threads may use one.
+/// Rewrites a text before it is split. Any number of threads may use one object.
 class Normalizer {
 public:
   virtual ~Normalizer() = default;

@@ -61,7 +61,7 @@ private:
   bool (*fits_)(char32_t);
 };
 
-/// Joins a match to the section before it, unless that is also a match.
+/// Joins each match to the section before it, unless that section is also a match.
 void merge_with_previous(std::vector<Section>& sections) {
   std::size_t kept = 0;
   bool after_match = false;

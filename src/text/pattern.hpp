@@ -31,7 +31,7 @@ std::unique_ptr<Pattern> make_pattern(const JsonNode& node);
 void replace_matches(std::string& text, const Pattern& pattern, std::string_view replacement,
                      std::vector<Section>& sections);
 
-/// How a split at the matches treats the matches.
+/// The treatment of the matches when a text is split at them.
 /// Source: tokenizers, SplitDelimiterBehavior
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 

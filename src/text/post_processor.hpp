@@ -7,12 +7,13 @@
 
 namespace mgpu::text {
 
-/// Tokens added before and after those of a text if special tokens are requested.
+/// The tokens that are added before and after those of a text if special tokens are requested.
 struct TokenFrame {
   std::vector<TokenId> before, behind;
 };
 
-/// Reads the frame that a post-processor puts around one text. ByteLevel changes no token.
+/// Reads the frame that a post-processor puts around one text. A post-processor of type ByteLevel
+/// adds no tokens.
 /// Errors: E541, E542
 TokenFrame read_post_processor(const JsonNode& node);
 

@@ -21,7 +21,7 @@ struct Pieces {
   std::vector<Piece> pieces;  // never empty
   bool at_start = true;       // the first piece starts the whole input
 
-  /// Makes `whole` the only piece.
+  /// Makes `whole` the text and its only piece.
   void assign(std::string_view whole, bool begins_input);
   std::string_view view(const Piece& piece) const {
     return std::string_view(text).substr(piece.begin, piece.end - piece.begin);
@@ -33,7 +33,7 @@ struct Pieces {
   std::vector<Section> sections;
 };
 
-/// Splits pieces into smaller ones, and may rewrite them. Any number of threads may use one.
+/// Splits pieces into smaller ones, and may rewrite them. Any number of threads may use one object.
 class PreTokenizer {
 public:
   virtual ~PreTokenizer() = default;

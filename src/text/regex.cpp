@@ -16,7 +16,7 @@
 namespace mgpu::text {
 namespace {
 
-constexpr int kNewestUnicode = 16;  // the version of the tokenizers library
+constexpr int kNewestUnicode = 16;  // the Unicode version of the tokenizers library
 
 struct MatchDataTraits {
   using Raw = pcre2_match_data*;
@@ -41,7 +41,8 @@ std::string message(int code) {
   return reinterpret_cast<const char*>(text.data());
 }
 
-/// Checks PCRE2's version: the tables add what Unicode 15 and 16 added to version 14.
+/// Checks the Unicode version of PCRE2. regex_classes.hpp supplies what Unicode 15 and 16 added to
+/// version 14.
 void check_unicode_version() {
   std::array<char, 64> version{};
   pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, version.data());
@@ -69,7 +70,7 @@ Regex::Regex(std::string_view expression) {
                                                   PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error,
                                                   &place, nullptr));
   if (!code_) throw std::invalid_argument("regular expression: " + message(error));
-  pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // without it matching is slower, but works
+  pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // if it fails, matching is only slower
 }
 
 bool Regex::find(std::string_view text, std::size_t start, Section& match) const {
@@ -78,9 +79,7 @@ bool Regex::find(std::string_view text, std::size_t start, Section& match) const
                        PCRE2_NO_UTF_CHECK | options, match_data(), nullptr);
   };
   int found = run(0);
-  if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-    found = run(PCRE2_NO_JIT);  // the interpreter uses the
-                                // heap
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = run(PCRE2_NO_JIT);  // needs no JIT stack
   if (found == PCRE2_ERROR_NOMATCH) return false;
   if (found < 0) {
     throw Failure({"E543",

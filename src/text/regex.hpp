@@ -20,7 +20,7 @@ struct RegexTraits {
   static void destroy(Raw code) noexcept;
 };
 
-/// A compiled regular expression of tokenizer files. Any number of threads may use one.
+/// A compiled regular expression of tokenizer files. Any number of threads may use one object.
 ///
 /// Errors: std::invalid_argument when it cannot be compiled, or may have another meaning in PCRE2
 ///         than in the tokenizers library

@@ -79,7 +79,8 @@ private:
     refuse(rest_.substr(0, 3));
   }
 
-  /// Translates {n}, {n,}, {n,m}; possessive intervals have another meaning in Ruby's syntax.
+  /// Translates {n}, {n,}, {n,m}. Refuses possessive intervals such as {n}+, which have another
+  /// meaning in Ruby's syntax.
   void interval() {
     const std::size_t end = rest_.find('}');
     const std::string_view inner = rest_.substr(1, end == rest_.npos ? 0 : end - 1);
@@ -128,7 +129,7 @@ private:
     character_class("\\p{" + std::string(name) + "}", end + 1, negated);
   }
 
-  /// Writes the class `name` in place of the next `bytes`.
+  /// Writes the class `name` in place of the next `bytes` bytes of the expression.
   void character_class(std::string_view name, std::size_t bytes, bool negated) {
     const auto row = std::find_if(kRegexClasses.begin(), kRegexClasses.end(),
                                   [&](const RegexClass& known) { return known.name == name; });
@@ -144,7 +145,8 @@ private:
     rest_.remove_prefix(bytes);
   }
 
-  /// Writes a complement in a set, which is only possible for white space, whose gaps are few.
+  /// Writes a negated class within [...] as a list of ranges. This is possible only for white
+  /// space, whose complement has few ranges.
   void negated_member(const RegexClass& row, std::size_t bytes) {
     if (row.name != "\\s") refuse(std::string(rest_.substr(0, bytes)) + " within [...]");
     char32_t next = 0;

@@ -29,7 +29,8 @@ AddedToken flagged_token(const JsonNode& node, bool special) {
   return token;
 }
 
-/// Reads a text, or an object marked as a token; in special_tokens_map.json it has no mark.
+/// Reads a token from a text, or from an object that `__type` marks as a token. Objects of
+/// special_tokens_map.json (`is_map`) have no mark.
 AddedToken named_token(const JsonNode& node, bool is_map, bool special = true) {
   if (node.is_text()) return special_token(node.text());
   if (is_map) return flagged_token(node, true);
@@ -120,7 +121,8 @@ void SpecialTokens::read_roles(const JsonNode& node, bool is_map) {
   }
 }
 
-/// Reads roles that only this model has, such as image_token: those with flags, or plain texts.
+/// Reads roles that are not in kRoles, such as image_token: those given as texts if `texts`, else
+/// those given as objects with flags.
 void SpecialTokens::read_other_roles(const JsonNode& node, bool is_map, bool texts) {
   for (const auto& [role, value] : node.members()) {
     if (!role.ends_with("_token") || is_standard(role)) continue;
@@ -129,7 +131,7 @@ void SpecialTokens::read_other_roles(const JsonNode& node, bool is_map, bool tex
   }
 }
 
-/// Reads a list of tokens, or an object of roles; the first list that is not empty counts.
+/// Reads a list of tokens, or an object of roles. Only the first list that is not empty counts.
 void SpecialTokens::read_extra(const JsonNode& node, std::string_view key) {
   const auto list = node.find(key);
   if (!list || !extra_.empty()) return;

@@ -10,7 +10,7 @@
 
 namespace mgpu::text {
 
-/// The JSON documents of a folder; a missing one is an empty object.
+/// The JSON documents of a folder; a missing document is an empty object.
 struct TextDocuments {
   JsonNode tokenizer, settings, special_tokens_map, added_tokens;
 };
@@ -25,21 +25,22 @@ public:
   /// Returns the token for a role (bos_token, ...), or "".
   const std::string& text(std::string_view role) const;
 
-  /// Returns all roles that have a token, with its text.
+  /// Returns the texts of the tokens of all roles that have one, by role.
   std::map<std::string, std::string> by_role() const;
 
-  /// Returns the tokens that the class adds to the tokenizer, in this order. `known` are already
-  /// present.
+  /// Returns the tokens that the class adds to the tokenizer, in the order in which it adds them.
+  /// The tokenizer already has the tokens `known`.
   std::vector<AddedToken> additions(const std::vector<AddedToken>& known) const;
 
-  /// Returns the texts of all roles' tokens and of the extra ones; some occur twice.
+  /// Returns the texts of the tokens of all roles and of the extra tokens. Some texts may occur
+  /// twice.
   std::vector<std::string> texts() const;
 
 private:
   struct Named {
     std::string role;
     AddedToken token;
-    bool is_given = true;  // by a file; false: by the class
+    bool is_given = true;  // true: a file names it; false: default of the class
   };
   struct Listed {
     AddedToken token;

@@ -20,7 +20,7 @@ std::optional<std::string> read_own_template(const fs::path& folder) {
   return jinja;
 }
 
-/// Parses a file; a missing one gives an empty object.
+/// Parses a file; a missing file gives an empty object.
 JsonFile parse_file(const fs::path& folder, const char* name, const std::string& content) {
   return {folder / name, content.empty() ? std::string_view("{}") : content};
 }
@@ -45,7 +45,7 @@ Tokenizer make_tokenizer(const JsonNode& file, const JsonNode& settings, Tokeniz
   const std::vector<AddedToken> more = special.additions(tokens);
   tokens.insert(tokens.end(), more.begin(), more.end());
   if (as_file) return TokenizerAccess::make(std::make_shared<TokenizerParts>(file, file, tokens));
-  if (kind == TokenizerClass::qwen2) {  // the class adds all of them again, without flags
+  if (kind == TokenizerClass::qwen2) {  // the class adds all special tokens again, without flags
     for (const std::string& text : special.texts())
       tokens.push_back({.content = text, .special = true});
   }
@@ -69,7 +69,8 @@ bool read_stop_ids(const JsonNode& node, std::vector<TokenId>& ids) {
   return true;
 }
 
-/// Returns the template, or the one named default in a list; "" if there is no template.
+/// Returns `chat_template` of tokenizer_config.json, or the template named default if it is a list;
+/// "" if there is no template.
 std::string read_chat_template(const JsonNode& settings) {
   const auto node = settings.find("chat_template");
   if (!node) return "";

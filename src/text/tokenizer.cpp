@@ -10,7 +10,7 @@
 namespace mgpu::text {
 namespace {
 
-/// Returns make(node) of the member `key`; nullptr if the file lacks it.
+/// Returns make(node) for the member `key` of `root`; nullptr if there is no such member.
 template <class Make>
 auto make_optional(const JsonNode& root, std::string_view key, const Make& make)
     -> decltype(make(root)) {
@@ -147,7 +147,7 @@ std::string Tokenizer::shown_token(TokenId id) const {
     if (!bytes.empty()) bytes += ' ';
     bytes += {kDigits[*byte / 16], kDigits[*byte % 16]};
   }
-  // Byte fallback tokens have names that show the byte.
+  // Byte fallback tokens have names such as <0x0A>, which show the byte.
   return name.starts_with("<0x") ? name : '<' + bytes + '>';
 }
 

@@ -74,7 +74,7 @@ TokenizerClass known_class(const JsonNode& node) {
   return found->kind;
 }
 
-/// Model types whose default class is known here; "" when the folder names none.
+/// The default tokenizer class of each model type; "" stands for a folder that names no type.
 constexpr std::array kModelTypes = {
     KnownClass{"", TokenizerClass::as_file},        KnownClass{"gpt2", TokenizerClass::gpt2},
     KnownClass{"llama", TokenizerClass::as_file},   KnownClass{"mistral", TokenizerClass::as_file},
@@ -101,13 +101,13 @@ TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& 
   const std::string_view model_type = text_or_empty(model, "model_type");
   const TokenizerClass standard = class_of_model(model, model_type);
   if (model_type == "mistral" || model_type == "qwen2")
-    return standard;  // independent of the
-                      // named class
+    return standard;  // the named class is ignored
   auto name = settings.find("tokenizer_class");
   if (!name) name = model.find("tokenizer_class");
   if (!name) return standard;
   const TokenizerClass kind = known_class(*name);
-  // Llama 3 names the class of Llama 2, which cannot read its byte-level vocabulary.
+  // Folders of Llama 3 name the class of Llama 2, which cannot read the byte-level vocabulary of
+  // Llama 3.
   if (kind == TokenizerClass::llama && file.find("\"ByteLevel\"") != file.npos)
     return TokenizerClass::as_file;
   return kind;

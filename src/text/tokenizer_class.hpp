@@ -7,8 +7,8 @@
 
 namespace mgpu::text {
 
-/// The classes of transformers that read a tokenizer.json. All but the first use only the file's
-/// vocabulary, merges and post-processor.
+/// The classes of transformers that read a tokenizer.json. The class as_file uses the whole file;
+/// the others use only the file's vocabulary, merges and post-processor.
 enum class TokenizerClass { as_file, llama, gpt2, qwen2 };
 
 /// Returns the class that AutoTokenizer chooses.
@@ -19,8 +19,9 @@ enum class TokenizerClass { as_file, llama, gpt2, qwen2 };
 TokenizerClass choose_tokenizer_class(const JsonNode& settings, const JsonNode& model,
                                       std::string_view file);
 
-/// Returns the parts with which the class replaces the file's, written as in tokenizer.json; "" for
-/// as_file. Source: transformers 5.23, models/{llama,gpt2,qwen2}/tokenization_*.py
+/// Returns the JSON of the parts that the class uses in place of the file's, written as in
+/// tokenizer.json; "" for as_file. Source: transformers 5.23,
+/// models/{llama,gpt2,qwen2}/tokenization_*.py
 std::string own_parts(TokenizerClass kind, const JsonNode& settings);
 
 /// Returns the class's default token for `role` (bos_token, ...), or "".

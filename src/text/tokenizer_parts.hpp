@@ -24,7 +24,8 @@ struct EncodeScratch {
   std::vector<AddedTokens::Part> plain_parts, normalized_parts;
 };
 
-/// Holds one set of buffers for reuse; a second thread at the same time makes another.
+/// Keeps one set of buffers for reuse. If a second thread needs buffers at the same time, it gets a
+/// new set.
 class ScratchStore {
 public:
   ScratchStore() = default;
@@ -48,7 +49,8 @@ private:
 struct TokenizerParts {
   explicit TokenizerParts(const JsonNode& root);
 
-  /// Reads the vocabulary, the merges and the post-processor from `root`, the others from `parts`.
+  /// Reads the vocabulary, the merges and the post-processor from `root`, and all other parts from
+  /// `parts`.
   TokenizerParts(const JsonNode& root, const JsonNode& parts,
                  const std::vector<AddedToken>& added_tokens);
 
@@ -65,7 +67,7 @@ struct TokenizerParts {
   ScratchStore scratch;
 };
 
-/// Errors: Failure E543 when a text is not UTF-8, with the offset
+/// Throws Failure E543, with the offset, if a text is not UTF-8.
 void check_utf8(std::string_view text);
 
 /// Makes a tokenizer from parts that come from several files.

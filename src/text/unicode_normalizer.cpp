@@ -15,8 +15,8 @@ void check(UErrorCode status, const char* call) {
   if (U_FAILURE(status)) throw Error(std::string("ICU: ") + call + ": " + u_errorName(status));
 }
 
-/// Returns the characters of Unicode 9. The tokenizers library normalizes by its tables; later
-/// characters are unchanged.
+/// Returns the set of the characters of Unicode 9. The tokenizers library normalizes by the tables
+/// of that version, and leaves later characters unchanged.
 const icu::UnicodeSet& unicode_9() {
   static const icu::UnicodeSet kSet = [] {
     UErrorCode status = U_ZERO_ERROR;
@@ -30,7 +30,7 @@ const icu::UnicodeSet& unicode_9() {
 
 class UnicodeNormalizer final : public Normalizer {
 public:
-  /// No lead byte below `first_changed` starts a character that the form changes or combines.
+  /// `form` changes or combines no character whose first byte is below `first_changed`.
   UnicodeNormalizer(const icu::Normalizer2& form, unsigned char first_changed)
       : form_(form, unicode_9()), first_changed_(first_changed) {}
 
@@ -56,7 +56,7 @@ private:
 
 std::unique_ptr<Normalizer> make_unicode_normalizer(std::string_view form) {
   constexpr unsigned char kNotAscii = 0x80;
-  constexpr unsigned char kCombining = 0xCC;  // U+0300; all lower characters are in NFC
+  constexpr unsigned char kCombining = 0xCC;  // first byte of U+0300; NFC changes none below it
   UErrorCode status = U_ZERO_ERROR;
   const icu::Normalizer2* data = nullptr;
   if (form == "NFC") data = icu::Normalizer2::getNFCInstance(status);

@@ -18,16 +18,16 @@ constexpr TokenId kMaxTokenId = (1 << 24) - 1;
 /// Maps the tokens of a model between text and id. Ids may have gaps.
 class Vocabulary {
 public:
-  /// Reads an object of texts and ids. Errors: E541, also for a repeated id or text
+  /// Reads a JSON object that maps texts to ids. Errors: E541, also for a repeated id or text
   explicit Vocabulary(const JsonNode& node);
 
-  /// Returns kNoToken if there is no such token.
+  /// Returns the id of a token; kNoToken if there is no such token.
   TokenId find(std::string_view token) const;
 
   bool has(TokenId id) const {
     return id >= 0 && id < end_id() && spans_[static_cast<std::size_t>(id)].begin != kAbsent;
   }
-  /// Returns the text of an id. Shapes: has(id)
+  /// Returns the text of an id for which has(id) is true.
   std::string_view text(TokenId id) const {
     const Span& span = spans_[static_cast<std::size_t>(id)];
     return std::string_view(texts_).substr(span.begin, span.bytes);
@@ -48,7 +48,7 @@ private:
 
   std::string texts_;           // concatenated
   std::vector<Span> spans_;     // by id
-  std::vector<TokenId> slots_;  // by hash, open addressing; a power of two
+  std::vector<TokenId> slots_;  // by hash, open addressing; the size is a power of two
   std::size_t size_ = 0;
 };
 

@@ -11,13 +11,13 @@
 
 namespace mgpu::text {
 
-/// Tokens of recently encoded short pieces. Each hash has one slot: a newer piece replaces an older
-/// one, so memory is constant and nothing is allocated.
+/// The tokens of recently encoded short pieces. Each hash has one slot, in which a newer piece
+/// replaces an older one. So memory is constant, and nothing is allocated later.
 class WordCache {
 public:
   WordCache() : slots_(kSlots) {}
 
-  /// Appends the tokens of a known piece; returns false if it is unknown.
+  /// Appends the tokens of a piece that is in the cache; returns false for any other piece.
   bool find(std::string_view piece, std::vector<TokenId>& ids) const {
     if (piece.size() > kMaxBytes) return false;
     const Slot& slot = slots_[hash_bytes(piece) % kSlots];

@@ -6,7 +6,7 @@
 
 namespace mgpu::tensor {
 
-/// GPU memory as libtorch's allocator counts it for this process; zeros on the CPU.
+/// GPU memory of this process, as counted by libtorch's allocator; zeros on the CPU.
 /// Units:  bytes; `allocated` and `reserved` are peak values.
 struct DeviceMemory {
   std::uint64_t allocated = 0;

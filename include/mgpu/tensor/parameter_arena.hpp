@@ -21,18 +21,19 @@ struct ParameterSpec {
   bool decays = false;  // whether weight decay applies
 };
 
-/// The place of a parameter in both arenas, in elements.
+/// The place of a parameter in both flat buffers, in elements.
 struct ParameterSpan {
   std::int64_t begin = 0;
   std::int64_t count = 0;
 };
 
-/// Returns the elements of each buffer of such an arena, gaps included, without allocating it.
+/// Returns the number of elements, gaps included, of each of the two buffers of an arena. Allocates
+/// nothing.
 std::int64_t arena_size(const std::vector<ParameterSpec>& specs);
 
 /// Holds all weights of a model in one flat buffer and their gradients in another, in the order of
 /// the specs. Each parameter is an autograd leaf whose storage and gradient are views. So backward
-/// adds to the gradient arena in place, and optimizer, reducer and checkpoint see flat memory.
+/// adds to the buffer of gradients in place, and optimizer, reducer and checkpoint see flat memory.
 ///
 /// Memory: parameters start at multiples of 64 bytes; the gaps stay 0 in both buffers.
 class ParameterArena {
@@ -64,9 +65,9 @@ public:
 
   void zero_gradients();
 
-  /// Registers a hook: `ready(index)` runs in each backward pass as soon as that parameter's
-  /// gradient is added, on autograd's thread for the device (CPU: the caller of backward). It
-  /// replaces an earlier hook; an empty function removes it.
+  /// Registers a hook. `ready(index)` runs in each backward pass as soon as that parameter's
+  /// gradient is added. It runs on autograd's thread for the device; on the CPU this is the thread
+  /// that called backward. The hook replaces an earlier one; an empty function removes it.
   void on_gradient_ready(const std::function<void(std::size_t)>& ready);
 
 private:

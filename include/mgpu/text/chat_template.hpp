@@ -17,7 +17,7 @@ struct ChatOptions {
   bool add_generation_prompt = false;
   /// The date for templates that print it; local time.
   std::time_t now = std::time(nullptr);
-  /// bos_token, eos_token, ...: TextFolder::special_tokens
+  /// Texts by role (bos_token, eos_token, ...), from TextFolder::special_tokens.
   std::map<std::string, std::string> special_tokens;
 };
 
@@ -27,11 +27,11 @@ struct ChatOptions {
 /// any number of threads may use one object.
 class ChatTemplate {
 public:
-  /// Errors: Failure E544 (not understood), E546 (this build has no chat templates)
+  /// Errors: Failure E544 (template not understood), E546 (this build has no chat templates)
   explicit ChatTemplate(const std::string& jinja);
 
   /// Renders the messages, without tools or documents. The result contains the special tokens, so
-  /// encode it without adding them.
+  /// encode it without adding special tokens.
   /// Shapes: at least one message
   /// Errors: Failure E545, with the template's error or the unsupported operation
   std::string render(const std::vector<ChatMessage>& messages, const ChatOptions& options) const;

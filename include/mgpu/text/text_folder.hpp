@@ -19,12 +19,12 @@ struct TextFiles {
   std::string added_tokens;        // added_tokens.json
   std::string config;              // config.json
   std::string generation_config;   // generation_config.json
-  /// chat_template.jinja or a template that replaces it; "": no template. nullopt: the one in
-  /// tokenizer_config.json.
+  /// The content of chat_template.jinja, or of a template that replaces it. "" means no template,
+  /// and nullopt the template in tokenizer_config.json.
   std::optional<std::string> chat_template;
 };
 
-/// Reads the files. Errors: Failure E603, also if tokenizer.json is missing
+/// Reads the files. Errors: Failure E603 if a file cannot be read or tokenizer.json is missing
 TextFiles read_text_files(const fs::path& folder);
 
 /// Returns the folder's chat templates by name: `default`, and those of a list in
@@ -32,7 +32,8 @@ TextFiles read_text_files(const fs::path& folder);
 /// (malformed)
 std::map<std::string, std::string> read_chat_templates(const fs::path& folder);
 
-/// "" and -1: no such token. A text without an id is not in the vocabulary.
+/// A special token. "" and -1 mean that there is no such token. A text with id -1 is not in the
+/// vocabulary.
 struct SpecialToken {
   std::string text;
   TokenId id = -1;
@@ -41,7 +42,8 @@ struct SpecialToken {
 };
 
 /// The tokenizer that AutoTokenizer.from_pretrained of transformers 5.23 makes from a folder. It
-/// can differ from that of tokenizer.json alone: some classes keep only the vocabulary.
+/// can differ from the tokenizer of tokenizer.json alone, because some classes keep only the
+/// vocabulary.
 struct TextFolder {
   Tokenizer tokenizer;
   SpecialToken bos, eos, pad, unk;

@@ -23,14 +23,15 @@ struct TokenizerParts;
 /// data; any number of threads may use one object.
 class Tokenizer {
 public:
-  /// Opens a file and follows its rules alone. Errors: Failure E603 (missing), E541 (malformed),
-  /// E542 (not supported)
+  /// Opens a tokenizer.json, and ignores the other files of its folder. Errors: Failure E603
+  /// (missing), E541 (malformed), E542 (not supported)
   static Tokenizer open(const fs::path& tokenizer_json);
 
-  /// Parses the same from a text; `name` replaces the path in messages.
+  /// Parses the content of a tokenizer.json; `name` replaces the path in messages.
   static Tokenizer parse(std::string_view json, const fs::path& name = "tokenizer.json");
 
-  /// Encodes a text. With `add_special_tokens` the file's template adds its tokens (<s>, ...).
+  /// Encodes a text. With `add_special_tokens`, the post-processor of the file adds its tokens
+  /// (<s>, ...).
   /// Errors: Failure E543 when the text is not UTF-8, with the offset
   std::vector<TokenId> encode(std::string_view text, bool add_special_tokens) const;
 
@@ -73,7 +74,7 @@ public:
 
   /// Returns the text that has become final with this id; often "".
   std::string add(TokenId id);
-  /// Returns the rest. No id may be added after it.
+  /// Returns the text that was held back. No id may be added afterwards.
   std::string finish();
 
 private:

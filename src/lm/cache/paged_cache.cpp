@@ -21,7 +21,7 @@ at::Tensor zeros_of(at::IntArrayRef shape, const at::TensorOptions& options) {
 }
 
 /// Sets pool[slots[n]] = computed[n], in the pool's type. On the CPU index_copy_ is slower than
-/// these copies.
+/// separate memcpy calls.
 void write_lines(const at::Tensor& pool, const at::Tensor& slots, const at::Tensor& computed) {
   const at::Tensor lines = computed.to(pool.scalar_type());
   if (tensor::runs_on_gpu(pool)) {
@@ -50,7 +50,7 @@ at::ScalarType dtype_of(CacheType type) {
 PagedCache::PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options)
     : page_tokens_(sizes.page_tokens), pool_(sizes.pages, sizes.extent) {
   if (sizes.page_tokens < 1) throw ShapeError("PagedCache: a page of no tokens");
-  // One allocation, because separate ones would each round up to a huge page.
+  // One allocation for all layers, because separate ones would each be rounded up to a huge page.
   const at::Tensor all = zeros_of({2 * std::ssize(config.layers), sizes.pages * sizes.page_tokens,
                                    config.kv_heads, config.head_dim},
                                   options.dtype(dtype_of(sizes.type)));
@@ -91,7 +91,7 @@ std::int64_t PagedCache::fork(std::int64_t sequence, std::int64_t pages) {
   const std::int64_t copy = fork(sequence);
   Sequence& it = sequences_[static_cast<std::size_t>(copy)];
   for (auto page = it.pages.begin() + pages; page != it.pages.end(); ++page)
-    pool_.give_back(*page);  // the origin still has it
+    pool_.give_back(*page);  // the origin still uses the page
   it.pages.resize(static_cast<std::size_t>(pages));
   it.length = pages * page_tokens_;
   return copy;
@@ -115,7 +115,7 @@ std::int64_t PagedCache::pages_for(std::int64_t sequence, std::int64_t tokens) c
 }
 
 std::int64_t PagedCache::pages_left_over(std::span<const std::int64_t> sequences) const {
-  std::map<std::int64_t, std::int64_t> writers;  // of each shared last page
+  std::map<std::int64_t, std::int64_t> writers;  // number of writers of each shared last page
   for (const std::int64_t sequence : sequences) {
     const Sequence& it = get(sequence);
     if (shares_last_page(it)) ++writers[it.pages.back()];

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-// The registry, by name. A family is a file families/NAME.cpp with NAME_family(), and its name
-// here.
+// The names of all families. Each family NAME has a file families/NAME.cpp that defines
+// NAME_family().
 #define MGPU_FAMILIES(line) \
   line(gpt2) line(gpt_oss) line(llama) line(mistral) line(qwen2) line(qwen3)
 

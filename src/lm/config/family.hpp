@@ -11,8 +11,8 @@
 
 namespace mgpu::lm {
 
-/// An entry of the registry of families: everything that is specific to one model_type. A family is
-/// a file families/NAME.cpp with a function NAME_family(), and its name in MGPU_FAMILIES of
+/// An entry of the registry of families: everything that is specific to one model_type. To add a
+/// family, write families/NAME.cpp with a function NAME_family(), and add NAME to MGPU_FAMILIES in
 /// family.cpp.
 struct Family {
   std::string_view name;  // model_type
@@ -21,19 +21,19 @@ struct Family {
   /// Errors: Failure E701, E702.
   void (*read)(const ConfigFields& fields, LmConfig& config);
 
-  /// Takes each tensor of the model once, by its name in the folder.
+  /// Takes each tensor of the model from `source` once, by its name in the folder.
   LmWeights (*bind)(const LmConfig& config, WeightSource& source);
 
   std::string_view quantization = {};  // the supported quant_method; "": no quantization
 };
 
-/// All families, in the order of the registry.
+/// Returns all families, in the order of the registry.
 std::span<const Family* const> families();
 
-/// Returns nullptr if no family has this name.
+/// Returns the family of that name; nullptr if no family has the name.
 const Family* find_family(std::string_view name);
 
-/// "gpt2, llama, ...".
+/// Returns "gpt2, llama, ...".
 std::string family_names();
 
 }  // namespace mgpu::lm

@@ -7,7 +7,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Reads one id or a list of ids. An absent field changes nothing.
+/// Reads eos_token_id, which is one id or a list of ids. If it is absent, `ids` does not change.
 void read_eos(const ConfigFields& fields, std::vector<std::int64_t>& ids) {
   const formats::JsonValue* value = fields.find({"eos_token_id"});
   if (value == nullptr) return;
@@ -24,8 +24,8 @@ void read_eos(const ConfigFields& fields, std::vector<std::int64_t>& ids) {
 
 struct Unused {
   std::string_view name;
-  double neutral;            // changes nothing
-  bool is_of_draws = false;  // has no effect in greedy decoding
+  double neutral;            // value that changes nothing
+  bool is_of_draws = false;  // the setting has no effect in greedy decoding
 };
 
 /// Settings of transformers' generate() that are not supported here.

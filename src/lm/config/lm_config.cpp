@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kGenerationFile = "generation_config.json";
-constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;  // classifiers list labels
+constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;  // classifiers list all labels
 
 /// Refuses unsupported features that any family's config may request.
 void check_features(const ConfigFields& fields, const Family& family) {

@@ -16,7 +16,8 @@ RopeKind kind_of(const ConfigFields& fields, const std::string& name) {
   fields.refuse_feature("rope_type `" + name + "`", kSupported);
 }
 
-/// Returns yarn's factor of cosine and sine. An explicit number in the config wins.
+/// Returns the factor by which yarn multiplies cosine and sine. `attention_factor` of the config
+/// takes precedence.
 double yarn_factor(const ConfigFields& scaling, double factor) {
   const auto growth = [factor](double scale) {
     return factor <= 1.0 ? 1.0 : 0.1 * scale * std::log(factor) + 1.0;
@@ -32,7 +33,7 @@ void read_scaling(const ConfigFields& fields, const ConfigFields& scaling, std::
                   RopeConfig& rope) {
   const bool is_pretrained_length = rope.kind == RopeKind::llama3 || rope.kind == RopeKind::yarn;
   if (is_pretrained_length) {
-    // The field outside of rope_parameters wins, as in transformers.
+    // The field outside of rope_parameters takes precedence, as in transformers.
     rope.original_positions =
         fields.integer_or({"original_max_position_embeddings"},
                           scaling.integer_or({"original_max_position_embeddings"}, positions));

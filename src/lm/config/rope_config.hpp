@@ -10,7 +10,7 @@ namespace mgpu::lm {
 
 /// Reads `rope_parameters` of transformers 5, or `rope_theta` and `rope_scaling` of transformers 4.
 ///
-/// Errors: Failure E701 for a kind of scaling that is not supported, E702.
+/// Errors: Failure E701 for a kind of scaling that is not supported, E702 for an invalid value.
 /// Source: transformers 5.23, modeling_rope_utils.py.
 RopeConfig read_rope_config(const ConfigFields& fields, std::int64_t positions);
 

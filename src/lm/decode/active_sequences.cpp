@@ -24,7 +24,8 @@ void GenerationBatch::activate_sequences() {
   });
 }
 
-/// Returns false if the batch is full or too few pages are free.
+/// Starts the next completion of a prompt. Returns false if the batch is full or too few pages are
+/// free.
 bool GenerationBatch::activate_sequence(Prefill& prefill) {
   const Prompt& prompt = queue_.prompt(prefill.prompt);
   if (std::ssize(active_) >= config_.batch_size) return false;
@@ -40,15 +41,15 @@ bool GenerationBatch::activate_sequence(Prefill& prefill) {
   return true;
 }
 
-/// Ends a prompt that is scored only.
+/// Starts the continuations of a prompt that is scored only, and drops the prompt's sequence.
 void GenerationBatch::close(Prefill& prefill) {
   begin_continuations(prefill);
   session_.drop(prefill.sequence);
   prefill.next_sample = queue_.prompt(prefill.prompt).num_samples;
 }
 
-/// Scores the first token of each continuation from the prompt's last state. The other tokens
-/// continue from the prompt's pages.
+/// Scores the first token of each continuation from the prompt's last state. The other tokens are
+/// processed after the prompt, whose pages they share.
 void GenerationBatch::begin_continuations(const Prefill& prefill) {
   const Prompt& prompt = queue_.prompt(prefill.prompt);
   std::int64_t& unfinished = queue_.unfinished[prefill.prompt];
@@ -65,7 +66,8 @@ void GenerationBatch::begin_continuations(const Prefill& prefill) {
   if (unfinished == 0) pages_.give_back(queue_.pages_to_reserve(prompt));
 }
 
-/// Scores the next tokens of a piece, and ends a continuation that is complete.
+/// Requests scores for the tokens that follow those of a piece. Ends the continuation if it is
+/// complete.
 void GenerationBatch::add_continuation(const SeenPiece& piece, const PassView& view) {
   const auto continuation = std::find_if(
       continuations_.begin(), continuations_.end(),

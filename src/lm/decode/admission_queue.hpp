@@ -18,7 +18,7 @@ inline std::int64_t size_of(const Prompt& prompt) {
 std::int64_t completion_limit(const LmConfig& model, const GenerationConfig& config,
                               const Prompt& prompt);
 
-/// Returns how many tokens a prompt with one completion puts into the cache.
+/// Returns how many tokens a prompt with one completion of maximum length puts into the cache.
 std::int64_t cached_tokens(const LmConfig& model, const GenerationConfig& config,
                            const Prompt& prompt);
 
@@ -29,11 +29,11 @@ std::int64_t pages_needed(const LmConfig& model, const GenerationConfig& config,
 /// A prefix that all prompts share, in whole pages.
 struct SharedPrefix {
   std::int64_t pages = 0;      // 0: no shared prefix
-  std::int64_t sequence = -1;  // in the cache, once the first prompt has made it
+  std::int64_t sequence = -1;  // cache sequence that holds the prefix; -1 until it is computed
 };
 
-/// Pages that are reserved for sequences before they start, so that every started sequence can
-/// finish.
+/// Counts the pages that are not reserved yet. Pages are reserved for a sequence before it starts,
+/// so that every started sequence can finish.
 class PageBudget {
 public:
   explicit PageBudget(std::int64_t pages) : free_(pages) {}
@@ -59,7 +59,8 @@ public:
   const Prompt& prompt(std::size_t index) const { return prompts_[index]; }
   bool is_empty() const { return next_ == prompts_.size(); }
 
-  /// Returns whether the next prompt waits until the first one has computed the shared prefix.
+  /// Returns whether the next prompt has to wait until the first one has computed the shared
+  /// prefix.
   bool waits_for_shared_prefix() const {
     return shared_prefix.sequence < 0 && shared_prefix.pages > 0 && next_ > 0;
   }

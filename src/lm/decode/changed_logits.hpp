@@ -14,7 +14,8 @@
 // Shapes in this header: N rows, D width, K candidates.
 namespace mgpu::lm {
 
-/// The offsets of candidates' logits; undefined without a candidate processor.
+/// Offsets that the candidate processor adds to the logits of the candidates; undefined without
+/// such a processor.
 struct CandidateOffsets {
   at::Tensor ids;     // [N, K] int64
   at::Tensor values;  // [N, K] float32
@@ -32,7 +33,8 @@ struct SampledRows {
 /// Returns whether tokens are drawn from logits that differ from the model's.
 bool changes_logits(const SampledRows& rows, const SamplingConfig& config);
 
-/// Returns the piece itself, or a copy after repetition penalty, block processors and offsets.
+/// Returns the piece itself if nothing changes its logits, else a copy after repetition penalty,
+/// block processors and offsets.
 LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
                     const SamplingConfig& config);
 
@@ -42,7 +44,8 @@ LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
 /// Errors: ShapeError when the offsets have another shape.
 CandidateOffsets candidate_offsets(const SampledRows& rows, const SamplingConfig& config);
 
-/// Returns some of the rows with their sites and offsets.
+/// Returns the rows with the numbers `index`, with their offsets. `hidden` and `sites` have these
+/// rows only.
 SampledRows part_of(const SampledRows& rows, const at::Tensor& hidden,
                     std::span<const DrawSite> sites, const std::vector<std::int64_t>& index);
 

@@ -1,4 +1,4 @@
-// The turn of a decode session: pass, draw, take.
+// The functions of a decode session that form a turn: pass(), draw() and take().
 #include <cstring>
 #include <iterator>
 #include <numeric>
@@ -40,8 +40,8 @@ const PassView& DecodeSession::pass() {
   return view_;
 }
 
-/// Copies the newest states of sequences without remaining input to one tensor, so that the pass's
-/// other rows can be freed.
+/// Copies the newest states of sequences that have no input left into one tensor, so that the other
+/// rows of the pass can be freed.
 void DecodeSession::keep_states(const std::vector<std::int64_t>& fed) {
   std::vector<std::int64_t> ended = fed;
   std::vector<std::int64_t> rows(fed.size());

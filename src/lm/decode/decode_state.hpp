@@ -20,7 +20,7 @@ struct SequenceInput {
   at::Tensor device_ids;  // [n] int64
   std::int64_t size = 0;
   std::int64_t seen = 0;  // tokens already in the cache
-  bool is_fed = false;    // one token, for the next pass
+  bool is_fed = false;    // whether it is one token for the next pass
   PrefillOptions options{};
 };
 
@@ -28,10 +28,10 @@ struct SequenceInput {
 struct DecodeSequence {
   std::uint64_t sample = 0;
   std::uint32_t draws = 0;
-  std::vector<std::int64_t> context;  // its tokens; -1: the id is on the device only
+  std::vector<std::int64_t> context;  // ids of its tokens; -1: unknown to the host
   SequenceInput input;
-  at::Tensor states;     // [rows, D] of a pass, on ranks with the head
-  std::int64_t row = 0;  // row of its newest token
+  at::Tensor states;     // [rows, D] states of its last pass, on ranks with the head
+  std::int64_t row = 0;  // row of its newest token in `states`
 };
 
 struct DecodeState {

@@ -15,8 +15,8 @@ namespace {
 struct DrawsHere {
   at::Tensor log_sums;  // [N] float32, of the whole vocabulary
   at::Tensor uniforms;  // [N, M] float64
-  at::Tensor reached;   // [N] float64
-  at::Tensor ids;       // [N, M] int64; -1: not drawn here
+  at::Tensor reached;   // [N] float64, total probability of the tokens so far
+  at::Tensor ids;       // [N, M] int64; -1: drawn from another part
 
   void walk(const LogitsPiece& piece) {
     const auto place = static_cast<std::size_t>(piece.row);
@@ -37,7 +37,7 @@ struct DrawsHere {
   }
 };
 
-/// Returns the probability mass of the tokens of all lower ranks, [N] float64.
+/// Returns the probability mass of the tokens that lower ranks hold, [N] float64.
 at::Tensor share_before(const LanguageModel& model, const at::Tensor& log_sums_here,
                         const at::Tensor& log_sums) {
   const at::Tensor none = at::zeros(log_sums.sizes(), log_sums.options().dtype(at::kDouble));

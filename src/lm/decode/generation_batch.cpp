@@ -60,7 +60,7 @@ bool GenerationBatch::apply_outcome() {
   return true;
 }
 
-/// Opens prompts in order until the batch is full or no pages are left.
+/// Starts to prefill prompts, in order, until the batch is full or too few pages are left.
 void GenerationBatch::admit() {
   auto sequences = static_cast<std::int64_t>(active_.size());
   for (const Prefill& prefill : prefills_)
@@ -77,7 +77,7 @@ void GenerationBatch::open(std::size_t index) {
   const Prompt& prompt = queue_.prompt(index);
   const SharedPrefix& prefix = queue_.shared_prefix;
   const bool has_prefix = prefix.sequence >= 0;
-  // The last completion continues the prompt's sequence.
+  // The prompt's sequence gets the last completion's number, because that completion continues it.
   const std::uint64_t sample = prompt.sample + static_cast<std::uint64_t>(prompt.num_samples) - 1;
   Prefill prefill{index};
   prefill.sequence = has_prefix ? session_.fork(prefix.sequence, sample) : session_.add(sample);
@@ -87,7 +87,7 @@ void GenerationBatch::open(std::size_t index) {
   prefills_.push_back(std::move(prefill));
 }
 
-/// Requests scores for the tokens of a pass.
+/// Requests scores and SeeHidden for the prompt tokens of a pass.
 void GenerationBatch::look_at(const PassView& view) {
   scores_.clear();
   pieces_.clear();
@@ -126,7 +126,7 @@ void GenerationBatch::add_piece(Prefill& prefill, const SeenPiece& piece, const 
           queue_.results[prefill.prompt].prompt_log_probs);
 }
 
-/// Keeps the first prompt's shared pages for later prompts.
+/// Keeps the first prompt's pages of the shared prefix, in a separate sequence, for later prompts.
 void GenerationBatch::keep_shared_prefix(const Prefill& prefill) {
   SharedPrefix& prefix = queue_.shared_prefix;
   const bool is_there = prefill.seen >= prefix.pages * page_tokens_;
@@ -134,7 +134,7 @@ void GenerationBatch::keep_shared_prefix(const Prefill& prefill) {
   prefix.sequence = session_.fork_pages(prefill.sequence, prefix.pages, 0);
 }
 
-/// Returns states of a pass, [count, D]; undefined on ranks without the head.
+/// Returns `count` states of a pass from `row` on, [count, D]; undefined on ranks without the head.
 at::Tensor GenerationBatch::rows_of(const PassView& view, std::int64_t row,
                                     std::int64_t count) const {
   return has_head() ? view.hidden.narrow(0, row, count) : at::Tensor();

@@ -23,13 +23,13 @@ struct GenerationWatch {
   const SeeHidden& see_hidden;
 };
 
-/// Prompts whose sequences share a decode session. The tokens that a turn draws are taken at the
-/// start of the next turn, because several batches are in flight on a group of ranks. All ranks
-/// take the same tokens, so they make the same decisions.
+/// A batch of prompts whose sequences share a decode session. The tokens that a turn draws are
+/// taken at the start of the next turn, because several batches are in flight on a group of ranks.
+/// All ranks take the same tokens, so they make the same decisions.
 ///
 /// A prompt's sequence is prefilled in chunks. Each completion forks it, except the last one, which
 /// continues it. The pages reserved for a prompt are released when all its completions are done,
-/// because they share them.
+/// because the completions share these pages.
 class GenerationBatch {
 public:
   /// Runs at most config.batch_size completions at a time, with at most `pages` pages of the pool.
@@ -54,7 +54,7 @@ private:
     std::int64_t sequence = 0;
     std::int64_t seen = 0;         // tokens in the cache
     std::int64_t next_sample = 0;  // number of started completions
-    at::Tensor last{};             // [1, D] state of its last token, during its pass
+    at::Tensor last{};             // [1, D] state of the prompt's last token, after its pass
   };
 
   /// An unfinished completion.
@@ -62,7 +62,7 @@ private:
     std::size_t prompt = 0;
     std::int64_t index = 0;  // among the prompt's completions
     std::int64_t sequence = 0;
-    std::int64_t reserved_pages = 0;  // 0 in the prompt's sequence
+    std::int64_t reserved_pages = 0;  // 0 if it continues the prompt's sequence
     Completion completion{};
     bool is_done = false;
   };
@@ -74,7 +74,7 @@ private:
     std::int64_t sequence = 0;
   };
 
-  /// The destination of a turn's scores.
+  /// Where to append the next `count` scores of a turn.
   struct ScoresFor {
     std::vector<float>* all;
     std::size_t count;

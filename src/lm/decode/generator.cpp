@@ -109,7 +109,8 @@ std::vector<PromptResult> Generator::run(std::span<const Prompt> prompts) {
   return results;
 }
 
-/// After a failure, the sequences of the pool have no owner, so the pool is dropped.
+/// Runs `step` on all ranks of the model. After a failure it drops the pool, whose sequences have
+/// no owner any more.
 void Generator::run_on_all_or_reset(const std::function<void()>& step) {
   try {
     run_on_all_or_fail(model_->peers(), step);

@@ -22,7 +22,8 @@ bool is_out_of_memory(const ErrorReport& report) {
 /// Returns whether tensor-parallel ranks are still in step after `error` in the head.
 bool can_be_told(const std::exception& error) {
   if (dynamic_cast<const cluster::DivergedFailure*>(&error) != nullptr) return false;
-  if (dynamic_cast<const cluster::CollectiveFailure*>(&error) != nullptr) return false;  // all know
+  // All ranks know of a CollectiveFailure already.
+  if (dynamic_cast<const cluster::CollectiveFailure*>(&error) != nullptr) return false;
   return dynamic_cast<const Failure*>(&error) != nullptr || is_out_of_memory(report_of(error));
 }
 
@@ -75,8 +76,8 @@ at::Tensor GroupFailure::hidden(std::span<const SequenceSpan> spans, PagedCache&
   return own_ ? dummy_hidden(spans, options) : hidden;
 }
 
-/// Returns meaningless numbers, [W, D]. In a pipeline they are NaN, so the rank with the head
-/// cannot draw from them.
+/// Takes part in a pass without a result. Returns meaningless numbers, [W, D]. In a pipeline they
+/// are NaN, so the rank with the head cannot draw from them.
 at::Tensor GroupFailure::dummy_hidden(std::span<const SequenceSpan> spans,
                                       const at::TensorOptions& options) {
   const auto [rows, outputs] = count_rows(spans);
@@ -113,8 +114,9 @@ PassOutcome GroupFailure::work_at_the_end(const std::function<PassOutcome()>& wo
   return outcome;
 }
 
-/// Runs the head's work with tensor parallelism. A failed rank joins the next agreement inside the
-/// head or the one after it. All ranks have the same outcome.
+/// Runs the head's work with tensor parallelism. A failed rank calls agree() without running
+/// `work`. The other ranks learn of the failure in their next agree(), inside the head or after it.
+/// All ranks return the same outcome.
 PassOutcome GroupFailure::work_together(const std::function<PassOutcome()>& work) {
   PassOutcome outcome;
   std::exception_ptr failure;

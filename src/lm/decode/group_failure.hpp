@@ -38,25 +38,25 @@ public:
   /// Returns the failure that all ranks know. A rank that failed itself returns its own report.
   const std::optional<ErrorReport>& known() const { return known_; }
 
-  /// Runs a step of this rank, unless it has failed. Stores the exception if the ranks are still in
-  /// step.
+  /// Runs a step of this rank, unless the rank has failed before. Stores an exception if the ranks
+  /// can stay in step, else throws it.
   void attempt(const std::function<void()>& step);
 
   /// Returns the model's hidden states of a pass, [W, D]; meaningless numbers after a failure. If
   /// the pass has more rows than any before, it reserves memory first.
-  /// Ranks: collective over those of the model
+  /// Ranks: collective over the ranks of the model
   at::Tensor hidden(std::span<const SequenceSpan> spans, PagedCache& cache);
 
   /// Runs the head's work on the ranks that have the head, and sends the outcome to all ranks.
-  /// Ranks:  all ranks of the model; those without the head return at once.
+  /// Ranks:  all ranks of the model; those without the head return immediately.
   void publish_outcome(const std::function<PassOutcome()>& work);
 
   /// Returns the outcome of the oldest publish_outcome() that was not received yet. A failure in
   /// the outcome becomes known().
   PassOutcome receive_outcome();
 
-  /// Errors: on all ranks, if one of them has failed.
-  /// Ranks:  collective over those of the model
+  /// Throws on all ranks if one of them has failed.
+  /// Ranks:  collective over the ranks of the model
   void check();
 
 private:
@@ -67,9 +67,9 @@ private:
 
   const LanguageModel* model_;
   at::Tensor dummy_rows_;             // [N, D] float32
-  std::optional<ErrorReport> own_;    // of this rank
-  std::optional<ErrorReport> known_;  // to all
-  PassOutcome outcome_;               // of a whole model
+  std::optional<ErrorReport> own_;    // failure of this rank
+  std::optional<ErrorReport> known_;  // failure that all ranks know
+  PassOutcome outcome_;               // of a pass, if the model is on one rank
 };
 
 }  // namespace mgpu::lm

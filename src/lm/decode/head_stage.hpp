@@ -20,7 +20,7 @@ struct HeadStage {
   const Sampler& sampler;
   const LogitProcessors& processors;
 
-  /// `rows` returns the states to draw from, [N, D], one per site.
+  /// Runs the head's work. `rows` returns the states to draw from, [N, D], one per site.
   /// Ranks: those that have the head
   PassOutcome run(const HeadRequests& requests, std::span<const DrawSite> sites,
                   const std::function<at::Tensor()>& rows) const;

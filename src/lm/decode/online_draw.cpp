@@ -20,7 +20,8 @@ at::TensorOptions doubles_on(const at::Device& device) {
 
 using PieceStats = at::TensorAccessor<double, 3>;  // [R, N, 4]: top, sum, token, logit
 
-/// Returns the rank whose draw of row n is used. Each rank's probability is its share of the sum.
+/// Returns the rank whose draw of row n is used. A rank's probability is its share of the sum of
+/// exp(score) over all ranks.
 std::int64_t chosen_rank(const PieceStats& stats, std::int64_t n, double uniform) {
   double top = -std::numeric_limits<double>::infinity();
   for (std::int64_t r = 0; r < stats.size(0); ++r)

@@ -18,10 +18,12 @@ struct OnlineDraw {
 
   OnlineDraw(std::int64_t rows, const at::Device& device);
 
-  /// Shapes: scores like piece.logits, to draw from; uniforms [n, 2] float64 on the same device
+  /// Shapes: scores to draw from, with the shape of piece.logits; uniforms [n, 2] float64 on the
+  ///         same device
   void fold(const LogitsPiece& piece, const at::Tensor& scores, const at::Tensor& uniforms);
 
-  /// Selects one of the ranks' draws, each of which is from a part of the vocabulary.
+  /// Selects, for each row, one of the ranks' draws. Each rank draws from its part of the
+  /// vocabulary.
   ///
   /// Shapes: uniforms [N] float64 on the CPU, in [0, 1)
   /// Ranks:  collective over the model's peers; the same result on all.

@@ -90,7 +90,8 @@ void OnlineLogits::combine(const LanguageModel& model, const at::Tensor& targets
   merge_best(floats(3, best), all.narrow(2, 3 + best, best).to(at::kLong));
 }
 
-/// Tokens ascend with ranks, so a stable sort keeps ties in the order of ids.
+/// Merges the best tokens of all ranks. Lower ranks have lower ids, so a stable sort keeps ties in
+/// the order of ids.
 void OnlineLogits::merge_best(const at::Tensor& logits, const at::Tensor& ids) {
   const std::int64_t best = best_ids.size(1);
   if (best == 0) return;
@@ -102,14 +103,16 @@ void OnlineLogits::merge_best(const at::Tensor& logits, const at::Tensor& ids) {
     all_ids = all_ids.gather(1, order);
   };
   reorder(std::get<1>(all_logits.sort(/*stable=*/true, 1, /*descending=*/true)));
-  reorder(std::get<1>((all_ids < 0).to(at::kInt).sort(/*stable=*/true, 1, false)));  // no tokens
+  // Entries without a token, whose id is -1, go last.
+  reorder(std::get<1>((all_ids < 0).to(at::kInt).sort(/*stable=*/true, 1, false)));
   best_logits = all_logits.narrow(1, 0, best).contiguous();
   best_ids = all_ids.narrow(1, 0, best).contiguous();
 }
 
 at::Tensor OnlineLogits::log_sums() const {
   if (tensor::runs_on_gpu(sums)) return tops + sums.log();
-  // One by one on the CPU, because a vectorized log may round the last few elements differently.
+  // On the CPU, take one log at a time, because a vectorized log may round the last few elements
+  // differently.
   at::Tensor result = at::empty_like(sums);
   const float* top = tops.const_data_ptr<float>();
   const float* sum = sums.const_data_ptr<float>();

@@ -11,8 +11,9 @@
 // of a piece, K = number of best tokens.
 namespace mgpu::lm {
 
-// The PassSizes of a CPU. Draws number vocabulary blocks of kVocabularyBlock tokens on any device.
-inline constexpr std::int64_t kVocabularyBlock = 4032;  // a multiple of the panel size
+// The PassSizes of a CPU. On every device, each vocabulary block of kVocabularyBlock tokens has its
+// own random numbers in a draw.
+inline constexpr std::int64_t kVocabularyBlock = 4032;  // a multiple of kernels::cpu::panel_width()
 inline constexpr std::int64_t kHeadRows = 256;          // rows per call of the head
 
 /// Holds the logits of rows row .. row + n - 1 and tokens first_id .. first_id + B - 1.
@@ -27,10 +28,10 @@ struct LogitsPiece {
 void for_each_piece(const LanguageModel& model, const at::Tensor& hidden,
                     const std::function<void(const LogitsPiece&)>& visit);
 
-/// Gathers the 32-bit `bits` of all ranks, [R, ...]. The bits are exact for any type.
+/// Gathers the 32-bit integers `bits` of all ranks, [R, ...]. They may be the bits of any type.
 at::Tensor gather_bits(ShardPeers& peers, const at::Tensor& bits);
 
-/// Running statistics of all rows over the pieces so far; see kernels::OnlineLogsumexpArgs.
+/// The online-softmax state of all rows after the pieces so far; see kernels::OnlineLogsumexpArgs.
 struct OnlineLogits {
   at::Tensor tops;         // [N]
   at::Tensor sums;         // [N]
@@ -43,7 +44,7 @@ struct OnlineLogits {
   /// Shapes: targets [N] int64 or undefined
   void fold(const LogitsPiece& piece, const at::Tensor& targets);
 
-  /// Merges the statistics of all parts of the vocabulary after the last piece. Does nothing if the
+  /// Merges the states of all parts of the vocabulary after the last piece. Does nothing if the
   /// vocabulary is not split.
   ///
   /// Ranks:  collective over the model's ranks

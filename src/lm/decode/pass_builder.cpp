@@ -54,7 +54,7 @@ BuiltPass PassBuilder::build(DecodeState& state, std::int64_t budget) {
   return pass;
 }
 
-/// Returns the remaining budget.
+/// Adds at most `budget` tokens of the waiting prefills to the pass. Returns the remaining budget.
 std::int64_t PassBuilder::add_pieces(std::deque<std::int64_t>& waiting, DecodeState& state,
                                      std::int64_t budget, BuiltPass& pass) {
   while (!waiting.empty() && budget > 0) {

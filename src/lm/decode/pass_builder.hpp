@@ -41,7 +41,7 @@ private:
 
   std::vector<std::int64_t> fed_;
   std::deque<std::int64_t> first_;   // prefills that go first
-  std::deque<std::int64_t> others_;  // prefills
+  std::deque<std::int64_t> others_;  // all other prefills
 };
 
 }  // namespace mgpu::lm

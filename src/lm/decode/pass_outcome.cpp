@@ -6,8 +6,8 @@
 #include <mgpu/cluster/group.hpp>
 
 // Format of a message: 'd' (drawn), the number of scores as 8 bytes, scores, tokens; or 'f'
-// (failure) and a report. The ranks of a group run the same program on machines of the same
-// architecture.
+// (failure) and a report. Values are sent as raw bytes, because the ranks of a group run the same
+// program on machines of the same architecture.
 namespace mgpu::lm {
 namespace {
 

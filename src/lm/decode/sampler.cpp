@@ -16,7 +16,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Fills in the log-probabilities of tokens under the unchanged model.
+/// Fills in the log-probabilities of the tokens, from the logits of the unchanged model.
 void score(const SampledRows& rows, std::vector<DrawnToken>& tokens) {
   std::vector<std::int64_t> ids;
   for (const DrawnToken& token : tokens)
@@ -49,7 +49,7 @@ std::vector<DrawnToken> draw_truncated(const SampledRows& rows, const SamplingCo
   return tokens;
 }
 
-/// Returns the number of the first vocabulary block of this rank. Ranks have disjoint numbers.
+/// Returns the number of the first vocabulary block of this rank. No two ranks use the same number.
 std::uint32_t first_block(const LanguageModel& model) {
   if (!model.shard().is_tensor_parallel) return 0;
   return static_cast<std::uint32_t>(model.shard().vocab.begin / kVocabularyBlock +
@@ -57,8 +57,8 @@ std::uint32_t first_block(const LanguageModel& model) {
 }
 
 /// Returns the uniforms of the draws in each vocabulary block of this rank, [blocks, N, 2]. The
-/// first decides whether the block replaces the draw so far, the second selects the token. They are
-/// sent to the device together.
+/// first number of each pair decides whether the block replaces the draw so far, and the second
+/// selects the token. All numbers are sent to the device together.
 at::Tensor uniforms_of(const SampledRows& rows, const SamplingConfig& config) {
   const std::int64_t size = rows.model.shard().vocab.size();
   const std::int64_t blocks = (size + kVocabularyBlock - 1) / kVocabularyBlock;
@@ -86,7 +86,7 @@ at::Tensor last_uniforms(const SampledRows& rows, const SamplingConfig& config) 
   return at::tensor(uniforms, at::kDouble);
 }
 
-/// Returns log_sums [N], with NaN where processed logits are not finite.
+/// Returns log_sums [N], with a value that is not finite where processed logits are not.
 at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, OnlineLogits& processed) {
   if (rows.processors.is_empty()) return log_sums;
   processed.combine(rows.model, {});
@@ -94,7 +94,8 @@ at::Tensor checked(const at::Tensor& log_sums, const SampledRows& rows, OnlineLo
   return at::where(at::isfinite(sums), log_sums, sums);
 }
 
-/// Calls visit(part) for each block of a piece that has separate random words.
+/// Splits a piece into the vocabulary blocks that have separate random words, and calls visit(part)
+/// for each block.
 template <class Visit>
 void for_each_block(const LogitsPiece& piece, Visit visit) {
   for (std::int64_t first = 0; first < piece.logits.size(1); first += kVocabularyBlock) {
@@ -104,7 +105,7 @@ void for_each_block(const LogitsPiece& piece, Visit visit) {
   }
 }
 
-/// Draws without cuts, in one pass over the vocabulary.
+/// Draws without top k and top p, in one pass over the vocabulary.
 DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
   OnlineDraw drawn(rows.hidden.size(0), rows.hidden.device());
   OnlineLogits folded(rows.hidden.size(0), 0, rows.hidden.options());
@@ -127,7 +128,7 @@ DrawnRows draw_from_all(const SampledRows& rows, const SamplingConfig& config) {
   return {drawn.ids.clamp_min(0), drawn.picked - log_sums, checked(log_sums, rows, processed)};
 }
 
-/// Returns the most probable tokens.
+/// Returns the most probable token of each row.
 DrawnRows draw_best(const SampledRows& rows, const SamplingConfig& config) {
   OnlineLogits folded(rows.hidden.size(0), 1, rows.hidden.options());
   for_each_piece(rows.model, rows.hidden,

@@ -18,7 +18,7 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns whether each token, or an earlier one of its column, is a stop id, [T, S].
+/// Returns whether each token, or an earlier token of the same sequence, is a stop id, [T, S].
 at::Tensor stopped_by(const at::Tensor& ids, const std::vector<std::int64_t>& stop_ids) {
   at::Tensor stopped = at::zeros(ids.sizes(), ids.options().dtype(at::kBool));
   for (const std::int64_t stop : stop_ids)

@@ -27,9 +27,10 @@ inline bool is_better(const ScoredToken& a, const ScoredToken& b) {
 
 /// Applies temperature, top k and top p to the best tokens of a row.
 ///
-/// `best` is sorted. `log_total` is the log of the sum of exp(logit / temperature) over the whole
-/// vocabulary, to which probabilities are then relative. Without it, they are relative to `best`
-/// after top k. Returns no value if the nucleus needs more tokens than `best` has.
+/// `best` is sorted. If `log_total`, the log of the sum of exp(logit / temperature) over the
+/// vocabulary, is given, probabilities are shares of that sum. Otherwise they are shares of the sum
+/// over the tokens of `best` that top k keeps. Returns no value if the nucleus needs more tokens
+/// than `best` has.
 ///
 /// Source: Holtzman et al., arXiv 1904.09751 (top p): the smallest set of the most probable tokens
 ///         whose probability is at least p.

@@ -15,7 +15,7 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr std::int64_t kFirstBest = 64;  // most nuclei are smaller
+constexpr std::int64_t kFirstBest = 64;  // tokens of the first attempt; most nuclei are smaller
 constexpr auto kMaxBest = static_cast<std::int64_t>(kernels::kMaxBest);
 
 std::vector<ScoredToken> scored(const at::Tensor& ids, const at::Tensor& logits, std::int64_t n) {
@@ -37,7 +37,8 @@ std::vector<float> log_probs_of(const std::vector<ScoredToken>& best, std::size_
   return result;
 }
 
-/// Cuts all rows given their `best` tokens. A row with a larger nucleus gets no value.
+/// Applies top k and top p to the `best` most probable tokens of each row. A row whose nucleus has
+/// more tokens gets no value.
 std::vector<std::optional<TruncatedDistribution>> truncate_with_best(const SampledRows& rows,
                                                                      const SamplingConfig& config,
                                                                      std::int64_t best) {
@@ -90,7 +91,7 @@ at::Tensor whole_row(const SampledRows& rows, const SamplingConfig& config) {
   return tensor::read_back(row);
 }
 
-/// Cuts the only row of `rows` given all its logits.
+/// Applies top k and top p to the only row of `rows`, with all its logits.
 TruncatedDistribution truncate_whole(const SampledRows& rows, const SamplingConfig& config) {
   const at::Tensor row = whole_row(rows, config);
   std::vector<ScoredToken> tokens;
@@ -103,7 +104,8 @@ TruncatedDistribution truncate_whole(const SampledRows& rows, const SamplingConf
   return {*top_k_top_p(tokens, config, std::nullopt), {}};
 }
 
-/// Returns how many of the best tokens to try, one number per attempt. 0 means all tokens.
+/// Returns how many of the best tokens to try, one number per attempt. Rows for which all attempts
+/// fail are processed with all their tokens.
 std::vector<std::int64_t> best_to_try(const SamplingConfig& config, std::int64_t vocab) {
   if (config.top_k > kMaxBest || (config.top_k == 0 && config.top_p == 1.0)) return {};
   if (config.top_k > 0) return {std::min(config.top_k, vocab)};

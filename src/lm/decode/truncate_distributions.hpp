@@ -14,7 +14,7 @@
 // Shapes in this header: N rows.
 namespace mgpu::lm {
 
-/// A row's candidates after all cuts.
+/// A row's candidates after top k and top p.
 struct TruncatedDistribution {
   std::vector<Candidate> candidates;  // most probable first, ties by ascending id
   std::vector<float> log_probs;       // of the candidates under the model; empty: not known yet
@@ -30,7 +30,7 @@ std::vector<TruncatedDistribution> truncate_distributions(const SampledRows& row
 /// Throws Failure E704.
 [[noreturn]] void refuse_row(const DrawSite& site);
 
-/// Errors: Failure E704 when one of log_sums [N], on the CPU, is not finite.
+/// Throws Failure E704 if one of log_sums [N], on the CPU, is not finite.
 void check_sums(const SampledRows& rows, const at::Tensor& log_sums);
 
 }  // namespace mgpu::lm

@@ -21,11 +21,11 @@ bool read_layer_types(const ConfigFields& fields, std::int64_t window, LmConfig&
 
 LmWeights bind_decoder(const LmConfig& config, WeightSource& source);
 
-/// Binds all weights of a layer. `layer` is a prefix such as "model.layers.3.".
+/// A function that binds all weights of a layer. `layer` is a prefix such as "model.layers.3.".
 using LayerBinder = LayerWeights (*)(const LmConfig& config, WeightSource& source,
                                      const std::string& layer);
 
-/// The same with the family's function for layers.
+/// Binds all weights of a model. `bind_layer` binds those of each layer.
 LmWeights bind_layers(const LmConfig& config, WeightSource& source, LayerBinder bind_layer);
 
 /// Binds the attention weights and both norms of a layer.

@@ -28,8 +28,8 @@ void read(const ConfigFields& fields, LmConfig& config) {
     config.layers.push_back({0, by_layer ? scale / static_cast<double>(i + 1) : scale});
 }
 
-/// GPT-2 stores a Conv1D as [in, out]. Returns a view as [out, in], the layout of all other
-/// linears.
+/// Takes a linear layer, which GPT-2 stores as a Conv1D [in, out]. Returns it as a view [out, in],
+/// the layout of all other linear layers.
 Linear take_conv(WeightSource& source, const std::string& name, std::int64_t out, std::int64_t in) {
   return {source.take(name + ".weight", {in, out}).t(), source.take(name + ".bias", {out}), {}};
 }
@@ -43,8 +43,8 @@ LayerWeights bind_layer(const LmConfig& config, WeightSource& source, const std:
   LayerWeights weights;
   weights.attention_norm = take_norm(source, layer + "ln_1", width);
   const Linear qkv = take_conv(source, layer + "attn.c_attn", 3 * width, width);
-  // One split for all three, because the gradient of a separate slice would be as large as the
-  // whole.
+  // One split makes all three, because the gradient of a separate slice would be as large as the
+  // whole matrix.
   const std::vector<at::Tensor> matrices = qkv.weight.split(width);
   const std::vector<at::Tensor> biases = qkv.bias.split(width);
   weights.q = {matrices[0], biases[0], {}};

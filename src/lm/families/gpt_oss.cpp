@@ -6,8 +6,8 @@ namespace {
 constexpr double kTheta = 150000.0;  // default
 constexpr std::int64_t kWindow = 128;
 
-/// Without a list, layers alternate between a sliding window and full attention, starting with a
-/// window.
+/// Sets the windows of the layers. If `layer_types` is absent, layers alternate between a sliding
+/// window and full attention; the first layer has a window.
 void read_windows(const ConfigFields& fields, LmConfig& config) {
   const bool has_window = !fields.is_null("sliding_window");
   const std::int64_t window = has_window ? fields.integer_or({"sliding_window"}, kWindow) : 0;
@@ -33,9 +33,9 @@ void read(const ConfigFields& fields, LmConfig& config) {
   read_windows(fields, config);
 }
 
-/// Gate and up outputs are interleaved, and the matrices are stored as [in, out]. All experts are
-/// unbound at once, because the gradient of a separate slice would be as large as all experts
-/// together.
+/// Returns the experts as views. Gate and up outputs are interleaved, and the matrices are stored
+/// as [in, out]. One unbind() makes the views of all experts, because the gradient of a separate
+/// slice would be as large as all experts together.
 std::vector<Expert> experts_of(const Linear& gate_up, const Linear& down) {
   const auto in_turns = [&](const at::Tensor& all) {
     return all.unflatten(-1, {-1, 2}).unbind(-1);  // gates, ups

@@ -12,12 +12,12 @@
 // head width.
 namespace mgpu::lm {
 
-/// Holds the positions of a call's tokens in their sequences, and of their keys in memory.
+/// Where a call's tokens are in their sequences, and where their keys and values are in memory.
 struct AttentionIndex {
   at::Tensor positions;   // [N] int64 position of the token in its sequence
-  at::Tensor sequences;   // [N] int64 span of the token
-  at::Tensor page_slots;  // [S, pages] int64
-  at::Tensor slots;       // [N] int64 for keys and values; undefined without a cache
+  at::Tensor sequences;   // [N] int64 index of the token's span
+  at::Tensor page_slots;  // [S, pages] int64 first slot of each page
+  at::Tensor slots;       // [N] int64 where its key is stored; undefined without a cache
   std::int64_t page_tokens = 1;
 };
 
@@ -36,7 +36,7 @@ AttentionIndex index_in_cache(std::span<const SequenceSpan> spans, const PagedCa
                               const at::Tensor& like);
 
 /// Shapes: q [N, H, C]; keys, values [slots, G, C], float32 or both bfloat16; sinks [H] or
-///         undefined; all else float32. Returns [N, H * C]
+///         undefined; all else float32. Returns the attention outputs, [N, H * C].
 at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
                   const AttentionIndex& index, const LayerConfig& layer, const at::Tensor& sinks);
 

@@ -8,7 +8,7 @@
 namespace mgpu::lm::grad {
 namespace {
 
-constexpr std::int64_t kBlock = 128;  // queries
+constexpr std::int64_t kBlock = 128;  // queries per block
 
 /// A block of queries of one span with the keys that they attend to. Shapes here: S query heads per
 /// key head, B queries, K keys.
@@ -31,7 +31,7 @@ public:
         .reshape({kv_heads, -1, x.size(2)});
   }
 
-  /// [G, S * B, C] -> [B, H, C], for the rows from first_query on.
+  /// [G, S * B, C] -> [B, H, C], the rows of the block's queries.
   at::Tensor to_rows(const at::Tensor& x) const {
     return x.view({x.size(0), -1, queries_, x.size(2)})
         .permute({2, 0, 1, 3})
@@ -51,7 +51,8 @@ public:
     at::Tensor of_sinks;
   };
 
-  /// Takes the results of of_queries() and of_keys(); sinks [H] or [0].
+  /// Computes the probabilities. q and k are results of of_queries() and of_keys(); sinks is [H] or
+  /// [0].
   Probabilities probabilities(const at::Tensor& q, const at::Tensor& k,
                               const at::Tensor& sinks) const {
     const at::Tensor scores = at::bmm(q, k.transpose(1, 2)).mul_(scale_);
@@ -81,9 +82,9 @@ private:
 
   double scale_;
   std::int64_t window_;
-  std::int64_t first_query_;  // row of the call
+  std::int64_t first_query_;  // index among the N tokens of the call
   std::int64_t queries_;
-  std::int64_t first_key_;  // row of the call
+  std::int64_t first_key_;  // index among the N tokens of the call
   std::int64_t keys_;
 };
 

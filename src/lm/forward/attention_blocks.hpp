@@ -16,7 +16,7 @@ struct AttentionGrads {
   at::Tensor sinks;  // [H] or [0]
 };
 
-/// Returns [N, H * C].
+/// Returns the attention outputs, [N, H * C].
 ///
 /// Shapes: q [N, H, C]; k, v [N, G, C]; sinks [H] or [0]
 at::Tensor attend_in_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

@@ -9,10 +9,10 @@
 // How a batch is split for a group of ranks. The Generator and its memory plan share these numbers.
 namespace mgpu::lm {
 
-inline constexpr std::size_t kPassesInSender = 2;  // queued for the next rank
+inline constexpr std::size_t kPassesInSender = 2;  // passes queued for the next rank
 
-/// Returns the number of batches that take turns. A pipeline has one more than ranks, so that no
-/// rank waits for its next batch.
+/// Returns the number of batches that take turns. A pipeline has one batch more than ranks, so that
+/// no rank waits for its next batch.
 constexpr std::int64_t batches_in_turn(Split split, std::int64_t ranks) {
   return split == Split::pipeline && ranks > 1 ? ranks + 1 : 1;
 }
@@ -27,14 +27,14 @@ constexpr std::int64_t share_of_prefill(std::int64_t prefill_tokens, std::int64_
   return std::max<std::int64_t>(1, prefill_tokens / batches);
 }
 
-/// Returns how many sequences fill a pass when prompts are only scored: one in progress, one that
-/// starts, and as many short ones as the pass has room for.
+/// Returns how many sequences of `longest` tokens the cache needs room for when prompts are only
+/// scored. These are all that fit into one pass as a whole, and two that are processed in part.
 constexpr std::int64_t scored_sequences(std::int64_t batch_share, std::int64_t prefill_share,
                                         std::int64_t longest) {
   return std::min(batch_share, prefill_share / std::max<std::int64_t>(1, longest) + 2);
 }
 
-/// Returns the number of sequences in the cache. A prompt with several completions keeps its
+/// Returns the number of sequences in the cache. A prompt with several completions keeps its own
 /// sequence while they run.
 constexpr std::int64_t cached_sequences(std::int64_t batch_share, std::int64_t batches,
                                         bool has_forks) {

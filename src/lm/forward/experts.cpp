@@ -12,8 +12,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Returns the best experts of a token. If a logit is NaN, they are arbitrary and their shares are
-/// NaN.
+/// Returns the best experts of a token. If a logit is NaN, the experts are arbitrary and their
+/// shares are NaN.
 std::vector<std::size_t> best_of(const float* logits, const ExpertConfig& experts) {
   const auto count = static_cast<std::size_t>(experts.count);
   std::vector<std::size_t> best;

@@ -10,7 +10,7 @@
 
 namespace mgpu::lm {
 
-/// The tokens of one expert, ascending, with its share of each.
+/// The tokens that use one expert, ascending, and the expert's share in each.
 struct ExpertLoad {
   std::vector<std::int64_t> rows;
   std::vector<float> shares;
@@ -23,8 +23,8 @@ struct ExpertLoad {
 std::vector<ExpertLoad> route(const LmConfig& config, const at::Tensor& logits);
 
 /// Applies the mixture of experts. The shares are a softmax over the best `used` router logits,
-/// ties by ascending expert. A token's experts are added in ascending order, so the bits depend on
-/// its row only.
+/// ties by ascending expert. The outputs of a token's experts are added in ascending order, so the
+/// bits of a row depend on that row only.
 ///
 /// Shapes: x [N, D]; returns [N, D]
 /// Source: transformers 5.23, modeling_gpt_oss.py.

@@ -55,8 +55,8 @@ std::int64_t panel_bytes(const Linear& linear) {
          static_cast<std::int64_t>(linear.weight.element_size());
 }
 
-/// glibc keeps freed memory in the middle of its heap. Here that would be a second copy of all
-/// weights.
+/// Returns freed memory to the system. glibc would keep it in the middle of its heap, as much as a
+/// second copy of all weights.
 void give_back_free_memory() {
 #ifdef __GLIBC__
   ::malloc_trim(0);
@@ -64,7 +64,8 @@ void give_back_free_memory() {
 }
 
 void pack_all(LmWeights& weights) {
-  constexpr std::int64_t kTrimmed = std::int64_t{8} << 20;  // freed bytes between two calls
+  // The bytes that are freed between two calls of give_back_free_memory().
+  constexpr std::int64_t kTrimmed = std::int64_t{8} << 20;
   const std::vector<Linear*> linears = linears_of(weights);
   std::int64_t bytes = 0;
   for (const Linear* linear : linears)

@@ -53,7 +53,7 @@ at::Tensor rotated(const at::Tensor& heads, const at::Tensor& norm, const Call& 
   return rotate(heads, call.rotation, norm, call.config.norm_epsilon);
 }
 
-/// Returns the call for the requested tokens only. Their keys are already stored.
+/// Returns the call reduced to the requested tokens, whose keys are already stored.
 Call only_outputs(const Call& call, const at::Tensor& outputs) {
   if (!outputs.defined()) return call;
   const auto rows_of = [&](const at::Tensor& all) {
@@ -115,7 +115,7 @@ void add_to(const at::Tensor& x, const at::Tensor& values, const Call& call) {
   x.add_(values);
 }
 
-/// x [N, D] -> the layer's output for the rows of `output_call`.
+/// Returns the layer's output for the rows of `output_call`, given its input x [N, D].
 at::Tensor run_layer(const LayerWeights& weights, std::size_t layer, at::Tensor x, const Call& call,
                      const Call& output_call) {
   at::Tensor attended = attention(weights, layer, normalize(call.config, x, weights.attention_norm),

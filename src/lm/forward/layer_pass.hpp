@@ -14,7 +14,7 @@
 // Shapes in this header: N tokens of a call, W tokens whose states are returned, D width.
 namespace mgpu::lm {
 
-/// Returns any of this rank's weights; all are on the same device.
+/// Returns one of this rank's weights, no matter which; all are on the same device.
 inline const at::Tensor& any_of(const LmWeights& weights) {
   return weights.embedding.defined() ? weights.embedding
                                      : weights.layers.front().attention_norm.weight;
@@ -30,7 +30,7 @@ struct Call {
   const LmConfig& config;  // of this rank's shard
   AttentionIndex index;
   Rotation rotation;  // undefined with learned positions
-  PagedCache* cache;  // nullptr: keys exist during their layer only
+  PagedCache* cache;  // nullptr: keys exist only while their layer runs
   const Shard& shard;
   ShardPeers* peers;
   at::Tensor output_rows;  // [W] int64 rows whose output the last layer returns; undefined: all

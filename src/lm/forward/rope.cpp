@@ -23,7 +23,7 @@ at::Tensor plain_frequencies(double theta, std::int64_t head_dim) {
   return at::reciprocal(at::pow(at::Scalar(theta), exponents));
 }
 
-/// Dynamic scaling: a longer context increases the base instead of scaling positions.
+/// Returns theta of dynamic scaling: a longer context increases theta instead of scaling positions.
 double stretched_theta(const RopeConfig& rope, std::int64_t head_dim, std::int64_t positions,
                        std::int64_t length) {
   const double dim = static_cast<double>(head_dim);
@@ -33,7 +33,8 @@ double stretched_theta(const RopeConfig& rope, std::int64_t head_dim, std::int64
   return rope.theta * std::pow(stretch, dim / (dim - 2.0));
 }
 
-/// Keeps short wavelengths, interpolates long ones, and blends those in between.
+/// Returns the frequencies of llama3 scaling, which keeps short wavelengths, divides the
+/// frequencies of long ones by `factor`, and blends those in between.
 at::Tensor llama3_frequencies(const RopeConfig& rope, const at::Tensor& plain) {
   const double original = static_cast<double>(rope.original_positions);
   const double longest_wave = original / rope.low_freq_factor;

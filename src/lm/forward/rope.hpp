@@ -19,7 +19,7 @@ struct Rotation {
 /// Returns the radians per position of each pair of columns, [C / 2] float32 on the CPU. They are
 /// rounded like those of transformers, because at large positions this rounding changes the angles.
 ///
-/// `length` is that of the sequence; only RopeKind::dynamic uses it.
+/// `length` is the length of the sequence; only RopeKind::dynamic uses it.
 /// Source: transformers 5.23, modeling_rope_utils.py; Peng et al., arXiv 2309.00071 (yarn).
 at::Tensor inverse_frequencies(const RopeConfig& rope, std::int64_t head_dim,
                                std::int64_t positions, std::int64_t length);
@@ -35,7 +35,8 @@ struct RotatedSpan {
 Rotation make_rotation(const LmConfig& config, std::span<const RotatedSpan> spans,
                        const at::Tensor& like);
 
-/// Rotates the pairs (c, c + C / 2) of each head, after its RMS norm if `weight` is defined.
+/// Rotates the pairs (c, c + C / 2) of each head. If `weight` is defined, the head first gets an
+/// RMS norm.
 ///
 /// Shapes: x [N, H, C] float32; weight [C] or undefined
 at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight = {},

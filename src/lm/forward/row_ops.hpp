@@ -13,15 +13,15 @@
 // depend on that row only, not on N, its index or other rows.
 namespace mgpu::lm {
 
-/// Returns the shape of the panels into which a CPU matrix is packed, in the matrix's type; {0} for
-/// any other matrix.
+/// Returns the shape of the GEMM panels into which a CPU matrix is packed, in the matrix's type;
+/// {0} if the matrix is undefined or on a GPU.
 std::vector<std::int64_t> panel_shape(const Linear& linear);
 
-/// Replaces the matrix with panels of panel_shape().
+/// Packs the matrix into `panels`, which have panel_shape(), and releases the matrix.
 void pack(Linear& linear, const at::Tensor& panels);
 
-/// Returns outputs first .. first + count - 1 of a linear without a bias. `first` is the start of a
-/// panel.
+/// Returns the part of a linear layer that computes outputs first .. first + count - 1, without
+/// bias. `first` has to be the start of a panel.
 Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count);
 
 /// Returns x W^T + b, [N, out] float32. With a bfloat16 matrix, x is rounded to bfloat16, and sums
@@ -29,19 +29,19 @@ Linear part_of(const Linear& linear, std::int64_t first, std::int64_t count);
 /// linear is not packed.
 at::Tensor project(const at::Tensor& x, const Linear& linear);
 
-/// Returns the norm of each row, [N, D], of the kind in the config.
+/// Returns the norm of each row, [N, D]: a layer norm or RMS norm, as the config says.
 at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm);
 
-/// RMS norm over the last dimension, for any leading dimensions.
+/// Returns the RMS norm over the last dimension, for any leading dimensions.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
-/// Returns the kernels' name for an activation.
+/// Returns the activation as the kernels name it.
 kernels::ActivationKind kernel_kind(Activation kind);
 
 /// Returns activation(gate) * up, or activation(gate) if `up` is undefined.
 at::Tensor gated_activation(Activation kind, const at::Tensor& gate, const at::Tensor& up);
 
-/// Returns the activation of experts: kernels::ActivationKind::clamped.
+/// Returns the activation of experts, which is kernels::ActivationKind::clamped.
 at::Tensor clamped_activation(const ExpertConfig& experts, const at::Tensor& gate,
                               const at::Tensor& up);
 

@@ -21,7 +21,7 @@ at::Tensor all_ids(const LmConfig& config, std::span<const SequenceSpan> spans);
 
 /// Rows of the first layer's input that are given as embeddings.
 struct GivenRows {
-  std::int64_t first;     // row of the call
+  std::int64_t first;     // index of the first row in the call
   at::Tensor embeddings;  // [n, D] float32
 };
 
@@ -31,16 +31,18 @@ struct ModelInput {
   std::vector<GivenRows> given;  // in the order of their rows
 };
 
+/// Returns the input of a call, with the ids on `device`.
 /// Errors: ShapeError when an id is not in the vocabulary, or embeddings are not [n, D] float32.
 ModelInput input_of(const LmConfig& config, std::span<const SequenceSpan> spans,
                     const at::Device& device);
 
-/// Returns the position of each span's first token. Checks that there are enough learned positions.
+/// Returns the position of each span's first token, after a check that there are enough learned
+/// positions.
 /// Errors: ShapeError.
 std::vector<RotatedSpan> rotated_spans(const LmConfig& config, std::span<const SequenceSpan> spans,
                                        const PagedCache* cache);
 
-/// Number of rows that enter the layers, and that the last layer returns.
+/// The numbers of rows that enter the layers, and that the last layer returns.
 struct RowCounts {
   std::int64_t tokens = 0;
   std::int64_t outputs = 0;

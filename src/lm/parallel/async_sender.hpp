@@ -23,8 +23,8 @@ public:
   AsyncSender(const AsyncSender&) = delete;
   AsyncSender& operator=(const AsyncSender&) = delete;
 
-  /// Sends the queued tensors, unless an exception unwinds; then the peer learns of the failure in
-  /// another way.
+  /// Sends the queued tensors. If an exception is unwinding the stack, it cancels the communicator
+  /// instead, and the peer learns of the failure in another way.
   ~AsyncSender();
 
   /// Queues a tensor; waits while the queue is full. Errors: the exception of an earlier send.
@@ -33,7 +33,7 @@ public:
 private:
   struct PendingSend {
     at::Tensor values;
-    cluster::Event filled;  // after the work that computes the values
+    cluster::Event filled;  // recorded after the work that computes the values
   };
 
   void work();

@@ -36,7 +36,8 @@ GroupPeers::GroupPeers(const cluster::Group& group, Split split, const ChannelOp
     sender_.emplace(*channels_[own], rank_ + 1, channels.device, kPassesInSender);
 }
 
-/// libtorch may reuse memory that pending kernels of its stream still access.
+/// Makes the communicator wait for kernels that are pending on libtorch's stream, because they may
+/// still access the memory of `values`.
 void GroupPeers::wait_for_writers(cluster::Communicator& communicator, const at::Tensor& values) {
   if (!values.is_cuda()) return;
   written_.record(tensor::current_stream(values));

@@ -54,16 +54,16 @@ private:
   Split split_;
   int rank_;
   int size_;
-  cluster::Event written_;  // after earlier work on a buffer
+  cluster::Event written_;  // recorded after earlier work on a buffer
   cluster::OrderedBroadcast broadcast_;
   std::vector<std::unique_ptr<cluster::Communicator>> channels_;
   std::unique_ptr<cluster::Communicator> agreements_;  // in host memory; tensor parallelism only
-  std::int32_t has_failed_ = 0;                        // of any rank in the last agreement
-  std::vector<std::int64_t> sums_;                     // rows of each all-reduce of this pass
-  std::size_t next_sum_ = 0;                           // index in sums_
-  bool has_received_ = false;                          // in this pass
-  bool has_sent_ = false;                              // in this pass
-  std::optional<AsyncSender> sender_;                  // to the next stage
+  std::int32_t has_failed_ = 0;        // 1 if any rank had failed in the last agree()
+  std::vector<std::int64_t> sums_;     // rows of each all-reduce of this pass
+  std::size_t next_sum_ = 0;           // index in sums_
+  bool has_received_ = false;          // in this pass
+  bool has_sent_ = false;              // in this pass
+  std::optional<AsyncSender> sender_;  // to the next stage
   StageClock clock_;
 };
 

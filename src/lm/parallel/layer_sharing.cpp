@@ -20,8 +20,8 @@ struct Sharing {
   std::vector<std::size_t> layers;  // per rank
 };
 
-/// Finds the cheapest assignment of layers. `join` adds a rank's load to the cost of the ranks
-/// before it, and must not decrease that cost.
+/// Finds the cheapest assignment of layers. join(cost, load) returns the cost of some ranks plus
+/// one more rank of that load. The result must not be less than `cost`.
 template <class Join>
 Sharing cheapest_sharing(const LayerCosts& costs, std::size_t layers, const Join& join) {
   const std::size_t ranks = costs.capacities.size();

@@ -5,7 +5,8 @@
 
 namespace mgpu::lm {
 
-/// Costs of a layer and of both ends of the model, and the capacities of the ranks.
+/// The costs of a layer and of both ends of the model (embedding and head), and the capacities of
+/// the ranks.
 struct LayerCosts {
   double layer;
   double first;  // extra cost of the first rank
@@ -13,9 +14,9 @@ struct LayerCosts {
   std::vector<double> capacities;
 };
 
-/// Returns the number of layers per rank, at least one. It minimizes the load of the fullest rank,
-/// then balances the others. The KV cache, whose size is unknown here, is proportional to layers,
-/// too.
+/// Returns the number of layers per rank, at least one. The result minimizes the load of the
+/// fullest rank and then balances the other ranks. It also balances the KV cache: the size per
+/// layer is unknown here, but equal for all layers.
 std::vector<std::size_t> share_out(const LayerCosts& costs, std::size_t layers);
 
 }  // namespace mgpu::lm

@@ -19,7 +19,8 @@ std::int64_t up_to(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Returns how many elements packing adds to a matrix on the CPU, which is padded to whole panels.
+/// Returns how many elements GEMM packing adds to a matrix on the CPU. Packed matrices consist of
+/// whole panels.
 std::int64_t padding_of(const Linear& linear) {
   if (!linear.weight.defined()) return 0;
   const std::int64_t outputs = linear.weight.size(0);
@@ -40,7 +41,7 @@ std::int64_t weights_of(const LmConfig& config, const Shard& shard, const Memory
   const std::int64_t others = count_of(tensors_of(weights)) - matrices;
   const bool shares_head = config.tied_head && shard.has_embedding && shard.has_head;
   if (demand.device == DeviceKind::cuda) {
-    // Tied weights: the head is the embedding.
+    // With tied weights the head is the embedding, which is counted once.
     if (shares_head) matrices -= weights.head.weight.numel();
   } else {
     matrices += padding_of(weights.head);
@@ -79,7 +80,8 @@ std::int64_t cache_of(const LmConfig& held, const MemoryDemand& demand, std::int
          bytes_of(demand.cache_type);
 }
 
-/// Returns the bytes of the residual stream, its norm, and the largest of attention, MLP and head.
+/// Returns the peak bytes of a pass: the largest of attention, MLP and head. Each includes the
+/// residual stream and its norm.
 std::int64_t activations_of(const LmConfig& held, const Shard& shard, DeviceKind device,
                             std::int64_t rows) {
   const PassSizes sizes = pass_sizes(device);
@@ -91,14 +93,14 @@ std::int64_t activations_of(const LmConfig& held, const Shard& shard, DeviceKind
   const std::int64_t mlp = rows * (streams * held.hidden_size + 3 * held.intermediate_size);
   const std::int64_t piece =
       std::min(rows, sizes.head_rows) * std::min(shard.vocab.size(), sizes.vocabulary_block);
-  // Logits, and the scores computed from them.
+  // The piece exists twice: as logits, and as the scores computed from them.
   const std::int64_t head = shard.has_head ? 2 * rows * held.hidden_size + 2 * piece : 0;
   return kFloat * std::max({attention, mlp, head});
 }
 
 std::int64_t buffers_of(const LmConfig& config, const Shard& shard, std::int64_t rows) {
   const std::int64_t stream = rows * config.hidden_size * kFloat;
-  // The receive buffers of all-reduces, and the zeros that a failed rank adds to them.
+  // Two buffers: one receives all-reduces, and one has the zeros that a failed rank contributes.
   if (shard.is_tensor_parallel) return 2 * stream;
   if (!is_pipeline(config, shard) || shard.has_head) return 0;
   return static_cast<std::int64_t>(kPassesInSender) * stream;

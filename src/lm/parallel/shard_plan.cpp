@@ -29,8 +29,8 @@ Range part_of_range(const Range& range, std::int64_t index, std::int64_t parts) 
           range.begin + range.size() * (index + 1) / parts};
 }
 
-/// A rank with almost no free memory still gets one layer: capacities are at least a thousandth of
-/// the largest.
+/// Returns the capacities of the ranks, at least a thousandth of the largest, so that a rank with
+/// almost no free memory can still get one layer.
 std::vector<double> capacities_of(std::span<const std::int64_t> free_bytes) {
   const auto most = static_cast<double>(*std::ranges::max_element(free_bytes));
   std::vector<double> capacities;
@@ -74,7 +74,7 @@ void add_if_there(std::vector<at::Tensor*>& tensors, std::initializer_list<at::T
     if (tensor->defined()) tensors.push_back(tensor);
 }
 
-/// Returns a range of the outputs of a linear.
+/// Returns the part of a linear layer that computes a range of its outputs.
 Linear rows_of(const Linear& linear, const Range& range) {
   if (!linear.is_defined()) return linear;
   const auto cut = [&](const at::Tensor& tensor) {
@@ -83,8 +83,8 @@ Linear rows_of(const Linear& linear, const Range& range) {
   return {cut(linear.weight), cut(linear.bias), {}};
 }
 
-/// Returns a range of the inputs of a linear. The outputs of all ranks are summed, so only one rank
-/// adds the bias.
+/// Returns the part of a linear layer that uses a range of its inputs. The outputs of all ranks are
+/// summed, so only one rank adds the bias.
 Linear columns_of(const Linear& linear, const Range& range) {
   if (!linear.is_defined()) return linear;
   return {linear.weight.narrow(1, range.begin, range.size()),

@@ -22,10 +22,10 @@ public:
     begin_work();
   }
 
-  /// Ends a pass. Its work is the time since the last call, without waiting.
+  /// Ends a pass, and records the CPU time since the last call, without waiting.
   void end_pass();
 
-  /// Returns the times up to the last wait or pass.
+  /// Returns the times up to the end of the last wait or pass.
   const StageTimes& times() const { return times_; }
 
 private:

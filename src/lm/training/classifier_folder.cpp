@@ -18,7 +18,7 @@ const char* suffix_of(Classified what) {
   return what == Classified::tokens ? "ForTokenClassification" : "ForSequenceClassification";
 }
 
-/// "LlamaForCausalLM" -> "LlamaForSequenceClassification"
+/// Returns "LlamaForSequenceClassification" for "LlamaForCausalLM".
 std::string architecture_of(std::string_view name, Classified what) {
   for (const std::string_view head : kHeads)
     if (name.ends_with(head)) name.remove_suffix(head.size());
@@ -62,7 +62,7 @@ std::string classifier_config(const fs::path& path, const std::string& config, C
 
 ModelHead classifier_head(const LmConfig& config, Classified what, std::int64_t outputs) {
   const bool is_of_tokens = what == Classified::tokens;
-  const bool is_gpt2 = config.family == "gpt2";  // its two classes use different names for heads
+  const bool is_gpt2 = config.family == "gpt2";  // GPT-2's two classifiers name heads differently
   return {.name = is_of_tokens && is_gpt2 ? "classifier" : "score",
           .outputs = outputs,
           .has_bias = is_of_tokens,

@@ -13,10 +13,9 @@
 
 #include "lm/forward/row_ops.hpp"
 
-// A divergence is a sum of f(p_c, q_c) over classes c. Let s_c = q_c df/dq_c and S = sum s_c.
-// Consider its gradient with respect to the logit of token v. If v is a separate class, the
-// gradient is s_v - q_v S. If v belongs to the class r of all other tokens, it is q_v / q_r (s_r -
-// q_r S).
+// A divergence is a sum of f(p_c, q_c) over classes c. Let s_c = q_c df/dq_c and S = sum s_c. If
+// token v is a class by itself, the gradient with respect to its logit is s_v - q_v S. If v belongs
+// to the class r, which unites all other tokens, the gradient is q_v / q_r (s_r - q_r S).
 //
 // Shapes: n rows of a block, K ids of the longest list, B tokens of a piece.
 namespace mgpu::lm::grad {
@@ -67,7 +66,8 @@ at::Tensor log_sums_of(const std::vector<LogitsPiece>& pieces, double temperatur
   return sums;
 }
 
-/// Returns the sums of a block from those of cross-entropy and divergence.
+/// Returns the sums of a block, given the sums `data` of the cross-entropy and the rows'
+/// divergences.
 LmSums total_of(const Distillation& how, const LmSums& data, const at::Tensor& divergences) {
   const double t = how.temperature;
   LmSums sums = data;
@@ -77,12 +77,12 @@ LmSums total_of(const Distillation& how, const LmSums& data, const at::Tensor& d
   return sums;
 }
 
-/// The factors of both parts of the loss in the gradient with respect to a logit.
+/// The factors that the two parts of the loss have in the gradient with respect to a logit.
 struct Shares {
   Shares(const Distillation& how, double scale)
       : teacher(scale * (1.0 - how.ce_weight) * how.temperature), data(scale * how.ce_weight) {}
 
-  double teacher;  // T^2 times 1 / T, from the derivative of z / T
+  double teacher;  // has the factor T: T^2 of the loss times 1 / T, the derivative of z / T
   double data;
 };
 
@@ -116,10 +116,10 @@ struct PaddedLists {
   }
 
   at::Tensor ids;        // [n, K]
-  at::Tensor log_probs;  // [n, K + 1]; the last column is all other ids
+  at::Tensor log_probs;  // [n, K + 1]; the last column is for all other ids together
 };
 
-/// Where a piece has the logits of the listed ids.
+/// The places of the listed ids' logits in a piece.
 struct Listed {
   Listed(const LogitsPiece& piece, const at::Tensor& ids) {
     const at::Tensor at = ids - piece.first_id;
@@ -132,7 +132,7 @@ struct Listed {
   }
 
   at::Tensor rows;     // [m] rows of the block
-  at::Tensor entries;  // [m] indices in the list
+  at::Tensor entries;  // [m] indices in the row's list
   at::Tensor columns;  // [m] columns of the piece
 };
 
@@ -164,7 +164,7 @@ LmSums stored_block(const Distillation& how, const TeacherTargets& targets, Head
   const RowFacts facts = facts_of(block);
   const PaddedLists lists(targets, block);
   const at::Tensor listed = take_listed(block, lists.ids);  // [n, K]
-  const at::Tensor rest = log_sums_of(block.pieces, t);     // [n] of all other tokens
+  const at::Tensor rest = log_sums_of(block.pieces, t);     // [n] logsumexp of all other tokens
   const at::Tensor classes = at::cat({listed / t, rest.unsqueeze(1)}, 1);
   const at::Tensor log_q = classes - classes.logsumexp(1, true);  // [n, K + 1]
   const Terms terms = terms_of(how, lists.log_probs, log_q);
@@ -187,7 +187,7 @@ LmSums stored_block(const Distillation& how, const TeacherTargets& targets, Head
   return total_of(how, facts.sums(block.targets), terms.losses);
 }
 
-/// Returns the teacher's logits of the block's rows, with the pieces and type of the student's.
+/// Returns the teacher's logits of the block's rows, in the same pieces and type as the student's.
 std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::Tensor& hidden,
                                         const HeadBlock& block) {
   const at::Tensor rows = hidden.index_select(0, block.token_index);
@@ -200,7 +200,7 @@ std::vector<LogitsPiece> teacher_pieces(const LanguageModel& teacher, const at::
 }
 
 /// Returns 1 for each row whose target is from the data and 0 if the student sampled it, [n];
-/// undefined if all are from the data.
+/// undefined if all targets are from the data.
 at::Tensor weights_of_data(std::span<const double> is_drawn, const HeadBlock& block) {
   if (is_drawn.empty()) return {};
   const at::Tensor token_index = tensor::read_back(block.token_index);
@@ -220,7 +220,7 @@ LmSums resident_block(const Distillation& how, const TeacherPass& teacher, HeadB
   const at::Tensor sums_p = log_sums_of(slopes, t).unsqueeze(1);
   const at::Tensor sums_q = log_sums_of(block.pieces, t).unsqueeze(1);
   at::Tensor divergences = at::zeros_like(facts.log_sums);  // [n]
-  at::Tensor total = at::zeros_like(sums_q);                // [n, 1] of slopes
+  at::Tensor total = at::zeros_like(sums_q);                // [n, 1] sums of slopes
   for (std::size_t i = 0; i < slopes.size(); ++i) {
     Terms terms = terms_of(how, slopes[i].logits / t - sums_p, block.pieces[i].logits / t - sums_q);
     divergences.add_(terms.losses.sum(1));

@@ -11,7 +11,7 @@
 // Shapes in this header: N tokens of a pass, D the teacher's width.
 namespace mgpu::lm::grad {
 
-/// Returns the StoredTargetLoss of a block.
+/// Returns the function that computes the StoredTargetLoss of a block.
 ///
 /// Memory: the block's logits only. `how` and `targets` have to outlive the result.
 BlockLoss stored_loss(const Distillation& how, const TeacherTargets& targets);
@@ -23,7 +23,7 @@ struct TeacherPass {
   std::span<const double> is_drawn{};  // [N] as kDrawnColumn, or empty
 };
 
-/// Returns the ResidentTeacherLoss of a block.
+/// Returns the function that computes the ResidentTeacherLoss of a block.
 ///
 /// Memory: as many logits of the teacher as the block has. `how`, the model and `is_drawn` have to
 ///         outlive the result.

@@ -56,7 +56,7 @@ struct ShareFunction : Function<ShareFunction> {
   }
 };
 
-/// (up + 1) * gate * sigmoid(gain * gate), both clamped.
+/// Computes (up + 1) * gate * sigmoid(gain * gate) with clamped gate and up.
 struct ClampedFunction : Function<ClampedFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate, const at::Tensor& up,
                             double gain, double limit) {

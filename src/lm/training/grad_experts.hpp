@@ -8,8 +8,8 @@
 
 namespace mgpu::lm::grad {
 
-/// mix_experts() with gradients. In float32 on the CPU the results have the same bits. The choice
-/// of a token's experts is made in float32 and has no gradient.
+/// Does the same as lm::mix_experts(), with gradients. In float32 on the CPU the bits are the same,
+/// too. The choice of a token's experts is made in float32 and has no gradient.
 ///
 /// Shapes: x [N, D]; returns [N, D]
 /// Memory: rows, gates and ups of all used experts, until the backward pass.

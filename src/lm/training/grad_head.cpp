@@ -33,7 +33,8 @@ HeadBlock make_block(const HeadArgs& args, const at::Tensor& hidden,
   return block;
 }
 
-/// Adds to the gradient of the weight. Returns the gradient of the rows.
+/// Adds the block's gradient of the head's weight to `weight`. Returns the gradient of `hidden`,
+/// the block's hidden states.
 at::Tensor apply_gradients(const HeadArgs& args, const HeadBlock& block, const at::Tensor& hidden,
                            const at::Tensor& weight) {
   at::Tensor rows = at::zeros_like(hidden);
@@ -45,7 +46,7 @@ at::Tensor apply_gradients(const HeadArgs& args, const HeadBlock& block, const a
   return rows;
 }
 
-/// Replaces the logits by the gradient of scale * cross-entropy with respect to them.
+/// Replaces the logits by the gradient of scale * cross-entropy with respect to the logits.
 void to_gradient(const HeadBlock& block, const RowFacts& facts, double scale) {
   const at::Tensor& first = block.pieces.front().logits;
   const bool has_kernel = !tensor::runs_on_gpu(first) && first.scalar_type() == at::kFloat;

@@ -30,9 +30,9 @@ struct HeadGradients {
 
 /// Some rows that have a target, with their logits over the whole vocabulary.
 struct HeadBlock {
-  std::vector<LogitsPiece> pieces;  // by first_id; `row` is 0
+  std::vector<LogitsPiece> pieces;  // in the order of first_id; LogitsPiece::row is 0
   at::Tensor targets;               // [n]
-  at::Tensor token_index;           // [n] of each row, among the N tokens
+  at::Tensor token_index;           // [n] index of each row among the N tokens
 };
 
 /// Each row's log of the sum of exponentials, logit of the target, and best token.
@@ -46,10 +46,10 @@ struct RowFacts {
 };
 RowFacts facts_of(const HeadBlock& block);
 
-/// Adds `value` to the logit of each row's target, multiplied by `weights` [n] if defined.
+/// Adds `value`, multiplied by `weights` [n] if defined, to the logit of each row's target.
 void add_at_targets(const HeadBlock& block, double value, const at::Tensor& weights = {});
 
-/// Calls visit(block, hidden [n, D]) for all blocks of tokens that have a target.
+/// for_each_block() calls visit(block, hidden [n, D]) for all blocks of tokens that have a target.
 ///
 /// Memory: logits of at most 512 tokens and about 64 MiB at a time.
 using BlockVisit = std::function<void(HeadBlock& block, const at::Tensor& hidden)>;

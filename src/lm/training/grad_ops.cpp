@@ -25,12 +25,12 @@ bool has_kernel(const at::Tensor& x) {
   return x.scalar_type() == at::kFloat;
 }
 
-/// Returns whether our kernel computes products of these rows.
+/// Returns whether this program's own CPU kernels process `x`, rather than libtorch.
 bool runs_here(const at::Tensor& x) {
   return !tensor::runs_on_gpu(x) && has_kernel(x);
 }
 
-/// Writes x w^T to `out`, [rows, out] contiguous, or adds it.
+/// Writes x w^T to `out`, [rows, out] contiguous, or adds the product to `out` if `adds`.
 void multiply(const at::Tensor& x, const at::Tensor& w, const at::Tensor& out, bool adds) {
   if (x.size(1) != w.size(1)) throw ShapeError("product: rows of another width");
   const bool is_in_order = x.stride(1) == 1 || x.stride(0) != 1;
@@ -107,7 +107,7 @@ std::pair<at::Tensor, at::Tensor> rms_norm_grads_here(const at::Tensor& x, const
   return grads;
 }
 
-/// Returns the gradients of x and weight from the gradient of the norm.
+/// Returns the gradients of x and weight, given the gradient of the norm's output.
 std::pair<at::Tensor, at::Tensor> rms_norm_grads(const at::Tensor& x, const at::Tensor& weight,
                                                  double epsilon, const at::Tensor& grad) {
   if (runs_here(x)) return rms_norm_grads_here(x, weight, epsilon, grad);
@@ -185,7 +185,7 @@ at::Tensor activation_grad(Activation kind, const at::Tensor& grad, const at::Te
   return at::gelu_backward(grad, x, kind == Activation::gelu ? "none" : "tanh");
 }
 
-/// Returns the gradients of activation(gate) and, if defined, of up.
+/// Returns the gradients of gate and, if it is defined, of up.
 std::pair<at::Tensor, at::Tensor> gate_grads_here(Activation kind, const at::Tensor& grad,
                                                   const at::Tensor& gate, const at::Tensor& up) {
   const at::Tensor in = gate.contiguous();
@@ -294,7 +294,7 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 
 at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm) {
   if (config.norm == NormKind::rms) return grad::rms_norm(x, norm.weight, config.norm_epsilon);
-  return lm::normalize(config, x, norm);  // libtorch's, which has a gradient
+  return lm::normalize(config, x, norm);  // at::layer_norm(), which has a gradient
 }
 
 at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight,

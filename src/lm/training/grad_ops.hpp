@@ -14,8 +14,8 @@
 #include "lm/forward/rope.hpp"
 
 // The operations of row_ops.hpp, rope.hpp and attention.hpp with gradients. In float32 on the CPU,
-// their results have the same bits. float64, for checks of gradients, uses libtorch. Shapes: N
-// tokens, D width, V vocabulary, H query heads, G key heads, C head width.
+// the results have the same bits as without gradients. float64, for checks of gradients, uses
+// libtorch. Shapes: N tokens, D width, V vocabulary, H query heads, G key heads, C head width.
 namespace mgpu::lm::grad {
 
 /// Returns x w^T [rows, out], computed in the type `compute`, for any strides; not differentiable.
@@ -27,9 +27,9 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& w, tensor::ComputeKind
 void add_product(const at::Tensor& out, const at::Tensor& x, const at::Tensor& w,
                  tensor::ComputeKind compute);
 
-/// Returns the gradient tensor of `weight` if it is a leaf, else an undefined tensor. Gradients of
-/// whole matrices are added to it in place, which saves autograd's temporary matrix. Autograd gets
-/// an undefined gradient, and still calls the hooks of the leaf.
+/// Returns the gradient tensor of `weight` if it is a leaf, else an undefined tensor. Backward
+/// functions add gradients of whole matrices to this tensor in place, which saves a temporary
+/// matrix. They return an undefined gradient to autograd, which still calls the hooks of the leaf.
 at::Tensor gradient_of_leaf(const at::Tensor& weight);
 
 /// Calls the hooks of a leaf whose gradient does not pass through autograd.
@@ -40,17 +40,17 @@ void say_gradient_added(const at::Tensor& weight);
 /// Shapes: table [V, D]; ids [N] int64
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids);
 
-/// Returns x W^T + b; the linear is not packed.
+/// Returns x W^T + b. The linear layer must not be packed.
 at::Tensor project(const at::Tensor& x, const Linear& linear, tensor::ComputeKind compute);
 
-/// RMS norm over the last dimension.
+/// Returns the RMS norm over the last dimension.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
-/// The norm of the kind in the config.
+/// Returns the norm of each row: a layer norm or RMS norm, as the config says.
 at::Tensor normalize(const LmConfig& config, const at::Tensor& x, const Norm& norm);
 
-/// Rotates the pairs (c, c + C / 2) of each head, [N, H, C], after its RMS norm if `weight` is
-/// defined.
+/// Rotates the pairs (c, c + C / 2) of each head, [N, H, C]. If `weight` is defined, the head first
+/// gets an RMS norm.
 at::Tensor rotate(const at::Tensor& x, const Rotation& rotation, const at::Tensor& weight,
                   double epsilon);
 
@@ -69,15 +69,17 @@ struct Sequences {
   std::vector<TokenRange> ranges;
 };
 
-/// The inputs of attention other than tensors. Both have to outlive the call.
+/// The inputs of attention other than tensors. Both references have to outlive the call.
 struct AttendedSequences {
   const Sequences& sequences;
   const LayerConfig& layer;
 };
 
-/// Shapes: q [N, H, C]; k, v [N, G, C]; sinks [H] or undefined. Returns [N, H * C].
-/// Memory: scores of 128 queries of one run; in float32 of 8 queries on the CPU, and on GPUs in the
-///         forward pass.
+/// Returns the attention outputs, [N, H * C].
+///
+/// Shapes: q [N, H, C]; k, v [N, G, C]; sinks [H] or undefined
+/// Memory: scores of 128 queries of one sequence. In float32, only scores of 8 queries on the CPU,
+///         and on GPUs in the forward pass.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                   const at::Tensor& sinks, const AttendedSequences& attended);
 

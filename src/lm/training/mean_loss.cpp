@@ -11,7 +11,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Sums of each item. A rank fills in its items; all others are 0.
+/// The sums of each item. A rank sets the sums of the items that it computes; all other sums stay
+/// 0.
 struct ItemSums {
   void resize(std::uint64_t items) {
     loss.resize(items);
@@ -34,7 +35,7 @@ void for_own_items(const cluster::Group& group, const LmItems& items, const Work
     work(item);
 }
 
-/// Sums a loss of one sweep. Returns the number of targets.
+/// Computes a loss of one sweep for this rank's items. Returns the number of targets of all items.
 std::int64_t sum_items(const cluster::Group& group, const TrainableModel& model,
                        const LmItems& items, const TokenLoss& loss, ItemSums& sums) {
   cluster::run_together(group, [&] {
@@ -50,7 +51,8 @@ std::int64_t sum_items(const cluster::Group& group, const TrainableModel& model,
   return targets;
 }
 
-/// Sums a loss of sequences, whose terms need the facts of all items. Returns the number of terms.
+/// Computes a SequenceLoss for this rank's items, after all ranks have exchanged the facts of all
+/// items. Returns the number of terms.
 std::int64_t sum_sequences(const cluster::Group& group, SequenceSurvey& survey,
                            const LmItems& items, ItemSums& sums) {
   std::string mine;

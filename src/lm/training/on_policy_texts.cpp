@@ -9,7 +9,7 @@
 namespace mgpu::lm {
 namespace {
 
-constexpr Purpose kOnPolicyChoice{8};  // which completions the student generates, by sample
+constexpr Purpose kOnPolicyChoice{8};  // whether the student generates a sample's completion
 
 }  // namespace
 

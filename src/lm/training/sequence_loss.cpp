@@ -9,7 +9,8 @@
 namespace mgpu::lm {
 namespace {
 
-/// Appends `count` values to a column of `filled` values. A column that has zeros only stays empty.
+/// Appends `count` values to a column of `filled` values. Empty `values` mean zeros, and a column
+/// that has only zeros stays empty.
 void append(std::vector<double>& column, std::size_t filled, const std::vector<double>& values,
             std::size_t count) {
   if (values.empty() && column.empty()) return;

@@ -18,7 +18,7 @@ namespace mgpu::lm {
 
 /// Identifies a sequence of the training.
 struct SequenceKey {
-  std::uint64_t group = 0;    // LmBatch::groups, or 0
+  std::uint64_t group = 0;    // its number in LmBatch::groups, or 0
   std::uint64_t ordinal = 0;  // number of its item
   std::int64_t index = 0;     // index in its item
 
@@ -30,14 +30,16 @@ struct ItemBatch {
   LmBatch batch;
   std::vector<SequenceKey> keys;  // [S]
 };
-/// `clock` times it as "waiting for data"; it may be nullptr.
+/// Returns items [first, first + count) as a batch. `clock` counts the time as "waiting for data";
+/// it may be nullptr.
 ItemBatch fill_batch(const LmItems& items, std::uint64_t first, std::int64_t count,
                      PhaseClock* clock);
 
 /// Runs the first sweep of a SequenceLoss, and provides the derivatives for the second one.
 class SequenceSurvey final : public train::ItemSurvey {
 public:
-  /// All arguments have to outlive this. `clock` times the phases of training; it may be nullptr.
+  /// All arguments have to outlive this object. `clock` times the phases of training; it may be
+  /// nullptr.
   SequenceSurvey(const TrainableModel& model, const LmItems& items, const SequenceLoss& loss,
                  PhaseClock* clock)
       : model_(&model), items_(&items), loss_(&loss), clock_(clock) {}
@@ -50,13 +52,13 @@ public:
   ///         different numbers of facts.
   void read(const std::vector<std::string>& results) override;
 
-  /// Returns the divisor of the sum over all sequences, at least 1. After read().
+  /// Returns the divisor of the sum over all sequences, at least 1. Call it after read().
   std::int64_t terms() const { return terms_; }
 
-  /// Returns SequenceLoss::digest(). After read().
+  /// Returns SequenceLoss::digest(). Call it after read().
   const std::vector<double>& digest() const { return digest_; }
 
-  /// Returns value and derivatives for the items of one call of measure(). After read().
+  /// Returns value and derivatives for the items of one call of measure(). Call it after read().
   /// Errors: Error when the items were not measured.
   BatchSlopes slopes(std::uint64_t first, const ItemBatch& items) const;
 
@@ -73,9 +75,9 @@ private:
   const LmItems* items_;
   const SequenceLoss* loss_;
   PhaseClock* clock_;
-  std::map<std::uint64_t, Measured> values_;  // by first item of the call
+  std::map<std::uint64_t, Measured> values_;  // by the first item of a call of measure()
   std::string measured_;                      // facts of the sequences, for other ranks
-  std::vector<SequenceKey> keys_;             // of table_, ascending
+  std::vector<SequenceKey> keys_;             // of the rows of table_, ascending
   SequenceTable table_;
   std::vector<double> digest_;
   std::int64_t terms_ = 1;

@@ -56,7 +56,7 @@ TokenValues head_values(const HeadArgs& args, const ValueRequest& request) {
 
 BlockLoss weighted_log_probs(const std::vector<double>& slopes, double temperature) {
   at::Tensor of_tokens =
-      at::tensor(slopes, at::kDouble);  // [N], on the device from the first block
+      at::tensor(slopes, at::kDouble);  // [N], moved to the device by the first block
   return [of_tokens, temperature](HeadBlock& block, std::optional<double> scale) mutable {
     if (!scale) return LmSums{};
     heat(block, temperature);

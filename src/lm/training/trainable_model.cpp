@@ -34,8 +34,8 @@ using torch::autograd::variable_list;
 
 constexpr double kInitStd = 0.02;  // initializer_range of transformers
 
-/// A model whose ModelHead replaces the vocabulary head has no lm_head.weight, like one with a tied
-/// head.
+/// Sets `tied_head` if the ModelHead replaces the vocabulary head, because neither kind of model
+/// has an lm_head.weight.
 LmConfig trained_config(LmConfig config, const std::optional<ModelHead>& head) {
   if (head && head->replaces_vocabulary) config.tied_head = true;
   return config;
@@ -55,7 +55,7 @@ private:
 using LayerCall = std::function<at::Tensor(const at::Tensor& x)>;
 
 /// Activation checkpointing: stores only the input of a layer, and recomputes the layer in the
-/// backward pass. `layer` has to live until then.
+/// backward pass. `layer` has to live until the backward pass.
 ///
 /// Source: Chen et al., arXiv 1604.06174.
 struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
@@ -93,7 +93,7 @@ std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
 
 /// The state of a batch during a pass.
 struct TrainableModel::Call {
-  LmWeights weights;   // with autograd, for this batch only
+  LmWeights weights;   // views with autograd, for this batch only
   at::Tensor ids;      // [N]
   at::Tensor targets;  // [N]
   grad::Sequences sequences;
@@ -209,7 +209,7 @@ at::Tensor TrainableModel::hidden(const Call& call) const {
   return grad::normalize(config_, x, weights.norm);
 }
 
-/// Returns the tokens of the call whose states ModelHead gets, [rows].
+/// Returns the indices of the tokens whose states ModelHead gets, [rows].
 at::Tensor TrainableModel::head_rows(const Call& call, HeadRows rows) const {
   if (rows == HeadRows::learned)
     return tensor::places_of_true(call.targets != kernels::kIgnoreTarget).squeeze(1);
@@ -228,8 +228,8 @@ void TrainableModel::require_heads(bool logits, bool own) const {
     throw Error("TrainableModel: logits are needed, and the model has no vocabulary head");
 }
 
-/// Returns the sums of a loss. With a scale, it also adds the gradients of the heads and computes
-/// `hidden_gradient` [N, D].
+/// Returns the sums of a loss. With a scale, it also adds to the gradients of the heads' weights,
+/// and computes `hidden_gradient` [N, D].
 LmSums TrainableModel::apply_heads(const Call& call, const at::Tensor& states, const PassLoss& loss,
                                    std::optional<double> scale, at::Tensor* hidden_gradient) const {
   require_heads(loss.of_logits != nullptr, loss.of_head != nullptr);
@@ -239,7 +239,7 @@ LmSums TrainableModel::apply_heads(const Call& call, const at::Tensor& states, c
   if (loss.of_logits) {
     sums += grad::head_loss({states, head, call.targets, options_.compute}, loss.of_logits,
                             scale.value_or(0.0), scale ? &gradients : nullptr);
-    const bool is_tied = head.is_same(weights_.embedding);  // embed() calls the hooks
+    const bool is_tied = head.is_same(weights_.embedding);  // then embed() calls the hooks
     if (scale && !is_tied) grad::say_gradient_added(head);
   }
   if (scale) {

@@ -7,7 +7,8 @@
 
 namespace mgpu::lm {
 
-/// Accepts either no values, which means all 0 or not measured, or `expected` values.
+/// Checks that a vector has `expected` values, or none. No values mean that all are 0 or were not
+/// measured.
 /// Errors: ShapeError.
 inline void require_count(const char* what, std::size_t count, std::size_t expected) {
   if (count == 0 || count == expected) return;

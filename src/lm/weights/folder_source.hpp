@@ -10,11 +10,12 @@ namespace mgpu::lm {
 /// fit, and finish() reports it.
 class CheckedSource : public WeightSource {
 public:
-  /// Call it after the last tensor. Errors: Failure E705 when any tensor did not fit.
+  /// Checks that all tensors were found, fit and were taken; call it last. Errors: Failure E705 if
+  /// not.
   virtual void finish(bool tied_head) = 0;
 };
 
-/// `files` have to outlive the source.
+/// Returns the source of a folder's tensors. `files` have to outlive the source.
 std::unique_ptr<CheckedSource> make_folder_source(const formats::WeightFiles& files);
 
 }  // namespace mgpu::lm

@@ -19,10 +19,11 @@ class HugePageArena {
 public:
   explicit HugePageArena(std::int64_t bytes) : memory_(zeros_in_huge_pages(bytes / 4)) {}
 
+  /// Returns the next tensor of the region.
   /// Shapes: any, of float32 or bfloat16; the sum of their rounded_up() bytes is at most `bytes`
   at::Tensor take(at::IntArrayRef shape, at::ScalarType type);
 
-  /// Every tensor starts at a cache line.
+  /// Rounds a size up to whole cache lines, so that every tensor starts at a cache line.
   static std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 private:

@@ -35,8 +35,8 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
   return false;
 }
 
-/// Returns whether a name is a causal mask of GPT-2 or frequencies of Llama, which are computed
-/// from the config.
+/// Returns whether a name is that of a causal mask of GPT-2 or of Llama's rotary frequencies. Both
+/// are computed from the config instead.
 bool is_stored_buffer(std::string_view name) {
   return ends_with_any(name, {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"});
 }
@@ -93,8 +93,8 @@ private:
     return files_.find(std::string_view(name).substr(dot + 1));
   }
 
-  /// Returns experts' matrices [E, in, out], which are stored as MXFP4 [E, out, in / 32, 16] and
-  /// [E, out, in / 32].
+  /// Returns experts' matrices [E, in, out], which are stored as MXFP4 blocks [E, out, in / 32, 16]
+  /// and scales [E, out, in / 32].
   at::Tensor take_blocks(const formats::StoredTensor& blocks, const formats::StoredTensor& scales,
                          const std::vector<std::int64_t>& shape) {
     taken_.insert(blocks.name);
@@ -136,7 +136,7 @@ private:
     return checked(raw.to(at::kFloat), stored);
   }
 
-  /// Errors: Failure E706.
+  /// Returns the weight. Errors: Failure E706 if a value is not finite.
   at::Tensor checked(const at::Tensor& weight, const formats::StoredTensor& stored) const {
     if (!tensor::read_value<bool>(at::isfinite(weight).all())) {
       throw Failure({"E706",

@@ -9,8 +9,8 @@ namespace mgpu::lm {
 
 inline constexpr std::int64_t kMxfp4Block = 32;  // values with one scale
 
-/// Decodes 4-bit numbers (one bit of sign, two of exponent, one of mantissa) in blocks of 32 with a
-/// power of two as scale. The result is exact. A scale of 255 gives NaN.
+/// Decodes 4-bit numbers (one bit of sign, two of exponent, one of mantissa) in blocks of 32. Each
+/// block has a power of two as its scale. The result is exact. A scale of 255 gives NaN.
 ///
 /// Shapes: blocks [N, 16], two numbers per byte, the first in the low half; scales [N], exponents
 ///         plus 127; returns [N, 32]

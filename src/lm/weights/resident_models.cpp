@@ -25,9 +25,9 @@
 #include <mgpu/formats/safetensors.hpp>
 #include <mgpu/lm/weights/resident_models.hpp>
 
-// The first rank of a node makes a table in an anonymous file: it lists the folders and the process
-// that holds each. Other processes open that process's files through /proc, so no name in a file
-// system is left over after a crash.
+// The first rank of a node makes a table in an anonymous file. The table lists the folders, and for
+// each the process that holds its weights in another anonymous file. Other processes open that file
+// through /proc, so no name in a file system is left over after a crash.
 namespace mgpu::lm {
 namespace {
 
@@ -35,14 +35,15 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kSlots = 128;
 constexpr std::size_t kTextBytes = 400;
-constexpr std::size_t kAlignment = 64;  // of tensors in a file
+constexpr std::size_t kAlignment = 64;  // of tensors in a file, in bytes
 constexpr auto kPatience = std::chrono::milliseconds(5);
 
 using Shapes = std::vector<std::vector<std::int64_t>>;
 
 enum class State : std::uint32_t { free, reading, ready, failed };
 
-/// The weights of a folder, as a file of a process, or a text about a folder.
+/// An entry of the table: the weights of a folder, as a file of a process, or a text about a
+/// folder.
 struct Slot {
   std::atomic<State> state;
   std::uint64_t key;
@@ -121,7 +122,7 @@ std::size_t padded(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Names a folder, its files with their sizes and times, and the shapes of the tensors.
+/// Returns a hash of a folder, its files with their sizes and times, and the shapes of the tensors.
 std::uint64_t key_of(const fs::path& folder, const Shapes& shapes) {
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -140,7 +141,7 @@ std::uint64_t key_of(const fs::path& folder, const Shapes& shapes) {
   return std::stoull(sha256_hex(text).substr(0, 16), nullptr, 16);
 }
 
-/// Tensors whose storage is a mapping; they keep it alive.
+/// Returns tensors whose storage is a mapping. They keep the mapping alive.
 std::vector<at::Tensor> tensors_in(const std::shared_ptr<Mapping>& mapping, const Shapes& shapes) {
   std::vector<at::Tensor> tensors;
   std::size_t offset = 0;
@@ -165,7 +166,7 @@ struct ResidentModels::Shared {
   }
   void unlock() { table().is_locked = 0; }
 
-  /// A slot and its state at the time of the call. `is_mine`: the caller has to fill it.
+  /// A slot and its state when claim() was called. If `is_mine`, the caller has to fill the slot.
   struct Claim {
     Slot* slot;
     State state;
@@ -188,8 +189,8 @@ struct ResidentModels::Shared {
     return {vacant, State::reading, true};
   }
 
-  /// The slot of a key when it is ready. The first rank to ask calls `make`; others wait for it.
-  /// If `make` fails on that rank, the next one calls it again.
+  /// Returns the slot of a key when it is ready. The first rank that asks calls `make`, and the
+  /// others wait. If `make` fails on that rank, the next rank calls `make`.
   template <class Make>
   const Slot& get(std::uint64_t key, const Make& make) {
     for (;;) {
@@ -222,7 +223,7 @@ ResidentModels::ResidentModels(const cluster::Group& node) {
   std::optional<Mapping> made;
   cluster::run_together(node, [&] {
     if (node.rank() != 0) return;
-    made.emplace(Mapping::make(sizeof(Table)));  // zeros: no lock, free slots
+    made.emplace(Mapping::make(sizeof(Table)));  // zeros mean unlocked, all slots free
     place[1] = made->file();
   });
   node.broadcast(std::span<std::int32_t>(place), 0);

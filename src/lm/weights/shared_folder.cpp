@@ -21,7 +21,7 @@ namespace {
 struct RequestedTensor {
   std::string name;
   at::Tensor whole;                // meta tensor; the base of `parts`
-  std::vector<at::Tensor*> parts;  // kept by this rank
+  std::vector<at::Tensor*> parts;  // views that this rank keeps
 };
 
 /// Records the tensors that a family takes, as meta tensors.
@@ -137,7 +137,7 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
   const std::set<at::Tensor*> rounded = rounded_of(weights, options_);
   std::unique_ptr<CheckedSource> source;
   if (is_reader()) source = make_folder_source(*files_);
-  std::exception_ptr failure;  // of this rank; shared before the next broadcast
+  std::exception_ptr failure;  // of this rank; the node learns of it before the next broadcast
   const auto step = [&failure](const auto& work) {
     try {
       if (!failure) work();
@@ -145,7 +145,7 @@ LmWeights SharedFolder::load(const Shard& shard, Device device) const {
       failure = std::current_exception();
     }
   };
-  bool is_whole = true;  // false: a rank of the node has failed
+  bool is_whole = true;  // false after a rank of the node has failed
   for (const RequestedTensor& requested : recorder.requested_) {
     at::Tensor whole;
     step([&] {

@@ -7,8 +7,9 @@
 
 namespace mgpu::lm {
 
-/// A fixed number of pages, each with a count of its users. A sequence of up to `extent` pages
-/// gets consecutive pages as long as an extent is free, because contiguous memory is read faster.
+/// A fixed number of cache pages, each with the number of sequences that use it. An extent is a
+/// block of `extent` consecutive pages. As long as a whole extent is free, a sequence of up to
+/// `extent` pages gets consecutive pages, because contiguous memory is read faster.
 class PagePool {
 public:
   PagePool(std::int64_t pages, std::int64_t extent);
@@ -17,7 +18,8 @@ public:
   std::int64_t users(std::int64_t page) const { return users_[static_cast<std::size_t>(page)]; }
 
   /// Returns the page that follows `last` if it is free, else the first page of an unused extent,
-  /// else any free page. `last` is -1 for a sequence without pages. The returned page has one user.
+  /// else any free page. `last` is the last page of a sequence, or -1 for a sequence without pages.
+  /// The returned page has one user.
   /// Errors: ShapeError when no page is free.
   std::int64_t take(std::int64_t last);
   void share(std::int64_t page) { ++users_[static_cast<std::size_t>(page)]; }
@@ -33,7 +35,7 @@ private:
   std::vector<std::int64_t> users_;
   std::vector<std::int64_t> used_;  // used pages of each extent
   std::set<std::int64_t> free_;     // pages
-  std::set<std::int64_t> extents_;  // first pages of unused stretches
+  std::set<std::int64_t> extents_;  // first page of each unused extent
 };
 
 }  // namespace mgpu::lm

@@ -32,7 +32,7 @@ public:
   };
 
   /// Allocates the cache on the device of `options`.
-  /// Memory: 2 * layers * pages * page_tokens * G * C elements, allocated at once.
+  /// Memory: 2 * layers * pages * page_tokens * G * C elements, in one allocation.
   PagedCache(const LmConfig& config, const Sizes& sizes, const at::TensorOptions& options);
 
   std::int64_t page_tokens() const { return page_tokens_; }
@@ -40,30 +40,33 @@ public:
 
   /// Adds an empty sequence and returns its number, which may be that of a removed sequence.
   std::int64_t add();
-  /// Adds a sequence with the same tokens.
+  /// Adds a sequence that shares all pages of `sequence`, and returns its number.
   std::int64_t fork(std::int64_t sequence);
-  /// Adds a sequence with the first `pages` pages of another one. They have to be full.
+  /// Adds a sequence that shares the first `pages` pages of `sequence`, which have to be full, and
+  /// returns its number.
   std::int64_t fork(std::int64_t sequence, std::int64_t pages);
   /// Removes a sequence and frees the pages that no other sequence shares.
   void remove(std::int64_t sequence);
 
-  /// Returns the number of tokens of a sequence. Errors: Error when the sequence does not exist.
-  /// This holds for all functions that take a sequence.
+  /// Returns the number of tokens of a sequence. Errors: Error when the sequence does not exist, as
+  /// in all functions that take a sequence.
   std::int64_t length(std::int64_t sequence) const { return get(sequence).length; }
 
   /// Returns how many pages extend() would take from the pool.
   std::int64_t pages_for(std::int64_t sequence, std::int64_t tokens) const;
 
-  /// Returns by how many pages pages_for() overestimates when all `sequences` are extended in turn.
-  /// Every sequence that writes to a shared last page copies it, except the last one, which keeps
-  /// the original. Each sequence occurs once and grows by at least one token.
+  /// Returns by how many pages the sum of pages_for() exceeds what it takes to extend all
+  /// `sequences`. pages_for() counts a copy of a shared last page for every sequence. If all users
+  /// of the page are in `sequences`, the last of them keeps the original. Each sequence occurs once
+  /// and grows by at least one token.
   std::int64_t pages_left_over(std::span<const std::int64_t> sequences) const;
 
-  /// Makes room for more tokens at the end. Their memory is undefined until write().
+  /// Makes room for `tokens` more tokens at the end of a sequence. Their keys and values are
+  /// undefined until write().
   /// Errors: ShapeError when the pool has too few pages; the cache is unchanged.
   void extend(std::int64_t sequence, std::int64_t tokens);
 
-  /// Returns the slot of the first token of each page.
+  /// Returns the slot of the first token of each page. A slot is a row of keys() and values().
   std::vector<std::int64_t> page_slots(std::int64_t sequence) const;
   std::int64_t slot(std::int64_t sequence, std::int64_t token) const;
 
@@ -72,7 +75,7 @@ public:
   void write(std::size_t layer, const at::Tensor& slots, const at::Tensor& keys,
              const at::Tensor& values);
 
-  // In the cache's type.
+  // Return keys and values of a layer in the cache's type.
   const at::Tensor& keys(std::size_t layer) const { return keys_[layer]; }      // [slots, G, C]
   const at::Tensor& values(std::size_t layer) const { return values_[layer]; }  // [slots, G, C]
 

@@ -18,21 +18,21 @@ struct RopeConfig {
   RopeKind kind = RopeKind::none;
   double theta = 10000.0;
   double factor = 1.0;
-  std::int64_t original_positions = 0;  // llama3, yarn: context length in pretraining
-  double low_freq_factor = 1.0;         // llama3
-  double high_freq_factor = 4.0;        // llama3
-  double beta_fast = 32.0;              // yarn
-  double beta_slow = 1.0;               // yarn
-  bool truncate = true;                 // yarn: round the ends of the ramp to integers
-  double attention_factor = 1.0;        // yarn: factor of cosine and sine
+  std::int64_t original_positions = 0;  // llama3 and yarn only; context length in pretraining
+  double low_freq_factor = 1.0;         // llama3 only
+  double high_freq_factor = 4.0;        // llama3 only
+  double beta_fast = 32.0;              // yarn only
+  double beta_slow = 1.0;               // yarn only
+  bool truncate = true;  // yarn only; rounds the ends of the interpolation ramp to integers
+  double attention_factor = 1.0;  // yarn only; multiplies cosine and sine
 
   friend bool operator==(const RopeConfig&, const RopeConfig&) = default;
 };
 
 /// Settings that may differ between the layers of a model.
 struct LayerConfig {
-  std::int64_t window = 0;   // keys that a query sees, including its own; 0: all earlier ones
-  double score_scale = 1.0;  // factor of the product of query and key
+  std::int64_t window = 0;   // number of keys that a query sees, including its own key; 0: no limit
+  double score_scale = 1.0;  // multiplies the product of query and key
 
   friend bool operator==(const LayerConfig&, const LayerConfig&) = default;
 };
@@ -40,7 +40,7 @@ struct LayerConfig {
 /// A mixture of experts that replaces the MLP. Gate and up projections are clamped to `limit`.
 struct ExpertConfig {
   std::int64_t count = 0;  // 0: one MLP for all tokens
-  std::int64_t used = 0;   // by each token
+  std::int64_t used = 0;   // number of experts that a token uses
   double gain = 1.702;     // factor of the gate inside the sigmoid
   double limit = 7.0;
 
@@ -55,8 +55,8 @@ struct GenerationDefaults {
   std::int64_t top_k = 50;
   double top_p = 1.0;
   double repetition_penalty = 1.0;
-  std::vector<std::string> unused;           // unsupported keys that affect transformers' output
-  std::vector<std::string> unused_in_draws;  // those that affect sampling only
+  std::vector<std::string> unused;           // unsupported keys that affect greedy decoding, too
+  std::vector<std::string> unused_in_draws;  // unsupported keys that affect sampling only
 
   friend bool operator==(const GenerationDefaults&, const GenerationDefaults&) = default;
 };
@@ -65,10 +65,10 @@ struct GenerationDefaults {
 struct LmConfig {
   std::string family;  // model_type: "llama"
   std::int64_t vocab = 0;
-  std::int64_t hidden_size = 0;        // of the residual stream
+  std::int64_t hidden_size = 0;        // width of the residual stream
   std::int64_t intermediate_size = 0;  // width inside the MLP, or inside an expert
-  std::int64_t heads = 0;              // of queries
-  std::int64_t kv_heads = 0;           // of keys and values; divides `heads`
+  std::int64_t heads = 0;              // number of query heads
+  std::int64_t kv_heads = 0;           // number of key-value heads; divides `heads`
   std::int64_t head_dim = 0;           //
   std::int64_t max_positions = 0;      // maximum context length
   std::vector<LayerConfig> layers;
@@ -80,7 +80,7 @@ struct LmConfig {
   bool out_bias = false;    // of the attention output projection
   bool mlp_bias = false;    //
   ExpertConfig experts;     //
-  bool sinks = false;       // attention sinks: one learned score without a value per head
+  bool sinks = false;       // attention sinks: a learned score per head that has no value
   bool head_norm = false;   // RMS norm of each query and key head before the rotation
   bool tied_head = false;   // the head uses the embedding matrix
   std::string stored_type;  // "bfloat16"; "" when the folder does not name it
@@ -95,7 +95,8 @@ struct LmConfig {
 ///         feature, with a list of the supported ones), E702 (invalid value).
 LmConfig read_lm_config(const fs::path& folder);
 
-/// The files that read_lm_config() parses, for ranks that do not read them from disk.
+/// The texts of the files that read_lm_config() parses. A rank that read them from disk can send
+/// them to other ranks.
 struct LmConfigTexts {
   std::string config;
   std::optional<std::string> generation;

@@ -8,7 +8,8 @@ namespace mgpu::lm {
 /// Broadcasts the texts of rank 0 of `group` and returns them on all ranks. Collective.
 LmConfigTexts broadcast_texts(const cluster::Group& group, LmConfigTexts texts);
 
-/// Like read_lm_config(), for all ranks of `group`. Only rank 0 reads the files. Collective.
+/// Returns the result of read_lm_config() on all ranks of `group`. Only rank 0 reads the files.
+/// Collective.
 /// Errors: those of read_lm_config(), on all ranks.
 LmConfig read_shared_lm_config(const cluster::Group& group, const fs::path& folder);
 

@@ -36,10 +36,11 @@ public:
   const PagedCache& cache() const;
 
   /// Reserves memory for passes of up to `rows` rows. A tensor-parallel rank that runs out of
-  /// memory needs it to keep taking part in the all-reduces. A pass with more rows reserves more.
+  /// memory uses the reserve to keep taking part in the all-reduces. A pass with more rows reserves
+  /// more.
   void reserve_rows(std::int64_t rows);
 
-  /// Returns the failure of any rank that a draw has reported.
+  /// Returns the failure of a rank, once a draw has reported it to all ranks.
   const std::optional<ErrorReport>& failure() const;
 
 private:
@@ -50,24 +51,24 @@ private:
 struct DecodeConfig {
   SamplingConfig sampling{};
   std::int64_t prefill_tokens = 0;       // maximum per pass; 0: the model's PassSizes
-  std::vector<std::int64_t> stop_ids{};  // for steps(): each ends its sequence
+  std::vector<std::int64_t> stop_ids{};  // used by steps() only; each ends its sequence
   LogitProcessors processors{};
 };
 
 struct PrefillOptions {
   std::int64_t length = 0;  // see SequenceSpan::length
   bool shows_all = false;   // pass() returns the state of every token
-  bool goes_first = false;  // before prefills without this flag
+  bool goes_first = false;  // processed before prefills without this flag
 };
 
 /// Consecutive tokens of one prefill() that were processed in one pass.
 struct SeenPiece {
   std::int64_t sequence = 0;
-  std::int64_t first = 0;  // token of the input
+  std::int64_t first = 0;  // index of the first token in the input
   std::int64_t count = 0;
-  std::int64_t row = 0;  // of the pass, where its states begin
+  std::int64_t row = 0;  // row of PassView::hidden where its states begin
   std::int64_t rows = 0;
-  bool is_last = false;  // of the input
+  bool is_last = false;  // whether it ends the input
 };
 
 /// The results of a pass.
@@ -78,8 +79,8 @@ struct PassView {
 
 /// Additional work for the head during a draw.
 struct HeadRequests {
-  /// Hidden states [n, D] and the n tokens that follow them. The states are undefined on ranks
-  /// without the head.
+  /// Hidden states [n, D], and the n tokens whose log-probabilities after these states are needed.
+  /// The states are undefined on ranks without the head.
   struct Scored {
     at::Tensor rows;
     std::span<const std::int64_t> targets;
@@ -90,26 +91,26 @@ struct HeadRequests {
 
 struct Drawn {
   std::vector<DrawnToken> tokens;  // one per sequence of the draw
-  std::vector<float> scores;       // nats, of all scored tokens in order
+  std::vector<float> scores;       // log-probabilities of all scored tokens in order, nats
 };
 
 /// The tokens that several steps drew, on the model's device.
 struct DrawnSteps {
   at::Tensor ids;               // [T, S] int64
   at::Tensor log_probs;         // [T, S] float32
-  at::Tensor log_sums;          // [T, S] float32; not finite where a logit is not finite
+  at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite where a logit is not
   at::Tensor stopped;           // [T, S] bool: a stop id was drawn in this step or earlier
-  std::vector<DrawSite> sites;  // [S] of the first step, without contexts
+  std::vector<DrawSite> sites;  // [S] sites of the first step, with empty contexts
 };
 
 /// A batch of sequences that grow together. Between two passes, sequences may be added, forked,
 /// filled with ids or embeddings, read and dropped. A turn consists of pass(), draw() and take();
-/// step() runs all three. On the CPU the bits of a sequence depend neither on other sequences and
-/// its forks nor on how its tokens are split over passes.
+/// step() runs all three. On the CPU the bits of a sequence's results depend neither on other
+/// sequences and its forks nor on how its tokens are split over passes.
 ///
 /// Ranks:  if a model is split over a group, all of its ranks make the same calls in the same
-///         order. Sessions that share a pool may each have an unfinished turn; take() is called in
-///         the order of draw().
+///         order. Sessions that share a pool may each have an unfinished turn; the calls of take()
+///         come in the order of the calls of draw().
 /// Errors: Error when a sequence does not exist.
 class DecodeSession {
 public:
@@ -125,11 +126,11 @@ public:
   /// earlier draws.
   std::int64_t add(std::uint64_t sample = 0);
 
-  /// Adds a sequence with the same tokens (including pending input), hidden state and number of
-  /// draws. A page is shared until one of the two writes to it.
+  /// Adds a copy of `origin` with the same tokens (including pending input), hidden state and
+  /// number of draws. The two share each cache page until one of them writes to it.
   std::int64_t fork(std::int64_t origin, std::uint64_t sample);
 
-  /// Adds a sequence with the first `pages` pages of another one. They have to be full.
+  /// Adds a sequence with the first `pages` cache pages of `origin`, which have to be full.
   std::int64_t fork_pages(std::int64_t origin, std::int64_t pages, std::uint64_t sample);
 
   /// Removes a sequence and frees the pages that no other sequence shares.
@@ -145,7 +146,7 @@ public:
                const PrefillOptions& options = {});
 
   /// Queues one token for each sequence. All are processed in the next pass, regardless of
-  /// config.prefill_tokens. The repetition penalty ignores them.
+  /// config.prefill_tokens. The repetition penalty ignores these tokens.
   ///
   /// Shapes: sequences S; ids [S] int64 on the model's device, in the vocabulary
   void feed(std::span<const std::int64_t> sequences, const at::Tensor& ids);
@@ -167,7 +168,7 @@ public:
   /// on all ranks. The sequences must not have pending input.
   ///
   /// Ranks:  collective; no session of the pool may have an unfinished turn
-  /// Errors: on all ranks, if one of them failed in the pass
+  /// Errors: Failure or Error on all ranks, if one of them failed in the pass
   at::Tensor hidden(std::span<const std::int64_t> sequences);
 
   /// Starts to draw a token for each of the sequences from its hidden state.
@@ -191,9 +192,10 @@ public:
   bool can_step_ahead() const;
 
   /// Runs `count` steps for sequences with one pending token each; no other input may be pending.
-  /// The host reads nothing back from the device, unless the model has experts or a processor
-  /// reads. It sends all positions and cache slots before the first step, and the random numbers of
-  /// each step. A sequence continues after a stop id; ignore the tokens after it.
+  /// The host reads nothing back from the device, unless the model has experts or a processor reads
+  /// something. The host sends all positions and cache slots before the first step, and the random
+  /// numbers before each step. A sequence continues after a stop id; ignore its tokens after the
+  /// stop id.
   ///
   /// Errors: Error when other input is pending or can_step_ahead() is false; ShapeError when there
   ///         are too few positions or free pages.

@@ -16,18 +16,18 @@ namespace mgpu::lm {
 
 struct GenerationConfig {
   SamplingConfig sampling;
-  std::int64_t max_new_tokens = 256;   // 0: prompts are only scored
-  std::vector<std::int64_t> stop_ids;  // each ends its completion as the last token
+  std::int64_t max_new_tokens = 256;   // 0: no completions, only scores
+  std::vector<std::int64_t> stop_ids;  // a completion ends with the first of these
   std::int64_t batch_size = 16;        // sequences that are decoded together
   std::int64_t prefill_tokens = 0;     // prompt tokens per pass at most; 0: the model's PassSizes
   std::int64_t page_tokens = 16;
   CacheType cache_type = CacheType::f32;
-  bool scores_prompts = false;   // also with max_new_tokens: 0
+  bool scores_prompts = false;   // needed for scores of prompts with max_new_tokens 0, too
   LogitProcessors processors{};  // have to outlive the generator
 };
 
 struct Prompt {
-  std::uint64_t sample = 0;  // key of the draws of the first completion; the others count up
+  std::uint64_t sample = 0;  // random stream of the first completion; completion i has sample + i
   std::span<const std::int64_t> ids;
   std::int64_t num_samples = 1;
 
@@ -45,7 +45,7 @@ enum class FinishReason : std::uint8_t {
 
 struct Completion {
   std::vector<std::int64_t> ids;
-  std::vector<float> log_probs;  // nats, without temperature and cuts, as in apply_head()
+  std::vector<float> log_probs;  // nats, before temperature, top k and top p, as in apply_head()
   FinishReason reason = FinishReason::length;
 };
 
@@ -53,9 +53,9 @@ struct PromptResult {
   std::vector<float> prompt_log_probs;  // of all tokens except the first; empty: not requested
   std::vector<Completion> completions;  // num_samples
 
-  /// One list per continuation, one value per token. On the CPU they have the bits of prompt and
-  /// continuation scored as one prompt. RopeKind::dynamic is an exception, because its rotation
-  /// depends on the prompt's length.
+  /// One list per continuation, one value per token. On the CPU the values have the same bits as if
+  /// prompt and continuation were scored as one prompt. RopeKind::dynamic is an exception, because
+  /// its rotation depends on the prompt's length.
   std::vector<std::vector<float>> continuation_log_probs;
 };
 
@@ -66,14 +66,14 @@ using StopText = std::function<bool(std::uint64_t sample, std::span<const std::i
 /// Consecutive tokens of a prompt that were processed in one pass.
 struct PromptPiece {
   std::size_t prompt = 0;  // index in run()
-  std::size_t first = 0;   // token of the prompt
+  std::size_t first = 0;   // index of the first token in the prompt
   std::size_t count = 0;
 };
 
-/// Receives the hidden states after the last norm of all prompt tokens, each once, on the ranks
-/// that have the head. Each call gets the pieces of one pass and their rows in order, [N, D]. It
-/// may use the head, which is a collective call in a tensor-parallel group. An exception fails the
-/// pass. After an out-of-memory failure, the caller may run all prompts again.
+/// A callback that receives the hidden states after the last norm of all prompt tokens, each once,
+/// on the ranks that have the head. Each call gets the pieces of one pass and their rows in order,
+/// [N, D]. The callback may use the head, which is a collective call in a tensor-parallel group. An
+/// exception fails the pass. After an out-of-memory failure, the caller may run all prompts again.
 using SeeHidden =
     std::function<void(std::span<const PromptPiece> pieces, const at::Tensor& hidden)>;
 
@@ -98,16 +98,16 @@ public:
   /// Returns results in the order of the prompts.
   /// Errors: ShapeError for a prompt or continuation that is empty, has ids outside the vocabulary,
   ///         or is longer than the learned positions. Error for continuations with max_new_tokens
-  ///         above 0. Failure E704 when logits are not finite. Out of memory, all ranks of the
-  ///         group throw std::bad_alloc or a Failure with ExitCode::out_of_memory, and may retry
-  ///         with a smaller batch. cluster::DivergedFailure when the ranks are out of step. In a
-  ///         tensor-parallel group, any failure of one rank in a pass has this effect, except lack
-  ///         of memory.
+  ///         above 0. Failure E704 when logits are not finite. When memory runs out, all ranks of
+  ///         the group throw std::bad_alloc or a Failure with ExitCode::out_of_memory, and may
+  ///         retry with a smaller batch. A cluster::DivergedFailure when the ranks are out of step.
+  ///         In a tensor-parallel group, any failure of one rank in a pass has this effect, except
+  ///         lack of memory.
   std::vector<PromptResult> run(std::span<const Prompt> prompts);
 
   std::int64_t batch_size() const { return config_.batch_size; }
 
-  /// Takes effect in the next run; frees the cache.
+  /// Sets the batch size of the next run, and frees the cache.
   void set_batch_size(std::int64_t batch_size);
 
 private:

@@ -25,8 +25,9 @@ struct GivenTokens {
   at::Tensor embeddings{};            // [n, D] float32
 };
 
-/// Is notified, on ranks with the head, of each change to the sequences of the sessions of one
-/// pool, in order. Must not throw; do work that may fail in process() or offsets().
+/// An object that is notified, on ranks with the head, of each change to the sequences of one pool,
+/// in the order of the changes. The functions must not throw; work that may fail belongs in
+/// process() or offsets().
 class SequenceWatcher {
 public:
   SequenceWatcher() = default;
@@ -40,7 +41,8 @@ public:
   /// `copy` has the first `tokens` tokens of `origin`.
   virtual void forked(std::int64_t /*origin*/, std::int64_t /*copy*/, std::int64_t /*tokens*/) {}
   virtual void given(std::int64_t /*sequence*/, const GivenTokens& /*tokens*/) {}
-  /// Each row's sequence continues with its token of `ids`, [N] int64 on the model's device.
+  /// The sequence of row n continues with the drawn token ids[n]. ids is [N] int64 on the model's
+  /// device.
   virtual void drawn(std::span<const DrawSite> /*rows*/, const at::Tensor& /*ids*/) {}
   virtual void dropped(std::int64_t /*sequence*/) {}
   /// All sequences were removed after a failure.
@@ -51,8 +53,8 @@ public:
 class BlockProcessor : public SequenceWatcher {
 public:
   /// Changes the logits of tokens first_id .. first_id + B - 1 in place. It may be called several
-  /// times for the same token and draw, with blocks of different sizes. Each call must give the
-  /// same logit.
+  /// times for the same token and draw, with blocks of different sizes. Each of these calls must
+  /// compute the same logit for the token.
   ///
   /// Shapes: rows n; logits [n, B] float32 on the model's device
   virtual void process(std::span<const DrawSite> rows, std::int64_t first_id,
@@ -64,7 +66,8 @@ public:
 /// processor.
 class CandidateProcessor : public SequenceWatcher {
 public:
-  /// Returns K, at most kernels::kMaxBest. A smaller vocabulary has fewer candidates.
+  /// Returns the number of candidates K, at most kernels::kMaxBest. A smaller vocabulary has fewer
+  /// candidates.
   virtual std::int64_t candidates() const = 0;
 
   /// Returns the offsets of the candidates' logits, which are added before the division by the

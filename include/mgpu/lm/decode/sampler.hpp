@@ -14,11 +14,11 @@ namespace mgpu::lm {
 /// How a token is drawn from logits: repetition penalty, temperature, top k and top p, in this
 /// order.
 struct SamplingConfig {
-  bool is_greedy = true;            // the most probable token; ties: the lowest id
+  bool is_greedy = true;            // draws the most probable token, of equal ones the lowest id
   double temperature = 1.0;         // > 0; divides logits; unused when greedy
-  std::int64_t top_k = 0;           // 0: all; unused when greedy
+  std::int64_t top_k = 0;           // 0: no limit; unused when greedy
   double top_p = 1.0;               // in (0, 1]; unused when greedy
-  double repetition_penalty = 1.0;  // > 0; divides positive logits of tokens of the context
+  double repetition_penalty = 1.0;  // > 0; divides positive logits of context tokens
   std::uint64_t seed = 0;
   std::uint32_t round = 0;  // < 2^24
 };
@@ -27,20 +27,20 @@ struct SamplingConfig {
 struct DrawSite {
   std::uint64_t sample = 0;
   std::uint32_t position = 0;             // < 2^24: number of earlier draws of the sample
-  std::span<const std::int64_t> context;  // for the penalty; -1: unknown to the host
+  std::span<const std::int64_t> context;  // for the repetition penalty; -1: unknown to the host
   std::int64_t sequence = -1;             // of a DecodeSession
 };
 
 struct DrawnToken {
   std::int64_t id = 0;
-  float log_prob = 0.0F;  // nats, without penalty, temperature and cuts
+  float log_prob = 0.0F;  // nats, before penalty, temperature, top k and top p
 };
 
 /// Drawn tokens in device memory, which the host may not have read yet.
 struct DrawnRows {
   at::Tensor ids;        // [N] int64, valid ids even if logits are not finite
   at::Tensor log_probs;  // [N] float32
-  at::Tensor log_sums;   // [N] float32; not finite where a logit is not finite
+  at::Tensor log_sums;   // [N] float32 logsumexp; not finite where a logit is not
 };
 
 struct LogitProcessors;
@@ -53,8 +53,9 @@ public:
   /// Errors: Error when a value is out of range.
   explicit Sampler(const SamplingConfig& config);
 
-  /// Processes the vocabulary in blocks. Rows whose nucleus (top_p) or top_k exceeds 1024 tokens
-  /// are processed one at a time, because they need all their logits at once.
+  /// Draws one token per row. The vocabulary is processed in blocks. Rows whose nucleus (top_p) or
+  /// top_k exceeds 1024 tokens are processed one at a time, because they need all their logits at
+  /// once.
   ///
   /// Shapes: hidden [N, D], one site per row
   /// Errors: Failure E704 when logits are not finite; ShapeError when there is not one site per
@@ -69,11 +70,13 @@ public:
                                std::span<const DrawSite> sites,
                                const LogitProcessors& processors) const;
 
-  /// Returns whether draw_rows() supports the config and the model: greedy or sampling without
-  /// cuts, no repetition penalty, and a vocabulary that is not split over ranks.
+  /// Returns whether draw_rows() supports the config and the model. The config must be greedy or
+  /// have no top k and top p, and have no repetition penalty. The vocabulary must not be split over
+  /// ranks.
   bool can_draw_rows(const LanguageModel& model) const;
 
-  /// Draws the same tokens as draw(), without reading anything back to the host itself.
+  /// Draws the same tokens as draw(). It reads nothing back to the host, except what a processor
+  /// reads.
   DrawnRows draw_rows(const LanguageModel& model, const at::Tensor& hidden,
                       std::span<const DrawSite> sites, const LogitProcessors& processors) const;
 

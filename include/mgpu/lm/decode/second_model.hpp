@@ -22,8 +22,8 @@ namespace mgpu::lm {
 class SecondModelProcessor : public CandidateProcessor {
 public:
   /// The model has to outlive the processor. `sizes` needs pages for all sequences and for N * K
-  /// forks, each of which takes one or two. Its page_tokens must divide that of the first session's
-  /// pool.
+  /// forks, each of which takes one or two pages. Its page_tokens must divide that of the first
+  /// session's pool.
   SecondModelProcessor(const LanguageModel& model, const PagedCache::Sizes& sizes,
                        std::int64_t prefill_tokens = 0);
 
@@ -44,7 +44,8 @@ protected:
   /// sequence K times, runs one token of each fork in a single pass, and drops the forks.
   ///
   /// Shapes: rows N; ids [N, K] int64
-  /// Errors: those of DecodeSession::pass(); Error when page_tokens does not fit.
+  /// Errors: those of DecodeSession::pass(); Error when page_tokens does not divide that of the
+  ///         first session's pool.
   at::Tensor states_after(std::span<const DrawSite> rows, const at::Tensor& ids);
 
 private:
@@ -58,7 +59,7 @@ private:
   std::int64_t prefill_tokens_;
   std::optional<DecodePool> pool_;             // made by the first catch_up()
   std::optional<DecodeSession> session_;       // made by the first catch_up()
-  std::map<std::int64_t, std::int64_t> mine_;  // own sequence by sequence of the first session
+  std::map<std::int64_t, std::int64_t> mine_;  // sequence here, by sequence of the first session
   std::vector<std::function<void()>> missed_;  // events of the first session since catch_up()
 };
 

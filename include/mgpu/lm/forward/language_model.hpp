@@ -28,8 +28,8 @@ struct SequenceSpan {
   std::int64_t sequence = 0;  // in the cache; without a cache the span is a whole sequence
 
   /// The sequence length from which RopeKind::dynamic computes its rotation; other kinds ignore it.
-  /// 0 means up to the end of this span. For a chunk of a prompt, it is the length of the whole
-  /// prompt.
+  /// 0 means the length up to the end of this span. For a chunk of a prompt, it is the length of
+  /// the whole prompt.
   std::int64_t length = 0;
 
   /// Hidden states are returned for this many of the last tokens, at most all. For the other
@@ -78,7 +78,7 @@ public:
   const Shard& shard() const { return shard_; }
   ShardPeers* peers() const { return peers_; }  // nullptr: not split over ranks
 
-  /// The batch and block sizes of a pass. The default depends on the device.
+  /// Returns the batch and block sizes of a pass. The default depends on the device.
   const PassSizes& sizes() const { return sizes_; }
   void set_sizes(const PassSizes& sizes);
 
@@ -89,8 +89,8 @@ public:
   ///         type, or a sequence is longer than the learned positions.
   at::Tensor hidden(std::span<const SequenceSpan> spans) const;
 
-  /// The same for tokens that continue the sequences in `cache`, which is extended by their keys
-  /// and values. No sequence may occur twice.
+  /// Returns the hidden states of tokens that continue the sequences in `cache`, and adds their
+  /// keys and values to the cache. No sequence may occur twice.
   ///
   /// Errors: also ShapeError when the cache has too few pages; the cache is unchanged.
   at::Tensor hidden(std::span<const SequenceSpan> spans, PagedCache& cache) const;
@@ -135,10 +135,10 @@ struct HeadResult {
   at::Tensor best_logits;  // [N, K] float32
 };
 
-/// Applies the head in blocks of the vocabulary; the logits [N, V] never exist.
+/// Applies the head in blocks of the vocabulary; the whole matrix of logits [N, V] never exists.
 ///
-/// Shapes: hidden [N, D]; targets [N] int64 in [0, V) or undefined; best: K, at most
-///         min(V, kernels::kMaxBest)
+/// Shapes: hidden [N, D]; targets [N] int64 in [0, V) or undefined; best is K, at most min(V,
+///         kernels::kMaxBest)
 /// Memory: one block of logits; the model's PassSizes set its size.
 /// Errors: ShapeError when the shapes do not fit.
 HeadResult apply_head(const LanguageModel& model, const at::Tensor& hidden,

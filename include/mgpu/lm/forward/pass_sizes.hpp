@@ -18,8 +18,8 @@ struct PassSizes {
 };
 
 /// Returns the sizes for a kind of device. On a CPU, a block of logits fits into the processor's
-/// cache, and host reads cost nothing. A GPU needs thousands of rows per matrix product, and only
-/// host reads stall it.
+/// cache, and host reads cost nothing. A GPU needs thousands of rows per matrix product, and each
+/// host read makes it idle, so it draws several tokens per read.
 PassSizes pass_sizes(DeviceKind device);
 
 }  // namespace mgpu::lm

@@ -15,14 +15,14 @@ struct MemoryUse {
   std::int64_t weights = 0;
   std::int64_t cache = 0;        // the KV cache
   std::int64_t activations = 0;  // peak of one pass
-  std::int64_t buffers = 0;      // between ranks
+  std::int64_t buffers = 0;      // for communication between ranks
 
   std::int64_t total() const { return weights + cache + activations + buffers; }
 };
 
 struct MemoryDemand {
   std::int64_t batch_size = 16;
-  std::int64_t longest = 512;       // tokens of a prompt and its completion
+  std::int64_t longest = 512;       // most tokens of a prompt with its completion
   std::int64_t prefill_tokens = 0;  // per pass; 0: the device's PassSizes
   std::int64_t page_tokens = 16;
   CacheType cache_type = CacheType::f32;

@@ -25,7 +25,8 @@ struct GroupPlan {
 void add_model_group_keys(KeyTable& table);
 GroupPlan read_group_plan(const Config& config);
 
-/// Returns the memory available to this rank. CPU ranks of a node share its memory equally.
+/// Returns the bytes of memory that this rank may use. CPU ranks of a node share its memory
+/// equally.
 std::int64_t free_bytes(const cluster::Group& node, Device device);
 
 /// Reads the key model.dtype.
@@ -43,7 +44,7 @@ public:
     cluster::Backend backend = cluster::Backend::mpi;
     Device device{};
     cluster::CommunicatorOptions communicator{};
-    ResidentModels* resident = nullptr;  // keeps weights in memory; has to outlive this
+    ResidentModels* resident = nullptr;  // keeps weights in memory; has to outlive this object
   };
 
   /// Opens a model folder. On each node, one rank reads each file once.
@@ -58,7 +59,7 @@ public:
   ModelGroup(const ModelGroup&) = delete;
   ModelGroup& operator=(const ModelGroup&) = delete;
 
-  /// Ranks: collective over the group unless an exception unwinds.
+  /// Ranks: collective over the group unless an exception is unwinding the stack.
   ~ModelGroup();
 
   const LanguageModel& model() const { return *model_; }
@@ -66,7 +67,7 @@ public:
   int size() const { return size_; }
   bool is_leader() const { return rank_ == 0; }
 
-  /// The rank of each layer; empty unless the group is a pipeline.
+  /// Returns the rank of each layer; empty unless the group is a pipeline.
   const std::vector<int>& layer_ranks() const { return layer_ranks_; }
 
   /// Resets times().

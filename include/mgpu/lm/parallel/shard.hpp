@@ -28,7 +28,7 @@ struct Shard {
   Range intermediate;  // columns of the MLPs' inner dimension
   Range vocab;         // rows of embedding and head
   bool has_embedding = true;
-  bool has_head = true;             // and the norm before it
+  bool has_head = true;             // including the norm before it
   bool is_tensor_parallel = false;  // outputs of attention and MLP need an all-reduce
 
   friend bool operator==(const Shard&, const Shard&) = default;
@@ -37,8 +37,8 @@ struct Shard {
 /// Returns the shard that holds the complete model.
 Shard whole_model(const LmConfig& config);
 
-/// Returns the config of a shard, with its numbers of layers, heads and key-value heads and its
-/// inner width. The vocabulary size is that of the complete model, because ids are global.
+/// Returns the config of a shard, with the shard's numbers of layers, heads and key-value heads,
+/// and its MLP width. The vocabulary size is that of the complete model, because ids are global.
 LmConfig held_by(const Shard& shard, const LmConfig& config);
 
 /// One rank's communication with the ranks that hold the other shards. All ranks run the same
@@ -63,20 +63,21 @@ public:
   /// Errors: cluster::DivergedFailure with the report of the communicator.
   virtual void all_reduce(const at::Tensor& values) = 0;
 
-  /// Tensor parallelism only: the ranks agree whether all of them can continue.
+  /// Tells all ranks whether every rank can continue; for tensor parallelism only.
   /// Errors: cluster::CollectiveFailure on all ranks if the `failure` of any rank is not nullptr.
   virtual void agree(const std::exception_ptr& failure) = 0;
 
-  /// Runs all_reduce() if all ranks can take part. A rank that has failed calls only agree().
+  /// Runs all_reduce() if all ranks can take part. A rank that has failed calls agree() instead.
   void all_reduce_if_all_can(const at::Tensor& values) {
     agree(nullptr);
     all_reduce(values);
   }
 
-  /// Pipeline: fills `values` with the output of the previous stage.
+  /// For a pipeline only. Fills `values` with the output of the previous stage.
   virtual void receive_previous_stage(const at::Tensor& values) = 0;
 
-  /// Pipeline: queues `values` for the next stage. They must not be changed afterwards.
+  /// For a pipeline only. Queues `values` for the next stage. The values must not be changed
+  /// afterwards.
   virtual void send_next_stage(const at::Tensor& values) = 0;
 
   /// Starts a pass whose all-reduces have the given numbers of rows. A rank that cannot continue
@@ -92,8 +93,8 @@ public:
   /// Returns the maximum of `mine` over all ranks, on each rank.
   virtual int all_reduce_max(int mine) = 0;
 
-  /// Returns whether this rank broadcasts the outcome of each pass. It is the first rank with the
-  /// head.
+  /// Returns whether this rank broadcasts the outcome of each pass. The first rank that has the
+  /// head does.
   virtual bool is_broadcast_root() const = 0;
   virtual void post_broadcast(std::string message) = 0;  // broadcast root only; does not wait
   virtual std::string receive_broadcast() = 0;           // next message, on all ranks

@@ -14,10 +14,10 @@ namespace mgpu::lm {
 
 /// How the ranks of a group split a model.
 enum class Split : std::uint8_t {
-  pipeline,  // by layers; results have the same bits as on one rank
-  tensor,    // tensor parallelism: by heads, MLP columns and vocabulary
+  pipeline,  // splits by layers; results have the same bits as on one rank
+  tensor,    // splits by heads, MLP columns and vocabulary (tensor parallelism)
 };
-/// As the key model.parallel has it.
+/// Returns the value of the key model.parallel for `split`.
 const char* name_of(Split split);
 
 /// How layers are assigned to pipeline stages.
@@ -35,11 +35,12 @@ struct LayerMap {
 struct WeightBytes {
   std::int64_t layer = 0;  // of one layer
   std::int64_t embedding = 0;
-  std::int64_t head = 0;  // even if tied: first and last stage each hold a copy
+  std::int64_t head = 0;  // counted even if tied, because first and last stage each hold a copy
 };
 WeightBytes weight_bytes(const LmConfig& config);
 
-/// Returns the rank of each layer, in ascending order. Every rank has at least one layer.
+/// Returns the rank of each layer. Later layers never have lower ranks, and every rank has at least
+/// one layer.
 ///
 /// Shapes: free_bytes [R], of each rank's device; used by LayerMap::Kind::by_memory only
 /// Errors: Failure E126 (exit 78) when there are fewer layers than ranks, or a manual map is not
@@ -60,10 +61,10 @@ std::vector<Shard> tensor_shards(const LmConfig& config, int ranks);
 
 /// Returns the weights of a shard, as views of the given tensors.
 ///
-/// Shapes: weights as bind_weights() gives them, not packed
+/// Shapes: weights as bind_weights() returns them, not packed for the CPU kernels
 LmWeights shard_weights(const LmConfig& config, const LmWeights& weights, const Shard& shard);
 
-/// Returns all tensors that are defined.
+/// Returns pointers to all tensors of the weights that are defined.
 std::vector<at::Tensor*> tensors_of(LmWeights& weights);
 std::vector<at::Tensor*> tensors_of(LayerWeights& weights);
 

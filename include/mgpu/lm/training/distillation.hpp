@@ -11,7 +11,7 @@ enum class Divergence {
   forward_kl,     // sum p log(p / q)
   reverse_kl,     // sum q log(q / p)
   jsd,            // b sum p log(p / m) + (1 - b) sum q log(q / m), m = b p + (1 - b) q
-  cross_entropy,  // -sum p log q: forward_kl without the teacher's entropy, unbiased for draws
+  cross_entropy,  // -sum p log q: forward_kl without the entropy of p; unbiased if draws estimate p
 };
 
 /// The loss of distillation: (1 - w) T^2 divergence(p, q) + w cross-entropy of the data, where p
@@ -25,11 +25,12 @@ struct Distillation {
   double temperature = 1.0;  // T
 };
 
-/// The name of the lists in LmBatch::token_lists that StoredTargetLoss reads: p at temperature T.
+/// The name of the lists in LmBatch::token_lists that StoredTargetLoss reads. They hold the
+/// teacher's distribution p at temperature T.
 inline constexpr const char* kTeacherLists = "teacher";
 
-/// The name of an optional token column of ResidentTeacherLoss. 1 means that the student sampled
-/// the target itself, so the token's loss has no cross-entropy term.
+/// The name of an optional token column of ResidentTeacherLoss. A value of 1 means that the student
+/// sampled the target itself, so the token's loss has no cross-entropy term.
 inline constexpr const char* kDrawnColumn = "is_drawn";
 
 /// Distillation from the lists kTeacherLists of the batch. All ids outside a list form one
@@ -50,7 +51,7 @@ private:
 /// Memory: as many logits of the teacher as of the student.
 class ResidentTeacherLoss final : public TokenLoss {
 public:
-  /// `teacher` has to outlive this and to have the student's vocabulary.
+  /// `teacher` has to outlive this object and to have the student's vocabulary.
   ResidentTeacherLoss(const Distillation& how, const LanguageModel& teacher)
       : how_(how), teacher_(&teacher) {}
 

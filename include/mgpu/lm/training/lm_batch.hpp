@@ -14,10 +14,11 @@
 // Shapes in this header: N tokens of all sequences, S sequences.
 namespace mgpu::lm {
 
-/// Values by name: one per token, or one per sequence.
+/// Columns by name. A column has one value per token, or one per sequence.
 using Columns = std::map<std::string, std::vector<double>, std::less<>>;
 
-/// Returns the column of that name. Errors: ShapeError with the names of all columns.
+/// Returns the column of that name.
+/// Errors: ShapeError, with the names of all columns, if there is no such column.
 const std::vector<double>& column_of(const Columns& columns, std::string_view name);
 
 /// A teacher's next-token distribution at each of N tokens: a list of ids with log-probabilities,
@@ -27,7 +28,7 @@ struct TeacherTargets {
   std::vector<std::int64_t> ends;  // [N] end of each list, index in ids
   std::vector<std::int64_t> ids;   // distinct within a list
   std::vector<float> log_probs;    // of ids, nats
-  std::vector<float> tail_mass;    // [N] 0: the list is the whole distribution
+  std::vector<float> tail_mass;    // [N] probability of all other ids; 0: the list is complete
 };
 
 /// Sums over the targets that are not ignored. Sums of several batches can be added.
@@ -39,7 +40,8 @@ struct LmSums {
   LmSums& operator+=(const LmSums& other);
 };
 
-/// Value and derivatives of a SequenceLoss for a batch, known before the second sweep.
+/// Value and derivatives of a SequenceLoss for a batch. They are computed between the two sweeps of
+/// the loss (see SequenceLoss).
 struct BatchSlopes {
   LmSums sums{};
   std::vector<double> log_probs{};  // [N] d loss / d log-probability of the target; empty: all 0

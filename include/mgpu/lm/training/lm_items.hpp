@@ -11,9 +11,9 @@
 
 namespace mgpu::lm {
 
-/// The data of a language model's training. Items are numbered through the whole training, and each
-/// has some sequences. Any rank may get any item, so an item depends on its number and the weights
-/// only.
+/// The training data of a language model. It consists of items of one or more sequences, whose
+/// numbers go on from epoch to epoch. Any rank may get any item, so an item depends only on its
+/// number and the model's weights.
 class LmItems {
 public:
   LmItems() = default;
@@ -25,7 +25,7 @@ public:
 
   virtual std::uint64_t epoch_size() const = 0;
 
-  /// Returns whether items have to be made by make() for each step.
+  /// Returns whether make() has to make the items of each step before the step.
   virtual bool are_made() const { return false; }
 
   /// Makes items [first, first + count) with the model's current weights, and discards earlier
@@ -36,7 +36,8 @@ public:
   /// Returns how many targets of an item are not ignored.
   virtual std::int64_t predictions(std::uint64_t ordinal) const = 0;
 
-  /// Adds the sequences of an item with all their columns. The batch refers to this object.
+  /// Appends the sequences of an item, with all their columns, to `batch`, which then refers to
+  /// memory of this object.
   virtual void append(std::uint64_t ordinal, LmBatch& batch) const = 0;
 
   /// Returns how many sequences each group of LmBatch::groups has; 0: any number.
@@ -53,12 +54,12 @@ public:
 
   /// Appends a list for each token of an example. Tokens whose target is ignored get an empty list.
   ///
-  /// Shapes: targets of the example's tokens, as in LmBatch
+  /// Shapes: targets has one value per token of the example, as in LmBatch
   virtual void append(std::size_t example, std::span<const std::int64_t> targets,
                       TeacherTargets& lists) = 0;
 };
 
-/// Optional additions of WindowItems to the examples of their windows.
+/// Optional data that WindowItems adds to the examples of its windows.
 struct WindowSources {
   TargetSource* stored = nullptr;  // fills the lists kTeacherLists; nullptr: no lists
 
@@ -66,12 +67,12 @@ struct WindowSources {
   std::optional<OnPolicyConfig> on_policy{};
 };
 
-/// The windows of LmWindows as items. LmBatch::groups is empty for groups of one example.
+/// The windows of LmWindows as items. LmBatch::groups is empty if each group has one example.
 class WindowItems final : public LmItems {
 public:
-  /// All references have to outlive this.
+  /// All references have to outlive this object.
   ///
-  /// Errors: Error if texts are drawn and the examples have token columns.
+  /// Errors: Error if `on_policy` is set and the examples have token columns.
   explicit WindowItems(const LmWindows& windows, WindowSources sources = {});
 
   std::uint64_t epoch_size() const override { return windows_->size(); }

@@ -13,12 +13,12 @@ namespace mgpu::lm {
 
 class SequenceSurvey;
 
-/// Trains a language model with a loss on items. A loss of one sweep is averaged over the learned
-/// tokens of the global batch. A SequenceLoss gives its own divisor, and each of its groups has to
-/// lie in one global batch.
+/// Trains a language model with a loss on items. A loss that needs one sweep is averaged over the
+/// learned tokens of the global batch. A SequenceLoss is divided by its terms(), and all sequences
+/// of a group have to be in one global batch.
 class LmObjective final : public train::Objective {
 public:
-  /// All references have to outlive this.
+  /// All references have to outlive this object.
   LmObjective(TrainableModel& model, LmItems& items, const TokenLoss& loss, PhaseClock& clock);
   LmObjective(const LmObjective&) = delete;
   LmObjective& operator=(const LmObjective&) = delete;
@@ -30,12 +30,14 @@ public:
   bool makes_items() const override { return items_->are_made(); }
   void prepare(std::uint64_t first, std::int64_t count) override;
 
-  /// read() throws ShapeError if a group is not whole or sequences have different numbers of facts.
+  /// Returns the survey of a SequenceLoss; nullptr for other losses. Its read() throws ShapeError
+  /// if a group is not whole or sequences have different numbers of facts.
   train::ItemSurvey* survey() override;
   std::int64_t predictions(std::uint64_t first, std::int64_t count) const override;
   std::uint64_t epoch_size() const override { return items_->epoch_size(); }
 
-  /// With a survey(), the items are those of one call of measure(). Errors: Error otherwise.
+  /// If there is a survey(), the items must be those of one call of its measure(). Errors: Error if
+  /// they are not.
   train::PassSums add_gradients(std::uint64_t first, std::int64_t count,
                                 double grad_scale) override;
 

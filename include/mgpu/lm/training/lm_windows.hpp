@@ -12,7 +12,7 @@ namespace mgpu::lm {
 /// Token sequences to train on, concatenated into flat arrays that can be sent between ranks.
 struct LmExamples {
   std::vector<std::int64_t> ids;         //
-  std::vector<std::uint8_t> is_learned;  // of ids: 1 where the token is predicted
+  std::vector<std::uint8_t> is_learned;  // one value per id; 1: the token is predicted
   std::vector<std::int64_t> ends;        // end of each example, index in ids
 
   Columns token_columns{};      // one value per id, about the token that follows
@@ -26,8 +26,8 @@ struct LmExamples {
   /// Returns the number of predicted tokens. The first token is never predicted.
   std::int64_t predictions(std::size_t example) const;
 
-  /// Returns the number of tokens before the last contiguous run of learned tokens, which is the
-  /// completion.
+  /// Returns the number of tokens before the completion. The completion is the last contiguous
+  /// sequence of learned tokens.
   std::int64_t prompt_length(std::size_t example) const;
 };
 
@@ -35,8 +35,8 @@ struct LmExamples {
 std::uint32_t crc_of(const LmExamples& examples);
 
 /// Examples packed into windows of at most `seq_len` tokens. Examples are not split and do not
-/// attend to each other. Packing depends on their lengths only: the longest come first, each into
-/// the fullest window that has room.
+/// attend to each other. Packing depends on the lengths of the examples only: the longest come
+/// first, each into the fullest window that has room.
 ///
 /// Groups of more than one example are not packed: each example is one window. The windows of a
 /// group are consecutive in the training.
@@ -44,8 +44,8 @@ std::uint32_t crc_of(const LmExamples& examples);
 /// Source: Ding et al., arXiv 2404.10830 (best-fit packing).
 class LmWindows {
 public:
-  /// If `completion` > 0, each example also gets room for its prompt with a completion of this many
-  /// tokens in place of the data's, up to seq_len.
+  /// If `completion` > 0, each example gets enough room to replace its completion by another one of
+  /// this many tokens, up to seq_len in total.
   ///
   /// Shapes: each example has at most seq_len tokens; columns have one value per token or example;
   ///         groups are complete. Errors: ShapeError otherwise.
@@ -59,8 +59,8 @@ public:
   /// Returns the fraction of the windows' capacity that tokens fill.
   double fill() const;
 
-  /// Returns the window at position `ordinal` of the training. Each epoch is a permutation of all
-  /// windows, or of all groups.
+  /// Returns the window at position `ordinal` of the training. Each epoch visits all windows, or
+  /// all groups of windows, in a new random order.
   std::size_t window_at(std::uint64_t ordinal) const;
 
   std::int64_t seq_len() const { return seq_len_; }
@@ -68,7 +68,8 @@ public:
   /// Returns the epoch of position `ordinal` of the training.
   std::uint64_t epoch_of(std::uint64_t ordinal) const { return ordinal / size(); }
 
-  /// Returns how many consecutive windows form a group, and the group's number in the training.
+  /// group_size() returns how many consecutive windows form a group, and group_of() the number of
+  /// the group that has window `ordinal` of the training.
   std::int64_t group_size() const { return examples_.group_size; }
   std::uint64_t group_of(std::uint64_t ordinal) const {
     return ordinal / static_cast<std::uint64_t>(group_size());
@@ -83,7 +84,8 @@ public:
     return windows_[window].examples;
   }
 
-  /// Adds the window's examples to a batch. The batch refers to this object.
+  /// Appends the window's examples, or one example, to `batch`, which then refers to memory of this
+  /// object.
   void append(std::size_t window, LmBatch& batch) const;
   void append_example(std::size_t example, LmBatch& batch) const;
 

@@ -11,7 +11,7 @@ namespace mgpu::lm {
 /// The windows of LmWindows in their order, each once, for losses on held-out examples.
 class HeldOutItems final : public LmItems {
 public:
-  /// `windows` must outlive this.
+  /// `windows` must outlive this object.
   explicit HeldOutItems(const LmWindows& windows) : windows_(&windows) {}
 
   std::uint64_t epoch_size() const override { return windows_->size(); }

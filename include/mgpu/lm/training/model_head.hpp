@@ -9,21 +9,22 @@
 namespace mgpu::lm {
 
 /// An additional linear layer on the hidden states, for values, rewards or classes. Its parameters
-/// are "NAME.weight" [outputs, D] and "NAME.bias" [outputs] in the arena, in checkpoints and in
-/// exported folders.
+/// are "NAME.weight" [outputs, D] and "NAME.bias" [outputs] in the ParameterArena, in checkpoints
+/// and in exported folders.
 struct ModelHead {
   std::string name = "score";  // as in ForSequenceClassification and ForTokenClassification
   std::int64_t outputs = 1;
-  bool has_bias = false;  // transformers: ForTokenClassification has one
+  bool has_bias = false;  // true in ForTokenClassification of transformers
 
-  /// The model has no vocabulary head, as in folders of ForSequenceClassification. A loss that
-  /// needs logits is refused. TrainableModel::config() sets `tied_head`, so that no lm_head is
-  /// expected.
+  /// If true, the model has no vocabulary head, as in folders of ForSequenceClassification, and a
+  /// loss that needs logits is refused. TrainableModel::config() has `tied_head` set, so that no
+  /// lm_head is expected.
   bool replaces_vocabulary = false;
 };
 
-/// Returns the specs of its parameters. The weight has standard deviation 0.02; the bias is 0.
-/// Errors: ShapeError when it has no outputs.
+/// Returns the specs of the head's parameters. The weight has standard deviation 0.02; the bias is
+/// 0.
+/// Errors: ShapeError when the head has no outputs.
 std::vector<tensor::ParameterSpec> head_specs(const ModelHead& head, std::int64_t width);
 
 }  // namespace mgpu::lm

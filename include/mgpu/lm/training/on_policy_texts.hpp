@@ -14,8 +14,8 @@ namespace mgpu::lm {
 
 /// Settings of on-policy training: which completions the student samples itself, and how.
 struct OnPolicyConfig {
-  double share = 0.0;           // of the completions, in (0, 1]
-  GenerationConfig generation;  // its seed also selects the completions
+  double share = 0.0;           // fraction of the completions that are sampled, in (0, 1]
+  GenerationConfig generation;  // its seed also selects the completions that are sampled
 };
 
 /// Completions that the student samples at each step, in place of those of the data. The selection
@@ -27,13 +27,13 @@ class OnPolicyTexts {
 public:
   struct Text {
     std::vector<std::int64_t> ids;  // prompt and completion
-    std::int64_t prompt = 0;        // tokens of the prompt
+    std::int64_t prompt = 0;        // number of tokens of the prompt
 
     std::int64_t predictions() const { return std::ssize(ids) - prompt; }
   };
 
-  /// `windows` have to outlive this, and their examples need prompts. Errors: Error when the share
-  /// is out of range.
+  /// `windows` have to outlive this object, and their examples need prompts. Errors: Error when the
+  /// share is out of range.
   OnPolicyTexts(OnPolicyConfig config, const LmWindows& windows);
 
   /// Completes the selected prompts of windows [first, first + count) of the training, up to
@@ -53,7 +53,7 @@ private:
 
   OnPolicyConfig config_;
   const LmWindows* windows_;
-  std::map<std::uint64_t, Text> texts_;  // by sample
+  std::map<std::uint64_t, Text> texts_;  // by sample_of()
 };
 
 }  // namespace mgpu::lm

@@ -14,7 +14,7 @@ namespace mgpu::lm {
 
 /// The facts about one sequence of the global batch that all ranks share.
 struct SequenceFacts {
-  std::size_t group = 0;         // number of its group in the table
+  std::size_t group = 0;         // number of its group in the SequenceTable
   std::uint64_t item = 0;        // number of its item in the training
   std::int64_t predictions = 0;  // number of targets that are not ignored
   std::vector<double> values{};  // the result of SequenceLoss::facts()
@@ -53,19 +53,19 @@ struct SequencePlace {
 
 /// The contribution of one sequence to the loss.
 struct SequenceTerm {
-  double loss = 0.0;         // added to the sum; only one member adds its group's common part
+  double loss = 0.0;         // added to the sum; only one member adds what its group has in common
   std::int64_t correct = 0;  // added to the numerator of the accuracy
 
   /// Derivatives of the whole sum, including what other sequences of the group add to it.
-  std::vector<double> log_probs{};  // [L] by the log-probability of each target; empty: all 0
-  std::vector<double> head{};       // [R, O] by the outputs of the head; empty: all 0
+  std::vector<double> log_probs{};  // [L] with respect to the targets' log-probs; empty: all 0
+  std::vector<double> head{};       // [R, O] with respect to the outputs of the head; empty: all 0
 };
 
 /// A loss of whole sequences and groups. Training makes two sweeps over a global batch. The first
 /// sweep runs forward and computes the values of request(). Then facts() reduces them to a few
 /// numbers per sequence, which all ranks exchange. Then weigh() gets each whole sequence with the
-/// facts of its group, even if its members are on different ranks. The second sweep runs forward
-/// and backward with the derivatives.
+/// facts of its group, even if the group's members are on different ranks. The second sweep runs
+/// forward and backward with the derivatives that weigh() returned.
 ///
 /// The loss is the sum of all terms divided by terms(). Functions are called on any rank and in any
 /// order, so their results must depend on their arguments only.
@@ -73,10 +73,11 @@ class SequenceLoss : public TokenLoss {
 public:
   virtual ValueRequest request() const { return {}; }
 
-  /// Returns numbers of a sequence for all ranks, the same number of them for each sequence.
+  /// Returns the numbers about a sequence that are sent to all ranks. All sequences must have
+  /// equally many.
   virtual std::vector<double> facts(const MeasuredSequence& /*sequence*/) const { return {}; }
 
-  /// Returns numbers of the whole batch. weigh() gets them with every sequence.
+  /// Returns numbers about the whole global batch, which weigh() gets with every sequence.
   virtual std::vector<double> digest(const SequenceTable& /*all*/) const { return {}; }
 
   virtual SequenceTerm weigh(const MeasuredSequence& sequence,
@@ -92,7 +93,7 @@ public:
   const SequenceLoss* in_two_sweeps() const final { return this; }
 };
 
-/// Calls weigh() for the sequences [S] of a batch, which have `rows` [S] of the table.
+/// Calls weigh() for the sequences [S] of a batch. `rows` [S] are their rows in the table.
 /// Errors: ShapeError when a term does not have the lengths of its sequence.
 BatchSlopes weigh_all(const SequenceLoss& loss, std::span<const MeasuredSequence> sequences,
                       const SequenceTable& all, std::span<const double> digest,

@@ -20,7 +20,7 @@ struct ValueRequest {
   HeadRows head_rows = HeadRows::none;
 };
 
-/// The values of a batch. Columns that were not requested are empty. On the CPU and at T = 1 the
+/// The values of a batch. Vectors that were not requested are empty. On the CPU and at T = 1 the
 /// log-probabilities have the same bits as those of LanguageModel.
 struct TokenValues {
   std::vector<double> log_probs{};  // [N] nats; 0 where there is no target
@@ -55,7 +55,8 @@ private:
   std::size_t begin_ = 0;  // first token in the batch
 };
 
-/// Returns the sequences of a batch in its order. Batch and values have to outlive them.
+/// Returns the sequences of a batch, in the order of the batch. Batch and values have to outlive
+/// the result.
 /// Errors: ShapeError when the values do not fit the batch.
 std::vector<MeasuredSequence> sequences_of(const LmBatch& batch, const TokenValues& values,
                                            const ValueRequest& request);

@@ -21,16 +21,16 @@ class SequenceLoss;
 /// Which hidden states ModelHead sees.
 enum class HeadRows : std::uint8_t {
   none,
-  learned,  // those of the tokens that have a target, in their order
-  last,     // that of the last token of each sequence
+  learned,  // of all tokens that have a target, in the order of the tokens
+  last,     // of the last token of each sequence
 };
 
-/// Returns the sums of some rows. With a scale, it overwrites the logits with the gradient of scale
-/// * loss with respect to them.
+/// A function that returns the sums of a loss over the rows of a block. If `scale` has a value, the
+/// function also overwrites the block's logits with the gradient of scale * loss.
 using BlockLoss = std::function<LmSums(grad::HeadBlock& block, std::optional<double> scale)>;
 
-/// Does the same for the outputs of ModelHead, [rows, outputs]; the gradient may be of any float
-/// type.
+/// A function that does the same for the outputs of ModelHead, [rows, outputs]. The gradient may
+/// have any float type.
 using HeadLoss = std::function<LmSums(at::Tensor& outputs, std::optional<double> scale)>;
 
 /// The functions that compute the loss of one batch from the outputs of the heads.
@@ -38,11 +38,12 @@ struct PassLoss {
   BlockLoss of_logits{};  // empty: logits are not computed
   HeadLoss of_head{};     // empty: ModelHead is not used
   HeadRows head_rows = HeadRows::none;
-  LmSums sums{};  // known before the pass; they are added to those of the functions
+  LmSums sums{};  // known before the pass; added to the results of the functions
 };
 
 /// The loss that training minimizes: a sum over the tokens of a batch. Losses of whole sequences or
-/// of groups derive from SequenceLoss. A loss gets logits in blocks; [N, vocabulary] never exists.
+/// of groups derive from SequenceLoss. A loss gets logits in blocks; the matrix [N, vocabulary]
+/// never exists.
 class TokenLoss {
 public:
   TokenLoss() = default;
@@ -59,10 +60,11 @@ public:
   /// Returns the loss of a batch that check() accepts. Batch and loss have to outlive the result.
   virtual PassLoss bind(const LmBatch& batch) const = 0;
 
-  /// Returns the phase of the clock for the time of bind(); empty: bind() takes no time.
+  /// Returns the name under which the clock counts the time of bind(); empty: the time is
+  /// negligible and not counted.
   virtual std::string_view phase() const { return {}; }
 
-  /// Returns the loss itself if it needs two sweeps, else nullptr.
+  /// Returns this loss as a SequenceLoss if it needs two sweeps, else nullptr.
   virtual const SequenceLoss* in_two_sweeps() const { return nullptr; }
 };
 

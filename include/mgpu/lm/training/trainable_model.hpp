@@ -30,8 +30,8 @@ struct TrainingOptions {
   std::optional<ModelHead> head{};  // an additional head
 };
 
-/// Returns the parameters that a TrainableModel trains, in the order of its arena. A head that
-/// replaces the vocabulary head is in its place.
+/// Returns the parameters that a TrainableModel trains, in the order of its ParameterArena. `head`
+/// comes last. If it replaces the vocabulary head, the model has no lm_head.weight.
 std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
                                                  const std::optional<ModelHead>& head);
 
@@ -41,8 +41,8 @@ std::vector<tensor::ParameterSpec> trained_specs(const LmConfig& config,
 ///
 /// Memory: weights and gradients. A pass needs about 20 vectors of the model's width per token and
 ///         layer (1 with checkpoint_layers), scores of 128 queries, and at most 64 MiB of logits;
-///         [N, vocabulary] never exists. For stacked matrices (GPT-2's attention, gpt_oss's
-///         experts), a pass also needs a second copy of their gradients.
+///         the matrix [N, vocabulary] never exists. For stacked matrices (GPT-2's attention,
+///         gpt_oss's experts), a pass also needs a second copy of their gradients.
 class TrainableModel {
 public:
   /// Initializes random weights: matrices with standard deviation 0.02, norms 1, biases 0.
@@ -50,14 +50,14 @@ public:
   TrainableModel(LmConfig config, Device device, std::uint64_t seed,
                  const TrainingOptions& options = {});
 
-  /// Loads the weights of a folder. TrainingOptions::head keeps its values if the folder lacks
-  /// them. Errors: those of load_weights().
+  /// Loads the weights of a folder. The parameters of TrainingOptions::head keep their values if
+  /// the folder lacks them. Errors: those of load_weights().
   void load(const formats::WeightFiles& files);
 
   const LmConfig& config() const { return config_; }
 
-  /// Returns a float32 model for sampling. It refers to the current weights and must be destroyed
-  /// before they change.
+  /// Returns a float32 model for sampling. The model refers to the current weights and must be
+  /// destroyed before they change.
   ///
   /// Memory: on the CPU a packed copy of the matrices; on a GPU no copy.
   /// Errors: Error when the weights are float64, or the model has no vocabulary head.
@@ -79,11 +79,12 @@ public:
   /// Optional settings of add_gradients().
   struct PassOptions {
     double grad_scale = 1.0;
-    PhaseClock* clock = nullptr;      // times TokenLoss::phase(), forward and backward (with heads)
+    /// Gets the times of its phases TokenLoss::phase(), "forward" and "backward" (with the heads).
+    PhaseClock* clock = nullptr;
     const TokenLoss* loss = nullptr;  // nullptr: cross-entropy
   };
 
-  /// Adds the gradient of grad_scale * loss() to the gradient arena. Errors: as loss().
+  /// Adds the gradient of grad_scale * loss() to the gradients of parameters(). Errors: as loss().
   LmSums add_gradients(const LmBatch& batch, const PassOptions& pass);
   LmSums add_gradients(const LmBatch& batch, double grad_scale, PhaseClock* clock = nullptr) {
     return add_gradients(batch, {grad_scale, clock, nullptr});
@@ -103,8 +104,8 @@ private:
   LmConfig config_;
   TrainingOptions options_;
   tensor::ParameterArena arena_;
-  LmWeights weights_;  // views into the arena, made without autograd
-  Linear head_;        // TrainingOptions::head, views into the arena; may be undefined
+  LmWeights weights_;  // views of the weights in arena_, made without autograd
+  Linear head_;        // TrainingOptions::head, views into arena_; may be undefined
 };
 
 }  // namespace mgpu::lm

@@ -11,10 +11,11 @@ namespace mgpu::lm {
 using CompanionFiles = std::map<std::string, std::string>;
 
 /// Returns the files of `folder` that a trained copy of its model needs: config.json,
-/// generation_config.json, tokenizer and chat template. config.json names float32, in which trained
-/// weights are written. Fields that do not concern the number format are kept, even if this program
-/// ignores them. Together with weights under the arena's names, these files form a folder for
-/// AutoModelForCausalLM.from_pretrained and LanguageModel::open().
+/// generation_config.json, tokenizer and chat template. The returned config.json names float32,
+/// because trained weights are written in float32. It keeps all fields that do not concern the
+/// number format, even those that this program ignores. Together with weights under the names of
+/// the ParameterArena, these files form a folder for AutoModelForCausalLM.from_pretrained and
+/// LanguageModel::open().
 ///
 /// Errors: Failure E603 (no config.json), E622, E623 (not a JSON object).
 CompanionFiles companion_files(const fs::path& folder);

@@ -16,10 +16,10 @@ namespace mgpu::lm {
 
 /// A linear layer, x W^T + b.
 struct Linear {
-  at::Tensor weight;         // [out, in], perhaps a view with other strides; undefined when packed
-  at::Tensor bias;           // [out]; undefined: none
-  at::Tensor panels;         // [P, in, W], see kernels::packed_product; undefined: not packed
-  std::int64_t outputs = 0;  // of the panels
+  at::Tensor weight;  // [out, in], perhaps a view with other strides; undefined when packed
+  at::Tensor bias;    // [out]; undefined: none
+  at::Tensor panels;  // [panels, in, width], see kernels::packed_product; undefined: not packed
+  std::int64_t outputs = 0;  // out; set if the weight is packed
 
   bool is_defined() const { return weight.defined() || panels.defined(); }
 };
@@ -58,10 +58,10 @@ std::vector<Linear*> linears_of(LayerWeights& layer);
 
 struct LmWeights {
   at::Tensor embedding;  // [V, D]
-  at::Tensor positions;  // [P, D]; undefined: rotary
+  at::Tensor positions;  // [P, D] learned positions; undefined: rotary
   std::vector<LayerWeights> layers;
   Norm norm;
-  Linear head;  // [V, D] without a bias; the embedding itself if they are tied
+  Linear head;  // [V, D] without a bias; the embedding itself if the two are tied
 };
 
 /// Provides the tensors of a model. Each is taken once, by its name in a Hugging Face folder.

@@ -31,17 +31,18 @@ public:
   ResidentModels(const ResidentModels&) = delete;
   ResidentModels& operator=(const ResidentModels&) = delete;
 
-  /// Returns the tensors of a folder as float32 on the CPU, with these shapes, in this order.
-  /// `read` fills the tensors; it is called only if no rank of the node has read the folder yet.
+  /// Returns the tensors of a folder as float32 on the CPU, with the given shapes, in the order of
+  /// `shapes`. `read` fills the tensors; it is called only if no rank of the node has read the
+  /// folder yet.
   ///
   /// Errors: whatever `read` throws. Ranks that waited for the failed one call their own `read`.
-  ///         Error if 128 folders and texts are open.
+  ///         Error if 128 folders and texts are already open.
   std::vector<at::Tensor> open(
       const std::filesystem::path& folder, const std::vector<std::vector<std::int64_t>>& shapes,
       const std::function<void(std::span<const at::Tensor> tensors)>& read);
 
-  /// A text of at most 400 bytes about a folder. `make` is called only if no rank of the node has
-  /// made the text yet. Errors: as open().
+  /// Returns a text of at most 400 bytes about a folder. `make` is called only if no rank of the
+  /// node has made the text yet. Errors: as open().
   std::string about(const std::filesystem::path& folder, const std::function<std::string()>& make);
 
 private:

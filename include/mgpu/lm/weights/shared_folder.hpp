@@ -12,14 +12,15 @@
 namespace mgpu::lm {
 
 /// A model folder that several ranks open together. On each node one rank reads each file once and
-/// broadcasts it to the others. Of the tensors that a rank does not keep, it holds one at a time.
+/// broadcasts it to the others. A rank holds only one tensor at a time of those that it does not
+/// keep.
 ///
-/// Ranks:  all calls are collective over `all`; `node` has those of its ranks that are on this
-///         node. Both have to outlive this object.
+/// Ranks:  all calls are collective over `all`; `node` has the ranks of `all` that are on this
+///         node. Both groups have to outlive this object.
 /// Errors: those of read_lm_config(), WeightFiles and load_weights(), on every rank.
 class SharedFolder {
 public:
-  /// With `resident`, weights come from its copy. It has to outlive this object.
+  /// If `resident` is not nullptr, weights come from its copy, and it has to outlive this object.
   SharedFolder(fs::path folder, const cluster::Group& all, const cluster::Group& node,
                const LoadOptions& options = {}, ResidentModels* resident = nullptr);
 
