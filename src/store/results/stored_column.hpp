@@ -43,20 +43,20 @@ public:
   /// `max_bytes`: the most that a file of this size can hold. Errors: Failure E605; Hdf5Error.
   StoredColumn(hdf5::Hid dataset, const std::string& name, std::uint64_t max_bytes);
 
-  /// Opens it by name; refuses links that are not plain.
+  /// Opens a data set by name; refuses soft and external links.
   static StoredColumn open(hid_t group, const std::string& name, std::uint64_t max_bytes);
 
   bool is_number() const { return spec_.type != ColumnType::text; }
   const ColumnSpec& spec() const { return spec_; }
   std::int64_t rows() const { return rows_; }
 
-  /// Rows [first, first + count) into `bytes`. Errors: Hdf5Error.
+  /// Reads rows [first, first + count) into `bytes`. Errors: Hdf5Error.
   void read(std::int64_t first, std::int64_t count, std::span<std::byte> bytes) const;
 
-  /// The checksum that the file carries for the whole column.
+  /// Returns the checksum that the file stores for the whole column, if any.
   std::optional<std::int64_t> checksum() const;
 
-  /// Refuses bytes whose CRC-32C is not that one. Errors: Failure E604 (exit 80).
+  /// Throws if the stored checksum is not `crc`. Errors: Failure E604 (exit 80).
   void require_checksum(std::uint32_t crc) const;
 
 private:
@@ -65,10 +65,10 @@ private:
   std::int64_t rows_ = 0;
 };
 
-/// Bytes that a file of so many bytes can hold, however compressed.
+/// Returns the bytes that a file of `file_bytes` bytes can hold at most, however well compressed.
 std::uint64_t most_bytes(std::uint64_t file_bytes);
 
-/// Refuses a group's entry that is not in the group itself. Errors: Failure E605; Hdf5Error.
+/// Refuses an entry of a group that only links to another place. Errors: Failure E605; Hdf5Error.
 void require_plain_link(hid_t group, const std::string& name);
 
 }  // namespace mgpu::store

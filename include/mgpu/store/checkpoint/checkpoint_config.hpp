@@ -13,7 +13,7 @@ struct CheckpointConfig {
   int keep = 3;                 // checkpoint.keep: newest kept; the best is kept as well
 };
 
-/// Adds these rows to the program's table of keys.
+/// Adds the keys checkpoint.* to the program's table of keys.
 void add_checkpoint_keys(KeyTable& table);
 
 CheckpointConfig read_checkpoint_config(const Config& config);
