@@ -82,7 +82,7 @@ private:
     }
   }
 
-  /// Refuses a value option in front of another option, which would be taken as its value.
+  /// Refuses a value option without a value. It would take a following option as its value.
   void refuse_open_values() {
     for (std::size_t i = 1; i < line_.size(); ++i) {
       const OptionRow* row = find_row(long_name(line_[i]));
@@ -253,7 +253,7 @@ private:
     }
   }
 
-  /// Takes the configuration, and refuses extra words.
+  /// Takes the configuration from the words that belong to no option, and refuses further words.
   void check_positionals() {
     if (options_.action == Action::merge) {
       for (const std::size_t index : positionals_)

@@ -136,7 +136,7 @@ void check_parts(const std::vector<PartRun>& runs) {
   throw do_not_fit("parts of the run are missing", std::move(missing), std::move(help));
 }
 
-/// Returns a note for each part that is given more than once, which has no effect.
+/// Returns a note for each part that is given more than once; its copies do not change the result.
 std::vector<std::string> doubled_parts(const std::vector<PartRun>& runs) {
   std::vector<std::string> notes;
   for (const auto& [part, same] : by_part(runs)) {

@@ -78,7 +78,7 @@ void MpiCommunicator::all_reduce(BufferView values, ReduceOp op) {
 }
 
 void MpiCommunicator::all_reduce_widened(BufferView values, ReduceOp op) {
-  // MPI 3.1 has no 16-bit floats. Summing in f32 rounds once, not at each hop.
+  // MPI 3.1 has no 16-bit floats. Summing in f32 rounds to 16 bits once, not at each hop.
   std::vector<float>& floats = link_->widened;
   in_pieces(values.count, options_.piece_bytes / sizeof(float),
             [&](std::size_t begin, std::size_t n) {

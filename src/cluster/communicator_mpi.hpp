@@ -42,7 +42,7 @@ private:
     Group group;
     std::vector<std::byte> incoming;  // a part of a segment of the ring
     std::vector<float> widened;       // a piece of 16-bit floats, converted to f32
-    Call mine{CallKind::barrier};     // of a checked call between two ranks
+    Call mine{CallKind::barrier};     // this rank's and the peer's call, compared
     Call theirs{CallKind::barrier};
   };
   struct Message {

@@ -50,7 +50,7 @@ struct Mailbox::State {
 
   Group group;
   std::deque<Sent> sent;  // by this rank; MPI may still read them
-  int num_closed = 0;     // ranks that send no more
+  int num_closed = 0;     // number of ranks that have called close()
 };
 
 Mailbox::Mailbox(const Group& group) : state_(std::make_unique<State>(group)) {}

@@ -42,7 +42,7 @@ struct RankState {
 enum class Sign {
   stopped,   // the rank's process is stopped
   outside,   // the rank is in no communication call
-  mismatch,  // the rank's call differs from that of the others
+  mismatch,  // the rank's call differs from the call of the other ranks
   awaited,   // most of the others wait for the rank
   left,      // others wait for the rank, but it has ended normally
   stuck      // all ranks have entered the call, but it does not complete

@@ -102,7 +102,7 @@ void Watchdog::Watcher::open_wakeups() {
 void Watchdog::Watcher::open_node_files(const cluster::Topology& topology) {
   const fs::path folder = options_.directory / "watch";
   if (topology.num_nodes() == 1) {
-    std::error_code ignored;  // removes the files of an earlier attempt on several nodes
+    std::error_code ignored;  // the folder exists if an earlier attempt had several nodes
     if (rank_ == 0) fs::remove_all(folder, ignored);
     return;
   }

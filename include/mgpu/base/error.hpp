@@ -39,12 +39,12 @@ enum class ExitCode : int {
   ranks_lost = 76,     // a rank died or hung
   skipped = 77,        // no GPU here
   config = 78,         // configuration
-  numeric = 79,        // the numeric guard gave up
+  numeric = 79,        // NaN or infinity in logits or gradients
   corrupt = 80,        // stored bytes differ from what was written
   in_use = 81,         // the output belongs to another running process
 };
 
-/// Root of every failure this program reports on purpose.
+/// Base class of every error that this program reports on purpose.
 ///
 /// what() reads "file:line: message". Subclasses keep their facts as fields, so a test can compare
 /// a field while a person reads the sentence.

@@ -5,19 +5,20 @@
 
 namespace mgpu {
 
-/// Converts the bits of a bfloat16, which are the upper half of a float32.
+/// Converts the bits of a bfloat16 to a float; they are the upper half of the float's bits.
 inline float from_bf16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-/// Converts to the bits of a bfloat16. Rounds to nearest, ties to even; NaN stays a (quiet) NaN.
+/// Converts a float to the bits of a bfloat16. Rounds to nearest, ties to even; NaN stays a (quiet)
+/// NaN.
 inline std::uint16_t to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if (value != value) return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
   return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
 }
 
-/// Converts the bits of an IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits.
+/// Converts the bits of an IEEE 754 binary16 (1 sign, 5 exponent, 10 fraction bits) to a float.
 inline float from_f16(std::uint16_t bits) {
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16;
   const std::uint32_t rest = bits & 0x7FFFU;
@@ -28,8 +29,8 @@ inline float from_f16(std::uint16_t bits) {
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(scaled));
 }
 
-/// Converts to the bits of a binary16. Rounds to nearest, ties to even; magnitudes from 65520 on
-/// become infinity; NaN stays a (quiet) NaN.
+/// Converts a float to the bits of a binary16. Rounds to nearest, ties to even; magnitudes from
+/// 65520 on become infinity; NaN stays a (quiet) NaN.
 inline std::uint16_t to_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);

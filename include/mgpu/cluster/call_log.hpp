@@ -83,8 +83,9 @@ public:
   /// at a time. A call inside another call of the same group counts as part of the outer one.
   [[nodiscard]] Inside enter(const CallFields& fields, int peer = kNoPeer) const noexcept;
 
-  /// Returns the id of the next group that all ranks of this group create in the same order.
-  /// `first`, the world rank of the new group's first rank, distinguishes the parts of a split.
+  /// Returns the id of the next group that is split off or duplicated from this one. All ranks of
+  /// this group create these groups in the same order. `first`, the world rank of the new group's
+  /// first rank, distinguishes the parts of a split.
   std::uint64_t id_of_child(int first) const noexcept;
 
   /// Returns the id of a group that only some ranks of this group create; `tag` distinguishes

@@ -79,7 +79,7 @@ public:
   BufferView view(std::size_t count, DType dtype) const;
 
 private:
-  Device device_;  // location of the memory: the CPU when it is pinned
+  Device device_;  // location of the memory: the CPU for pinned memory
   std::size_t bytes_;
   MemoryKind kind_;
   std::byte* data_;

@@ -160,7 +160,7 @@ void write_small_table(hid_t file, const SmallTable& table) {
   }
 }
 
-/// Returns the table in its final form: with ids, and without columns that are left out.
+/// Returns the table in its final form: with ids, without lists, texts and omitted columns.
 TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   TableSpec spec = plan.tables[table].table->spec;
   spec.columns.clear();

@@ -17,7 +17,7 @@ namespace mgpu::store {
 /// Throws Failure E605 (exit 65).
 [[noreturn]] void fail_table(const std::string& what);
 
-/// Opens a file for reading; the caller keeps HDF5 from printing. Errors: Failure E603; Hdf5Error.
+/// Opens a file for reading; the caller must hold a hdf5::Quiet. Errors: Failure E603; Hdf5Error.
 hdf5::Hid open_to_read(const std::filesystem::path& path);
 
 /// Calls `read` and adds the table's name to a failure; an HDF5 error becomes E605.
@@ -40,7 +40,8 @@ auto name_failures(const std::filesystem::path& path, const std::string& table, 
 /// One data set, whose type, storage, shape and size have been checked.
 class StoredColumn {
 public:
-  /// `max_bytes`: the most that a file of this size can hold. Errors: Failure E605; Hdf5Error.
+  /// `max_bytes` is the most that the file can hold, see most_bytes(). Errors: Failure E605;
+  /// Hdf5Error.
   StoredColumn(hdf5::Hid dataset, const std::string& name, std::uint64_t max_bytes);
 
   /// Opens a data set by name; refuses soft and external links.

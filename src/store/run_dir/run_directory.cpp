@@ -44,7 +44,7 @@ fs::path make_stamped_folder(const fs::path& base) {
     const fs::path folder = base / (number == 1 ? stamp : stamp + "_" + std::to_string(number));
     std::error_code error;
     if (fs::create_directory(folder, error)) return folder;
-    if (error) make_folder(folder);  // gives the reason, or finds the folder
+    if (error) make_folder(folder);  // throws the reason, unless the folder exists by now
   }
 }
 
@@ -58,7 +58,8 @@ Opened make_new(const RunRequest& request) {
   return {folder, std::move(lock)};
 }
 
-/// Returns whether the keys that both have are equal. A key may exist in one format only.
+/// Returns whether job and keys of the two are equal. A key that only one of them has does not
+/// count, because formats differ in their keys.
 bool is_same_run(const RunRecord& record, const RunRequest& request) {
   return record.job == request.job &&
          std::all_of(record.keys.begin(), record.keys.end(), [&](const auto& key) {

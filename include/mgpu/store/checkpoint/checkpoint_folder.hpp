@@ -80,7 +80,7 @@ public:
   /// `best`). Replaces a checkpoint of the same step. Returns the final directory. Errors: E602.
   fs::path publish(const fs::path& written, bool is_best) const;
 
-  /// Removes all but the newest `keep` and the best. Errors: E602.
+  /// Removes all checkpoints except the newest `keep` and the best. Errors: E602.
   void prune(int keep) const;
 
   /// Renames a damaged checkpoint to .bad and returns the new name. Links to it are removed, and

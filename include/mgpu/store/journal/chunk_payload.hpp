@@ -38,8 +38,8 @@ public:
     add_lists(name, column_type<T>(), bytes);
   }
 
-  /// Stores texts as valid UTF-8 without NUL, which HDF5 and its readers require. Each byte that
-  /// breaks this becomes U+FFFD.
+  /// Stores texts as valid UTF-8 without NUL, which HDF5 and its readers require. Each NUL
+  /// and each invalid byte becomes U+FFFD.
   ///
   /// Shapes: values [rows].
   void text(std::string_view name, std::span<const std::string> values);
@@ -72,7 +72,7 @@ struct ColumnPlace {
   std::uint32_t crc = 0;  // CRC-32C of those bytes
 };
 
-/// The start of a payload. It says where each column is, so that one can be read without the
+/// The start of a payload. It says where each column is, so that a column can be read without the
 /// others.
 struct ChunkHead {
   std::int64_t first_row = 0;
