@@ -24,7 +24,7 @@ public:
   virtual void event(const Event& event) = 0;
 };
 
-/// Receives curves over a step axis (TensorBoard).
+/// Receives values by step, which become curves (TensorBoard).
 class ScalarSink {
 public:
   virtual ~ScalarSink() = default;

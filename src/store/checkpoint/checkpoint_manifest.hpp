@@ -16,7 +16,7 @@ struct CheckpointManifest {
   std::map<std::string, formats::SafetensorsDigest> files;  // by name; state.json has no tensors
 };
 
-/// Returns the canonical text of a manifest, which ends with the CRC-32C of the text before it.
+/// Returns the canonical text of a manifest, which ends with the CRC-32C of its other members.
 std::string to_json(const CheckpointManifest& manifest);
 
 /// Parses a manifest.
