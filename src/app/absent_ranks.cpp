@@ -8,7 +8,7 @@
 namespace mgpu::app {
 namespace {
 
-/// Returns by rank whether it wrote a crash file in this attempt.
+/// Returns for each rank whether it wrote a crash file in this attempt.
 std::vector<bool> ranks_that_wait(std::size_t ranks, const Waiting& waiting) {
   std::vector<bool> waits(ranks, false);
   const std::chrono::duration<double> born = waiting.started.time_since_epoch();

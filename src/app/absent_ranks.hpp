@@ -8,17 +8,18 @@
 
 namespace mgpu::app {
 
-/// What a rank knows of its own attempt when it stops waiting for another.
+/// The state of a rank that stops waiting for another rank in a collective.
 struct Waiting {
   const CrashFile& crash;  // already written
   std::chrono::system_clock::time_point started;
   double timeout_s = 0.0;
 };
 
-/// Adds a line to the report of a timeout for each rank that does not wait itself. The waiting
-/// ranks write their crash files at about the same time, so a rank without one is missing.
+/// Adds a line to the report of a timeout for each absent rank. Waiting ranks write their crash
+/// files at about the same time, so a rank without a crash file is absent.
 ///
-/// Returns: at once on the lowest of the waiting ranks, later on the others, so that one prints.
+/// The call returns first on the lowest waiting rank, and later on the others, so that only one
+/// prints.
 /// Ranks:   local, on each rank that waits.
 ErrorReport name_absent_ranks(ErrorReport report, const cluster::Topology& topology,
                               const Waiting& waiting);

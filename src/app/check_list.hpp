@@ -18,18 +18,19 @@ struct Finding {
   report::Verdict verdict = report::Verdict::pass;
 };
 
-/// The lines of --check, printed by rank 0 as they come.
+/// Runs the checks of --check. Rank 0 prints the line of each check when it ends.
 class CheckList {
 public:
   CheckList(const cluster::Group& world, const Options& options, std::ostream& out);
 
-  /// Runs a check on all ranks. If it throws, the check failed, and the failure is shown below its
-  /// line. Returns whether it did not fail.
+  /// Runs a check on all ranks. If it throws a Failure, the check failed, and the failure is shown
+  /// below its line. Returns whether the check passed or only warned.
   ///
   /// Ranks:  collective; `check` throws on all ranks or on none.
   bool run(const std::string& area, const std::string& what, const std::function<Finding()>& check);
 
-  /// Prints the total. Returns the code of the first failure. Ranks: collective.
+  /// Prints the total. Returns the exit code of the first check that failed, or `done`. Ranks:
+  /// collective.
   ExitCode finish();
 
 private:

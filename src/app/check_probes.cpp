@@ -30,7 +30,7 @@ private:
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// Rows [first, first + rows) of the test table; no two columns of two rows are alike.
+/// Returns rows [first, first + rows) of the test table, whose values are all different.
 std::vector<float> values_of(std::int64_t first, std::int64_t rows) {
   std::vector<float> values(static_cast<std::size_t>(rows * kWidth));
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -15,10 +15,10 @@ namespace mgpu::app {
 /// Gathers a number of each rank, then journals, seals and reads 16 MiB of HDF5 in `folder`.
 Finding probe_files(const cluster::Group& world, const std::filesystem::path& folder);
 
-/// Saves a checkpoint in `folder`, loads it on every rank, compares the bits.
+/// Saves a checkpoint in `folder`, loads it on every rank, and compares the bits.
 Finding probe_restart(const cluster::Group& world, const std::filesystem::path& folder);
 
-/// Sums 16 MiB over all ranks in the way of gradients.
+/// Sums 16 MiB over all ranks, as training sums gradients.
 Finding probe_all_reduce(const cluster::Topology& topology, const cluster::DeviceChoice& choice,
                          double timeout_s);
 

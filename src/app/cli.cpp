@@ -1,4 +1,4 @@
-// An argument is one value, commas included: devices.gpus=1,3 is not two.
+// Keeps cxxopts from splitting arguments at commas: devices.gpus=1,3 is one value.
 #define CXXOPTS_VECTOR_DELIMITER '\x1f'
 #include <algorithm>
 #include <cctype>
@@ -28,7 +28,7 @@ std::vector<std::string> split_choices(std::string_view text) {
   return choices;
 }
 
-/// Whether the argument is KEY=VALUE: a dotted name in front of the equals sign.
+/// Returns whether the argument is KEY=VALUE: a dotted name in front of the equals sign.
 bool is_override(std::string_view argument) {
   const std::size_t equals = argument.find('=');
   if (equals == std::string_view::npos || equals == 0) return false;
@@ -65,7 +65,7 @@ public:
   }
 
 private:
-  /// "-gpus", which would be four options of one letter.
+  /// Refuses "-gpus", which would be four options of one letter.
   void refuse_letters() {
     for (std::size_t i = 1; i < line_.size() && line_[i] != "--"; ++i) {
       const std::string& text = line_[i];
@@ -82,7 +82,7 @@ private:
     }
   }
 
-  /// A value option in front of another option would swallow it.
+  /// Refuses a value option without a value. It would take a following option as its value.
   void refuse_open_values() {
     for (std::size_t i = 1; i < line_.size(); ++i) {
       const OptionRow* row = find_row(long_name(line_[i]));
@@ -133,7 +133,7 @@ private:
     }
   }
 
-  /// One option or argument, in the order of the command line.
+  /// Takes one option or argument, in the order of the command line.
   void take(const std::string& name, const std::string& value) {
     if (name == kPositional) {
       take_positional(value);
@@ -212,7 +212,7 @@ private:
     take_override(text, index);
   }
 
-  /// "0/4": two keys.
+  /// Takes the value of --only, "0/4", which sets two keys.
   void take_only(const std::string& text, std::size_t index) {
     const std::size_t slash = text.find('/');
     const auto is_number = [](std::string_view word) {
@@ -253,7 +253,7 @@ private:
     }
   }
 
-  /// Takes the configuration, and refuses extra words.
+  /// Takes the configuration from the words that belong to no option, and refuses further words.
   void check_positionals() {
     if (options_.action == Action::merge) {
       for (const std::size_t index : positionals_)
@@ -293,7 +293,7 @@ private:
     }
   }
 
-  /// A resumed run already has a configuration.
+  /// Returns the help if no configuration is given. A resumed run has a copy of its configuration.
   std::string configuration_to_give() const {
     for (const Override& given : options_.overrides)
       if (given.key == "run.resume" && given.value.find('/') != std::string::npos)
@@ -315,7 +315,7 @@ private:
   }
 
   void refuse_option(const std::string& unknown, std::size_t index) {
-    // -gpus is one dash short.
+    // Adds the dash that -gpus lacks.
     const std::string name = long_name(unknown.starts_with("--") ? unknown : "-" + unknown);
     add("E142", "unknown option " + unknown, index, help_for_option(name));
   }

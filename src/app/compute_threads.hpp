@@ -2,7 +2,7 @@
 
 namespace mgpu::app {
 
-/// Threads that libtorch uses for one operation in this process.
+/// Sets the number of threads that libtorch uses for one operation in this process.
 void set_compute_threads(int threads);
 
 }  // namespace mgpu::app

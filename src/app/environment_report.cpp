@@ -25,7 +25,7 @@ namespace {
 constexpr std::array<std::string_view, 10> kPrefixes = {
     "MGPU_", "OMPI_", "PMIX_", "UCX_", "NCCL_", "CUDA_", "OMP_", "SLURM_", "FI_", "HDF5_"};
 
-/// "Open MPI v4.1.4, ..." up to the first comma; callable before MPI_Init.
+/// Returns MPI's version up to its first comma, "Open MPI v4.1.4". Works before MPI_Init.
 std::string mpi_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
@@ -34,7 +34,7 @@ std::string mpi_version() {
   return all.substr(0, all.find(','));
 }
 
-/// The value after "name:" in a file such as /proc/meminfo; "" if the name is missing.
+/// Returns the value after "name:" in a file such as /proc/meminfo; "" if the name is missing.
 std::string value_in(const char* path, std::string_view name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -64,7 +64,7 @@ std::string kernel() {
   return std::string(name.sysname) + " " + name.release + " " + name.machine;
 }
 
-/// The variables that --env shows, sorted.
+/// Returns the variables that --env shows, sorted.
 std::map<std::string, std::string> shown_variables() {
   std::map<std::string, std::string> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {

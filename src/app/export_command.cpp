@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The configuration that the run was made with. Errors: E609 if there is no run.
+/// Returns the configuration that the run was made with. Errors: E609 if there is no run.
 Config config_of(const fs::path& folder) {
   store::is_finished_run(folder);
   Options options;
@@ -26,7 +26,7 @@ Config config_of(const fs::path& folder) {
   return load_config(options, program_keys(), FileProvider::alone());
 }
 
-/// The result file that the run's configuration names.
+/// Returns the result file that the run's configuration names.
 fs::path results_of(const fs::path& folder, const Config& config) {
   const fs::path results = folder / store::read_store_config(config).result_file;
   if (fs::exists(results)) return results;
@@ -47,7 +47,7 @@ std::int64_t write_json_lines(const run::ExportRequest& request) {
       {"E602", ExitCode::io, "cannot write the lines", {"  --> " + request.out.string()}, ""});
 }
 
-/// Errors: E143 (exit 64) with the formats that the job has.
+/// Returns the format of this name. Errors: E143 (exit 64) with the formats that the job has.
 run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
   const run::ExportFormat lines{"jsonl", "", "", write_json_lines};
   if (name == lines.name) return lines;
@@ -67,7 +67,7 @@ run::ExportFormat format_of(const jobs::JobSpec& job, const std::string& name) {
                  nearest.empty() ? "one of: " + all : "did you mean `" + nearest + "`?"});
 }
 
-/// The file appears whole or not at all. Returns the number of rows.
+/// Writes the export, so that its file appears whole or not at all. Returns the number of rows.
 std::int64_t write_whole(const run::ExportFormat& format, run::ExportRequest request) {
   const fs::path path = request.out;
   request.out += ".part";

@@ -19,7 +19,7 @@ int number_of(const char* variable, int otherwise) {
   return number > 0 ? number : otherwise;
 }
 
-/// A word of a file as a number; "max" and other words are 0.
+/// Returns word `word` (from 0) of a file as a number; 0 for "max" and other words.
 std::uint64_t number_in(const char* path, int word) {
   std::ifstream file(path);
   std::string text;

@@ -13,7 +13,7 @@
 namespace mgpu::app {
 namespace {
 
-// One byte more than a configuration may have, so that its reader can say so.
+// One byte more than a configuration may have, so that the parser can refuse a longer file.
 constexpr std::size_t kReadBytes = YamlLimits::kBytes + 1;
 
 std::string read_stream(std::istream& stream) {
@@ -32,7 +32,7 @@ std::vector<std::string> yaml_names(const fs::path& folder) {
   return names;
 }
 
-/// Names the file that was probably meant, or the existing ones.
+/// Returns a help line with the file that was probably meant, or with the existing files.
 std::string help_for_missing(const fs::path& path) {
   const std::string nearest =
       nearest_name(path.filename().string(),

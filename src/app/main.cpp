@@ -55,8 +55,8 @@ ExitCode fail_alone(const std::exception& error) {
   return report_of(error).exit;
 }
 
-/// If all ranks know of a failure, each returns the exit code; if only one rank knows, it aborts
-/// all ranks.
+/// Runs what the options ask for with MPI. If all ranks know of a failure, each returns the exit
+/// code; if only one rank knows, it aborts all ranks.
 ExitCode run(const app::Options& options, const std::vector<std::string>& command) {
   const cluster::MpiSession session;
   const cluster::Group world = cluster::Group::world();

@@ -50,7 +50,7 @@ Config config_of_run(const cluster::Group& world, const fs::path& folder,
   options.overrides = overrides;
   Config config = load_config(options, program_keys(), FileProvider::shared(world));
   const int format = cluster::on_rank_0(world, [&] { return store::format_of_run(folder); });
-  // Runs of format 1 kept no columns of the user's rows.
+  // Runs of format 1 have no columns of the user's rows.
   return format == 1 ? config.with("output.keep_columns", "[]") : config;
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One of the runs, on all ranks.
+/// One of the runs to join, known to all ranks.
 struct PartRun {
   fs::path folder;
   Config config;
@@ -42,7 +42,7 @@ std::vector<PartRun> open_runs(const cluster::Group& world, const Options& optio
   folders.insert(folders.end(), options.more_directories.begin(), options.more_directories.end());
   std::vector<PartRun> runs;
   for (const fs::path& given : folders) {
-    std::int32_t facts = 0;  // of rank 0: format, and whether it is finished
+    std::int32_t facts = 0;  // of rank 0: 2 * format, plus 1 if the run is finished
     std::string folder;
     cluster::run_together(world, [&] {
       if (world.rank() != 0) return;
@@ -76,7 +76,7 @@ void check_identities(const std::vector<PartRun>& runs) {
   }
 }
 
-/// One journal cannot hold chunks of different formats.
+/// Throws if the runs have different formats, because one journal cannot hold both.
 void check_formats(const std::vector<PartRun>& runs) {
   std::vector<std::string> lines;
   bool is_mixed = false;
@@ -109,7 +109,7 @@ void check_finished(const std::vector<PartRun>& runs) {
   throw do_not_fit("a run to merge is not finished", std::move(lines), std::move(help));
 }
 
-/// Runs by part if all have the same number of parts; otherwise an empty map.
+/// Returns the runs by part if all have the same number of parts; otherwise an empty map.
 std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& runs) {
   std::map<int, std::vector<const PartRun*>> parts;
   for (const PartRun& run : runs) {
@@ -121,7 +121,7 @@ std::map<int, std::vector<const PartRun*>> by_part(const std::vector<PartRun>& r
 
 void check_parts(const std::vector<PartRun>& runs) {
   const auto parts = by_part(runs);
-  if (parts.empty()) return;  // the numbers of parts differ; joining finds gaps
+  if (parts.empty()) return;  // the numbers of parts differ; gaps are found after the merge
   std::vector<std::string> missing;
   std::string help;
   const int count = runs.front().part.count;
@@ -136,7 +136,7 @@ void check_parts(const std::vector<PartRun>& runs) {
   throw do_not_fit("parts of the run are missing", std::move(missing), std::move(help));
 }
 
-/// Notes about parts that were given more than once, which has no effect.
+/// Returns a note for each part that is given more than once; its copies do not change the result.
 std::vector<std::string> doubled_parts(const std::vector<PartRun>& runs) {
   std::vector<std::string> notes;
   for (const auto& [part, same] : by_part(runs)) {
@@ -150,7 +150,7 @@ std::vector<std::string> doubled_parts(const std::vector<PartRun>& runs) {
   return notes;
 }
 
-/// The configuration of a single run of all parts, with the settings of the command line.
+/// Returns the configuration of a single run of all parts, with the settings of the command line.
 Config whole_config(const cluster::Group& world, const PartRun& run, const Options& options) {
   return config_of_run(world, run.folder, options.overrides)
       .with("run.worker_id", "0")

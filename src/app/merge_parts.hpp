@@ -12,11 +12,11 @@
 
 namespace mgpu::app {
 
-/// The configuration that a run was made with. Ranks: collective.
+/// Returns the configuration that a run was made with. Ranks: collective.
 Config config_of_run(const cluster::Group& world, const std::filesystem::path& folder,
                      const std::vector<Override>& overrides = {});
 
-/// A text for a person about the merged runs.
+/// Returns a text for a person about the merged runs.
 std::string merge_text(const run::MergedRun& merged, const std::filesystem::path& results,
                        bool is_finished);
 
@@ -24,7 +24,7 @@ std::string merge_text(const run::MergedRun& merged, const std::filesystem::path
 void record_attempts(const cluster::Group& world, const store::RunDirectory& directory,
                      const Config& config);
 
-/// --merge DIR DIR ...: see merge_run(). Ranks: collective.
+/// Does --merge DIR DIR ..., see merge_run(). Ranks: collective.
 ExitCode merge_parts(const cluster::Group& world, const Options& options);
 
 }  // namespace mgpu::app

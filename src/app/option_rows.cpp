@@ -184,7 +184,7 @@ examples
   ./mgpu_spmd conf/train/train_ad.yaml train.max_steps=100 --print-config=changed
 )";
 
-/// "  -q, --quiet" or "      --gpus LIST|all"
+/// Formats "  -q, --quiet" or "      --gpus LIST|all".
 std::string usage_of(const OptionRow& row) {
   std::string usage = row.letter == 0 ? "  " : std::string("  -") + row.letter + ", ";
   usage += "--" + std::string(row.name);

@@ -21,8 +21,8 @@ namespace {
 
 using report::Verdict;
 
-/// The options, with a value for `job`, the only key without default, to check the installation
-/// alone.
+/// Returns the options, with a value for `job` if it is missing. `job` is the only key without
+/// default, and a check of the installation alone does not need it.
 Options with_job(Options options) {
   const bool has_job = !options.config.empty() ||
                        std::any_of(options.overrides.begin(), options.overrides.end(),
@@ -32,7 +32,7 @@ Options with_job(Options options) {
   return options;
 }
 
-/// One --check, line by line. The results of a check are kept for later checks.
+/// All checks of --check, in order. Later checks use the results of earlier ones.
 class RunChecks {
 public:
   RunChecks(const cluster::Group& world, const Options& options, std::ostream& out)
@@ -109,7 +109,7 @@ private:
     list_.run("gpu", "device of rank 0", [&] { return judge_device(); });
   }
 
-  /// The largest number of ranks on a node.
+  /// Returns the largest number of ranks on a node.
   int ranks_per_node() const {
     return world_.all_reduce(std::int32_t{topology_->node().size()}, cluster::ReduceOp::max);
   }
@@ -149,7 +149,8 @@ private:
     });
   }
 
-  /// Shows the fullest memory of the plan. A disk that is too small has failed before.
+  /// Returns the memory of the plan that is closest to its limit. The disk is left out, because an
+  /// earlier check fails if it is too small.
   Finding judge(const report::Plan& plan) const {
     Finding finding{"no sizes known", Verdict::warn};
     double fullest = -1.0;

@@ -35,7 +35,7 @@ namespace {
                       ExitCode::usage);
 }
 
-/// The pages of all keys of a section, one line each.
+/// Returns the names of all keys of a section, each with its summary on the next line.
 std::string section_page(const KeyTable& table, const std::string& section) {
   std::string page;
   for (const KeySpec& spec : table.keys())

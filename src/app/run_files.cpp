@@ -17,7 +17,7 @@ report::Verbosity verbosity_of(const Options& options, const Config& config) {
   return is_verbose ? report::Verbosity::verbose : report::Verbosity::normal;
 }
 
-/// "cuda:0 GPU-e7b3bccd-...", "cpu".
+/// Formats "cuda:0 GPU-e7b3bccd-...", or "cpu".
 std::string device_text(const cluster::DeviceChoice& choice) {
   if (choice.device.kind == DeviceKind::cpu) return "cpu";
   return "cuda:" + std::to_string(choice.device.index) + " " + choice.gpu.uuid;
@@ -37,7 +37,7 @@ report::RankIdentity identity_of(const cluster::Topology& topology,
   return who;
 }
 
-/// The keys that determine the result, numbers as numbers.
+/// Returns the keys that determine the result; numbers are returned as numbers.
 std::map<std::string, report::TensorBoardFile::Hparam> hparams_of(const Config& config) {
   std::map<std::string, report::TensorBoardFile::Hparam> hparams;
   for (const KeySpec* spec : config.keys()) {

@@ -27,7 +27,7 @@ struct RunKeys {
 /// Number of ranks, computed from the settings of devices.
 using RanksOf = std::function<int(const cluster::ClusterConfig& cluster)>;
 
-/// Also checks the rules of the job for this many ranks. Local.
+/// Reads the settings of the run, and checks the rules of the job for this many ranks. Local.
 /// Errors: those of the readers and of the job's check, all of them at once.
 RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 
@@ -35,19 +35,19 @@ RunKeys read_run_keys(const Config& config, const RanksOf& ranks);
 /// configuration must outlive the job. Ranks: collective over `world`.
 std::unique_ptr<jobs::Job> read_checked_job(const cluster::Group& world, const Config& config);
 
-/// The identity of a run, from its configuration and its part. Only an equal identity can be
-/// resumed.
+/// Returns the identity of a run, from its configuration and its part. A run can be resumed only
+/// with the same identity.
 std::string run_identity(const Config& config, const run::JobKeys& keys);
 
-/// The request for the run directory.
+/// Returns the request for the run directory.
 ///
 /// Ranks:  collective over `world`.
 store::RunRequest run_request(const cluster::Group& world, const Config& config,
                               const jobs::Job& job, const RunKeys& keys,
                               const std::vector<std::string>& command);
 
-/// Only the first rank looks for the file STOP. All ranks watch the time limit, of which
-/// `elapsed_s` have passed.
+/// Returns the options of SoftStop. Only the first rank looks for the file STOP. All ranks watch
+/// the time limit, of which `elapsed_s` have passed.
 SoftStop::Options stop_options(const Config& config, const cluster::Group& world,
                                const store::RunDirectory& directory, double elapsed_s);
 

@@ -19,7 +19,7 @@ struct RankRecord {
   std::string host;
   std::string gpu_uuid;      // "" on the CPU
   std::string gpu_name;      // "" on the CPU
-  std::int64_t samples = 0;  // that it trained on, in this attempt
+  std::int64_t samples = 0;  // samples that the rank trained on, in this attempt
 };
 
 /// Collects the records of all ranks on rank 0, in rank order; other ranks get an empty list.
@@ -27,9 +27,9 @@ struct RankRecord {
 /// Ranks:  collective.
 std::vector<RankRecord> gather_rank_records(const cluster::Group& world, const RankRecord& mine);
 
-/// The record of this attempt in run.h5. Only rank 0's is read.
+/// The record of this attempt in run.h5. Only rank 0's record is used.
 struct RunTables {
-  std::vector<store::Attribute> attributes;  // of the root
+  std::vector<store::Attribute> attributes;  // of the root of the file
   std::vector<RankRecord> ranks;
   std::vector<run::RankMemory> memory;
   report::PhaseTable phases;

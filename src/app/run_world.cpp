@@ -35,14 +35,14 @@ namespace {
 
 using UtcTime = std::chrono::system_clock::time_point;
 
-/// The configuration, then its overlays.
+/// Returns the configuration, then its overlays.
 std::vector<std::string> sources_of(const Options& options) {
   std::vector<std::string> sources = {options.config};
   sources.insert(sources.end(), options.overlays.begin(), options.overlays.end());
   return sources;
 }
 
-/// One run from its banner to its last line; the parts live as long as the job.
+/// One run from its banner to its last line. It owns everything that the job uses.
 class Run {
 public:
   Run(const cluster::Group& world, const Options& options, const std::vector<std::string>& command,
@@ -159,8 +159,8 @@ private:
     }
   }
 
-  /// The configuration for repeating the run. A finished run cannot be resumed by its folder, so
-  /// `run.resume` becomes `auto`. Quarantined rows are retried only once.
+  /// Returns the configuration for repeating the run. A finished run cannot be resumed by its
+  /// folder, so `run.resume` becomes `auto`. Quarantined rows are retried only once.
   Config to_repeat() const {
     const bool is_folder = keys_.store.resume != "auto" && keys_.store.resume != "never";
     const Config once = config_.with("run.retry_quarantined", "false");
@@ -207,7 +207,7 @@ private:
     }
   }
 
-  /// Only some ranks know the reason, so it is reduced over all ranks.
+  /// Logs why the run stops. Only some ranks know the reason, so it is reduced over all ranks.
   void log_why_stopped() {
     const auto mine = static_cast<std::int32_t>(stop_.poll());
     const auto reason = static_cast<StopReason>(world_.all_reduce(mine, cluster::ReduceOp::max));
@@ -307,8 +307,8 @@ private:
         summary.again_command + " " + store::shell_word("--resume=" + folder.string());
   }
 
-  /// The argument of tensorboard --logdir, seen from the shell's folder: the folder of all runs, or
-  /// of this run alone if no link was made.
+  /// Returns the argument of tensorboard --logdir, seen from the shell's folder: the folder of all
+  /// runs, or of this run alone if no link was made.
   fs::path curves_folder() const {
     const fs::path all = store::runs_folder(keys_.store.output_folder);
     const fs::path link =
@@ -344,7 +344,7 @@ private:
             {"backend", choice_.plan.note}};
   }
 
-  /// "0-1": the cores that this process may use.
+  /// Returns the cores that this process may use, such as "0-1".
   static std::string allowed_cores() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {

@@ -9,12 +9,12 @@
 
 namespace mgpu::app {
 
-/// How much later than the watchdog a communicator gives up a call. The watchdog knows more about
-/// it.
+/// A communicator gives up a call this much later than the watchdog, which knows more about the
+/// cause.
 inline constexpr double kAfterWatchdogS = 5.0;
 
-/// The watchdog of a run; null if it is switched off or a debugger holds a rank. With -v a note
-/// says whether it runs.
+/// Returns the watchdog of a run; null if it is switched off or a debugger holds a rank. With -v a
+/// note says whether the watchdog runs.
 ///
 /// Ranks:  collective over the topology's world. Errors: those of watch::Watchdog.
 std::unique_ptr<watch::Watchdog> watch_run(const watch::WatchConfig& config,

@@ -26,7 +26,7 @@ constexpr std::array kFatalSignals = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
 constexpr std::size_t kMaxEvents = 50;
 constexpr std::size_t kMaxFrames = 64;
 
-/// All data of the handler, in static memory because it must not allocate.
+/// All data of the handler, in static memory because the handler must not allocate.
 struct Prepared {
   int fd = -1;
   char header[4096] = {};  // "rank: 3 of 8" and so on
@@ -185,7 +185,7 @@ CrashFile::CrashFile(const Options& options)
                    {"  --> " + prepared_.string()},
                    "choose another folder: --output DIR"});
   }
-  // Reserves space in case the disk fills up; file systems without support lose nothing.
+  // Reserves space in case the disk fills up later; file systems without fallocate ignore it.
   ::fallocate(prepared.fd, FALLOC_FL_KEEP_SIZE, 0, 64 << 10);
   const std::string header = header_of(options);
   copy_to(prepared.header, header);

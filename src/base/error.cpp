@@ -17,7 +17,8 @@ bool is_out_of_host_memory(const std::exception& error) {
          std::strstr(error.what(), "DefaultCPUAllocator: can't allocate memory") != nullptr;
 }
 
-/// Recognizes libtorch's CUDA allocator error, whose type is unknown here, and our CUDA error 2.
+/// Recognizes libtorch's CUDA allocator error, whose type is unknown here, and CUDA error 2 in a
+/// LibraryError.
 bool is_out_of_device_memory(const std::exception& error) {
   return std::strstr(error.what(), "CUDA out of memory") != nullptr ||
          std::strstr(error.what(), "CUDA error 2: ") != nullptr;

@@ -67,7 +67,7 @@ Plan parse(std::string_view text) {
   return plan;
 }
 
-/// Returns the plans from the environment, or nullptr.
+/// Returns the entries of MGPU_FAILPOINT; nullptr if it is not set.
 std::vector<Plan>* plans() {
   static const std::unique_ptr<std::vector<Plan>> kPlans = [] {
     const char* text = std::getenv("MGPU_FAILPOINT");
@@ -123,7 +123,7 @@ FailpointAction failpoint(std::string_view place) {
   if (all == nullptr) return {};
   const std::lock_guard lock(mutex);
   FailpointAction action;
-  for (Plan& plan : *all) {  // each plan counts every arrival at its place
+  for (Plan& plan : *all) {  // each entry counts all calls with its place
     if (plan.place != place || (plan.rank >= 0 && plan.rank != own_rank)) continue;
     if (++plan.seen == plan.arrival) action = act(plan.action);
   }

@@ -14,7 +14,7 @@
 namespace mgpu {
 namespace {
 
-/// Returns the number after `name` in a file of names and numbers; "" takes the first word.
+/// Returns the number after `name` in a file of names and numbers; with name "", the first word.
 std::optional<std::uint64_t> number_in(const char* path, const std::string& name) {
   std::ifstream file(path);
   std::uint64_t number = 0;
@@ -54,7 +54,8 @@ void grow_heap(std::size_t bytes) {
 
 std::uint64_t host_peak_bytes() {
   if (const auto peak = number_in("/proc/self/status", "VmHWM:")) return *peak * 1024;
-  // Fallback without /proc: at least the peak of the process that started this one by vfork.
+  // Fallback without /proc. It may be too high: a process started by vfork inherits its parent's
+  // peak.
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // ru_maxrss is in KiB

@@ -7,8 +7,9 @@
 namespace mgpu {
 namespace {
 
-// Blocks that go through the rounds together. Up to 16 would be unrolled by g++ 12 before it can
-// vectorize them; 20 blocks run 2.3 times as fast as one after the other (SSE2).
+// Number of Philox blocks that go through the rounds together. With 16 or fewer, g++ 12 would
+// unroll the loops before it can vectorize them. With 20, fill() is 2.3 times as fast as one block
+// at a time (SSE2).
 constexpr std::size_t kLanes = 20;
 
 using Lanes = std::array<std::uint32_t, kLanes>;

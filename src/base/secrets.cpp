@@ -14,7 +14,8 @@ constexpr std::array<std::string_view, 6> kEnds = {"token",  "secret",   "secret
                                                    "passwd", "password", "apikey"};
 constexpr std::array<std::string_view, 4> kTokenStarts = {"hf_", "ghp_", "sk-", "AKIA"};
 
-/// Returns whether one word of a name marks a secret; `is_first`: it is the name's first word.
+/// Returns whether one word of a name marks a secret. `is_first` says that it is the name's first
+/// word.
 bool is_telling(std::string_view word, bool is_first) {
   const auto ends = [&](std::string_view end) { return word.ends_with(end); };
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end() ||
@@ -25,7 +26,7 @@ bool is_name_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }
 
-/// Returns the name that ends before `end`, ignoring blanks and a quote there.
+/// Returns the name that ends before `end`, ignoring blanks and a quote between the two.
 std::string_view name_before(std::string_view line, std::size_t end) {
   while (end > 0 && line[end - 1] == ' ')
     --end;
@@ -64,7 +65,7 @@ std::string without_named(std::string_view line) {
   return clean.append(line.substr(done));
 }
 
-/// Removes tokens of services that are known by their prefix.
+/// Replaces tokens of services, recognized by a prefix such as hf_; the prefix stays.
 std::string without_tokens(std::string_view line) {
   std::string clean;
   for (std::size_t at = 0; at < line.size();) {

@@ -19,8 +19,9 @@ constexpr std::array kStopSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT};
 constexpr std::int64_t kSameRequestUs = 200'000;
 constexpr std::chrono::seconds kLookEvery{1};
 
-// Holds both values in one word, so that a handler on another thread never sees half. Upper bits:
-// microseconds of the monotonic clock. Low byte: the signal's number. 0: no signal.
+// Time and number of the first signal, in one word so that a handler on another thread never sees
+// one without the other. Upper bits: microseconds of the monotonic clock. Low byte: the signal's
+// number. 0: no signal.
 std::atomic<std::int64_t> first_signal{0};
 std::atomic<bool> is_taken{false};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
@@ -92,7 +93,7 @@ std::string_view name_of(StopReason reason) {
 }
 
 SoftStop::SoftStop(const Options& options) : stop_file_(options.stop_file) {
-  // The wall clock is read once, so later jumps change nothing.
+  // The wall clock is read only here, for Slurm's end time, so later jumps of it change nothing.
   const double left_s = std::min(options.time_limit_s - options.elapsed_s, slurm_seconds_left());
   stop_after_s_ = left_s - std::clamp(left_s / 10, 0.0, options.margin_s);
   if (is_taken.exchange(true)) throw Error("there is a SoftStop already");

@@ -14,7 +14,7 @@ void AbortFlag::raise() {
   has_raised_ = true;
   for (int rank = 0; rank < group_.size(); ++rank) {
     if (rank == group_.rank()) continue;
-    // An empty message is always sent eagerly: freeing the request does not lose it.
+    // An empty message is always sent eagerly, so it is not lost when its request is freed.
     MPI_Request request = MPI_REQUEST_NULL;
     mpi_check(MPI_Isend(nullptr, 0, MPI_BYTE, rank, kAbortTag, group_.raw(), &request));
     mpi_check(MPI_Request_free(&request));

@@ -50,8 +50,8 @@ inline CallFields words_of(const Call& call) noexcept {
   return {static_cast<std::int64_t>(call.kind), call.count, call.type, call.detail};
 }
 
-/// Describes in a sentence which ranks differ from the call of the majority (on a tie, that of the
-/// lowest rank); nothing when all agree.
+/// Returns a sentence that says which ranks' calls differ from the majority's (on a tie, from the
+/// lowest rank's); nothing when all agree.
 std::optional<std::string> find_disagreement(std::span<const Call> calls);
 
 MPI_Op mpi_op(ReduceOp op);

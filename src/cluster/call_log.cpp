@@ -55,6 +55,7 @@ void remember(CallLog& log, std::uint64_t id, std::uint64_t number, const CallFi
   set_fields(past, fields);
 }
 
+/// Mixes the bits of `x`.
 /// Source: Steele, Lea and Flood, OOPSLA 2014 (SplitMix64), the finalizer.
 std::uint64_t mix(std::uint64_t x) noexcept {
   x += 0x9e3779b97f4a7c15U;

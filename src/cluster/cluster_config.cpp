@@ -98,7 +98,7 @@ void add_comm_keys(KeyTable& table) {
              .identity = false});
 }
 
-/// Ranks and machines are those of mpirun or srun.
+/// Adds help texts for options of accelerate and torchrun that set what mpirun or srun sets here.
 void add_launch_names(KeyTable& table) {
   table.add_foreign({"num_processes", "accelerate", "that is mpirun's -np"});
   table.add_foreign({"num_machines", "accelerate", "mpirun or srun knows the machines"});

@@ -9,9 +9,10 @@
 namespace mgpu::cluster {
 namespace {
 
-// Up to this size MPI's few large messages are cheaper than the ring's 2 (ranks - 1).
+// Up to this size MPI_Iallreduce is cheaper than the ring, which sends 2 (ranks - 1) messages.
 constexpr std::size_t kSmallBytes = std::size_t{32} << 10;
-// Buffer for ring data before it is added: allocated once, and small enough to stay in cache.
+// Size of the buffer for data that arrives in the ring, until it is added. The buffer is allocated
+// once, and small enough to stay in cache.
 constexpr std::size_t kIncomingBytes = std::size_t{1} << 20;
 constexpr int kTensorTag = 1;
 
@@ -38,7 +39,7 @@ Call call_of(CallKind kind, BufferView values, int detail) {
           detail};
 }
 
-/// Returns at most `count` elements from `begin` on, and none past the end.
+/// Returns a view of at most `count` elements from `begin` on, and none past the end.
 BufferView part_of(BufferView values, std::size_t begin, std::size_t count) {
   const std::size_t first = std::min(begin, values.count);
   return slice(values, first, std::min(count, values.count - first));
@@ -61,7 +62,7 @@ MpiCommunicator::MpiCommunicator(const Group& group, const CommunicatorOptions& 
 }
 
 MpiCommunicator::~MpiCommunicator() {
-  // A call was abandoned: leak the memory that MPI may still write to until the process ends.
+  // After an abandoned call, leak the memory that MPI may still write to until the process ends.
   if (waiter_.is_dead()) static_cast<void>(link_.release());
 }
 
@@ -77,7 +78,7 @@ void MpiCommunicator::all_reduce(BufferView values, ReduceOp op) {
 }
 
 void MpiCommunicator::all_reduce_widened(BufferView values, ReduceOp op) {
-  // MPI 3.1 has no 16-bit floats. Summing in f32 rounds once, not at each hop.
+  // MPI 3.1 has no 16-bit floats. Summing in f32 rounds to 16 bits once, not at each hop.
   std::vector<float>& floats = link_->widened;
   in_pieces(values.count, options_.piece_bytes / sizeof(float),
             [&](std::size_t begin, std::size_t n) {
@@ -98,9 +99,9 @@ void MpiCommunicator::reduce_piece(BufferView piece, ReduceOp op) {
   waiter_.until_all({&request, 1});
 }
 
-// Each rank's segment travels once around the ring to be summed, and once more to be distributed: 2
-// (p - 1) / p of the piece per rank. The order of the sum depends on the segment only, so all ranks
-// get the same bits.
+// Each segment travels once around the ring to be summed, and once more to be distributed, so each
+// rank sends 2 (p - 1) / p of the piece. The order of the sum depends on the segment only, so all
+// ranks get the same bits.
 // Source: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69 (2009), 3.
 void MpiCommunicator::reduce_in_ring(BufferView piece, ReduceOp op) {
   const auto ranks = static_cast<std::size_t>(size());
@@ -116,7 +117,7 @@ void MpiCommunicator::reduce_in_ring(BufferView piece, ReduceOp op) {
   for (std::size_t step = 0; step + 1 < ranks; ++step) {
     const BufferView out = segment(own + ranks - step);
     const BufferView sum = segment(own + ranks - step - 1);
-    // Segments may differ by one element, and so in their number of messages.
+    // Segments may differ in length by one element, and so in their number of messages.
     const std::size_t at_once = kIncomingBytes / size_of(piece.dtype);
     for (std::size_t begin = 0; begin < std::max(out.count, sum.count); begin += at_once)
       add_incoming(part_of(out, begin, at_once), part_of(sum, begin, at_once), op);

@@ -12,9 +12,9 @@
 
 namespace mgpu::cluster {
 
-/// Uses MPI's messages on host memory, not its collectives: a blocking collective cannot be
-/// abandoned when a peer is gone. Open MPI 4.1's MPI_Iallreduce has half the bandwidth (2 ranks, 25
-/// MiB: 2 GB/s; MPI_Allreduce and the ring here reach 4).
+/// Uses nonblocking MPI calls on host memory: a blocking collective cannot be abandoned when a peer
+/// is gone. Large all-reduces go around a ring, because Open MPI 4.1's MPI_Iallreduce has half the
+/// bandwidth (2 ranks, 25 MiB: 2 GB/s; MPI_Allreduce and the ring here reach 4).
 class MpiCommunicator final : public Communicator {
 public:
   MpiCommunicator(const Group& group, const CommunicatorOptions& options);
@@ -41,8 +41,8 @@ private:
   struct Link {
     Group group;
     std::vector<std::byte> incoming;  // a part of a segment of the ring
-    std::vector<float> widened;       // a piece of 16-bit floats
-    Call mine{CallKind::barrier};     // of a checked call between two ranks
+    std::vector<float> widened;       // a piece of 16-bit floats, converted to f32
+    Call mine{CallKind::barrier};     // this rank's and the peer's call, compared
     Call theirs{CallKind::barrier};
   };
   struct Message {

@@ -86,7 +86,7 @@ private:
   bool is_in_progress();
   void abort_communicator() noexcept;
 
-  /// Runs `step`; if it fails, no kernel that waits for a peer remains.
+  /// Runs `step`; if it fails, aborts the communicator, so that no kernel keeps waiting for a peer.
   template <class Step>
   void or_abort(Step step) {
     try {
@@ -134,7 +134,8 @@ void NcclCommunicator::connect() {
 
 NcclCommunicator::~NcclCommunicator() {
   if (comm_ == nullptr) return;
-  // Finalize and destroy wait for the peers, which are elsewhere while an exception unwinds.
+  // ncclCommFinalize and ncclCommDestroy wait for the peers, which may be in other code while an
+  // exception unwinds this rank.
   if (std::uncaught_exceptions() > exceptions_at_birth_) return;
   if (waiter_.is_canceled()) {
     abort_communicator();
@@ -150,8 +151,8 @@ NcclCommunicator::~NcclCommunicator() {
   }
 }
 
-/// Aborts on a separate thread. ncclCommAbort can hang; the thread is then left to the process's
-/// end.
+/// Aborts on a separate thread, because ncclCommAbort can hang. A thread that hangs is left alone
+/// until the process ends.
 void NcclCommunicator::abort_communicator() noexcept {
   if (comm_ == nullptr) return;
   try {
@@ -194,7 +195,7 @@ Call NcclCommunicator::on_device(CallKind kind, BufferView values, int detail) c
 }
 
 void NcclCommunicator::finish(ncclResult_t issued) {
-  until_issued(issued);  // nothing may be enqueued on the stream before that
+  until_issued(issued);  // before NCCL has issued the call, nothing may be enqueued on the stream
   finished_.record(stream_.get());
   waiter_.until([this] {
     is_in_progress();  // throws for an asynchronous error
@@ -226,7 +227,8 @@ void NcclCommunicator::exchange(BufferView mine, BufferView theirs, int peer) {
   if (mine.bytes() != theirs.bytes()) throw ShapeError("exchange of different sizes");
   const auto inside = waiter_.begin(on_device(CallKind::exchange, mine, 0), peer);
   or_abort([&] {
-    // One group, so that both sides send and receive at the same time; it is always closed.
+    // One NCCL group, so that both ranks send and receive at the same time. It is closed even on
+    // errors.
     require(ncclGroupStart());
     const ncclResult_t sent =
         ncclSend(mine.data, mine.bytes(), ncclUint8, peer, comm_, stream_.get());

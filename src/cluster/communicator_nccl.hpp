@@ -6,7 +6,8 @@
 
 namespace mgpu::cluster {
 
-/// Makes the backend in communicator_nccl.cpp; cuda_absent.cpp throws NotBuiltError instead.
+/// Makes a communicator of backend nccl. In builds without CUDA, cuda_absent.cpp throws
+/// NotBuiltError.
 std::unique_ptr<Communicator> make_nccl_communicator(const Group& group, Device device,
                                                      const CommunicatorOptions& options);
 

@@ -5,7 +5,7 @@
 namespace mgpu::cluster {
 namespace {
 
-// Two pinned buffers of this size; larger ones take long to pin and are no faster.
+// Size of each of the two pinned buffers. Larger ones take long to pin and are no faster.
 constexpr std::size_t kStagedBytes = std::size_t{8} << 20;
 
 std::size_t staged_bytes(const CommunicatorOptions& options) {
@@ -16,7 +16,8 @@ MemoryKind host_memory_of(Device device) {
   return device.kind == DeviceKind::cuda ? MemoryKind::pinned_host : MemoryKind::device;
 }
 
-/// Runs at least one piece: calls on zero elements are also compared across ranks.
+/// Calls `step` for each piece, and once if there are no elements: checked builds compare that call
+/// too.
 template <class Step>
 void in_pieces(BufferView values, std::size_t piece_bytes, Step step) {
   const std::size_t piece = piece_bytes / size_of(values.dtype);

@@ -10,7 +10,8 @@
 namespace mgpu::cluster {
 
 /// Moves device memory through host memory (pinned for a CUDA device) and MPI, for ranks that share
-/// a GPU. The pieces of a tensor follow each other: to the host, through MPI, to the device.
+/// a GPU. Each piece of a tensor goes to the host, through MPI and to the device before the next
+/// starts.
 class StagedCommunicator final : public Communicator {
 public:
   StagedCommunicator(const Group& group, Device device, const CommunicatorOptions& options);

@@ -103,7 +103,8 @@ std::optional<Shared> find_shared(Ranks ranks, const std::vector<Device>& device
   return std::nullopt;
 }
 
-/// Returns whether NCCL takes each rank for a separate host.
+/// Returns whether each rank has a different NCCL_HOSTID, so that NCCL takes it for a separate
+/// host.
 bool have_host_ids(Ranks ranks) {
   std::set<std::string> ids;
   for (const RankDevices& rank : ranks)

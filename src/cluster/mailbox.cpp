@@ -7,7 +7,7 @@ namespace mgpu::cluster {
 namespace {
 
 constexpr int kText = 1;
-constexpr int kLast = 2;  // the sender closes
+constexpr int kLast = 2;  // sent when the sender closes
 
 struct Sent {
   std::string text;
@@ -49,8 +49,8 @@ struct Mailbox::State {
   }
 
   Group group;
-  std::deque<Sent> sent;  // by this rank, and perhaps not yet read by MPI
-  int num_closed = 0;     // ranks that send no more
+  std::deque<Sent> sent;  // by this rank; MPI may still read them
+  int num_closed = 0;     // number of ranks that have called close()
 };
 
 Mailbox::Mailbox(const Group& group) : state_(std::make_unique<State>(group)) {}
@@ -59,7 +59,7 @@ Mailbox::~Mailbox() {
   try {
     state_->forget_sent();
   } catch (const std::exception&) {
-    // The texts below stay.
+    // The texts that MPI may still be sending are kept by release() below.
   }
   if (!state_->sent.empty()) static_cast<void>(state_.release());
 }

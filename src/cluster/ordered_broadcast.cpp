@@ -50,7 +50,7 @@ OrderedBroadcast::~OrderedBroadcast() {
     }
     state_->posted.pop_front();
   }
-  // A rank that failed will not receive them any more: keep the memory that MPI may still read.
+  // A rank that failed receives no more messages: keep those that MPI may still read.
   if (!state_->posted.empty()) static_cast<void>(state_.release());
 }
 

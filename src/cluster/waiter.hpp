@@ -18,8 +18,8 @@ class Waiter {
 public:
   Waiter(const Group& group, double timeout_s);
 
-  /// Starts the clock of the next call, which ends with the block. `peer` is a rank of the group,
-  /// for a call between two ranks.
+  /// Starts the deadline of the next call, which ends with the block. `peer` is a rank of the
+  /// group, for a call between two ranks.
   [[nodiscard]] LoggedGroup::Inside begin(const Call& call, int peer = LoggedGroup::kNoPeer);
 
   /// Polls until `is_done` returns true.

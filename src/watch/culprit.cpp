@@ -40,7 +40,8 @@ Ranks awaited_by(const RankState& rank, std::span<const RankState> ranks) {
   return awaited;
 }
 
-/// Returns whether a rank in the same call makes progress, so the transfer may be running.
+/// Returns whether another rank in the same call makes progress, so that the transfer may be
+/// running.
 bool has_moving_company(const RankState& rank, std::span<const RankState> ranks,
                         const std::vector<bool>& hangs) {
   for (const GroupState& call : rank.groups) {
@@ -131,7 +132,8 @@ std::optional<Culprit> find_culprit(std::span<const RankState> ranks) {
   if (std::ranges::find(hangs, true) == hangs.end()) return std::nullopt;
   const std::vector<int> waiting = votes(ranks, hangs);
 
-  // Among the candidates takes the rank that most others wait for, then the one silent for longest.
+  // Takes the rank that most others wait for, among those that fit; on a tie, the longest silent
+  // one.
   const auto best = [&](auto fits) {
     std::optional<std::size_t> found;
     for (std::size_t r = 0; r < ranks.size(); ++r) {

@@ -13,14 +13,14 @@ namespace mgpu::watch {
 /// A collective that a rank has entered.
 struct PastCall {
   std::uint64_t group = 0;
-  std::uint64_t number = 0;  // of the group's collectives
+  std::uint64_t number = 0;  // index among the collectives of the group, from 1
   cluster::CallFields fields{};
 };
 
 /// A group of a rank, and the call that the rank is in.
 struct GroupState {
   std::uint64_t group = 0;
-  std::uint64_t number = 0;  // number of collectives that it has entered
+  std::uint64_t number = 0;  // number of collectives that the rank has entered
   bool is_inside = false;
   int peer = cluster::LoggedGroup::kNoPeer;  // peer of a call between two ranks
   cluster::CallFields fields{};
@@ -28,24 +28,24 @@ struct GroupState {
 
 /// One rank as a watchdog sees it.
 struct RankState {
-  bool is_here = true;  // false: it has ended, or never started
+  bool is_here = true;  // false: the rank has ended, or never started
   bool is_stopped = false;
   bool is_silent = false;  // no progress for longer than its limit
   double silent_s = 0.0;
   std::vector<GroupState> groups{};
   std::vector<PastCall> past{};
 
-  const GroupState* call() const;  // the call that it is in, or nullptr
+  const GroupState* call() const;  // the call that the rank is in, or nullptr
 };
 
 /// How a culprit was found, in order of certainty.
 enum class Sign {
-  stopped,   // its process is stopped
-  outside,   // it is in no communication call
-  mismatch,  // its call differs from that of the others
-  awaited,   // most of the others wait for it
-  left,      // they wait for it, but it has ended normally
-  stuck      // all have entered the call, but it does not complete
+  stopped,   // the rank's process is stopped
+  outside,   // the rank is in no communication call
+  mismatch,  // the rank's call differs from the call of the other ranks
+  awaited,   // most of the others wait for the rank
+  left,      // others wait for the rank, but it has ended normally
+  stuck      // all ranks have entered the call, but it does not complete
 };
 
 struct Culprit {

@@ -10,8 +10,8 @@
 namespace mgpu::watch {
 namespace {
 
-/// Precedes the slots. The sequence number is repeated after them: a file that is half of one write
-/// and half of the next has two different numbers.
+/// Precedes the slots in a file. The sequence number is repeated after the slots. If a file is half
+/// of one write and half of the next, its two numbers differ.
 struct Header {
   std::uint64_t run = 0;
   std::uint64_t number = 0;
@@ -28,7 +28,7 @@ void put(std::string& bytes, const T& value) {
 
 NodeFiles::NodeFiles(Layout layout)
     : layout_(std::move(layout)), last_read_(layout_.ranks_of.size()) {
-  std::error_code ignored;  // publish() would fail as well, and the other nodes would notice
+  std::error_code ignored;  // if it fails, publish() fails too, and the other nodes notice
   fs::create_directories(layout_.directory, ignored);
 }
 
@@ -64,7 +64,7 @@ void NodeFiles::publish(const SharedState& shared) {
 NodeFiles::Update NodeFiles::read(int node, const SharedState& shared) {
   const auto index = static_cast<std::size_t>(node);
   std::string bytes(bytes_of(node), '\0');
-  // Opened each time, because NFS asks the server only on open.
+  // The file is opened each time, because NFS asks the server for changes only on open.
   const FdHandle file(::open(file_of(node).c_str(), O_RDONLY | O_CLOEXEC));
   if (!file || ::pread(file.get(), bytes.data(), bytes.size(), 0) != std::ssize(bytes)) return {};
   Header header;

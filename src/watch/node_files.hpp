@@ -25,8 +25,8 @@ public:
 
   explicit NodeFiles(Layout layout);
 
-  /// Publishes this node's slots and verdict. File system errors are ignored here, because the
-  /// other nodes will notice the silence.
+  /// Publishes this node's slots and verdict. File system errors are ignored, because the other
+  /// nodes then notice that the file no longer changes.
   void publish(const SharedState& shared);
 
   struct Update {
@@ -34,7 +34,7 @@ public:
     int verdict = Verdict::none;
     std::string text{};  // text of the verdict
   };
-  /// Copies the published data of a node into its slots.
+  /// Copies the data that a node has published into the slots of its ranks.
   Update read(int node, const SharedState& shared);
 
   /// Removes this node's file, once all its ranks have ended normally.

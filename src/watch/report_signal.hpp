@@ -2,8 +2,8 @@
 
 namespace mgpu::watch {
 
-/// Installs the handler: a thread that gets the report signal writes the crash file of this process
-/// with its stack and `what`, which must stay valid.
+/// Installs the handler of the report signal. The thread that gets the signal writes the crash file
+/// of this process with its stack and `what`, which must stay valid.
 void take_report_signal(const char* what);
 void forget_report_signal();
 

@@ -47,7 +47,7 @@ SharedState::SharedState(void* memory, int ranks)
 SharedState SharedState::create(const std::string& name, int ranks) {
   const FdHandle file(::shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, S_IRUSR | S_IWUSR));
   if (!file) fail(name, errno);
-  // Reserved now, because a file system that fills up later would cause a SIGBUS.
+  // Reserves the memory now, because a full file system would later cause a SIGBUS.
   const int error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes_of(ranks)));
   if (error != 0) {
     unlink(name);

@@ -13,21 +13,21 @@ namespace mgpu::watch {
 
 enum class Presence : int { absent, here, left };
 
-/// The knowledge of a node's ranks about one rank; for ranks of other nodes, their node's last
-/// report.
+/// The state of one rank, shared by all ranks of a node. For a rank of another node, it is a copy
+/// of what that node published last.
 struct Slot {
   std::atomic<Presence> presence{Presence::absent};
   std::atomic<int> pid{0};
   std::atomic<std::uint64_t> start_time{0};  // start time of the process, see ProcessInfo
-  std::atomic<std::uint64_t> beats{0};       // checks of its watchdog thread
+  std::atomic<std::uint64_t> beats{0};       // number of checks by its watchdog thread
   std::atomic<bool> has_reported{false};     // its crash file has been written
   std::atomic<char> process_state{'?'};      // as last seen by the leader of its node
-  SafeText<96> kernel;                       // kernel_words(), if it is silent
+  SafeText<96> kernel;                       // kernel_words() of the rank, if it makes no progress
   Activity activity;
   cluster::CallLog calls;
 };
 
-/// The cause that was found. Written once.
+/// The error that a watchdog found, as the text of its report. Written once.
 struct Verdict {
   enum State : int { none, being_written, published, over };
   static constexpr std::size_t kTextBytes = 8192;

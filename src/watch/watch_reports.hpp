@@ -25,12 +25,13 @@ struct Scene {
 /// Formats "ranks 0-2, 5".
 std::string rank_list(const std::vector<int>& ranks);
 
-/// Reports a rank whose process has ended. `crash_cause`: the cause in its crash file, or "".
+/// Returns the report of a rank whose process has ended. `crash_cause` is the cause in its crash
+/// file, or "".
 ErrorReport report_of_death(const Scene& scene, int rank, const std::string& crash_cause);
 
 ErrorReport report_of_hang(const Scene& scene, const Culprit& culprit);
 
-/// Reports a node without contact for `silent_s`.
+/// Returns the report of a node that has been out of contact for `silent_s` seconds.
 ErrorReport report_of_lost_node(const Scene& scene, int node, double silent_s);
 
 /// Describes what every rank was doing, line by line.

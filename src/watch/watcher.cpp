@@ -87,7 +87,7 @@ void Watchdog::Watcher::register_rank(const cluster::Topology& topology) {
 void Watchdog::Watcher::open_wakeups() {
   handles_.emplace_back(::eventfd(0, EFD_CLOEXEC));
   for (const int rank : local_ranks()) {
-    // Ranks in separate containers do not see each other's processes.
+    // Leaves out ranks in other containers, whose processes this rank cannot see.
     const Slot& slot = slot_of(rank);
     const auto info = process_info(slot.pid);
     if (!info || info->start_time != slot.start_time) continue;
@@ -102,7 +102,7 @@ void Watchdog::Watcher::open_wakeups() {
 void Watchdog::Watcher::open_node_files(const cluster::Topology& topology) {
   const fs::path folder = options_.directory / "watch";
   if (topology.num_nodes() == 1) {
-    std::error_code ignored;  // removes the files of an earlier attempt on several nodes
+    std::error_code ignored;  // the folder exists if an earlier attempt had several nodes
     if (rank_ == 0) fs::remove_all(folder, ignored);
     return;
   }
@@ -128,8 +128,8 @@ void Watchdog::Watcher::run() {
   }
 }
 
-/// Waits until the next check. After a death, ranks that do not lead check again soon for the
-/// verdict.
+/// Waits until the next check. After a death, a rank that does not lead its node waits only 40 ms
+/// more for the leader's verdict.
 void Watchdog::Watcher::wait() {
   constexpr int kSoonMs = 40;
   static_cast<void>(
@@ -157,7 +157,7 @@ void Watchdog::Watcher::check() {
   if (const auto node = find_lost_node()) {
     report_and_leave(report_of_lost_node(scene(), *node, since_contact_s(*node)));
   }
-  if (nodes_ && find_hung()) read_nodes();  // one of them may just have published
+  if (nodes_ && find_hung()) read_nodes();  // another node may just have published a verdict
   if (const auto culprit = find_hung()) report_hang(*culprit);
 }
 

@@ -18,7 +18,7 @@
 namespace mgpu::watch {
 
 /// The thread of a Watchdog and its data. The lowest living rank of a node leads: it decides,
-/// prints the message, and exchanges files with the other nodes. The other ranks follow_verdict its
+/// prints the message, and exchanges files with the other nodes. The other ranks follow its
 /// verdict.
 class Watchdog::Watcher {
 public:

@@ -10,18 +10,21 @@
 namespace mgpu::watch {
 namespace {
 
-constexpr double kBeatLostS = 1.5;      // a watchdog thread without a heartbeat for so long cannot
-                                        // lead
-constexpr double kPublishEveryS = 1.0;  // interval between two publications to other nodes
-constexpr double kPublishUrgentlyS = 0.4;  // shorter interval while a rank of this node is silent
-constexpr double kNodeQuietS = 4.0;        // after so long without contact the ranks of a node are
-                                           // unknown
-constexpr double kNodeLostS = 10.0;        // after so long, or after the limit, a node is lost
-// Extra wait for each node with a lower number. So the lowest node reports first, although its view
-// of the other nodes is up to a second old.
+// A rank whose watchdog thread has had no heartbeat for this long cannot lead.
+constexpr double kBeatLostS = 1.5;
+// Interval between two publications to other nodes, normally and while a rank of this node is
+// silent for half of limit_s.
+constexpr double kPublishEveryS = 1.0;
+constexpr double kPublishUrgentlyS = 0.4;
+// A node without contact for this long: the states of its ranks count as unknown.
+constexpr double kNodeQuietS = 4.0;
+// A node without contact for this long, or for limit_s if that is longer, is lost.
+constexpr double kNodeLostS = 10.0;
+// A node waits this much longer for each node with a lower index before it reports. So the node
+// with the lowest index reports first, although it sees the others up to a second late.
 constexpr double kNodePatienceS = 1.5;
 constexpr double kMaxPatienceS = 3.0;
-constexpr double kLookCloserS = 0.5;  // inspect the process of a rank silent for so long
+constexpr double kLookCloserS = 0.5;  // inspect the process of a rank that is silent for this long
 constexpr std::chrono::milliseconds kSureAfter{20};
 
 bool contains(const std::vector<int>& ranks, int rank) {
@@ -47,7 +50,8 @@ bool Watchdog::Watcher::leads() const {
   return true;
 }
 
-/// Looks twice, because a launcher that kills all ranks needs a moment to kill this one as well.
+/// Finds a dead rank of this node. Looks twice: a launcher that kills all ranks then has time to
+/// kill this rank too, before it reports.
 std::optional<int> Watchdog::Watcher::find_dead() const {
   for (const int rank : local_ranks()) {
     const auto is_dead = [&] { return slot_of(rank).presence == Presence::here && is_gone(rank); };
@@ -117,7 +121,7 @@ std::optional<int> Watchdog::Watcher::find_lost_node() const {
 }
 
 std::optional<Culprit> Watchdog::Watcher::find_hung() const {
-  // A debugger holds a rank on some node.
+  // No rank counts as hung while a debugger holds some rank (state t).
   const auto is_held = [](const Slot& slot) {
     return slot.presence == Presence::here && slot.process_state == 't';
   };
@@ -145,7 +149,7 @@ Scene Watchdog::Watcher::scene(double patience_s) const {
   for (std::size_t r = 0; r < places_.size(); ++r) {
     const Slot& slot = shared_->slots()[r];
     RankState state = state_of(slot);
-    // On another node: up to its last report.
+    // For a rank of another node, only the time up to that node's last report counts.
     const int node = places_[r].node_index;
     state.silent_s = silence_->progress_s(r) - (node == node_ ? 0.0 : since_contact_s(node));
     const bool may_be_slow = state.call() == nullptr && has_long_limit(slot);

@@ -25,12 +25,13 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kStep{10};
-constexpr milliseconds kStackPatience{300};   // for a thread to write its stack
-constexpr milliseconds kReportPatience{800};  // for the ranks of this node to report
+constexpr milliseconds kStackPatience{300};   // until a thread has written its stack
+constexpr milliseconds kReportPatience{800};  // until the ranks of this node have reported
 constexpr milliseconds kReporterPatience{4000};
-constexpr milliseconds kNodesPatience{2500};  // for other nodes, which check once a second
+constexpr milliseconds kNodesPatience{2500};  // until the other nodes, which check every second,
+                                              // have followed
 
-/// Waits until `is_so` returns true, for at most `patience`.
+/// Waits until `is_so` returns true, for at most `patience`. Returns whether it did.
 template <class Question>
 bool wait_until(Question is_so, milliseconds patience) {
   for (milliseconds waited{0}; waited < patience; waited += kStep) {
@@ -72,8 +73,8 @@ std::string stack_in(const fs::path& crash_file) {
 }  // namespace
 
 void Watchdog::Watcher::report_death(int rank) {
-  // A launcher that ends all ranks has asked them to stop first. If several ranks were killed, the
-  // row that one of them was working on is not to blame.
+  // Blames no row if a launcher asked the ranks to stop before it killed them, or if several ranks
+  // were killed.
   const auto is_dead = [&](int other) {
     return slot_of(other).presence == Presence::here && is_gone(other);
   };
@@ -111,7 +112,8 @@ void Watchdog::Watcher::report_and_leave(const ErrorReport& report) {
     wait_for_nodes();
     write_report_file(report);  // includes the stacks of all nodes
   }
-  verdict.state = Verdict::over;  // the launcher kills all ranks soon after the first exit
+  verdict.state = Verdict::over;  // only now may other ranks exit: the launcher kills all soon
+                                  // after the first exit
   leave();
 }
 
@@ -121,7 +123,8 @@ void Watchdog::Watcher::follow_verdict() {
   leave();
 }
 
-/// Publishes the reports of this node after another node has given the verdict and waits for them.
+/// Waits until the ranks of this node have written their crash files, and publishes that. The node
+/// that gave the verdict waits for this.
 void Watchdog::Watcher::publish_reports() {
   write_crash_file();
   wait_for_local_reports();
@@ -130,8 +133,9 @@ void Watchdog::Watcher::publish_reports() {
   leave();
 }
 
-/// Includes the stack of the main thread, which is the subject of the message. The launcher's
-/// SIGTERM would come too early: it follows the exit of the first rank.
+/// Writes the crash file with the stack of the main thread, which the message is about. Ignores
+/// SIGTERM, which the launcher sends after the first rank has exited, perhaps too early for this
+/// file.
 void Watchdog::Watcher::write_crash_file() {
   std::signal(SIGTERM, SIG_IGN);
   send_report_signal(main_thread_);
@@ -164,7 +168,8 @@ void Watchdog::Watcher::wait_for_nodes() {
   wait_until(is_known, kNodesPatience);
 }
 
-/// Writes the kernel's information about this node, and the stacks of all nodes.
+/// Writes hang_report.txt: the report, the state of all ranks, what the kernel knows of this node's
+/// processes, and all stacks.
 void Watchdog::Watcher::write_report_file(const ErrorReport& report) const {
   try {
     const Scene scene = this->scene();

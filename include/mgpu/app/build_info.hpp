@@ -11,7 +11,7 @@ struct BuildInfo {
   std::map<std::string, std::string> versions;  // "git", "cuda", "libtorch", ... for repro/
 };
 
-/// The version, commit and libraries that this program was built from.
+/// Returns the version, commit and libraries that this program was built from.
 const BuildInfo& build_info();
 
 }  // namespace mgpu::app

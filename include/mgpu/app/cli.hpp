@@ -22,14 +22,14 @@ enum class Action {
   version
 };
 
-/// The command line, parsed. Everything about the work itself is a key of the configuration:
-/// options such as --gpus become overrides here.
+/// The command line, parsed. Everything about the work itself is a key of the configuration, so
+/// options such as --gpus become `overrides`.
 struct Options {
   Action action = Action::run;
   std::string detail{};  // argument of --plan, --print-config, --explain, --merge, --export
   std::string
       config{};  // CONF.yaml, "-" for standard input, "" for none; --export: a run directory
-  std::vector<std::string> more_directories{};  // of --merge, after the first
+  std::vector<std::string> more_directories{};  // of --merge, after the first (`detail`)
   std::vector<std::string> overlays{};
   std::vector<Override> overrides{};
   std::string progress = "auto";  // auto | bar | lines | off
@@ -56,17 +56,17 @@ struct OptionRow {
 
 std::span<const OptionRow> option_rows();
 
-/// nullptr where there is no option of that name.
+/// Returns the row of an option; nullptr if there is no option of that name.
 const OptionRow* find_row(std::string_view name);
 
-/// Reads the arguments; `_` and `-` are the same in the name of an option. The table explains
-/// options that other programs have.
+/// Reads the arguments; `_` and `-` are the same in the name of an option. `table` has the help for
+/// options of other programs.
 ///
 /// Errors: ConfigFailure (exit 64) with everything that is wrong with the command line itself:
 ///         E141 to E144. The keys and values of overrides are checked with the configuration.
 Options parse_command_line(int argc, const char* const* argv, const KeyTable& table);
 
-/// At most 50 lines, examples first.
+/// Returns the text of --help: at most 50 lines, examples first.
 std::string help_text();
 
 }  // namespace mgpu::app

@@ -8,7 +8,8 @@
 
 namespace mgpu::app {
 
-/// Whether a launcher started this process as a rank other than the first. Works without MPI.
+/// Returns whether a launcher started this process as a rank other than the first. Works without
+/// MPI.
 bool is_later_rank();
 
 /// --plan: prints the work of each rank, whether it fits into memory, and the estimated time. Works

@@ -4,11 +4,13 @@
 
 namespace mgpu::app {
 
-/// "mgpu_spmd 0.1.0", with `verbose` also the versions of the libraries. Ends with a newline.
+/// Returns "mgpu_spmd 0.1.0", with `verbose` also the versions of the libraries. Ends with a
+/// newline.
 std::string version_text(bool verbose);
 
-/// The text of --env. It shows versions, machine, and the variables that steer MPI, NCCL, CUDA and
-/// Slurm, but no other variable, to keep secrets out of bug reports. Works without MPI_Init.
+/// Returns the text of --env. It shows versions, machine, and the variables that steer MPI, NCCL,
+/// CUDA and Slurm, but no other variable, to keep secrets out of bug reports. Works without
+/// MPI_Init.
 std::string environment_text();
 
 }  // namespace mgpu::app

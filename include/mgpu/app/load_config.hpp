@@ -13,20 +13,21 @@ namespace mgpu::app {
 /// Reads files for a group of ranks: one rank reads, and all get the same bytes.
 class FileProvider {
 public:
-  /// This process alone, without MPI.
+  /// Returns a provider for this process alone, without MPI.
   static FileProvider alone();
 
-  /// Rank 0 of `group` reads and broadcasts. `group` has to outlive the provider.
+  /// Returns a provider for `group`: rank 0 reads and broadcasts. `group` has to outlive the
+  /// provider.
   static FileProvider shared(const cluster::Group& group);
 
-  /// The first bytes of a file: at most one byte more than a configuration may have. "-" is
-  /// standard input.
+  /// Returns the first bytes of a file: at most one byte more than a configuration may have, so
+  /// that the parser can refuse longer files. "-" is standard input.
   ///
   /// Ranks:  collective over the group, in the same order on every rank.
   /// Errors: Failure E603 (exit 66), which a group throws as CollectiveFailure.
   std::string read(const std::filesystem::path& path) const;
 
-  /// The working directory of the rank that reads. Ranks: as read().
+  /// Returns the working directory of the rank that reads. Ranks: as read().
   std::filesystem::path working_directory() const;
 
   /// Runs `step` on every rank. Errors: those of `step`, which a group throws as CollectiveFailure.
@@ -42,8 +43,9 @@ private:
   Agree agree_;
 };
 
-/// Loads the configuration that the command line names. Every rank parses the same bytes. `rules`:
-/// as in ConfigSources, but checked for valid values as well.
+/// Loads the configuration that the command line names. Every rank parses the same bytes. `rules`
+/// checks the rules between keys: as ConfigSources::rules when some values are wrong, and with the
+/// finished configuration when all are valid.
 ///
 /// Ranks:  collective over the provider's group; the rules are local.
 /// Errors: ConfigFailure with all mistakes, what `rules` throws, Failure E603; the same on every

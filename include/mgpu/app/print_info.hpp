@@ -20,7 +20,7 @@ std::optional<ExitCode> print_info(const Options& options, const KeyTable& table
                                    std::span<const ErrorPage> pages, const FileProvider& files,
                                    std::ostream& out);
 
-/// The page of a key or of an error code.
+/// Returns the page of a key or of an error code.
 /// Errors: ConfigFailure E144 (exit 64) with the nearest key when there is no such page.
 std::string explain(const KeyTable& table, std::span<const ErrorPage> pages,
                     const std::string& topic);

@@ -4,7 +4,8 @@
 
 namespace mgpu::app {
 
-/// Every key of the program: the rows of all modules, in the order in which they are printed.
+/// Returns every key of the program: the rows of all modules, in the order in which they are
+/// printed.
 const KeyTable& program_keys();
 
 }  // namespace mgpu::app

@@ -29,13 +29,13 @@ public:
            const cluster::Topology& topology, const cluster::DeviceChoice& choice,
            const store::RunDirectory& directory, double elapsed_s);
 
-  /// Writes to the rank's log, to the crash file's memory, and on rank 0 to the screen and its
-  /// files.
+  /// Writes to this rank's log and to the memory of its crash file; on rank 0 also to the screen,
+  /// run.log and events.jsonl.
   void event(const Event& event) override;
   void scalar(std::string_view tag, std::int64_t step, double value) override;
   void resumed_at(std::int64_t step) override;
 
-  /// Prints several lines for a person, or the last line. Only rank 0 prints.
+  /// Print text for a person, and the last line of the run. Only rank 0 prints.
   void print(std::string_view text);
   void print_last_line(std::string_view line);
 
@@ -45,7 +45,7 @@ public:
 
   report::TensorBoardFile* tensorboard() { return tensorboard_.get(); }
 
-  /// Prints equal warnings of several ranks once, and checks whether any file failed.
+  /// Prints equal warnings of several ranks once, and throws if writing any log failed.
   ///
   /// Ranks:  collective. Errors: E602 on all ranks.
   void sync_warnings();

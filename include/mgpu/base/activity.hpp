@@ -20,12 +20,12 @@ struct Activity {
 Activity& activity() noexcept;
 
 /// Records that this process makes progress; costs a load and a store. Any thread. Two simultaneous
-/// calls may leave a single mark, which carries the same information.
+/// calls may count as one mark, which is enough, because observers only look for a change.
 void mark_progress() noexcept;
 
 /// Moves the activity to `place`, which must stay valid until the next call; nullptr moves it back
-/// to memory of this process. A thread that marks progress meanwhile writes to one of the two
-/// places.
+/// to memory of this process. A thread that marks progress during the move writes to the old or the
+/// new place.
 void keep_activity_in(Activity* place) noexcept;
 
 }  // namespace mgpu

@@ -14,12 +14,13 @@ namespace mgpu {
 std::string without_secrets(std::string_view text);
 
 /// Writes crash/rank_NN.txt when a rank dies: the error or signal, the phase, the last events and
-/// the stack. After a rank dies its peers have a second or less, so everything is prepared in
-/// advance. The file is already open under the name .rank_NN.tmp and is renamed once it has
-/// content. Writing takes system calls only.
+/// the stack. After one rank has died, the launcher kills the others within a second, so everything
+/// is prepared in advance. The file is already open under the name .rank_NN.tmp and is renamed once
+/// it has content. Writing it takes only system calls.
 ///
-/// It handles SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL: it writes the file, then restores the
-/// previous action of the signal. One object at a time. It writes no environment, data or secrets.
+/// Handles SIGSEGV, SIGABRT, SIGBUS, SIGFPE and SIGILL: it writes the file, then restores the
+/// signal's previous action. Only one object may exist at a time. The file has no environment
+/// variables, data or secrets.
 class CrashFile {
 public:
   struct Options {
@@ -47,7 +48,7 @@ public:
   /// of the process is written. Any thread.
   void write(std::string_view what) noexcept;
 
-  /// Does the same from a signal handler, with the stack of the interrupted thread; `what` is
+  /// Writes the file from a signal handler, with the stack of the interrupted thread; `what` is
   /// copied verbatim. Does nothing without a CrashFile.
   static void write_in_handler(const char* what) noexcept;
 
@@ -72,7 +73,8 @@ struct CrashReport {
   std::string what;  // the report, or "killed by SIGSEGV ..."
 };
 
-/// Returns the crash files of a directory whose time is at least `not_before` (Unix seconds).
+/// Returns the contents of the crash files in `directory` whose time is at least `not_before` (Unix
+/// seconds).
 std::vector<CrashReport> crashes(const fs::path& directory, double not_before = 0.0);
 
 }  // namespace mgpu

@@ -7,12 +7,13 @@
 
 namespace mgpu {
 
-/// Records which rank of an attempt died first by itself, and why. The file attempts/NNNN.died
-/// holds one line "RANK WITNESS CAUSE", written by the first process that knows. Ranks that die as
-/// a consequence find the file and leave it unchanged.
+/// Says which rank of an attempt died first, not as a consequence of another death, and why. The
+/// file attempts/NNNN.died holds one line "RANK WITNESS CAUSE", written by the first process that
+/// notices the death. Ranks that die as a consequence find the file and leave it unchanged.
 ///
-/// A witness is `self` (the handler of a fatal signal), `watchdog` (of a surviving rank) or
-/// `launcher` (launch/supervise.sh, which also knows the signal where the watchdog does not).
+/// The witness is the writer: `self` (the handler of a fatal signal), `watchdog` (of a surviving
+/// rank) or `launcher` (launch/supervise.sh, which also knows the signal where the watchdog does
+/// not).
 struct DeathNote {
   int rank = 0;
   std::string witness;

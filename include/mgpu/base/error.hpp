@@ -23,7 +23,7 @@ struct Where {
 };
 
 /// How the program ends; the value is the process's exit code on every rank.
-/// Source: sysexits.h for 64-78, timeout-style extensions above.
+/// Source: sysexits.h for 64 to 78; higher codes are this program's own.
 enum class ExitCode : int {
   done = 0,
   incomplete = 1,    // more samples or jobs failed than allowed
@@ -39,12 +39,12 @@ enum class ExitCode : int {
   ranks_lost = 76,     // a rank died or hung
   skipped = 77,        // no GPU here
   config = 78,         // configuration
-  numeric = 79,        // the numeric guard gave up
+  numeric = 79,        // NaN or infinity in logits or gradients
   corrupt = 80,        // stored bytes differ from what was written
   in_use = 81,         // the output belongs to another running process
 };
 
-/// Root of every failure this program reports on purpose.
+/// Base class of every error that this program reports on purpose.
 ///
 /// what() reads "file:line: message". Subclasses keep their facts as fields, so a test can compare
 /// a field while a person reads the sentence.
@@ -56,7 +56,7 @@ public:
   virtual ExitCode exit_code() const noexcept { return ExitCode::internal; }
 };
 
-/// A C library returned an error code.
+/// Thrown when a C library returned an error code.
 class LibraryError : public Error {
 public:
   LibraryError(std::string_view library, int code, std::string_view text, Where where);
@@ -67,14 +67,14 @@ private:
   int code_;
 };
 
-/// The function exists, but this build lacks the part that implements it (CUDA, NCCL).
+/// Thrown by a function that exists, but whose implementation (CUDA, NCCL) this build lacks.
 class NotBuiltError : public Error {
 public:
   explicit NotBuiltError(std::string_view feature, Where where = Where::here());
   ExitCode exit_code() const noexcept override { return ExitCode::unavailable; }
 };
 
-/// Two sizes that must agree differ.
+/// Thrown when two sizes that must agree differ.
 class ShapeError : public Error {
 public:
   explicit ShapeError(std::string_view message, Where where = Where::here());

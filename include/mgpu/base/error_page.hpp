@@ -6,8 +6,8 @@
 
 namespace mgpu {
 
-/// The text that --explain prints about an error code. A module has the pages of its codes in
-/// error_pages.hpp.
+/// The text that --explain prints about an error code. Each module lists the pages of its codes
+/// in its file error_pages.hpp.
 struct ErrorPage {
   std::string_view code;     // "E101"
   std::string_view title;    // what is wrong, in a few words

@@ -42,7 +42,7 @@ public:
   void sync();
 
   /// Reserves disk space after the end of the file without changing its size (fallocate KEEP_SIZE).
-  /// On file systems without support it compares with the free space instead.
+  /// On file systems without fallocate it compares `bytes` with the free space instead.
   void reserve(std::uint64_t bytes);
 
   void close();
@@ -54,8 +54,8 @@ private:
   FdHandle fd_;
 };
 
-/// Renames, then syncs the directory: readers see the old file or the complete new one. Failpoints
-/// "<what>.rename" and "<what>.dirsync". Errors: E602.
+/// Renames `from` to `to`, then syncs the directory. Readers see either the old file or the
+/// complete new one. Failpoints "<what>.rename" and "<what>.dirsync". Errors: E602.
 void rename_durably(const fs::path& from, const fs::path& to, std::string_view what);
 
 /// Syncs an existing path (file or directory). Failpoint "<what>.dirsync". Errors: E602.
@@ -74,7 +74,8 @@ std::uint32_t crc32c(std::string_view text, std::uint32_t crc = 0);
 
 /// Returns the SHA-256 in lower-case hexadecimal. Source: FIPS 180-4 (through OpenSSL).
 std::string sha256_hex(std::string_view text);
-/// Returns the same for a file, which is read in blocks. Errors: as read_file.
+/// Returns the SHA-256 of a file in lower-case hexadecimal; reads it in blocks. Errors: as
+/// read_file.
 std::string sha256_hex_of_file(const fs::path& path);
 
 }  // namespace mgpu

@@ -6,9 +6,10 @@ namespace mgpu {
 
 /// A random order of {0, ..., n - 1} that needs no memory: position -> element in O(1).
 ///
-/// The order of training data is a function of (seed, epoch), and resuming takes one integer.
-/// Source: four-round balanced Feistel network over the next even power of two, iterated until the
-/// value falls below n (Black and Rogaway, CT-RSA 2002, cycle walking).
+/// The order of training data depends only on (seed, epoch), so resuming needs one integer, the
+/// position.
+/// Source: four-round balanced Feistel network over the next power of four, iterated until the
+///         value falls below n (Black and Rogaway, CT-RSA 2002, cycle walking).
 class KeyedPermutation {
 public:
   /// Requires n >= 1 and epoch < 2^24.

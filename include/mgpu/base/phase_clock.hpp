@@ -15,9 +15,9 @@ namespace mgpu {
 /// The current phase is also published in the activity of this process (activity.hpp). Phases nest;
 /// time in an inner scope counts only for the inner phase, so the totals add up to the wall time.
 /// One thread only. The time line of the report cuts the time into equal slices, at most
-/// kMaxSlices. When all are used, neighbors are merged and slices become twice as long. Memory is
-/// allocated on first use of a phase: later small blocks between tensors would keep the heap from
-/// shrinking.
+/// kMaxSlices. When all are used, neighbors are merged and slices become twice as long. The memory
+/// of a phase is allocated when the phase is first entered. Allocated later, between tensors, such
+/// small blocks would keep the heap from shrinking.
 class PhaseClock {
 public:
   using Clock = std::chrono::steady_clock;
@@ -44,12 +44,12 @@ public:
     PhaseClock* clock_;
   };
 
-  /// Starts in `phase`, `elapsed_s` seconds ago (time spent before the clock existed).
+  /// Starts the clock in `phase`, counted as if it had begun `elapsed_s` seconds ago.
   explicit PhaseClock(double elapsed_s = 0.0, std::string_view phase = "other");
 
   [[nodiscard]] Scope enter(std::string_view phase);
 
-  /// Does the same with a clock that may be nullptr, which measures nothing.
+  /// Enters `phase` on `clock`; measures nothing if `clock` is nullptr.
   [[nodiscard]] static Scope enter(PhaseClock* clock, std::string_view phase) {
     return clock == nullptr ? Scope(nullptr) : clock->enter(phase);
   }
@@ -60,10 +60,12 @@ public:
   /// Returns all phases in order of first use, up to this instant; they sum to elapsed_s().
   std::vector<Total> totals() const;
 
-  /// Slices from the clock's start to the last change of phase, each slice_s() long.
+  /// Returns the number of slices from the clock's start to the last change of phase, each
+  /// slice_s() long.
   std::size_t num_slices() const { return num_slices_; }
 
-  /// Seconds of each slice spent in one phase, by its index in totals(); 0 after the last slice.
+  /// Returns the seconds of each slice spent in one phase, given by its index in totals(); 0 after
+  /// the last slice.
   const std::vector<double>& slices(std::size_t phase) const { return slices_[phase]; }
 
   double slice_s() const { return slice_s_; }

@@ -11,14 +11,15 @@ std::uint64_t host_peak_bytes();
 /// memory, within the limit of the control group.
 std::uint64_t host_free_bytes();
 
-/// Grows the heap of the main thread by `bytes`, in huge pages where the system permits, and keeps
-/// memory that this thread frees until malloc_trim(). Use it for work that allocates and frees the
-/// same large blocks repeatedly. The system would otherwise clear them each time and fault in pages
-/// of 4 KiB one by one.
+/// Grows the heap of the main thread by `bytes`, in huge pages where the system permits. From then
+/// on the heap keeps memory that this thread frees, until malloc_trim(). Use it for work that
+/// allocates and frees the same large blocks repeatedly. Otherwise the system would clear the
+/// blocks each time and fault in their 4 KiB pages one by one.
 ///
-/// Memory: unused at first; later the peak in use, plus the gaps between used blocks. With
-/// allocators other than glibc's it does nothing. Under a limit on address space (ulimit -v, -d) or
-/// with vm.overcommit_memory=2 it keeps freed memory, but without huge pages.
+/// Memory: the added heap is not resident until it is used; then the heap holds its peak use plus
+///         the gaps between used blocks. With allocators other than glibc's the function does
+///         nothing. Under a limit on address space (ulimit -v, -d) or with vm.overcommit_memory=2
+///         it keeps freed memory, but does not grow the heap.
 void keep_heap(std::uint64_t bytes);
 
 }  // namespace mgpu

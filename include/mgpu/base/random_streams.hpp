@@ -9,9 +9,9 @@ namespace mgpu {
 /// The purpose of random numbers. Each purpose has separate streams, so adding a draw in one place
 /// never changes the numbers of another.
 ///
-/// The enumerators are purposes of several modules. A purpose of one module is a constant there,
-/// `constexpr Purpose kName{number}`; tests/lint/purposes_test.cpp finds a number that is used
-/// twice.
+/// The enumerators are the purposes that several modules share. A purpose of a single module is a
+/// constant in that module, `constexpr Purpose kName{number}`. tests/lint/purposes_test.cpp finds a
+/// number that is used twice.
 enum class Purpose : std::uint8_t {
   source = 1,      // generated data; one stream per history or text
   data_order = 2,  // order of the training items; one permutation per epoch
@@ -44,8 +44,9 @@ constexpr double uniform53(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
-/// The random numbers of one sample in one round. Draw d is a pure function of (seed, purpose,
-/// round, sample, d), never of a rank or of the order of calls.
+/// The random numbers of one sample in one round; a round is a counter of the caller, such as the
+/// epoch. Draw d is a pure function of (seed, purpose, round, sample, d), never of a rank or of the
+/// order of calls.
 class RandomStream {
 public:
   /// Requires round < 2^24.

@@ -8,8 +8,8 @@
 
 namespace mgpu {
 
-/// A short text that a signal handler or a process that maps it may read while its owner writes. It
-/// always ends with a zero byte; text that is too long is cut.
+/// A short text that other code may read while its owner writes it: a signal handler, or another
+/// process that maps the memory. It always ends with a zero byte; text that is too long is cut.
 template <std::size_t kBytes>
 class SafeText {
 public:

@@ -13,18 +13,18 @@ namespace mgpu {
 struct Event {
   using Value = std::variant<std::int64_t, double, std::string, bool>;
 
-  std::string word;  // train eval save gen score sample job note warn error done
+  std::string word;  // kind: train eval save gen score sample job note warn error done
   std::vector<std::pair<std::string, Value>> fields;  // in the order they are printed
 };
 
-/// Receives events of algorithms; implemented in `report`. Local: only the sink of rank 0 writes.
+/// Receives events of algorithms. Local: each rank may send events, and only rank 0 shows them.
 class EventSink {
 public:
   virtual ~EventSink() = default;
   virtual void event(const Event& event) = 0;
 };
 
-/// Receives curves over a step axis (TensorBoard).
+/// Receives values by step, which become curves (TensorBoard).
 class ScalarSink {
 public:
   virtual ~ScalarSink() = default;

@@ -19,8 +19,8 @@ std::size_t utf8_length(std::string_view text);
 /// Shapes: text is valid UTF-8
 std::size_t utf8_offset(std::string_view text, std::size_t index);
 
-/// Makes the text valid UTF-8 without NUL, which C interfaces take for its end. Each byte that
-/// violates this becomes U+FFFD.
+/// Makes the text valid UTF-8 without NUL, which C interfaces take for the end of a text. Each NUL
+/// and each invalid byte becomes U+FFFD.
 std::string storable(std::string_view text);
 
 /// Makes the text one harmless line: tabs become spaces; each control character, bidirectional mark

@@ -6,8 +6,9 @@ namespace mgpu::cluster {
 
 /// An abort flag that any rank can raise without waiting, and that the others can poll.
 ///
-/// It serves loops without collectives. A rank that fails raises the flag and enters the agreement
-/// that ends the loop; its peers stop at their next poll instead of finishing their share.
+/// It serves loops without collectives. A rank that fails raises the flag and enters the collective
+/// that ends the loop. Its peers stop at their next poll instead of finishing their share, and
+/// enter it too.
 ///
 /// Ranks: the constructor is collective over the group, all other calls are local.
 class AbortFlag {

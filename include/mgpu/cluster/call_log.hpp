@@ -43,7 +43,8 @@ struct CallLog {
 };
 
 /// Moves the log of this process to `place`, which must stay valid until the next call; nullptr
-/// moves it back. No other thread may be inside a call.
+/// moves it back to memory of this process. Meanwhile no other thread may be inside a communication
+/// call.
 void keep_call_log_in(CallLog* place) noexcept;
 
 /// One group's entry in the log, for as long as the group lives.
@@ -64,7 +65,7 @@ public:
   }
   ~LoggedGroup();
 
-  /// Ends the call at the end of the block.
+  /// Records the end of the call at the end of the block.
   class Inside {
   public:
     Inside(const LoggedGroup& group, bool is_outer) noexcept
@@ -78,16 +79,17 @@ public:
     bool is_outer_;
   };
 
-  /// Enters a collective, or a call with one peer (a world rank). One thread at a time. A call
-  /// inside another call of the same group counts as part of the outer one.
+  /// Records that this rank enters a collective, or a call with one peer (a world rank). One thread
+  /// at a time. A call inside another call of the same group counts as part of the outer one.
   [[nodiscard]] Inside enter(const CallFields& fields, int peer = kNoPeer) const noexcept;
 
-  /// Returns the id of the next group that all ranks of this one create in the same order; `first`
-  /// distinguishes the subgroups.
+  /// Returns the id of the next group that is split off or duplicated from this one. All ranks of
+  /// this group create these groups in the same order. `first`, the world rank of the new group's
+  /// first rank, distinguishes the parts of a split.
   std::uint64_t id_of_child(int first) const noexcept;
 
-  /// Returns the id of a group that only some ranks of this one create; `tag` distinguishes groups
-  /// of the same ranks.
+  /// Returns the id of a group that only some ranks of this group create; `tag` distinguishes
+  /// groups of the same ranks.
   std::uint64_t id_of_members(std::span<const int> members, int tag) const noexcept;
 
 private:

@@ -11,17 +11,17 @@ namespace mgpu::cluster {
 
 /// The keys devices.* and comm.*.
 struct ClusterConfig {
-  std::optional<std::vector<int>> gpus;  // of each node, ordinals among the visible GPUs; nullopt:
-                                         // all
+  std::optional<std::vector<int>> gpus;  // GPUs to use on each node, as ordinals among the visible
+                                         // ones; nullopt: all
   std::optional<int> world;              // number of ranks for --plan; nullopt: the launched ones
   int gpus_per_model = 1;                // ranks that share one copy of the model
-  std::vector<int> groups;               // group sizes to use instead, if they differ; see Topology
+  std::vector<int> groups;               // sizes of the groups if they differ; see Topology
   std::optional<Backend> backend;        // nullopt: chosen by the visible devices
   int threads = 1;                       // compute threads of a rank
   double memory_margin = 0.08;           // share of GPU memory that the plan keeps free
-  std::int64_t clear_cache_every = 0;    // steps; 0: never
-  double timeout_s = 300.0;              // deadline of a collective
-  std::int64_t bucket_mb = 25;           // MiB of gradients that are reduced at a time
+  std::int64_t clear_cache_every = 0;  // steps between two frees of libtorch's GPU cache; 0: never
+  double timeout_s = 300.0;            // deadline of a collective
+  std::int64_t bucket_mb = 25;         // MiB of gradients that are reduced at a time
 
   std::vector<int> group_sizes() const {
     return groups.empty() ? std::vector<int>{gpus_per_model} : groups;
@@ -34,8 +34,8 @@ void add_cluster_keys(KeyTable& table);
 ///         rank; E124 when group sizes are given twice.
 ClusterConfig read_cluster_config(const Config& config);
 
-/// Each reads a single key, for rules that must also work when other keys of devices.* have wrong
-/// values.
+/// Read one key each, devices.gpus_per_model and devices.groups, for rules that must also work when
+/// other keys of devices.* have wrong values.
 int read_gpus_per_model(const Config& config);
 std::vector<int> read_groups(const Config& config);
 

@@ -17,7 +17,8 @@ namespace mgpu::cluster {
 /// Every call returns when the transfer has finished, so later work on any stream sees the result.
 /// For CUDA buffers a call starts after the events given to wait_for(). Without events the caller
 /// must ensure that no work still writes the buffers. One thread at a time; it may differ from the
-/// main thread (MPI_THREAD_MULTIPLE). Messages never mix with those of the group it was made from.
+/// main thread (MPI_THREAD_MULTIPLE). Its messages never mix with those of the group it is made
+/// from.
 ///
 /// Ranks:  each call is collective over the group, in the same order on all ranks; `exchange`,
 ///         `send` and `receive` are between two ranks; wait_for and cancel are local.
@@ -44,21 +45,23 @@ public:
   /// Copies the root's bytes to every rank.
   virtual void broadcast(BufferView values, int root) = 0;
 
-  /// Sends `mine` to `peer` and receives the same number of bytes into `theirs`; both ranks call
-  /// it.
+  /// Sends `mine` to `peer` and receives the same number of bytes into `theirs`; the peer has to
+  /// call exchange() too.
   virtual void exchange(BufferView mine, BufferView theirs, int peer) = 0;
 
   /// Sends `values` to `peer`, which receives as many bytes from this rank. Returns when the buffer
-  /// may be overwritten, which can require that the peer has entered its call.
+  /// may be overwritten, which can be as late as the peer's call of receive().
   virtual void send(BufferView values, int peer) = 0;
   virtual void receive(BufferView values, int peer) = 0;
 
-  /// Starts the next call on the device after `produced` (see Event in device_work.hpp). The
-  /// producing thread recorded this event after the work that fills the buffer. Does not block.
+  /// Makes the next call start on the device after event `produced` (see Event in device_work.hpp).
+  /// The producing thread has recorded the event after the work that fills the buffer. Does not
+  /// block.
   /// Memory: the event has to live until the next call returns.
   virtual void wait_for(CUevent_st* produced) { static_cast<void>(produced); }
 
-  /// Makes the pending call and all later ones throw E403 soon, without their peers. Any thread.
+  /// Makes the pending call and all later ones throw E403 soon, even if no peer joins them. Any
+  /// thread.
   /// MPI may write into the buffers of the pending call until the process ends.
   virtual void cancel() noexcept {}
 };
@@ -68,7 +71,7 @@ std::string_view name_of(Backend backend);
 
 struct CommunicatorOptions {
   double timeout_s = 300.0;                         // deadline of each call
-  std::size_t piece_bytes = std::size_t{64} << 20;  // of one message
+  std::size_t piece_bytes = std::size_t{64} << 20;  // largest size of one message
 };
 
 /// Makes a communicator over the ranks of `group`, for buffers on `device`.

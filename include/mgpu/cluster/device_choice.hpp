@@ -42,12 +42,14 @@ struct DevicePlan {
   std::string note;             // the backend and its reason, for the banner
 };
 
-/// Assigns a device to each rank. A rank takes GPU (node rank modulo GPUs). This is correct whether
-/// a task sees all GPUs of its node (mpirun, --gres) or only one (--gpus-per-task). With nccl,
-/// ranks that each have an NCCL_HOSTID may share a GPU: a slow way to try NCCL on one card.
+/// Assigns a device to each rank. A rank takes the GPU whose index is its node rank modulo the
+/// number of GPUs. This is correct whether a task sees all GPUs of its node (mpirun, --gres) or
+/// only one (--gpus-per-task). With nccl, ranks may share a GPU only if each has a different
+/// NCCL_HOSTID, which is a slow way to try NCCL on one card.
 ///
-/// Errors: Failure E201 an id of devices.gpus is out of range; E202 nccl with two ranks on one GPU,
-///         E203 no GPU although one is needed, E205 more ids than ranks of a node. All exit 69.
+/// Errors: Failure E201 when an id of devices.gpus is out of range; E202 when nccl has two ranks on
+///         one GPU; E203 when no GPU exists although one is needed; E205 when there are more ids
+///         than ranks of a node. All exit 69.
 DevicePlan plan_devices(std::span<const RankDevices> ranks, const ClusterConfig& config);
 
 struct DeviceChoice {

@@ -10,7 +10,7 @@ struct CUevent_st;
 
 namespace mgpu::cluster {
 
-// Streams, events and memory of a device, so that the same code serves CPU and CUDA. On the CPU
+// Streams, events and memory of a device, so that the same code serves CPU and CUDA. On the CPU,
 // work is done when the call returns, streams and events are null, and waiting does nothing. With a
 // CUDA device each call throws LibraryError on failure, or NotBuiltError in a build without CUDA.
 
@@ -79,13 +79,13 @@ public:
   BufferView view(std::size_t count, DType dtype) const;
 
 private:
-  Device device_;  // location of the memory: the CPU when it is pinned
+  Device device_;  // location of the memory: the CPU for pinned memory
   std::size_t bytes_;
   MemoryKind kind_;
   std::byte* data_;
 };
 
-/// Returns `count` elements from `begin` on.
+/// Returns a view of `count` elements from `begin` on.
 BufferView slice(BufferView view, std::size_t begin, std::size_t count);
 
 /// Copies into.bytes() bytes in stream order; either side may be host or device memory.

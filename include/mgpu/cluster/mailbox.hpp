@@ -8,27 +8,28 @@
 
 namespace mgpu::cluster {
 
-/// Texts that any rank of a group sends to its rank 0 without waiting for it. Rank 0 polls for
-/// texts that have arrived. Texts of one rank arrive in the order in which they were sent.
+/// Lets any rank of a group send texts to rank 0 of the group without waiting for it. Rank 0 polls
+/// for texts that have arrived. Texts of one rank arrive in the order in which they were sent.
 ///
 /// Ranks: made and closed collectively over `group`; all other calls are local.
 class Mailbox {
 public:
   explicit Mailbox(const Group& group);
 
-  /// After a failure rank 0 stops reading, so texts that MPI may still be sending stay in memory.
+  /// Leaves texts in memory that MPI may still be sending: after a failure rank 0 no longer reads
+  /// them.
   ~Mailbox();
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  /// Must not be called on rank 0. Memory: holds the text until it is sent.
+  /// Sends `text` to rank 0; must not be called there. Memory: holds the text until it is sent.
   void send(std::string text);
 
   /// Rank 0: returns all texts that have arrived.
   std::vector<std::string> receive();
 
-  /// Waits until rank 0 has all texts. On rank 0 it returns those that receive() has not returned
-  /// yet; on other ranks the result is empty.
+  /// Waits until rank 0 has all texts. On rank 0 it returns the texts that receive() has not
+  /// returned yet; on other ranks the result is empty.
   std::vector<std::string> close();
 
 private:

@@ -11,10 +11,10 @@ namespace mgpu::cluster {
 /// Errors: Failure E211 for a Slurm task without PMIx, where MPI_Init would end the process.
 void check_launch();
 
-/// Initializes MPI until the end of the block. One per process, before any Group.
+/// Initializes MPI, and finalizes it at the end of the block. One per process, before any Group.
 ///
 /// Runs with MPI_THREAD_MULTIPLE, reports errors as codes, uses ROMIO for file I/O (Open MPI's
-/// ompio loses data on a full disk), and tells the failpoints the rank. A process started without
+/// ompio loses data on a full disk), and calls set_failpoint_rank(). A process started without
 /// mpirun is a world of one rank.
 ///
 /// Errors: Failure E212 (exit 69) when MPI lacks MPI_THREAD_MULTIPLE.
@@ -27,7 +27,7 @@ public:
   MpiSession& operator=(MpiSession&&) = delete;
 
   /// Ranks:  collective (MPI_Finalize), after all groups have been destroyed. While an exception
-  ///         unwinds it does nothing, because the peers are elsewhere; abort_world has to follow.
+  ///         unwinds it does nothing, because the peers may not call it; abort_world has to follow.
   ~MpiSession();
 
 private:

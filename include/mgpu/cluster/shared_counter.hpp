@@ -9,8 +9,8 @@ namespace mgpu::cluster {
 
 /// A shared counter 0, 1, 2, ...: each number is given to one rank, the first that asks.
 ///
-/// A thread of rank 0 answers, because MPI makes no progress for others while a rank computes. It
-/// sleeps between two polls for 1 % of the time since the last question, from 50 us to 2 ms.
+/// A thread of rank 0 answers requests, because MPI makes no progress while rank 0 computes.
+/// Between two polls it sleeps for 1 % of the time since the last request, but 50 us to 2 ms.
 ///
 /// Ranks:  constructed and destroyed collectively over the group, and destroyed only after the last
 ///         take() of every rank; take() is local.
@@ -22,7 +22,7 @@ public:
   ~SharedCounter();
 
   /// Returns the next number. Errors: Failure E402 when rank 0 does not answer within the deadline;
-  /// on rank 0 also those of the answering thread.
+  /// on rank 0 also the errors of the answering thread.
   std::int64_t take();
 
 private:

@@ -9,14 +9,15 @@
 
 namespace mgpu::cluster {
 
-/// The place of a rank in the machine. SLURM_* is not used: under mpirun it describes the launcher.
+/// The node of a rank and its place there. SLURM_* is not used: under mpirun it describes the
+/// launcher.
 struct RankPlace {
   int node_index = 0;  // nodes in the order of their lowest rank
   int node_rank = 0;   // rank among the ranks of the node
   std::string host;
 };
 
-/// Returns the group number of each rank, where groups of these sizes repeat cyclically.
+/// Returns the index of each rank's group; the group sizes repeat cyclically.
 ///
 /// Errors: Failure E121 (exit 78) when the ranks cannot be split into such groups.
 std::vector<int> group_of_each_rank(int ranks, const std::vector<int>& sizes);
@@ -42,8 +43,8 @@ public:
   /// Returns the consecutive ranks that hold one copy of a model.
   const Group& model_group() const { return model_group_; }
 
-  /// Returns the ranks that hold the same part of each model copy, by group; gradients are summed
-  /// over them. On a leader these are all leaders.
+  /// Returns the ranks that hold the same part of each model copy as this rank, in the order of the
+  /// groups; gradients are summed over them. On a leader they are all leaders.
   const Group& across_groups() const { return across_groups_; }
 
   int num_nodes() const { return num_nodes_; }

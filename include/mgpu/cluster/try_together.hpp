@@ -17,8 +17,8 @@
 
 namespace mgpu::cluster {
 
-/// Does the same as run_together, but returns the failure. All ranks can then close together what
-/// they opened together before any of them throws.
+/// Does the same as run_together, but returns the failure instead of throwing it. All ranks can
+/// then close what they opened collectively before any of them throws.
 std::optional<ErrorReport> try_together(const Group& group, const std::function<void()>& step);
 
 /// Runs `step` on rank 0 only; every rank gets its result or its failure. The result is a
@@ -45,7 +45,7 @@ std::invoke_result_t<const Step&> on_rank_0(const Group& group, const Step& step
   }
 }
 
-/// Gathers a trivially copyable record from every rank, in rank order, on every rank.
+/// Gathers the records of every rank, any number each, in rank order, on every rank.
 template <class T>
 std::vector<T> all_gather_records(const Group& group, const std::vector<T>& mine) {
   static_assert(std::is_trivially_copyable_v<T>);

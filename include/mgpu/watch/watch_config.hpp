@@ -8,7 +8,7 @@ namespace mgpu::watch {
 struct WatchConfig {
   bool enabled = true;
   double limit_s = 300.0;        // allowed time without progress
-  double slow_limit_s = 1800.0;  // the same in phases that read or write large files
+  double slow_limit_s = 1800.0;  // allowed time in phases that use large files
 };
 
 void add_watch_keys(KeyTable& table);

@@ -10,15 +10,15 @@
 
 namespace mgpu::watch {
 
-/// Returns whether a debugger holds this process; its silence then means nothing.
+/// Returns whether a debugger holds this process; a lack of progress then means nothing.
 bool is_debugged();
 
 /// A thread in each rank that checks all ranks of its node five times a second. It reports a dead
-/// rank at once, and a rank without progress (activity.hpp) when its limit has passed. Then it
-/// writes the crash file of each rank with its stack and hang_report.txt, prints one message from
-/// the lowest living rank, and ends the processes with 76. The ranks of a node see each other in
-/// shared memory, and nodes communicate through one file each in `directory`; the thread never
-/// calls MPI.
+/// rank at once, and a rank without progress (activity.hpp) when its limit has passed. After a
+/// hang or death, each rank writes its crash file with its stack and exits with code 76. The lowest
+/// living rank also prints one message and writes hang_report.txt. The ranks of a node see each
+/// other in shared memory, and nodes communicate through one file each in `directory`; the thread
+/// never calls MPI.
 ///
 /// A rank that waits in a collective for a rank that makes progress does not count as hung.
 ///
@@ -30,7 +30,7 @@ public:
   struct Options {
     double limit_s = 300.0;
     double slow_limit_s = 1800.0;
-    std::vector<std::string> slow_phases{};  // phases of the phase clock with the second limit
+    std::vector<std::string> slow_phases{};  // phases of the phase clock with limit slow_limit_s
     fs::path directory;                      // of the run; crash files are in its folder crash/
   };
 

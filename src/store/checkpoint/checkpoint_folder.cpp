@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kWhat = "checkpoint";
 
-/// Runs a directory call after its failpoint; `call` returns the error.
+/// Runs `call`, which returns an error code, after its failpoint. Throws if either gives an error.
 template <class Call>
 void guarded(const char* name, const fs::path& path, Call call) {
   const FailpointAction action = failpoint(std::string(kWhat) + "." + name);
@@ -90,7 +90,7 @@ std::string step_name(std::int64_t step) {
   return text;
 }
 
-/// Directories whose name after the step starts like this, newest step first.
+/// Returns the directories whose name after the step starts with `rest_start`, newest step first.
 std::vector<fs::path> list(const fs::path& folder, std::string_view rest_start) {
   std::vector<std::pair<std::int64_t, fs::path>> found;
   std::error_code error;
@@ -107,7 +107,7 @@ std::vector<fs::path> list(const fs::path& folder, std::string_view rest_start) 
   return paths;
 }
 
-/// "x/step_00000007.old.a0001" -> "x/step_00000007".
+/// Converts "x/step_00000007.old.a0001" to "x/step_00000007".
 fs::path final_path(const fs::path& path) {
   return path.parent_path() / step_name(parse_name(path.filename().string())->step);
 }
@@ -209,7 +209,8 @@ void CheckpointFolder::prune(int keep) const {
   const std::vector<fs::path> all = finished();
   for (std::size_t i = static_cast<std::size_t>(keep); i < all.size(); ++i) {
     if (all[i].filename() == best) continue;
-    const fs::path doomed = with_suffix(all[i], suffix("tmp"));  // never visible half removed
+    // Renamed first, so that no half-removed checkpoint is visible.
+    const fs::path doomed = with_suffix(all[i], suffix("tmp"));
     rename_durably(all[i], doomed, kWhat);
     remove_tree(doomed);
   }

@@ -51,7 +51,7 @@ std::string to_json(const CheckpointManifest& manifest) {
   JsonValue::Members files;
   for (const auto& [name, file] : manifest.files)
     files.emplace_back(name, to_json(file));
-  JsonValue::Members json;  // by name
+  JsonValue::Members json;  // sorted by name
   if (!files.empty()) json.emplace_back("files", std::move(files));
   json.emplace_back("format", "mgpu_spmd checkpoint");
   json.emplace_back("format_version", manifest.format_version);

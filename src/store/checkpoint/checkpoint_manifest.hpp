@@ -13,12 +13,13 @@ namespace mgpu::store {
 struct CheckpointManifest {
   std::int64_t format_version = 1;
   std::int64_t step = 0;
-  std::map<std::string, formats::SafetensorsDigest> files;  // no tensors for state.json
+  std::map<std::string, formats::SafetensorsDigest> files;  // by name; state.json has no tensors
 };
 
-/// The canonical text of a manifest. It ends with its own CRC-32C.
+/// Returns the canonical text of a manifest, which ends with the CRC-32C of its other members.
 std::string to_json(const CheckpointManifest& manifest);
 
+/// Parses a manifest.
 /// Errors: Error with the reason when `text` is not, byte for byte, the output of to_json. For a
 ///         newer format_version only the version is read and returned.
 CheckpointManifest manifest_from_json(std::string_view text);

@@ -18,7 +18,7 @@ struct TensorFacts {
   std::uint32_t crc32c = 0;
 };
 
-/// Rank 0's findings on disk, which the other ranks need before the data arrive.
+/// The findings of rank 0 on disk. The other ranks need them before the tensors' data arrive.
 struct CheckpointPlan {
   bool found = false;
   std::string directory;
@@ -31,11 +31,12 @@ struct CheckpointPlan {
 std::string to_json(const CheckpointPlan& plan);
 CheckpointPlan plan_from_json(std::string_view text);
 
-/// The tensors of a file, in the order of their data.
+/// Returns the tensors of a file, in the order of their data.
 std::vector<TensorFacts> facts_of(const formats::SafetensorsFile& file,
                                   const formats::SafetensorsDigest& digest);
 
-/// Errors: Failure E612 with a table unless names, types and shapes are those of the plan.
+/// Compares tensors with the plan. Errors: Failure E612 with a table unless names, types and shapes
+/// are equal.
 void check_fits(const CheckpointPlan& plan, std::span<const formats::NamedTensor> model,
                 std::span<const formats::NamedTensor> trainer);
 

@@ -11,7 +11,7 @@ namespace {
 
 using formats::JsonValue;
 
-/// JSON has no infinities. They are stored as {"number": "inf"}.
+/// Converts a number. JSON has no infinities and NaN, so they are stored as {"number": "inf"}.
 JsonValue number_to_json(double value) {
   if (std::isfinite(value)) return value;
   const char* word = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";

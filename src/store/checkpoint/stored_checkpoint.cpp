@@ -90,7 +90,7 @@ void let_go(std::span<const std::byte> bytes) {
   if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
 }
 
-/// The CRC of a part of a mapped file, whose pages do not stay in memory.
+/// Returns the CRC of a part of a mapped file, without keeping its pages in memory.
 std::uint32_t crc_of_mapped(std::span<const std::byte> bytes) {
   constexpr std::size_t kPiece = std::size_t{16} << 20;
   std::uint32_t crc = 0;
@@ -125,7 +125,7 @@ std::unique_ptr<formats::SafetensorsFile> open_tensors(const fs::path& path,
                                                        const formats::SafetensorsDigest& expected) {
   check_size(path, expected);
   auto file = read_stored(path, [&] { return std::make_unique<formats::SafetensorsFile>(path); });
-  check_tensors(*file, expected);  // first: it can name the tensor
+  check_tensors(*file, expected);  // checked first, because it can name the damaged tensor
   check_sha256(path, expected);
   return file;
 }

@@ -83,7 +83,7 @@ void ChunkJournal::append(std::uint32_t phase, std::uint64_t chunk,
 
 void ChunkJournal::commit() {
   cluster::run_together(state_->group, [&] { state_->writer->close(); });
-  // The agreement was a barrier after the last close, so all ranks may read from here on.
+  // run_together() was a barrier after the last close, so all ranks may read from here on.
   state_->index.add(cluster::all_gather_records(state_->group, state_->fresh));
   state_->fresh.clear();
 }

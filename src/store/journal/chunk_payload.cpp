@@ -20,7 +20,7 @@ constexpr std::size_t kColumnBytes = 16;
   throw Failure({"E604", ExitCode::corrupt, "a journaled chunk is damaged: " + what, {}, ""});
 }
 
-/// Whether a column of a chunk of `rows` rows can have this many bytes.
+/// Returns whether a column of a chunk of `rows` rows can have this many bytes.
 bool fits(const ColumnSpec& column, std::int64_t rows, std::uint64_t bytes) {
   const auto n = static_cast<std::uint64_t>(rows);
   if (!column.has_lists()) return bytes == n * column.row_bytes();

@@ -40,8 +40,9 @@ Death death_in(const std::string& line) {
           json.get<std::string>("cause")};
 }
 
-/// The death of the rank that died first in an attempt, with its samples. A death that only the
-/// launcher saw counts only if the rank was alone on its node: otherwise the node failed.
+/// Returns the death of the rank that died first in an attempt, with its samples. If only the
+/// launcher saw the death although the node had other ranks, the whole node failed, and the death
+/// does not count.
 std::optional<Death> death_of(std::uint32_t attempt, const std::vector<SeenMark>& marks,
                               const fs::path& run_directory) {
   const auto note = read_death_note(note_path(run_directory, attempt));

@@ -9,17 +9,17 @@
 
 namespace mgpu::store {
 
-/// quarantine.jsonl: a line for each death.
+/// Returns the text of quarantine.jsonl: a line for each death.
 std::string text_of(const std::vector<Death>& deaths);
 
-/// Errors: Failure E604 (exit 80), naming `file`.
+/// Parses quarantine.jsonl. Errors: Failure E604 (exit 80), naming `file`.
 std::vector<Death> deaths_in(const std::string& text, const fs::path& file);
 
-/// attempts/NNNN.died
+/// Returns attempts/NNNN.died.
 fs::path note_path(const fs::path& run_directory, std::uint32_t attempt);
 
-/// The deaths in `file`, and those of later attempts before `attempt`, which are added to the file.
-/// Local. Errors: Failure E602, E603, E604.
+/// Returns the deaths in `file` and those of later attempts before `attempt`, which it adds to the
+/// file. Local. Errors: Failure E602, E603, E604.
 std::vector<Death> collect_deaths(const fs::path& run_directory, const fs::path& file,
                                   std::uint32_t attempt);
 

@@ -32,7 +32,7 @@ public:
     });
   }
 
-  /// Directories of one run have the same phases: a phase's name depends on data and weights.
+  /// Throws if the directories have no phase in common: a phase's id depends on data and weights.
   void check_phases() const {
     std::set<std::uint32_t> shared;
     std::size_t first = directories_.size();

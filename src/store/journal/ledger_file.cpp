@@ -74,7 +74,7 @@ public:
   }
 
 private:
-  /// The frame whose head starts here, if head and payload are intact.
+  /// Returns the frame whose head starts at `at`, if head and payload are intact.
   std::optional<Frame> frame_at(std::uint64_t at) const {
     if (file_.size() - at < kFrameHeadBytes) return std::nullopt;
     std::array<std::byte, kFrameHeadBytes> bytes{};
@@ -106,7 +106,7 @@ private:
     return crc;
   }
 
-  /// Start of the first good frame at `at` or later; the file's size if no such frame follows.
+  /// Returns the start of the first intact frame from `at` on; without one, the file's size.
   std::uint64_t next_frame(std::uint64_t at) const {
     std::vector<std::byte> block;
     while (file_.size() - std::min(at, file_.size()) >= kFrameHeadBytes) {
@@ -117,7 +117,7 @@ private:
         std::memcpy(&word, block.data() + i, sizeof word);
         if (word == kFrameMagic && frame_at(at + i)) return at + i;
       }
-      at += block.size() - (sizeof kFrameMagic - 1);  // a magic may lie across two blocks
+      at += block.size() - (sizeof kFrameMagic - 1);  // the magic number may lie across two blocks
     }
     return file_.size();
   }
@@ -161,7 +161,7 @@ void PositionedFile::read(std::uint64_t offset, std::span<std::byte> into) const
 
 LedgerScan scan_ledger(const fs::path& path, std::uint32_t attempt) {
   const PositionedFile file(path);
-  if (file.size() < kFileHeadBytes) return {};  // killed while creating it
+  if (file.size() < kFileHeadBytes) return {};  // the writer was killed while creating the file
   std::vector<std::byte> head(kFileHeadBytes);
   file.read(0, head);
   LedgerScan scan = Scanner(file, attempt).run();
@@ -177,7 +177,7 @@ LedgerScan scan_ledger(const fs::path& path, std::uint32_t attempt) {
                    {"  --> " + path.string()},
                    "finish the run with the version that began it, or start anew: --resume=never"});
   }
-  if (scan.frames.empty()) return {};  // power was lost before its first sync
+  if (scan.frames.empty()) return {};  // power was lost before the file's first sync
   scan.damage.insert(scan.damage.begin(), {0, kFileHeadBytes});
   return scan;
 }

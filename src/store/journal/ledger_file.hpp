@@ -20,7 +20,7 @@ struct Frame {
   std::uint64_t length = 0;  // of the payload
 };
 
-/// Bytes between good frames that do not form a frame.
+/// Bytes between intact frames that do not form a frame.
 struct DamagedRange {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
@@ -47,10 +47,10 @@ private:
   std::uint64_t size_ = 0;
 };
 
-/// Every good frame of `attempt` in the file, in time linear in its size.
+/// Returns every intact frame of `attempt` in the file, in time linear in its size.
 ///
-/// A bad frame at the end is the torn tail of a killed writer. A bad frame before a good one is
-/// damage.
+/// A broken frame at the end was torn when its writer was killed. A broken frame before an intact
+/// one is damage.
 ///
 /// Errors: Failure E603; E605 (exit 65) when another version of the program wrote the file.
 LedgerScan scan_ledger(const fs::path& path, std::uint32_t attempt);
@@ -62,7 +62,7 @@ public:
 
   /// Writes a frame, and syncs if the last sync was `sync_s` ago or longer.
   ///
-  /// Errors: Failure E601, E602; the file may then end in a torn frame and accepts no more.
+  /// Errors: Failure E601, E602; the file may then end in a torn frame, and later calls fail.
   Frame append(std::uint32_t phase, std::uint64_t chunk, std::span<const std::byte> payload);
 
   /// Syncs and closes; the next append() opens the file again.

@@ -15,16 +15,16 @@
 namespace mgpu::store {
 namespace {
 
-/// The attempt number in a file name; nullopt for other files.
+/// Returns the attempt number in a file name; nullopt for other files.
 std::optional<std::uint32_t> attempt_of(const std::string& name) {
   const auto numbers = numbers_in(name, "attempt_#.rank_#.ledger");
   if (!numbers) return std::nullopt;
   return numbers->front();
 }
 
-/// Names of the ledgers by (attempt, rank), one a line.
+/// Returns the names of the ledgers by (attempt, rank), one per line.
 std::string list_ledgers(const fs::path& parts, std::optional<std::uint32_t> attempt) {
-  std::vector<std::pair<std::size_t, std::string>> names;  // longer numbers sort last
+  std::vector<std::pair<std::size_t, std::string>> names;  // length first: longer numbers are last
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(parts, missing)) {
     const std::string name = entry.path().filename().string();
@@ -52,7 +52,7 @@ bool same_chunk(const ChunkEntry& a, const ChunkEntry& b) {
   return a.phase == b.phase && a.chunk == b.chunk;
 }
 
-/// Keeps those of sorted records that no later, empty record of their chunk voids.
+/// Returns the sorted records without those that a later, empty record of their chunk voids.
 std::vector<ChunkEntry> without_voided(const std::vector<ChunkEntry>& sorted) {
   std::vector<ChunkEntry> kept;
   for (const ChunkEntry& entry : sorted) {

@@ -26,7 +26,7 @@ struct LedgerIndex {
 
 /// Reads the ledgers in `parts`, except those of attempt `attempt` and later ones.
 ///
-/// Ranks:  collective; each file is read by one rank, all ranks know all.
+/// Ranks:  collective; one rank reads each file, and all ranks get all records.
 /// Errors: Failure E603, E605 on all ranks.
 LedgerIndex read_ledgers(const cluster::Group& group, const fs::path& parts,
                          std::optional<std::uint32_t> attempt);

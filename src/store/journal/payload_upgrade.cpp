@@ -42,7 +42,7 @@ PayloadUpgrade::PayloadUpgrade(TableSpec table, const std::vector<std::string>& 
   for (const std::string& name : order) {
     const ColumnSpec* other = find(others, name);
     const ColumnSpec* column = other != nullptr ? other : find(table_.columns, name);
-    if (column == nullptr) continue;  // it depends on the configuration
+    if (column == nullptr) continue;  // the column exists only in some configurations
     old_.columns.push_back(*column);
     old_.columns.back().names.clear();
   }

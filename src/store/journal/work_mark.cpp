@@ -64,7 +64,7 @@ WorkMark::WorkMark(const fs::path& run_directory, std::uint32_t attempt, int ran
                    {"  --> " + path_.string()},
                    "choose another folder: --output DIR"});
   }
-  errno = ENOSPC;  // of a short write
+  errno = ENOSPC;  // the reason to report if the write is short
   if (write("idle")) return;
   throw Failure({"E602",
                  ExitCode::io,

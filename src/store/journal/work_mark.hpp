@@ -17,7 +17,8 @@ public:
   /// Starts without samples; the file already has its final size. Errors: Failure E601, E602.
   WorkMark(const fs::path& run_directory, std::uint32_t attempt, int rank);
 
-  /// Ignores a failed write: it is no reason for the rank to fail.
+  /// Record the samples that the rank works on, or with end() that it is idle. A failed write is
+  /// ignored: it is no reason for the rank to fail.
   void begin(const WorkSpan& span);
   void end();
 
@@ -36,7 +37,7 @@ struct SeenMark {
   std::optional<WorkSpan> span;  // empty: the rank was idle
 };
 
-/// The complete marks of a run directory, by (attempt, rank). Local.
+/// Returns the complete marks of a run directory, by (attempt, rank). Local.
 std::vector<SeenMark> seen_marks(const fs::path& run_directory);
 
 /// Removes the marks of attempts up to `last`. A mark that cannot be removed has no effect; it is

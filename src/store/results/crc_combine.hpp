@@ -4,7 +4,7 @@
 
 namespace mgpu::store {
 
-/// CRC-32C of A followed by B, from the CRCs of A and B and the length of B in bytes.
+/// Returns the CRC-32C of A followed by B, from the CRCs of A and B and the length of B in bytes.
 std::uint32_t crc32c_combine(std::uint32_t crc_a, std::uint32_t crc_b, std::uint64_t bytes_b);
 
 }  // namespace mgpu::store

@@ -15,7 +15,7 @@
 namespace mgpu::store::hdf5 {
 namespace {
 
-/// The innermost description of the error stack, which has the system's error.
+/// Stores the innermost description of the error stack, which has the system's error, in `text`.
 herr_t keep_innermost(unsigned /*depth*/, const H5E_error2_t* entry, void* text) {
   if (entry->desc != nullptr) *static_cast<std::string*>(text) = entry->desc;
   return 0;
@@ -41,7 +41,8 @@ int descriptor_of(hid_t file) {
   return *static_cast<int*>(handle);
 }
 
-/// Reserves space up to `end` if fallocate is not available. Returns the errno, or 0.
+/// Reserves space up to `end` by writing zeros, if fallocate is not available. Returns the errno,
+/// or 0.
 int write_zeros(int fd, off_t end) {
   static const std::array<char, 1 << 16> kZeros{};
   struct stat info {};
@@ -147,7 +148,7 @@ void SerialWriter::close() {
 Hid parallel_access(MPI_Comm comm) {
   Hid plist = access();
   check(H5Pset_fapl_mpio(plist.get(), comm, MPI_INFO_NULL));
-  check(H5Pset_all_coll_metadata_ops(plist.get(), true));  // rank 0 reads for all
+  check(H5Pset_all_coll_metadata_ops(plist.get(), true));  // rank 0 reads metadata for all ranks
   return plist;
 }
 

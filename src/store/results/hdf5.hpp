@@ -25,10 +25,10 @@ struct HidTraits {
   static void destroy(Raw id) noexcept { H5Idec_ref(id); }
 };
 
-/// Any HDF5 id but a file opened through MPI-IO.
+/// Any HDF5 id except a file opened through MPI-IO.
 using Hid = UniqueHandle<HidTraits>;
 
-/// An HDF5 call failed; what() has the innermost line of its error stack.
+/// Thrown when an HDF5 call failed; what() has the innermost line of its error stack.
 class Hdf5Error : public Error {
 public:
   Hdf5Error(std::string detail, Where where);
@@ -38,7 +38,8 @@ private:
   std::string detail_;
 };
 
-/// Keeps HDF5 from printing during its lifetime; errors become exceptions.
+/// Keeps HDF5 from printing errors during the object's lifetime; check() turns errors into
+/// exceptions.
 class Quiet {
 public:
   Quiet();
@@ -55,19 +56,20 @@ private:
 hid_t check_id(hid_t code, Where where = Where::here());
 void check(herr_t code, Where where = Where::here());
 
-/// Owner of a fresh id. Errors: Hdf5Error.
+/// Returns the owner of a new id. Errors: Hdf5Error.
 Hid own(hid_t id, Where where = Where::here());
 
-/// Serial access with the fixed format version, without flock (the run directory has a lock).
+/// Returns properties for serial access with a fixed format version, without flock (the run
+/// directory has a lock).
 Hid serial_access();
-/// The same through MPI-IO.
+/// Returns the same properties for access through MPI-IO.
 Hid parallel_access(MPI_Comm comm);
 
 /// A file that this process alone writes.
 ///
-/// HDF5 1.10 leaves a file half freed when flushing it fails, and crashes when the library ends. So
-/// room is reserved before HDF5 gets the bytes. A file that is given up is redirected to a file in
-/// memory, which takes its last bytes and is closed.
+/// HDF5 1.10 leaves a file half freed when a flush fails, and then crashes when the library ends.
+/// So disk space is reserved before HDF5 gets the bytes. If the file is not closed by close(), its
+/// descriptor is redirected to memory, so that HDF5's last flush cannot fail.
 class SerialWriter {
 public:
   static SerialWriter create(const std::filesystem::path& path);
@@ -81,7 +83,7 @@ public:
   /// Reserves disk space for this many more bytes. Errors: Hdf5Error with errno's text.
   void reserve(std::uint64_t bytes) const;
 
-  /// Errors: Hdf5Error; the file on disk is unusable then.
+  /// Closes the file. Errors: Hdf5Error; the file on disk is unusable then.
   void close();
 
 private:
@@ -92,30 +94,32 @@ private:
   std::filesystem::path path_;
 };
 
-/// No time stamps, children in the order of their creation: every run writes the same bytes.
+/// Return properties without time stamps, with children in the order of their creation, so that
+/// every run writes the same bytes.
 Hid group_creation();
 Hid file_creation();
 
-/// The stored type of values, which is also their type in memory: little-endian; the bytes of texts
-/// are u8. HDF5 owns the id.
+/// Returns the stored type of values, which is also their type in memory: little-endian; the bytes
+/// of texts are u8. HDF5 owns the id.
 hid_t number_type(ColumnType type);
 
-/// u8 whose values 0, 1, ... have names. Errors: Hdf5Error.
+/// Returns a u8 type whose values 0, 1, ... have names. Errors: Hdf5Error.
 Hid enum_type(std::span<const std::string> names);
 
-/// The names of the values 0, 1, ... of a stored type; empty if it is not such an enum.
+/// Returns the names of the values 0, 1, ... of a stored type; empty if it is not such an enum.
 std::vector<std::string> names_of_values(hid_t type);
 
-/// UTF-8 text of this many bytes, padded with zeros. With 0: of any length, in HDF5's heap.
+/// Returns the type of UTF-8 text of this many bytes, padded with zeros. 0 means text of any
+/// length, in HDF5's heap.
 Hid text_type(std::size_t bytes = 0);
 
-/// Data space [rows] or [rows, width].
+/// Returns the data space [rows], or [rows, width] if width is not 1.
 Hid make_space(std::int64_t rows, std::int64_t width);
 
-/// The data set's space with rows [first, first + rows) selected; an empty selection if rows = 0.
+/// Returns the data set's space with rows [first, first + rows) selected; none if rows = 0.
 Hid select_rows(hid_t dataset, std::int64_t first, std::int64_t rows, std::int64_t width);
 
-/// A memory space for that selection.
+/// Returns the memory space that fits the selection of select_rows().
 Hid memory_space(std::int64_t rows, std::int64_t width);
 
 void write_attribute(hid_t object, const std::string& name, const std::string& text);
@@ -131,7 +135,7 @@ bool has_attribute(hid_t object, const std::string& name);
 /// loop forever on a damaged file. So they are never read from untrusted files.)
 std::int64_t read_integer_attribute(hid_t object, const std::string& name);
 
-/// Rows [first, first + rows) of a data set of strings, either padded or in the heap.
+/// Reads rows [first, first + rows) of a data set of strings, either padded or in the heap.
 std::vector<std::string> read_texts(hid_t dataset, std::int64_t first, std::int64_t rows);
 
 }  // namespace mgpu::store::hdf5

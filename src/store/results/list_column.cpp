@@ -20,7 +20,8 @@ using hdf5::Hid;
 constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 constexpr hsize_t kMaxAttributes = 4096;
 
-/// Calls visit(piece) for all of a column; compares its checksum with the file's, and returns it.
+/// Calls visit(piece) for the pieces of a whole column. Compares the column's checksum with the
+/// file's, and returns it.
 template <class Visit>
 std::uint32_t visit_pieces(const StoredColumn& stored, Visit visit) {
   ReadColumn piece{stored.spec(), {}};
@@ -45,7 +46,7 @@ void check_offsets(const StoredColumn& offsets, std::int64_t items) {
   check.finish(items);
 }
 
-/// Adds one attribute, if it is a number.
+/// Adds attribute `index` of the group to `numbers`, if it is a number.
 void add_number(hid_t group, hsize_t index, std::map<std::string, double>& numbers) {
   const Hid attribute = hdf5::own(
       H5Aopen_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, index, H5P_DEFAULT, H5P_DEFAULT));

@@ -35,7 +35,7 @@ std::string name_of_child(hid_t group, hsize_t index) {
   return name.data();
 }
 
-/// Columns below `group`, either those whose values are texts or the others.
+/// Returns the columns below `group`: text columns if `of_texts`, else columns of numbers.
 std::vector<std::string> columns_below(hid_t file, const std::string& group, bool of_texts) {
   std::vector<std::string> names = children_of(file, group);
   std::erase_if(names, [&](const std::string& name) {

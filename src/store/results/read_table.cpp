@@ -22,7 +22,7 @@ using hdf5::Hid;
 
 constexpr hsize_t kMaxColumns = 4096;
 
-/// Whether a group's data sets are a table's columns, or the offsets and values of lists.
+/// The use of a group's data sets: columns of a table, or the offsets and values of lists.
 enum class GroupKind { table, lists };
 
 /// Reads one group of one open file.
@@ -106,7 +106,7 @@ ReadTable read_here(const std::filesystem::path& path, const std::string& table,
   });
 }
 
-/// Removes a text, with its length in front, from the start of the bytes.
+/// Takes a text from the start of `from`, where its length precedes it.
 std::string take_text(std::span<const std::byte>& from) {
   const auto length = formats::take<std::uint64_t>(from);
   std::string text(reinterpret_cast<const char*>(from.data()), length);
@@ -120,7 +120,7 @@ void put_text(std::vector<std::byte>& out, const std::string& text) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-/// The facts that other ranks need to allocate memory: rows and the columns' shapes.
+/// Packs what other ranks need to allocate memory: rows and the columns' shapes.
 std::string pack_shape(const ReadTable& table) {
   std::vector<std::byte> out;
   formats::put(out, table.missing_rows);

@@ -19,7 +19,7 @@ fs::path temporary_path(const SealRequest& request) {
   return request.path.string() + suffix;
 }
 
-/// Removes the files of a killed seal.
+/// Removes the temporary files that a killed seal left.
 void remove_leftovers(const fs::path& path) {
   const std::string prefix = path.filename().string() + ".tmp.";
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -28,7 +28,7 @@ void remove_leftovers(const fs::path& path) {
   }
 }
 
-/// Each rank flushes its node's cached part of the file.
+/// Syncs the file on each rank, so that the part that its node has cached reaches the disk.
 void sync_everywhere(const SealWork& work) {
   cluster::run_together(work.group, [&] {
     DurableFile file(work.temporary, work.request.what, DurableFile::Mode::append);

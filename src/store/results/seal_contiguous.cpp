@@ -15,9 +15,9 @@ namespace {
 
 using hdf5::Hid;
 
-constexpr std::int64_t kBytesPerRank = 16 << 20;  // of a collective write
+constexpr std::int64_t kBytesPerRank = 16 << 20;  // data of a rank in one collective write
 
-/// One collective write. The result is this rank's only.
+/// Takes part in one collective write. A failure is thrown on this rank only.
 void write_slice(SealWork& work, hid_t dataset, const ColumnPlan& column, EntryRange range,
                  const std::vector<std::byte>& bytes) {
   const std::int64_t first = work.plan.first_row(column, range.first);
@@ -45,7 +45,7 @@ std::optional<ErrorReport> write_column(SealWork& work, hid_t file, std::size_t 
   for (std::int64_t pass = 0; pass < passes.count() && !problem; ++pass) {
     const EntryRange all = {passes.range(pass, 0).first,
                             passes.range(pass, work.group.size() - 1).last};
-    if (work.plan.rows_in(column, all) == 0) continue;  // empty lists only
+    if (work.plan.rows_in(column, all) == 0) continue;  // only empty lists
     const EntryRange range = passes.range(pass, work.group.rank());
     std::vector<std::byte> bytes;
     problem = cluster::try_together(work.group, [&] {

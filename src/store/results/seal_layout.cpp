@@ -42,7 +42,7 @@ void write_attributes(hid_t object, const std::vector<Attribute>& attributes) {
   }
 }
 
-/// Creates the missing groups of a path, and opens the last.
+/// Creates the missing groups of a path, and returns the last group.
 Hid make_group(hid_t file, const std::string& path) {
   Hid at = hdf5::own(H5Gopen2(file, "/", H5P_DEFAULT));
   const Hid creation = hdf5::group_creation();
@@ -59,7 +59,8 @@ Hid make_group(hid_t file, const std::string& path) {
   return at;
 }
 
-/// AnnData's encoding: a data frame if every column has one dimension, else a dictionary of arrays.
+/// Writes AnnData's encoding: a data frame if every column has one dimension, else a dictionary of
+/// arrays.
 /// Source: https://anndata.readthedocs.io/en/latest/fileformat-prose.html
 void describe_table(hid_t group, const TableSpec& spec, const std::string& index) {
   const bool flat = std::all_of(spec.columns.begin(), spec.columns.end(),
@@ -83,7 +84,7 @@ struct Layout {
   std::int64_t rows = 0;
   std::int64_t chunk_rows = 0;  // 0: contiguous
   int gzip = 0;
-  std::size_t text_bytes = 0;  // > 0: of each text, which ends at its first zero byte
+  std::size_t text_bytes = 0;  // > 0: bytes of each text, which ends at its first zero byte
 };
 
 Hid stored_type(const ColumnSpec& column, const Layout& layout) {
@@ -159,7 +160,7 @@ void write_small_table(hid_t file, const SmallTable& table) {
   }
 }
 
-/// The table in its final form: with ids, and without columns that are left out.
+/// Returns the table in its final form: with ids, without lists, texts and omitted columns.
 TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   TableSpec spec = plan.tables[table].table->spec;
   spec.columns.clear();
@@ -169,7 +170,8 @@ TableSpec sealed_spec(const SealPlan& plan, std::size_t table) {
   return spec;
 }
 
-/// One half of a ragged column. The first offset is 0; each other one is the end of a row.
+/// Creates one half of a list column, its offsets or its values. Writes the first offset, which is
+/// 0; each other offset is the end of a row.
 void make_list_part(hid_t file, SealWork& work, std::size_t index) {
   const ColumnPlan& column = work.plan.columns[index];
   const Hid group = make_group(file, fs::path(column.dataset).parent_path());
@@ -232,7 +234,7 @@ std::uint64_t size_of(const std::vector<Attribute>& attributes) {
   return bytes;
 }
 
-/// Bytes of the padded texts of a small table.
+/// Returns the bytes of the padded texts of a small table.
 std::uint64_t text_bytes(const SmallTable& table) {
   const std::span<const std::byte> payload(table.rows);
   const ChunkHead head = ChunkHead::read(table.spec, payload, payload.size());
@@ -246,7 +248,7 @@ std::uint64_t text_bytes(const SmallTable& table) {
   return bytes;
 }
 
-/// An upper bound for the bytes of the layout, including rows of contiguous columns.
+/// Returns an upper bound for the bytes of the layout, including rows of contiguous columns.
 std::uint64_t layout_bytes(const SealWork& work) {
   std::uint64_t bytes = size_of(work.request.attributes);
   for (const AttributeGroup& group : work.request.groups)

@@ -38,20 +38,20 @@ struct SealWork {
 /// Runs a step that writes the file. HDF5's errors become Failure E602 with path and space.
 void writing(const SealWork& work, const std::function<void()>& step);
 
-/// The failpoint "<what>.<call>" of a call that HDF5 makes. Errors: Failure E602.
+/// Runs the failpoint "<what>.<call>", which stands for a call inside HDF5. Errors: Failure E602.
 void pass_failpoint(const SealWork& work, const char* call);
 
-/// Rank 0 writes groups, attributes, small tables, and every column's data set without its rows
-/// (except the zero before the ends of lists).
+/// Writes, on rank 0, groups, attributes, small tables, and every column's data set without its
+/// rows (except the first offset of lists, which is 0).
 void create_layout(SealWork& work);
 
-/// All ranks write the rows of contiguous columns.
+/// Writes the rows of contiguous columns on all ranks.
 void write_contiguous(SealWork& work);
 
-/// All ranks compress; rank 0 appends compressed columns and checksums.
+/// Compresses columns on all ranks; rank 0 appends them and the checksums of all columns.
 void write_serial(SealWork& work);
 
-/// All ranks read back their slices. Errors: Failure E606 on all ranks.
+/// Reads back the rows that this rank wrote. Errors: Failure E606 on all ranks.
 void verify(SealWork& work);
 
 }  // namespace mgpu::store

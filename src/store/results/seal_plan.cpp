@@ -13,12 +13,13 @@
 namespace mgpu::store {
 namespace {
 
-constexpr std::int64_t kMinCompressedBytes = 64 << 10;  // below this, a chunk index costs more
-constexpr std::int64_t kHdf5ChunkBytes = 1 << 20;       // HDF5's chunk cache of one data set
-constexpr std::int64_t kMaxHdf5ChunkBytes = 64 << 20;   //
+// Smaller columns are not compressed, because HDF5's chunk index would cost more than it saves.
+constexpr std::int64_t kMinCompressedBytes = 64 << 10;
+constexpr std::int64_t kHdf5ChunkBytes = 1 << 20;  // size of HDF5's chunk cache for one data set
+constexpr std::int64_t kMaxHdf5ChunkBytes = 64 << 20;  //
 constexpr std::size_t kOpenLedgers = 64;
 
-/// Rows of the journaled chunk.
+/// Returns the rows of one journaled chunk.
 std::int64_t rows_of_entry(const TablePlan& table, std::size_t entry) {
   const auto first = static_cast<std::int64_t>(entry) * table.table->chunk_rows;
   return std::min(table.rows - first, table.table->chunk_rows);
@@ -46,9 +47,10 @@ TablePlan plan_table(const ChunkJournal* journal, const ChunkedTable& table, boo
   return plan;
 }
 
-/// Kind and unit depend only on shapes and configuration, never on the number of ranks.
+/// Sets kind and unit_entries, which depend only on shapes and configuration, never on the number
+/// of ranks.
 void choose_layout(ColumnPlan& column, const TablePlan& table, int gzip) {
-  if (column.part != ColumnPart::whole) return;  // HDF5 chunks would cut through journaled ones
+  if (column.part != ColumnPart::whole) return;  // lists: HDF5 chunks would cut journaled chunks
   const auto row_bytes = static_cast<std::int64_t>(column.spec.row_bytes());
   const std::int64_t entry_bytes = table.table->chunk_rows * row_bytes;
   const bool worth_it = table.rows * row_bytes >= kMinCompressedBytes;
@@ -57,7 +59,7 @@ void choose_layout(ColumnPlan& column, const TablePlan& table, int gzip) {
   column.unit_entries = std::max<std::int64_t>(1, kHdf5ChunkBytes / entry_bytes);
 }
 
-/// The data sets of the table's column `source`, or of the ids if it is empty.
+/// Returns the data sets of the table's column `source`, or of the ids if `source` is empty.
 std::vector<ColumnPlan> plan_column(std::size_t table, const std::string& path,
                                     std::optional<std::size_t> source, const ColumnSpec& spec) {
   if (!spec.has_lists()) return {{table, source, spec, path + "/" + spec.name}};
@@ -96,7 +98,7 @@ std::int64_t SealPlan::first_row(const ColumnPlan& column, std::size_t entry) co
   if (column.part == ColumnPart::values) return table.list_starts[*column.source][entry];
   const std::int64_t row =
       std::min(table.rows, static_cast<std::int64_t>(entry) * table.table->chunk_rows);
-  return row + (column.part == ColumnPart::offsets ? 1 : 0);  // the first is not the end of a row
+  return row + (column.part == ColumnPart::offsets ? 1 : 0);  // offset 0 is not the end of a row
 }
 
 std::int64_t SealPlan::rows_in(const ColumnPlan& column, EntryRange range) const {

@@ -53,15 +53,18 @@ struct SealPlan {
 
   const TablePlan& table_of(const ColumnPlan& column) const { return tables[column.table]; }
 
-  /// Rows of the data set: of its table, or a ragged column's offsets or values.
+  /// Returns the rows of the data set: those of its table, or the offsets or values of a list
+  /// column.
   std::int64_t rows_of(const ColumnPlan& column) const;
   std::int64_t first_row(const ColumnPlan& column, std::size_t entry) const;
   std::int64_t rows_in(const ColumnPlan& column, EntryRange range) const;
 
-  /// The largest size in bytes that a unit of the column has; never 0.
+  /// Returns the bytes of the column's largest unit, which is what cannot be divided among ranks;
+  /// never 0.
   std::int64_t unit_bytes(const ColumnPlan& column) const;
 };
 
+/// Plans the seal.
 /// Errors: Error when chunks are missing and the request is not for a partial file, or two columns
 ///         have the same place in the file.
 SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
@@ -72,11 +75,11 @@ SealPlan make_plan(const ChunkJournal* journal, const SealRequest& request);
 /// Errors: the same Failure on all ranks: E603, E604.
 void measure_lists(const cluster::Group& group, const ChunkJournal* journal, SealPlan& plan);
 
-/// Which entries each rank handles in one pass over a column. Ranks take neighboring ranges, so
-/// that a pass covers one range of the file at any number of ranks.
+/// Divides the entries of a column among the ranks in one or more passes. Ranks take neighboring
+/// ranges, so that a pass covers one range of the file at any number of ranks.
 class Passes {
 public:
-  /// `bytes_per_rank`: how much of the column a rank holds at a time; at least one unit.
+  /// `bytes_per_rank` limits how much of the column a rank holds at a time; at least one unit.
   Passes(const SealPlan& plan, const ColumnPlan& column, int ranks, std::int64_t bytes_per_rank);
 
   std::int64_t count() const { return passes_; }
@@ -97,10 +100,10 @@ class RowReader {
 public:
   RowReader(const ChunkJournal* journal, const SealPlan& plan) : journal_(journal), plan_(plan) {}
 
-  /// The stored bytes of a number column for these entries.
+  /// Returns the stored bytes of a number column for these entries.
   std::vector<std::byte> numbers(const ColumnPlan& column, EntryRange range);
 
-  /// Items in the lists of one entry.
+  /// Returns the number of items in the lists of one entry.
   std::int64_t list_items(const TablePlan& table, std::size_t column, std::size_t entry);
 
 private:

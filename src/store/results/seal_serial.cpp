@@ -20,9 +20,9 @@ using hdf5::Hid;
 
 constexpr std::int64_t kSerialBytesPerRank = 4 << 20;  // compressed by a rank before rank 0 gathers
 
-/// One HDF5 chunk in the form in which deflate's filter would store it.
+/// Returns one HDF5 chunk in the form in which HDF5's deflate filter would store it.
 std::vector<std::byte> deflated(std::vector<std::byte> raw, std::size_t chunk_bytes, int level) {
-  raw.resize(chunk_bytes);  // the last chunk reaches beyond the rows
+  raw.resize(chunk_bytes);  // the last chunk is padded, because it reaches beyond the rows
   uLongf size = compressBound(static_cast<uLong>(raw.size()));
   std::vector<std::byte> out(size);
   const int code =
@@ -33,7 +33,7 @@ std::vector<std::byte> deflated(std::vector<std::byte> raw, std::size_t chunk_by
   return out;
 }
 
-/// Writes the data that compress_range packed into the file.
+/// Writes the chunks that compress_range() packed into the data set.
 void store_chunks(hid_t dataset, std::span<const std::byte> packed) {
   while (!packed.empty()) {
     const auto row = formats::take<std::int64_t>(packed);
@@ -44,7 +44,7 @@ void store_chunks(hid_t dataset, std::span<const std::byte> packed) {
   }
 }
 
-/// Rank 0's open file, between the collective part and the check.
+/// The file that rank 0 opens after the collective writes and closes before the rows are verified.
 class SerialFile {
 public:
   explicit SerialFile(SealWork& work) : work_(work) {
@@ -72,7 +72,7 @@ private:
   std::optional<hdf5::SerialWriter> file_;  // rank 0
 };
 
-/// Per HDF5 chunk: first row i64, bytes u64, the bytes. Keeps the rows' checksum.
+/// Returns for each HDF5 chunk: first row i64, bytes u64, the bytes. Keeps the rows' checksum.
 std::string SerialFile::compress_range(std::size_t index, EntryRange range) {
   const ColumnPlan& column = work_.plan.columns[index];
   const std::size_t chunk_bytes =
@@ -112,7 +112,7 @@ void SerialFile::write_compressed(std::size_t index) {
       writing(work_, [&] {
         const Hid target = dataset(column);
         for (const std::string& part : parts) {
-          file_->reserve(2 * part.size());  // and the chunk index
+          file_->reserve(2 * part.size());  // twice the size, to have room for the chunk index
           store_chunks(target.get(), std::as_bytes(std::span(part)));
         }
       });

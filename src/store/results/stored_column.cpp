@@ -11,7 +11,8 @@ namespace {
 
 using hdf5::Hid;
 
-/// The column type for reading a stored type; texts are not read.
+/// Returns the column type of a stored type; `text` for HDF5 strings, which cannot be read as
+/// numbers.
 ColumnType readable_type(hid_t type, const std::string& name) {
   const H5T_class_t kind = H5Tget_class(type);
   if (kind == H5T_STRING) return ColumnType::text;
@@ -42,7 +43,7 @@ void check_storage(hid_t dataset, const std::string& name) {
   }
 }
 
-/// Number of rows; sets the width.
+/// Returns the number of rows, and sets the width of `spec`.
 std::int64_t read_shape(hid_t dataset, ColumnSpec& spec) {
   const Hid space = hdf5::own(H5Dget_space(dataset));
   const int dimensions = H5Sget_simple_extent_ndims(space.get());

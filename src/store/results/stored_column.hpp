@@ -17,7 +17,7 @@ namespace mgpu::store {
 /// Throws Failure E605 (exit 65).
 [[noreturn]] void fail_table(const std::string& what);
 
-/// Opens a file for reading; the caller keeps HDF5 from printing. Errors: Failure E603; Hdf5Error.
+/// Opens a file for reading; the caller must hold a hdf5::Quiet. Errors: Failure E603; Hdf5Error.
 hdf5::Hid open_to_read(const std::filesystem::path& path);
 
 /// Calls `read` and adds the table's name to a failure; an HDF5 error becomes E605.
@@ -40,23 +40,24 @@ auto name_failures(const std::filesystem::path& path, const std::string& table, 
 /// One data set, whose type, storage, shape and size have been checked.
 class StoredColumn {
 public:
-  /// `max_bytes`: the most that a file of this size can hold. Errors: Failure E605; Hdf5Error.
+  /// `max_bytes` is the most that the file can hold, see most_bytes(). Errors: Failure E605;
+  /// Hdf5Error.
   StoredColumn(hdf5::Hid dataset, const std::string& name, std::uint64_t max_bytes);
 
-  /// Opens it by name; refuses links that are not plain.
+  /// Opens a data set by name; refuses soft and external links.
   static StoredColumn open(hid_t group, const std::string& name, std::uint64_t max_bytes);
 
   bool is_number() const { return spec_.type != ColumnType::text; }
   const ColumnSpec& spec() const { return spec_; }
   std::int64_t rows() const { return rows_; }
 
-  /// Rows [first, first + count) into `bytes`. Errors: Hdf5Error.
+  /// Reads rows [first, first + count) into `bytes`. Errors: Hdf5Error.
   void read(std::int64_t first, std::int64_t count, std::span<std::byte> bytes) const;
 
-  /// The checksum that the file carries for the whole column.
+  /// Returns the checksum that the file stores for the whole column, if any.
   std::optional<std::int64_t> checksum() const;
 
-  /// Refuses bytes whose CRC-32C is not that one. Errors: Failure E604 (exit 80).
+  /// Throws if the stored checksum is not `crc`. Errors: Failure E604 (exit 80).
   void require_checksum(std::uint32_t crc) const;
 
 private:
@@ -65,10 +66,10 @@ private:
   std::int64_t rows_ = 0;
 };
 
-/// Bytes that a file of so many bytes can hold, however compressed.
+/// Returns the bytes that a file of `file_bytes` bytes can hold at most, however well compressed.
 std::uint64_t most_bytes(std::uint64_t file_bytes);
 
-/// Refuses a group's entry that is not in the group itself. Errors: Failure E605; Hdf5Error.
+/// Refuses an entry of a group that only links to another place. Errors: Failure E605; Hdf5Error.
 void require_plain_link(hid_t group, const std::string& name);
 
 }  // namespace mgpu::store

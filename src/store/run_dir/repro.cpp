@@ -36,7 +36,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// `text` in quotes, with each quote inside replaced by `escaped`.
+/// Returns `text` in quotes, with each quote inside replaced by `escaped`.
 std::string quoted(const std::string& text, char quote, std::string_view escaped) {
   std::string out(1, quote);
   for (const char c : text) {
@@ -65,7 +65,7 @@ std::string versions_text(std::map<std::string, std::string> versions) {
   char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   cluster::mpi_check(MPI_Get_library_version(mpi, &length));
-  versions.emplace("mpi", std::string(mpi));  // the length of Open MPI 4.1 counts the NUL
+  versions.emplace("mpi", std::string(mpi));  // the length that Open MPI 4.1 returns counts the NUL
   versions.emplace("compiler", __VERSION__);
   return formats::to_json(JsonValue::Members(versions.begin(), versions.end()));
 }

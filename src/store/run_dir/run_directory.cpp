@@ -36,7 +36,7 @@ void make_folder(const fs::path& folder) {
                  "choose another folder: --output DIR"});
 }
 
-/// An unused folder name: the stamp, and a number after it if the stamp is taken.
+/// Makes a folder with an unused name: the stamp, and a number after it if the stamp is taken.
 fs::path make_stamped_folder(const fs::path& base) {
   make_folder(base);
   const std::string stamp = local_stamp();
@@ -44,7 +44,7 @@ fs::path make_stamped_folder(const fs::path& base) {
     const fs::path folder = base / (number == 1 ? stamp : stamp + "_" + std::to_string(number));
     std::error_code error;
     if (fs::create_directory(folder, error)) return folder;
-    if (error) make_folder(folder);  // gives the reason, or finds the folder
+    if (error) make_folder(folder);  // throws the reason, unless the folder exists by now
   }
 }
 
@@ -58,7 +58,8 @@ Opened make_new(const RunRequest& request) {
   return {folder, std::move(lock)};
 }
 
-/// Whether the common keys are equal. A key may exist in one format only.
+/// Returns whether job and keys of the two are equal. A key that only one of them has does not
+/// count, because formats differ in their keys.
 bool is_same_run(const RunRecord& record, const RunRequest& request) {
   return record.job == request.job &&
          std::all_of(record.keys.begin(), record.keys.end(), [&](const auto& key) {
@@ -67,7 +68,7 @@ bool is_same_run(const RunRecord& record, const RunRequest& request) {
          });
 }
 
-/// Only the version that started a run of format 1 can finish it.
+/// Throws if the run has format 1: only the version that started it can finish it.
 void refuse_format_1(const RunRecord& record, const fs::path& folder) {
   if (record.format == kNewestRunFormat) return;
   throw Failure({"E608",
@@ -77,7 +78,7 @@ void refuse_format_1(const RunRecord& record, const fs::path& folder) {
                  "finish it with mgpu_spmd 0.1, or start anew: --resume=never"});
 }
 
-/// Unfinished runs of this name and identity, newest first.
+/// Returns the unfinished runs of this name and identity, newest first.
 /// Errors: Failure E608 when the only such runs have format 1.
 std::vector<fs::path> candidates(const RunRequest& request, std::vector<std::string>& notes) {
   std::vector<fs::path> found;
@@ -113,7 +114,7 @@ Opened resume_newest(const RunRequest& request, std::vector<std::string>& notes)
   return make_new(request);
 }
 
-/// "  train.lr: 0.1 there, 0.2 here" for each key that differs.
+/// Returns "  train.lr: 0.1 there, 0.2 here" for each key that differs.
 std::vector<std::string> differences(const std::map<std::string, std::string>& there,
                                      const std::map<std::string, std::string>& here) {
   std::map<std::string, std::pair<std::string, std::string>> both;
@@ -161,7 +162,8 @@ Opened open_or_make(const RunRequest& request, std::vector<std::string>& notes) 
   return resume_this(request);
 }
 
-/// Bytes of all files in a folder; the bytes of a hard-linked file are divided among its names.
+/// Returns the bytes of all files in a folder; the bytes of a hard-linked file are divided among
+/// its names.
 std::uint64_t bytes_below(const fs::path& folder) {
   std::uint64_t sum = 0;
   std::error_code error;
@@ -184,7 +186,8 @@ void reopen(const fs::path& folder) {
   record.write(folder);
 }
 
-/// The bytes that an earlier attempt has written do not count as needed.
+/// Checks the free space for continuing a run. Bytes that an earlier attempt wrote do not count as
+/// needed.
 void require_space_to_go_on(const fs::path& folder, std::uint64_t needed_bytes) {
   require_free_space(folder, needed_bytes - std::min(needed_bytes, bytes_below(folder)));
 }
@@ -288,7 +291,8 @@ void require_free_space(const std::filesystem::path& folder, std::uint64_t bytes
   const fs::path existing = existing_folder(folder);
   const fs::space_info space = fs::space(existing, error);
   if (error || space.available >= bytes) return;
-  // /proc and read-only disks have no space either, but making the folder gives the reason.
+  // /proc and read-only disks have no free space either, but making the folder gives the real
+  // reason.
   if (space.capacity == 0 || ::access(existing.c_str(), W_OK) != 0) return;
   throw Failure(
       {"E602",

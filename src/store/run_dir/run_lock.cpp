@@ -68,7 +68,7 @@ JsonValue own_lease() {
                             {"since", utc_now()}};
 }
 
-/// The existing lease, if it can be read.
+/// Returns the existing lease, if it can be read.
 std::optional<JsonValue> read_lease(const fs::path& folder) {
   std::ifstream file(folder / "lease.json");
   if (!file) return std::nullopt;
@@ -87,8 +87,8 @@ std::string text_of(const JsonValue& lease, const char* key) {
   return found->text() != nullptr ? *found->text() : formats::to_json_line(*found);
 }
 
-/// Whether the lease's process runs. A lease of another host counts as alive, because this host
-/// cannot check.
+/// Returns whether the lease's process runs. A lease of another host counts as alive, because this
+/// host cannot check.
 bool is_alive(const JsonValue& lease) {
   if (text_of(lease, "host") != host_name()) return true;
   if (text_of(lease, "boot_id") != boot_id()) return false;

@@ -19,9 +19,10 @@ struct RunRecord {
   bool finished = false;
   int format = kNewestRunFormat;  // of the journal and the results
 
-  /// Errors: Failure E602.
+  /// Writes run.json. Errors: Failure E602.
   void write(const std::filesystem::path& folder) const;
 
+  /// Reads run.json.
   /// Errors: Failure E609 (exit 66) when it is missing; E604 (exit 80) when it cannot be
   ///         understood; E605 (exit 65) when a newer version wrote it.
   static RunRecord read(const std::filesystem::path& folder);

@@ -10,10 +10,10 @@ namespace mgpu::store {
 struct CheckpointConfig {
   std::int64_t every = 1000;    // checkpoint.every: optimizer steps; 0: not by steps
   double every_minutes = 20.0;  // checkpoint.every_minutes; 0: not by time
-  int keep = 3;                 // checkpoint.keep: newest kept; the best is kept as well
+  int keep = 3;  // checkpoint.keep: number of newest checkpoints kept; the best is kept too
 };
 
-/// Adds these rows to the program's table of keys.
+/// Adds the keys checkpoint.* to the program's table of keys.
 void add_checkpoint_keys(KeyTable& table);
 
 CheckpointConfig read_checkpoint_config(const Config& config);

@@ -15,8 +15,8 @@ namespace mgpu::store {
 
 /// The content of one checkpoint.
 struct CheckpointContent {
-  std::span<const formats::NamedTensor> model;    // under the model's own names
-  std::span<const formats::NamedTensor> trainer;  // optimizer moments and the like
+  std::span<const formats::NamedTensor> model;    // under the names that the model gives them
+  std::span<const formats::NamedTensor> trainer;  // such as the optimizer's moments
   CheckpointState state;
   std::map<std::string, std::string> files{};  // name, content: config.json and similar
 };
@@ -33,7 +33,8 @@ public:
   const formats::SafetensorsFile& model() const { return *model_; }
   const formats::SafetensorsFile& trainer() const { return *trainer_; }
 
-  /// CRC-32C of the tensors' data.
+  /// Return the digests of the model's and the trainer's file, with the CRC-32C of each tensor's
+  /// data.
   const formats::SafetensorsDigest& model_digest() const { return model_digest_; }
   const formats::SafetensorsDigest& trainer_digest() const { return trainer_digest_; }
 
@@ -57,28 +58,29 @@ private:
 /// If the process dies at any time, either the old or the new set of checkpoints is intact.
 class CheckpointFolder {
 public:
-  /// `attempt`: number of this start of the run. The constructor touches nothing.
+  /// `attempt` is the number of this start of the run. The constructor touches no file.
   CheckpointFolder(const fs::path& run_directory, int attempt);
 
-  /// Finished checkpoints, newest first.
+  /// Returns the finished checkpoints, newest first.
   std::vector<fs::path> finished() const;
 
-  /// Damaged checkpoints that were set aside.
+  /// Returns the damaged checkpoints that were set aside.
   std::vector<fs::path> bad() const;
 
   /// Removes temporary files of dead attempts, and restores a checkpoint whose replacement was not
   /// finished. Errors: E602.
   void tidy() const;
 
-  /// Writes, syncs and reads back. Returns the directory, which still has its temporary name.
-  /// Errors: E601, E602; E611 when other bytes are read back. Then no files remain.
+  /// Writes and syncs a checkpoint, then reads it back. Returns its directory, which still has its
+  /// temporary name. Errors: E601, E602; E611 when other bytes are read back. After an error no
+  /// files of it remain.
   fs::path write(const CheckpointContent& content) const;
 
   /// Renames the directory that write() returned to its final name, and updates `last` (and
   /// `best`). Replaces a checkpoint of the same step. Returns the final directory. Errors: E602.
   fs::path publish(const fs::path& written, bool is_best) const;
 
-  /// Removes all but the newest `keep` and the best. Errors: E602.
+  /// Removes all checkpoints except the newest `keep` and the best. Errors: E602.
   void prune(int keep) const;
 
   /// Renames a damaged checkpoint to .bad and returns the new name. Links to it are removed, and

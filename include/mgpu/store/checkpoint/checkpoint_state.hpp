@@ -14,8 +14,8 @@ inline constexpr std::int64_t kCheckpointFormat = 1;
 
 using StateValue = std::variant<std::int64_t, double, std::string>;
 
-/// The scalars of a checkpoint: state.json. Numbers come back bit for bit with their type,
-/// including infinities and NaN.
+/// The scalars of a checkpoint, stored in state.json. Reading returns each number with its type and
+/// exact value, including infinities and NaN.
 struct CheckpointState {
   std::int64_t step = 0;              // optimizer steps done, >= 0
   std::int64_t consumed_samples = 0;  // position in the order of the data
@@ -25,10 +25,10 @@ struct CheckpointState {
   friend bool operator==(const CheckpointState&, const CheckpointState&) = default;
 };
 
-/// Errors: Error when a text is not UTF-8.
+/// Returns the state as JSON. Errors: Error when a text is not UTF-8.
 std::string to_json(const CheckpointState& state);
 
-/// Errors: Error with the reason when `text` is not the state of format 1.
+/// Parses state.json. Errors: Error with the reason when `text` is not the state of format 1.
 CheckpointState state_from_json(std::string_view text);
 
 }  // namespace mgpu::store

@@ -26,16 +26,16 @@ struct Restored {
 class CheckpointStore {
 public:
   struct Options {
-    int attempt = 0;  // which start of the run this is: names temporary files
+    int attempt = 0;  // number of this start of the run, for the names of temporary files
     int keep = 3;     // newest checkpoints kept, >= 1; the best is kept as well
   };
 
   /// `group` has to outlive the store.
   CheckpointStore(const cluster::Group& group, const fs::path& run_directory, Options options);
 
-  /// Saves rank 0's content and reads it back before it gets its name; then removes the checkpoints
-  /// that are not kept. Replaces a checkpoint of the same step. Only rank 0's `content` and
-  /// `is_best` count. Returns the directory on every rank.
+  /// Saves rank 0's content, reads it back, and only then renames it to its final name. Then
+  /// removes the checkpoints that are not kept. Replaces a checkpoint of the same step. Only rank
+  /// 0's `content` and `is_best` count. Returns the directory on every rank.
   /// Errors: E601, E602 (full disk, exit 74: older checkpoints stay intact), E611 when the disk
   ///         returned other bytes than were written.
   fs::path save(const CheckpointContent& content, bool is_best) const;
@@ -45,9 +45,9 @@ public:
   ///
   /// Shapes: names, shapes and types of `model` and `trainer` are those of the run's model, the
   ///         same on all ranks. They must equal the checkpoint's, with none missing and none extra.
-  /// Errors: E611 (checkpoints exist, but all are damaged, exit 80), E612 (of another model, exit
-  ///         73) with a table, E613 (newer format), E602, E603. Then no tensor has changed, except
-  ///         when a broadcast failed (E611).
+  /// Errors: E611 (checkpoints exist, but all are damaged, exit 80), E612 (the checkpoint is of
+  ///         another model, exit 73) with a table, E613 (newer format), E602, E603. After an error
+  ///         no tensor has changed, except when a broadcast failed (E611).
   Restored load_newest(std::span<const formats::NamedTensor> model,
                        std::span<const formats::NamedTensor> trainer) const;
 

@@ -21,7 +21,8 @@ struct ChunkEntry {
   std::uint64_t length = 0;  // bytes
 };
 
-/// A range of a ledger that is neither a frame nor a torn tail. Its chunks are computed again.
+/// Bytes of a ledger that are neither a whole record nor the torn end that a killed writer left.
+/// The chunks in them are computed again.
 struct LedgerDamage {
   std::string file;
   std::uint64_t offset = 0;  // bytes
@@ -31,12 +32,12 @@ struct LedgerDamage {
 /// Stores finished chunks, and finds those of earlier attempts.
 ///
 /// Each rank appends framed, checksummed records to a separate file,
-/// parts/attempt_NNNN.rank_RRRR.ledger. No rank writes to another attempt's file. A chunk counts
-/// once it is synced. If a chunk has several records, the first by (attempt, rank) wins, so the
-/// index is the same on all ranks and at any rank count. An empty payload voids the earlier records
-/// of its chunk, which then is not finished.
+/// parts/attempt_NNNN.rank_RRRR.ledger. No rank writes to another attempt's file. A chunk counts as
+/// finished once it is synced. If a chunk has several records, the first by (attempt, rank) wins,
+/// so the index is the same on all ranks and at any rank count. An empty payload voids the earlier
+/// records of its chunk, which then is not finished.
 ///
-/// Memory: 32 bytes per chunk and rank.
+/// Memory: 32 bytes per chunk, on each rank.
 class ChunkJournal {
 public:
   /// Reads the ledgers of earlier attempts, and opens this attempt's files.
@@ -50,7 +51,8 @@ public:
   ChunkJournal(const ChunkJournal&) = delete;
   ChunkJournal& operator=(const ChunkJournal&) = delete;
 
-  /// Ids of the phase's finished chunks, ascending; the same on all ranks until commit().
+  /// Returns the ids of the phase's finished chunks, ascending; the same on all ranks until
+  /// commit().
   std::vector<std::uint64_t> done(std::uint32_t phase) const;
 
   /// Records a finished chunk. Local: no rank waits for another.
@@ -65,13 +67,13 @@ public:
   /// Errors: Failure E602 on all ranks.
   void commit();
 
-  /// The phase's chunks by ascending id, as of the last commit().
+  /// Returns the phase's chunks by ascending id, as of the last commit().
   std::vector<ChunkEntry> entries(std::uint32_t phase) const;
 
-  /// Paths of all ledger files, by (attempt, rank).
+  /// Returns the paths of all ledger files, by (attempt, rank).
   const std::vector<std::filesystem::path>& files() const;
 
-  /// The damage that recovery found, the same on all ranks.
+  /// Returns the damage that the constructor found, the same on all ranks.
   const std::vector<LedgerDamage>& damage() const;
 
   std::uint32_t attempt() const;

@@ -14,9 +14,11 @@ namespace mgpu::store {
 /// Encodes the rows of one chunk, column by column, into the payload that the journal stores.
 class ChunkEncoder {
 public:
-  /// Rows [first_row, first_row + rows) of the table.
+  /// Begins the payload of rows [first_row, first_row + rows) of the table.
   ChunkEncoder(const TableSpec& spec, std::int64_t first_row, std::int64_t rows);
 
+  /// Adds a column of numbers.
+  ///
   /// Shapes: values [rows, width], row by row.
   /// Errors: Error when the column is text, ragged, of another type, or given twice; ShapeError.
   template <class T>
@@ -24,7 +26,7 @@ public:
     add_numbers(name, column_type<T>(), std::as_bytes(values));
   }
 
-  /// The lists of a ragged column.
+  /// Adds the lists of a ragged column.
   ///
   /// Shapes: lists [rows], each of length * width values.
   /// Errors: Error when the column is not ragged, of another type, or given twice; ShapeError.
@@ -36,8 +38,8 @@ public:
     add_lists(name, column_type<T>(), bytes);
   }
 
-  /// Stores texts as valid UTF-8 without NUL, which HDF5 and its readers require. Each byte that
-  /// breaks this becomes U+FFFD.
+  /// Stores texts as valid UTF-8 without NUL, which HDF5 and its readers require. Each NUL
+  /// and each invalid byte becomes U+FFFD.
   ///
   /// Shapes: values [rows].
   void text(std::string_view name, std::span<const std::string> values);
@@ -46,7 +48,7 @@ public:
   /// Errors: Error when the column is given twice.
   void stored(std::string_view name, std::span<const std::byte> bytes);
 
-  /// The payload. Errors: Error when a column is missing.
+  /// Returns the payload. Errors: Error when a column is missing.
   std::vector<std::byte> finish();
 
 private:
@@ -70,17 +72,19 @@ struct ColumnPlace {
   std::uint32_t crc = 0;  // CRC-32C of those bytes
 };
 
-/// The head of a payload. With it one column can be read without the others.
+/// The start of a payload. It says where each column is, so that a column can be read without the
+/// others.
 struct ChunkHead {
   std::int64_t first_row = 0;
   std::int64_t rows = 0;
   std::vector<ColumnPlace> columns;
 
-  /// Bytes that the head of a payload of `spec` takes.
+  /// Returns the bytes that the head of a payload of `spec` takes.
   static std::size_t size(const TableSpec& spec);
 
-  /// Errors: Failure E604 (exit 80) when the bytes are not the head of a payload of `spec`
-  ///         that is `payload_bytes` long.
+  /// Reads the head of a payload.
+  /// Errors: Failure E604 (exit 80) when the bytes are not the head of a payload of `spec` that is
+  ///         `payload_bytes` long.
   static ChunkHead read(const TableSpec& spec, std::span<const std::byte> bytes,
                         std::uint64_t payload_bytes);
 };
@@ -96,6 +100,7 @@ struct ListBytes {
   std::span<const std::byte> values;  // of all rows, in order
 };
 
+/// Decodes the bytes of a ragged column.
 /// Errors: Failure E604 when the lengths do not fit the bytes.
 ListBytes decode_lists(std::span<const std::byte> bytes, std::int64_t rows,
                        const ColumnSpec& column);

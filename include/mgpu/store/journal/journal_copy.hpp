@@ -14,11 +14,13 @@ namespace mgpu::store {
 /// Converts a chunk of another format to the current one.
 using UpgradeChunk = std::function<std::vector<std::byte>(std::span<const std::byte>)>;
 
-/// Appends the chunks of other run directories to `journal`, and commits. Each chunk is taken once,
-/// converted by `upgrade` if given. The directories are only read.
+/// Appends the chunks of other run directories to `journal`, and commits. A chunk that several
+/// directories have is appended once. `upgrade`, if given, converts each chunk. The directories are
+/// only read.
 ///
 /// Ranks:  collective; each rank copies its share.
-/// Memory: a chunk on each rank, or two if several directories have it; 32 bytes per chunk.
+/// Memory: on each rank one chunk, or two if several directories have it, and 32 bytes for every
+///         chunk.
 /// Errors: the same Failure on all ranks: E610 when two directories have one chunk with different
 ///         contents, or were made from different data or weights; errors of reading and appending.
 void copy_chunks(const cluster::Group& group, std::span<const std::filesystem::path> directories,

@@ -18,16 +18,16 @@ namespace mgpu::store {
 /// The rows of a journaled chunk, column by column.
 class ChunkRows {
 public:
-  /// `payload` has to outlive this. Errors: Failure E604 when it is not a chunk of `spec`.
+  /// `payload` has to outlive this object. Errors: Failure E604 when it is not a chunk of `spec`.
   ChunkRows(const TableSpec& spec, std::span<const std::byte> payload);
 
   std::int64_t first_row() const { return head_.first_row; }
   std::int64_t rows() const { return head_.rows; }
 
-  /// The stored bytes of a column. Errors: Error when there is no such column.
+  /// Returns the stored bytes of a column. Errors: Error when there is no such column.
   std::span<const std::byte> bytes(std::string_view column) const;
 
-  /// The values of a column of numbers. Errors: Error when the column has another type.
+  /// Returns the values of a column of numbers. Errors: Error when the column has another type.
   template <class T>
   std::vector<T> numbers(std::string_view column) const {
     require_type(column, column_type<T>());
@@ -52,13 +52,14 @@ public:
   /// Computes one column of the new chunk from the old chunk, and adds it to the encoder.
   using Make = std::function<void(const ChunkRows& old, ChunkEncoder& encoder)>;
 
-  /// `order`: the columns of format 1. Those that `table` also has keep its types; `others`
-  /// specifies the rest. `make`: columns of `table` that are computed instead of copied.
+  /// `order` names the columns of format 1 in their order. `others` specifies those that `table`
+  /// lacks or gives another type; the remaining ones have the type in `table`. `make` computes the
+  /// columns of `table` that are not copied.
   /// Errors: Error for a column that is neither old nor made.
   PayloadUpgrade(TableSpec table, const std::vector<std::string>& order,
                  const std::vector<ColumnSpec>& others, std::map<std::string, Make> make);
 
-  /// Errors: Failure E604 when the bytes are not a chunk of the old table.
+  /// Converts one chunk. Errors: Failure E604 when the bytes are not a chunk of the old table.
   std::vector<std::byte> operator()(std::span<const std::byte> payload) const;
 
 private:

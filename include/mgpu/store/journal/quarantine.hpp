@@ -41,9 +41,9 @@ struct QuarantinedRow {
   std::string reason;  // does not depend on the number of ranks
 };
 
-/// The samples that killed a rank twice, in the order of `deaths`. At the later death the rank
-/// worked on that sample alone. The earlier death is not already blamed on another such sample of
-/// the same chunk.
+/// Returns the samples that killed a rank twice, in the order of `deaths`. At the earlier death the
+/// rank worked on the sample, alone or with others; at the later death on the sample alone. Each
+/// earlier death counts for one sample only.
 std::vector<QuarantinedRow> rows_to_quarantine(std::span<const Death> deaths);
 
 /// Records the samples that each rank works on, and finds those that killed ranks of earlier
@@ -69,11 +69,11 @@ public:
   void begin(const WorkSpan& span);
   void end();
 
-  /// Whether a rank died while working on some of these samples. If so, they are processed one by
-  /// one.
+  /// Returns whether a rank died while working on some of these samples. If so, the caller
+  /// processes them one by one.
   bool is_suspect(const WorkSpan& span) const;
 
-  /// The reason why the sample is skipped; nullptr if it is not.
+  /// Returns the reason why the sample is skipped; nullptr if it is not.
   const std::string* reason(std::uint32_t phase, std::int64_t sample) const;
 
   const std::vector<QuarantinedRow>& rows() const { return rows_; }
@@ -81,13 +81,13 @@ public:
   std::filesystem::path file() const { return directory_ / "quarantine.jsonl"; }
 
   /// Gives the quarantined samples another chance: voids their chunks in the journal, and renames
-  /// the file to quarantine.before_ATTEMPT.jsonl.
+  /// quarantine.jsonl to quarantine.before_ATTEMPT.jsonl.
   ///
   /// Ranks:  collective.
   /// Errors: Failure E602 on all ranks.
   void forget(const cluster::Group& world, ChunkJournal& journal, std::int64_t chunk_rows);
 
-  /// Removes the records of the ranks' current samples after all work is done. Local.
+  /// Removes all files that name the ranks' current samples, after the work is done. Local.
   void clear_marks() const;
 
 private:

@@ -27,8 +27,8 @@ public:
     std::string units{};  // "nats", "tokens"; "" for none
   };
 
-  /// A column of the type that `get(row)` returns: a number, a std::string, or a std::vector of
-  /// numbers, which is a list of any length.
+  /// Adds a column of the type that `get(row)` returns: a number, a std::string, or a std::vector
+  /// of numbers, which is a list of any length.
   ///
   /// Shapes: a list has items of `width` numbers each.
   template <std::invocable<const Row&> Get>
@@ -44,14 +44,14 @@ public:
     }
   }
 
-  /// A column of `width` numbers in each row. `get(row)` returns them as a std::vector.
+  /// Adds a column of `width` numbers in each row. `get(row)` returns them as a std::vector.
   template <std::invocable<const Row&> Get>
   void add_wide(About about, std::int64_t width, Get get) {
     using Item = typename std::remove_cvref_t<std::invoke_result_t<Get, const Row&>>::value_type;
     put(std::move(about), column_type<Item>(), width, false, wide<Item>(std::move(get)));
   }
 
-  /// A u8 column whose values 0 to names.size() - 1 have names.
+  /// Adds a u8 column whose values 0 to names.size() - 1 have names.
   template <std::invocable<const Row&> Get>
   void add_code(About about, std::vector<std::string> names, Get get) {
     const auto code = [get = std::move(get)](const Row& row) {
@@ -61,12 +61,12 @@ public:
     specs_.back().names = std::move(names);
   }
 
-  /// The table of `rows` rows with these columns.
+  /// Returns the description of a table of `rows` rows with these columns.
   TableSpec table(std::string path, std::int64_t rows) const {
     return {std::move(path), rows, specs_, "", ""};
   }
 
-  /// The journal's payload of `values`, which are the rows of `table` from `first` on.
+  /// Returns the journal's payload of `values`, which are the rows of `table` from `first` on.
   /// Errors: those of ChunkEncoder.
   std::vector<std::byte> encode(const TableSpec& table, std::int64_t first,
                                 std::span<const Row> values) const {

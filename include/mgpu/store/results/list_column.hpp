@@ -11,11 +11,12 @@
 
 namespace mgpu::store {
 
-/// A list column of a table of an HDF5 file, read piece by piece; row r belongs to row r of its
-/// table. Local.
+/// A list column of a table of an HDF5 file, read piece by piece. Row r of the column belongs to
+/// row r of the table. Local.
 class ListColumn {
 public:
-  /// Checks all offsets. Errors: those of read_lists(), except for the checksum of the values.
+  /// Opens the column and checks all offsets. Errors: those of read_lists(), except for the
+  /// checksum of the values.
   ListColumn(const std::filesystem::path& path, const std::string& table,
              const std::string& column);
   ListColumn(ListColumn&&) noexcept;
@@ -26,20 +27,20 @@ public:
   std::int64_t items() const;      // of all rows
   const ColumnSpec& spec() const;  // of the values
 
-  /// Where a row's values start among the values of all rows, and how many there are. Errors: as
-  /// read().
+  /// Return where a row's values start among the values of all rows, and how many items the row
+  /// has. Errors: as read().
   std::int64_t begin_of(std::int64_t row) const;
   std::int64_t items_of(std::int64_t row) const;
 
-  /// Whether each row has the same number of values in both columns. Errors: as read().
+  /// Returns whether each row has the same number of values in both columns. Errors: as read().
   bool has_lengths_of(const ListColumn& other) const;
 
-  /// The lists of rows [first, first + count); its row 0 is row `first`.
+  /// Returns the lists of rows [first, first + count); row 0 of the result is row `first`.
   /// Errors: ShapeError for rows beyond the end; Failure E605 (exit 65) when the file cannot be
   ///         read.
   ReadLists read(std::int64_t first, std::int64_t count) const;
 
-  /// Values [first, first + count) of all lists, one after the other. Errors: as read().
+  /// Returns items [first, first + count) of all lists, one after the other. Errors: as read().
   ReadColumn read_items(std::int64_t first, std::int64_t count) const;
 
   /// Reads all values, a few MiB at a time, and compares them with the checksum of the file, if it
@@ -57,8 +58,8 @@ private:
   std::unique_ptr<Open> open_;
 };
 
-/// Whether the table has a list column of that name. Local. Errors: Failure E603, E605 when the
-/// file is not HDF5.
+/// Returns whether the table has a list column of that name. Local. Errors: Failure E603, E605 when
+/// the file is not HDF5.
 bool has_lists(const std::filesystem::path& path, const std::string& table,
                const std::string& column);
 

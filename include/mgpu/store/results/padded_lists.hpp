@@ -29,7 +29,8 @@ public:
     std::int64_t width = 1;
   };
 
-  /// Errors: Failure E602 (exit 74) when the file cannot be written, here and below.
+  /// Creates the file. Every function throws Failure E602 (exit 74) when the file cannot be
+  /// written.
   PaddedLists(std::filesystem::path path, const Shape& shape, const std::vector<Dataset>& datasets);
   ~PaddedLists();
   PaddedLists(const PaddedLists&) = delete;

@@ -19,7 +19,7 @@ struct ReadColumn {
   ColumnSpec spec;
   std::vector<std::byte> bytes;  // [rows, width], little-endian
 
-  /// The values. Errors: Error when the column has another type.
+  /// Returns the values. Errors: Error when the column has another type.
   template <class T>
   std::span<const T> values() const {
     if (column_type<T>() != spec.type) {
@@ -31,10 +31,10 @@ struct ReadColumn {
 
 struct ReadTable {
   std::int64_t rows = 0;
-  std::int64_t missing_rows = 0;  // of all tables of a partial file
+  std::int64_t missing_rows = 0;  // rows that a partial file lacks, in all its tables
   std::vector<ReadColumn> columns;
 
-  /// Errors: Failure E605 (exit 65) when the file has no such column.
+  /// Returns a column by name. Errors: Failure E605 (exit 65) when the file has no such column.
   const ReadColumn& column(std::string_view name) const;
 };
 
@@ -50,10 +50,10 @@ struct ReadTable {
 ReadTable read_table(const cluster::Group& group, const std::filesystem::path& path,
                      const std::string& table);
 
-/// The same for one process alone. Local.
+/// Reads the table on this process alone. Local.
 ReadTable read_table(const std::filesystem::path& path, const std::string& table);
 
-/// Whether the file begins like a file that HDF5 writes. Local.
+/// Returns whether the file begins like a file that HDF5 writes. Local.
 bool looks_like_hdf5(const std::filesystem::path& path);
 
 /// A ragged column in host memory.
@@ -63,7 +63,7 @@ struct ReadLists {
 
   std::int64_t rows() const { return std::ssize(offsets.values<std::int64_t>()) - 1; }
 
-  /// The row's list, item by item. Errors: Error when the values have another type.
+  /// Returns the row's list, item by item. Errors: Error when the values have another type.
   template <class T>
   std::span<const T> row(std::int64_t row) const {
     const std::span<const std::int64_t> at =
@@ -74,9 +74,9 @@ struct ReadLists {
   }
 };
 
-/// Reads a list column of a table of an HDF5 file; row r belongs to row r of the table. Checks,
-/// memory and errors are read_table()'s; E605 also when offsets do not ascend from 0 to the number
-/// of values. Local.
+/// Reads a list column of a table of an HDF5 file; row r of the column belongs to row r of the
+/// table. Checks, memory and errors are as in read_table(); E605 also when offsets do not ascend
+/// from 0 to the number of values. Local.
 ReadLists read_lists(const std::filesystem::path& path, const std::string& table,
                      const std::string& column);
 

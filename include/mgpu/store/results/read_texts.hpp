@@ -15,8 +15,8 @@ namespace mgpu::store {
 /// files only when their owner asks for it.
 class TextColumn {
 public:
-  /// Checks all offsets. Errors: Failure E603 (missing, exit 66), E605 (no such column, exit 65),
-  /// E604 (the offsets are damaged, exit 80).
+  /// Opens the column and checks all offsets. Errors: Failure E603 (missing, exit 66), E605 (no
+  /// such column, exit 65), E604 (the offsets are damaged, exit 80).
   TextColumn(const std::filesystem::path& path, const std::string& table,
              const std::string& column);
   TextColumn(TextColumn&&) noexcept;
@@ -25,7 +25,7 @@ public:
 
   std::int64_t rows() const;
 
-  /// Rows [first, first + rows); fewer where the table ends. Errors: Failure E605.
+  /// Returns rows [first, first + rows), fewer where the table ends. Errors: Failure E605.
   std::vector<std::string> read(std::int64_t first, std::int64_t rows) const;
 
   /// Reads all texts and compares them with the checksum of the file; checksums of HDF5 strings are
@@ -37,13 +37,13 @@ private:
   std::unique_ptr<Open> open_;
 };
 
-/// A few rows of a text column. Errors: those of TextColumn.
+/// Returns a few rows of a text column. Errors: those of TextColumn.
 std::vector<std::string> read_texts(const std::filesystem::path& path, const std::string& table,
                                     const std::string& column, std::int64_t first,
                                     std::int64_t rows);
 
-/// Names of the text columns of a table, and of its list columns of numbers, in order of creation.
-/// Local. Errors: Failure E603, E605.
+/// Return the names of the text columns of a table, or of its list columns of numbers, in order of
+/// creation. Local. Errors: Failure E603, E605.
 std::vector<std::string> text_columns(const std::filesystem::path& path, const std::string& table);
 std::vector<std::string> list_columns(const std::filesystem::path& path, const std::string& table);
 

@@ -25,8 +25,8 @@ struct AttributeGroup {
   std::vector<Attribute> attributes;
 };
 
-/// A table whose rows were journaled: chunk c holds rows [c, c + 1) * chunk_rows. The sealed
-/// table begins with a column `id` (i64, the row's number here), which the spec leaves out.
+/// A table whose rows were journaled: chunk c holds rows [c, c + 1) * chunk_rows. The sealed table
+/// begins with a column `id` (i64, the row's number in this table), which `spec` leaves out.
 struct ChunkedTable {
   TableSpec spec;
   std::uint32_t phase = 0;
@@ -50,7 +50,7 @@ struct SealRequest {
   std::vector<AttributeGroup> groups;
   std::vector<ChunkedTable> tables;  // the same on all ranks
   std::vector<SmallTable> small_tables;
-  std::function<void()> check_current{};  // rank 0, before publishing: throws if another
+  std::function<void()> check_current{};  // called on rank 0 before publishing; throws if another
                                           // attempt has taken over the run
 };
 
@@ -58,18 +58,18 @@ struct SealResult {
   std::int64_t rows = 0;               // of all chunked tables
   std::int64_t missing_rows = 0;       // left out of a partial file
   std::uint64_t file_bytes = 0;        //
-  std::int64_t collective_writes = 0;  // as HDF5 reports
-  std::int64_t other_writes = 0;       // that should have been collective
+  std::int64_t collective_writes = 0;  // writes that HDF5 made collectively
+  std::int64_t other_writes = 0;       // writes that should have been collective
 };
 
 /// Writes one HDF5 file that does not depend on the number of ranks, and publishes it.
 ///
-/// All ranks write numbers, lists and texts collectively; lists and texts are never compressed. All
-/// ranks compress the compressed columns, and rank 0 appends them. Every rank reads its rows back
-/// and compares, then the file gets its name. Root attribute `status` is "complete" or "partial",
-/// with `missing_rows`. Each data set has the CRC-32C of its bytes as attribute `crc32c`. Texts of
-/// small tables are padded with zeros to the longest of their column. Groups follow AnnData's data
-/// frame encoding, plotted ones also NeXus' NXdata.
+/// All ranks write uncompressed columns collectively. All ranks compress the other columns, and
+/// rank 0 appends them. Lists and texts are never compressed. Every rank reads back the rows that
+/// it wrote and compares them; then the file gets its final name. Root attribute `status` is
+/// "complete" or "partial", with `missing_rows`. Each data set has the CRC-32C of its bytes as
+/// attribute `crc32c`. Texts of small tables are padded with zeros to the longest of their column.
+/// Tables follow AnnData's encoding of data frames; tables with a plot also follow NeXus' NXdata.
 ///
 /// Failpoints: <what>.create .reserve .open .write .sync .verify .rename .dirsync
 /// Memory: some 16 MiB per rank, and 8 bytes per chunk and ragged column; on rank 0 also 4 MiB
@@ -81,7 +81,7 @@ struct SealResult {
 SealResult seal(const cluster::Group& group, const ChunkJournal& journal,
                 const SealRequest& request);
 
-/// The same for a file without journaled tables.
+/// Does the same for a file without journaled tables.
 SealResult seal(const cluster::Group& group, const SealRequest& request);
 
 }  // namespace mgpu::store

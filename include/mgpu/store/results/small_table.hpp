@@ -23,7 +23,7 @@ struct SmallPlot {
   std::string axis;
 };
 
-/// The columns as a table for SealRequest::small_tables.
+/// Returns the columns as a table for SealRequest::small_tables.
 ///
 /// Errors: ShapeError when their lengths differ; Error as TableSpec::validate().
 SmallTable make_small_table(const std::string& path, const std::vector<SmallColumn>& columns,

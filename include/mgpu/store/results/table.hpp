@@ -12,11 +12,11 @@ namespace mgpu::store {
 
 enum class ColumnType : std::uint8_t { i32, i64, f32, f64, u8, u16, u32, u64, text, f16 };
 
-/// Bytes of one element; 1 for text, whose elements are the bytes of its UTF-8.
+/// Returns the bytes of one element; 1 for text, whose elements are the bytes of its UTF-8.
 std::size_t size_of(ColumnType type);
 std::string_view name_of(ColumnType type);
 
-/// The column type of a C++ scalar: column_type<float>() is f32.
+/// Returns the column type of a C++ scalar: column_type<float>() is f32.
 template <class T>
 constexpr ColumnType column_type();
 template <>
@@ -63,12 +63,13 @@ struct ColumnSpec {
   std::string description;  //
   std::string units;        // "nats", "tokens"; "" for none
   bool ragged = false;      // a row is a list of any length, of items of `width` elements
-  std::vector<std::string> names{};  // of the values 0, 1, ... of a u8 column: stored as HDF5 enum
+  std::vector<std::string> names{};  // names of the values 0, 1, ... of a u8 column (HDF5 enum)
 
-  /// Whether rows have different lengths: lists of items, or texts, which are lists of bytes.
+  /// Returns whether rows have different lengths: lists of items, or texts, which are lists of
+  /// bytes.
   bool has_lists() const { return ragged || type == ColumnType::text; }
 
-  /// Bytes of a row; of a column with lists: of one item.
+  /// Returns the bytes of a row; in a column with lists, the bytes of one item.
   std::size_t row_bytes() const {
     return static_cast<std::size_t>(width) * mgpu::store::size_of(type);
   }
@@ -82,18 +83,19 @@ struct TableSpec {
   std::string path;       // "samples", "metrics/train"; no leading slash
   std::int64_t rows = 0;  //
   std::vector<ColumnSpec> columns;
-  std::string signal;  // NeXus: the column to plot; "" for none
-  std::string axis;    // NeXus: over which column; "" for none
+  std::string signal;  // NeXus: the column to plot (y axis); "" for none
+  std::string axis;    // NeXus: the column of the x axis; "" for none
 
+  /// Checks the description.
   /// Errors: Error when names are empty, doubled or hold a slash, a width is not positive, or text
-  ///         is ragged; also when values have names in a column other than one u8 per row.
+  ///         is ragged; also when `names` is set for a column other than one u8 per row.
   void validate() const;
 
-  /// Position of the column. Errors: Error when no column has that name.
+  /// Returns the position of the column. Errors: Error when no column has that name.
   std::size_t column_index(std::string_view name) const;
 
-  /// CRC-32C of names, types, widths, raggedness and the names of values. Payloads and their
-  /// readers must agree on it.
+  /// Returns the CRC-32C of names, types, widths, raggedness and the names of values. The writer
+  /// and the reader of a payload must have the same.
   std::uint32_t fingerprint() const;
 };
 

@@ -12,32 +12,32 @@ namespace mgpu::store {
 
 /// attempts/NNNN.json: the host and ranks of one attempt, its times, and how it ended.
 struct AttemptRecord {
-  std::uint32_t attempt = 0;         // from 1
-  std::string host;                  // of rank 0
-  int pid = 0;                       //
-  int ranks = 0;                     //
-  std::string job_id;                // of Slurm; "" outside
-  std::string begun;                 // UTC
-  std::string ended{};               // "" while it runs, and forever if it was killed
-  std::optional<ExitCode> exit{};    // as `ended`
+  std::uint32_t attempt = 0;       // from 1
+  std::string host;                // of rank 0
+  int pid = 0;                     //
+  int ranks = 0;                   //
+  std::string job_id;              // of Slurm; "" outside
+  std::string begun;               // UTC
+  std::string ended{};             // "" while the attempt runs; stays "" if the attempt was killed
+  std::optional<ExitCode> exit{};  // empty as long as `ended` is ""
   std::vector<std::string> command;  // argv
 
-  /// Secrets in the command are masked. Errors: Failure E602.
+  /// Writes the record; secrets in the command are masked. Errors: Failure E602.
   void write(const std::filesystem::path& run_directory) const;
 
-  /// Errors: Failure E602, E603; E604 (exit 80) when it cannot be understood.
+  /// Reads a record. Errors: Failure E602, E603; E604 (exit 80) when it cannot be understood.
   static AttemptRecord read(const std::filesystem::path& run_directory, std::uint32_t attempt);
 };
 
-/// All attempts of the run, in order. Local.
+/// Returns all attempts of the run, in order. Local.
 ///
 /// Errors: those of AttemptRecord::read().
 std::vector<AttemptRecord> attempts_of(const std::filesystem::path& run_directory);
 
-/// The highest attempt number of the run; 0 before the first. Local.
+/// Returns the highest attempt number of the run; 0 before the first. Local.
 std::uint32_t last_attempt(const std::filesystem::path& run_directory);
 
-/// "attempts/0007.json"
+/// Returns "attempts/0007.json".
 std::filesystem::path attempt_path(const std::filesystem::path& run_directory,
                                    std::uint32_t attempt);
 

@@ -20,7 +20,7 @@ struct RankFacts {
   std::string cores;     // "0-7"
 };
 
-/// The data that is needed to repeat a run. Only rank 0's is read.
+/// The data that is needed to repeat a run. Only rank 0's facts are used.
 struct ReproFacts {
   std::string resolved_yaml;                    // Config::resolved_yaml()
   std::vector<std::string> command;             // argv
@@ -28,25 +28,25 @@ struct ReproFacts {
   std::map<std::string, std::uint64_t> seeds;   // "run", ...
 };
 
-/// Writes repro/: config.resolved.yaml, command.txt, versions.json (the caller's, and compiler, MPI
-/// and HDF5), ranks.csv, env.txt, seeds.json. Each file appears only when complete.
+/// Writes repro/: config.resolved.yaml, command.txt, versions.json (`facts.versions`, and those of
+/// compiler, MPI and HDF5), ranks.csv, env.txt, seeds.json. Each file appears only when complete.
 ///
 /// Ranks:  collective.
 /// Errors: Failure E601, E602 on all ranks.
 void write_repro(const cluster::Group& group, const std::filesystem::path& run_directory,
                  const ReproFacts& facts, const RankFacts& mine);
 
-/// "NAME=value" lines, sorted, of the variables that matter to a run (SLURM_ OMPI_ PMIX_ NCCL_
-/// CUDA_ UCX_ OMP_ MGPU_). Secrets are hidden, control characters escaped.
+/// Returns "NAME=value" lines, sorted, of the variables that matter to a run (SLURM_ OMPI_ PMIX_
+/// NCCL_ CUDA_ UCX_ OMP_ MGPU_). Secrets are hidden, control characters escaped.
 std::string environment_text(const char* const* environment);
 
-/// `word` quoted for a shell: 'my run' gets quotes, a plain word does not change.
+/// Returns `word` quoted for a shell: 'my run' gets quotes, a plain word does not change.
 std::string shell_word(const std::string& word);
 
-/// argv quoted for a shell, without secrets.
+/// Returns argv quoted for a shell, without secrets.
 std::string command_line(const std::vector<std::string>& command);
 
-/// One argument in a form that may be stored: secrets given as KEY=VALUE lose their value.
+/// Returns an argument in a form that may be stored: secrets given as KEY=VALUE lose their value.
 std::string redacted_argument(std::string_view argument);
 
 }  // namespace mgpu::store

@@ -47,10 +47,10 @@ public:
   std::uint32_t attempt() const { return attempt_; }  // from 1
   bool is_resumed() const { return attempt_ > 1; }
 
-  /// Warnings to print: a link that could not be made, a damaged run.json.
+  /// Returns warnings to print: a link that could not be made, a damaged run.json.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Rank 0: throws unless this attempt still owns the run and may publish. For
+  /// Throws on rank 0 unless this attempt still owns the run and may publish. For
   /// SealRequest::check_current.
   ///
   /// Errors: Failure E607.
@@ -70,20 +70,21 @@ private:
   std::optional<RunLock> lock_;  // rank 0
 };
 
-/// The folder of TensorBoard links to the runs of an output folder. If that folder is called
-/// `outputs`, it is `runs` next to it; otherwise it lies inside the output folder.
+/// Returns the folder of TensorBoard links to the runs of an output folder. If the output folder is
+/// called `outputs`, it is `runs` next to it; otherwise it is `runs` inside it.
 std::filesystem::path runs_folder(const std::filesystem::path& output);
 
-/// Whether the run is finished and cannot be resumed. Local.
+/// Returns whether the run is finished and cannot be resumed. Local.
 ///
 /// Errors: Failure E609 (exit 66, not a run directory); E604, E605 when its run.json cannot be
 ///         understood.
 bool is_finished_run(const std::filesystem::path& run_directory);
 
-/// The format of journal and results that this program writes. It also reads finished runs of 1.
+/// The format of journal and results that this program writes. It also reads finished runs of
+/// format 1.
 inline constexpr int kNewestRunFormat = 2;
 
-/// The format of a run's journal and results, from 1 to kNewestRunFormat. Local.
+/// Returns the format of a run's journal and results, from 1 to kNewestRunFormat. Local.
 /// Errors: as is_finished_run().
 int format_of_run(const std::filesystem::path& run_directory);
 

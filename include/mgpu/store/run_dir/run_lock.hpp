@@ -16,7 +16,8 @@ namespace mgpu::store {
 /// Source: fcntl(2), open file description locks.
 class RunLock {
 public:
-  /// Waits up to `wait_s` for a holder that is about to die.
+  /// Takes the lock. Waits up to `wait_s` seconds, because the process that has it may be about to
+  /// end.
   ///
   /// Errors: Failure E607 (exit 81) naming the holder; E601, E602.
   explicit RunLock(const std::filesystem::path& run_directory, double wait_s = 1.5);
@@ -24,8 +25,8 @@ public:
   RunLock(RunLock&&) noexcept = default;
   RunLock& operator=(RunLock&&) noexcept = default;
 
-  /// Whether this process still holds the lease. Another process may have taken over a lock that
-  /// the file system lost.
+  /// Returns whether this process still holds the lease. Another process may have taken over a lock
+  /// that the file system lost.
   bool is_held() const;
 
 private:

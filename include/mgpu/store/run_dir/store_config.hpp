@@ -16,17 +16,17 @@ struct StoreConfig {
   std::string result_file = "results.h5";  // output.file
   int gzip = 4;                            // output.compression; 0 off, 1..9
   bool text = true;                        // output.text
-  double max_failed = 0.0;                 // output.max_failed: share of samples
+  double max_failed = 0.0;                 // output.max_failed: share of samples that may fail
   double sync_s = 1.0;                     // ledger.sync_s
 };
 
 /// Adds this module's rows to the program's table of keys.
 void add_store_keys(KeyTable& table);
 
-/// Errors: Failure exit 78 when a value breaks a rule that is not in the table.
+/// Reads the keys. Errors: Failure (exit 78) when a value breaks a rule that is not in the table.
 StoreConfig read_store_config(const Config& config);
 
-/// The keys that identify a run, with their values as text: RunRequest::keys.
+/// Returns the keys that identify a run, with their values as text: RunRequest::keys.
 std::map<std::string, std::string> identity_keys(const Config& config);
 
 }  // namespace mgpu::store
