@@ -27,8 +27,8 @@ struct TerminalSource {
   std::function<std::string(const std::string&)> variable;  // environment, "" when unset
   fs::path proc = "/proc";
   int parent = 0;                                         // 0: getppid()
-  std::function<bool(int)> is_terminal;                   // of a descriptor of this process
-  std::function<bool(const fs::path&)> is_terminal_path;  // of a device file
+  std::function<bool(int)> is_terminal;                   // takes a descriptor of this process
+  std::function<bool(const fs::path&)> is_terminal_path;  // takes the path of a device file
   std::function<int(const fs::path&)> columns_of;         // 0 when unknown
 
   static TerminalSource real();

@@ -93,7 +93,7 @@ public:
     ChunkPhase chunks;
     BatchNames names{};                // of the key and of the items in a batch
     const char* clock_phase = "";      // phase of the run's clock while the model works
-    std::int64_t results_per_row = 1;  // completions of a prompt, for progress
+    std::int64_t results_per_row = 1;  // such as completions of a prompt
   };
 
   /// The settings of a job that a phase uses. They must outlive the phase.
