@@ -18,8 +18,8 @@ struct ParquetFacts {
 /// Errors: Failure E532 (not a Parquet file), E535 (not in this build).
 ParquetFacts read_parquet_facts(const DataFile& file);
 
-/// Opens the rows. A read decodes from the start of the row group, unless it goes on where the last
-/// read ended.
+/// Opens the rows of the file. A read decodes from the start of the row group, unless it goes on
+/// where the last read ended.
 ///
 /// Memory: `file` must outlive it; 1024 rows, and 1 MiB per column.
 /// Errors: those of read_parquet_facts().

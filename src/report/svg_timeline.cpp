@@ -109,7 +109,7 @@ void draw_rank(Svg& svg, const PhaseTable& table, std::size_t r, std::size_t bin
              Anchor::end);
 }
 
-/// Returns a round time between two ticks: whole seconds, minutes or hours.
+/// Returns the time between two ticks, as a round number of seconds, minutes or hours.
 double time_step(double wall_s) {
   constexpr std::array kSteps = {0.1,   0.2,   0.5,   1.0,    2.0,    5.0,   10.0,
                                  20.0,  30.0,  60.0,  120.,   300.,   600.,  900.,
