@@ -10,7 +10,7 @@ if(NOT MGPU_JINJA_SOURCES)
 endif()
 
 set(MGPU_JINJA ON)
-# It uses only one macro of ggml.h.
+# The interpreter uses only one macro of ggml.h.
 set(jinja_shim ${PROJECT_BINARY_DIR}/jinja_shim)
 file(CONFIGURE OUTPUT ${jinja_shim}/ggml.h
      CONTENT "#include <cstdlib>\n#define GGML_ASSERT(x) ((x) ? (void)0 : std::abort())\n")

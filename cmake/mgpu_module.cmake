@@ -36,8 +36,8 @@ function(mgpu_module name)
   endif()
 endfunction()
 
-# mgpu_compile_alone(<target> <pattern>): MGPU_UNITY compiles these sources alone, as it does sources
-# that have compile definitions.
+# mgpu_compile_alone(<target> <pattern>): MGPU_UNITY then compiles each of these sources alone, as
+# it does with sources that have compile definitions.
 function(mgpu_compile_alone target pattern)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${pattern})
   set_property(TARGET ${target} APPEND PROPERTY MGPU_ALONE ${sources})
@@ -73,6 +73,6 @@ function(mgpu_unite target)
     target_sources(${target} PRIVATE ${file})
     math(EXPR number "${number} + 1")
   endwhile()
-  target_compile_options(${target} PRIVATE  # units are not the main files of their classes
+  target_compile_options(${target} PRIVATE  # to g++, the united sources are not main files
     $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>>)
 endfunction()

@@ -1,6 +1,6 @@
 # Headers that take long to parse are compiled once for many sources:
 # - plain: the standard library;
-# - tensor: also at::Tensor, for sources that hand tensors on;
+# - tensor: also at::Tensor, for sources that only pass tensors on;
 # - torch: all functions of libtorch, for sources that compute with tensors. Its precompiled file
 #   takes one second to load, and without it a source takes five.
 

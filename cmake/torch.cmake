@@ -1,5 +1,5 @@
-# Imports libtorch by our targets, because its CMake files fail without a CUDA toolkit. Search
-# order: Torch_DIR, CMAKE_PREFIX_PATH, then the wheel that launch/run.sh puts into .deps/.
+# Imports libtorch as targets defined here, because its CMake files fail without a CUDA toolkit.
+# Search order: Torch_DIR, CMAKE_PREFIX_PATH, then the wheel that launch/run.sh puts into .deps/.
 set(MGPU_DEPS_DIR ${PROJECT_SOURCE_DIR}/.deps CACHE PATH "Where the set-up puts the torch wheel")
 if(Torch_DIR)
   get_filename_component(torch_hint ${Torch_DIR}/../../.. ABSOLUTE)
@@ -31,7 +31,7 @@ mgpu_torch_import(c10)
 mgpu_torch_import(torch_cpu)
 target_link_libraries(mgpu_torch INTERFACE torch::torch_cpu torch::c10)
 if(MGPU_CUDA)
-  # Loading torch_cuda registers its kernels: src/tensor/cuda_half.cpp does that on GPUs.
+  # torch_cuda registers its kernels when it is loaded, which src/tensor/cuda_half.cpp does on GPUs.
   find_library(MGPU_TORCH_torch_cuda torch_cuda REQUIRED NO_DEFAULT_PATH PATHS ${torch_root}/lib)
   mgpu_torch_import(c10_cuda)
   target_link_libraries(mgpu_torch INTERFACE torch::c10_cuda)

@@ -29,7 +29,7 @@ fetch_arrow() {
     --no-deps --no-compile --only-binary=:all: --target "$1" "pyarrow==$arrow_version"
 }
 
-# keep_arrow FOLDER: keeps what is linked, and the license
+# keep_arrow FOLDER: removes all of pyarrow but the headers and the two libraries that are linked
 keep_arrow() {
   find "$1/pyarrow" -mindepth 1 -maxdepth 1 ! -name include \
     ! -name 'libarrow.so.*' ! -name 'libparquet.so.*' -exec rm -rf {} +

@@ -25,7 +25,8 @@ install_jinja() {
   mv "$part" "$deps/llama.cpp"
 }
 
-# fetch_jinja FOLDER: pip compares the checksum before any code of the package runs
+# fetch_jinja FOLDER: downloads the package. pip compares the checksum before any code of the
+# package runs
 fetch_jinja() {
   echo "llama-cpp-python==$jinja_version --hash=sha256:$jinja_sha256" >"$1/requirements.txt"
   python3 -m pip download --quiet --disable-pip-version-check --no-deps \

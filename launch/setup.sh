@@ -139,7 +139,8 @@ may_install() {
     { [[ -t 0 ]] && command -v sudo >/dev/null; }
 }
 
-# list_missing LINES: exits with 69 unless all of them are optional
+# list_missing LINES: prints which packages are missing, and exits with 69 unless all of these are
+# optional
 list_missing() {
   local probe package needed packages
   packages=$(awk '{printf " %s", $2}' <<<"$1")
@@ -164,9 +165,9 @@ source "$top/launch/jinja.sh"
 source "$top/launch/arrow.sh"
 
 # install_venv yes|no: installs the Python packages that tests compare with and read files with.
-# PyTorch is the wheel in .deps/python if that is complete (with a toolkit), otherwise with yes a
-# download of 2 GB. With yes it also installs the libraries that made the goldens. A later call with
-# no also works with these.
+# PyTorch comes from the wheel in .deps/python if that is complete, which takes a CUDA toolkit.
+# Otherwise `yes` downloads PyTorch (2 GB), and `no` goes without. `yes` also installs the libraries
+# that made the goldens. A later `no` accepts an environment that `yes` has made.
 install_venv() {
   local venv=$deps/venv list=$top/launch/requirements-test.txt
   local oracles=$top/launch/requirements-oracle.txt wheel=$deps/python torch='' more=()
@@ -191,7 +192,7 @@ install_venv() {
   printf '%s\n' "$wanted" >"$venv/launch.stamp"
 }
 
-# venv_stamp TORCH [LIST...]: what decides whether .deps/venv has to be made again
+# venv_stamp TORCH [LIST...]: prints a text; .deps/venv has to be made again when it changes
 venv_stamp() {
   printf '%s' "$(cat "$top"/launch/requirements-{test,torch}.txt "${@:2}")$1$(python3 -V)"
 }

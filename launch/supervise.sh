@@ -3,25 +3,27 @@
 # and reports its end. Both find the run directory in the program's output.
 
 max_restarts=3  # in a row without progress
-max_traced=8    # deaths that were traced to a rank's samples and so count as progress: two rows of
-                # a chunk cause four; with more of them the machine itself kills ranks
+max_traced=8    # at most this many deaths count as progress because they were traced to samples.
+                # Two bad rows of a chunk cause four; after eight, the machine itself kills ranks
 failures=0      # consecutive restarts without progress
 last_progress=''
 
 tell() { printf 'mgpu: %s\n' "$*" >&2; }
 
-# Passes a command's output on at once, and copies the first 64 KiB into FILE. These contain the
-# banner with the run directory, and a progress bar cannot fill the disk.
+# copy_head FILE: passes its input on immediately, and copies the first 64 KiB into FILE. These
+# contain the banner with the run directory, and a progress bar cannot fill the disk.
 copy_head() { tee -p >(head -c 65536 >"$1"); }
 
 # died CODE: succeeds if a rank died or hung (76, a signal, a lost host). A program that was asked
 # to stop, found invalid input or gave up is not restarted.
 died() { [[ $1 == 76 || ($1 -ge 129 && $1 != 130 && $1 != 143) ]]; }
 
-# refused CODE NOW WANTED: succeeds if the program refused a rank count that only a loss has caused
+# refused CODE NOW WANTED: succeeds if the program refused the number of ranks, and NOW is below
+# WANTED because nodes were lost
 refused() { [[ $1 == 78 && $2 -lt $3 && $2 -gt 1 ]]; }
 
-# next_smaller NUMBER: some runs accept only rank counts that divide their lanes, such as 16, 8, 4
+# next_smaller NUMBER: prints the largest power of two below NUMBER. Some runs accept only numbers
+# of ranks that divide train.lanes, such as 16, 8, 4
 next_smaller() {
   local power=1
   while [[ $((2 * power)) -lt $1 ]]; do power=$((2 * power)); done
@@ -43,8 +45,9 @@ names_its_run() {
 }
 
 # progress DIR: prints a value that changes when a chunk was journaled, a checkpoint published, or a
-# death traced to samples; further such deaths quarantine a sample. A ledger of less than 512 bytes
-# holds no chunk: each attempt begins one.
+# death traced to samples, because more deaths by the same sample quarantine it. A ledger of less
+# than 512 bytes does not count: each attempt begins a ledger, and such a small one has no chunk
+# yet.
 progress() {
   local bytes newest deaths
   bytes=$(find "$1/parts" -type f -size +511c -printf '%s\n' 2>/dev/null | paste -sd+)
@@ -56,7 +59,7 @@ progress() {
 }
 
 # note_death DIR RANK SIGNAL: tells the next attempt which rank died first by itself, and by which
-# signal (a number or name). The ranks of this world may have recorded it already, except for
+# signal (a number or name). The ranks may have recorded the death already, but they cannot see
 # SIGKILL.
 note_death() {
   local last note cause
@@ -76,7 +79,8 @@ note_death() {
   fi
 }
 
-# may_restart DIR: after a crash; waits 1, 2, 4 s, or reports that it gives up
+# may_restart DIR: decides after a crash whether to start again. If so, it waits 1, 2 or 4 s;
+# otherwise it reports that it gives up, and fails
 may_restart() {
   local now
   now=$1:$(progress "$1")
@@ -149,8 +153,8 @@ split_resume() {
 }
 
 # resume_in DIR ARGUMENT...: fills `arguments`, with DIR replacing the caller's options about
-# resuming. These stay if the world ended before it named its run directory. Quarantined rows are
-# retried once.
+# resuming. The caller's options stay if the world ended before it named its run directory.
+# Quarantined rows are retried once.
 resume_in() {
   local directory=$1
   split_resume "${@:2}"

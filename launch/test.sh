@@ -31,7 +31,7 @@ declare -A other_labels=([quick]='^(all|long)$' [all]='^long$' [long]='^none$')
 declare -A fuzz_s=([all]=60 [long]=900) stop_after_s=([quick]=5400 [all]=5400 [long]=32400)
 failures=()
 
-# limited COMMAND...: runs it within what is left of the time
+# limited COMMAND...: runs COMMAND within the time that is left
 limited() {
   local left=$((stop_after_s[$tier] > SECONDS ? stop_after_s[$tier] - SECONDS : 1))
   local flags=(--kill-after=30)
@@ -39,7 +39,7 @@ limited() {
   timeout "${flags[@]}" "$left" "$@"
 }
 
-# check NAME COMMAND...: records a failed check, and the others still run
+# check NAME COMMAND...: runs COMMAND, and records whether it failed. Later checks still run
 check() {
   local name=$1
   shift
@@ -100,7 +100,8 @@ sanitizers() {
     limited ctest --test-dir build-sanitize -j "$(at_a_time)" --output-on-failure -L '^(unit|mpi)$'
 }
 
-# One more than there are cores, up to 8: tests of several ranks wait half of their time.
+# at_a_time: prints how many tests run in parallel: one more than there are cores, up to 8. Tests
+# with several ranks wait half of their time.
 at_a_time() { echo "$(($(nproc) < 7 ? $(nproc) + 1 : 8))"; }
 
 run_ctest() {

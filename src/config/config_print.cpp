@@ -12,7 +12,7 @@
 namespace mgpu {
 namespace {
 
-/// One future line of YAML: a key, its value, comments.
+/// One line of the YAML to print: a key, its value, comments.
 struct YamlLine {
   std::string name;                  // "train.max_steps"
   std::string value;                 // as YAML
@@ -26,7 +26,8 @@ std::pair<std::string, std::string> split_name(const std::string& name) {
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
-/// The lines as nested sections: each section at the place of its first key, plain keys first.
+/// Formats the lines as nested sections. Keys without a section are first, then the sections in the
+/// order of their first keys.
 std::string nest(const std::vector<YamlLine>& lines, const std::string& indent) {
   std::string text;
   std::vector<std::pair<std::string, std::vector<YamlLine>>> sections;
@@ -75,7 +76,7 @@ JsonValue json_of(const KeySpec& spec, const KeyValue& value) {
   throw Error("unknown key type");
 }
 
-/// The values as nested sections: each section at the place of its first key.
+/// Nests the values in sections. Each section has the place of its first key.
 JsonValue nest(const JsonValue::Members& values) {
   JsonValue::Members nested;
   std::vector<std::string> sections;
@@ -152,7 +153,7 @@ std::string range_in_words(const KeySpec& spec) {
   return "";
 }
 
-/// A cell of a Markdown table. An unescaped `|` would end it.
+/// Escapes each `|` in a cell of a Markdown table, because it would end the cell.
 std::string cell(std::string text) {
   for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
     text.insert(at, "\\");

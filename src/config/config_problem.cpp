@@ -9,7 +9,7 @@ namespace mgpu {
 namespace {
 
 constexpr int kLineCharacters = 100;  // longest piece of a line that is shown
-constexpr int kBefore = 60;           // of them in front of the caret
+constexpr int kBefore = 60;           // characters in front of the caret
 constexpr std::size_t kShownProblems = 40;
 constexpr std::string_view kCommandLine = "command line";
 
@@ -23,7 +23,7 @@ std::string carets(const Place& place, char mark) {
   return std::string(static_cast<std::size_t>(count), mark);
 }
 
-/// The line and the marks below it, after a line-number column that is `digits` wide.
+/// Adds the line and the marks below it, after a line-number column that is `digits` wide.
 void add_excerpt(std::vector<std::string>& lines, const Place& place, std::string_view said,
                  int digits, char mark) {
   const std::string number = std::to_string(place.line);
@@ -78,7 +78,8 @@ std::vector<std::string> place_lines(const Problem& problem) {
   return lines;
 }
 
-/// " in conf.yaml", " in a.yaml and on the command line", " in a.yaml, in b.yaml and 3 more"
+/// Lists the files and arguments with mistakes: " in conf.yaml", " in a.yaml and on the command
+/// line", " in a.yaml, in b.yaml and 3 more"
 std::string origins_of(const std::vector<Problem>& problems) {
   std::vector<std::string> origins;
   for (const Problem& problem : problems) {
@@ -98,7 +99,7 @@ std::string origins_of(const std::vector<Problem>& problems) {
   return text;
 }
 
-/// The lines of a problem; its help is below, aligned with the line numbers.
+/// Returns the lines of a problem, with its help below them, aligned with the line numbers.
 std::vector<std::string> lines_with_help(const Problem& problem) {
   const ErrorReport report = to_report(problem);
   std::vector<std::string> lines = report.lines;
@@ -109,7 +110,7 @@ std::vector<std::string> lines_with_help(const Problem& problem) {
   return lines;
 }
 
-/// One report with the text of all, one below the other.
+/// Joins all problems and broken rules into one report, one below the other.
 ErrorReport fold(const std::vector<Problem>& problems, ExitCode exit,
                  const std::vector<ErrorReport>& rules) {
   if (problems.empty()) throw Error("a ConfigFailure needs a problem");

@@ -50,13 +50,14 @@ private:
     } catch (const Failure& failure) {
       rules = {failure.report()};
     } catch (const RefusedKey&) {
-      rules.clear();  // they can be checked once the value is right
+      rules.clear();  // the rules can be checked once the values are right
     }
     throw ConfigFailure(std::move(problems_), ExitCode::config, rules);
   }
 
-  /// Keys whose value is wrong, or that were written under another name. An unrecognized name may
-  /// stand for any key that is missing.
+  /// Returns the keys whose values the rules cannot use: wrong ones, and missing ones that are
+  /// required. If a source has an unrecognized name, all missing keys count, because the name may
+  /// stand for any of them.
   std::set<std::string, std::less<>> refused_keys() const {
     std::set<std::string, std::less<>> refused = wrong_;
     for (const KeySpec& spec : table_.keys()) {
@@ -66,7 +67,7 @@ private:
     return refused;
   }
 
-  /// Reads one file and, below it, what it includes. `chain`: the files that include it.
+  /// Reads one file over the files that it includes. `chain`: the files that include it.
   void read_file(const std::string& name, std::vector<fs::path> chain) {
     const bool is_stdin = name == "-";
     const std::string origin = is_stdin ? kStdin : name;
@@ -150,7 +151,8 @@ private:
     std::move(layer.notes.begin(), layer.notes.end(), std::back_inserter(notes_));
   }
 
-  /// Refuses missing keys without default. A key with a wrong value already has its problem.
+  /// Adds a problem for each required key that is missing. A key with a wrong value already has a
+  /// problem.
   void require_keys() {
     for (const KeySpec& spec : table_.keys()) {
       if (!spec.required || meant_.contains(spec.name)) continue;

@@ -21,7 +21,7 @@ std::string last_part(std::string_view name) {
   return std::string(name.substr(name.rfind('.') + 1));
 }
 
-/// "`train.max_steps` is "eight"", "`train` is a list"
+/// Formats "`train.max_steps` is "eight"" or "`train` is a list".
 std::string is_what(std::string_view name, const YamlNode& node) {
   switch (node.kind) {
     case YamlNode::Kind::null:
@@ -129,7 +129,7 @@ void KeyChecker::set(const KeySpec& spec, std::string_view called, const Place& 
   const auto read = read_key_value(spec, node);
   if (const auto* problem = std::get_if<ValueProblem>(&read)) {
     Place place = problem->place.origin.empty() ? node.place : problem->place;
-    // The caret for a block of lines points at its key.
+    // If a value begins on another line than its key, the caret points at the key.
     if (node.place.line != key_place.line) place = key_place;
     add({problem->code, is_what(spec.name, node), std::move(place), problem->under, problem->help},
         {spec.name});
@@ -222,7 +222,8 @@ Place KeyChecker::place_of_section(std::string_view name) const {
   return {};
 }
 
-/// `wrong`: the keys without a valid value.
+/// Adds a problem. `wrong`: the keys that have no valid value because of the problem; empty if the
+/// problem concerns an unrecognized name.
 void KeyChecker::add(Problem problem, const std::vector<std::string>& wrong) {
   layer_.problems.push_back(std::move(problem));
   layer_.wrong.insert(wrong.begin(), wrong.end());

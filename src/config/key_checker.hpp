@@ -12,9 +12,10 @@
 
 namespace mgpu {
 
-/// The content of one source: values by canonical key names, problems, and notes. `meant`: all keys
-/// of the source, even if their value or spelling is wrong. `wrong`: those of them without a valid
-/// value. `has_unknown_names`: a problem concerns a name that may stand for any key.
+/// Holds the result of checking one source: values by canonical key names, problems, and notes.
+/// `meant` has all keys that the source tries to set, even with a wrong value or a misspelled name.
+/// `wrong` has the keys whose value a problem makes unusable. `has_unknown_names`: the source has a
+/// name that may stand for any key.
 struct ConfigLayer {
   std::map<std::string, Config::Value, std::less<>> values;
   std::vector<Problem> problems;
@@ -27,7 +28,8 @@ struct ConfigLayer {
 /// Checks one source against the table of keys: names, levels, types, ranges.
 class KeyChecker {
 public:
-  /// Paths in this source start at `folder`. Stops looking after kMaxProblems.
+  /// Relative paths in this source start at `folder`. The check of a file stops after kMaxProblems
+  /// problems.
   KeyChecker(const KeyTable& table, std::filesystem::path folder, ConfigLayer& layer)
       : table_(table), folder_(std::move(folder)), layer_(layer) {}
 
@@ -55,8 +57,8 @@ private:
   const YamlNode* root_ = nullptr;  // of the file being checked
 };
 
-/// The name that an unknown one probably stands for: a key, or a section if a section is allowed.
-/// "" if no name is near.
+/// Returns the key or section that an unknown name probably stands for; "" if no name is near
+/// enough.
 std::string suggest_key(const KeyTable& table, std::string_view called);
 
 }  // namespace mgpu

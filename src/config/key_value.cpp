@@ -28,7 +28,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view separ
   return text;
 }
 
-/// "expected an integer", "expected an integer or auto"
+/// Formats "expected an integer" or "expected an integer, or auto".
 std::string expectation(const KeySpec& spec) {
   if (spec.type == KeyType::choice) return "expected one of: " + joined(spec.choices);
   std::string text = "expected " + type_in_words(spec.type);
@@ -59,7 +59,8 @@ Read checked(const KeySpec& spec, double number, KeyValue value) {
   return value;
 }
 
-/// "write 1000" for 1e3, 1_000 and 0x3E8; "" where the text is no whole number at all.
+/// Returns "write 1000" for 1e3, 1_000 and 0x3E8; "" if the text is not a whole number in any
+/// notation.
 std::string integer_help(std::string_view text) {
   std::string digits(text);
   digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
@@ -208,7 +209,7 @@ Read read_list(const KeySpec& spec, const std::vector<YamlNode>& items) {
   return list;
 }
 
-/// Reads [1, 3] or 1,3 or [a, "b, c"]; each element gets the place of the whole.
+/// Reads [1, 3] or 1,3 or [a, "b, c"]; each element gets the place of the whole list.
 Read read_list_text(const KeySpec& spec, const YamlNode& node) {
   const bool bracketed = node.text.starts_with('[');
   YamlDocument list = read_yaml("list: " + (bracketed ? node.text : "[" + node.text + "]"), "");

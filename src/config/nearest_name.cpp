@@ -8,7 +8,7 @@
 namespace mgpu {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Three rows of the table: they belong to the first i - 2, i - 1 and i letters of a.
+  // These three rows of the table of distances are for the first i - 2, i - 1 and i letters of a.
   std::array<std::vector<std::size_t>, 3> rows;
   for (auto& row : rows)
     row.resize(b.size() + 1);

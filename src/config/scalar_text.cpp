@@ -46,7 +46,7 @@ std::optional<double> parse_with_unit(std::string_view text, const std::array<Un
   return *number * unit->size;
 }
 
-/// 24:00:00 or 1-12:00:00.
+/// Reads 24:00:00 or 1-12:00:00.
 std::optional<double> parse_clock(std::string_view text) {
   std::array<double, 4> parts{};  // days, hours, minutes, seconds
   const std::size_t dash = text.find('-');

@@ -19,7 +19,7 @@ SplitName split(std::string_view name) {
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
-/// Every key and every section of the table.
+/// Returns every key and every section of the table.
 std::vector<std::string> all_names(const KeyTable& table) {
   std::vector<std::string> names;
   for (const KeySpec& spec : table.keys()) {
@@ -39,7 +39,7 @@ std::string suggest_key(const KeyTable& table, std::string_view called) {
   const std::string name_without_alias = table.canonical(called);
   const SplitName mine = split(name_without_alias);
   std::string best;
-  // In half edits: a name of the same section is half an edit nearer.
+  // Costs are in half edits, because a name of the same section counts as half an edit nearer.
   std::size_t best_cost = 2 * tolerated_edits(mine.last) + 1;
   for (const std::string& name : all_names(table)) {
     const SplitName other = split(name);

@@ -17,7 +17,7 @@ namespace {
 
 using Kind = YamlNode::Kind;
 
-/// Ends reading from inside yaml-cpp, after its problem was recorded.
+/// Thrown to stop yaml-cpp early, after the problem has been recorded.
 struct StopReading {};
 
 bool has_control(std::string_view text) {
@@ -95,7 +95,7 @@ public:
     if (problems_.size() < YamlLimits::kProblems) problems_.push_back(std::move(problem));
   }
 
-  /// The tree up to the place where reading stopped.
+  /// Returns the tree up to the place where reading stopped.
   YamlNode take_root() {
     while (!frames_.empty())
       close();
@@ -186,7 +186,7 @@ private:
          "", seen->second});
   }
 
-  /// "train." inside the section `train`.
+  /// Returns "train." inside the section `train`.
   std::string section() const {
     std::string path;
     for (const Frame& frame : frames_)
@@ -236,7 +236,7 @@ void add_syntax_error(const YAML::Exception& error, const YamlSource& source,
   builder.add("E108", "this is not YAML: " + error.msg, place, "");
 }
 
-/// False when reading stopped before the end.
+/// Sends the events of the lines to `builder`. Returns false if reading stopped before the end.
 bool parse(const std::vector<std::string>& lines, const YamlSource& source, TreeBuilder& builder) {
   std::ostringstream text;
   for (const std::string& line : lines)

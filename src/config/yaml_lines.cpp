@@ -19,7 +19,7 @@ class LineScanner {
 public:
   explicit LineScanner(const std::string& origin) : origin_(origin) {}
 
-  /// The repaired line.
+  /// Returns the repaired line.
   std::string scan(std::string line) {
     ++number_;
     const std::size_t spaces = std::min(line.find_first_not_of(' '), line.size());
@@ -48,7 +48,7 @@ private:
     return repaired + line.substr(end);
   }
 
-  /// One pass over the line: `at_start` where a value or key may begin.
+  /// Goes over the line once. `at_start` is true where a value or key may begin.
   void scan_values(std::string& line) {
     const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
     bool at_start = true;
@@ -67,7 +67,7 @@ private:
     }
   }
 
-  /// Whether a value may begin after character `i`.
+  /// Returns whether a value may begin after character `i`.
   bool starts_value(const std::string& line, std::size_t i, bool at_start) {
     const char c = line[i];
     const bool spaced = i + 1 == line.size() || line[i + 1] == ' ' || line[i + 1] == '\t';
@@ -85,7 +85,7 @@ private:
     return at_start && spaced && (c == '-' || c == '?');
   }
 
-  /// Offset of the closing quote, which is added where it is missing.
+  /// Returns the offset of the closing quote, after adding the quote if it is missing.
   std::size_t end_of_quote(std::string& line, std::size_t begin) {
     const char quote = line[begin];
     for (std::size_t i = begin + 1; i < line.size(); ++i) {
@@ -121,7 +121,7 @@ private:
   std::vector<Problem> problems_;
 };
 
-/// The place of the byte at `offset`.
+/// Returns the place of the byte at `offset`.
 Place place_of(std::string_view text, std::size_t offset, const std::string& origin) {
   const auto begin = text.begin();
   const auto line = std::count(begin, begin + static_cast<std::ptrdiff_t>(offset), '\n');

@@ -8,15 +8,15 @@
 
 namespace mgpu {
 
-/// The lines of a text without their ends; "\r\n" ends a line as "\n" does.
+/// Splits a text into lines without their ends, which are "\n" or "\r\n".
 std::vector<std::string_view> split_lines(std::string_view text);
 
 /// Finds mistakes that yaml-cpp accepts or reports far from their cause: tabs as indentation and
 /// unclosed quotes. Repairs `lines` in place, so that yaml-cpp can find the other mistakes.
 std::vector<Problem> repair_lines(std::vector<std::string>& lines, const std::string& origin);
 
-/// Finds mistakes that make the text unreadable: its size, its encoding. Returns an empty list if
-/// it is fine.
+/// Finds mistakes in size or encoding that make the text unreadable. Returns an empty list if the
+/// text is readable.
 std::vector<Problem> check_encoding(std::string_view text, const std::string& origin);
 
 }  // namespace mgpu

@@ -9,7 +9,7 @@
 namespace mgpu {
 namespace {
 
-/// Bytes of the quoted text at the front of `rest`, quotes included.
+/// Returns how many bytes the quoted text at the front of `rest` has, including the quotes.
 std::size_t quoted_bytes(std::string_view rest) {
   std::size_t end = 1;
   while (end < rest.size() && rest[end] != rest[0])
@@ -17,7 +17,7 @@ std::size_t quoted_bytes(std::string_view rest) {
   return std::min(end + 1, rest.size());
 }
 
-/// How many bytes the plain text at the front of `rest` has, without a comment after it.
+/// Returns how many bytes the plain text at the front of `rest` has, without a comment after it.
 std::size_t plain_bytes(std::string_view rest) {
   std::size_t end = std::min(rest.find(" #"), rest.size());
   while (end > 0 && rest[end - 1] == ' ')
@@ -49,7 +49,8 @@ Place YamlSource::at(const YAML::Mark& mark, int length) const {
   const std::string_view line = lines_[index];
   const std::string_view before = line.substr(0, line.size() - rest_of_line(mark).size());
   const int column = static_cast<int>(utf8_length(before)) + 1;
-  // A quote that was added at the end is not shown, but tabs that became spaces are.
+  // The original line is shown unless its tabs became spaces, which moved its columns. A quote that
+  // was added at the end is not shown.
   const bool same_columns = line.starts_with(as_written_[index]);
   return place_in_line(origin_, mark.line + 1, same_columns ? as_written_[index] : line, column,
                        length);

@@ -19,16 +19,17 @@ public:
   YamlSource(const std::vector<std::string>& repaired, std::vector<std::string_view> as_written,
              std::string origin);
 
-  /// From the mark to the end of its line.
+  /// Returns the text from the mark to the end of its line.
   std::string_view rest_of_line(const YAML::Mark& mark) const;
 
-  /// The part of the plain scalar at the mark that is on that line.
+  /// Returns the plain scalar at the mark, without the part on later lines.
   std::string_view plain_text(const YAML::Mark& mark) const;
 
-  /// The place of `length` characters at the mark.
+  /// Returns the place of `length` characters at the mark.
   Place at(const YAML::Mark& mark, int length = 1) const;
 
-  /// The place of a scalar with the text `value`, including quotes, limited to its line.
+  /// Returns the place of a scalar with the text `value`, with its quotes, but without the part on
+  /// later lines.
   Place at_scalar(const YAML::Mark& mark, std::string_view value) const;
 
 private:

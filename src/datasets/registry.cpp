@@ -72,7 +72,7 @@ Split read_split(const Config& config, Split otherwise) {
   return otherwise;
 }
 
-/// "generate rows instead of reading data.path; NAME: SUMMARY; ..."
+/// Formats "generate rows instead of reading data.path; NAME: SUMMARY; ..."
 std::string help_of_datasets() {
   std::string text = "generate rows instead of reading data.path";
   for (const DatasetEntry& entry : datasets())

@@ -27,10 +27,10 @@ constexpr std::array<std::string_view, 6> kPlaces = {"in the garden", "near the 
                                                      "on the hill",   "under the tree",
                                                      "at the market", "behind the house"};
 
-/// Draws of one line, in order.
+/// Draws the random numbers of one line, in order.
 class Dice {
 public:
-  /// Sources of histories never run with these texts, so their streams are free.
+  /// Uses the random streams of sources of histories, which never run together with these texts.
   Dice(std::uint64_t seed, std::uint64_t line) : stream_(seed, Purpose::source, 0, line) {}
 
   std::uint32_t below(std::uint32_t n) { return stream_.below(n, next_++); }

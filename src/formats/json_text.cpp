@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kIndent = 2;
 
-/// The bytes of an invalid character at the begin of `text`, up to the first byte that cannot
-/// belong to it.
+/// Returns how many bytes the invalid character at the start of `text` has, up to the first byte
+/// that cannot belong to it.
 std::size_t invalid_bytes(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text.size() == 1 || at(0) < 0xC2 || at(0) > 0xF4) return 1;
@@ -44,7 +44,8 @@ public:
   void operator()(std::int64_t value) { text_ += std::to_string(value); }
   void operator()(std::uint64_t value) { text_ += std::to_string(value); }
 
-  // nlohmann's digits, as in all files so far: those of std::to_chars differ for some numbers.
+  // Writes the digits of nlohmann's library, as all files so far have them. Those of std::to_chars
+  // differ for some numbers.
   void operator()(double value) {
     if (!std::isfinite(value)) return (*this)(nullptr);
     std::array<char, 64> digits{};

@@ -106,7 +106,7 @@ private:
            std::memcmp(file_.data(), start.data(), start.size()) == 0;
   }
 
-  /// Names the kind of a file without a safetensors header, if it is a known one.
+  /// Throws E622 if a file without a safetensors header is of a known kind, such as pickle or zip.
   void refuse_known_kinds() const {
     refuse_lfs_pointer(path_, {reinterpret_cast<const char*>(file_.data()), file_.size()});
     ErrorReport report{"E622", ExitCode::data, "", {"  --> " + path_.string()}, ""};

@@ -72,7 +72,7 @@ fs::path shard_path(const fs::path& folder, const fs::path& index, const std::st
                  "name the folder that has config.json and the weights"});
 }
 
-/// Reads the index: tensor -> file.
+/// Reads the index, which maps tensors to files.
 std::map<std::string, std::string> weight_map(const fs::path& index) {
   const JsonValue root = read_json_object(index, kMaxIndexBytes);
   const JsonValue* map = root.find("weight_map");

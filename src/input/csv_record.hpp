@@ -14,8 +14,9 @@ struct CsvRules {
 /// The state of the CSV reader between two bytes.
 enum class CsvPlace { cell_begin, plain, quoted, behind_quote, record_end };
 
-/// Returns the state after `byte`. It accepts any file: csv_cells() reports what RFC 4180 forbids,
-/// and a violation ends where its author most likely intended.
+/// Returns the state after `byte`. It accepts any bytes, because csv_cells() reports what RFC 4180
+/// forbids. After a violation, cells and records end where the author of the file most likely
+/// intended.
 inline CsvPlace csv_place(CsvPlace place, char byte, const CsvRules& rules) {
   if (place == CsvPlace::quoted) return byte == '"' ? CsvPlace::behind_quote : CsvPlace::quoted;
   if (byte == '\n') return CsvPlace::record_end;

@@ -18,10 +18,10 @@ struct FileStamp {
   bool operator==(const FileStamp&) const = default;
 };
 
-/// A file that is read by position, and must not change meanwhile.
+/// A file that is read at given offsets, and must not change while it is open.
 class DataFile {
 public:
-  /// Opens it. Errors: Failure E603 (missing or unreadable, exit 66), which names this host.
+  /// Opens the file. Errors: Failure E603 (missing or unreadable, exit 66), which names this host.
   explicit DataFile(fs::path path);
 
   const fs::path& path() const { return path_; }

@@ -9,7 +9,7 @@
 namespace mgpu::input {
 namespace {
 
-constexpr std::int64_t kRowsPerMark = 4096;  // rows between two signs of progress
+constexpr std::int64_t kRowsPerMark = 4096;  // rows between two calls of mark_progress()
 
 class ReadGeneratedRows final : public RowSource {
 public:

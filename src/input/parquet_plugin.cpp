@@ -205,7 +205,8 @@ private:
     return raw;
   }
 
-  /// Loads the batch with the row: forward within a row group, or from the start of another.
+  /// Loads the batch that contains the row. It reads on in the open row group if it can, and
+  /// otherwise from the start of the row's group.
   void go_to(std::int64_t row) {
     const auto group = std::upper_bound(ends_.begin(), ends_.end(), row) - ends_.begin();
     if (group != group_ || row < batch_begin_) open_group(group);

@@ -9,8 +9,8 @@
 
 namespace mgpu::input {
 
-/// The interface of parquet_plugin.cpp, a library that is loaded with the first Parquet file. Of
-/// the program it uses only JsonValue, and it throws std::runtime_error.
+/// The interface of parquet_plugin.cpp, a library that is loaded with the first Parquet file. The
+/// library uses only JsonValue of the program, and reports errors as std::runtime_error.
 class ParquetPlugin {
 public:
   virtual ~ParquetPlugin() = default;

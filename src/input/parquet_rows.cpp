@@ -1,6 +1,7 @@
 // Loads the Parquet library. Arrow's libraries export functions of OpenSSL and simdjson in other
-// versions than the program uses. So they are loaded only for a Parquet file, invisible to others
-// (RTLD_LOCAL), and prefer their own symbols (RTLD_DEEPBIND).
+// versions than the program uses. So Arrow's libraries are loaded only for a Parquet file. Other
+// libraries do not see their symbols (RTLD_LOCAL), and they prefer their own symbols
+// (RTLD_DEEPBIND).
 #include "parquet_rows.hpp"
 
 #include <stdexcept>
@@ -40,7 +41,7 @@ OpenParquet open_parquet() {
   return kOpen;
 }
 
-/// Runs code that calls the library.
+/// Runs code that calls the library, and turns its errors into Failure E532.
 template <class Work>
 auto ask(const fs::path& path, Work work) {
   try {

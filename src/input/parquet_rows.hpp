@@ -14,14 +14,15 @@ struct ParquetFacts {
   std::vector<std::string> columns;
 };
 
+/// Reads the number of rows and the columns.
 /// Errors: Failure E532 (not a Parquet file), E535 (not in this build).
 ParquetFacts read_parquet_facts(const DataFile& file);
 
-/// Opens the rows. They are decoded from the start of their row group, unless they follow the last
-/// call.
+/// Opens the rows of the file. A read decodes from the start of the row group, unless it goes on
+/// where the last read ended.
 ///
 /// Memory: `file` must outlive it; 1024 rows, and 1 MiB per column.
-/// Errors: as above.
+/// Errors: those of read_parquet_facts().
 std::unique_ptr<RowSource> open_parquet_rows(const DataFile& file);
 
 }  // namespace mgpu::input

@@ -17,7 +17,8 @@ public:
   /// continues.
   virtual std::size_t find_end(std::string_view block) = 0;
 
-  /// Returns whether the last part was a record; false only for the content of an empty list `[]`.
+  /// Returns whether the text up to the last end is a record; false only for the content of an
+  /// empty list `[]`.
   virtual bool is_record() const { return true; }
 
   /// Returns whether no more records may follow, because the list is closed.
@@ -44,7 +45,7 @@ private:
   CsvPlace place_ = CsvPlace::cell_begin;
 };
 
-/// A record is an item of a JSON list with the comma or bracket after it. It starts after the
+/// A record is an item of a JSON list with the comma or bracket after it. Reading starts after the
 /// bracket that opens the list.
 class ListEnds : public RecordEnds {
 public:

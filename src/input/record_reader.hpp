@@ -14,8 +14,8 @@ namespace mgpu::input {
 struct Record {
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
-  std::int64_t line = 0;     // line where it begins
-  std::string text;          // includes its end; empty for a record that is too long
+  std::int64_t line = 0;     // line where the record begins
+  std::string text;          // with its line end; empty for a record that is too long
   bool is_too_long = false;  // longer than kMaxBytes
 };
 

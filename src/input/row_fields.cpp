@@ -83,7 +83,7 @@ void check_kind(const std::string& name, const JsonValue& value) {
     throw RowError("`id` is neither a text nor a whole number");
 }
 
-/// Parses a table cell that is a list in other formats.
+/// Parses a cell of CSV or TSV as JSON if its column holds lists; returns other cells unchanged.
 JsonValue parse_list_cell(const std::string& name, const JsonValue& cell) {
   const bool is_list = name == "messages" || is_id_list(name);
   if (!is_list || cell.text() == nullptr) return cell;
@@ -160,7 +160,8 @@ JsonValue RowFields::apply(const JsonValue& row, bool has_cells) const {
   return renamed;
 }
 
-/// Renames columns to our names; drops a column that has one of our names but another meaning.
+/// Renames columns to our names. Drops a column that has one of our names if another column is
+/// mapped to that name.
 RowFields::Members RowFields::rename(const Members& members) const {
   if (columns_.empty()) return members;
   Members renamed;
@@ -201,7 +202,7 @@ void RowFields::check(const JsonValue& row) const {
   for (const std::string& name : all_of_)
     if (find_value(row, name) == nullptr) throw RowError("it has no `" + name + "`");
   for (const std::string& name : checked_) {
-    // Rows of texts may have such a column for another purpose.
+    // Rows without token_ids may have a column `completion_ids` for another purpose.
     if (name == "completion_ids" && find_value(row, "token_ids") == nullptr) continue;
     if (const JsonValue* value = find_value(row, name)) check_kind(name, *value);
   }

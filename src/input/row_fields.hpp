@@ -15,10 +15,11 @@ public:
   explicit RowFields(const RowOptions& options);
 
   /// Checks files whose rows all have the same columns.
-  /// Errors: Failure E533 when a required one is missing.
+  /// Errors: Failure E533 when a required column is missing.
   void check_columns(const fs::path& path, const std::vector<std::string>& columns) const;
 
-  /// Returns the row under our names. `has_cells`: lists are JSON texts.
+  /// Returns the row under our names. `has_cells`: the row is from CSV or TSV, whose lists are JSON
+  /// texts.
   /// Errors: RowError when a required field is missing or has the wrong type.
   formats::JsonValue apply(const formats::JsonValue& row, bool has_cells) const;
 
@@ -35,8 +36,8 @@ private:
   void check(const formats::JsonValue& row) const;
 
   std::vector<std::pair<std::string, std::string>> columns_;  // ours, theirs
-  std::vector<std::string> one_of_;                           // those that count
-  std::vector<std::string> left_out_;                         // those that are ignored
+  std::vector<std::string> one_of_;                           // names of one_of that count
+  std::vector<std::string> left_out_;                         // names of one_of that are ignored
   std::vector<std::string> all_of_;
   std::vector<std::string> checked_;  // columns whose type is checked
 };

@@ -34,7 +34,7 @@ bool is_table(RowFormat format) {
   throw Failure({"E532", ExitCode::data, sentence, {"  --> " + path.string() + place}, help});
 }
 
-/// Counts rows and records where they begin, in one pass over the file.
+/// Counts the rows and notes where they begin, in one pass over the file.
 class RowCounter {
 public:
   RowCounter(RowIndex& index, RecordEnds& ends, const RowMark& begin)
@@ -100,7 +100,8 @@ RowMark find_body(const DataFile& file, RowIndex& index) {
   return {first - head.begin() + 1, 1 + std::count(begin, first, '\n')};
 }
 
-/// Reads the names in the first record and removes it from the body; without a header 1, 2, 3.
+/// Reads the names of the columns from the first record, and removes that record from the body.
+/// Without a header, the names are 1, 2, 3, and the body keeps that record.
 void read_columns(const DataFile& file, const RowOptions& options, RowIndex& index, RowMark& body) {
   RecordReader reader(file, make_record_ends(index, options), body);
   Record record;

@@ -36,7 +36,7 @@ struct RowIndex {
   static RowIndex from_bytes(std::string_view bytes);
 };
 
-/// Returns the file's format, by key and name.
+/// Returns the file's format, from the key data.format or the file's name.
 /// Errors: Failure E532 when neither determines it.
 RowFormat format_of(const RowOptions& options);
 
@@ -45,7 +45,7 @@ CsvRules csv_rules(RowFormat format, const RowOptions& options);
 /// Makes the object that finds the ends of the indexed records.
 std::unique_ptr<RecordEnds> make_record_ends(const RowIndex& index, const RowOptions& options);
 
-/// Reads the whole file once.
+/// Reads the whole file once, and returns its index.
 ///
 /// Memory: a block, 16 bytes for 32 rows.
 /// Errors: Failure E531 (empty), E532 (wrong format), E534, E535, E603.

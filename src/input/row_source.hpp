@@ -25,16 +25,17 @@ class RowSource {
 public:
   virtual ~RowSource() = default;
 
-  /// Reads rows; those that follow the last call need no search.
+  /// Reads `count` rows, beginning with row `first`. Rows that follow those of the last call need
+  /// no search.
   /// Errors: those of DataFile::read().
   virtual std::vector<RawRow> read(std::int64_t first, std::int64_t count) = 0;
 };
 
-/// Memory: `file` and `index` must outlive it.
+/// Memory: `file`, `index` and `options` must outlive the result.
 std::unique_ptr<RowSource> open_text_rows(const DataFile& file, const RowIndex& index,
                                           const RowOptions& options);
 
-/// Memory: `rows` must outlive it.
+/// Memory: `rows` must outlive the result.
 std::unique_ptr<RowSource> open_generated_rows(const GeneratedRows& rows);
 
 /// Generates all rows once, for their number, bytes and checksum.

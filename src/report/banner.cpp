@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kLabel = 15;   // column where the text of a line starts
 constexpr std::size_t kWidth = 118;  // where a list of settings wraps
 
-/// "label          text", with wrapped items under the text.
+/// Formats "label          text", with wrapped items under the text.
 std::string labeled(std::string_view label, const std::vector<std::string>& items) {
   std::string text = pad_right(label, kLabel);
   std::size_t column = kLabel;
@@ -44,7 +44,7 @@ std::string noun(DeviceKind device) {
   return device == DeviceKind::cuda ? "GPU" : "rank";
 }
 
-/// "102.4 M", "40,000".
+/// Formats "102.4 M", "40,000".
 std::string count_text(std::int64_t count) {
   if (count < 1'000'000) return grouped(count);
   const auto value = static_cast<double>(count);
@@ -65,14 +65,14 @@ std::string batch_text(const BannerFacts::Batch& batch, DeviceKind device) {
          " steps = " + count_text(batch.global * batch.steps) + " samples";
 }
 
-/// The name of accelerate's DistributedType, as its launcher prints it.
+/// Returns the name of accelerate's DistributedType, as its launcher prints it.
 const char* distributed_type(const TrainingBlock& block) {
   if (block.processes == 1) return "DistributedType.NO";
   return block.device == DeviceKind::cuda ? "DistributedType.MULTI_GPU"
                                           : "DistributedType.MULTI_CPU";
 }
 
-/// Numbers of GPUs or ranks by host, each once, in order of appearance.
+/// Collects the numbers of GPUs or ranks by host, each once, in order of appearance.
 class HostLists {
 public:
   void add(const WorkerBlock::Worker& worker) {
@@ -95,7 +95,7 @@ public:
     return sum;
   }
 
-  /// "0,1)", "0,1) on each of 2 nodes", "a: 0,1; b: 0)".
+  /// Formats "0,1)", "0,1) on each of 2 nodes", "a: 0,1; b: 0)".
   std::string merged() const {
     const bool is_one_list = std::all_of(lists_.begin(), lists_.end(), [&](const auto& list) {
       return list.second == lists_.front().second;
@@ -110,7 +110,7 @@ public:
     return text + ")";
   }
 
-  /// "GPUs 0,1", with hosts "a:GPUs 0,1 b:GPUs 0".
+  /// Formats "GPUs 0,1", or with hosts "a:GPUs 0,1 b:GPUs 0".
   std::string labeled(const char* many, bool with_hosts) const {
     std::string text;
     for (const auto& [host, numbers] : lists_)
@@ -123,7 +123,7 @@ private:
   std::vector<std::pair<std::string, std::vector<int>>> lists_;
 };
 
-/// "2", or "1 or 2" where workers differ.
+/// Formats "2", or "1 or 2" if workers have different sizes.
 std::string sizes_text(const std::vector<WorkerBlock::Worker>& workers) {
   std::vector<std::size_t> sizes;
   for (const WorkerBlock::Worker& worker : workers)

@@ -9,7 +9,8 @@
 namespace mgpu::report {
 namespace {
 
-/// Bytes of the UTF-8 sequence that `text` starts with; 0 when it does not start with one.
+/// Returns the number of bytes of the UTF-8 sequence that `text` starts with; 0 if it starts with
+/// no valid sequence.
 /// Source: RFC 3629, 4 (no overlong forms, no surrogates, nothing above U+10FFFF).
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) {
@@ -40,8 +41,8 @@ bool is_control(std::string_view sequence) {
   return sequence.size() == 2 && first == 0xC2 && static_cast<std::uint8_t>(sequence[1]) < 0xA0;
 }
 
-/// Calls `good(sequence)` or `bad(bytes)` for each character; bad bytes come one by one,
-/// control characters whole.
+/// Calls `good(sequence)` for each character, but `bad(bytes)` for each control character and for
+/// each single byte that is not UTF-8.
 template <class Good, class Bad>
 void walk(std::string_view text, Good good, Bad bad) {
   while (!text.empty()) {

@@ -89,7 +89,7 @@ struct Style {
   Formatter format;
 };
 
-/// Fields with a special form in a log line; `hidden` ones are part of another field.
+/// Fields with a special form in a log line; those with `hidden` appear in another field.
 constexpr Style kStyles[] = {
     {"step", step},
     {"samples", samples},

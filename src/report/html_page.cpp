@@ -14,7 +14,8 @@ std::string element(const std::string& tag, const std::string& css, const std::s
          ">\n";
 }
 
-/// Text, marked with the JSON pointer of its number in summary.json.
+/// Formats an element with a text, marked with the JSON pointer of the text's number in
+/// summary.json.
 std::string marked(const std::string& tag, const std::string& words, const std::string& key) {
   const std::string mark = key.empty() ? "" : " data-key=\"" + escape_html(key) + '"';
   return '<' + tag + mark + '>' + escape_html(words) + "</" + tag + '>';

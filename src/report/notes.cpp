@@ -26,7 +26,7 @@ double value_or(const NoteFacts& facts, const std::string& name, double otherwis
   return found == facts.end() ? otherwise : found->second;
 }
 
-/// "checkpoint.every=2000"; "A larger checkpoint.every" where the setting is no number.
+/// Formats "checkpoint.every=2000", or "A larger checkpoint.every" if the setting is not a number.
 std::string doubled(const NoteRule& rule,
                     const std::map<std::string, std::string, std::less<>>& settings) {
   const auto found = settings.find(rule.key);

@@ -10,12 +10,14 @@ namespace {
 
 using formats::JsonValue;
 
-/// Bins of the time line: a page cannot show more, and all ranks together need a few hundred KiB.
+/// Returns how many bins the time line of a rank has. A page cannot show more, and the bins of all
+/// ranks take a few hundred KiB.
 std::size_t bins_for(int ranks) {
   return static_cast<std::size_t>(std::clamp(4800 / ranks, 60, 240));
 }
 
-/// Share of each phase in each bin; a span across two bins is split between them.
+/// Returns the share of each phase in each bin. A time slice of the clock that overlaps two bins is
+/// split between them.
 std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::size_t bins,
                                                  double wall_s) {
   std::map<std::string, std::vector<float>> shares;
@@ -41,7 +43,8 @@ std::map<std::string, std::vector<float>> binned(const PhaseClock& clock, std::s
   return shares;
 }
 
-/// Rounds to thousandths: three digits of a share take a fifth of a double's text.
+/// Formats the times of this rank as JSON. Shares are rounded to thousandths, because three digits
+/// take a fifth of the text of a double.
 std::string packed(const PhaseClock& clock, std::size_t bins, double wall_s) {
   JsonValue::List names;
   JsonValue::List seconds;

@@ -13,7 +13,7 @@ namespace {
 using formats::JsonValue;
 using Members = JsonValue::Members;
 
-constexpr std::size_t kAllShares = 12;  // more are folded to the first and last few
+constexpr std::size_t kAllShares = 12;  // of more, only the first and last few are shown
 constexpr std::size_t kShownLimits = 3;
 
 std::uint64_t total_bytes(const Plan& plan) {
@@ -34,7 +34,7 @@ std::vector<Plan::Limit> tightest(const Plan& plan, std::size_t count) {
   return limits;
 }
 
-/// Width of the widest text, which fits all texts of a column.
+/// Returns the width of a column: the width of its widest text, plus 2.
 template <class Row>
 std::size_t column(const std::vector<Row>& rows, std::string Row::*text) {
   std::size_t width = 0;

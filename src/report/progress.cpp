@@ -29,7 +29,7 @@ std::string drawn_bar(double share, int width, bool utf8) {
   return bar + "|";
 }
 
-/// The parts to the right of the bar, most important first.
+/// Returns the parts to the right of the bar, most important first.
 std::vector<std::string> bar_parts(const Event& event, const Position& at,
                                    std::optional<double> rate, const std::string& eta) {
   std::vector<std::string> parts;
@@ -61,7 +61,8 @@ ReportClock ReportClock::real(double elapsed_s) {
 
 void ProgressMeter::update(std::int64_t done, double now_s) {
   if (!marks_.empty() && done < marks_.back().done) marks_.clear();  // another loop has begun
-  // Sixteen positions per window are enough; the newest one is always replaced.
+  // About sixteen positions per window are enough, so a position that comes soon after the last
+  // ones replaces the newest.
   if (marks_.size() >= 2 && now_s - marks_[marks_.size() - 2].now_s < kWindow_s / 16) {
     marks_.back() = {now_s, done};
   } else {

@@ -7,7 +7,8 @@
 
 namespace mgpu::report {
 
-/// Writes the fields of one protobuf message. No schema: the caller knows numbers and types.
+/// Writes the fields of one protobuf message. There is no schema: the caller knows the numbers and
+/// types of the fields.
 /// Source: protobuf.dev, Encoding.
 class ProtoMessage {
 public:

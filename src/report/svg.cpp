@@ -9,7 +9,7 @@
 namespace mgpu::report {
 namespace {
 
-/// Tenths of a pixel, without a trailing ".0".
+/// Formats pixels with one decimal, without a trailing ".0".
 std::string px(double value) {
   std::string text = text_of("%.1f", std::isfinite(value) ? value : 0.0);
   if (text.ends_with(".0")) text.resize(text.size() - 2);

@@ -44,7 +44,7 @@ std::string svg_bars(const BarChart& chart) {
   if (!chart.marked_label.empty()) draw_mark(svg, chart);
   const double bottom = chart.height - kBelow;
   const double each = (chart.width - kLeft) / static_cast<double>(chart.bars.size());
-  const std::size_t every = (chart.bars.size() + 11) / 12;  // labels that there is room for
+  const std::size_t every = (chart.bars.size() + 11) / 12;  // there is room for 12 labels
   for (std::size_t i = 0; i < chart.bars.size(); ++i) {
     const BarChart::Bar& bar = chart.bars[i];
     const double x = kLeft + each * static_cast<double>(i);

@@ -36,7 +36,7 @@ struct Range {
   }
 };
 
-/// The chart's axes: from values to pixels.
+/// The chart's axes, which map values to pixels.
 class Frame {
 public:
   explicit Frame(const LineChart& chart)
@@ -122,7 +122,7 @@ void draw_backdrop(Svg& svg, const LineChart& chart, const Frame& frame) {
            "backdrop-name");
 }
 
-/// Calls `draw` for each run of finite points.
+/// Calls `draw(begin, end)` for each stretch of consecutive finite points.
 template <class Draw>
 void each_stretch(const Curve& curve, Draw draw) {
   std::size_t begin = 0;
@@ -163,7 +163,8 @@ struct EndLabel {
   double y;
 };
 
-/// Labels at the right ends of levels and curves, pushed apart.
+/// Draws the labels at the right ends of levels and curves, moved apart so that they do not
+/// overlap.
 void draw_labels(Svg& svg, const LineChart& chart, const Frame& frame) {
   std::vector<EndLabel> labels;
   for (const Level& level : chart.levels)

@@ -20,7 +20,7 @@ struct LegendEntry {
   Point at;
 };
 
-/// The visible phases, "other" last, in as many rows as they need.
+/// Returns the visible phases, with "other" last, in as many rows as they need.
 std::vector<LegendEntry> legend_of(const PhaseTable& table) {
   std::vector<std::size_t> order;
   for (std::size_t p = 0; p < table.phases.size(); ++p) {
@@ -61,7 +61,7 @@ struct Layout {
   double bottom;
 };
 
-/// Equal neighboring bins become one rectangle.
+/// Neighboring bins with almost equal shares, which are drawn as one rectangle per phase.
 struct Run {
   std::size_t begin;
   std::size_t end;
@@ -109,7 +109,7 @@ void draw_rank(Svg& svg, const PhaseTable& table, std::size_t r, std::size_t bin
              Anchor::end);
 }
 
-/// Round times: whole seconds, minutes, hours.
+/// Returns the time between two ticks, as a round number of seconds, minutes or hours.
 double time_step(double wall_s) {
   constexpr std::array kSteps = {0.1,   0.2,   0.5,   1.0,    2.0,    5.0,   10.0,
                                  20.0,  30.0,  60.0,  120.,   300.,   600.,  900.,

@@ -37,13 +37,14 @@ std::string little_endian(std::uint64_t value, int bytes) {
   return raw;
 }
 
-/// A CRC over data that hold CRCs detects errors poorly, so CRCs are stored rotated and offset.
+/// Returns the CRC as the format stores it, rotated and with an offset, because a CRC over data
+/// that contain CRCs detects errors poorly.
 std::uint32_t masked_crc(std::string_view bytes) {
   const std::uint32_t crc = crc32c(bytes);
   return (crc >> 15 | crc << 17) + 0xA282EAD8U;
 }
 
-/// Length, CRC of the length, data, CRC of the data.
+/// Formats a record: length, CRC of the length, data, CRC of the data.
 std::string framed(const std::string& data) {
   const std::string length = little_endian(data.size(), 8);
   return length + little_endian(masked_crc(length), 4) + data + little_endian(masked_crc(data), 4);
@@ -62,7 +63,7 @@ ProtoMessage event_at(double now_s, std::int64_t step) {
   return event;
 }
 
-/// An event whose summary holds one value.
+/// Returns an event whose summary holds one value.
 std::string summary_event(double now_s, std::int64_t step, const ProtoMessage& value) {
   ProtoMessage summary;
   summary.message(1, value);
@@ -77,14 +78,14 @@ ProtoMessage metadata(std::string_view plugin, const ProtoMessage& content = {})
   return meta;
 }
 
-/// A TensorProto with one string.
+/// Returns a TensorProto with one string.
 ProtoMessage string_tensor(std::string_view text) {
   ProtoMessage tensor;
   tensor.integer(1, kString).message(2, {}).text(8, text);
   return tensor;
 }
 
-/// A TensorProto of shape [0]: the payload is in the metadata.
+/// Returns a TensorProto of shape [0], because the payload is in the metadata.
 ProtoMessage empty_tensor() {
   ProtoMessage dimension;
   dimension.integer(1, 0);

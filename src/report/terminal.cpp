@@ -17,14 +17,15 @@ namespace {
 
 constexpr int kMaxAncestors = 4;  // mpirun -> shell wrapper -> numactl -> program
 
-/// Open MPI 4 and 5, and the names other MPIs use for the same program.
+/// Returns whether `name` is a launcher of Open MPI 4 or 5, or of another MPI.
 bool is_launcher(std::string_view name) {
   static constexpr std::array<std::string_view, 6> kNames = {"mpirun",  "mpiexec", "orterun",
                                                              "prterun", "prun",    "mpiexec.hydra"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-/// Daemons of other nodes: the user's screen is not on this node.
+/// Returns whether `name` is a daemon that starts ranks on other nodes. Then the user's screen is
+/// not on this node.
 bool is_remote_daemon(std::string_view name) {
   static constexpr std::array<std::string_view, 4> kNames = {"orted", "prted", "slurmstepd",
                                                              "hydra_pmi_proxy"};

@@ -15,7 +15,8 @@ bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The file's name for one of our columns, and our name for a column of the file.
+/// theirs() returns the file's name for one of our columns; ours() returns our name for a column of
+/// the file.
 std::string theirs(const input::RowOptions& options, const std::string& name) {
   for (const auto& [ours, other] : options.columns)
     if (ours == name) return other;
@@ -39,7 +40,7 @@ Names columns_of(const input::RowFile& file, const input::RowOptions& options) {
   return names;
 }
 
-/// The reason why the name cannot be kept; nullptr if it can.
+/// Returns the reason why the name cannot be kept; nullptr if it can.
 const char* why_bad(const Names& names, std::size_t index) {
   const std::string& name = names[index];
   if (name.empty()) return "a name is empty";
@@ -57,7 +58,7 @@ void check_names(const Config& config, const Names& names) {
 
 void require_columns(const input::RowFile& file, const input::RowOptions& options,
                      const Names& names) {
-  if (file.columns().empty()) return;  // rows of JSON may differ
+  if (file.columns().empty()) return;  // rows of JSON may have different columns
   for (const std::string& name : names) {
     if (contains(file.columns(), theirs(options, name))) continue;
     std::string help = "output.keep_columns=[";

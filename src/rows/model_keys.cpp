@@ -23,7 +23,8 @@ void require(const Config& config, const char* name, const char* what) {
                        "job " + read_job_name(config) + " needs `" + std::string(name) + "`", what);
 }
 
-/// A tensor-parallel model rounds its sums differently for each group size.
+/// Refuses groups of different sizes for a tensor-parallel model, whose sums round differently for
+/// each size.
 void check_groups(const Config& config) {
   if (lm::read_group_plan(config).split == lm::Split::pipeline) return;
   const std::vector<int> sizes = cluster::read_groups(config);

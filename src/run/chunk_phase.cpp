@@ -23,7 +23,8 @@ void show(const ChunkPhase& phase, const Chunk& chunk) {
 
 constexpr std::int64_t kNoChunk = -1;
 
-/// The first of `count` items in part p of `parts`; the first parts have one item more.
+/// Divides `count` items into `parts` parts, and returns the first item of part p. The first parts
+/// take the remainder, one item each.
 std::int64_t begin_of_part(std::int64_t count, int p, int parts) {
   const std::int64_t share = count / parts;
   const std::int64_t extra = count % parts;
@@ -34,7 +35,7 @@ std::int64_t num_chunks(const ChunkPhase& phase) {
   return (phase.samples + phase.chunk_rows - 1) / phase.chunk_rows;
 }
 
-/// The half-open range of the chunks in the phase's part.
+/// Returns the half-open range of the chunks in the phase's part.
 std::pair<std::int64_t, std::int64_t> range_of_part(const ChunkPhase& phase) {
   const std::int64_t chunks = num_chunks(phase);
   return {begin_of_part(chunks, phase.part.index, phase.part.count),
@@ -49,12 +50,13 @@ NextChunk one_by_one(std::int64_t first, std::int64_t end) {
   return [first, end]() mutable { return first < end ? first++ : kNoChunk; };
 }
 
-/// Recording the results is a separate phase of the clock.
+/// Enters the phase of the clock that counts the time for recording results.
 PhaseClock::Scope enter_journal(const ChunkHooks& hooks) {
   return PhaseClock::enter(hooks.clock, "journal");
 }
 
-/// The loop of a group. All its ranks leave the loop together, even if only one must leave.
+/// The loop of a group over its chunks. All ranks of the group leave the loop together, even if
+/// only one of them must leave.
 class GroupLoop {
 public:
   GroupLoop(const ChunkPhase& phase, const cluster::Group& group, cluster::AbortFlag& abort_flag,
@@ -73,7 +75,8 @@ public:
   }
 
 private:
-  /// Agrees on the leader's next chunk on all ranks, unless a rank must leave the loop.
+  /// Returns the leader's next chunk on all ranks of the group, or kNoChunk if one of them must
+  /// leave the loop.
   std::int64_t agree(std::int64_t count, const NextChunk& next) {
     if (failure_ || hooks_.stop_asked()) abort_flag_.raise();
     const bool ends = abort_flag_.is_raised();

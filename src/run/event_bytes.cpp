@@ -4,9 +4,10 @@
 #include <type_traits>
 #include <utility>
 
-// A text is stored as its length in 8 bytes, then its bytes. A message starts with the index of its
-// alternative in Shown as one byte. An event has its word, then for each field the name, the index
-// of its alternative in Event::Value as one byte, and the value. A point has its members in order.
+// A message starts with one byte, the index of the message's alternative in the variant Shown. For
+// an event, the word follows, then for each field its name, the index of its alternative in
+// Event::Value as one byte, and its value. For a point, its members follow in order. A text is
+// stored as its length in 8 bytes, then its bytes.
 namespace mgpu::run {
 namespace {
 

@@ -16,7 +16,8 @@ struct ScalarPoint {
   double value;
 };
 
-/// Anything that a leader shows on the run's screen, log or curves.
+/// A message of a leader to rank 0 of the run: an event for the screen and the logs, or a point of
+/// a TensorBoard curve.
 using Shown = std::variant<Event, ScalarPoint>;
 
 /// Packs `shown` for a message between ranks of one program.

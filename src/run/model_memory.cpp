@@ -13,13 +13,13 @@ std::string bytes_text(std::int64_t bytes) {
   return report::bytes_text(static_cast<std::uint64_t>(bytes));
 }
 
-/// Memory that this rank may use in addition to its weights.
+/// Returns the memory that this rank may use in addition to its weights.
 std::int64_t usable_bytes(const RunContext& run) {
   const auto free = static_cast<double>(lm::free_bytes(run.topology.node(), run.device));
   return static_cast<std::int64_t>(free * (1.0 - run.cluster.memory_margin));
 }
 
-/// Memory that this rank may use after its weights are freed.
+/// Returns the memory that this rank may use after its weights are freed.
 std::int64_t bytes_without_model(const RunContext& run, const lm::ModelGroup& group,
                                  const lm::MemoryDemand& demand) {
   const lm::LanguageModel& model = group.model();
@@ -27,7 +27,8 @@ std::int64_t bytes_without_model(const RunContext& run, const lm::ModelGroup& gr
          lm::memory_of(model.config(), model.shard(), demand, group.size()).weights;
 }
 
-/// The arguments with the smallest larger group for which each rank needs at most `bytes`.
+/// Returns a command with the smallest larger group in which each rank needs at most `bytes`, or
+/// advice if no such group exists.
 std::string larger_group(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                          const lm::MemoryDemand& demand, const BatchNames& names,
                          std::int64_t bytes) {
@@ -103,7 +104,7 @@ Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::Mode
   const cluster::Group& ranks = run.topology.model_group();
   std::string mine;
   std::int64_t bytes = 0;
-  cluster::run_together(ranks, [&] {  // may fail on one rank when memory is short
+  cluster::run_together(ranks, [&] {  // this may fail on one rank, as memory is short
     mine = "  rank " + std::to_string(run.topology.world().rank()) + ": " +
            headroom_text(run, group, demand);
     bytes = bytes_without_model(run, group, demand);

@@ -14,7 +14,7 @@ using report::Plan;
 constexpr ModelPlan::Rates kCoreRates{8e9, 8e10, "one core"};
 constexpr ModelPlan::Rates kGpuRates{1.5e12, 2e13, "one GPU"};
 
-/// "rank 3", "ranks 4 to 5".
+/// Formats "rank 3" or "ranks 4 to 5".
 std::string ranks_text(int first, int count) {
   if (count == 1) return "rank " + std::to_string(first);
   return "ranks " + std::to_string(first) + " to " + std::to_string(first + count - 1);
@@ -79,7 +79,7 @@ ChunkPhase ModelPlan::phase() const {
   return {"", 0, work_.samples, keys_.chunk_size, keys_.part};
 }
 
-/// Memory of a rank that is left after the program and the samples.
+/// Returns the memory of a rank that is left after the program and the samples.
 std::int64_t ModelPlan::headroom() const {
   constexpr std::int64_t kUnknown = std::int64_t{1} << 60;
   if (memory_.have == 0) return kUnknown;

@@ -66,7 +66,8 @@ bool RowPhase::run_all(const std::function<std::vector<std::byte>(const Chunk&)>
   return is_complete;
 }
 
-/// Logs the progress of this group, on its leader; the screen shows that of rank 0.
+/// Logs the progress of this group. Only the group's leader calls it. The screen shows the progress
+/// of rank 0's group.
 void RowPhase::log_progress() {
   const double rate = static_cast<double>(work_.tokens()) / work_.seconds;
   const ChunkProgress progress = progress_of(run_, keys_.run, options_.chunks, last_, work_.rows);

@@ -28,7 +28,7 @@ std::string text_field(const Event& event, std::string_view name) {
   return value == nullptr ? "" : std::get<std::string>(*value);
 }
 
-/// The note on the page of a run about a warning or failure of one of its sessions.
+/// Returns the note on the page of a run about a warning or failure of one of its sessions.
 report::Note note_of(const Event& event) {
   const std::string session = "Session " + text_field(event, "session");
   return {text_field(event, "text"), "",
@@ -36,7 +36,7 @@ report::Note note_of(const Event& event) {
                                           : " has failed with " + text_field(event, "code"))};
 }
 
-/// The event of a session that fails: the sentence of the report with its evidence.
+/// Returns the event of a session that fails: the sentence of the error report with its evidence.
 Event failure_event(const ErrorReport& report) {
   std::string text = report.sentence;
   for (const std::string& line : report.lines)
@@ -56,7 +56,8 @@ public:
   /// their rank, with the session's name.
   void event(const Event& event) override {
     Event named = event;
-    named.fields.emplace(named.fields.begin(), "session", name_);  // long lines are clipped
+    named.fields.emplace(named.fields.begin(), "session",
+                         name_);  // first, as long lines are clipped
     if (is_leader_)
       host_.event(named);
     else
@@ -83,8 +84,8 @@ SessionHost::SessionHost(RunContext& run)
 const cluster::Group& SessionHost::group_of(const std::vector<int>& members) {
   std::unique_ptr<cluster::Group>& group = groups_[members];
   if (!group) {
-    // Groups that are made at the same time have no rank in common, so the first member is a tag
-    // that no two of them share.
+    // Groups that are made at the same time have no rank in common. So their first members differ,
+    // and serve as tags.
     group = std::make_unique<cluster::Group>(run_.topology.world().of(members, members.front()));
   }
   return *group;
@@ -146,13 +147,14 @@ SessionsEnd SessionHost::close() {
 
 namespace {
 
-/// The settings that a session reads itself.
+/// The settings that a session reads from its own configuration.
 struct SessionKeys {
   cluster::ClusterConfig cluster;
   store::StoreConfig store;
 };
 
-/// Hangs are named in the session as elsewhere in the run, so its timeout is that of the run.
+/// Reads the settings of a session. Its timeout is that of the run, so that a hang in a session is
+/// detected as elsewhere in the run.
 SessionKeys read_session_keys(const cluster::Group& group, const Config& config,
                               const RunContext& run) {
   SessionKeys keys;
@@ -165,7 +167,7 @@ SessionKeys read_session_keys(const cluster::Group& group, const Config& config,
 
 }  // namespace
 
-/// The parts of a session, each after those it uses.
+/// The parts of a session, in an order in which each part comes after the parts that it uses.
 struct Session::Parts {
   /// Errors: the same on all ranks.
   Parts(SessionHost& shared, const SessionRequest& request, const cluster::Group& group,
@@ -219,7 +221,7 @@ struct Session::Parts {
   store::Quarantine quarantine;
 };
 
-/// A session; `parts` is made last.
+/// The members of a session. `parts` is made after all others.
 struct Session::State {
   State(SessionHost& shared, SessionRequest asked)
       : host(shared),
@@ -231,8 +233,8 @@ struct Session::State {
   SessionRequest request;
   const cluster::Group& group;
   SessionSink sink;
-  std::unique_ptr<Parts> parts;          // nullptr: they could not be made
-  std::optional<ErrorReport> failure{};  // agreed on by all ranks
+  std::unique_ptr<Parts> parts;          // nullptr: the parts could not be made
+  std::optional<ErrorReport> failure{};  // the same on all ranks
 };
 
 Session::Session(SessionHost& host, SessionRequest request)

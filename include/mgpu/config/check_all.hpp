@@ -8,7 +8,8 @@
 
 namespace mgpu {
 
-/// The failures of several checks, shown one below the other, with the exit code of the first.
+/// Holds the failures of several checks. It shows them one below the other, and has the exit code
+/// of the first failure.
 class CombinedFailure : public Failure {
 public:
   /// `reports`: at least one.
@@ -20,11 +21,11 @@ private:
   std::vector<ErrorReport> reports_;
 };
 
-/// Runs checks that throw Failure (rules between keys), and throws all their failures as one. A
-/// check may itself consist of checks.
+/// Runs checks of rules between keys. A check throws Failure when its rule is broken. All failures
+/// are then thrown together. A check may itself call check_all().
 ///
 /// Errors: the Failure itself if only one check failed, otherwise CombinedFailure; RefusedKey when
-///         a check could not be made and no other one failed.
+///         a check threw it and no other check failed.
 void check_all(std::initializer_list<std::function<void()>> checks);
 
 }  // namespace mgpu

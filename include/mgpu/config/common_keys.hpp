@@ -17,13 +17,13 @@ void add_common_keys(KeyTable& table, const std::vector<std::string>& jobs);
 /// Adds the key data.path, which every job reads.
 void add_data_path_key(KeyTable& table);
 
-/// The key job.
+/// Reads the key `job`.
 std::string read_job_name(const Config& config);
 
 /// Reads the key run.seed.
 std::uint64_t read_seed(const Config& config);
 
-/// The key data.path; "" if null.
+/// Reads the key data.path; "" if it is null.
 std::string read_data_path(const Config& config);
 
 }  // namespace mgpu

@@ -12,33 +12,35 @@ namespace mgpu {
 struct Place {
   std::string origin{};  // "conf/train.yaml", "command line, argument 3", or "" for the default
   int line = 0;          // from 1; 0 where there is no line
-  int column = 0;        // from 1, in characters, of the value
-  std::string text{};    // the line or the argument, for the caret; a window of a very long one
+  int column = 0;        // of the value, from 1, in characters
+  std::string text{};    // the line or argument; of a long line, the part around the value
   int length = 1;        // characters under the caret
   int cut = 0;           // characters of the line that `text` leaves out at its start
 };
 
-/// The place of `length` characters at `column` of `line_text`, which may be of any length.
+/// Returns the place of `length` characters at `column` of `line_text`, which may be of any length.
 Place place_in_line(std::string origin, int line, std::string_view line_text, int column,
                     int length);
 
-/// "conf/train.yaml:27" or "command line, argument 3"; "default" if the value was not given.
+/// Returns "conf/train.yaml:27" or "command line, argument 3"; "default" if the value was not
+/// given.
 std::string source_of(const Place& place);
 
 /// One mistake in a configuration.
 struct Problem {
   std::string code;      // "E101"
   std::string sentence;  // no final period
-  Place place{};         // no origin: only the sentence is shown
+  Place place{};         // without an origin, only the sentence is shown
   std::string under{};   // printed after the caret
   std::string help{};    // something to type
-  Place first{};         // an earlier place that belongs to it, such as the first of two equal keys
+  Place first{};         // another place that is shown, such as that of the first of two equal keys
 };
 
-/// The printed form: the place, the line with a caret, the help. Exit code 78.
+/// Formats the mistake for printing: the place, the line with a caret, the help. The exit code is
+/// 78.
 ErrorReport to_report(const Problem& problem);
 
-/// All mistakes of a configuration at once: what() shows each, then "5 errors in conf.yaml;
+/// Holds all mistakes of a configuration. what() shows each of them, then "5 errors in conf.yaml;
 /// nothing was started."
 class ConfigFailure : public Failure {
 public:

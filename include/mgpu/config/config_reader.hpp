@@ -15,7 +15,7 @@ struct Override {
   std::string value;       // as the shell gave it
   std::string origin{};    // "command line, argument 3"
   std::string argument{};  // as typed: "train.max_steps=5", "--gpus 1,3"
-  int value_column = 1;    // of the value in `argument`, from 1
+  int value_column = 1;    // where the value begins in `argument`, from 1
 };
 
 /// All sources of a configuration, lowest priority first: built-in defaults, `include` files, the
@@ -24,9 +24,10 @@ struct ConfigSources {
   std::string file{};                   // "": defaults and overrides only; "-": stdin
   std::vector<std::string> overlays{};  // --with
   std::vector<Override> overrides{};
-  std::filesystem::path working_directory{};  // absolute; paths of the command line start here
+  std::filesystem::path working_directory{};  // absolute; the command line's paths start here
 
-  /// The bytes of a file, the same on every rank. Called in the same order on every rank.
+  /// Returns the bytes of a file, the same on every rank. All ranks call it for the same files in
+  /// the same order.
   /// Errors: Failure E603 when it cannot be read.
   std::function<std::string(const std::filesystem::path&)> read{};
 
@@ -35,10 +36,11 @@ struct ConfigSources {
   std::function<void(const Config&)> rules{};
 };
 
-/// Reads all sources and checks every value, including those that a higher source replaces.
+/// Reads all sources and checks every value, including values that a source of higher priority
+/// replaces.
 ///
-/// Paths become absolute: those of a file relative to its folder, those of the command line and of
-/// the defaults relative to the working directory.
+/// Paths become absolute. A path in a file is relative to the folder of that file. A path of the
+/// command line or of a default is relative to the working directory.
 ///
 /// Memory: `table` has to outlive the config.
 /// Errors: ConfigFailure with all mistakes of all sources, and with the rules that the other values

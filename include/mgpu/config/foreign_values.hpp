@@ -6,7 +6,8 @@
 
 namespace mgpu {
 
-/// The one of `choices` that other programs call `text` ("float16" -> "fp16"), or "".
+/// Returns the one of `choices` that other programs call `text`, such as "fp16" for "float16"; ""
+/// if no choice is known by that name.
 std::string translated_value(std::string_view text, const std::vector<std::string>& choices);
 
 }  // namespace mgpu

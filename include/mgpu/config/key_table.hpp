@@ -22,14 +22,15 @@ enum class KeyType {
   texts,     // [a, b]
 };
 
-/// "an integer", "a duration such as 90, 30min or 24:00:00": how a type is named to a user.
+/// Describes a type to a user: "an integer", "a duration such as 90, 30min or 24:00:00".
 std::string type_in_words(KeyType type);
 
-/// A setting's name in another program. Meanings differ, so the name is refused (E111) with help.
+/// The name of a setting in another program. Its meaning differs from that of any key here, so the
+/// name is refused (E111) with help.
 struct ForeignName {
-  std::string name;     // as there: "per_device_train_batch_size"
+  std::string name;     // "per_device_train_batch_size"
   std::string program;  // "transformers"
-  std::string help{};   // what to write instead; a key's row may leave out "here it is `KEY`"
+  std::string help{};   // what to write instead; "" in KeySpec::foreign means "here it is `KEY`"
   bool top_level_only = false;
 };
 
@@ -43,23 +44,24 @@ struct KeySpec {
   std::string unit{};                                     // "steps", "seconds"; "" for none
   double min = -std::numeric_limits<double>::infinity();  // inclusive, numbers only
   double max = std::numeric_limits<double>::infinity();
-  std::vector<std::string> choices{};  // of a choice; of another type: words such as "auto" or
-                                       // "all" that are accepted, too
+  std::vector<std::string> choices{};  // of type choice: its values; of another type: words
+                                       // such as "auto" or "all" that are also accepted
   std::vector<std::string> aliases{};  // other accepted names, noted in the banner
   std::string alias_note{};            // how the key differs from the usual meaning of those names
-  const char* (*why_not)(const std::string& value) = nullptr;  // of a text: what is wrong with it
-                                                               // (E107), or nullptr
+  const char* (*why_not)(const std::string& value) = nullptr;  // of type text: returns why a value
+                                                               // is wrong (E107), or nullptr
   bool identity = true;       // false: does not change results.h5, so may differ when a run resumes
   bool required = false;      // true: a file or the command line has to give it
-  std::string file_ending{};  // of a path: a value with neither this ending nor a `/` is a
+  std::string file_ending{};  // of type path: a value with neither this ending nor a `/` is a
                               // name, not a path; "": all values are paths
-  std::vector<ForeignName> foreign{};  // its names in other programs
-  std::vector<std::string> jobs{};     // that read it; empty: all do
+  std::vector<ForeignName> foreign{};  // names of the setting in other programs
+  std::vector<std::string> jobs{};     // that read the key; empty: all jobs
 
   bool is_read_by(std::string_view job) const;
 };
 
-/// Whether a value of `spec` that is not one of its words is the path of a file or folder.
+/// Returns whether `value` is the path of a file or folder. It must be a value of `spec`, but not
+/// one of the key's words.
 bool is_path(const KeySpec& spec, std::string_view value);
 
 /// A name that has no effect in this program: accepted in a file, and noted in the banner.
@@ -71,44 +73,46 @@ struct AcceptedName {
 /// All keys of the program, in the order in which they are printed.
 class KeyTable {
 public:
+  /// Adds a key.
   /// Errors: Error when the name or an alias is already in use, a name is also a section, or the
   ///         default does not parse.
   void add(KeySpec spec);
 
-  /// Records that a job reads the key. A key with such records is read by those jobs only.
+  /// Records that a job reads the key. If a key has such records, only the recorded jobs read it.
   /// Errors: Error when there is no such key.
   void add_reader(std::string_view name, std::string job);
 
   /// Accepts another name for a whole section: ("training", "train") accepts `training.max_steps`.
   void add_section_alias(std::string alias, std::string section);
 
-  /// Errors: Error when there is such a key.
+  /// Accepts a name that has no effect.
+  /// Errors: Error when a key has that name.
   void accept(AcceptedName name);
 
   /// Adds a name of another program that corresponds to no key.
   /// Errors: Error when the name exists already.
   void add_foreign(ForeignName name);
 
-  /// Finds a name of another program; nullptr if it is unknown. `path` is its dotted place in a
-  /// file.
+  /// Looks up the last part of `path`, such as "epochs" in "train.epochs", as a name of another
+  /// program. Returns nullptr if the name is unknown.
   const ForeignName* find_foreign(std::string_view path) const;
 
   const std::vector<ForeignName>& foreign_names() const { return foreign_; }
 
-  /// nullptr when no such name is accepted.
+  /// Returns the accepted name `name`; nullptr if no such name is accepted.
   const AcceptedName* find_accepted(std::string_view name) const;
 
-  /// nullptr when there is no such key (aliases do not count).
+  /// Returns the key of that name, not of an alias; nullptr if there is no such key.
   const KeySpec* find(std::string_view name) const;
 
-  /// The key of that name, alias, or name within an aliased section; nullptr if there is no such
-  /// key.
+  /// Returns the key of that name or alias, also under the alias of its section; nullptr if there
+  /// is no such key.
   const KeySpec* find_called(std::string_view name) const;
 
-  /// Whether keys are called "<name>.<something>".
+  /// Returns whether keys are called "<name>.<something>".
   bool has_section(std::string_view name) const;
 
-  /// `name` with an aliased section in front replaced by the real one.
+  /// Returns `name`, in which the name of a section replaces an alias of that section.
   std::string canonical(std::string_view name) const;
 
   const std::vector<KeySpec>& keys() const { return keys_; }
@@ -120,7 +124,7 @@ private:
   std::vector<std::pair<std::string, std::string>> section_aliases_;
 };
 
-/// Adds the rows of keys of one module.
+/// A function that adds the keys of one module to the table.
 using AddKeys = void (*)(KeyTable& table);
 
 }  // namespace mgpu

@@ -14,8 +14,8 @@ namespace mgpu {
 /// A value of the right type; `text` is its canonical spelling.
 struct KeyValue {
   std::string text;          // "3e-04", "30min", "[1, 3]", "auto"
-  double number = 0.0;       // of number, duration (seconds)
-  std::int64_t integer = 0;  // of integer, bytes; 1 for a true flag
+  double number = 0.0;       // for types number and duration (seconds)
+  std::int64_t integer = 0;  // for types integer and bytes; 1 for a true flag
   std::vector<std::int64_t> integers{};
   std::vector<std::string> texts{};
   bool is_word = false;  // one of the key's choices instead of a value of its type
@@ -26,7 +26,7 @@ struct ValueProblem {
   std::string code;   // E104 type, E105 choice, E106 range
   std::string under;  // "expected an integer"
   std::string help{};
-  Place place{};  // of the wrong element of a list; no origin: the whole value
+  Place place{};  // of the wrong element of a list; without origin, the whole value is wrong
 };
 
 /// Reads `node` as a value of `spec`, strictly: `0x10`, `1e3` and `010` are no integers, `yes` is
@@ -34,15 +34,14 @@ struct ValueProblem {
 /// the quotes, so its text may look like a value of any type.
 std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, const YamlNode& node);
 
-/// The same for a value that is given as one piece of text, as from a shell. Lists may be written
-/// [1, 3] or 1,3.
+/// Reads a value from one text, as a shell passes it. Lists may be written [1, 3] or 1,3.
 std::variant<KeyValue, ValueProblem> read_key_value(const KeySpec& spec, std::string_view text);
 
-/// The key's default. Errors: Error when it does not parse.
+/// Returns the key's default. Errors: Error when it does not parse.
 KeyValue default_value(const KeySpec& spec);
 
-/// How --print-config writes the value: quoted where YAML 1.1 or 1.2 might read it as something
-/// else.
+/// Formats the value as --print-config prints it: in quotes where YAML 1.1 or 1.2 might read it as
+/// something else.
 std::string yaml_of(const KeySpec& spec, const KeyValue& value);
 
 }  // namespace mgpu

@@ -7,15 +7,17 @@
 
 namespace mgpu {
 
-/// The smallest number of insertions, deletions, replacements and swaps of neighbors that turn `a`
-/// into `b`. No letter is edited twice.
+/// Returns the smallest number of insertions, deletions, replacements and swaps of neighbors that
+/// turn `a` into `b`. No letter is edited twice.
 /// Source: optimal string alignment distance (Boytsov, ACM JEA 16, 2011, section 2.1).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The most edits at which a name still counts as a misspelling of `word`: 1, 2 or 3 by its length.
+/// Returns the most edits with which a name still counts as a misspelling of `word`: 1, 2 or 3,
+/// depending on the length of `word`.
 std::size_t tolerated_edits(std::string_view word);
 
-/// The name nearest to `word` (the first among equals), or "" when none is near enough.
+/// Returns the name nearest to `word`, the first one if several are equally near; "" if no name is
+/// near enough.
 std::string nearest_name(std::string_view word, std::span<const std::string> names);
 
 }  // namespace mgpu

@@ -7,8 +7,8 @@
 
 namespace mgpu {
 
-/// Counts how often the value of each key is read on this thread, from any Config, while it lives.
-/// Tests use it to find keys that are parsed again. At most one exists per thread.
+/// While an object lives, it counts how often its thread reads the value of each key, from any
+/// Config. Tests use it to find keys that are parsed more than once. At most one exists per thread.
 class ReadCounts {
 public:
   ReadCounts();
@@ -16,7 +16,7 @@ public:
   ReadCounts(const ReadCounts&) = delete;
   ReadCounts& operator=(const ReadCounts&) = delete;
 
-  /// The keys that were read, with the number of reads.
+  /// Returns the keys that were read, with the number of reads.
   const std::map<std::string, int, std::less<>>& all() const { return counts_; }
 
   void add(std::string_view name);
@@ -25,7 +25,7 @@ private:
   std::map<std::string, int, std::less<>> counts_;
 };
 
-/// Counts a read where this thread has a ReadCounts. Called by Config.
+/// Counts a read if this thread has a ReadCounts. Config calls it.
 void count_read(std::string_view name);
 
 }  // namespace mgpu

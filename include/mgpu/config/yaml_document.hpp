@@ -17,7 +17,7 @@ struct YamlNode {
   std::string text{};  // of a scalar, unquoted
   bool quoted = false;
   Place place{};                  // of the value; of its key where the value is left out
-  std::vector<YamlNode> items{};  // in the order of the file; of a mapping: no key twice
+  std::vector<YamlNode> items{};  // in the order of the file; a mapping has no key twice
   std::string key{};              // of an item of a mapping
   Place key_place{};
 };
@@ -34,7 +34,7 @@ struct YamlLimits {
   static constexpr std::size_t kLineBytes = std::size_t{1} << 14;
   static constexpr std::size_t kNodes = 100'000;
   static constexpr std::size_t kDepth = 32;
-  static constexpr std::size_t kProblems = 1000;  // further ones are not recorded
+  static constexpr std::size_t kProblems = 1000;  // further problems are not recorded
 };
 
 /// Reads the part of YAML that a person writes by hand into a configuration, strictly.
@@ -42,13 +42,13 @@ struct YamlLimits {
 /// Refused: doubled keys, anchors, aliases, tags, directives, several documents, keys that are not
 /// plain text, and quoted text over several lines. Also tabs as indentation, "${", control
 /// characters, anything but UTF-8, and files beyond YamlLimits. All problems are collected; after a
-/// tab or an unclosed quote, reading goes on as if it were correct.
+/// tab or an unclosed quote, reading goes on as if the line were correct.
 ///
 /// Errors: none; every mistake is a Problem of code E103, E108, E109 or E110 at its place in
 ///         `origin`.
 YamlDocument read_yaml(std::string_view text, const std::string& origin);
 
-/// `text` as a double-quoted YAML scalar on one line.
+/// Formats `text` as a double-quoted YAML scalar on one line.
 std::string yaml_quoted(std::string_view text);
 
 }  // namespace mgpu

@@ -7,10 +7,10 @@
 
 namespace mgpu::datasets {
 
-/// A part of a data set. No row is in two of them.
+/// A part of a data set. No row is in two splits.
 enum class Split : std::uint8_t { train, validation, test };
 
-/// A completion of a row, by a model.
+/// The completion of a row by a model.
 struct Answer {
   std::string_view text;              // "" if the model has no tokenizer
   std::span<const std::int64_t> ids;  // of the completion

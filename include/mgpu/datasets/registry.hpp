@@ -14,7 +14,7 @@
 namespace mgpu::datasets {
 
 /// One line of the registry. A data set is a file NAME.cpp with a function NAME_dataset() that
-/// returns its entry, and its name in MGPU_DATASETS of registry.cpp.
+/// returns its entry. MGPU_DATASETS in registry.cpp lists its name.
 struct DatasetEntry {
   std::string_view name;     // "synthetic_texts"
   std::string_view summary;  // for the help of data.dataset
@@ -29,7 +29,7 @@ struct DatasetEntry {
   bool has_prompts = true;  // every row has a prompt and a completion
   bool has_texts = true;    // false: all rows are token ids, so that no tokenizer is needed
 
-  /// Errors: Failure (exit 78) if its keys contradict each other.
+  /// Makes the data set. Errors: Failure (exit 78) if its keys contradict each other.
   std::unique_ptr<Dataset> (*make)(const Config& config) = nullptr;
 };
 

@@ -60,7 +60,8 @@ public:
   // NOLINTEND(google-explicit-constructor)
 
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(held_); }
-  /// A std::uint64_t is above 2^63 - 1. Parsed values have a double instead.
+  /// Returns the value. It holds a std::uint64_t only for numbers above 2^63 - 1. The parser makes
+  /// a double of such numbers.
   const Held& held() const { return held_; }
 
   /// Returns nullptr if the value has another type.
@@ -144,16 +145,16 @@ JsonValue read_json_object(const fs::path& path, std::uint64_t limit_bytes);
 /// Does the same for text that is already in memory; `path` is for messages.
 JsonValue parse_json_object(const fs::path& path, std::string_view text);
 
-/// How texts that are not UTF-8 are written. `replace`: U+FFFD instead of each longest part that
-/// cannot be a character (Unicode 15.0, section 3.9).
+/// Selects how texts that are not UTF-8 are written. `refuse` throws JsonError. `replace` writes
+/// U+FFFD for each longest part that cannot be a character (Unicode 15.0, section 3.9).
 enum class BadUtf8 { refuse, replace };
 
 /// Formats a value, indented by 2 as in transformers, with members in their order. NaN and
 /// infinities become null.
-/// Errors: JsonError when a text is not UTF-8, unless they are replaced.
+/// Errors: JsonError when a text is not UTF-8, unless `bad_utf8` is `replace`.
 std::string to_json(const JsonValue& value, BadUtf8 bad_utf8 = BadUtf8::refuse);
 
-/// The same on one line, without an end of line.
+/// Does the same on one line, without a line end.
 std::string to_json_line(const JsonValue& value, BadUtf8 bad_utf8 = BadUtf8::refuse);
 
 }  // namespace mgpu::formats

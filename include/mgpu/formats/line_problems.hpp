@@ -19,7 +19,8 @@ public:
 
   std::int64_t count() const { return count_; }
 
-  /// Serializes what add() received, for another rank; the reverse adds it here.
+  /// packed() serializes the problems for another rank, and unpack() adds them to those of that
+  /// rank.
   std::string packed() const;
   void unpack(std::string_view packed);
 

@@ -15,7 +15,7 @@
 
 namespace mgpu::formats {
 
-/// A tensor that it does not own: the source of a write, or the destination of a read.
+/// A named view of a tensor: the source of a write, or the destination of a read.
 struct NamedTensor {
   std::string name;                 // UTF-8, "blocks.0.attn.qkv.weight"
   std::vector<std::int64_t> shape;  // [] is a scalar; 0 is allowed
@@ -40,7 +40,7 @@ struct SafetensorsDigest {
   std::map<std::string, std::uint32_t> tensors;  // name -> CRC-32C of the data
 };
 
-/// Returns the bytes that write_safetensors would write.
+/// Returns how many bytes write_safetensors would write.
 std::uint64_t safetensors_bytes(std::span<const NamedTensor> tensors,
                                 const TensorMetadata& metadata);
 

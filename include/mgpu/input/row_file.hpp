@@ -19,9 +19,8 @@ inline constexpr const char* kBadRowHelp =
 
 /// A row of a data file.
 struct Row {
-  std::int64_t id = 0;  // index in the data set, from 0: the global sample id
-  std::int64_t line =
-      0;  // line of the file, from 1, where the row begins; in Parquet: number of the row
+  std::int64_t id = 0;        // index in the data set, from 0: the global sample id
+  std::int64_t line = 0;      // line where the row begins, from 1; in Parquet, number of the row
   formats::JsonValue object;  // columns under our names; other columns keep their names
   std::string problem;  // "": the row is usable; otherwise the reason, and `object` may be null
 };
@@ -29,11 +28,11 @@ struct Row {
 /// The rows of a file, or generated rows, read on demand.
 ///
 /// CSV cells are texts, but `messages` and lists of ids are parsed as JSON. JSON integers beyond 64
-/// bits become texts of their digits. Nulls and unquoted empty cells count as missing: our names
-/// never have them. In rows without a problem, the columns that RowOptions requires have these
-/// types. `text`, `prompt` and `completion` are texts; `messages` is a list of objects with the
-/// texts `role` and `content`; `token_ids` and `completion_ids` are lists of integers >= 0. No list
-/// is empty; `id` is a text or integer.
+/// bits become texts of their digits. Nulls and unquoted empty cells count as missing: columns
+/// under our names never contain them. In rows without a problem, the columns that RowOptions
+/// requires have these types. `text`, `prompt` and `completion` are texts; `messages` is a list of
+/// objects with the texts `role` and `content`; `token_ids` and `completion_ids` are lists of
+/// integers >= 0. No list is empty; `id` is a text or integer.
 ///
 /// Memory: an index of 16 bytes per 32 rows, a block of the file, and the requested rows; for
 ///         Parquet 1024 rows and 1 MiB per column.
@@ -49,7 +48,7 @@ public:
   /// Returns the number of rows after data.start and data.max_samples.
   std::int64_t rows() const;
 
-  /// Reads rows; fast in ascending order.
+  /// Reads `count` rows, beginning with row `first`. Reading in ascending order is fast.
   /// Errors: Failure E534 (exit 65) when the file has changed since it was opened; E603.
   std::vector<Row> read(std::int64_t first, std::int64_t count) const;
 
@@ -70,7 +69,7 @@ private:
 };
 
 /// Opens the file on every rank. Rank 0 reads it once for an index. With BadRow::stop or an `id`
-/// column the ranks then check all rows, each its share.
+/// column, the ranks then check all rows; each rank checks a share.
 ///
 /// Ranks:  collective.
 /// Errors: the same on all ranks: Failure E603 (missing, exit 66); E531 (unusable rows: their

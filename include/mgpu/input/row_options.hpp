@@ -19,20 +19,20 @@ enum class RowFormat {
   automatic,  // by the file name: .jsonl .ndjson .json .csv .tsv .parquet
   jsonl,      // an object per line, or one list of objects
   csv,        // RFC 4180
-  tsv,        // the same with tabs
+  tsv,        // like csv, with tabs
   parquet,
 };
 
 /// How unusable rows are handled.
 enum class BadRow {
-  stop,  // one error lists them before any work
-  mark,  // they keep their place, with the reason
+  stop,  // one error lists these rows before any work
+  mark,  // results keep these rows, with the reason
 };
 
 /// Which rows of which file to read, and the fields that they need.
 ///
-/// Our names are text, prompt, completion, messages, token_ids, completion_ids, label, group and
-/// id.
+/// "Our names" are the names by which this program calls columns: text, prompt, completion,
+/// messages, token_ids, completion_ids, label, group and id.
 struct RowOptions {
   fs::path path;
   std::shared_ptr<const GeneratedRows> generated{};  // instead of `path`; nullptr: a file
@@ -42,11 +42,11 @@ struct RowOptions {
   std::int64_t start = 0;                   // first row
   std::optional<std::int64_t> max_samples;  // nullopt: up to the end of the file
   BadRow on_bad_row = BadRow::stop;
-  bool has_header = true;  // csv, tsv: false: columns are called 1, 2, 3
-  bool has_quotes = true;  // csv, tsv: false: quotes are ordinary characters
+  bool has_header = true;  // csv and tsv only; if false, columns are called 1, 2, 3
+  bool has_quotes = true;  // csv and tsv only; if false, quotes are ordinary characters
 
-  /// The job's main input: a row has exactly one of these names. If `columns` lists some of them,
-  /// the others are ignored and omitted from rows.
+  /// Our names for the job's main input: a row must have exactly one of these columns. If `columns`
+  /// maps some of these names, the other names are ignored and omitted from rows.
   std::vector<std::string> one_of;
   std::vector<std::string> all_of;    // our names that every row must also have
   std::vector<std::string> may_have;  // our names that the job uses if present
@@ -64,7 +64,8 @@ void add_input_keys(KeyTable& table);
 /// data.columns.*.
 bool is_format_key(std::string_view name);
 
-/// Reads these keys and data.path (empty if null). The caller adds the required fields.
+/// Reads the keys of add_input_keys(), and data.path (empty if null). The caller adds `one_of`,
+/// `all_of`, `may_have` and `keeps`.
 RowOptions read_row_options(const Config& config);
 
 }  // namespace mgpu::input

@@ -30,20 +30,21 @@ struct BannerHead {
 };
 std::string head_lines(const BannerHead& head);
 
-/// The training settings in a fixed wording.
+/// The training settings, which are printed in a fixed wording.
 struct TrainingBlock {
   int processes = 1;
   DeviceKind device = DeviceKind::cpu;
   std::string mixed_precision = "no";
   std::int64_t gradient_accumulation_steps = 1;  // passes of an optimizer step
-  int gpu = 0;                                   // of rank 0, where the device is one
+  int gpu = 0;                                   // index of rank 0's GPU; unused on the CPU
 };
 std::string training_block(const TrainingBlock& block);
 
-/// The GPUs of each model copy, or its ranks on the CPU, in a fixed wording.
+/// The GPUs of each copy of the model, or its ranks on the CPU, which are printed in a fixed
+/// wording.
 struct WorkerBlock {
   struct Place {
-    std::string host;  // printed when there are several
+    std::string host;  // printed if there are several hosts
     int number = 0;    // GPU on its node, or rank of the world
   };
   using Worker = std::vector<Place>;  // in the order of its ranks
@@ -56,7 +57,7 @@ std::string worker_block(const WorkerBlock& block);
 /// The sizes and settings of a run, printed before it starts.
 struct BannerFacts {
   struct Batch {
-    std::int64_t per_pass = 0;  // samples of one rank in one pass; 0: leave the line out
+    std::int64_t per_pass = 0;  // samples of one rank in one pass; 0: omit this line
     std::int64_t passes = 1;
     std::int64_t copies = 1;  // of the model
     std::int64_t global = 0;  // samples per optimizer step

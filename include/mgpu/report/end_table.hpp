@@ -6,16 +6,17 @@
 
 namespace mgpu::report {
 
-/// The table at the end of a run, without the last line. It has the time per phase with its share
-/// and spread over ranks, performance, memory, result, NOTEs, and the output files.
+/// Returns the end table, which a run prints at its end, without the last line. It shows the time
+/// of each phase with its share and its spread over ranks, then performance, memory, result, NOTEs,
+/// and the output files.
 std::string end_table(const RunSummary& summary);
 
-/// "GPU Memory Summary:" and a line per GPU, or one line about host memory on the CPU. Also printed
-/// during the run (log.memory_every). GB means 2^30 bytes, as in other tools that print these
-/// words.
+/// Returns "GPU Memory Summary:" and a line per GPU, or on the CPU one line about host memory. A
+/// run prints these lines also before its end (log.memory_every). GB means 2^30 bytes, as in other
+/// tools that print these words.
 std::string memory_lines(const RunSummary& summary);
 
-/// "mgpu_spmd: done, exit 0": the last line of every run.
+/// Returns the last line of every run, such as "mgpu_spmd: done, exit 0".
 std::string last_line(const RunSummary& summary);
 
 }  // namespace mgpu::report

@@ -9,8 +9,8 @@ namespace mgpu::report {
 /// DEL, C1) and bytes that are not UTF-8 become \n, \t or \xNN.
 std::string escape_log(std::string_view text);
 
-/// Text for an element or a quoted attribute of HTML and XML; control characters, which XML
-/// forbids, become U+FFFD, and so do bytes that are not UTF-8.
+/// Escapes a text for an element or a quoted attribute of HTML and XML. Control characters, which
+/// XML forbids, and bytes that are not UTF-8 become U+FFFD.
 std::string escape_html(std::string_view text);
 
 }  // namespace mgpu::report

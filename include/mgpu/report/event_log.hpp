@@ -15,8 +15,8 @@
 
 namespace mgpu::report {
 
-/// A text file that grows by lines and survives kills. Each line is one write, and a torn last line
-/// of an earlier attempt is ended before the first new one.
+/// A text file that grows by lines and survives kills. Each line is one write. If an earlier
+/// attempt was killed in the middle of its last line, a newline ends that line first.
 ///
 /// line() never throws, because one rank may not fail alone in the middle of its work. The first
 /// failure is kept, later lines are dropped, and check() reports the failure.
@@ -40,25 +40,26 @@ struct Output {
   std::function<void(std::string_view)> out;
   std::function<void(std::string_view)> err;
 
-  /// File descriptors 1 and 2. A reader that has gone away is ignored.
+  /// Writes to file descriptors 1 and 2, and ignores errors, such as those of a closed pipe.
   static Output real();
 };
 
 enum class Verbosity { quiet, normal, verbose };
 
-/// All output of rank 0: events to events.jsonl, lines to run.log, and both to the screen if asked.
+/// All output of rank 0: events to events.jsonl, lines to run.log, and both to the screen if the
+/// options ask for it.
 ///
 /// An event with a `total` is progress and may come in every iteration of a loop. The bar is drawn
 /// at most five times a second. A line is written after 1, 2, 5, 10 and 30 s, then each minute.
-/// File events.jsonl gets the first event, the last one, and at most one a second in between. For
-/// one thread only.
+/// File events.jsonl gets the first and the last event of the loop, and at most one event a second
+/// in between. Only one thread may use an EventLog.
 class EventLog : public EventSink {
 public:
   struct Options {
     fs::path events_file;  // "" for none
     fs::path run_log;      // "" for none
     Verbosity verbosity = Verbosity::normal;
-    bool json = false;  // events to stdout; what a person reads goes to stderr then
+    bool json = false;  // events go to stdout, and text for people to stderr
     ProgressMode progress = ProgressMode::automatic;
     double record_every_s = 1.0;
   };
@@ -72,10 +73,10 @@ public:
   void event(const Event& event) override;
 
   /// Writes text of several lines (banner, end table) to run.log and, unless quiet, to the screen.
-  /// Removes a bar that is still visible.
+  /// Removes a progress bar that is still visible.
   void print(std::string_view text);
 
-  /// The last line of a run, which even -q prints.
+  /// Prints the last line of a run, even with -q.
   void print_last_line(std::string_view line);
 
   /// Rethrows the first failure of a file. Call it on all ranks at the same point, inside
@@ -91,7 +92,7 @@ private:
   void print_text(std::string_view text);
   std::string colored(const Event& event, std::string line) const;
 
-  /// A loop that is running: its events have a total. Loops may interrupt each other.
+  /// A running loop, whose events have a `total`. Events of several loops may alternate.
   struct Loop {
     std::int64_t total = 0;
     ProgressMeter meter;
@@ -107,7 +108,7 @@ private:
   std::optional<LineFile> events_;
   std::optional<LineFile> run_log_;
   ProgressBar bar_;
-  std::map<std::string, Loop> loops_;  // by word
+  std::map<std::string, Loop> loops_;  // by Event::word
 };
 
 }  // namespace mgpu::report

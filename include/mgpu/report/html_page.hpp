@@ -34,14 +34,14 @@ struct Section {
 struct Table {
   std::string title;
   std::vector<std::string> head;
-  std::vector<std::vector<std::string>> rows;    // first column left, others right
+  std::vector<std::vector<std::string>> rows;    // aligned left in the first column, else right
   std::vector<std::vector<std::string>> keys{};  // JSON pointers of the cells, where given
-  bool is_text = false;                          // all columns left
+  bool is_text = false;                          // aligns all columns left
 };
 
 /// A page for one run: result, charts of the job and of the machine, notes, provenance, tables.
 struct HtmlPage {
-  std::string headline;  // one sentence of result
+  std::string headline;  // one sentence that states the result
   std::vector<Tile> tiles;
   std::vector<Section> sections;                                // of the job
   PhaseTable phases;                                            // for the time line
@@ -49,7 +49,8 @@ struct HtmlPage {
   std::vector<Table> tables;
 };
 
-/// A self-contained HTML file: no script, no request, light and dark, fit for A4.
+/// Returns a self-contained HTML file: it has no scripts and makes no requests, has a light and a
+/// dark palette, and prints on A4.
 std::string html_page(const HtmlPage& report, const RunSummary& summary);
 
 /// Errors: Failure E601, E602.

@@ -10,7 +10,8 @@
 
 namespace mgpu::report {
 
-/// The time of one rank by phase, reduced for the gather: the time line is cut into equal bins.
+/// The time of one rank by phase. The time line is cut into equal bins, which makes it small enough
+/// for a gather.
 struct RankPhases {
   std::map<std::string, double> seconds;             // phase -> seconds
   std::map<std::string, std::int64_t> calls;         // phase -> how often it was entered
@@ -22,23 +23,23 @@ struct RankPhases {
 struct PhaseTable {
   std::vector<std::string> phases;  // in order of first use, rank 0 first
   std::vector<RankPhases> ranks;
-  double wall_s = 0.0;  // longest of the ranks; the bins divide it
+  double wall_s = 0.0;  // the longest of all ranks; the bins divide it
 };
 
-/// The phase times of all ranks on rank 0; an empty table elsewhere.
+/// Returns the phase times of all ranks on rank 0, and an empty table on the other ranks.
 ///
 /// Ranks:  collective over `group`.
 PhaseTable gather_phases(const cluster::Group& group, const PhaseClock& clock);
 
-/// One line of the end table; "other" comes last.
+/// One phase, as a line of the end table. The row "other" is the last one.
 struct PhaseRow {
   std::string phase;
   double mean_s = 0.0;  // over ranks
-  double share = 0.0;   // of the wall time; all rows together make 1
+  double share = 0.0;   // of the wall time; the shares of all rows add up to 1
   double min_s = 0.0;
   double max_s = 0.0;
   int max_rank = 0;
-  int ranks_in_it = 0;  // that spent any time in it
+  int ranks_in_it = 0;  // ranks that spent any time in the phase
 };
 std::vector<PhaseRow> phase_rows(const PhaseTable& table);
 

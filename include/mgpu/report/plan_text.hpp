@@ -32,11 +32,11 @@ struct Plan {
   };
   struct Limit {
     std::string what;      // "GPU memory", "disk in outputs/"
-    double used = 0.0;     // share of what there is
+    double used = 0.0;     // needed amount / available amount
     std::string detail;    // "2.1 of 79.3 GiB"
-    std::string key;       // the setting that changes it
+    std::string key;       // the setting that changes the need
     double allowed = 1.0;  // the plan warns above this share
-    std::string fits{};    // "train.micro_batch_size=8"; "" where nothing has to change
+    std::string fits{};    // a setting that fits: "train.micro_batch_size=8"; or ""
   };
 
   std::string name;
@@ -46,7 +46,7 @@ struct Plan {
   std::string unit = "samples";  // what the ids count
   std::vector<Share> shares;
   std::vector<Memory> memory;    // of the fullest rank
-  std::uint64_t card_bytes = 0;  // memory of its GPU, or its part of the host; 0: unknown
+  std::uint64_t card_bytes = 0;  // of that rank's GPU, or its part of the host; 0: unknown
   std::vector<Time> times;
   std::vector<Traffic> traffic{};
   std::vector<Limit> limits;         // any order
@@ -57,7 +57,7 @@ struct Plan {
 /// with bars, estimated times, traffic, and the three tightest limits.
 std::string plan_text(const Plan& plan, bool utf8 = false);
 
-/// The whole plan, with all shares: --plan=json.
+/// Returns the whole plan, with all shares, as JSON for --plan=json.
 std::string plan_json(const Plan& plan);
 
 }  // namespace mgpu::report

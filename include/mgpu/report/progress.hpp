@@ -15,12 +15,12 @@
 
 namespace mgpu::report {
 
-/// The two clocks of a report; tests replace them.
+/// The two clocks of progress lines and logs; tests replace them.
 struct ReportClock {
   std::function<double()> elapsed_s;  // steady, since the program began
   std::function<std::chrono::system_clock::time_point()> utc;
 
-  /// `elapsed_s`: how long the program has been running.
+  /// Returns the real clocks. `elapsed_s`: how long the program has been running.
   static ReportClock real(double elapsed_s = 0.0);
 };
 
@@ -30,7 +30,7 @@ class ProgressMeter {
 public:
   void update(std::int64_t done, double now_s);
 
-  /// Units per second; nullopt until there are two positions at least 0.2 s apart.
+  /// Returns units per second; nullopt until there are two positions at least 0.2 s apart.
   std::optional<double> rate() const;
   std::optional<double> eta_s(std::int64_t total) const;
 
@@ -47,7 +47,7 @@ class LineSchedule {
 public:
   explicit LineSchedule(double start_s) : start_s_(start_s) {}
 
-  /// Whether a line is due. Returning true advances to the next time.
+  /// Returns whether a line is due. If so, the schedule advances to the next time.
   bool due(double now_s);
 
 private:
@@ -55,11 +55,12 @@ private:
   double next_s_ = 1.0;
 };
 
-/// "52:50"; "0:52:50" for a log; beyond 24 h the time of the end, "2026-11-22T12:00Z".
+/// Formats the remaining time as "52:50", or "0:52:50" for a log. Beyond 24 h it formats the time
+/// at which the loop ends: "2026-11-22T12:00Z".
 std::string eta_text(double eta_s, std::chrono::system_clock::time_point now, bool for_log);
 
-/// One line for a screen of `terminal.columns`. If it is too long, the bar shrinks first, then
-/// parts are dropped from the right. `rate` and `eta` come from ProgressMeter.
+/// Formats progress as one line for a screen of `terminal.columns`. If it is too long, the bar
+/// shrinks first, then parts are dropped from the right. `rate` and `eta` come from ProgressMeter.
 std::string bar_text(const Event& event, const Position& at, std::optional<double> rate,
                      const std::string& eta, const Terminal& terminal);
 
@@ -68,11 +69,11 @@ class ProgressBar {
 public:
   explicit ProgressBar(std::function<void(std::string_view)> write) : write_(std::move(write)) {}
 
-  /// Whether draw() would draw now, so that the caller can skip making the text.
+  /// Returns whether draw() would draw now. If not, the caller need not make the text.
   bool ready(double now_s) const { return now_s - drawn_s_ >= kRedraw_s; }
 
   void draw(std::string text, double now_s);
-  /// Draws and leaves the line on the screen for good.
+  /// Draws the final bar and leaves it on the screen.
   void finish(std::string text, double now_s);
 
   /// Hides the bar for a moment, so that a line can be printed; restore() brings it back.

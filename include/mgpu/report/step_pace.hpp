@@ -6,7 +6,8 @@
 
 namespace mgpu::report {
 
-/// The times at which steps were done, at even intervals that double as the run gets longer.
+/// Records the times at which steps were done. It keeps every n-th step, and doubles n whenever it
+/// holds kMaxMarks times.
 class StepPace {
 public:
   static constexpr std::size_t kMaxMarks = 2048;
@@ -16,7 +17,7 @@ public:
     double time_s = 0.0;
   };
 
-  /// Call it once before the first step, then after each.
+  /// Records that `steps` steps are done. Call it once before the first step, then after each step.
   ///
   /// Units:  seconds, on any clock that does not go back.
   void mark(std::int64_t steps, double time_s);

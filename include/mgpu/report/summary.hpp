@@ -16,7 +16,7 @@ namespace mgpu::report {
 
 enum class Outcome { done, incomplete, stopped };
 
-/// A final number of the Result line, summary.json and the report.
+/// A final number, which the Result line, summary.json and report.html show.
 struct Result {
   std::string key;    // "eval_return_last_episode"
   std::string label;  // "return in the last episode"
@@ -35,7 +35,7 @@ struct RunSummary {
   struct GpuMemory {
     int rank = 0;
     std::string host;
-    std::uint64_t allocated = 0;  // bytes: peaks of the run
+    std::uint64_t allocated = 0;  // bytes; peak of the run
     std::uint64_t reserved = 0;
     std::uint64_t total = 0;
   };
@@ -57,7 +57,7 @@ struct RunSummary {
   std::string resume_command;  // of a stopped run
   std::int64_t done = 0;
   std::int64_t total = 0;
-  std::int64_t skipped = 0;    // part of done: the gradient was not finite, twice
+  std::int64_t skipped = 0;    // of `done`: steps whose gradient was not finite, twice
   std::string unit = "steps";  // of done and total
 
   // Time and memory.
@@ -84,13 +84,14 @@ struct RunSummary {
 
 const char* word_of(Outcome outcome);
 
-/// The outcome that an exit code means. Errors: Error for the exit code of a failure.
+/// Returns the outcome that an exit code means. Errors: Error for the exit code of a failure.
 Outcome outcome_of(ExitCode exit);
 
-/// "train_ad stopped after 50 of 3000 steps.": the headline of a job that gives none.
+/// Returns the headline for a job that has no other: "train_ad stopped after 50 of 3000 steps."
 std::string plain_headline(const RunSummary& summary);
 
-/// Pretty JSON with schema, status, exit_code, and a member for each field above; NaN is null.
+/// Formats the summary as indented JSON: schema, status, exit_code, and a member for each field
+/// above. NaN becomes null.
 std::string summary_json(const RunSummary& summary);
 
 /// Errors: Failure E601, E602.

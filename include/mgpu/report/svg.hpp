@@ -41,10 +41,11 @@ private:
   std::string body_;
 };
 
-/// About `count` round numbers (1, 2 or 5 times a power of ten apart) that span [low, high].
+/// Returns about `count` round numbers that span [low, high]. They are 1, 2 or 5 times a power of
+/// ten apart.
 std::vector<double> round_ticks(double low, double high, int count);
 
-/// "0", "0.5", "20k", "3e-04": a short text with as many decimals as `step` needs.
+/// Formats a short text with as many decimals as `step` needs: "0", "0.5", "20k", "3e-04".
 std::string tick_text(double value, double step);
 
 /// Moves positions apart until neighbors are `gap` away, staying within [low, high] if they fit;

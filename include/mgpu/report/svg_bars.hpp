@@ -9,7 +9,7 @@ namespace mgpu::report {
 /// A bar chart: a histogram, or one number per rank.
 struct BarChart {
   struct Bar {
-    std::string label;  // below it; "" for none
+    std::string label;  // below the bar; "" for none
     double value = 0.0;
     double marked = 0.0;  // the part of the value that is drawn in the second color, on top
   };
@@ -22,14 +22,15 @@ struct BarChart {
   std::vector<Bar> bars;
   std::string css = "c1";  // palette entry
   std::string marked_css = "c2";
-  std::string marked_label{};  // what is marked, above the bars; "" for nothing
+  std::string marked_label{};  // legend of the marked parts, above the bars; "" for none
 };
 std::string svg_bars(const BarChart& chart);
 
 /// Counts whole numbers in at most `count` classes of equal, round width.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values, int count);
 
-/// The same, with some of the values marked. Shapes: marked has the shape of values
+/// Does the same, and marks the values whose entry in `marked` is not 0.
+/// Shapes: `marked` has the shape of `values`.
 std::vector<BarChart::Bar> histogram(const std::vector<std::int64_t>& values,
                                      const std::vector<std::uint8_t>& marked, int count);
 

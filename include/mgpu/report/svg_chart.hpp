@@ -20,12 +20,13 @@ struct Curve {
   bool empty() const { return x.empty(); }
 };
 
-/// Reduces a curve to at most `count` points: the means over equal intervals of x.
+/// Reduces a curve to at most `count` points. Each of them is the mean of about equally many
+/// consecutive points.
 Curve thinned(const Curve& curve, std::size_t count);
 
 /// A curve and the way to draw it.
 struct DrawnCurve {
-  std::string label;  // at its right end
+  std::string label;  // at the right end of the curve
   Curve curve;
   std::string css;            // palette entry: "c1" to "c6", "ref"
   bool dots = false;          // a dot at each point, with its value on hover
@@ -53,20 +54,21 @@ struct LineChart {
   std::vector<Level> levels{};
   Curve backdrop{};  // a filled area under the curves, on a separate scale
   std::string backdrop_label{};
-  bool from_zero = false;  // y axis
+  bool from_zero = false;  // the y axis begins at 0
   bool whole_x = false;    // a tick at each integer
   int label_decimals = 1;  // of the values in the curves' labels
 };
 std::string svg_line_chart(const LineChart& chart);
 
-/// A time line with one row per rank: the share of each phase at every moment. Waiting (for data or
-/// exposed communication) is red.
+/// Draws a time line with one row per rank, which shows the share of each phase at every moment.
+/// Waiting is red, and exposed communication is orange.
 std::string svg_timeline(const PhaseTable& table);
 
-/// The palette entry of a phase: "ph-wait" for waiting, others by name, then in turn.
+/// Returns the palette entry of a phase: "ph-wait" for waiting, an entry by name for known phases,
+/// and one of four entries, by `index`, for others.
 std::string phase_css(const std::string& phase, std::size_t index);
 
-/// Bars of allocated and reserved memory against each card.
+/// Draws the allocated and reserved memory of each GPU as bars, relative to its total memory.
 std::string svg_memory(const std::vector<RunSummary::GpuMemory>& gpus);
 
 }  // namespace mgpu::report

@@ -16,7 +16,7 @@ struct UnitChart {
   Curve curve{};
   std::vector<double> low{};         // interval of each point, or none
   std::vector<double> high{};        //
-  std::vector<std::string> hover{};  // of each point, with a dot; or none
+  std::vector<std::string> hover{};  // of each point, which then has a dot; or none
   std::string note{};                // next to the meaning of the diagonal
   bool has_room_above = false;       // text at the upper left, else at the lower right
   std::string css = "c1";

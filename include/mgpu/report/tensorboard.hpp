@@ -21,7 +21,7 @@ struct ScalarChart {
   std::vector<std::string> tags;  // regular expressions
 };
 
-/// The charts that are worth opening for any run: loss, throughput, memory of all ranks, waiting.
+/// Returns the charts that are useful for any run: loss, throughput, memory of all ranks, waiting.
 std::vector<ScalarChart> standard_charts();
 
 /// One TensorBoard event file, written without protobuf or TensorFlow.

@@ -13,8 +13,8 @@ enum class ColorMode { automatic, always, never };
 
 /// The abilities of the user's screen. Under mpirun the ranks' own descriptors do not show them.
 struct Terminal {
-  bool is_screen = false;         // stderr of the launcher is a terminal that moves its cursor
-  bool stdout_is_screen = false;  // and so is its stdout
+  bool is_screen = false;         // launcher's stderr is a terminal with a movable cursor
+  bool stdout_is_screen = false;  // launcher's stdout is a terminal
   int columns = 80;
   bool color = false;
   bool utf8 = false;
@@ -27,26 +27,26 @@ struct TerminalSource {
   std::function<std::string(const std::string&)> variable;  // environment, "" when unset
   fs::path proc = "/proc";
   int parent = 0;                                         // 0: getppid()
-  std::function<bool(int)> is_terminal;                   // one of this process's descriptors
-  std::function<bool(const fs::path&)> is_terminal_path;  // of a device file
+  std::function<bool(int)> is_terminal;                   // takes a descriptor of this process
+  std::function<bool(const fs::path&)> is_terminal_path;  // takes the path of a device file
   std::function<int(const fs::path&)> columns_of;         // 0 when unknown
 
   static TerminalSource real();
 };
 
-/// Looks at the descriptors of the launcher among this process's ancestors (mpirun, mpiexec,
-/// orterun, prterun). The rank's own ones mislead: Open MPI gives every rank a terminal as stdout
-/// and a pipe as stderr. They are used only without a launcher. Under srun or on another node it
-/// looks at no descriptors. MGPU_TTY and MGPU_COLUMNS override the result; TERM=dumb means no
-/// screen; NO_COLOR and FORCE_COLOR decide on color.
+/// Finds out what the user's screen can do from the descriptors of the launcher (mpirun, mpiexec,
+/// orterun, prterun) among this process's ancestors. The rank's own descriptors mislead: Open MPI
+/// gives every rank a terminal as stdout and a pipe as stderr. They are used only without a
+/// launcher. Under srun or on another node, no descriptors are used. MGPU_TTY and MGPU_COLUMNS
+/// override the result; TERM=dumb means no screen; NO_COLOR and FORCE_COLOR decide on color.
 Terminal probe_terminal(ColorMode color, const TerminalSource& source = TerminalSource::real());
 
-/// `automatic` becomes a bar on a screen and lines elsewhere.
+/// Returns `asked`; instead of `automatic`, returns `bar` on a screen and `lines` elsewhere.
 ProgressMode choose_progress(ProgressMode asked, const Terminal& terminal);
 
-/// "auto", "bar", "lines", "off". Errors: Error for another word.
+/// Reads "auto", "bar", "lines" or "off". Errors: Error for another word.
 ProgressMode progress_mode_of(std::string_view word);
-/// "auto", "always", "never". Errors: Error for another word.
+/// Reads "auto", "always" or "never". Errors: Error for another word.
 ColorMode color_mode_of(std::string_view word);
 
 }  // namespace mgpu::report

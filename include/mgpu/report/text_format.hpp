@@ -9,13 +9,15 @@
 
 namespace mgpu::report {
 
-/// printf into a string.
+/// Formats a string as printf does.
 [[gnu::format(printf, 1, 2)]] std::string text_of(const char* format, ...);
 
-/// "0:52:50"; more than 24 hours stay hours. Negative or not finite: "-".
+/// Formats "0:52:50"; 24 hours and more are not split into days. A negative or not finite time
+/// gives "-".
 std::string h_mm_ss(double seconds);
 
-/// "52:50"; from one hour on "1:30:00"; `tenths` gives "0:07.3" below ten minutes.
+/// Formats "52:50", or "1:30:00" from one hour on. With `tenths`, times below ten minutes look like
+/// "0:07.3".
 std::string m_ss(double seconds, bool tenths = false);
 
 /// "2026-11-21T10:42:07Z".
@@ -23,7 +25,7 @@ std::string utc_seconds(std::chrono::system_clock::time_point when);
 /// "2026-11-21T10:42:07.123Z".
 std::string utc_millis(std::chrono::system_clock::time_point when);
 
-/// "17 B", "3.4 MiB", "79.3 GiB": binary units, one decimal.
+/// Formats bytes with binary units and one decimal: "17 B", "3.4 MiB", "79.3 GiB".
 std::string bytes_text(std::uint64_t bytes);
 
 /// Shows three significant digits below 100, whole numbers below 100,000, then "123k" and "12.3M".
@@ -38,14 +40,15 @@ std::string percent(double share, int decimals = 1);
 /// Formats sorted ranks as "0-2,5"; "" for an empty list.
 std::string rank_list(const std::vector<int>& ranks);
 
-/// Code points of UTF-8 text. For the program's own words this is the width on a terminal.
+/// Counts the code points of UTF-8 text. For texts of the program itself, this is the width on a
+/// terminal.
 std::size_t width_of(std::string_view text);
 
-/// `text` with spaces on the right (left) up to `width` code points.
+/// Returns `text`, filled with spaces on the right (or left) up to `width` code points.
 std::string pad_right(std::string_view text, std::size_t width);
 std::string pad_left(std::string_view text, std::size_t width);
 
-/// `text` cut to at most `width` code points; a cut text ends in "...".
+/// Returns `text`, cut to at most `width` code points. A cut text ends in "...".
 std::string clip(std::string_view text, std::size_t width);
 
 }  // namespace mgpu::report

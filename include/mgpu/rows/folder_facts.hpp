@@ -17,13 +17,14 @@ void check_model_folder(const Config& config, const std::filesystem::path& folde
 /// Identifies the contents of a model's folder, for the program and for a person.
 struct FolderFacts {
   /// Checksum of the folder's contents, for the journal. Chunks made with other weights or another
-  /// tokenizer are never reused. It covers every file and tensor, but of a tensor only 4 KiB at
-  /// each end.
+  /// tokenizer are never reused. It covers the files of configuration and tokenizer, and every
+  /// tensor, but of a tensor only 4 KiB at each end.
   std::uint32_t fingerprint = 0;
   std::string text;  // "llama, 15.2 M parameters in bfloat16"
 };
 
-/// With `models` each node opens the files once, however many ranks ask. Local.
+/// Returns the facts about a folder. With `models`, each node opens the files once, even if several
+/// ranks call it. Local.
 /// Errors: those of read_lm_config() and WeightFiles.
 FolderFacts folder_facts(const std::filesystem::path& folder, lm::ResidentModels* models = nullptr);
 
@@ -36,8 +37,8 @@ inline std::uint32_t model_fingerprint(const std::filesystem::path& folder,
   return folder_facts(folder, models).fingerprint;
 }
 
-/// Adds the size of the model group to a checksum, when rounding of the model's sums depends on
-/// that.
+/// Returns a checksum of `crc` and the number of ranks that share the model; only `crc` if the
+/// rounding of the model's sums does not depend on this number.
 std::uint32_t crc_with_groups(const run::ModelKeys& keys, std::uint32_t crc);
 
 }  // namespace mgpu::rows

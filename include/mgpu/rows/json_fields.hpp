@@ -9,10 +9,11 @@
 
 namespace mgpu::rows {
 
-/// The string `value`. Errors: JsonError when `value`, called `name`, is absent or not a string.
+/// Returns the string `value`. Errors: JsonError when `value`, called `name`, is absent or not a
+/// string.
 const std::string& text_of(const formats::JsonValue* value, const char* name);
 
-/// The member `name` of an object; nullptr when it is absent or null.
+/// Returns the member `name` of an object; nullptr when it is absent or null.
 const formats::JsonValue* member_of(const formats::JsonValue& object, const char* name);
 
 /// Parses a list of token ids, called `name`. Errors: JsonError when it is not a list of integers,

@@ -12,7 +12,7 @@ namespace mgpu::rows {
 /// Adds the key output.keep_columns.
 void add_keep_columns_key(KeyTable& table);
 
-/// Reads this key; nullopt for `auto`.
+/// Reads the key output.keep_columns; nullopt for `auto`.
 std::optional<std::vector<std::string>> read_keep_columns(const Config& config);
 
 /// Columns of the user's rows that a job copies to its results, as strings.
@@ -20,9 +20,10 @@ class KeptColumns {
 public:
   KeptColumns() = default;
 
-  /// Selects the columns of output.keep_columns; with nullopt those of `options.keeps` that the
-  /// file has. For JSON the columns of the file are those of its first row. A name is either one of
-  /// our names or the file's name of a column. `config` is for messages that point at the key.
+  /// Selects the columns in `keep_columns`; if it is nullopt, the columns of `options.keeps` that
+  /// the file has. For JSON the columns of the file are those of its first row. A name is one of
+  /// our names (see RowOptions) or the file's name of a column. `config` is for messages that point
+  /// at the key.
   ///
   /// Ranks:  local; the same on all ranks.
   /// Errors: Failure E533 (exit 65) for a column that the file does not have; E107 (exit 78) for a
@@ -32,14 +33,14 @@ public:
 
   const std::vector<std::string>& names() const { return names_; }
 
-  /// The values in a row. Strings stay unchanged and anything else becomes JSON; "" for null or a
-  /// missing value.
+  /// Returns the values of the selected columns in a row. Strings stay unchanged, and anything else
+  /// becomes JSON; "" for null or a missing value.
   /// Shapes: [names().size()]; empty when the row cannot be read.
   std::vector<std::string> values_of(const input::Row& row) const;
 
 private:
-  std::vector<std::string> names_;    // as results call them
-  std::vector<std::string> members_;  // as input::Row::object calls them
+  std::vector<std::string> names_;    // names of the columns in results
+  std::vector<std::string> members_;  // their names in input::Row::object
 };
 
 }  // namespace mgpu::rows

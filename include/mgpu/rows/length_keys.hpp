@@ -12,7 +12,7 @@ enum class TooLong { truncate, drop, error };
 /// Adds the keys data.max_length and data.too_long.
 void add_length_keys(KeyTable& table);
 
-/// Their values.
+/// The values of data.max_length and data.too_long.
 struct LengthKeys {
   std::int64_t max_length = 0;  // tokens
   TooLong too_long = TooLong::truncate;

@@ -16,7 +16,7 @@ namespace mgpu::rows {
 /// Adds the key model.path: a Hugging Face folder.
 void add_model_folder_keys(KeyTable& table);
 
-/// Reads this key, which must be set.
+/// Reads the key model.path, which must be set.
 std::filesystem::path read_model_path(const Config& config);
 
 /// The folder of a language model, and the rows that it is applied to.
@@ -24,17 +24,17 @@ struct ModelRowKeys {
   std::filesystem::path folder;  // model.path
   input::RowOptions options;     // data.path and its format, or a data set; the job adds columns
   ChatChoice chat;               // data.chat_template
-  std::optional<datasets::DatasetRows> dataset{};          // that the rows come from
+  std::optional<datasets::DatasetRows> dataset{};          // data set that the rows come from
   std::optional<std::vector<std::string>> keep_columns{};  // output.keep_columns; nullopt: auto
   run::ModelKeys model{};                                  // how ranks hold the model
 };
 
-/// Reads these keys. check_model_keys() must accept the configuration.
+/// Reads the keys in ModelRowKeys. check_model_keys() must accept the configuration.
 ModelRowKeys read_model_row_keys(const Config& config);
 
-/// Checks the keys of any job that runs a language model over rows of a file. They must name a
-/// model and a file, and the groups of ranks must give the same numbers. `data` is the suggested
-/// argument.
+/// Checks the keys of any job that runs a language model over rows. They must name a model, and
+/// either a file or a data set. Groups must have equal sizes if the size affects the results.
+/// `data` is the argument that is suggested if data.path is missing.
 /// Errors: Failure (exit 78).
 void check_model_keys(const Config& config, const char* data);
 

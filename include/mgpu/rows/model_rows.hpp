@@ -28,6 +28,7 @@ struct ModelRows {
                           // that share the model if sums depend on it
 };
 
+/// Opens the rows, and reads the files of the model except for the weights.
 /// Errors: those of open_rows(), read_lm_config() and read_tokenizer_files(); the same on all
 /// ranks.
 ///
@@ -35,7 +36,7 @@ struct ModelRows {
 ModelRows read_model_rows(const cluster::Group& world, const Config& config,
                           const ModelRowKeys& keys, lm::ResidentModels* models = nullptr);
 
-/// The same for one rank, for --check and --plan.
+/// Does the same on a single rank, for --check and --plan.
 ModelRows read_model_rows(const Config& config, const ModelRowKeys& keys);
 
 }  // namespace mgpu::rows

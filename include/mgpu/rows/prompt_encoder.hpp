@@ -39,7 +39,7 @@ public:
   /// Errors: E544, E546 of the folder's chat template.
   EncodedPrompt encode(const input::Row& row);
 
-  /// The text of a completion, without special tokens; "" without a tokenizer.
+  /// Returns the text of a completion, without special tokens; "" without a tokenizer.
   std::string decode(std::span<const std::int64_t> ids) const;
 
   const text::Tokenizer* tokenizer() const;

@@ -17,14 +17,15 @@ struct LearnedText {
   std::vector<std::uint8_t> is_learned;
 };
 
-/// Encodes rows of training data as tokens. The loss covers the completion of `prompt` and
-/// `completion`, `completion_ids` after `token_ids`, and what the assistant writes in `messages`,
-/// rendered by the folder's chat template. It covers all of `text`, and of `token_ids` alone. Other
-/// members are the user's own.
+/// Encodes rows of training data as tokens. The loss covers `completion` after `prompt`,
+/// `completion_ids` after `token_ids`, and the assistant's part of `messages`, which the folder's
+/// chat template renders. It covers all of `text`, and all of `token_ids` without `completion_ids`.
+/// Other members are ignored.
 ///
-/// A completion ends with the eos token if the folder has one; a text does if Options::ends_texts
-/// is set. The prompt is tokenized alone and together with the completion. The loss begins at the
-/// first token at which the two differ, which may come before the end of the prompt.
+/// A completion ends with the eos token if the folder has one; a text also does if
+/// Options::ends_texts is set. The prompt is tokenized alone and together with the completion. The
+/// loss begins at the first token at which the two differ, which may come before the end of the
+/// prompt.
 class RowEncoder {
 public:
   struct Options {
@@ -35,9 +36,10 @@ public:
   /// Without a folder only `token_ids` can be used.
   RowEncoder(std::optional<text::TextFolder> folder, const Options& options);
 
-  /// `row` comes from input::RowFile without a problem, and has exactly one of these contents.
-  /// Errors: store::JsonError for a row that cannot be used; Failure E543 and E545 for its text,
-  ///         E544, E546 of the folder's chat template.
+  /// Encodes a row. It comes from input::RowFile without a problem, and has exactly one of the
+  /// contents above.
+  /// Errors: JsonError for a row that cannot be used; Failure E543 and E545 for its text, E544,
+  ///         E546 of the folder's chat template.
   LearnedText encode(const formats::JsonValue& row);
 
   /// Encodes a prompt with a completion, which the loss covers. Errors: as encode().

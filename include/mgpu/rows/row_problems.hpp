@@ -15,7 +15,7 @@ std::string problem_of(const std::function<void()>& work);
 inline constexpr const char* kTooLongHelp =
     "data.too_long=truncate or drop, or a larger data.max_length";
 
-/// Always throws. Errors: Failure E531 (exit 65) for this row alone.
+/// Throws a failure that names only this row. Errors: Failure E531 (exit 65).
 [[noreturn]] void refuse_row(const fs::path& file, const input::Row& row, const std::string& why,
                              const std::string& help);
 

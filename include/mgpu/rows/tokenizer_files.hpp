@@ -27,7 +27,7 @@ ChatChoice read_chat_choice(const Config& config);
 /// nothing without tokenizer.json, which rows of token ids do not need. Called on one rank.
 ///
 /// Errors: those of text::read_text_files() and read_file(); Failure E603 (exit 66) when no
-///         template has that name, E544 when it is not text.
+///         template has that name, E544 when the template is empty or not UTF-8.
 std::optional<text::TextFiles> read_tokenizer_files(const std::filesystem::path& folder,
                                                     const ChatChoice& chat);
 
@@ -47,13 +47,13 @@ struct FolderText {
 FolderText read_folder_text(const std::filesystem::path& folder, const ChatChoice& chat,
                             lm::ResidentModels* models = nullptr);
 
-/// Reads on rank 0 and broadcasts to every rank.
+/// Reads the files on rank 0 and broadcasts the result to every rank.
 ///
-/// Ranks:  collective. Errors: on all ranks.
+/// Ranks:  collective. Errors: the same on all ranks.
 FolderText read_folder_text(const cluster::Group& world, const std::filesystem::path& folder,
                             const ChatChoice& chat, lm::ResidentModels* models = nullptr);
 
-/// Checksum of the chat template; 0 for that of tokenizer_config.json.
+/// Returns the checksum of the chat template; 0 for the template in tokenizer_config.json.
 std::uint32_t chat_crc(const std::optional<text::TextFiles>& files);
 
 /// Parses the files, for a model with a vocabulary of `vocab` tokens.

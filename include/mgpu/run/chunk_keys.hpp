@@ -20,24 +20,26 @@ struct JobKeys {
 };
 JobKeys read_job_keys(const Config& config);
 
-/// Errors: Failure E124 (exit 78) where there is no such part.
+/// Checks run.worker_id and run.total_workers. Errors: Failure E124 (exit 78) if there is no such
+/// part.
 void check_chunk_keys(const Config& config);
 
-/// The check for a job that always assigns its chunks in advance and cannot run in parts.
+/// Refuses run.schedule=dynamic and several parts, for a job that always assigns its chunks in
+/// advance and cannot run in parts.
 /// Errors: Failure E124 (exit 78) that names the key.
 void refuse_chunk_keys(const Config& config);
 
-/// "part 0 of 4".
+/// Formats "part 0 of 4".
 std::string part_text(const ChunkPart& part);
 
-/// "; part 0 of 4" for the line of a run's data; "" where it does everything.
+/// Formats "; part 0 of 4" for the banner line about the data; "" if the run does all parts.
 std::string part_note(const JobKeys& keys);
 
-/// Tells how parts are joined, if this run did one part.
+/// If this run did only one part, logs how --merge joins the parts.
 void log_part(const RunContext& run, const JobKeys& keys);
 
-/// Progress for the screen: samples done and samples to do. They cover all groups when chunks are
-/// claimed, otherwise one group with its equal share.
+/// Progress for the screen: samples done, and all samples to do. They are those of all groups when
+/// chunks are claimed, otherwise those of one group, for which an equal share is assumed.
 struct ChunkProgress {
   std::int64_t done = 0;
   std::int64_t total = 0;

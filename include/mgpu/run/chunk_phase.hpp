@@ -36,17 +36,17 @@ struct ChunkPhase {
   ChunkPart part{};  // the part that the loop covers
 };
 
-/// How chunks are assigned to ranks. The contents of a chunk do not depend on that.
+/// How chunks are assigned to ranks. The contents of a chunk do not depend on the assignment.
 struct ChunkSharing {
   bool is_dynamic = false;   // idle groups claim the next chunk; else see static_share()
-  double timeout_s = 300.0;  // limit for a claim
+  double timeout_s = 300.0;  // limit of the wait for a claim
 };
 
 /// Callbacks of the loop.
 struct ChunkHooks {
   /// Returns the journal payload of a chunk; must not communicate.
   std::function<std::vector<std::byte>(const Chunk&)> work;
-  /// Called between chunks: true on any rank ends the loop on all ranks.
+  /// Called between chunks. If it returns true on any rank, the loop ends on all ranks.
   std::function<bool()> stop_asked;
   /// Called after each chunk of this rank with its number of samples.
   std::function<void(std::int64_t samples)> finished;
@@ -54,24 +54,25 @@ struct ChunkHooks {
   PhaseClock* clock = nullptr;
 };
 
-/// The number of samples in the phase's part.
+/// Returns the number of samples in the phase's part.
 std::int64_t samples_of_part(const ChunkPhase& phase);
 
-/// The global id of the part's first sample.
+/// Returns the global id of the part's first sample.
 std::int64_t first_of_part(const ChunkPhase& phase);
 
-/// Samples of the phase's part up to the end of `chunk`. When chunks are claimed, this estimates
-/// how many samples all groups have done when one of them finishes `chunk`.
+/// Returns the number of samples of the phase's part up to the end of `chunk`. When chunks are
+/// claimed, this estimates how many samples all groups have done when one of them finishes `chunk`.
 std::int64_t samples_up_to(const ChunkPhase& phase, const Chunk& chunk);
 
-/// The chunks of the phase's part that are not in `done`. Both lists ascend.
+/// Returns the chunks of the phase's part that are not in `done`. Both lists ascend.
 std::vector<Chunk> pending_chunks(const ChunkPhase& phase, std::span<const std::uint64_t> done);
 
-/// The contiguous share of one of `parts` parts; the first parts take the remainder.
+/// Divides the chunks into `parts` contiguous shares, and returns share number `part`. The first
+/// shares take the remainder.
 std::span<const Chunk> static_share(std::span<const Chunk> chunks, int part, int parts);
 
-/// Calls work() for each chunk of this rank's share; work() must not communicate. When it fails or
-/// returns false, all ranks stop at their next chunk.
+/// Calls work() for each chunk of this rank's share; work() must not communicate. When work() fails
+/// or returns false, all ranks stop at their next chunk.
 ///
 /// Ranks:  collective over `group`.
 /// Errors: the failure of the lowest failing rank on all ranks, one chunk later at most.
@@ -90,13 +91,14 @@ void share_out(std::span<const Chunk> chunks, const cluster::Group& group,
 bool run_chunks(const ChunkPhase& phase, const cluster::Group& group, store::ChunkJournal& journal,
                 const ChunkHooks& hooks);
 
-/// The variant in which all ranks of a model group process a chunk together. Each group has a
-/// share, or its leader claims chunks for it. `work` may communicate inside the group. One rank of
-/// the group returns the payload, the others nothing; `finished` is called on the leader.
+/// Does the same, but all ranks of a model group process a chunk together. Each group has a share,
+/// or its leader claims chunks for the group. `work` may communicate inside the group. One rank of
+/// the group returns the payload, and the others return nothing. `finished` is called on the
+/// leader.
 ///
 /// Failpoint: chunk.work, before each chunk.
 /// Ranks:  collective over the topology's world.
-/// Errors: also E402 on one rank when a claim is not answered.
+/// Errors: those of the other run_chunks(); E402 on one rank when a claim is not answered.
 bool run_chunks(const ChunkPhase& phase, const cluster::Topology& topology,
                 store::ChunkJournal& journal, const ChunkHooks& hooks,
                 const ChunkSharing& sharing = {});

@@ -7,7 +7,7 @@
 
 namespace mgpu::run {
 
-/// A check of one file named by a key: one line of --check.
+/// A check of one file that a key names. --check prints it as one line.
 struct FileCheck {
   std::string what;  // "data/prompts.jsonl"
 

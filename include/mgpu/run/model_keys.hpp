@@ -13,8 +13,8 @@ namespace mgpu::run {
 struct ModelKeys {
   lm::GroupPlan plan{};
   lm::MatrixType matrices = lm::MatrixType::f32;
-  std::vector<int> group_sizes = {1};  // in order, the last one repeats
-  bool has_groups = false;             // devices.groups has them, not devices.gpus_per_model
+  std::vector<int> group_sizes = {1};  // of the groups in order; the last size repeats
+  bool has_groups = false;             // devices.groups gives the sizes, not devices.gpus_per_model
 
   /// The number of ranks that share each sum of the model and so determine its rounding: 1 when
   /// ranks share layers.
@@ -23,7 +23,7 @@ struct ModelKeys {
 
 ModelKeys read_model_keys(const Config& config);
 
-/// ", on 2 ranks each (pipeline)"; "" when one rank holds the whole model.
+/// Formats ", on 2 ranks each (pipeline)"; "" when one rank holds the whole model.
 std::string groups_text(const ModelKeys& keys);
 
 }  // namespace mgpu::run

@@ -30,42 +30,47 @@ struct BatchNames {
 lm::ModelGroup open_model(const RunContext& run, const ModelKeys& keys,
                           const std::filesystem::path& folder);
 
-/// "8 completions at once".
+/// Formats "8 completions at once".
 std::string at_once_text(std::int64_t batch, const BatchNames& names);
 
-/// "12.3 MiB = weights 10.0 MiB + cache 1.3 MiB + activations 1.0 MiB"; omits parts of size 0.
+/// Formats "12.3 MiB = weights 10.0 MiB + cache 1.3 MiB + activations 1.0 MiB"; omits parts of size
+/// 0.
 std::string use_text(const lm::MemoryUse& use);
 
-/// Suggested arguments: "devices.gpus_per_model=2 generate.batch_size=4"; "" when nothing fits.
+/// Returns suggested arguments: "devices.gpus_per_model=2 generate.batch_size=4"; "" when nothing
+/// fits.
 std::string fit_text(const ModelKeys& keys, const std::optional<lm::MemoryFit>& fit,
                      const BatchNames& names);
 
-/// The largest batch up to demand.batch_size for which every rank of the run has free memory, with
-/// the model loaded. A share devices.memory_margin of the free memory is left unused.
+/// Returns the largest batch up to demand.batch_size for which every rank of the run has enough
+/// free memory after loading the model. The fraction devices.memory_margin of the free memory stays
+/// unused.
 ///
 /// Ranks:  collective over the world. Errors: no_headroom() when not even one sequence fits.
 std::int64_t agreed_batch(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                           const lm::MemoryDemand& demand, const BatchNames& names);
 
-/// The failure that even one sequence does not fit: the memory that each rank of the group needs,
-/// and a command that fits.
+/// Returns the failure for when not even one sequence fits. It names the memory that each rank of
+/// the group needs, and a command that fits.
 ///
 /// Ranks:  collective over the group.
 Failure no_headroom(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,
                     lm::MemoryDemand demand, const BatchNames& names);
 
-/// Needed and free memory of this rank: "416.0 KiB = weights 108.0 KiB + ...; 3.2 GiB free".
+/// Formats the needed and the free memory of this rank: "416.0 KiB = weights 108.0 KiB + ...; 3.2
+/// GiB free".
 std::string headroom_text(const RunContext& run, const lm::ModelGroup& group,
                           const lm::MemoryDemand& demand);
 
-/// Processes a chunk with batches of a variable size.
+/// Callbacks that process a chunk in batches, and change the size of the batches.
 struct BatchWork {
   std::function<void()> run;
   std::function<std::int64_t()> batch_size;
   std::function<void(std::int64_t)> set_batch_size;
 };
 
-/// Calls `work`, and halves the batch and reports that each time memory runs out.
+/// Calls work.run. Each time memory runs out, it halves the batch, reports that, and calls work.run
+/// again.
 ///
 /// Ranks:  collective over the group. Errors: no_headroom(); others of the work.
 void run_within_memory(const RunContext& run, const ModelKeys& keys, const lm::ModelGroup& group,

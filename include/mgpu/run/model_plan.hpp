@@ -42,7 +42,8 @@ public:
     std::uint64_t disk = 0;         // upper bound of the bytes that the run writes
   };
 
-  /// `config` has the keys that are not of the job. The settings must outlive the plan.
+  /// `config` has the keys that all jobs share. `keys`, `model` and `machine` must outlive the
+  /// plan.
   ModelPlan(const Config& config, const JobKeys& keys, const ModelKeys& model,
             const PlanMachine& machine, Work work);
 
@@ -56,9 +57,10 @@ public:
   /// run would choose.
   void find_batch(bool is_auto);
 
-  /// Adds the memory of the fullest rank; other ranks of its group become notes.
+  /// Adds the memory of the fullest rank. If a model has several ranks, notes give the memory of
+  /// each of them.
   void add_memory();
-  /// `seconds` covers all samples, even if the run processes only a part.
+  /// Adds the time of a phase. `seconds` covers all samples, even if the run processes only a part.
   void add_time(const char* what, double seconds, std::string basis);
   void add_seal_time();
   void add_limits();

@@ -14,24 +14,24 @@
 // Arithmetic that the plans of all jobs share.
 namespace mgpu::run {
 
-inline constexpr double kSealBytesPerSecond = 1e8;  // write, read back, compress
+inline constexpr double kSealBytesPerSecond = 1e8;                       // assumed speed of a seal
 inline constexpr std::uint64_t kCudaContext = std::uint64_t{512} << 20;  // with cuBLAS and NCCL
 
-/// Truncates to whole bytes and limits the result to 2^60, so that many of them can be added.
+/// Truncates to whole bytes and limits the result to 2^60, so that many results can be added.
 std::uint64_t whole_bytes(double bytes);
 
-/// A plan with its name and machine.
+/// Returns a plan with its name and machine.
 report::Plan begin_plan(const Config& config, const PlanMachine& machine, std::string unit);
 
-/// Memory of a process, including what its libraries load on first use.
+/// Returns the memory of a process, including what its libraries load on first use.
 std::uint64_t program_bytes(const PlanMachine& machine);
 
 int nodes_of(const PlanMachine& machine);
 
-/// The share of part `part` of `parts` in the phase's chunks.
+/// Divides the phase's chunks into `parts` shares, and returns share number `part`.
 report::Plan::Share chunk_share(const ChunkPhase& phase, int part, int parts);
 
-/// The sum of all parts of plan.memory, in bytes.
+/// Returns the sum of all parts of plan.memory, in bytes.
 std::uint64_t planned_bytes(const report::Plan& plan);
 
 void add_limit(report::Plan& plan, const char* what, std::uint64_t need, std::uint64_t have,
@@ -42,29 +42,31 @@ struct SharedMemory {
   const char* what;                // "memory of a node"
   std::uint64_t have;              // 0: unknown
   std::uint64_t copies;            // ranks that share this memory
-  double allowed;                  // share that they may fill
-  const char* key;                 // reduces the need
+  double allowed;                  // share of the memory that these ranks may fill
+  const char* key;                 // setting that changes the need
   std::uint64_t headroom() const;  // for one rank
 };
 
-/// The memory in which ranks compute: that of a GPU or of a node.
+/// Returns the memory in which ranks compute: that of a GPU or of a node.
 SharedMemory memory_of_ranks(const Config& config, const PlanMachine& machine, const char* key);
 
-/// `fits` returns the suggested arguments when a rank needs more than it has; "" if nothing helps.
+/// Adds the limit for ranks that need `need` bytes each. If they need more than they may fill,
+/// `fits` returns the suggested arguments; "" if nothing helps.
 void add_memory_limit(report::Plan& plan, const SharedMemory& memory, std::uint64_t need,
                       const std::function<std::string()>& fits);
 
-/// "KEY=N" with the memory's key, for the largest N of `rows` / 2, `rows` / 4, ... for which
-/// `bytes_of(N)` fits into a rank's memory; "" if no N fits.
+/// Returns "KEY=N" with the memory's key, for the largest N of `rows` / 2, `rows` / 4, ... for
+/// which `bytes_of(N)` fits into a rank's memory; "" if no N fits.
 std::string fitting_rows(const SharedMemory& memory, std::int64_t rows,
                          const std::function<std::uint64_t(std::int64_t rows)>& bytes_of);
 
-/// Partial sums of lanes (layout mode), and the other rank's part of a bucket.
+/// Returns the bytes of the gradient buffers of a rank: the partial sums of lanes (layout mode),
+/// and the part of a bucket that another rank sends.
 std::uint64_t gradient_buffer_bytes(const train::BatchShape& batch, std::uint64_t weights,
                                     std::uint64_t bucket, int ranks);
 
 /// Adds the bytes of gradients that a rank sends in a step. A ring sends 2 (R - 1) / R times the
-/// gradients. A tree (layout mode) sends all of them once per level, with log2 R levels.
+/// gradients. A tree (layout mode) sends all gradients once per level, with log2 R levels.
 void add_gradient_traffic(report::Plan& plan, const train::BatchShape& batch,
                           std::uint64_t weights);
 

@@ -17,8 +17,8 @@ struct RowHooks {
   std::function<void(std::int64_t row, const std::string& reason)> leave_out;
 };
 
-/// Processes the rows of a chunk in order: all at once, or one by one if a rank has died while it
-/// processed some of them. A record on disk names the rows that are being processed.
+/// Processes the rows of a chunk in order: all of them together, or one by one if a rank has died
+/// while it processed some of these rows. A record on disk names the rows that are being processed.
 ///
 /// Ranks:  all ranks of a model group do the same.
 void work_on_rows(RunContext& run, const ChunkPhase& phase, const Chunk& chunk,

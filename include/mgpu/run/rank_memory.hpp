@@ -15,12 +15,12 @@ struct RankMemory {
   tensor::DeviceMemory device;
 };
 
-/// The peak memory of every rank, on every rank.
+/// Returns the peak memory of every rank, on every rank.
 ///
 /// Ranks:  collective.
 std::vector<RankMemory> gather_memory(const cluster::Group& world, Device device);
 
-/// Stores it in `summary`, for report::memory_lines().
+/// Stores the peak memory of `ranks` in `summary`, for report::memory_lines().
 void fill_memory(const std::vector<RankMemory>& ranks, const cluster::Topology& topology,
                  Device device, report::RunSummary& summary);
 

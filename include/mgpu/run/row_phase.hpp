@@ -33,7 +33,8 @@ struct GroupWork {
   std::int64_t output_tokens = 0;
   double seconds = 0.0;  // spent on reading rows and on the model
 
-  /// Tokens that count for the speed: the generated ones if there are any.
+  /// Returns the tokens that count for the speed: the output tokens if there are any, otherwise the
+  /// input tokens.
   std::int64_t tokens() const { return output_tokens > 0 ? output_tokens : input_tokens; }
 };
 
@@ -60,19 +61,19 @@ public:
   /// with a smaller batch when memory runs out.
   virtual std::vector<Result> work(std::span<const Sample> samples, std::int64_t first) = 0;
 
-  /// The placeholder for a quarantined row, which the model never sees.
+  /// Returns the placeholder for a quarantined row, which the model never sees.
   virtual std::pair<Sample, Result> left_out(const std::string& reason) = 0;
 
   virtual RowTokens tokens(const Sample& sample, const Result& result) const = 0;
 
-  /// Whether this rank writes the rows of its group's chunks into the journal.
+  /// Returns whether this rank writes the rows of its group's chunks into the journal.
   virtual bool records() const = 0;
 
   /// Packs the rows of the job's table for the journal.
   virtual std::vector<std::byte> pack(std::int64_t first, std::span<const Sample> samples,
                                       std::span<const Result> results) = 0;
 
-  /// The number of sequences that the model holds at once.
+  /// Returns the number of sequences that the model holds at once.
   virtual std::int64_t batch_size() const = 0;
   virtual void set_batch_size(std::int64_t batch_size) = 0;
 
@@ -91,11 +92,11 @@ public:
   struct Options {
     ChunkPhase chunks;
     BatchNames names{};                // of the key and of the items in a batch
-    const char* clock_phase = "";      // of the run's clock while the model works
-    std::int64_t results_per_row = 1;  // for progress: completions of a prompt
+    const char* clock_phase = "";      // phase of the run's clock while the model works
+    std::int64_t results_per_row = 1;  // such as completions of a prompt
   };
 
-  /// The settings of a job that a phase uses. They must outlive it.
+  /// The settings of a job that a phase uses. They must outlive the phase.
   struct Keys {
     const JobKeys& run;
     const ModelKeys& model;
@@ -108,13 +109,15 @@ public:
   lm::ModelGroup& group() { return group_; }
   const ChunkPhase& chunks() const { return options_.chunks; }
 
-  /// Fixes the number of sequences that a model holds at once. That is the batch of `demand`; with
-  /// `is_auto` it is the largest batch up to that for which every rank has memory.
+  /// Fixes the number of sequences that a model holds at once. Without `is_auto`, this is
+  /// demand.batch_size; with `is_auto`, it is the largest batch up to demand.batch_size for which
+  /// every rank has memory. Returns the number.
   ///
   /// Ranks:  collective over the world. Errors: no_headroom().
   std::int64_t choose_batch(lm::MemoryDemand demand, bool is_auto);
 
-  /// The batch and the memory that rank 0 needs, on every rank: "8 texts at once: 416.0 KiB = ...".
+  /// Formats the batch and the memory that rank 0 needs, with the same text on every rank: "8 texts
+  /// at once: 416.0 KiB = ...".
   ///
   /// Ranks:  collective over the world.
   std::string memory_text(std::int64_t batch_size) const;
@@ -126,16 +129,17 @@ public:
   template <class Sample, class Result>
   bool run(RowWorker<Sample, Result>& worker);
 
-  /// Time from the first chunk of any rank to the last one.
+  /// Returns how many seconds run() took, including waits for other ranks.
   double seconds() const { return seconds_; }
 
-  /// The work of this rank's group.
+  /// Returns the work of this rank's group.
   const GroupWork& work() const { return work_; }
 
-  /// The work of every group, on every rank. Ranks: collective over the world.
+  /// Returns the work of every group, on every rank. Ranks: collective over the world.
   std::vector<GroupWork> work_of_groups() const;
 
-  /// The number of rows done, and of all rows of the phase's part.
+  /// Returns an outcome with `exit` and the numbers of results: those done, and all of the phase's
+  /// part.
   JobOutcome outcome(ExitCode exit) const;
 
 private:

@@ -47,31 +47,31 @@ struct RunContext {
   EventSink& log;       // rank 0: screen, run.log, events.jsonl; the others: their rank log
   ScalarSink& scalars;  // TensorBoard on rank 0, nothing elsewhere
   std::function<void(const report::BannerFacts&)> print_banner;  // banner block; rank 0 prints it
-  std::function<void(std::string_view)> print;  // lines for a person, as `print_banner`
+  std::function<void(std::string_view)> print;  // lines for a person; rank 0 prints them
   std::function<void()> sync_warnings;   // collective: shows warnings of all ranks, checks files
-  lm::ResidentModels* models = nullptr;  // folders that sessions share; nullptr: each is read
+  lm::ResidentModels* models = nullptr;  // model folders that sessions share; or nullptr
 };
 
-/// For -v: logs that this rank has done a chunk of `phase`.
+/// Logs, for -v, that this rank has done a chunk of `phase`.
 void log_chunk(RunContext& run, const char* phase, std::int64_t samples);
 
-/// How a job ended, and its results. The program makes the end table, summary.json and the report
-/// from this.
+/// How a job ended, and its results. The program makes the end table, summary.json and report.html
+/// from these.
 struct JobOutcome {
   ExitCode exit = ExitCode::done;
-  std::string unit = "steps";                                    // of done and total
-  std::int64_t done = 0;                                         //
-  std::int64_t total = 0;                                        //
-  std::int64_t skipped = 0;                                      // of `done`, without an update
-  std::int64_t steps_here = 0;                                   // of this attempt
-  std::int64_t samples_per_step = 0;                             //
-  std::vector<std::string> step_phases;                          // of the clock, that steps took
-  std::int64_t samples_here = 0;                                 // of this attempt and rank
-  report::StepPace pace;                                         // on the run's clock
-  std::string result;                                            // one line
-  std::vector<report::Result> results;                           // numbers
+  std::string unit = "steps";            // of done and total
+  std::int64_t done = 0;                 //
+  std::int64_t total = 0;                //
+  std::int64_t skipped = 0;              // of `done`, without an update
+  std::int64_t steps_here = 0;           // of this attempt
+  std::int64_t samples_per_step = 0;     //
+  std::vector<std::string> step_phases;  // phases of the clock that are part of steps
+  std::int64_t samples_here = 0;         // of this attempt and rank
+  report::StepPace pace;                 // on the run's clock
+  std::string result;                    // one line
+  std::vector<report::Result> results;   // numbers
   std::vector<std::pair<std::string, std::string>> phase_notes;  // phase, what it did
-  std::vector<report::Note> notes;               // in addition to those of the rules
+  std::vector<report::Note> notes;               // in addition to the notes of rules
   std::span<const report::NoteRule> note_rules;  // static; in addition to those of the program
   std::unique_ptr<const report::JobPage> page;   // nullptr: a run without figures
 };

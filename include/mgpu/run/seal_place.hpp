@@ -15,8 +15,8 @@ struct SealPlace {
   const store::RunDirectory& directory;
 };
 
-/// The parts of a seal request that all jobs share: the path, and the facts about the run, which
-/// did `part` of the work. The job adds its tables.
+/// Returns the parts of a seal request that all jobs share: the path, and the facts about the run,
+/// which did `part` of the work. The job adds its tables.
 store::SealRequest seal_request(const SealPlace& place, const char* job,
                                 const ChunkPart& part = {});
 

@@ -25,8 +25,8 @@ struct SessionsEnd {
   /// `incomplete` if one of them failed or is incomplete itself.
   ExitCode exit = ExitCode::done;
 
-  /// Contains warnings and failures of the sessions on rank 0. In JobOutcome::notes they reach the
-  /// page of the run.
+  /// The warnings and failures of the sessions, on rank 0; empty on other ranks. The job copies
+  /// them into JobOutcome::notes, which report.html shows.
   std::vector<report::Note> notes{};
 };
 
@@ -45,7 +45,7 @@ public:
   RunContext& run() { return run_; }
   lm::ResidentModels& models() { return models_; }
 
-  /// The group of these ranks of the run, in ascending order.
+  /// Returns the group of these ranks of the run, which must ascend.
   /// Ranks: collective over the members if the group is new, else local.
   const cluster::Group& group_of(const std::vector<int>& members);
 
@@ -57,7 +57,7 @@ public:
   /// so that events appear soon after they happen.
   void show();
 
-  /// Notes that a session ended this way. Every rank of the session calls it.
+  /// Records with which exit a session ended. Every rank of the session calls it.
   void ended(ExitCode exit);
 
   /// Waits for the events of all ranks and shows them.
@@ -88,7 +88,7 @@ struct SessionRequest {
 /// How a session ended.
 struct SessionOutcome {
   JobOutcome job;                        // only `exit` is set after a failure
-  std::optional<ErrorReport> failure{};  // agreed on by all its ranks; empty: it did not fail
+  std::optional<ErrorReport> failure{};  // the same on all ranks; empty: the session did not fail
 };
 
 /// Runs a job on some ranks of a run, in its own directory. Other ranks may run other sessions at
@@ -111,7 +111,7 @@ public:
   /// Runs the job and records in the directory how it ended. A failure is also an event `error`.
   SessionOutcome run(const std::function<JobOutcome(RunContext&)>& job);
 
-  /// Empty if the directory could not be opened.
+  /// Returns the session's directory; empty if it could not be opened.
   std::filesystem::path directory() const;
 
 private:
