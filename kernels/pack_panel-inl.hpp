@@ -1,4 +1,5 @@
-// Packs weights into panels, compiled once per instruction set; see foreach_target.h of Highway.
+// Packs weights into GEMM panels, compiled once per instruction set; see foreach_target.h of
+// Highway.
 #if defined(MGPU_KERNELS_PACK_PANEL_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PACK_PANEL_INL
 #undef MGPU_KERNELS_PACK_PANEL_INL
@@ -42,7 +43,7 @@ void transpose_elements(const PanelSource<Weight>& source, std::size_t outputs_b
       panel[i * kPanelWidth + o] = *source.at(o, i);
 }
 
-/// Packs weights that are contiguous by output, a cache line of each at a time.
+/// Packs weights that are contiguous along the inputs, one cache line of each output at a time.
 template <class Weight>
 void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kLine = 16;
@@ -62,11 +63,11 @@ void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
   }
 }
 
-/// Packs weights that are contiguous by input.
+/// Packs weights that are contiguous along the outputs.
 template <class Weight>
 void copy_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kAhead =
-      24;  // prefetch distance in inputs; the hardware prefetcher does not reach them
+      24;  // prefetch distance in inputs, which are too far apart for the hardware prefetcher
   const hn::CappedTag<Weight, 16> d;  // whole vectors in a panel
   for (std::size_t i = 0; i < source.inputs; ++i, panel += kPanelWidth) {
     const Weight* weights = source.at(0, i);
@@ -81,7 +82,7 @@ void copy_into(const PanelSource<Weight>& source, Weight* panel) {
   }
 }
 
-/// Writes panel [inputs, kPanelWidth]; missing outputs are zeros.
+/// Writes the panel [inputs, kPanelWidth]; missing outputs are zeros.
 template <class Weight>
 void pack_panel(const PanelSource<Weight>& source, Weight* panel) {
   if (source.output_stride == 1)

@@ -18,8 +18,9 @@ constexpr double kInitStd = 0.02;  // GPT-2
 /// Dropout sites of a block; the number of a site, 4 layer + kind, must never change.
 enum class Site : std::uint32_t { attention = 0, attention_residual = 1, mlp_residual = 2 };
 
-/// Returns whether libtorch has fast products of the type on this processor. Otherwise rounded
-/// numbers are multiplied as float32: the products are exact, and the sums better than 16-bit sums.
+/// Returns whether libtorch has fast matrix products of this type on this processor. If not, the
+/// operands are rounded to 16 bits and multiplied as float32. The products are then exact, and the
+/// sums better than 16-bit sums.
 bool processor_multiplies([[maybe_unused]] tensor::ComputeKind compute) {
 #ifdef __x86_64__
   if (compute == tensor::ComputeKind::bf16) return __builtin_cpu_supports("avx512bf16") != 0;

@@ -10,7 +10,7 @@ namespace mgpu::ad {
 
 enum class AttentionKind : std::uint8_t {
   eager,  // libtorch's matrix products with [B, H, T, T] in memory
-  flash,  // our kernel, which keeps a few rows at a time
+  flash,  // this program's kernel, which keeps a few rows of probabilities at a time
 };
 
 /// The keys model.*.
@@ -38,7 +38,7 @@ void add_model_keys(KeyTable& table);
 /// head is wider than 64.
 AdTransformerConfig read_ad_transformer_config(const Config& config);
 
-/// Each reads a single key, for rules that must also work when other keys of model.* have wrong
+/// These functions read one key each. Checks can call them even if other keys of model.* have wrong
 /// values.
 TokenKind read_token_kind(const Config& config);
 std::int64_t read_n_transit(const Config& config);

@@ -39,8 +39,8 @@ using HistorySlot = BasicHistory<std::uint8_t>;
 
 /// Learning histories with consecutive ids, as columns.
 ///
-/// History `id` is stream id % streams of training task id / streams. So the ids determine the
-/// histories of a file or chunk, on any rank.
+/// History `id` is stream id % streams of training task id / streams. So a range of ids determines
+/// which histories a file or chunk holds, on any rank.
 class HistorySet {
 public:
   /// Holds ids first_id to first_id + count - 1 with all steps zero. Errors: Error past the last

@@ -27,8 +27,8 @@ struct AdamwArgs {
 /// correction2) + epsilon).
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the
-///         work is done.
+/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
+///         the work is done.
 /// Source: Loshchilov and Hutter, ICLR 2019, algorithm 2.
 namespace cpu {
 void adamw_step(const AdamwArgs& args);

@@ -28,8 +28,8 @@ struct GatedActivationArgs {
 /// its position: a partial vector at the end is padded instead of processed by scalar code.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the
-///         work is done.
+/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
+///         the work is done.
 /// Source: Hendrycks and Gimpel, arXiv 1606.08415; Shazeer, arXiv 2002.05202 (gated).
 namespace cpu {
 void gated_activation(const GatedActivationArgs& args);

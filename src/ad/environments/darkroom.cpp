@@ -13,7 +13,7 @@ constexpr int kSide = 9;
 constexpr EnvironmentShape kShape{
     .width = kSide, .height = kSide, .num_actions = 5, .horizon = 20, .start = {4, 4}};
 
-/// Shuffles all goals, row by row, as random.seed(seed); random.shuffle(goals) does.
+/// Returns all goals in the order that random.seed(seed); random.shuffle(goals) gives in Python.
 std::vector<int> shuffled_goals(std::uint64_t split_seed) {
   std::vector<int> goals(std::size_t{kSide} * kSide);
   std::iota(goals.begin(), goals.end(), 0);
@@ -43,8 +43,8 @@ public:
     return {next, next == task ? 1 : 0};
   }
 
-  /// The step that reaches the goal is rewarded, and so is every later step, which stays there. If
-  /// the start is the goal, all steps are rewarded.
+  /// Returns the reward of the shortest path. The step that reaches the goal is rewarded, and so is
+  /// every later step, which stays on the goal. If the start is the goal, all steps are rewarded.
   int optimal_return(int task) const override {
     const Point goal = point(task);
     const int distance = std::abs(goal.x - kShape.start.x) + std::abs(goal.y - kShape.start.y);
