@@ -18,10 +18,11 @@ namespace mgpu::train {
 /// Computes into += from, element by element, in stream order (null on the CPU).
 using Accumulate = std::function<void(BufferView into, BufferView from, CUstream_st* stream)>;
 
-/// Adds f32 values in host memory; an Accumulate.
+/// Adds f32 values in host memory. It can be used as an Accumulate.
 void add_on_host(BufferView into, BufferView from, CUstream_st* stream);
 
-/// Errors: Failure E122 (exit 78) unless `lanes` is a power of two that `ranks` divides.
+/// Checks the number of lanes. Errors: Failure E122 (exit 78) unless `lanes` is a power of two that
+/// `ranks` divides.
 void check_lanes(int lanes, int ranks);
 
 /// The part of the tree within one rank: partial sums of 1, 2, 4, ... lanes, like a binary counter.
@@ -36,7 +37,7 @@ public:
   /// except the last, whose gradient stays in the arena.
   void add_lane(CUstream_st* stream);
 
-  /// Errors: Error unless all lanes except the last one were added.
+  /// Checks that all lanes except the last one were added. Errors: Error otherwise.
   void require_last_lane() const;
 
   /// Adds all other local lanes to a range of the arena that holds the last lane's gradient.
@@ -55,7 +56,8 @@ private:
   std::vector<cluster::Buffer> levels_;  // levels_[k] sums 2^k lanes while bit k is set
 };
 
-/// Computes the tree between ranks: afterwards every rank holds the sum of all ranks' values.
+/// Computes the part of the tree between ranks: afterwards every rank holds the sum of all ranks'
+/// values.
 ///
 /// Shapes: scratch is at least as long as values; both on the communicator's device.
 /// Ranks:  collective over the communicator, whose size is a power of two.

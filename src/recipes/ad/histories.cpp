@@ -14,7 +14,7 @@ namespace mgpu::recipes {
 namespace {
 
 constexpr const char* kTable = "histories";
-constexpr std::uint32_t kHistoriesPhase = 1;  // in the journal of the run
+constexpr std::uint32_t kHistoriesPhase = 1;  // phase id in the journal of the run
 
 void copy(const store::ReadTable& table, const char* name, std::span<std::uint8_t> into) {
   const auto values = table.column(name).values<std::uint8_t>();
@@ -57,7 +57,7 @@ ad::HistorySet to_histories(const store::ReadTable& table, const std::filesystem
   return histories;
 }
 
-/// The shape of the histories that the run plays.
+/// Returns the shape of the histories that the run plays.
 ad::HistoryShape shape_of(const AdSettings& settings, const ad::Environment& environment) {
   return {settings.data.streams, settings.data.episodes, environment.horizon()};
 }

@@ -16,8 +16,8 @@ namespace mgpu::recipes {
 /// Encodes rows of training data as examples, with RowEncoder.
 class ExampleEncoder {
 public:
-  /// Shapes: examples have at most seq_len tokens. Longer texts are cut, and each piece begins with
-  ///         the last token of the previous one. Longer completions cannot be used.
+  /// Shapes: examples have at most seq_len tokens. A longer text is cut into pieces, and each piece
+  ///         begins with the last token of the previous piece. A longer completion cannot be used.
   ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len, std::int64_t vocab);
 
   /// Adds the examples of a row that RowEncoder encodes. A long `text` is cut.
