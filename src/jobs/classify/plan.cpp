@@ -18,7 +18,7 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr double kBytesPerToken = 3.0;  // of data, at least
+constexpr double kBytesPerToken = 3.0;  // bytes of data per token, at least
 
 void check_strategies(const Config& config, const std::filesystem::path& path) {
   if (path.empty()) return;

@@ -10,7 +10,7 @@
 namespace mgpu::jobs {
 
 /// Job generate stores completions of the prompts of a file in table `samples` of results.h5. Each
-/// group of ranks holds a model and works on its share.
+/// group of ranks holds a model and works on chunks.
 class GenerateJob final : public Job {
 public:
   /// `config` must outlive the job.
@@ -22,7 +22,7 @@ public:
   /// Checks the model's folder, and tokenizes all prompts.
   std::vector<run::FileCheck> file_checks() const override;
 
-  /// Counts journal and sealed file. 0 without prompts.
+  /// Counts the journal and the sealed file. Returns 0 without prompts.
   std::uint64_t disk_bytes() const override;
 
   /// Tokenizes all prompts. Errors: also E531 for lines that cannot be used.

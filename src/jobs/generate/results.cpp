@@ -116,7 +116,7 @@ void add_score(const store::ReadTable& samples, const datasets::Dataset& dataset
   outcome.result += report::text_of("; %s %.4f", metric.c_str(), score);
 }
 
-/// Counts prompts that could not be completed. Too many are a failure.
+/// Counts prompts that could not be completed. The run fails if there are too many.
 void judge_failures(run::RunContext& run, const GeneratePlots& plots, run::JobOutcome& outcome) {
   const auto found = plots.finishes.find(name_of(Finish::none));
   if (found == plots.finishes.end()) return;

@@ -40,7 +40,7 @@ void draw_axes(report::Svg& svg) {
   svg.text({kLeft + 112, 14}, "a tenth of the tokens keep less", "legend");
 }
 
-/// Labels the last k, and powers of two with enough space between them.
+/// Returns whether point i gets a label: the last k and powers of two do, if there is enough space.
 bool has_label(const KeptMass& mass, std::size_t i) {
   const std::vector<KeptMass::Point>& points = mass.points;
   const std::int64_t last = points.back().k;
