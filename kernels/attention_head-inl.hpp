@@ -80,7 +80,7 @@ public:
   float* weighted_sums;  // [kRows, column_pitch] sums over keys
   float* p;              // [kRows, keys_pitch] probabilities of the block
   float* s;              // [kRows, keys_pitch] gradients of the probabilities
-  float* factors;        // [kRows, factor_pitch] dropout
+  float* factors;        // [kRows, factor_pitch] factors of dropout
 
 private:
   /// Returns `pitch`, plus `tile` if it is a multiple of 256 bytes, because columns at such a

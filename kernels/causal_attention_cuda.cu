@@ -13,7 +13,7 @@ constexpr unsigned kTileKeys = kDropoutRun;
 constexpr unsigned kTileQueries = 32;
 static_assert(kTileKeys == kThreads, "one thread per key in grad_keys_kernel");
 
-/// The head and sample of a block, and its tile.
+/// The sample, the head and the first token that a thread block processes.
 struct Place {
   std::size_t row;
   std::size_t head;
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(kThreads) grad_queries_kernel(CausalAttentionG
   if (exists) store_line(args, sums, scale, grad.grad_qkv + offset(args, place, query, 3, 0));
 }
 
-/// Queries of a tile in the layout for the threads of grad_keys_kernel.
+/// A tile of queries, in the layout that the threads of grad_keys_kernel read.
 template <unsigned kDim>
 struct QueryTile {
   float q[kTileQueries * kDim];

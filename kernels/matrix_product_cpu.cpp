@@ -23,9 +23,12 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 256;                     // 512 KiB with 512 inputs
-constexpr std::size_t kOutputsAtOnce = 22 * kMaxPanelWidth;  // fits 1,024 outputs; up to 2.1 MiB
-constexpr std::size_t kTilesAtOnce = 64 / kTileRows;         // filled together: four cache lines
+// A block of rows has at most 512 KiB, and a block of weights at most 2.1 MiB. So weights with
+// 1,024 outputs are one block. Tiles that are filled together hold four cache lines of a column of
+// x.
+constexpr std::size_t kRowsAtOnce = 256;
+constexpr std::size_t kOutputsAtOnce = 22 * kMaxPanelWidth;
+constexpr std::size_t kTilesAtOnce = 64 / kTileRows;
 
 /// Returns the distance between tiles, so that tiles that are filled together use different cache
 /// sets. With 512 inputs (16 KiB) and prefetched columns this raised 98 to 103 GFLOP/s on a Zen 4.
@@ -56,7 +59,7 @@ void interleave(const float* x, std::size_t input_stride, std::size_t count, std
   }
 }
 
-/// Computes one product in blocks.
+/// Computes one matrix product in blocks.
 class Product {
 public:
   explicit Product(const MatrixProductArgs& args)

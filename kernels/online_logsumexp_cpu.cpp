@@ -69,7 +69,7 @@ struct Candidate {
   float logit;
   std::int64_t id;
 
-  /// Orders the better candidate first; ties by the lower id.
+  /// Returns whether a is the better candidate: the larger logit, or on a tie the lower id.
   friend bool operator<(const Candidate& a, const Candidate& b) {
     return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
   }

@@ -21,10 +21,11 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// A block of a matrix: some inputs of up to kPanelWidth outputs, laid out as in PackPanelsArgs.
+/// A block of a weight matrix: some inputs of up to kPanelWidth outputs, with strides as in
+/// PackPanelsArgs.
 template <class Weight>
 struct PanelSource {
-  const Weight* weight;  // of the first output and input
+  const Weight* weight;  // weight of the first output and the first input
   std::size_t outputs;   // <= kPanelWidth
   std::size_t inputs;
   std::size_t output_stride;
@@ -68,7 +69,7 @@ template <class Weight>
 void copy_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kAhead =
       24;  // prefetch distance in inputs, which are too far apart for the hardware prefetcher
-  const hn::CappedTag<Weight, 16> d;  // whole vectors in a panel
+  const hn::CappedTag<Weight, 16> d;  // a panel has a whole number of these vectors
   for (std::size_t i = 0; i < source.inputs; ++i, panel += kPanelWidth) {
     const Weight* weights = source.at(0, i);
     if (source.outputs < kPanelWidth) {

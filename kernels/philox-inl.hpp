@@ -63,7 +63,7 @@ HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
   }
 }
 
-/// Returns a float mask of the lanes whose 16-bit number is not below the threshold.
+/// Returns a float mask of the lanes in which half `half` of the word is not below the threshold.
 template <int half>
 HWY_INLINE hn::Mask<hn::Rebind<float, Words>> kept(WordVector word, std::uint32_t threshold) {
   const hn::Rebind<std::int32_t, Words> signed_words;

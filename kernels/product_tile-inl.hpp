@@ -30,7 +30,7 @@ constexpr std::size_t kLineBytes = 64;
 // few outstanding misses, and prefetching the whole block at one time takes longer.
 constexpr std::size_t kFetchingTiles = 8;
 
-/// Returns the block size in inputs; all blocks have about the same size.
+/// Returns the number of inputs in a block. All blocks have about the same size.
 HWY_INLINE std::size_t input_block(std::size_t inputs) {
   const std::size_t blocks = (inputs + kMaxInputs - 1) / kMaxInputs;
   return blocks == 0 ? 1 : (inputs + blocks - 1) / blocks;
@@ -77,17 +77,17 @@ HWY_INLINE Vector load_weights(Floats d, const hwy::bfloat16_t* weights) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::bfloat16_t, Floats>(), weights));
 }
 
-/// One block of inputs of one panel. `Weight`: float or hwy::bfloat16_t.
+/// One block of inputs of one panel of weights. `Weight` is float or hwy::bfloat16_t.
 template <class Weight>
 struct Block {
   const float* x;       // first row, first input of the block
-  std::size_t x_pitch;  // between rows, also between the first rows of interleaved tiles
+  std::size_t x_pitch;  // distance of rows, also of the first rows of interleaved tiles
   const Weight* panel;  // [inputs, kPanelWidth]
   const Weight* next;   // the next block of weights, to be prefetched
   std::size_t inputs;
   float* out;  // first row, first output of the panel
   std::size_t out_pitch;
-  std::size_t columns;  // computed columns of the panel, whole vectors
+  std::size_t columns;  // columns of the panel to compute, in whole vectors
   bool is_first;        // sums start at 0 instead of the value in `out`
 };
 

@@ -43,7 +43,7 @@ public:
       ++count;
   }
 
-  /// Keys begin(q) .. end(q) - 1 are visible to query first + q.
+  /// Returns one past the last key that is visible to query first + q. The first one is begin(q).
   std::size_t end(std::size_t q) const {
     return static_cast<std::size_t>(args_.positions[first + q]) + 1;
   }
@@ -52,7 +52,7 @@ public:
     return window == 0 || end(q) <= window ? 0 : end(q) - window;
   }
 
-  /// Calls visit(run) for all keys of the tile in order, at most `most` at a time.
+  /// Calls visit(run) for all keys of the tile in order, in runs of at most `most` keys.
   template <class Visit>
   void for_each_run(std::size_t most, Visit visit) const {
     const std::size_t last = end(count - 1);

@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-/// One query head of one sequence; its key head is already in the buffers.
+/// One query head of one sequence. The data of its key head are already in the buffers.
 struct SequenceHead {
   const VarlenAttentionGradArgs& args;
   std::size_t begin;   // first token of the sequence

@@ -18,8 +18,8 @@ struct Move {
 /// action, the distances of states, and the first move of a shortest path.
 class StateGraph {
 public:
-  /// Errors: Failure E132 (exit 78) when moves depend on the task, when a reward depends on more
-  /// than the state reached, or when a state cannot be reached from another.
+  /// Builds the tables. Errors: Failure E132 (exit 78) when moves depend on the task, when a reward
+  /// depends on more than the state reached, or when a state cannot be reached from another.
   explicit StateGraph(const Environment& environment);
 
   std::size_t num_states() const { return num_states_; }

@@ -73,7 +73,7 @@ report::Figure episode_figure(const TrainPlots& plots) {
   if (episodes.random > 0)
     chart.levels.push_back(
         {report::text_of("%.2f  random policy", episodes.random), episodes.random});
-  // The main curve is drawn last, on top of the others.
+  // The main curve is drawn last, so that it is on top of the others.
   for (auto row = kEpisodeCurves.rbegin(); row != kEpisodeCurves.rend(); ++row) {
     const std::vector<double>& values = episodes.*(row->values);
     if (values.empty()) continue;

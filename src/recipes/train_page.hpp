@@ -23,10 +23,10 @@ struct TrainPlots {
     std::int64_t late_step = 0;
     std::vector<double> early;  // weights of an early checkpoint
     std::int64_t early_step = 0;
-    std::vector<double> source;         // the algorithm whose histories were distilled
-    std::vector<double> hide_rewards;   // control: must stay at the bottom
-    std::vector<double> clear_context;  // control: must not rise
-    double random = 0.0;                // a uniform random policy
+    std::vector<double> source;         // episodes of the algorithm whose histories were distilled
+    std::vector<double> hide_rewards;   // control: the curve must stay at the bottom
+    std::vector<double> clear_context;  // control: the curve must not rise
+    double random = 0.0;                // mean return of uniformly random actions
     double optimum = 0.0;               // the best possible return for these goals; 0: unknown
   };
   struct Walk {

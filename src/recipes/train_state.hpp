@@ -41,7 +41,7 @@ public:
   void set_evaluations(std::int64_t count) { evaluations_ = count; }
 
 private:
-  at::Tensor steps_;  // [max_steps, 4] float64: loss, accuracy, rate, norm; host
+  at::Tensor steps_;  // [max_steps, 4] float64, host: loss, accuracy, learning rate, norm
   std::vector<std::string> value_names_;
   at::Tensor evaluation_rows_;  // [max_evaluations, 1 + values] float64: steps done, then values
   std::int64_t evaluations_ = 0;
@@ -50,7 +50,7 @@ private:
 /// Everything that a training run needs to continue as if it had never stopped.
 class TrainState {
 public:
-  /// The referenced objects must outlive this.
+  /// The referenced objects must outlive this object.
   TrainState(tensor::ParameterArena& parameters, train::Adamw& optimizer, train::LossScaler& scaler,
              TrainCurves& curves);
 
@@ -77,7 +77,7 @@ private:
   train::Adamw* optimizer_;
   train::LossScaler* scaler_;
   TrainCurves* curves_;
-  at::Tensor weights_;        // [elements] float32, host: the arena itself on the CPU backend
+  at::Tensor weights_;        // [elements] float32, host; on the CPU backend the arena itself
   at::Tensor first_moment_;   //
   at::Tensor second_moment_;  //
   std::vector<formats::NamedTensor> model_tensors_;  // views into weights_

@@ -119,7 +119,7 @@ bool Trainer::train() {
   return true;
 }
 
-/// Refuses to continue a training with other data.
+/// Refuses to continue a training if the data have changed.
 void Trainer::require_same_data() const {
   if (state_.data_crc == task_.data_crc()) return;
   const TrainTask::DataPlace place = task_.data_place();

@@ -42,7 +42,7 @@ public:
   virtual std::map<std::string, std::string> model_files() const { return {}; }
 
   struct Evaluation {
-    std::map<std::string, double> values;  // LoopSettings::evaluation_values, for the curves
+    std::map<std::string, double> values;  // by name, as in LoopSettings::evaluation_values
     std::optional<double> score;  // at least 0, higher is better; unset: no best checkpoint
   };
 
@@ -58,7 +58,7 @@ void keep_step_memory(const run::RunContext& run);
 /// Runs job train with any recipe: holds the optimizer, the loop and the checkpoints.
 class Trainer {
 public:
-  /// The referenced objects must outlive this. Ranks: collective.
+  /// The referenced objects must outlive this object. Ranks: collective.
   Trainer(run::RunContext& run, const LoopSettings& settings, TrainTask& task);
 
   /// Continues from the newest checkpoint.
@@ -106,7 +106,7 @@ private:
   TrainState state_;
   store::CheckpointStore checkpoints_;
   report::StepPace pace_;
-  double step_began_s_ = 0.0;  // on the run's clock
+  double step_began_s_ = 0.0;  // time on the run's clock
   std::int64_t steps_here_ = 0;
   std::int64_t saves_ = 0;
   std::int64_t saved_at_ = -1;  // number of steps done at the newest checkpoint

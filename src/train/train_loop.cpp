@@ -21,7 +21,7 @@ std::size_t num_parts(const BatchShape& batch, int ranks) {
   return static_cast<std::size_t>(batch.layout ? batch.lanes : ranks);
 }
 
-/// Supports tests of the numeric guard: failpoint train.gradient makes the gradient NaN.
+/// Makes the gradient NaN at failpoint train.gradient, to test how steps react to NaN.
 void maybe_poison(const at::Tensor& gradients) {
   if (failpoint("train.gradient").error != 0) {
     gradients.narrow(0, 0, 1).fill_(std::numeric_limits<float>::quiet_NaN());
@@ -82,7 +82,7 @@ std::int64_t TrainLoop::own_items() const {
   return micro_batches_.back().offset + micro_batches_.back().count - micro_batches_.front().offset;
 }
 
-/// Runs the first of two sweeps if the objective needs it.
+/// Runs the survey, the first of two sweeps over the items, if the objective has one.
 void TrainLoop::survey(std::int64_t first) {
   ItemSurvey* survey = parts_.objective.survey();
   if (survey == nullptr) return;
@@ -109,7 +109,7 @@ void TrainLoop::run_passes(const Batch& batch, std::vector<double>& sums, double
     const MicroBatch& pass = micro_batches_[p];
     const bool is_last = p + 1 == micro_batches_.size();
     parts_.reducer.begin_pass(is_last, producer_of(parameters.gradients()));
-    // Lets tests observe how other ranks report a rank that hangs here.
+    // This failpoint lets tests observe how other ranks report a rank that hangs here.
     failpoint("train.pass");
     const PassSums done = parts_.objective.add_gradients(
         static_cast<std::uint64_t>(batch.first + pass.offset), pass.count, batch.grad_scale);

@@ -12,7 +12,7 @@ bool is_power_of_two(int n) {
   return n > 0 && std::has_single_bit(static_cast<unsigned>(n));
 }
 
-/// Formats "1, 2, 4 or 8".
+/// Formats the powers of two up to `lanes`: "1, 2, 4 or 8".
 std::string divisors_of_power(int lanes) {
   std::string text = "1";
   for (int n = 2; n <= lanes; n *= 2)

@@ -9,7 +9,7 @@ namespace mgpu::ad {
 
 /// The loss of one batch, and its gradient for logits.backward(grad).
 struct ActionLoss {
-  at::Tensor grad;  // [.., A] like the logits
+  at::Tensor grad;  // [.., A] gradient of the logits
   at::Tensor raw;   // kernels::CrossEntropySums as bytes, on the device
 
   /// Copies the sums to the host. Waits for the device.

@@ -27,7 +27,7 @@ struct RolloutSettings {
 /// The record of one rollout.
 struct RolloutRecord {
   std::vector<std::int32_t> returns;  // [episodes] sum of rewards
-  std::vector<std::uint8_t> path;     // [episodes * horizon] the state each step reached
+  std::vector<std::uint8_t> path;     // [episodes * horizon] the state that each step reached
 };
 
 /// Plays all rollouts in one batch, with a KV cache. Each action is drawn from the softmax of the

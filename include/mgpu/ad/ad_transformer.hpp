@@ -36,7 +36,7 @@ struct TransitionTokens {
   std::vector<std::int64_t> lengths;  // [B] 0 .. T-1
 };
 
-/// The random numbers of dropout. Without them dropout is off.
+/// Selects the dropout masks of a batch. Without it, dropout is off.
 struct DropoutSamples {
   std::uint64_t seed = 0;
   at::Tensor samples;  // [B] int64 ordinal of each row in the whole training, on the device

@@ -18,7 +18,7 @@ struct AdTransformerConfig {
   TokenKind tokens = TokenKind::step;
   AttentionKind attention = AttentionKind::flash;
   tensor::ComputeKind compute =
-      tensor::ComputeKind::f32;  // of matrix products; norms, softmax and loss are f32
+      tensor::ComputeKind::f32;  // of matrix products; norms, softmax and loss use f32
   std::int64_t n_embd = 64;
   std::int64_t n_layer = 4;
   std::int64_t n_head = 4;

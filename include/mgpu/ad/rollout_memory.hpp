@@ -8,7 +8,7 @@
 
 namespace mgpu::ad {
 
-/// Ablations: information that is hidden from the agent to measure what it depends on.
+/// Hides information from the agent, to measure what its behavior depends on (ablations).
 struct Controls {
   bool hide_rewards = false;   // rewards in the context are 0
   bool clear_context = false;  // every episode starts with an empty context

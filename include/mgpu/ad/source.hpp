@@ -18,7 +18,7 @@ struct SourceOptions {
   std::uint32_t round = 0;  // round of the experiment, < 2^24
 };
 
-/// A learning algorithm whose behavior will be distilled: it plays a task from scratch.
+/// A learning algorithm whose behavior will be distilled. It plays a task from scratch.
 class Source {
 public:
   virtual ~Source() = default;

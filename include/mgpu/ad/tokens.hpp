@@ -12,10 +12,10 @@
 
 namespace mgpu::ad {
 
-/// How much of a history one window covers, in training and in play. Made by make_window_rules.
+/// How much of a history one window covers, in training and in play. See make_window_rules().
 struct WindowRules {
   TokenKind kind = TokenKind::step;
-  int tokens = 0;   // L of a full window: steps, or past transitions plus the query
+  int tokens = 0;   // L of a full window: its steps, or its past transitions and the query
   int horizon = 0;  // steps of an episode
 
   /// Returns the number of past steps in a full window.
@@ -40,10 +40,10 @@ struct Transition {
   friend bool operator==(const Transition&, const Transition&) = default;
 };
 
-/// Destination of tokens of kind `step`. Shapes: each [B, L] int32, rows L apart; owned by the
+/// Where tokens of kind `step` are written. Shapes: each [B, L] int32, rows L apart; owned by the
 /// caller
 struct StepBatch {
-  std::int32_t* x = nullptr;  // of the current cell
+  std::int32_t* x = nullptr;  // coordinates of the current cell
   std::int32_t* y = nullptr;
   std::int32_t* previous_action = nullptr;  // A for the first token of a window
   std::int32_t* previous_reward = nullptr;  // 0 for the first token
@@ -53,9 +53,9 @@ struct StepBatch {
   std::int32_t* target = nullptr;  // the action taken; nullptr if not known yet
 };
 
-/// Destination of tokens of kind `transition`; owned by the caller.
+/// Where tokens of kind `transition` are written; owned by the caller.
 struct TransitionBatch {
-  float* features = nullptr;       // [B, L - 1, F]; zero from `length` on
+  float* features = nullptr;       // [B, L - 1, F]; zero from index `length` on
   std::int32_t* length = nullptr;  // [B], past transitions, 0 to L - 1; the query comes next
   std::int32_t* query = nullptr;   // [B], current state
   std::int32_t* target = nullptr;  // [B], the action taken; nullptr if not known yet

@@ -10,10 +10,10 @@
 
 namespace mgpu::ad {
 
-/// Identifies a training item by its history and step.
+/// Identifies a training item by its history and its step.
 struct TrainingItem {
   std::size_t history = 0;  // index in the set
-  std::size_t step = 0;     // kind step: first step of the window; transition: the predicted step
+  std::size_t step = 0;     // kind step: first step of the window; kind transition: predicted step
 
   friend bool operator==(const TrainingItem&, const TrainingItem&) = default;
 };

@@ -23,7 +23,7 @@
 
 namespace mgpu::jobs {
 
-/// The job of one run. It parses its keys once; all methods use the settings that it parsed.
+/// The job of one run. It parses its keys once, and all methods use the parsed settings.
 class Job {
 public:
   Job() = default;
@@ -36,7 +36,8 @@ public:
   /// Returns the keys run.* that the job read.
   virtual const run::JobKeys& run_keys() const = 0;
 
-  /// Checks that the files named by its keys exist, before a run directory is made. Local.
+  /// Checks that the files that the job's keys name exist. It is called before a run directory is
+  /// made. Local.
   /// Errors: Failure (exit 66).
   virtual void check_files() const = 0;
 
@@ -90,7 +91,7 @@ struct JobSpec {
   /// The --explain texts of the error codes that only this job has.
   std::span<const ErrorPage> errors{};
 
-  /// Formats of --export for its result file, in addition to JSON lines of table `samples`.
+  /// Formats of --export for the job's result file, in addition to JSON lines of table `samples`.
   std::vector<run::ExportFormat> exports{};
 
   /// Whether a run may do one part of the work (run.worker_id, run.total_workers), so that --merge
@@ -114,7 +115,7 @@ std::unique_ptr<Job> read_job(const cluster::Group& world, const Config& config)
 /// Reads and runs the job that `run.config` chooses. Ranks: collective over the world.
 run::JobOutcome run_job(run::RunContext& run);
 
-/// Adds the keys of all jobs, each once.
+/// Adds the keys of all jobs, each key once.
 void add_job_keys(KeyTable& table);
 
 /// Returns the notes of the configuration, and a note for each changed key that the chosen job does

@@ -16,8 +16,8 @@ struct AdamwArgs {
   float beta1;
   float beta2;
   float epsilon;
-  float weight_decay;  // 0 for spans without decay
-  float grad_scale;    // multiplies each gradient first: clipping, mean and loss scale combined
+  float weight_decay;  // 0 for parameters without decay
+  float grad_scale;    // multiplies each gradient first; combines clipping, mean and loss scale
   float correction1;   // 1 - beta1^t
   float correction2;   // 1 - beta2^t
 };

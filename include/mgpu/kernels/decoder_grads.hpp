@@ -43,7 +43,6 @@ struct LogitsGradArgs {
 
 namespace cpu {
 /// Computes the gradients of rms_norm().
-///
 void rms_norm_grad(const RmsNormGradArgs& args);
 
 /// Computes the gradients of gated_activation().

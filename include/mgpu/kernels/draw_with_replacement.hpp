@@ -15,10 +15,10 @@ struct DrawWithReplacementArgs {
   const float* log_sums;   // [N] log of the sum of exp over the whole vocabulary
   const double* uniforms;  // [N, M] in [0, 1), ascending
   double* reached;         // [N] total probability of the tokens processed so far
-  std::int64_t* ids;       // [N, M] sampled: the token at which `reached` exceeds the uniform
-  std::size_t rows;        // N
-  std::size_t block;       // B
-  std::size_t draws;       // M
+  std::int64_t* ids;  // [N, M] sampled tokens: the token at which `reached` exceeds the uniform
+  std::size_t rows;   // N
+  std::size_t block;  // B
+  std::size_t draws;  // M
   std::int64_t first_id;
 };
 

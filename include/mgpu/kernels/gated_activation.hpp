@@ -11,7 +11,7 @@ enum class ActivationKind : std::uint8_t {
   silu,       // x / (1 + exp(-x))
   gelu,       // x (1 + erf(x / sqrt 2)) / 2
   gelu_tanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
-  clamped,    // y / (1 + exp(-gain y)) with y = min(x, limit); times clamp(up, +-limit) + 1
+  clamped,    // y / (1 + exp(-gain y)), y = min(x, limit); multiplied by clamp(up, +-limit) + 1
 };
 
 struct GatedActivationArgs {

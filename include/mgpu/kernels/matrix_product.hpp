@@ -16,7 +16,7 @@ struct MatrixProductArgs {
   std::size_t input_stride;  // of x; row_stride or input_stride is 1
   std::size_t output_stride;
   std::size_t weight_input_stride;
-  bool adds;  // adds to the values in `out`
+  bool adds;  // add the product to the values in `out`
 };
 
 /// Computes out = x W^T on one thread, for weights that are multiplied only once. Each output

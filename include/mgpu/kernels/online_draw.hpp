@@ -12,7 +12,7 @@ namespace mgpu::kernels {
 /// -infinity, sums 0, ids -1.
 struct OnlineDrawArgs {
   const float* scores;  // [N, B] of tokens first_id .. first_id + B - 1; -infinity: never sampled
-  const float* logits;  // [N, B] source of `picked`; may be scores
+  const float* logits;  // [N, B] from which `picked` is copied; may be scores
   const double* uniforms;  // [N, 2] in [0, 1): the first decides if the block replaces the sample,
                            // the second selects the token
   double* tops;            // [N] largest score so far

@@ -18,12 +18,12 @@ struct OnlineLogsumexpArgs {
   const std::int64_t* targets;  // [N] token whose logit goes to `picked`; nullptr: none
   float* tops;                  // [N] largest logit so far
   float* sums;                  // [N] sum of exp(logit - top)
-  float* picked;                // [N] written when the target is in this block; may be nullptr
-  float* best_logits;           // [N, K] descending, ties by ascending token
-  std::int64_t* best_ids;       // [N, K]
-  std::size_t rows;             // N
-  std::size_t block;            // B
-  std::size_t best;             // K <= kMaxBest, may be 0
+  float* picked;           // [N] logit of the target, written if this block has it; may be nullptr
+  float* best_logits;      // [N, K] descending, ties by ascending token
+  std::int64_t* best_ids;  // [N, K]
+  std::size_t rows;        // N
+  std::size_t block;       // B
+  std::size_t best;        // K <= kMaxBest, may be 0
   std::int64_t first_id;
 };
 

@@ -9,7 +9,7 @@ namespace mgpu::kernels {
 
 struct RotateHeadsArgs {
   const float* x;       // [N, H, C]
-  const float* weight;  // [C] of the heads' RMS norm; nullptr: no norm
+  const float* weight;  // [C] weight of the heads' RMS norm; nullptr: no norm
   const float* cosine;  // [N, C / 2]
   const float* sine;    // [N, C / 2]
   float* out;           // [N, H, C] written; may be x

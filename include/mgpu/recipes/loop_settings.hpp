@@ -12,7 +12,7 @@
 
 namespace mgpu::recipes {
 
-/// Settings of the training loop, which all recipes share, and the keys run.*.
+/// Settings of the training loop, which all recipes share, together with the keys run.*.
 struct LoopSettings : run::JobKeys {
   train::TrainConfig train;
   train::OptimizerConfig optimizer;

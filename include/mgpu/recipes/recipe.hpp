@@ -21,7 +21,8 @@
 
 namespace mgpu::recipes {
 
-/// The recipe of one run of job train. It parses its keys once; all methods use these settings.
+/// The recipe of one run of job train. It parses its keys once, and all methods use the parsed
+/// settings.
 class Recipe {
 public:
   Recipe() = default;
@@ -51,8 +52,8 @@ public:
   /// Trains, and writes the results. Ranks: collective over the world.
   virtual run::JobOutcome run(run::RunContext& run) const = 0;
 
-  /// Writes the result files of an unfinished run from the data on disk. Ranks: collective over
-  /// `world`.
+  /// Writes the result files of an unfinished run from its journal and checkpoints. Ranks:
+  /// collective over `world`.
   virtual run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                                const store::ChunkJournal& journal) const = 0;
 };
@@ -61,7 +62,7 @@ public:
 /// NAME_recipe(), and its NAME in MGPU_RECIPES of registry.cpp.
 struct RecipeSpec {
   std::string_view name;       // "sft"
-  std::string_view summary;    // "Algorithm Distillation", for messages
+  std::string_view summary;    // name in messages: "Algorithm Distillation"
   std::string_view chosen_by;  // the keys that select it: "model.path=FOLDER"
 
   /// Functions that add the keys that this recipe reads in addition to those of every recipe.

@@ -29,7 +29,7 @@ struct UpdateReport {
 /// Source: Loshchilov and Hutter, ICLR 2019; clipping by the global norm as in PyTorch.
 class Adamw {
 public:
-  /// Memory: `parameters` must outlive this object.
+  /// Keeps a reference to `parameters`, which must outlive this object.
   Adamw(tensor::ParameterArena& parameters, const AdamwConfig& config);
 
   /// Returns whether the gradient is finite on all ranks that update together. Its argument is the

@@ -16,10 +16,10 @@ struct MicroBatch {
 
 struct BatchShape {
   std::int64_t global_batch;  // items of an optimizer step over all ranks
-  std::int64_t micro_batch;   // maximum items of a pass; 0: one lane
+  std::int64_t micro_batch;   // maximum items of a pass; 0: the items of one lane
   std::int64_t lanes;         // fixed parts of the global batch
   std::int64_t accumulation;  // minimum number of passes for a rank's share; 1: no minimum
-  bool layout;                // each rank gets whole lanes
+  bool layout;                // layout mode: each rank gets whole lanes
 };
 
 /// Why some number of ranks cannot share a batch.

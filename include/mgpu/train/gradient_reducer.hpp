@@ -33,7 +33,7 @@ struct GradientArena {
 struct ReducerOptions {
   std::size_t bucket_bytes = std::size_t{25} << 20;
   int lanes = 0;  // 0: plain sums over ranks; otherwise the lanes of the global batch
-  Accumulate add = add_on_host;  // addition for lanes; a CUDA arena needs a kernel here
+  Accumulate add = add_on_host;  // adds lanes; an arena on a GPU needs a kernel here
 };
 
 /// Sums gradients over ranks while the backward pass still computes other gradients.
@@ -99,10 +99,10 @@ private:
   struct Bucket {
     std::vector<ParameterSpan> runs;  // consecutive ranges of the arena
     std::size_t num_parameters = 0;
-    std::size_t num_missing = 0;  // not ready yet in this pass
+    std::size_t num_missing = 0;  // parameters that are not ready yet in this pass
     cluster::Event produced;      // recorded when the bucket is complete
   };
-  /// Memory that MPI may still write to after a call was abandoned.
+  /// Memory that MPI may still write to after a call was abandoned; see ~GradientReducer.
   struct Memory {
     std::shared_ptr<const void> owner;
     std::optional<cluster::Buffer> scratch;  // with lanes: receives the data of a peer
@@ -123,7 +123,7 @@ private:
   cluster::Stream stream_;
   std::unique_ptr<Memory> memory_;
   std::optional<LaneTree> tree_;
-  std::vector<Bucket> buckets_;                // in the order of reduction
+  std::vector<Bucket> buckets_;                // in the order in which they are reduced
   std::vector<std::size_t> bucket_of_;         // [parameters] bucket of each parameter
   std::vector<std::uint32_t> arena_position_;  // [parameters] position in the arena's order
   bool has_seen_order_ = false;

@@ -31,8 +31,8 @@ public:
   /// Returns the data that other ranks need about the items that were measured on this rank.
   virtual std::string result() const = 0;
 
-  /// Takes the results of all ranks, by rank. Objective::predictions() and add_gradients() refer to
-  /// these items afterwards.
+  /// Takes the results of all ranks, by rank. After that, Objective::predictions() and
+  /// add_gradients() refer to these items.
   virtual void read(const std::vector<std::string>& results) = 0;
 
 protected:
@@ -55,7 +55,7 @@ public:
   /// earlier generated items are discarded. Local.
   virtual void prepare(std::uint64_t /*first*/, std::int64_t /*count*/) {}
 
-  /// Returns the first sweep of a step; nullptr if add_gradients() needs none.
+  /// Returns the survey, the first sweep of a step, or nullptr if add_gradients() needs none.
   virtual ItemSurvey* survey() { return nullptr; }
 
   /// Returns the number of predictions that items [first, first + count) add to the loss. Every

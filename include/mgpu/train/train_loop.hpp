@@ -28,7 +28,7 @@ struct StepOutcome {
   bool is_skipped = false;    // batch skipped; false if the step only halved fp16's loss scale
   bool was_repeated = false;  // not finite, but finite when computed again: maybe a hardware fault
   bool stop_asked = false;    // by any rank
-  double exposed_wait_s = 0.0;  // communication on this rank that backward did not hide
+  double exposed_wait_s = 0.0;  // seconds of communication that backward did not hide, on this rank
 };
 
 /// Runs data-parallel optimizer steps: each rank computes its passes of the global batch, gradients

@@ -21,13 +21,13 @@ std::vector<int> shuffled_goals(std::uint64_t split_seed) {
   return goals;
 }
 
-/// The task is to find a cell in the dark: the reward is 1 for every step that ends on the goal, 0
-/// elsewhere.
+/// The task is to find a cell in the dark. The reward is 1 for every step that ends on the goal,
+/// and 0 for other steps.
 ///
-/// A task is its goal state. Actions: 0 to +x, 1 to -x, 2 to +y, 3 to -y, 4 stays; walls block
-/// moves.
-/// Source: Laskin et al., arXiv 2210.14215, with horizon and split of the public implementations (9
-/// of 10 goals, rounded, are for training).
+/// The number of a task is that of its goal state. Action 0 moves to +x, 1 to -x, 2 to +y, 3 to -y,
+/// and 4 stays; walls block moves.
+/// Source: Laskin et al., arXiv 2210.14215. Horizon and split are those of the public
+///         implementations: 9 of 10 goals, rounded, are for training.
 class Darkroom final : public Environment {
 public:
   explicit Darkroom(const std::vector<int>& goals)

@@ -77,7 +77,7 @@ public:
     const auto at = static_cast<std::size_t>(row);
     if (column == "response_time") return time_text(seconds_[at]);
     const auto texts = texts_.find(column);
-    // Format 1 stores the words as texts.
+    // Files of format 1 store column `status` as texts.
     if (texts == texts_.end()) return status_of(at);
     return csv_cell(texts->second.block.at(static_cast<std::size_t>(row - first_)));
   }

@@ -13,7 +13,7 @@
 
 namespace mgpu::jobs {
 
-/// How an answer that names no label is treated.
+/// The treatment of an answer that names no label.
 enum class Unparsed {
   count,  // the row is unknown, and counts as wrong
   retry,  // the answer is sampled again, up to twice
@@ -32,8 +32,8 @@ struct ClassifyConfig {
   std::size_t positive = 0;           // classify.positive, as an index of labels
   std::filesystem::path prompt_file;  // classify.prompt; empty: the built-in strategy
   std::string strategy;               // classify.strategy; "": the only strategy of the file
-  bool generates = false;             // classify.score: generate instead of label_logprob
-  bool is_mean = false;               // classify.normalize: log-probability per token
+  bool generates = false;             // classify.score is generate, not label_logprob
+  bool is_mean = false;               // classify.normalize is mean: log-probability per token
   Unparsed on_unparsed = Unparsed::count;
   std::int64_t batch_size = 0;  // texts in one batch of a model; 0: auto
 };

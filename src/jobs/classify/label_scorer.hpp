@@ -60,7 +60,7 @@ private:
   const ClassifySampleMaker& maker_;
   ClassifyConfig config_;
   AnswerParser parser_;
-  std::vector<lm::Generator> generators_;  // one for each attempt to sample an answer
+  std::vector<lm::Generator> generators_;  // one for each time that an answer may be sampled
 };
 
 }  // namespace mgpu::jobs

@@ -16,7 +16,7 @@ struct Ratio {
 };
 Ratio ratio_of(double part, double whole);
 
-/// Counts the rows of each true label by the label they were given, or no label.
+/// Counts rows by true label and by given label, which may be missing.
 class Confusion {
 public:
   explicit Confusion(std::size_t labels) : labels_(labels), counts_(labels * (labels + 1), 0) {}
@@ -69,7 +69,7 @@ struct CalibrationBin {
 };
 
 struct Calibration {
-  std::vector<CalibrationBin> bins;  // equal widths of [0, 1]
+  std::vector<CalibrationBin> bins;  // bins that divide [0, 1] equally
   double error = 0.0;                // expected calibration error
 };
 

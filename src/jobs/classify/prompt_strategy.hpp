@@ -16,7 +16,7 @@ struct PromptStrategy {
   std::string name;
   std::string system_prompt;
   std::string user_template;  // contains {text}, and may contain other columns
-  std::string answer_prefix;  // before a label that is scored; may be ""
+  std::string answer_prefix;  // text between the prompt and a scored label; may be ""
   std::int64_t max_tokens = 512;
   double temperature = 0.0;  // 0: greedy
   double top_p = 1.0;

@@ -21,7 +21,7 @@ namespace mgpu::jobs {
 struct ClassifySample {
   rows::RowFacts facts;
   std::int32_t truth = -1;  // index of the label; -1: the row has no label
-  std::string text;         // columns of the row that group tables use
+  std::string text;         // columns of the row: text, group, persona, source
   std::string group;
   std::string persona;
   std::string source;

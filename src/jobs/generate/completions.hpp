@@ -17,7 +17,7 @@ namespace mgpu::jobs {
 
 /// The completions of a prompt.
 struct CompletedPrompt {
-  lm::PromptResult result;  // empty if the row is not completed
+  lm::PromptResult result;  // empty if the prompt was not completed
   rows::RowFacts facts;
 };
 

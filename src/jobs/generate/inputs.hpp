@@ -33,8 +33,8 @@ struct GenerateInputs : rows::ModelRows {
     return keys.rows.dataset && keys.rows.dataset->dataset->has_check() && keys.max_new_tokens > 0;
   }
 
-  /// Encodes `count` prompts, beginning with row `first`. An unusable row keeps its reason; with
-  /// data.on_bad_row=stop the reason also goes to `problems`.
+  /// Encodes `count` prompts, beginning with row `first`. An unusable row is returned with the
+  /// reason. With data.on_bad_row=stop the reason is also added to `problems`.
   std::vector<rows::EncodedPrompt> encode(std::int64_t first, std::int64_t count,
                                           rows::PromptEncoder& encoder,
                                           formats::LineProblems& problems) const;

@@ -29,8 +29,8 @@ struct GeneratePlots {
   std::map<std::string, std::int64_t> finishes;  // "length" -> samples
   std::vector<std::int64_t> prompt_lengths;      // of each prompt
   std::vector<std::int64_t> output_lengths;      // of each sample
-  std::vector<double> tokens_per_second;         // of each group of ranks; 0: it was idle
-  double total_tokens_per_second = 0.0;          // of all groups in this attempt
+  std::vector<double> tokens_per_second;         // speed of each group of ranks; 0: it was idle
+  double total_tokens_per_second = 0.0;          // speed of all groups in this attempt
   std::vector<Sample> samples;                   // the first samples
 };
 

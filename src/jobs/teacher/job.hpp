@@ -19,7 +19,7 @@ public:
   const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
-  /// Checks the model's folder and the rows of the data.
+  /// Returns checks of the model's folder and of the rows of the data.
   std::vector<run::FileCheck> file_checks() const override;
 
   /// Counts the journal and the sealed file, and assumes a token for every three bytes of data.

@@ -13,15 +13,15 @@ namespace mgpu::jobs {
 /// Adds the keys teacher.*.
 void add_teacher_keys(KeyTable& table);
 
-/// The settings of job teacher: which targets it stores for each token, and how.
+/// The settings of job teacher: which targets it stores for each token, and in which format.
 struct TeacherConfig {
   run::JobKeys run;
   rows::ModelRowKeys rows;
   rows::LengthKeys length;
-  bool has_draws = false;       // teacher.targets: random_sampling instead of topk
+  bool has_draws = false;       // teacher.targets is random_sampling, not topk
   std::int64_t top_k = 0;       // topk: number of kept tokens
   std::int64_t num_draws = 0;   // random_sampling: number of tokens sampled, with replacement
-  double temperature = 1.0;     // divides logits before everything else
+  double temperature = 1.0;     // divides the logits before anything else is computed
   bool is_packed = false;       // each id takes only as many bits as the vocabulary needs
   std::int64_t batch_size = 0;  // samples in one batch of a model; 0: auto
 };

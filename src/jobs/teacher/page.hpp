@@ -21,8 +21,8 @@ struct ShownToken {
   std::string text;          // "": its bytes are part of a character that the next token completes
   bool is_learned = true;    // false: part of a prompt
   double entropy = -1.0;     // nats; tokens that were not kept count as one class; below 0: unknown
-  double probability = 0.0;  // of this token; 0: it was not kept
-  int place = 0;             // rank among the kept tokens, from 1; 0: not kept
+  double probability = 0.0;  // probability of this token; 0: it was not kept
+  int place = 0;             // position among the kept tokens, from 1; 0: not kept
   std::vector<Guess> best;   // most probable first
   double rest = 0.0;         // probability of all other tokens
 };
@@ -76,7 +76,7 @@ struct TeacherPlots {
   std::int64_t tokens_left_out = 0;              // tokens of samples that were too long
   std::int64_t longest = 0;                      // tokens of the longest sample
   std::int64_t max_length = 0;                   // tokens that a sample may have
-  std::vector<std::int64_t> lengths;             // tokens of each sample before it was cut
+  std::vector<std::int64_t> lengths;             // tokens of each sample, before the sample was cut
   std::vector<std::uint8_t> is_cut;       // [samples] whether each sample was cut or left out
   std::int64_t samples = 0;               // samples with at least one used token
   double bytes_per_token = 0.0;           // bytes of the targets of a token
@@ -84,7 +84,7 @@ struct TeacherPlots {
   double total_tokens_per_second = 0.0;   // of all groups in this attempt
   std::vector<ShownText> texts;
   std::string entropy_of;  // classes of the entropy: "the 16 most probable tokens"
-  KeptMass mass;           // without points if targets were sampled
+  KeptMass mass;           // has no points if targets were sampled
   std::string drawn;       // text about the sampled tokens; "" for top k
   RankMap ranks;
 

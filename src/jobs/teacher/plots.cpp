@@ -57,7 +57,7 @@ public:
     const std::string alone = tokenizer.decode({&before, 1}, false);
     const std::vector<text::TokenId> both{before, id};
     const std::string together = tokenizer.decode(both, false);
-    // A tokenizer may drop a blank at the beginning of a text.
+    // Some tokenizers drop a blank at the beginning of a decoded text.
     const bool adds_blank = together == alone + ' ' + shown;
     return adds_blank ? ' ' + shown : shown;
   }

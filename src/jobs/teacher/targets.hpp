@@ -17,14 +17,14 @@ struct TokenTargets {
   std::vector<float> log_sums;  // [T] log of the sum of exp over all logits, nats
 
   // teacher.targets: topk
-  std::vector<std::uint32_t> ids;  // [T, K] most probable first, equal ones by ascending id
+  std::vector<std::uint32_t> ids;  // [T, K] most probable first, ties by ascending id
   std::vector<Half> log_probs;     // [T, K] nats
   std::vector<float> tail_mass;    // [T] probability of all other tokens
 
   // teacher.targets: random_sampling. The ids and counts of all tokens are concatenated.
   std::vector<std::uint8_t> num_drawn;     // [T] different tokens
   std::vector<std::uint32_t> drawn_ids;    // ascending for each token
-  std::vector<std::uint8_t> drawn_counts;  // how often; the sum is teacher.num_draws for each token
+  std::vector<std::uint8_t> drawn_counts;  // of each id; the sum per token is teacher.num_draws
 };
 
 /// Runs texts through a model and keeps the targets that the keys teacher.* select.

@@ -57,7 +57,7 @@ FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Envir
 std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Player& player,
                                                 const AdSettings& settings);
 
-/// The contents of table `samples` of a sealed file, with the lists of its column `path`.
+/// The results in table `samples` of a sealed file, with the paths in its column `path`.
 struct EvaluationResult {
   std::vector<EpisodeReturns> returns;  // by control, in the order of the grid
   std::vector<TrainPlots::Walk> walks;  // rollout 0 of each task without a control

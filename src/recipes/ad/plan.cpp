@@ -19,9 +19,9 @@ using report::Plan;
 // floating-point operations per second, counted like those of TrainSizes. The CPU speeds are
 // accurate within a factor 1.5 for one core of a server with AVX-512 and a small model.
 constexpr double kCpuFlops = 4e10;         // forward and backward
-constexpr double kCpuRoundedFlops = 3e10;  // the same, rounded to 16 bits at every product
+constexpr double kCpuRoundedFlops = 3e10;  // the same, with operands rounded to 16 bits
 constexpr double kCpuPlayFlops = 4e9;      // one token at a time: products of a matrix and a vector
-constexpr double kGpuFlops = 2e13;         // for products as small as this model's
+constexpr double kGpuFlops = 2e13;         // for matrix products as small as this model's
 constexpr double kGpuPassSeconds = 4e-3;   // for some 300 kernel launches, not overlapped
 constexpr double kHistorySteps = 2e7;      // environment steps per second of the explorer
 

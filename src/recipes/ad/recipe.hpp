@@ -20,8 +20,8 @@ public:
   void check_files() const override;
   std::vector<run::FileCheck> file_checks() const override;
 
-  /// Counts journal and sealed files of histories and evaluation, and all checkpoints that exist at
-  /// the same time.
+  /// Counts journals and sealed files of histories and evaluation, and all checkpoints that exist
+  /// at the same time.
   std::uint64_t disk_bytes() const override;
 
   /// Computes sizes from shapes. Nothing is measured, so every time in the plan is an estimate,

@@ -110,7 +110,7 @@ void fill_episodes(const TrainVerdict& verdict, std::int64_t steps,
   episodes.optimum = mean_optimum(verdict.environment);
 }
 
-/// Logs a line, and writes a curve whose steps are episodes.
+/// Logs a line with the mean return of each episode, and writes a curve over the episodes.
 void log_returns(run::RunContext& run, const std::string& name, const EpisodeReturns& returns) {
   std::string line = "return per episode, " + name + ":";
   for (std::size_t e = 0; e < returns.size(); ++e) {

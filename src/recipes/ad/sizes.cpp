@@ -48,7 +48,7 @@ TrainSizes::TrainSizes(const AdSettings& of)
   constexpr std::int64_t kOffset = 8;  // size of the offset at which the path of an episode begins
   rollout_bytes =
       grid.episodes * (row_bytes(sample_table(grid)) + environment->horizon() + kOffset);
-  constexpr std::int64_t kStepFields = 4;  // loss, accuracy, rate, norm
+  constexpr std::int64_t kStepFields = 4;  // loss, accuracy, learning rate, gradient norm
   curve_bytes = std::int64_t{sizeof(double)} *
                 (settings.loop.optimizer.schedule.max_steps * kStepFields +
                  settings.loop.planned_evaluations() * (1 + settings.evaluate.episodes));

@@ -21,7 +21,7 @@ struct TrainSizes {
   std::int64_t weight_bytes = 0;   // float32, with the gaps between parameters
   std::int64_t num_histories = 0;  //
   std::int64_t num_rollouts = 0;   // of the final evaluation, for all controls
-  std::int64_t history_bytes = 0;  // all histories in memory
+  std::int64_t history_bytes = 0;  // size of all histories in memory
   std::int64_t rollout_bytes = 0;  // size of the rows of results.h5 for one rollout
   std::int64_t curve_bytes = 0;    // size of the curves in each checkpoint
 

@@ -32,7 +32,7 @@ void refuse(const Config& config, const char* name, const std::string& why,
   throw config.problem("E124", name, std::string("`") + name + "` " + why, help);
 }
 
-/// Refuses keys about learning from a teacher when no teacher is given.
+/// Refuses all keys distill.* when no teacher is given.
 void require_teacher(const Config& config) {
   for (const std::string& name : config.not_default()) {
     if (!name.starts_with("distill.")) continue;

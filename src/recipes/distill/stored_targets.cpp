@@ -92,8 +92,8 @@ std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers) {
 /// Consecutive tokens of a row.
 struct StoredTargets::Slice {
   std::int64_t row;
-  std::int64_t first;  // index of a token in its row
-  std::int64_t item;   // index of that token among all rows
+  std::int64_t first;  // index of the first token in its row
+  std::int64_t item;   // index of the first token among all rows
   std::int64_t count;
 };
 

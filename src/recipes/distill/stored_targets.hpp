@@ -90,9 +90,9 @@ private:
   store::ListColumn learned_;
   bool is_packed_ = false;
   std::optional<store::ListColumn> log_probs_;  // for top k
-  std::optional<store::ListColumn> tails_;      // unless ids are packed
+  std::optional<store::ListColumn> tails_;      // for top k, unless ids are packed
   std::optional<store::ListColumn> num_drawn_;  // for draws
-  std::optional<store::ListColumn> counts_;     // unless draws are packed
+  std::optional<store::ListColumn> counts_;     // for draws, unless draws are packed
   std::optional<store::ListColumn> ids_;        // packed or not
   std::vector<StoredPlace> places_;
 };

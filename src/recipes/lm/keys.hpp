@@ -14,8 +14,8 @@
 
 namespace mgpu::recipes {
 
-/// Adds keys of job train that only language models read: model.init, data.eval_path,
-/// train.seq_len...
+/// Adds the keys of job train that only language models read: model.init, data.eval_path,
+/// train.seq_len and others.
 void add_lm_train_keys(KeyTable& table);
 
 /// Returns whether job train trains a language model: model.path or model.init names a folder.
@@ -35,7 +35,7 @@ struct LmTrainSettings {
   bool needs_tokenizer = true;  // false: the examples are token ids
   rows::ChatChoice chat;        // data.chat_template
   std::int64_t seq_len = 0;     // tokens of a window
-  lm::TrainingOptions options;  // without the head of the recipe's method
+  lm::TrainingOptions options;  // without the additional head of the recipe's method
 };
 
 /// Reads the keys. Errors: one Failure (exit 78) with all keys that contradict each other or have

@@ -37,8 +37,8 @@ struct MethodData {
 
 /// The costs of a step for plans, in addition to the passes of the trained model.
 struct MethodCosts {
-  std::int64_t resident_parameters = 0;  // of models that only run forward
-  double sampled = 0.0;                  // share of the tokens that the trained model samples
+  std::int64_t resident_parameters = 0;  // parameters of models that only run forward
+  double sampled = 0.0;                  // share of tokens that the trained model samples itself
   std::int64_t sampling_batch = 0;       // sequences that are sampled together
 };
 
@@ -79,7 +79,8 @@ public:
   virtual void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
                       lm::LmExamples& examples) const;
 
-  /// Returns how many consecutive examples form a group, which stays in one global batch.
+  /// Returns how many consecutive examples form a group. A group is never divided among global
+  /// batches.
   virtual std::int64_t group_size() const { return 1; }
 
   /// Returns how many tokens of room each example needs after its prompt; 0: its own completion is

@@ -25,7 +25,7 @@ lm::LmWindows windows_of(const LmTrainSettings& settings, const LmMethod& method
 lm::TrainingOptions options_of(const LmTrainSettings& settings, const LmMethod& method,
                                const lm::LmConfig& config);
 
-/// The inputs of a training. All references must outlive the task.
+/// The inputs of a training. All references must outlive the LmTask.
 struct LmTaskParts {
   const LmTrainSettings& settings;
   const LmMethod& method;
