@@ -23,9 +23,8 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-// A block of rows has at most 512 KiB, and a block of weights at most 2.1 MiB. So weights with
-// 1,024 outputs are one block. Tiles that are filled together hold four cache lines of a column of
-// x.
+// A block of rows has at most 512 KiB. A block of weights has at most 2.1 MiB, and more than 1,024
+// outputs. Tiles that are filled together hold four cache lines of each column of x.
 constexpr std::size_t kRowsAtOnce = 256;
 constexpr std::size_t kOutputsAtOnce = 22 * kMaxPanelWidth;
 constexpr std::size_t kTilesAtOnce = 64 / kTileRows;

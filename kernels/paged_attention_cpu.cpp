@@ -159,7 +159,7 @@ template <class Visit>
 HWY_INLINE void for_each_row(const Buffers& b, std::size_t group, std::size_t q, std::size_t n,
                              Visit visit) {
   static_assert(kTogether == 2);
-  const std::size_t shift = n - 1;  // rows are i % n and i / n, computed without a division
+  const std::size_t shift = n - 1;  // i % n and i / n are computed without a division
   const std::size_t rows = n * b.shared;
   for (std::size_t first = 0; first < rows; first += kTogether)
     visit(std::min(kTogether, rows - first), [&](std::size_t i) {

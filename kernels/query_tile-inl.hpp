@@ -43,7 +43,7 @@ public:
       ++count;
   }
 
-  /// Returns one past the last key that is visible to query first + q. The first one is begin(q).
+  /// Returns one past the last key that query first + q attends to; begin(q) is the first such key.
   std::size_t end(std::size_t q) const {
     return static_cast<std::size_t>(args_.positions[first + q]) + 1;
   }

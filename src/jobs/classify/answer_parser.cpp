@@ -26,8 +26,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
-/// Returns whether a byte is part of a word. Bytes above 127 belong to other alphabets, so they
-/// count.
+/// Returns whether a byte is part of a word. Bytes above 127 are, because they belong to letters of
+/// other alphabets.
 bool is_word(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;

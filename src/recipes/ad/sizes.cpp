@@ -45,7 +45,7 @@ TrainSizes::TrainSizes(const AdSettings& of)
   history_bytes = histories.rows * row_bytes(histories);
   const EvaluationGrid grid = final_grid(*this);
   num_rollouts = grid.size();
-  constexpr std::int64_t kOffset = 8;  // size of the offset at which the path of an episode begins
+  constexpr std::int64_t kOffset = 8;  // bytes of the offset of an episode's path
   rollout_bytes =
       grid.episodes * (row_bytes(sample_table(grid)) + environment->horizon() + kOffset);
   constexpr std::int64_t kStepFields = 4;  // loss, accuracy, learning rate, gradient norm
