@@ -79,12 +79,12 @@ public:
   float* grad_out;       // [kRows, column_pitch] of the block
   float* weighted_sums;  // [kRows, column_pitch] sums over keys
   float* p;              // [kRows, keys_pitch] probabilities of the block
-  float* s;              // [kRows, keys_pitch] their gradients
-  float* factors;        // [kRows, factor_pitch] dropout
+  float* s;              // [kRows, keys_pitch] gradients of the probabilities
+  float* factors;        // [kRows, factor_pitch] factors of dropout
 
 private:
-  /// Increases a pitch that is a multiple of 256 bytes, since such columns share too few L1 cache
-  /// sets.
+  /// Returns `pitch`, plus `tile` if it is a multiple of 256 bytes, because columns at such a
+  /// distance share too few L1 cache sets.
   static std::size_t apart(std::size_t pitch, std::size_t tile) {
     return pitch % 64 == 0 ? pitch + tile : pitch;
   }
@@ -148,7 +148,7 @@ HWY_INLINE void store_rows(const HeadBuffers& b, const float* from, std::size_t 
     std::copy_n(from + t * b.column_pitch, b.head_dim, to + t * stride);
 }
 
-/// Loads rows first .. first + rows - 1 times a factor.
+/// Loads rows first .. first + rows - 1, multiplied by a factor.
 HWY_INLINE void load_block(const HeadBuffers& b, const float* from, std::size_t stride,
                            std::size_t first, std::size_t rows, float factor, float* to) {
   for (std::size_t r = 0; r < rows; ++r)
@@ -162,14 +162,15 @@ struct Keys {
   std::size_t end;
 };
 
-/// Returns the end of the keys that a block of queries reads, in whole pairs of vectors. Invisible
-/// keys have weight 0, so a NaN or infinity in them reaches the whole block.
+/// Returns the end of the keys that a block of queries reads, rounded up to whole pairs of vectors.
+/// Keys after a query have weight 0, but 0 times NaN or infinity is NaN. So such a key affects the
+/// whole block.
 HWY_INLINE std::size_t keys_of(const HeadBuffers& b, std::size_t first) {
   return std::min(round_up(first + kRows, b.lanes * kKeyVectors), b.keys_pitch);
 }
 
-/// Computes out[r, j] = sum_c of_rows[r, c] * columns[c, j] for the keys, in whole pairs of
-/// vectors.
+/// Computes out[r, j] = sum_c of_rows[r, c] * columns[c, j] for the keys j, rounded up to whole
+/// pairs of vectors.
 HWY_INLINE void multiply_columns(const HeadBuffers& b, const float* of_rows, const float* columns,
                                  Keys keys, std::size_t rows, float* out) {
   small_product<Start::at_zero>({of_rows, b.column_pitch, 1}, {columns + keys.begin, b.keys_pitch},

@@ -1,6 +1,7 @@
-// Processes one head of one sample at a time, so its keys and values stay in L1 and L2: up to 16
-// query rows against all earlier keys. For scores the vector lanes are keys, from transposed
-// panels. For products with values and gradients the lanes are the head's columns.
+// Processes one head of one sample at a time, so its keys and values stay in L1 and L2. It
+// multiplies up to 16 query rows with all earlier keys. For scores the vector lanes are keys, which
+// are read from a transposed copy. For products with values and gradients the lanes are the head's
+// columns.
 #include <algorithm>
 #include <cmath>
 
@@ -27,8 +28,9 @@ void mask_future(std::size_t query, std::size_t keys, float* p) {
   if (query + 1 < keys) std::fill(p + query + 1, p + keys, -INFINITY);
 }
 
-/// Replaces the scores of one query by exp(score - max), times the dropout factors if any; entries
-/// after the query are 0 up to `keys`. Returns the sum before dropout, and outputs the maximum.
+/// Replaces the scores of one query by exp(score - max), times the dropout factors if any. Entries
+/// after the query are 0 up to `keys`. Returns the sum before dropout, and writes the maximum to
+/// `top_out`.
 float softmax_row(const HeadBuffers& b, std::size_t query, std::size_t keys, const float* factors,
                   float* HWY_RESTRICT p, float* top_out) {
   const Floats d;
@@ -91,8 +93,8 @@ void forward_head(const CausalAttentionArgs& args, HeadBuffers& b, std::size_t r
   }
 }
 
-/// On entry p has scores and s the gradients of the probabilities. On return p has dropped
-/// probabilities and s the gradients of the scores.
+/// On entry p has scores and s the gradients of the probabilities. On return p has the
+/// probabilities after dropout and s the gradients of the scores.
 void grad_row(const HeadBuffers& b, std::size_t r, std::size_t query, std::size_t keys, bool drops,
               float log_sum, float delta) {
   const Floats d;

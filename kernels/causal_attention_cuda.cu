@@ -13,7 +13,7 @@ constexpr unsigned kTileKeys = kDropoutRun;
 constexpr unsigned kTileQueries = 32;
 static_assert(kTileKeys == kThreads, "one thread per key in grad_keys_kernel");
 
-/// The head and sample of a block, and its tile.
+/// The sample, the head and the first token that a thread block processes.
 struct Place {
   std::size_t row;
   std::size_t head;
@@ -34,7 +34,7 @@ __device__ std::size_t offset(const CausalAttentionArgs& args, const Place& plac
          args.head_dim;
 }
 
-/// Loads one head's line of `from` times a factor, padded with zeros to kDim.
+/// Loads one head's line of `from`, multiplied by a factor and padded with zeros to kDim.
 template <unsigned kDim>
 __device__ void load_line(const CausalAttentionArgs& args, const float* from, float factor,
                           float (&to)[kDim]) {
@@ -81,8 +81,8 @@ __device__ void add(float factor, const float* x, float (&sum)[kDim]) {
     sum[c] += factor * x[c];
 }
 
-/// Returns bit m = whether key first_key + 16 m + lane is kept for the query; first_key is
-/// run-aligned.
+/// Returns a mask whose bit m tells whether dropout keeps key first_key + 16 m + lane for the
+/// query. first_key is a multiple of kDropoutRun.
 __device__ unsigned kept_bits(const CausalAttentionArgs& args, const Place& place,
                               std::size_t query, std::size_t first_key, unsigned lane) {
   if (args.dropout.threshold == 0) return 0xFF;
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(kThreads) grad_queries_kernel(CausalAttentionG
   if (exists) store_line(args, sums, scale, grad.grad_qkv + offset(args, place, query, 3, 0));
 }
 
-/// Queries of a tile in the layout for the threads of grad_keys_kernel.
+/// A tile of queries, in the layout that the threads of grad_keys_kernel read.
 template <unsigned kDim>
 struct QueryTile {
   float q[kTileQueries * kDim];
@@ -206,7 +206,7 @@ struct QueryTile {
   unsigned char kept[kTileQueries * 16];  // kept_bits() of each query and lane
 };
 
-/// Called by all threads of the block.
+/// Loads the tile of queries that begins with `first`. Called by all threads of the block.
 template <unsigned kDim>
 __device__ void load_queries(const CausalAttentionGradArgs& grad, const Place& place,
                              std::size_t first, QueryTile<kDim>& tile) {
@@ -273,7 +273,8 @@ unsigned blocks_of(const CausalAttentionArgs& args) {
   return static_cast<unsigned>(tiles * args.heads * args.rows);
 }
 
-/// Returns the bytes of a tile of keys and values; above 48 KiB a kernel attribute is needed.
+/// Returns the bytes of a tile of keys and values. Above 48 KiB it sets the required kernel
+/// attribute.
 template <unsigned kDim, class Kernel>
 unsigned tile_bytes(Kernel kernel) {
   constexpr unsigned kBytes = 2 * kTileKeys * kDim * sizeof(float);

@@ -1,4 +1,4 @@
-// Vector lanes are elements; the elements after the last whole vector are padded to one.
+// Vector lanes are elements. The elements after the last whole vector are padded to a whole vector.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// Loads up to one vector of floats; missing ones are 0.
+/// Loads up to one vector of floats; missing floats are 0.
 HWY_INLINE Vector load(const float* from, std::size_t count) {
   const Floats d;
   if (count >= hn::Lanes(d)) return hn::LoadU(d, from);
@@ -81,11 +81,11 @@ struct Activated {
   Vector slope;
 };
 
-/// Computes x s(z) with s(z) = 1 / (1 + exp(-z)). Here z = x, or for gelu_tanh z = 2 sqrt(2 / pi)
-/// (x + c x^3), because (1 + tanh(z / 2)) / 2 = s(z).
+/// Returns x s(z) and its derivative, with s(z) = 1 / (1 + exp(-z)). Here z = x, or for gelu_tanh z
+/// = 2 sqrt(2 / pi) (x + c x^3), because (1 + tanh(z / 2)) / 2 = s(z).
 HWY_INLINE Activated activate(Vector x, ActivationKind kind) {
   const Floats d;
-  constexpr float kLargest = 88.0F;              // its exp is still finite
+  constexpr float kLargest = 88.0F;              // exp(88) is still finite
   constexpr float kTwice = 1.5957691216057308F;  // 2 sqrt(2 / pi)
   constexpr float kCube = 0.044715F;
   const Vector one = hn::Set(d, 1.0F);
@@ -104,7 +104,7 @@ HWY_INLINE Activated activate(Vector x, ActivationKind kind) {
   return {value, hn::Add(sigmoid, bend)};
 }
 
-/// Uses scalar erf, which has no vector version here.
+/// Computes the gradients of gelu with scalar erf, which has no vector version here.
 void gelu_elements(const GatedActivationGradArgs& args) {
   constexpr double kInverseRoot2 = 0.70710678118654752440;
   constexpr double kInverseRoot2Pi = 0.39894228040143267794;

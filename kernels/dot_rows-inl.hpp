@@ -1,5 +1,6 @@
-// Multiplies one or two queries, or heads of a query, with lines of keys, and sums lines of values.
-// It is compiled once per instruction set; see foreach_target.h of Highway.
+// Computes dot products of one or two queries, or heads of a query, with lines of keys, and
+// weighted sums of lines of values. It is compiled once per instruction set; see foreach_target.h
+// of Highway.
 #if defined(MGPU_KERNELS_LINE_PRODUCTS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_LINE_PRODUCTS_INL
 #undef MGPU_KERNELS_LINE_PRODUCTS_INL
@@ -62,7 +63,7 @@ HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* out) {
 }
 #endif
 
-/// The values for each of the queries that are processed together.
+/// One pointer for each of the queries that are processed together.
 template <class Value>
 using PerQuery = std::array<Value*, kTogether>;
 
@@ -74,7 +75,7 @@ auto per_query(std::size_t queries, Place place) {
   return places;
 }
 
-/// Computes out[q][n] = scale * queries[q] . lines[n]; `columns` is a whole number of vectors.
+/// Computes out[q][n] = scale * dot(queries[q], lines[n]); `columns` is a whole number of vectors.
 template <std::size_t kQueries>
 HWY_INLINE void four_products(const PerQuery<float>& queries, const float* const (&lines)[4],
                               std::size_t columns, float scale, float (&out)[kQueries][4]) {
@@ -97,7 +98,7 @@ HWY_INLINE void four_products(const PerQuery<float>& queries, const float* const
     store_sums(sums[q], scale, out[q]);
 }
 
-/// Computes scores[q][j] = scale * queries[q] . line j, separately for each q.
+/// Computes scores[q][j] = scale * dot(queries[q], line j), separately for each q.
 template <std::size_t kQueries>
 void score_lines(const PerQuery<float>& queries, const Lines& lines, std::size_t count,
                  std::size_t columns, float scale, const PerQuery<float>& scores) {

@@ -1,4 +1,5 @@
-// Processes a row in short pieces: probabilities as vectors, then one sum in order.
+// Processes a row in short pieces. It computes the probabilities with vectors, and then adds them
+// in order.
 #include <algorithm>
 
 #include <mgpu/kernels/draw_with_replacement.hpp>

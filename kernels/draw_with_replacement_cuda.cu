@@ -1,5 +1,5 @@
-// One block of threads per row. It processes the vocabulary in tiles with one scan each, and every
-// thread finds the uniforms that select its token.
+// One block of threads per row. It processes the vocabulary in tiles, with one prefix sum (scan)
+// each. Every thread finds the uniforms that select its token.
 #include <cmath>
 
 #include <cub/block/block_scan.cuh>
@@ -41,14 +41,15 @@ __global__ void draw_with_replacement_kernel(DrawWithReplacementArgs args) {
         logit > -INFINITY ? static_cast<double>(expf(logit - args.log_sums[n])) : 0.0;
     Scan(scratch).InclusiveSum(weight, ends[threadIdx.x]);
     __syncthreads();
-    // Starts exactly where the neighbor's interval ends, so no uniform falls between two tokens.
+    // A token's interval starts exactly where the previous one ends, so no uniform falls between
+    // two tokens.
     const double begin = threadIdx.x == 0 ? 0.0 : ends[threadIdx.x - 1];
     const std::size_t end = count_below(uniforms, args.draws, before + ends[threadIdx.x]);
     std::size_t draw = count_below(uniforms, args.draws, before + begin);
     for (; weight > 0.0 && draw < end; ++draw)
       args.ids[n * args.draws + draw] = args.first_id + static_cast<std::int64_t>(i);
     before += ends[kThreads - 1];
-    __syncthreads();  // the next tile overwrites it
+    __syncthreads();  // the next tile overwrites `ends`
   }
   if (threadIdx.x == 0) args.reached[n] = before;
 }

@@ -20,10 +20,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Floats>;
 
-/// Computes x / (1 + exp(-z)); NaN stays NaN, and -infinity becomes NaN as in the formula.
+/// Computes x / (1 + exp(-z)). NaN stays NaN, and x = -infinity gives NaN as in the formula.
 HWY_INLINE Vector times_sigmoid(Vector x, Vector z) {
   const Floats d;
-  constexpr float kLargest = 88.0F;  // its exp is still finite
+  constexpr float kLargest = 88.0F;  // exp(88) is still finite
   const Vector power = hn::Min(hn::Neg(z), hn::Set(d, kLargest));
   const Vector result = hn::Div(x, hn::Add(hn::Set(d, 1.0F), hn::Exp(d, power)));
   const Vector lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
@@ -44,7 +44,7 @@ HWY_INLINE Vector activate(Vector x, const GatedActivationArgs& args) {
   return times_sigmoid(x, hn::Mul(hn::Set(d, kTwice), hn::Add(x, cube)));
 }
 
-/// Returns the factor of the activation.
+/// Returns the factor that multiplies the activation.
 HWY_INLINE Vector factor_of(Vector up, const GatedActivationArgs& args) {
   if (args.kind != ActivationKind::clamped) return up;
   const Floats d;

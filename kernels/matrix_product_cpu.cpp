@@ -1,5 +1,6 @@
-// Processes blocks of inputs, outputs and rows, each copied into the order in which the tile reads
-// it. The rows stay in the L2 cache for all panels of a block of outputs.
+// A GEMM that processes blocks of inputs, outputs and rows. Each block is copied (packed) into the
+// order in which the register tile reads it. A block of rows stays in the L2 cache while it is
+// multiplied by all panels of a block of outputs.
 #include <algorithm>
 #include <cstring>
 
@@ -22,18 +23,20 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 256;                     // 512 KiB
-constexpr std::size_t kOutputsAtOnce = 22 * kMaxPanelWidth;  // 1,024 at once; up to 2.1 MiB
-constexpr std::size_t kTilesAtOnce = 64 / kTileRows;         // four cache lines of a column
+// A block of rows has at most 512 KiB. A block of weights has at most 2.1 MiB, and more than 1,024
+// outputs. Tiles that are filled together hold four cache lines of each column of x.
+constexpr std::size_t kRowsAtOnce = 256;
+constexpr std::size_t kOutputsAtOnce = 22 * kMaxPanelWidth;
+constexpr std::size_t kTilesAtOnce = 64 / kTileRows;
 
-/// Returns the pitch of tiles, so that tiles that are filled together use different cache sets. For
-/// 512 inputs (16 KiB) and prefetched columns it raised 98 to 103 GFLOP/s on a Zen 4.
+/// Returns the distance between tiles, so that tiles that are filled together use different cache
+/// sets. With 512 inputs (16 KiB) and prefetched columns this raised 98 to 103 GFLOP/s on a Zen 4.
 constexpr std::size_t tile_pitch(std::size_t inputs) {
   return inputs + 2;
 }
 
-/// Copies `count` rows of contiguous columns into tiles [inputs, kTileRows], kTileRows *
-/// tile_pitch() apart; missing rows are zeros.
+/// Copies `count` rows of x, whose columns are contiguous, into tiles [inputs, kTileRows]. The
+/// tiles are kTileRows * tile_pitch() floats apart; missing rows are zeros.
 void interleave(const float* x, std::size_t input_stride, std::size_t count, std::size_t inputs,
                 float* tiles) {
   constexpr std::size_t kAhead = 8;  // columns
@@ -55,7 +58,7 @@ void interleave(const float* x, std::size_t input_stride, std::size_t count, std
   }
 }
 
-/// Computes one product in blocks.
+/// Computes one matrix product in blocks.
 class Product {
 public:
   explicit Product(const MatrixProductArgs& args)
@@ -138,7 +141,7 @@ private:
       multiply(block, rows);
       return;
     }
-    float* const out = block.out;  // too small for whole vectors
+    float* const out = block.out;  // has no room for whole vectors
     block.out = last_.get();
     block.out_pitch = kPanelWidth;
     for (std::size_t n = 0; n < rows && !block.is_first; ++n)
@@ -162,7 +165,7 @@ private:
   std::size_t inputs_at_once_;
   hwy::AlignedFreeUniquePtr<float[]> panels_;  // [panels, inputs, kPanelWidth]
   hwy::AlignedFreeUniquePtr<float[]> last_;    // [rows, kPanelWidth] for a partial panel
-  // [rows / kTileRows, tile_pitch(inputs), kTileRows], or spread rows
+  // tiles [rows / kTileRows, tile_pitch(inputs), kTileRows], or rows [rows, spread_pitch(inputs)]
   hwy::AlignedFreeUniquePtr<float[]> tiles_;
 };
 

@@ -8,7 +8,8 @@
 namespace mgpu::kernels::cpu {
 namespace {
 
-/// Returns the first score whose cumulative share exceeds `uniform`; never one of weight 0.
+/// Returns the index of the first score at which the sum of weights exceeds `aim`, or else of the
+/// last score of positive weight.
 std::size_t place_in(std::span<const float> scores, double top, double aim) {
   std::size_t place = 0;
   double reached = 0.0;

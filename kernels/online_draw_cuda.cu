@@ -1,5 +1,6 @@
-// One block per row. It computes the largest score and the sum. If the block replaces the sample,
-// it scans tiles in order until the target sum is reached.
+// One thread block per row. It computes the largest score and the sum of the exponentials. If this
+// block of the vocabulary replaces the sample, it scans the scores in tiles until the target sum is
+// reached.
 #include <cmath>
 
 #include <cub/block/block_reduce.cuh>
@@ -60,8 +61,8 @@ __device__ double block_sum(const float* scores, std::size_t count, double top, 
   return shared_by_all(Doubles(scratch.doubles).Sum(mine));
 }
 
-/// Returns the first index at which the sum exceeds `aim`, otherwise the last one of positive
-/// weight.
+/// Returns the first index at which the sum of weights exceeds `aim`, or else the last index of
+/// positive weight.
 __device__ int place_in(const float* scores, std::size_t count, double top, double aim,
                         Scratch& scratch) {
   constexpr int kNowhere = 0x7fffffff;

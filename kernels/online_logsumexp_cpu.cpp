@@ -36,7 +36,8 @@ Vector load(const float* logits, std::size_t i, std::size_t count) {
   return hn::Load(d, last);
 }
 
-/// Returns whether there is a NaN: hn::Exp turns NaN into 0, and hn::Max may drop it.
+/// Returns whether a logit is NaN, because the sum may not show it: hn::Exp turns NaN into 0, and
+/// hn::Max may drop it.
 bool has_nan(const float* logits, std::size_t count) {
   const Floats d;
   for (std::size_t i = 0; i < count; i += hn::Lanes(d))
@@ -68,7 +69,7 @@ struct Candidate {
   float logit;
   std::int64_t id;
 
-  /// Orders the better candidate first; ties by the lower id.
+  /// Returns whether a is the better candidate: the larger logit, or on a tie the lower id.
   friend bool operator<(const Candidate& a, const Candidate& b) {
     return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
   }
@@ -76,9 +77,9 @@ struct Candidate {
 
 constexpr std::size_t kMaxSections = 16;
 
-/// Returns a lower bound for the `count` best logits of a block: the smallest maximum of `count`
-/// disjoint parts, each a lane of a section of vectors. Returns -infinity if there are too few
-/// parts.
+/// Returns a lower bound for the `count` best logits of a block. It divides the block into at least
+/// `count` parts, each a lane of a section of vectors, and returns the smallest of their maxima.
+/// Returns -infinity if there would be too few vectors, or too many sections.
 float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
@@ -98,8 +99,8 @@ float floor_of_best(const float* logits, std::size_t block, std::size_t count) {
   return hn::GetLane(hn::MinOfLanes(d, lowest));
 }
 
-/// Adds logits that beat the last of the best and may be among the best of the block; most vectors
-/// have no such logit. A NaN is never a candidate.
+/// Adds the logits that exceed the last of the old best logits and may be among the best of the
+/// block. Most vectors have no such logit. A NaN is never a candidate.
 void add_candidates(const OnlineLogsumexpArgs& args, std::size_t n, const float* logits,
                     std::vector<Candidate>& candidates) {
   const Floats d;
@@ -122,7 +123,7 @@ void add_candidates(const OnlineLogsumexpArgs& args, std::size_t n, const float*
   }
 }
 
-/// Merges the best of earlier blocks and of this one, sorted.
+/// Merges the best logits of earlier blocks with those of this block, sorted.
 void merge_best(const OnlineLogsumexpArgs& args, std::size_t n, const float* logits,
                 std::vector<Candidate>& candidates) {
   candidates.clear();

@@ -1,5 +1,6 @@
-// One block per row. It finds the best in descending order: each is the first after the previous
-// one among the old best and the new logits.
+// One thread block per row. It finds the best logits one at a time, in descending order. Each
+// search covers the old best logits and the new logits, and finds the first that comes after the
+// previous result.
 #include <cmath>
 
 #include <cub/block/block_reduce.cuh>
@@ -19,8 +20,8 @@ struct Candidate {
   std::int64_t id;
 };
 
-/// Returns whether a precedes b: larger, or equal with a smaller token. id < 0 is never a
-/// candidate.
+/// Returns whether a precedes b: its logit is larger, or equal and its token smaller. A candidate
+/// with id < 0 is empty and comes last.
 struct ComesBefore {
   __device__ static bool test(const Candidate& a, const Candidate& b) {
     if (a.id < 0 || b.id < 0) return a.id >= 0;
@@ -59,7 +60,7 @@ __device__ void fold_sum(const OnlineLogsumexpArgs& args, std::size_t n, const f
   }
 }
 
-/// Replaces `found` by `candidate` if that comes after `last` and before `found`.
+/// Replaces `found` by `candidate` if `candidate` comes after `last` and before `found`.
 __device__ void consider(Candidate candidate, bool has_last, const Candidate& last,
                          Candidate& found) {
   if (isnan(candidate.logit) || candidate.id < 0) return;

@@ -1,4 +1,5 @@
-// Packs weights into panels, compiled once per instruction set; see foreach_target.h of Highway.
+// Packs weights into GEMM panels, compiled once per instruction set; see foreach_target.h of
+// Highway.
 #if defined(MGPU_KERNELS_PACK_PANEL_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PACK_PANEL_INL
 #undef MGPU_KERNELS_PACK_PANEL_INL
@@ -20,10 +21,11 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// A block of a matrix: some inputs of up to kPanelWidth outputs, laid out as in PackPanelsArgs.
+/// A block of a weight matrix: some inputs of up to kPanelWidth outputs, with strides as in
+/// PackPanelsArgs.
 template <class Weight>
 struct PanelSource {
-  const Weight* weight;  // of the first output and input
+  const Weight* weight;  // weight of the first output and the first input
   std::size_t outputs;   // <= kPanelWidth
   std::size_t inputs;
   std::size_t output_stride;
@@ -42,7 +44,7 @@ void transpose_elements(const PanelSource<Weight>& source, std::size_t outputs_b
       panel[i * kPanelWidth + o] = *source.at(o, i);
 }
 
-/// Packs weights that are contiguous by output, a cache line of each at a time.
+/// Packs weights that are contiguous along the inputs, one cache line of each output at a time.
 template <class Weight>
 void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kLine = 16;
@@ -62,12 +64,12 @@ void transpose_into(const PanelSource<Weight>& source, Weight* panel) {
   }
 }
 
-/// Packs weights that are contiguous by input.
+/// Packs weights that are contiguous along the outputs.
 template <class Weight>
 void copy_into(const PanelSource<Weight>& source, Weight* panel) {
   constexpr std::size_t kAhead =
-      24;  // prefetch distance in inputs; the hardware prefetcher does not reach them
-  const hn::CappedTag<Weight, 16> d;  // whole vectors in a panel
+      24;  // prefetch distance in inputs, which are too far apart for the hardware prefetcher
+  const hn::CappedTag<Weight, 16> d;  // a panel has a whole number of these vectors
   for (std::size_t i = 0; i < source.inputs; ++i, panel += kPanelWidth) {
     const Weight* weights = source.at(0, i);
     if (source.outputs < kPanelWidth) {
@@ -81,7 +83,7 @@ void copy_into(const PanelSource<Weight>& source, Weight* panel) {
   }
 }
 
-/// Writes panel [inputs, kPanelWidth]; missing outputs are zeros.
+/// Writes the panel [inputs, kPanelWidth]; missing outputs are zeros.
 template <class Weight>
 void pack_panel(const PanelSource<Weight>& source, Weight* panel) {
   if (source.output_stride == 1)

@@ -1,5 +1,5 @@
-// Processes a few hundred rows at a time, so a block of their inputs stays in the L2 cache for all
-// panels.
+// Multiplies a few hundred rows at a time by all panels of packed weights, so a block of the rows'
+// inputs stays in the L2 cache.
 #include <algorithm>
 
 #include <hwy/aligned_allocator.h>
@@ -22,8 +22,9 @@ namespace {
 
 constexpr std::size_t kRowBlock = 256;
 
-/// Processes a block of inputs for all panels in turn, so the rows' part stays in the L2 cache. The
-/// last outputs are computed in a buffer if a vector would exceed their row.
+/// Multiplies some rows by all panels, for one block of inputs after another, so this part of the
+/// rows stays in the L2 cache. The last outputs are computed in a buffer if a vector would exceed
+/// their row.
 template <class Weight>
 class FewRows {
 public:
@@ -65,7 +66,7 @@ private:
   const Weight* weights_after(std::size_t panel, std::size_t input, std::size_t inputs) const {
     if (panel + 1 < count_) return weights(panel + 1, input);
     if (input + inputs < args_.inputs) return weights(0, input + inputs);
-    return weights(count_, 0);  // of the next matrix, if several are adjacent
+    return weights(count_, 0);  // the next matrix, if several are adjacent
   }
 
   void multiply_panel(std::size_t panel, std::size_t input, std::size_t inputs) const {
@@ -85,14 +86,14 @@ private:
 
   const PackedProductArgs& args_;
   bool spreads_;
-  std::size_t at_once_;  // inputs
+  std::size_t at_once_;  // inputs of a block
   const Weight* panels_;
   std::size_t count_;
   hwy::AlignedFreeUniquePtr<float[]> copy_;  // [rows, spread_pitch(at_once_)]
   hwy::AlignedFreeUniquePtr<float[]> last_;  // [rows, kPanelWidth]
 };
 
-/// Copies weights without conversion: only the size of their type matters.
+/// Packs weights without conversion: only the size of their type matters.
 template <class Weight>
 void pack_all(const PackPanelsArgs& args) {
   const auto* weight = static_cast<const Weight*>(args.weight);

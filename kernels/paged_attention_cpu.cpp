@@ -1,8 +1,8 @@
-// Processes up to 8 consecutive queries of a sequence at a time. It reads keys, and then values, in
-// short runs for all heads and queries that attend to them, two of those together, while it
-// prefetches the next run. For scores the lanes are the head's columns, and four sums are reduced
-// together. For the softmax the lanes are keys. For products with values the lanes are columns,
-// with keys in order.
+// Processes up to 8 consecutive queries of a sequence at a time. It reads the keys, and then the
+// values, in short runs, and prefetches the next run. Each run is used for all heads and queries
+// that attend to it, two at a time. For scores the vector lanes are the head's columns, and four
+// sums are reduced together. For the softmax the lanes are keys. For products with values the lanes
+// are columns, and the keys are added in order.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -35,13 +35,13 @@ std::size_t round_up(std::size_t n, std::size_t unit) {
 constexpr std::size_t kCacheLine = 16;  // floats
 constexpr std::size_t kRunKeys = 16;
 
-/// Returns the keys of a run. A single query reads from memory, where prefetching farther arrives
-/// later.
+/// Returns the number of keys in a run. A single query waits for memory, and prefetching farther
+/// ahead would make each line arrive later.
 std::size_t run_keys(const QueryTile& tile) {
   return tile.count == 1 ? 4 : kRunKeys;
 }
 
-/// Padded copies, so that all vectors are whole.
+/// Buffers for one tile of queries. Rows are padded, so that all vectors are whole.
 class Buffers {
 public:
   Buffers(const PagedAttentionArgs& args, std::size_t queries_at_once, std::size_t longest)
@@ -89,7 +89,7 @@ private:
 /// Keys or values in one of two types.
 struct Stored {
   const float* whole;
-  const std::uint16_t* half;  // nullptr: whole
+  const std::uint16_t* half;  // nullptr: `whole` is used
 };
 
 Stored keys_of(const PagedAttentionArgs& args) {
@@ -104,8 +104,8 @@ float widened(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-/// Returns the lines themselves if they are float32 and fill whole vectors, otherwise padded
-/// copies.
+/// Returns the lines of a run: those of the cache if they are float32 and fill whole vectors,
+/// otherwise padded copies.
 Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const Stored& from,
                const KeyRun& run, std::size_t group) {
   const std::size_t width = args.kv_heads * args.head_dim;
@@ -123,8 +123,8 @@ Lines lines_of(const PagedAttentionArgs& args, const Buffers& b, const Stored& f
   return {b.lines, b.columns};
 }
 
-/// Prefetches one of `args.kv_heads` parts of `count` lines into the L2 cache. The L1 cache has too
-/// few outstanding misses to hide the memory latency.
+/// Prefetches one of `args.kv_heads` parts of `count` lines into the L2 cache. The L1 cache allows
+/// too few outstanding misses to hide the memory latency.
 HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, std::size_t count,
                            std::size_t part) {
   const std::size_t floats = count * args.head_dim;
@@ -132,8 +132,9 @@ HWY_INLINE void fetch_part(const PagedAttentionArgs& args, const float* lines, s
     __builtin_prefetch(lines + part * floats + i, 0, 2);
 }
 
-/// Prefetches a part of the lines after the run in `from`; after its last run, the first lines of
-/// `then`. Halves are copied anyway, so they are not prefetched.
+/// Prefetches a part of the lines of `from` that follow the run. After the last run, it prefetches
+/// the first lines of `then` instead. Lines in bfloat16 are copied anyway, so they are not
+/// prefetched.
 HWY_INLINE void fetch_ahead(const PagedAttentionArgs& args, const QueryTile& tile,
                             const KeyRun& run, std::size_t part, const float* from,
                             const float* then) {
@@ -152,13 +153,13 @@ struct Row {
   std::size_t h;
 };
 
-/// Calls visit(count, row_of) for the query heads that share one key head, for queries q .. q + n -
-/// 1. Each call gets up to kTogether of them, which share each read of a line.
+/// Calls visit(count, row_of) for the heads of n queries, from q on, that share one key head. Each
+/// call gets up to kTogether query heads, which share each read of a line.
 template <class Visit>
 HWY_INLINE void for_each_row(const Buffers& b, std::size_t group, std::size_t q, std::size_t n,
                              Visit visit) {
   static_assert(kTogether == 2);
-  const std::size_t shift = n - 1;  // rows are i % n and i / n, computed without a division
+  const std::size_t shift = n - 1;  // i % n and i / n are computed without a division
   const std::size_t rows = n * b.shared;
   for (std::size_t first = 0; first < rows; first += kTogether)
     visit(std::min(kTogether, rows - first), [&](std::size_t i) {
@@ -166,7 +167,7 @@ HWY_INLINE void for_each_row(const Buffers& b, std::size_t group, std::size_t q,
     });
 }
 
-/// Returns the place of a row's scores from key `from` on.
+/// Returns the scores of a row, from key `from` on.
 float* scores_of(const Buffers& b, const QueryTile& tile, const Row& row, std::size_t from) {
   return b.scores(row.q, row.h) + from - tile.begin(row.q);
 }

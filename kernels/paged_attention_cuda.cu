@@ -1,5 +1,5 @@
-// One block per query and head. A warp processes every fourth key; its lanes are the head's
-// columns. Each warp keeps a running maximum and sum, and the four results are merged at the end.
+// One thread block per query and head. A warp processes every fourth key; its lanes are the head's
+// columns. Each warp keeps an online-softmax state, and the four states are merged at the end.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -16,7 +16,7 @@ constexpr unsigned kWarp = 32;
 constexpr unsigned kWarps = 4;
 constexpr unsigned kParts = kMaxPagedHeadDim / kWarp;  // columns per lane
 
-/// The running result of one warp.
+/// The online-softmax state of one warp: maximum, sum of the exponentials, weighted sum of values.
 struct Running {
   float top = -INFINITY;
   float sum = 0.0F;
@@ -50,7 +50,7 @@ __device__ float widened(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-/// Adds one key to the warp's running result.
+/// Adds one key to the online-softmax state of the warp.
 template <class T>
 __device__ void add_key(const PagedAttentionArgs& args, const Stored<T>& stored,
                         const float (&query)[kParts], std::size_t line, Running& seen) {
@@ -75,8 +75,8 @@ __device__ void add_key(const PagedAttentionArgs& args, const Stored<T>& stored,
   }
 }
 
-/// Merges the warps' results and the sink (-infinity: none) into out; called by all threads of the
-/// block.
+/// Merges the states of the warps and the sink (-infinity: none) into out. Called by all threads of
+/// the block.
 __device__ void join(const PagedAttentionArgs& args, const Running& seen, float sink, float* out) {
   __shared__ float tops[kWarps];
   __shared__ float sums[kWarps];

@@ -37,7 +37,7 @@ HWY_INLINE void multiply_wide(WordVector a, std::uint32_t factor, WordVector& hi
 #endif
 }
 
-/// Returns the four words of blocks first_block + lane.
+/// Returns the four words of Philox blocks first_block + lane.
 HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
                               std::uint32_t first_block, WordVector words[4]) {
   const Words d;
@@ -63,7 +63,7 @@ HWY_INLINE void philox_blocks(const DropoutSite& site, std::uint64_t sample,
   }
 }
 
-/// Returns a float mask of the lanes whose 16-bit number is not below the threshold.
+/// Returns a float mask of the lanes in which half `half` of the word is not below the threshold.
 template <int half>
 HWY_INLINE hn::Mask<hn::Rebind<float, Words>> kept(WordVector word, std::uint32_t threshold) {
   const hn::Rebind<std::int32_t, Words> signed_words;
@@ -74,7 +74,7 @@ HWY_INLINE hn::Mask<hn::Rebind<float, Words>> kept(WordVector word, std::uint32_
   return hn::RebindMask(floats, hn::Gt(hn::BitCast(signed_words, bits), below));
 }
 
-/// Computes the factors of elements 128 run to 128 run + 127: scale or 0.
+/// Computes the factors of elements 128 * run to 128 * run + 127; each is the scale or 0.
 HWY_INLINE void dropout_factors(const DropoutSite& site, std::uint64_t sample, std::uint64_t run,
                                 float* HWY_RESTRICT factors) {
   const hn::Rebind<float, Words> floats;

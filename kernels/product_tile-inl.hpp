@@ -1,7 +1,7 @@
-// Multiplies blocks of rows with panels of weights, compiled once per instruction set; see
-// foreach_target.h of Highway. A tile is up to 8 rows times three vectors of outputs, or 6 times
-// two with 16 registers; it stays in registers for a block of inputs. A tile's weights stay in the
-// L1 cache for all rows, those of a panel in L2.
+// Multiplies blocks of rows with GEMM panels of packed weights, compiled once per instruction set;
+// see foreach_target.h of Highway. A tile of sums is up to 8 rows times three vectors of outputs,
+// or 6 rows times two vectors with 16 registers. It stays in registers for a block of inputs. The
+// weights of a tile stay in the L1 cache for all rows, and those of a panel in L2.
 #if defined(MGPU_KERNELS_PRODUCT_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_PRODUCT_TILE_INL
 #undef MGPU_KERNELS_PRODUCT_TILE_INL
@@ -26,32 +26,32 @@ using Vector = hn::Vec<Floats>;
 
 constexpr std::size_t kLineFloats = 16;  // of a cache line
 constexpr std::size_t kLineBytes = 64;
-// The first tiles prefetch the next block of weights into L2, a share each. L1 has too few
-// outstanding misses, and prefetching all at once takes longer.
+// Each of the first tiles prefetches a share of the next block of weights into L2. L1 allows too
+// few outstanding misses, and prefetching the whole block at one time takes longer.
 constexpr std::size_t kFetchingTiles = 8;
 
-/// Returns the block size in inputs; all blocks have about the same size.
+/// Returns the number of inputs in a block. All blocks have about the same size.
 HWY_INLINE std::size_t input_block(std::size_t inputs) {
   const std::size_t blocks = (inputs + kMaxInputs - 1) / kMaxInputs;
   return blocks == 0 ? 1 : (inputs + blocks - 1) / blocks;
 }
 
-/// Returns the columns of the last tile that are written for `columns` outputs of a panel.
+/// Returns how many columns a product writes for `columns` outputs of a panel: whole vectors.
 HWY_INLINE std::size_t written_columns(std::size_t columns) {
   const std::size_t lanes = hn::Lanes(Floats());
   return (columns + lanes - 1) / lanes * lanes;
 }
 
-/// Rows at a distance of a multiple of 2 KiB evict each other, because they share cache sets.
-/// Products read a copy with another distance.
+/// If rows are a multiple of 2 KiB apart, they share cache sets and evict each other. Products then
+/// read a copy whose rows are spread_pitch() apart.
 constexpr std::size_t kSharedSets = 512;  // floats
 HWY_INLINE std::size_t spread_pitch(std::size_t inputs) {
   return inputs + kLineFloats;
 }
 
-/// Copies x [rows, inputs] from distance pitch to distance spread_pitch(). Rows are too far apart
-/// for the hardware prefetcher, so the third next is prefetched (1,024 rows of 8,192 inputs on a
-/// Zen 4: 105 -> 108 GFLOP/s).
+/// Copies x [rows, inputs], whose rows are `pitch` apart, to rows that are spread_pitch() apart.
+/// Rows are too far apart for the hardware prefetcher, so the third next row is prefetched. That
+/// raised 105 to 108 GFLOP/s for 1,024 rows of 8,192 inputs on a Zen 4.
 HWY_INLINE void spread_rows(const float* x, std::size_t pitch, std::size_t rows, std::size_t inputs,
                             float* copy) {
   constexpr std::size_t kAhead = 3;  // rows
@@ -66,7 +66,7 @@ HWY_INLINE void spread_rows(const float* x, std::size_t pitch, std::size_t rows,
 
 enum class Rows {
   in_order,    // element (r, i) of x at r * pitch + i
-  interleaved  // kTileRows at a time: i * kTileRows + r
+  interleaved  // tiles of kTileRows rows: element (r, i) of a tile at i * kTileRows + r
 };
 
 HWY_INLINE Vector load_weights(Floats d, const float* weights) {
@@ -77,21 +77,21 @@ HWY_INLINE Vector load_weights(Floats d, const hwy::bfloat16_t* weights) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::bfloat16_t, Floats>(), weights));
 }
 
-/// One block of inputs of one panel. `Weight`: float or hwy::bfloat16_t.
+/// One block of inputs of one panel of weights. `Weight` is float or hwy::bfloat16_t.
 template <class Weight>
 struct Block {
   const float* x;       // first row, first input of the block
-  std::size_t x_pitch;  // between rows, also between the first rows of interleaved tiles
+  std::size_t x_pitch;  // distance of rows, also of the first rows of interleaved tiles
   const Weight* panel;  // [inputs, kPanelWidth]
-  const Weight* next;   // the following block
+  const Weight* next;   // the next block of weights, to be prefetched
   std::size_t inputs;
   float* out;  // first row, first output of the panel
   std::size_t out_pitch;
-  std::size_t columns;  // computed columns of the panel, whole vectors
+  std::size_t columns;  // columns of the panel to compute, in whole vectors
   bool is_first;        // sums start at 0 instead of the value in `out`
 };
 
-/// Bytes of the next block that a tile prefetches for each input; 0: none.
+/// Returns how many bytes of the next block of weights a tile prefetches for each input.
 template <class Weight>
 HWY_INLINE std::size_t fetch_step(std::size_t tiles) {
   const std::size_t row = kPanelWidth * sizeof(Weight);
@@ -99,14 +99,14 @@ HWY_INLINE std::size_t fetch_step(std::size_t tiles) {
   return (row + sharers - 1) / sharers;
 }
 
-/// Where a tile starts to prefetch weights, and the step per input.
+/// The address at which a tile starts to prefetch weights, and the bytes per input.
 struct Fetch {
   const char* from;
   std::size_t step;
 };
 
-/// Multiplies one tile and prefetches the next: the hardware prefetcher does not anticipate the
-/// start of rows.
+/// Multiplies one tile and prefetches the rows of the next tile, because the hardware prefetcher
+/// does not anticipate the start of rows.
 template <Rows kOrder, std::size_t kRows, std::size_t kVectors, bool kFetches, class Weight>
 HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::size_t column,
                               Fetch fetch) {
@@ -149,8 +149,8 @@ HWY_INLINE void multiply_tile(const Block<Weight>& block, std::size_t row, std::
       hn::StoreU(sums[r][v], d, out + r * block.out_pitch + v * lanes);
 }
 
-/// Splits `rows` rows into tiles of about equal height: a tile with few rows would wait for its own
-/// sums. Interleaved rows stay in their tiles.
+/// Returns the height of the next tile. `rows` rows are split into tiles of about equal height,
+/// because a tile with few rows has too few independent sums. Interleaved rows stay in their tiles.
 template <Rows kOrder>
 HWY_INLINE std::size_t next_height(std::size_t rows) {
   if (kOrder == Rows::interleaved) return std::min(rows, kTileRows);
@@ -184,7 +184,7 @@ HWY_INLINE void multiply_rows(const Block<Weight>& block, std::size_t rows, std:
   }
 }
 
-/// Computes the product of a panel whose weights may come from memory.
+/// Multiplies rows by one block of a panel, whose weights may come from memory.
 template <Rows kOrder, class Weight>
 HWY_NOINLINE void multiply_block(const Block<Weight>& block, std::size_t rows) {
   const std::size_t lanes = hn::Lanes(Floats());

@@ -1,5 +1,5 @@
-// Consecutive queries of a sequence and the keys in its pages that are visible to them, compiled
-// once per instruction set; see foreach_target.h of Highway.
+// Describes consecutive queries of a sequence and the keys in its pages that they attend to. It is
+// compiled once per instruction set; see foreach_target.h of Highway.
 #if defined(MGPU_KERNELS_QUERY_TILE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_QUERY_TILE_INL
 #undef MGPU_KERNELS_QUERY_TILE_INL
@@ -23,7 +23,7 @@ constexpr std::size_t kTogether = 2;  // queries, or heads of a query, that shar
 /// Keys key .. key + count - 1 of a sequence, in consecutive slots.
 struct KeyRun {
   std::size_t key;
-  std::size_t slot;  // slot of the first
+  std::size_t slot;  // slot of the first key
   std::size_t count;
 };
 
@@ -43,7 +43,7 @@ public:
       ++count;
   }
 
-  /// Keys begin(q) .. end(q) - 1 are visible to query first + q.
+  /// Returns one past the last key that query first + q attends to; begin(q) is the first such key.
   std::size_t end(std::size_t q) const {
     return static_cast<std::size_t>(args_.positions[first + q]) + 1;
   }
@@ -52,7 +52,7 @@ public:
     return window == 0 || end(q) <= window ? 0 : end(q) - window;
   }
 
-  /// Calls visit(run) for all keys of the tile in order, at most `most` at a time.
+  /// Calls visit(run) for all keys of the tile in order, in runs of at most `most` keys.
   template <class Visit>
   void for_each_run(std::size_t most, Visit visit) const {
     const std::size_t last = end(count - 1);
@@ -69,8 +69,8 @@ public:
     return static_cast<std::size_t>(pages_[key / args_.page_tokens]) + key % args_.page_tokens;
   }
 
-  /// Calls visit(q, n, from, to) for the queries that attend to keys from .. to - 1 of the run.
-  /// It passes n = 2 for keys visible to both q and q + 1, otherwise 1. The keys of a query come in
+  /// Calls visit(q, n, from, to) for the queries that attend to keys from .. to - 1 of the run. It
+  /// passes n = 2 for keys visible to both q and q + 1, otherwise 1. Each query gets its keys in
   /// order.
   template <class Visit>
   void for_each_query(const KeyRun& run, Visit visit) const {

@@ -1,4 +1,4 @@
-// For each row sums its squares in two vectors, then writes it in one pass.
+// For each row, adds up the squares in two vectors, then writes the row in one pass.
 #include <cmath>
 
 #include <mgpu/kernels/rms_norm.hpp>

@@ -1,5 +1,5 @@
-// Processes a head at a time, while it is in L1: writes its norm, if any, then rotates the pairs
-// there.
+// Processes one head at a time, so it stays in L1. It writes the normalized head, if there is a
+// norm, and then rotates the head's pairs of columns.
 #include <mgpu/base/error.hpp>
 #include <mgpu/kernels/rms_norm.hpp>
 #include <mgpu/kernels/rotate_heads.hpp>

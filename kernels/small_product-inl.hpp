@@ -17,20 +17,20 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// [rows, count]; element i of row r is at r * row_step + i * step.
+/// The left matrix [rows, count]. Element i of row r is at r * row_step + i * step.
 struct Factors {
   const float* first;
   std::size_t row_step;
   std::size_t step;
 };
 
-/// [count, columns], with columns in whole vectors.
+/// The right matrix [count, columns], with columns in whole vectors.
 struct Summands {
   const float* first;
   std::size_t pitch;
 };
 
-/// [rows, columns]
+/// The result [rows, columns].
 struct Sums {
   float* first;
   std::size_t pitch;
@@ -86,10 +86,10 @@ HWY_INLINE void add_columns_of(Factors factors, const Summands& lines, std::size
   if (rows > 0) add_low_tile<kStart, kTileRows - 1, kVectors>(factors, lines, count, rows, out);
 }
 
-/// Computes out = factors * lines, or out += factors * lines. Each sum is one chain in the order of
-/// i.
+/// Computes out = factors * lines, or out += factors * lines. Each sum is one chain of fused
+/// multiply-adds in the order of i.
 /// Shapes: factors [rows, count], lines [count, columns], out [rows, columns]; lines and out are
-/// aligned
+///         aligned
 template <Start kStart>
 HWY_NOINLINE void small_product(const Factors& factors, const Summands& lines, std::size_t count,
                                 std::size_t rows, std::size_t columns, const Sums& out) {

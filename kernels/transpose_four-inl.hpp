@@ -1,4 +1,5 @@
-// Compiled once per instruction set; see foreach_target.h of Highway.
+// Transposes small blocks. It is compiled once per instruction set; see foreach_target.h of
+// Highway.
 #if defined(MGPU_KERNELS_TRANSPOSE_FOUR_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef MGPU_KERNELS_TRANSPOSE_FOUR_INL
 #undef MGPU_KERNELS_TRANSPOSE_FOUR_INL
@@ -15,7 +16,7 @@ namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
-/// Transposes four floats of each of four lines into four lines of one float each.
+/// Transposes a 4 x 4 block: line n of `to` gets element n of each of the four lines of `from`.
 HWY_INLINE void transpose_four(const float* from, std::size_t from_pitch, float* to,
                                std::size_t to_pitch) {
   const hn::CappedTag<float, 4> four;

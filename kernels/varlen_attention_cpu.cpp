@@ -1,5 +1,5 @@
 // Processes one key head of one sequence at a time, as in causal_attention_cpu.cpp: up to 16 query
-// rows against their visible keys.
+// rows are multiplied with their visible keys.
 #include <algorithm>
 #include <cmath>
 
@@ -20,14 +20,14 @@ HWY_BEFORE_NAMESPACE();
 namespace mgpu::kernels::cpu::HWY_NAMESPACE {
 namespace {
 
-/// One query head of one sequence; its key head is already in the buffers.
+/// One query head of one sequence. The data of its key head are already in the buffers.
 struct SequenceHead {
   const VarlenAttentionGradArgs& args;
   std::size_t begin;   // first token of the sequence
   std::size_t tokens;  // of the sequence
   std::size_t head;
 
-  /// Returns the line of a token of the sequence in queries, grad_out and grad_queries.
+  /// Returns the offset of a token's head in queries, grad_out and grad_queries.
   std::size_t line(std::size_t token) const {
     return ((begin + token) * args.heads + head) * args.head_dim;
   }
@@ -45,7 +45,7 @@ void mask_unseen(const SequenceHead& sequence, std::size_t query, Keys keys, flo
   std::fill(scores + std::min(keys.end, query + 1), scores + keys.end, -INFINITY);
 }
 
-/// Replaces scores by probabilities; returns the probability of the sink, 0 without one.
+/// Replaces scores by probabilities. Returns the probability of the sink, 0 without a sink.
 float softmax(const HeadBuffers& b, Keys keys, const float* sink, float* scores) {
   const Floats d;
   Vector tops = hn::Set(d, sink == nullptr ? -INFINITY : *sink);
@@ -67,8 +67,8 @@ float softmax(const HeadBuffers& b, Keys keys, const float* sink, float* scores)
   return of_sink * factor;
 }
 
-/// Replaces gradients of the probabilities `p` by those of the scores; returns sum_j p[j] *
-/// grads[j].
+/// Replaces the gradients of the probabilities `p` by the gradients of the scores. Returns sum_j
+/// p[j] * grads[j].
 float grad_scores(const HeadBuffers& b, Keys keys, const float* HWY_RESTRICT p,
                   float* HWY_RESTRICT grads) {
   const Floats d;

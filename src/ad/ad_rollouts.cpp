@@ -41,7 +41,8 @@ public:
   }
 
 private:
-  /// Writes the tokens that the row's cache lacks; returns their number.
+  /// Writes the tokens that the row's cache does not have yet, and returns their number. If the
+  /// cached keys are invalid, it restarts the row and writes the whole window.
   std::int64_t write(const RolloutMemory& memory, std::size_t row) {
     if (memory.continues()) {
       memory.write_last(buffers_.batch(), row * static_cast<std::size_t>(tokens_));
@@ -69,7 +70,8 @@ public:
     for (std::size_t row = 0; row < memories.size(); ++row) {
       memories[row].write(buffers_.batch(), row);
       const auto past = static_cast<std::int64_t>(memories[row].num_past());
-      // A window that slid or was cleared has other positions, so its cached keys are invalid.
+      // If a window slid or was cleared, its tokens have new positions, so its cached keys are
+      // invalid.
       all_continue =
           all_continue && past > 0 && cache_.length(static_cast<std::int64_t>(row)) == past - 1;
     }
@@ -80,7 +82,7 @@ public:
   }
 
 private:
-  /// Returns the last transition of each row and its query.
+  /// Returns the last transition and the query of each row.
   TransitionTokens newest(const Memories& memories, Device device) const {
     std::vector<at::Tensor> last;
     for (std::size_t row = 0; row < memories.size(); ++row) {
@@ -107,7 +109,7 @@ std::unique_ptr<Context> make_context(const AdTransformer& model, const WindowRu
                                              static_cast<std::int64_t>(writer.num_features()));
 }
 
-/// Samples one action per row with draw `step` of each run's stream.
+/// Samples one action per row, with draw `step` of each rollout's random stream.
 std::vector<std::int64_t> sample(const at::Tensor& logits, std::span<const Rollout> runs,
                                  const RolloutSettings& settings, std::uint64_t step) {
   const at::Tensor host = tensor::read_back(logits.to(at::kFloat)).contiguous();

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInitStd = 0.02;  // GPT-2
 
-/// Returns the rows of step_embed.weight for each field of a step, in this order.
+/// Returns how many rows of step_embed.weight each field of a step has, in the order of these rows.
 std::array<std::int64_t, 6> field_sizes(const AdTransformerConfig& config) {
   return {config.grid, config.grid, config.num_actions + 1, 3, config.grid + 1, config.grid + 1};
 }
@@ -24,8 +24,9 @@ std::int64_t sum(const std::array<std::int64_t, 6>& sizes) {
   return total;
 }
 
-/// Returns one-hot rows; a row is NaN if its index is outside [0, width). A product with it looks
-/// up rows, and its backward has a fixed order of sums on a GPU, too.
+/// Returns one-hot rows [N, width]; rows that `is_bad` marks are NaN. A matrix product with them
+/// looks up rows of a table. Its backward pass adds in a fixed order on a GPU, unlike that of an
+/// index lookup.
 at::Tensor hot(const at::Tensor& indices, const at::Tensor& is_bad, std::int64_t width,
                at::ScalarType type) {
   const at::Tensor zeros =

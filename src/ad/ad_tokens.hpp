@@ -14,7 +14,8 @@ std::vector<tensor::ParameterSpec> token_specs(const AdTransformerConfig& config
 at::Tensor embed(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                  const StepTokens& tokens);
 
-/// Returns [B, T, D]: transitions, the query of row b at lengths[b], then padding.
+/// Returns [B, T, D]: the vectors of the transitions, then that of the query of row b at
+/// lengths[b], then padding.
 at::Tensor embed(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                  const TransitionTokens& tokens);
 

@@ -31,13 +31,13 @@ void require(bool holds, const char* what) {
   if (!holds) throw ShapeError(what);
 }
 
-/// Returns row b of x [B, T, D] at token at[b], [B, D].
+/// Returns x[b, at[b]] for each row b of x [B, T, D], as [B, D].
 at::Tensor pick(const at::Tensor& x, const std::vector<std::int64_t>& at) {
   const at::Tensor index = to_device(at, x).view({-1, 1, 1}).expand({-1, 1, x.size(2)});
   return x.gather(1, index).squeeze(1);
 }
 
-/// Applies the blocks to embedded tokens with positions 0, 1, ..., [B, T, D].
+/// Returns the output of the blocks, [B, T, D], for embedded tokens with positions 0, 1, ...
 at::Tensor trunk(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                  const at::Tensor& embedded, const DropoutSamples* dropout) {
   require(embedded.size(1) <= config.n_transit, "more tokens than model.n_transit");
@@ -55,7 +55,8 @@ at::Tensor trunk(const tensor::ParameterArena& arena, const AdTransformerConfig&
   return x;
 }
 
-/// Applies the blocks to new tokens after the cached ones, [B, T, D]; does not change the lengths.
+/// Returns the output of the blocks, [B, T, D], for new tokens that follow the cached tokens.
+/// Stores their keys and values in the cache, but does not change its lengths.
 at::Tensor trunk_cached(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                         const at::Tensor& embedded, KvCache& cache) {
   const std::int64_t tokens = embedded.size(1);

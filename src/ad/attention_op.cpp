@@ -12,7 +12,7 @@
 namespace mgpu::ad {
 namespace {
 
-/// Materializes the probabilities, [B, H, T, T].
+/// Computes attention with all probabilities [B, H, T, T] in memory.
 at::Tensor eager_attention(const at::Tensor& qkv, std::int64_t heads, const Dropout* dropout) {
   const std::int64_t rows = qkv.size(0);
   const std::int64_t tokens = qkv.size(1);
@@ -36,7 +36,7 @@ at::Tensor eager_attention(const at::Tensor& qkv, std::int64_t heads, const Drop
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Returns arguments that point into the tensors; out [B, T, D] and log_sums [B, H, T].
+/// Returns kernel arguments that point into the tensors. Shapes: out [B, T, D], log_sums [B, H, T]
 kernels::CausalAttentionArgs args_of(const at::Tensor& qkv, std::int64_t heads,
                                      const at::Tensor& out, const at::Tensor& log_sums,
                                      const Dropout& dropout) {
@@ -55,7 +55,7 @@ kernels::CausalAttentionArgs args_of(const at::Tensor& qkv, std::int64_t heads,
   return args;
 }
 
-/// Saves no probabilities: backward recomputes them and their dropout.
+/// Saves no probabilities: the backward pass recomputes them and their dropout masks.
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, std::int64_t heads,
                             const Dropout& dropout) {

@@ -12,7 +12,8 @@
 namespace mgpu::ad {
 
 /// Computes causal self-attention with dropout on the probabilities, [B, T, D]. The softmax uses at
-/// least float32 for every compute type. Both kinds compute the same and drop the same elements.
+/// least float32 for every compute type. Both values of `kind` compute the same function and drop
+/// the same elements.
 ///
 /// Shapes: qkv [B, T, 3 D]: queries, keys, values, each by head
 at::Tensor causal_attention(const at::Tensor& qkv, std::int64_t heads, AttentionKind kind,

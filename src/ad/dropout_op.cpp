@@ -10,7 +10,7 @@
 namespace mgpu::ad {
 namespace {
 
-/// Drops from contiguous x [B, L, E] float; adds residual if it is defined.
+/// Returns dropout(x) for contiguous float x [B, L, E], plus `residual` if it is defined.
 at::Tensor run(const at::Tensor& x, const at::Tensor& residual, std::int64_t pitch,
                const Dropout& dropout) {
   at::Tensor out = at::empty_like(x);  // [B, L, E]
@@ -31,7 +31,8 @@ at::Tensor run(const at::Tensor& x, const at::Tensor& residual, std::int64_t pit
   return out;
 }
 
-/// Computes other types in float first, so all types drop the same elements.
+/// Returns dropout(x) plus `residual`. The mask of other types is computed in float, so all types
+/// drop the same elements.
 at::Tensor masked(const at::Tensor& x, const at::Tensor& residual, std::int64_t pitch,
                   const Dropout& dropout) {
   if (x.scalar_type() == at::kFloat) return run(x, residual, pitch, dropout);
@@ -43,7 +44,7 @@ at::Tensor masked(const at::Tensor& x, const at::Tensor& residual, std::int64_t 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Backward recomputes the mask from the same counters.
+/// The backward pass recomputes the mask from the same Philox counters.
 struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
                             const std::optional<at::Tensor>& residual, std::int64_t pitch,

@@ -9,7 +9,8 @@
 #define MGPU_MORE_ENVIRONMENTS(line)
 #endif
 
-// The registry. An environment is a file environments/NAME.cpp with make_NAME, and its name here.
+// The registry of environments. Each has a file environments/NAME.cpp with make_NAME, and its NAME
+// in this list.
 #define MGPU_ENVIRONMENTS(line) line(darkroom) MGPU_MORE_ENVIRONMENTS(line)
 
 namespace mgpu::ad {

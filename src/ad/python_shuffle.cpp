@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kWords = std::mt19937::state_size;
 
-/// Fills the whole state of a std::mt19937 like init_by_array: the standard lets a seed sequence
-/// choose every word.
+/// A seed sequence that fills the whole state of a std::mt19937 like init_by_array(). The C++
+/// standard lets a seed sequence choose every word of the state.
 class InitByArray {
 public:
   using result_type = std::uint32_t;

@@ -4,7 +4,8 @@
 #include <mgpu/base/activity.hpp>
 #include <mgpu/base/error.hpp>
 
-// The registry. A source is a file sources/NAME.cpp with make_NAME, and its name here.
+// The registry of sources. Each has a file sources/NAME.cpp with make_NAME, and its NAME in this
+// list.
 #define MGPU_SOURCES(line) line(explorer) line(random_walk)
 
 namespace mgpu::ad {

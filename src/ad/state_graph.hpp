@@ -18,8 +18,8 @@ struct Move {
 /// action, the distances of states, and the first move of a shortest path.
 class StateGraph {
 public:
-  /// Errors: Failure E132 (exit 78) when moves depend on the task, when a reward depends on more
-  /// than the state reached, or when a state cannot be reached from another.
+  /// Builds the tables. Errors: Failure E132 (exit 78) when moves depend on the task, when a reward
+  /// depends on more than the state reached, or when a state cannot be reached from another.
   explicit StateGraph(const Environment& environment);
 
   std::size_t num_states() const { return num_states_; }
@@ -31,15 +31,15 @@ public:
     return distance_[to * num_states_ + from];
   }
 
-  /// Shapes: [A], the move of each action in `state`
+  /// Returns [A], the move of each action in `state`.
   const Move* moves(std::size_t state) const { return &moves_[state * num_actions_]; }
 
-  /// Shapes: [S], from each state the first move of a shortest path to `target`, the
-  ///         lowest-numbered on a tie. At the target it is the highest-numbered action that stays,
-  ///         or action 0 if no action stays.
+  /// Returns [S], from each state the first move of a shortest path to `target`. On a tie it is the
+  /// action with the lowest number. At the target it is the highest-numbered action that stays, or
+  /// action 0 if no action stays.
   const Move* path_to(std::size_t target) const { return &paths_[target * num_states_]; }
 
-  /// Shapes: [S], the reward for reaching each state
+  /// Returns [S], the reward for reaching each state.
   const std::uint8_t* rewards(int task) const {
     return &rewards_[static_cast<std::size_t>(task) * num_states_];
   }
@@ -55,8 +55,8 @@ private:
   std::size_t horizon_;
   std::uint8_t start_;
   std::vector<Move> moves_;             // [S, A]
-  std::vector<std::uint8_t> distance_;  // [S, S] to, from
-  std::vector<Move> paths_;             // [S, S] to, from
+  std::vector<std::uint8_t> distance_;  // [S, S] by target, then start
+  std::vector<Move> paths_;             // [S, S] by target, then start
   std::vector<std::uint8_t> rewards_;   // [tasks, S]
 };
 

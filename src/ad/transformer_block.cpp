@@ -15,11 +15,13 @@ namespace {
 constexpr double kNormEpsilon = 1e-5;
 constexpr double kInitStd = 0.02;  // GPT-2
 
-/// Dropout sites of a block; the number of a site, 4 layer + kind, must never change.
+/// Dropout sites of a block. The number of a site is 4 * layer + kind. It must never change,
+/// because it selects random numbers.
 enum class Site : std::uint32_t { attention = 0, attention_residual = 1, mlp_residual = 2 };
 
-/// Returns whether libtorch has fast products of the type on this processor. Otherwise rounded
-/// numbers are multiplied as float32: the products are exact, and the sums better than 16-bit sums.
+/// Returns whether libtorch has fast matrix products of this type on this processor. If not, the
+/// operands are rounded to 16 bits and multiplied as float32. The products are then exact, and the
+/// sums better than 16-bit sums.
 bool processor_multiplies([[maybe_unused]] tensor::ComputeKind compute) {
 #ifdef __x86_64__
   if (compute == tensor::ComputeKind::bf16) return __builtin_cpu_supports("avx512bf16") != 0;
@@ -85,8 +87,8 @@ std::vector<tensor::ParameterSpec> block_specs(const AdTransformerConfig& config
                                                std::int64_t layer) {
   const std::int64_t d = config.n_embd;
   const std::string block = prefix(layer);
-  // As in GPT-2, layers that add to the residual stream start smaller, so its variance stays
-  // constant.
+  // As in GPT-2, layers that add to the residual stream start with smaller weights, so that the
+  // variance of the stream stays constant.
   const double residual_std = kInitStd / std::sqrt(2.0 * static_cast<double>(config.n_layer));
   return {
       {block + "norm1.weight", {d}, 0.0, 1.0, false},

@@ -24,7 +24,8 @@ at::Tensor layer_norm(const tensor::ParameterArena& arena, const std::string& na
 std::vector<tensor::ParameterSpec> block_specs(const AdTransformerConfig& config,
                                                std::int64_t layer);
 
-/// The random numbers of one training batch; without samples nothing is dropped.
+/// The random numbers of dropout for one training batch. Nothing is dropped if `samples` is
+/// undefined.
 struct BlockDropout {
   std::uint64_t seed = 0;
   at::Tensor samples;  // [B] int64, or undefined
@@ -36,13 +37,13 @@ at::Tensor block_forward(const tensor::ParameterArena& arena, const AdTransforme
 
 /// Positions of the tokens of a decode step.
 struct DecodePlace {
-  at::Tensor positions;  // [B, T] int64 slot of each new token; the cache's last for padding
+  at::Tensor positions;  // [B, T] int64 slot of each new token; padding has the last slot
   std::int64_t visible;  // slots that any row may attend to
   bool is_fresh;         // all rows start at 0, so only the new tokens are visible
 };
 
-/// Computes block_forward for new tokens, reading earlier ones from the cache, and stores the new
-/// ones.
+/// Computes block_forward for new tokens. It reads the keys and values of earlier tokens from the
+/// cache, and stores those of the new tokens.
 at::Tensor block_decode(const tensor::ParameterArena& arena, const AdTransformerConfig& config,
                         std::int64_t layer, const at::Tensor& x, const DecodePlace& place,
                         KvCache& cache);

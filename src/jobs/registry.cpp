@@ -10,8 +10,8 @@
 #define MGPU_MORE_JOBS(line)
 #endif
 
-// The registry, in the order in which --help lists them. A job is a folder with NAME_job(), and its
-// name here.
+// The registry of jobs, in the order in which --help lists them. Each has a folder with NAME_job(),
+// and its NAME in this list.
 #define MGPU_JOBS(line) line(train) line(generate) line(teacher) line(classify) MGPU_MORE_JOBS(line)
 
 namespace mgpu::jobs {
@@ -21,7 +21,7 @@ MGPU_JOBS(MGPU_DECLARE)
 
 namespace {
 
-/// Notes that the job reads the keys of a group.
+/// Marks the keys that `add_keys` adds as read by the job.
 void note_reader(const JobSpec& job, AddKeys add_keys, KeyTable& table_of_keys) {
   KeyTable group;
   add_keys(group);

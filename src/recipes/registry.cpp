@@ -11,7 +11,8 @@
 #define MGPU_MORE_RECIPES(line)
 #endif
 
-// The registry lists recipes. A recipe is a folder with a function NAME_recipe().
+// The registry of recipes. Each has a folder with a function NAME_recipe(), and its NAME in this
+// list.
 #define MGPU_RECIPES(line) line(ad) line(sft) line(distill) MGPU_MORE_RECIPES(line)
 
 namespace mgpu::recipes {
@@ -28,7 +29,7 @@ bool reads(const RecipeSpec& recipe, std::string_view key) {
   return table.find(key) != nullptr;
 }
 
-/// The first recipe that reads the key; nullptr for a key that every recipe reads.
+/// Returns the first recipe that reads the key, or nullptr for a key that every recipe reads.
 const RecipeSpec* reader_of(std::string_view key) {
   const auto all = recipes();
   const auto found =

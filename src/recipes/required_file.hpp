@@ -6,7 +6,7 @@
 
 namespace mgpu::recipes {
 
-/// Refuses a path that is no regular file. `key` names the path or its folder.
+/// Refuses a path that is no regular file. `key` is the key that names the path or its folder.
 /// Errors: ConfigFailure E603 (exit 66).
 void require_file(const Config& config, const char* key, const std::filesystem::path& path);
 

@@ -13,7 +13,8 @@ namespace {
 
 using PerEpisode = TrainPlots::PerEpisode;
 
-/// A curve over the episodes of a context: name in summary.json, label, member of PerEpisode.
+/// A curve over the episodes of a context: name in summary.json, label, CSS class, member of
+/// PerEpisode.
 struct EpisodeCurve {
   const char* name;
   const char* label;
@@ -72,7 +73,7 @@ report::Figure episode_figure(const TrainPlots& plots) {
   if (episodes.random > 0)
     chart.levels.push_back(
         {report::text_of("%.2f  random policy", episodes.random), episodes.random});
-  // The main curve is drawn last, on top of the others.
+  // The main curve is drawn last, so that it is on top of the others.
   for (auto row = kEpisodeCurves.rbegin(); row != kEpisodeCurves.rend(); ++row) {
     const std::vector<double>& values = episodes.*(row->values);
     if (values.empty()) continue;
@@ -111,7 +112,7 @@ report::LineChart step_chart(const char* title, const char* y_label, const Train
   return chart;
 }
 
-/// Mean and range of a noisy curve over intervals of equal length.
+/// Returns the mean and the range of a noisy curve over `count` intervals of equal length.
 report::DrawnCurve banded(const report::Curve& noisy, std::size_t count) {
   report::DrawnCurve drawn{"train", report::thinned(noisy, count), "c2"};
   if (noisy.x.size() <= count) return drawn;

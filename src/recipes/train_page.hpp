@@ -17,16 +17,16 @@ struct TrainPlots {
   /// episode 1.
   struct PerEpisode {
     std::vector<double> late;       // newest weights
-    std::vector<double> late_low;   // band around it (standard deviation, interval); may be empty
-    std::vector<double> late_high;  //
+    std::vector<double> late_low;   // lower end of a band around `late`; may be empty
+    std::vector<double> late_high;  // upper end of the band
     std::string band;               // meaning of the band: "10 to 90 % of the goals"
     std::int64_t late_step = 0;
-    std::vector<double> early;  // an early checkpoint
+    std::vector<double> early;  // weights of an early checkpoint
     std::int64_t early_step = 0;
-    std::vector<double> source;         // the algorithm whose histories were distilled
-    std::vector<double> hide_rewards;   // control: must stay at the bottom
-    std::vector<double> clear_context;  // control: must not rise
-    double random = 0.0;                // a uniform random policy
+    std::vector<double> source;         // episodes of the algorithm whose histories were distilled
+    std::vector<double> hide_rewards;   // control: the curve must stay at the bottom
+    std::vector<double> clear_context;  // control: the curve must not rise
+    double random = 0.0;                // mean return of uniformly random actions
     double optimum = 0.0;               // the best possible return for these goals; 0: unknown
   };
   struct Walk {
@@ -40,13 +40,13 @@ struct TrainPlots {
   PerEpisode episodes;
   int last_episode = 8;  // number of the episode in Walk::last
   report::Curve train_loss;
-  report::Curve eval_return;  // mean over all episodes, by step
+  report::Curve eval_return;  // mean over all episodes, by optimizer step
   report::Curve learning_rate;
   int grid = 9;
   std::vector<Walk> walks;
 };
 
-/// One sentence about the result. It says so if the return did not rise.
+/// Returns one sentence about the result. It says so if the return did not rise.
 std::string train_headline(const TrainPlots& plots, const report::RunSummary& summary);
 
 /// The page of job train.

@@ -22,7 +22,8 @@ formats::NamedTensor named(const std::string& name, const at::Tensor& tensor) {
   return {name, tensor.sizes().vec(), tensor::view_of(tensor)};
 }
 
-/// The values that were saved under `name` with type T. Errors: Failure E611 if they are missing.
+/// Returns the value that was saved under `name` with type T. Errors: Failure E611 if it is
+/// missing.
 template <class T>
 T value(const store::CheckpointState& state, const std::string& name) {
   const auto found = state.values.find(name);

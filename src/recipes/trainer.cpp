@@ -119,7 +119,7 @@ bool Trainer::train() {
   return true;
 }
 
-/// Refuses to continue a training with other data.
+/// Refuses to continue a training if the data have changed.
 void Trainer::require_same_data() const {
   if (state_.data_crc == task_.data_crc()) return;
   const TrainTask::DataPlace place = task_.data_place();
@@ -132,7 +132,8 @@ void Trainer::require_same_data() const {
        "put the old file back, or start anew: --resume=never"});
 }
 
-/// The time that no phase covers is mostly that of the agreement that no rank has failed.
+/// Runs one step. The time that no other span of the clock covers is spent mostly on the agreement
+/// that no rank has failed.
 train::StepOutcome Trainer::step(bool wants_stop) {
   activity().position.set("train, step " + std::to_string(state_.steps_done + 1));
   const auto agreeing = run_.clock.enter("waiting for ranks");
@@ -196,7 +197,7 @@ void Trainer::clear_and_log_memory() {
   }
 }
 
-/// Whether the number of steps done is a multiple of `every`; 0 means never.
+/// Returns whether the number of steps done is a multiple of `every`; 0 means never.
 bool Trainer::is_due(std::int64_t every) const {
   return every > 0 && state_.steps_done % every == 0;
 }
@@ -216,8 +217,8 @@ bool Trainer::save_is_due(bool is_best) {
          is_due(settings_.checkpoint.every);
 }
 
-/// Whether the last checkpoint is old enough. Clocks differ, so all ranks agree, but not at every
-/// step.
+/// Returns whether the last checkpoint is old enough. Clocks of ranks differ, so the ranks must
+/// agree. They do not agree at every step, because that takes time.
 bool Trainer::is_save_time() {
   constexpr std::int64_t kCheckEvery = 16;  // steps
   const double after_s = settings_.checkpoint.every_minutes * 60.0;

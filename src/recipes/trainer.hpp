@@ -26,7 +26,7 @@ public:
 
   virtual train::Objective& objective() = 0;
 
-  /// Checksum of the training data; a resumed run must have the same data.
+  /// Returns the checksum of the training data. A resumed run must have the same data.
   virtual std::uint32_t data_crc() const = 0;
 
   /// Names the training data in a message: a description, and the file.
@@ -37,12 +37,12 @@ public:
   };
   virtual DataPlace data_place() const = 0;
 
-  /// Files that every checkpoint has in addition to the weights, by name, with their content; on
-  /// rank 0.
+  /// Returns the files that every checkpoint has in addition to the weights: their names and
+  /// contents. Called on rank 0.
   virtual std::map<std::string, std::string> model_files() const { return {}; }
 
   struct Evaluation {
-    std::map<std::string, double> values;  // LoopSettings::evaluation_values, for the curves
+    std::map<std::string, double> values;  // by name, as in LoopSettings::evaluation_values
     std::optional<double> score;  // at least 0, higher is better; unset: no best checkpoint
   };
 
@@ -51,14 +51,14 @@ public:
   virtual Evaluation evaluate(std::int64_t step) = 0;
 };
 
-/// On the CPU, lets the rank keep memory that a step frees, for the next step. Call it before the
-/// model is made. A LanguageModel that is packed later returns that memory.
+/// On the CPU, lets this rank keep the memory that a step frees, for the next step. Call it before
+/// the model is made. A LanguageModel that packs its weights later gives that memory back.
 void keep_step_memory(const run::RunContext& run);
 
-/// Optimizer, loop and checkpoints of one run of job train, with any recipe.
+/// Runs job train with any recipe: holds the optimizer, the loop and the checkpoints.
 class Trainer {
 public:
-  /// The referenced objects must outlive this. Ranks: collective.
+  /// The referenced objects must outlive this object. Ranks: collective.
   Trainer(run::RunContext& run, const LoopSettings& settings, TrainTask& task);
 
   /// Continues from the newest checkpoint.
@@ -72,7 +72,7 @@ public:
   /// complete.
   bool train();
 
-  /// The progress of the training, for the end of the run.
+  /// Returns the progress of the training, for the end of the run.
   run::JobOutcome outcome(ExitCode exit) const;
 
   const TrainCurves& curves() const { return curves_; }
@@ -106,14 +106,14 @@ private:
   TrainState state_;
   store::CheckpointStore checkpoints_;
   report::StepPace pace_;
-  double step_began_s_ = 0.0;  // on the run's clock
+  double step_began_s_ = 0.0;  // time on the run's clock
   std::int64_t steps_here_ = 0;
   std::int64_t saves_ = 0;
-  std::int64_t saved_at_ = -1;  // steps done at the newest checkpoint
-  double saved_s_ = 0.0;        // when, on the run's clock
+  std::int64_t saved_at_ = -1;  // number of steps done at the newest checkpoint
+  double saved_s_ = 0.0;        // time of that checkpoint, on the run's clock
 };
 
-/// Facts about the batch for the banner, and notes about the schedule.
+/// Return the facts about the batch for the banner, and log notes about the schedule.
 report::BannerFacts batch_facts(const run::RunContext& run, const LoopSettings& settings,
                                 const Trainer& trainer);
 void log_schedule(run::RunContext& run, const LoopSettings& settings, const Trainer& trainer);

@@ -12,7 +12,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// Formats the divisors of `lanes` up to `most` as "1, 2, 4".
+/// Formats the divisors of `lanes` as "1, 2, 4".
 std::string divisors(std::int64_t lanes) {
   std::string text;
   for (std::int64_t n = 1; n <= lanes; ++n) {

@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Returns each parameter's position in the arena's order.
+/// Returns the position of each parameter in the order of the arena.
 std::vector<std::uint32_t> positions(const std::vector<ParameterSpan>& parameters) {
   std::vector<std::uint32_t> by_begin(parameters.size());
   std::iota(by_begin.begin(), by_begin.end(), 0U);
@@ -80,7 +80,7 @@ void GradientReducer::cut_buckets(const std::vector<std::uint32_t>& order) {
   memory_->scratch.emplace(arena_.values.device, longest * size_of(arena_.values.dtype));
 }
 
-// Parameters that are adjacent in the arena become one range, which includes the gap between them.
+// Parameters that are adjacent in the arena become one range, including the gap between them.
 void GradientReducer::add_bucket(std::vector<std::uint32_t> parameters) {
   const auto position_of = [this](std::uint32_t p) { return arena_position_[p]; };
   std::ranges::sort(parameters, {}, position_of);

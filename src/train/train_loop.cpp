@@ -13,15 +13,15 @@
 namespace mgpu::train {
 namespace {
 
-/// Slots for the sums of one part of the batch. Every part has separate slots, to which all others
-/// add 0, so the totals do not depend on the order of MPI's additions.
+/// Number of slots for the sums of one part of the batch. Every part has separate slots, to which
+/// the other ranks add 0, so the totals do not depend on the order of MPI's additions.
 constexpr std::size_t kSlots = 2;
 
 std::size_t num_parts(const BatchShape& batch, int ranks) {
   return static_cast<std::size_t>(batch.layout ? batch.lanes : ranks);
 }
 
-/// Supports tests of the numeric guard: failpoint train.gradient makes the gradient NaN.
+/// Makes the gradient NaN at failpoint train.gradient, to test how steps react to NaN.
 void maybe_poison(const at::Tensor& gradients) {
   if (failpoint("train.gradient").error != 0) {
     gradients.narrow(0, 0, 1).fill_(std::numeric_limits<float>::quiet_NaN());
@@ -43,8 +43,8 @@ TrainLoop::TrainLoop(const Parts& parts, const TrainConfig& config, const LrSche
       [&reducer = parts_.reducer](std::size_t parameter) { reducer.mark_ready(parameter); });
 }
 
-/// Counts the global batch that begins with item `first`. If items are generated, each rank
-/// generates and counts its share.
+/// Returns the number of predictions of the global batch that begins with item `first`. If items
+/// are generated, each rank generates and counts its share.
 double TrainLoop::predictions(std::int64_t first) {
   Objective& objective = parts_.objective;
   std::int64_t here = 0;
@@ -59,14 +59,15 @@ double TrainLoop::predictions(std::int64_t first) {
   return measured(first);
 }
 
-/// Counts items that every rank can count, after the survey if there is one.
+/// Returns the number of predictions if every rank can count them. It runs the survey first, if
+/// there is one.
 double TrainLoop::measured(std::int64_t first) {
   survey(first);
   return static_cast<double>(
       parts_.objective.predictions(static_cast<std::uint64_t>(first), config_.batch.global_batch));
 }
 
-/// Generates the items of a rank's passes, which are adjacent.
+/// Generates the items of this rank's passes, which are adjacent.
 void TrainLoop::make_items(std::int64_t first) {
   parts_.objective.prepare(static_cast<std::uint64_t>(first + micro_batches_.front().offset),
                            own_items());
@@ -81,7 +82,7 @@ std::int64_t TrainLoop::own_items() const {
   return micro_batches_.back().offset + micro_batches_.back().count - micro_batches_.front().offset;
 }
 
-/// Runs the first of two sweeps if the objective needs it.
+/// Runs the survey, the first of two sweeps over the items, if the objective has one.
 void TrainLoop::survey(std::int64_t first) {
   ItemSurvey* survey = parts_.objective.survey();
   if (survey == nullptr) return;
@@ -108,7 +109,7 @@ void TrainLoop::run_passes(const Batch& batch, std::vector<double>& sums, double
     const MicroBatch& pass = micro_batches_[p];
     const bool is_last = p + 1 == micro_batches_.size();
     parts_.reducer.begin_pass(is_last, producer_of(parameters.gradients()));
-    // Lets tests observe how other ranks report a rank that hangs here.
+    // This failpoint lets tests observe how other ranks report a rank that hangs here.
     failpoint("train.pass");
     const PassSums done = parts_.objective.add_gradients(
         static_cast<std::uint64_t>(batch.first + pass.offset), pass.count, batch.grad_scale);
@@ -180,8 +181,8 @@ StepOutcome TrainLoop::step(std::int64_t step, bool stop_asked) {
   return outcome;
 }
 
-/// Returns whether it holds on all ranks. All ranks must skip or update together, even if only a
-/// faulty device sees NaN.
+/// Returns whether `here` is true on all ranks. All ranks must skip or update together, even if
+/// only a faulty device sees NaN.
 bool TrainLoop::holds_on_all_ranks(bool here) const {
   return parts_.group.all_reduce(std::int32_t{here ? 1 : 0}, cluster::ReduceOp::min) == 1;
 }
@@ -191,7 +192,8 @@ void TrainLoop::fail(const ErrorReport& report) const {
   throw Failure(report);
 }
 
-/// One such fault may be a cosmic ray; a card with two faults is not reliable.
+/// Fails at the second repetition. One such fault may be a cosmic ray, but a card with two faults
+/// is not reliable.
 void TrainLoop::count_repetition(std::int64_t step) {
   if (++repetitions_ < 2) return;
   fail({"E707",

@@ -12,7 +12,7 @@ bool is_power_of_two(int n) {
   return n > 0 && std::has_single_bit(static_cast<unsigned>(n));
 }
 
-/// Formats "1, 2, 4 or 8".
+/// Formats the powers of two up to `lanes`: "1, 2, 4 or 8".
 std::string divisors_of_power(int lanes) {
   std::string text = "1";
   for (int n = 2; n <= lanes; n *= 2)
@@ -84,7 +84,7 @@ void add_across_ranks(cluster::Communicator& communicator, BufferView values, Bu
   const cluster::Event summed(values.device);
   const BufferView theirs = cluster::slice(scratch, 0, values.count);
   for (int distance = 1; distance < communicator.size(); distance *= 2) {
-    // Also protects the scratch buffer: the previous addition has read it by then.
+    // This also protects the scratch buffer, which the previous addition has read by then.
     summed.record(stream.get());
     communicator.wait_for(summed.get());
     communicator.exchange(values, theirs, communicator.rank() ^ distance);

@@ -7,10 +7,10 @@
 // Shapes in this header: N = predictions (any leading dimensions), A = actions.
 namespace mgpu::ad {
 
-/// Loss of one batch, and the gradient for logits.backward(grad).
+/// The loss of one batch, and its gradient for logits.backward(grad).
 struct ActionLoss {
-  at::Tensor grad;  // [.., A] like the logits
-  at::Tensor raw;   // the sums, as bytes on the device
+  at::Tensor grad;  // [.., A] gradient of the logits
+  at::Tensor raw;   // kernels::CrossEntropySums as bytes, on the device
 
   /// Copies the sums to the host. Waits for the device.
   kernels::CrossEntropySums sums() const;

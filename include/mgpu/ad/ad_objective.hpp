@@ -21,8 +21,8 @@ struct AdObjectiveOptions {
 /// Source: Laskin et al. 2022, arXiv 2210.14215, equation 1.
 class AdObjective final : public train::Objective {
 public:
-  /// Keeps references, which must all outlive this object. The clock gets the phases data, forward,
-  /// backward.
+  /// Keeps references to model, windows and clock, which must outlive this object. The clock
+  /// measures the spans `waiting for data`, `forward` and `backward`.
   AdObjective(AdTransformer& model, const TrainingWindows& windows, AdObjectiveOptions options,
               PhaseClock& clock);
 

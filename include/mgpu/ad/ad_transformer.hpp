@@ -14,8 +14,8 @@ namespace mgpu::ad {
 
 /// Input of TokenKind::step: at each step, the state and the previous transition.
 ///
-/// The embedding tables also have rows for reward 2 and landing G, with which a caller may mark the
-/// first token. The class ad::TokenWriter marks it only by the action.
+/// The embedding tables also have rows for reward 2 and for landing coordinates G. A caller may use
+/// these values to mark the first token. ad::TokenWriter marks it only by the action A.
 /// Memory: on the model's device. An out-of-range number makes the logits of its token NaN.
 struct StepTokens {
   at::Tensor x;          // [B, T] int64 column of the current cell, 0 .. G-1
@@ -36,14 +36,15 @@ struct TransitionTokens {
   std::vector<std::int64_t> lengths;  // [B] 0 .. T-1
 };
 
-/// The random numbers of dropout. Without them dropout is off.
+/// Selects the dropout masks of a batch. Without it, dropout is off.
 struct DropoutSamples {
   std::uint64_t seed = 0;
   at::Tensor samples;  // [B] int64 ordinal of each row in the whole training, on the device
 };
 
-/// Returns the size of the weights of a model with this configuration, including the arena's gaps,
-/// without allocating it. It equals the size of parameters().weights().
+/// Returns the number of weights of a model with this configuration, without allocating them. It
+/// equals the number of elements of parameters().weights(), and so includes the gaps between
+/// parameters.
 ///
 /// Errors: Error when sizes of the config are inconsistent.
 std::int64_t weights_size(const AdTransformerConfig& config);
@@ -58,7 +59,8 @@ std::int64_t weights_size(const AdTransformerConfig& config);
 /// Source: Laskin et al. 2022, arXiv 2210.14215; blocks as in GPT-2.
 class AdTransformer {
 public:
-  /// dtype: f64 computes everything in double on the CPU, for gradient checks; otherwise f32.
+  /// Makes a model with random weights. `dtype` is f32, or f64 to compute everything in double on
+  /// the CPU for gradient checks.
   /// Errors: Error when sizes of the config are inconsistent.
   AdTransformer(const AdTransformerConfig& config, Device device, std::uint64_t seed,
                 DType dtype = DType::f32);
@@ -77,16 +79,17 @@ public:
 
   KvCache make_cache(std::int64_t rows) const;
 
-  /// Appends counts[b] steps to row b of the cache and returns the logits [B, A] of the last one.
-  /// They equal forward() over all steps since the row's restart, up to rounding. Rows with count 0
-  /// keep their state, and their logits are undefined. T = 1 decodes one step; T > 1 refills a
-  /// window.
+  /// Appends counts[b] steps to row b of the cache, and returns the logits [B, A] of each row's
+  /// last step. These logits equal those of forward() over all steps since the row's restart, up to
+  /// rounding. Rows with count 0 keep their state, and their logits are undefined. T = 1 decodes
+  /// one step, and T > 1 refills a window.
   ///
   /// Errors: ShapeError when a row would exceed n_transit steps; the cache is then unchanged.
   at::Tensor decode(KvCache& cache, const StepTokens& tokens,
                     const std::vector<std::int64_t>& counts) const;
 
-  /// Appends lengths[b] transitions to row b, then evaluates its query without caching it.
+  /// Appends lengths[b] transitions to row b of the cache, and returns the logits [B, A] of the
+  /// queries. The queries are not cached.
   ///
   /// Errors: ShapeError when a row plus its query would exceed n_transit.
   at::Tensor decode(KvCache& cache, const TransitionTokens& tokens) const;

@@ -10,7 +10,7 @@ namespace mgpu::ad {
 
 enum class AttentionKind : std::uint8_t {
   eager,  // libtorch's matrix products with [B, H, T, T] in memory
-  flash,  // our kernel, which keeps a few rows at a time
+  flash,  // this program's kernel, which keeps a few rows of probabilities at a time
 };
 
 /// The keys model.*.
@@ -18,7 +18,7 @@ struct AdTransformerConfig {
   TokenKind tokens = TokenKind::step;
   AttentionKind attention = AttentionKind::flash;
   tensor::ComputeKind compute =
-      tensor::ComputeKind::f32;  // of matrix products; norms, softmax and loss are f32
+      tensor::ComputeKind::f32;  // of matrix products; norms, softmax and loss use f32
   std::int64_t n_embd = 64;
   std::int64_t n_layer = 4;
   std::int64_t n_head = 4;
@@ -38,7 +38,7 @@ void add_model_keys(KeyTable& table);
 /// head is wider than 64.
 AdTransformerConfig read_ad_transformer_config(const Config& config);
 
-/// Each reads a single key, for rules that must also work when other keys of model.* have wrong
+/// These functions read one key each. Checks can call them even if other keys of model.* have wrong
 /// values.
 TokenKind read_token_kind(const Config& config);
 std::int64_t read_n_transit(const Config& config);

@@ -20,7 +20,7 @@ struct DataConfig {
 
 void add_data_keys(KeyTable& table);
 
-/// Reads the keys. The table has already checked them.
+/// Reads the keys, whose values the key table has already checked.
 DataConfig read_data_config(const Config& config);
 
 }  // namespace mgpu::ad

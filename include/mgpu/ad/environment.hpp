@@ -21,8 +21,8 @@ struct Point {
 struct EnvironmentShape {
   int width = 0;        // states have x in {0, ..., width - 1}
   int height = 0;       // and y in {0, ..., height - 1}; width * height <= 256
-  int num_actions = 0;  // at most 255: the value num_actions means "no action yet"
-  int horizon = 0;      // steps of an episode; episodes end only there
+  int num_actions = 0;  // at most 255, because the value num_actions means "no action yet"
+  int horizon = 0;      // steps of an episode, which never ends earlier
   Point start;          // where every episode begins
 };
 
@@ -65,8 +65,8 @@ public:
   int state_at(Point p) const { return p.x * shape_.height + p.y; }
 
 protected:
-  /// Errors: Error when states or actions do not fit into a byte, or a task is not in exactly one
-  /// of the two lists.
+  /// Checks the shape and the tasks. Errors: Error when states or actions do not fit into a byte,
+  /// or a task is not in exactly one of the two lists.
   Environment(std::string name, EnvironmentShape shape, std::vector<int> train_tasks,
               std::vector<int> test_tasks);
 

@@ -39,16 +39,16 @@ using HistorySlot = BasicHistory<std::uint8_t>;
 
 /// Learning histories with consecutive ids, as columns.
 ///
-/// History `id` is stream id % streams of training task id / streams. So the ids determine the
-/// histories of a file or chunk, on any rank.
+/// History `id` is stream id % streams of training task id / streams. So a range of ids determines
+/// which histories a file or chunk holds, on any rank.
 class HistorySet {
 public:
-  /// Holds ids first_id to first_id + count - 1 with all steps zero. Errors: Error past the last
-  /// id, or for a shape without steps.
+  /// Makes histories with the ids first_id to first_id + count - 1, whose steps are all zero.
+  /// Errors: Error past the last id, or for a shape without steps.
   HistorySet(const Environment& environment, HistoryShape shape, std::uint64_t first_id,
              std::size_t count);
 
-  /// Holds all histories of the training tasks.
+  /// Makes all histories of the training tasks, whose steps are all zero.
   HistorySet(const Environment& environment, HistoryShape shape);
 
   /// Returns the number of ids: training tasks * streams.
@@ -62,7 +62,7 @@ public:
   History operator[](std::size_t index) const;
   HistorySlot slot(std::size_t index);
 
-  /// Returns columns, one row per history. Shapes: task, stream [N]; action, reward, landing [N,
+  /// Return columns with one row per history. Shapes: task, stream [N]; action, reward, landing [N,
   /// T].
   std::span<const std::int32_t> task() const { return task_; }
   std::span<const std::int32_t> stream() const { return stream_; }
@@ -70,7 +70,7 @@ public:
   std::span<const std::uint8_t> reward() const { return reward_; }
   std::span<const std::uint8_t> landing() const { return landing_; }
 
-  /// Returns the same columns, writable, for code that reads histories from a file.
+  /// Return the same columns for writing, for code that reads histories from a file.
   std::span<std::uint8_t> action() { return action_; }
   std::span<std::uint8_t> reward() { return reward_; }
   std::span<std::uint8_t> landing() { return landing_; }
@@ -92,7 +92,7 @@ std::vector<double> mean_returns(const HistorySet& histories);
 std::uint32_t crc_of(const HistorySet& histories);
 
 /// Replays every history. Errors: Failure E521 (exit 65) at the first step whose landing cell or
-/// reward differs from the environment's: the file belongs to another environment.
+/// reward differs from the environment's, because the histories belong to another environment.
 void check_histories(const Environment& environment, const HistorySet& histories);
 
 }  // namespace mgpu::ad

@@ -28,14 +28,15 @@ public:
   std::int64_t length(std::int64_t row) const { return lengths_[static_cast<std::size_t>(row)]; }
   const std::vector<std::int64_t>& lengths() const { return lengths_; }
 
-  /// Clears the row: its window restarts.
+  /// Empties the row of the cache, so that a new window can start.
   void restart(std::int64_t row) { lengths_[static_cast<std::size_t>(row)] = 0; }
   void restart_all();
 
-  /// Errors: ShapeError when a row would exceed the capacity; nothing is changed then.
+  /// Adds counts[b] to the length of row b. Errors: ShapeError when a row would exceed the
+  /// capacity; then no length changes.
   void grow(const std::vector<std::int64_t>& counts);
 
-  /// Returns [B, H, T + 1, C]; the last slot receives padding.
+  /// Return the keys and values of a layer, [B, H, T + 1, C]. Padding tokens use the last slot.
   const at::Tensor& keys(std::size_t layer) const { return keys_[layer]; }
   const at::Tensor& values(std::size_t layer) const { return values_[layer]; }
 

@@ -13,16 +13,16 @@ namespace mgpu::ad {
 /// Lib/random.py (_randbelow_with_getrandbits, shuffle); Matsumoto and Nishimura, mt19937ar.
 class PythonRandom {
 public:
-  /// Equals random.seed(seed) with an integer.
+  /// Seeds the generator like random.seed(seed) with an integer.
   explicit PythonRandom(std::uint64_t seed);
 
-  /// Equals random.getrandbits(bits), 1 <= bits <= 32.
+  /// Returns the same value as random.getrandbits(bits), 1 <= bits <= 32.
   std::uint32_t getrandbits(int bits);
 
-  /// Equals random._randbelow(n), n >= 1.
+  /// Returns the same value as random._randbelow(n), n >= 1.
   std::uint32_t below(std::uint32_t n);
 
-  /// Equals random.shuffle(items).
+  /// Shuffles like random.shuffle(items).
   void shuffle(std::span<int> items);
 
 private:

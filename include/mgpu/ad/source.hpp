@@ -18,7 +18,7 @@ struct SourceOptions {
   std::uint32_t round = 0;  // round of the experiment, < 2^24
 };
 
-/// A learning algorithm whose behavior will be distilled: it plays a task from scratch.
+/// A learning algorithm whose behavior will be distilled. It plays a task from scratch.
 class Source {
 public:
   virtual ~Source() = default;
@@ -27,8 +27,8 @@ public:
   Source(Source&&) = delete;
   Source& operator=(Source&&) = delete;
 
-  /// Plays history `id` of task `out.task` with all its episodes. A pure function of the options,
-  /// the id and the task: draw t of the id's stream decides step t on any rank.
+  /// Plays history `id` of task `out.task` with all its episodes. The result is a pure function of
+  /// the options, the id and the task: draw t of the id's random stream decides step t on any rank.
   /// Errors: Error when `out` does not hold whole episodes.
   virtual void play(std::uint64_t id, HistorySlot out) const = 0;
 
@@ -39,8 +39,8 @@ protected:
 /// Returns the names that make_source accepts.
 std::vector<std::string> source_names();
 
-/// Makes a source, which does not refer to the environment later. Errors: Error for an unknown
-/// name; Failure E132 (exit 78) when the source does not support this environment.
+/// Makes a source, which keeps no reference to the environment. Errors: Error for an unknown name;
+/// Failure E132 (exit 78) when the source does not support this environment.
 std::unique_ptr<Source> make_source(std::string_view name, const Environment& environment,
                                     const SourceOptions& options);
 

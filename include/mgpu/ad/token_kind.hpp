@@ -4,9 +4,9 @@
 
 namespace mgpu::ad {
 
-/// How a history becomes tokens.
+/// Selects how a history becomes tokens.
 enum class TokenKind : std::uint8_t {
-  step,        // one token per step, each predicts its action; windows begin with an episode
+  step,  // one token per step, which predicts the step's action; windows begin with an episode
   transition,  // one token per past transition, then the current state; windows slide
 };
 

@@ -12,17 +12,17 @@
 
 namespace mgpu::ad {
 
-/// How much of a history one window covers, in training and in play. Made by make_window_rules.
+/// How much of a history one window covers, in training and in play. See make_window_rules().
 struct WindowRules {
   TokenKind kind = TokenKind::step;
-  int tokens = 0;   // L of a full window: steps, or past transitions plus the query
+  int tokens = 0;   // L of a full window: its steps, or its past transitions and the query
   int horizon = 0;  // steps of an episode
 
-  /// Returns the past steps in a full window.
+  /// Returns the number of past steps in a full window.
   int memory() const { return kind == TokenKind::step ? tokens : tokens - 1; }
 };
 
-/// Makes rules for a context of `n_transit` steps, or of a whole history if that is shorter,
+/// Makes rules for a context of `n_transit` steps. A history that is shorter limits the context,
 /// because the model knows only positions that it was trained on. Kind `step` rounds down to whole
 /// episodes.
 /// Errors: Failure E131 (exit 78) when the context is too short to learn from. Kind `step` needs
@@ -40,10 +40,10 @@ struct Transition {
   friend bool operator==(const Transition&, const Transition&) = default;
 };
 
-/// Destination of tokens of kind `step`. Shapes: each [B, L] int32, rows L apart; owned by the
+/// Where tokens of kind `step` are written. Shapes: each [B, L] int32, rows L apart; owned by the
 /// caller
 struct StepBatch {
-  std::int32_t* x = nullptr;  // of the current cell
+  std::int32_t* x = nullptr;  // coordinates of the current cell
   std::int32_t* y = nullptr;
   std::int32_t* previous_action = nullptr;  // A for the first token of a window
   std::int32_t* previous_reward = nullptr;  // 0 for the first token
@@ -53,29 +53,29 @@ struct StepBatch {
   std::int32_t* target = nullptr;  // the action taken; nullptr if not known yet
 };
 
-/// Destination of tokens of kind `transition`; owned by the caller.
+/// Where tokens of kind `transition` are written; owned by the caller.
 struct TransitionBatch {
-  float* features = nullptr;       // [B, L - 1, F]; zero from `length` on
+  float* features = nullptr;       // [B, L - 1, F]; zero from index `length` on
   std::int32_t* length = nullptr;  // [B], past transitions, 0 to L - 1; the query comes next
   std::int32_t* query = nullptr;   // [B], current state
   std::int32_t* target = nullptr;  // [B], the action taken; nullptr if not known yet
 };
 
-/// Writes single tokens; it alone defines the model's input, in training and in play.
+/// Writes single tokens. Training and play both use it, so the model sees the same input in both.
 class TokenWriter {
 public:
   explicit TokenWriter(const Environment& environment);
 
-  /// Returns F: state x and y, one-hot action, reward, landing x and y; cells are not scaled.
+  /// Returns F: state x and y, one-hot action, reward, landing x and y. Coordinates are not scaled.
   /// Source: public implementations of Algorithm Distillation, which embed these inputs linearly.
   std::size_t num_features() const { return static_cast<std::size_t>(num_actions_) + 5; }
 
-  /// Writes the token for `state` after `previous` (nullptr: first of its window) to element `at`
-  /// of each array except target.
+  /// Writes the token for `state` to element `at` of each array except target. `previous` is the
+  /// step before it, or nullptr for the first token of a window.
   void write(const StepBatch& out, std::size_t at, std::uint8_t state,
              const Transition* previous) const;
 
-  /// Shapes: features [F]
+  /// Writes the features of one past step. Shapes: features [F]
   void write(float* features, const Transition& transition) const;
 
 private:

@@ -10,22 +10,22 @@
 
 namespace mgpu::ad {
 
-/// Identifies a training item by its history and step.
+/// Identifies a training item by its history and its step.
 struct TrainingItem {
   std::size_t history = 0;  // index in the set
-  std::size_t step = 0;     // kind step: first step of the window; transition: the predicted step
+  std::size_t step = 0;     // kind step: first step of the window; kind transition: predicted step
 
   friend bool operator==(const TrainingItem&, const TrainingItem&) = default;
 };
 
-/// The training items of a set of histories in an endless order that needs no memory.
+/// The training items of a set of histories, in an endless order that needs no memory.
 ///
-/// Item `ordinal` is the global number of a training sample: optimizer step * global batch + index
-/// in the batch. Each epoch contains each item once, in an order that is a function of seed and
-/// epoch. So sharing among ranks and resuming need only arithmetic.
+/// An item's `ordinal` is the global number of a training sample: optimizer step * global batch +
+/// index in the batch. Each epoch contains each item once, in an order that is a function of seed
+/// and epoch. So ranks can share items and resume by arithmetic alone.
 ///
-/// Items of kind `step` are full windows, one for each episode that they can start with. Items of
-/// kind `transition` are all steps; the first steps of a history have a short past.
+/// Items of kind `step` are full windows: one for each episode that a full window can start with.
+/// Items of kind `transition` are all steps; the first steps of a history have a short past.
 class TrainingWindows {
 public:
   /// Keeps a reference to the histories. Errors: Error without histories, or when a window is
@@ -33,7 +33,7 @@ public:
   TrainingWindows(const Environment& environment, const HistorySet& histories, WindowRules rules,
                   std::uint64_t seed);
 
-  /// Returns the items of an epoch.
+  /// Returns the number of items of an epoch.
   std::uint64_t size() const { return histories_->size() * items_per_history_; }
   std::uint64_t epoch(std::uint64_t ordinal) const { return ordinal / size(); }
   TrainingItem item(std::uint64_t ordinal) const;

@@ -23,7 +23,7 @@
 
 namespace mgpu::jobs {
 
-/// The job of one run. It parses its keys once; all methods use the settings that it parsed.
+/// The job of one run. It parses its keys once, and all methods use the parsed settings.
 class Job {
 public:
   Job() = default;
@@ -33,26 +33,29 @@ public:
   Job& operator=(Job&&) = delete;
   virtual ~Job() = default;
 
-  /// The keys run.* that it read.
+  /// Returns the keys run.* that the job read.
   virtual const run::JobKeys& run_keys() const = 0;
 
-  /// Checks that the files named by its keys exist, before a run directory is made. Local.
+  /// Checks that the files that the job's keys name exist. It is called before a run directory is
+  /// made. Local.
   /// Errors: Failure (exit 66).
   virtual void check_files() const = 0;
 
-  /// The files that --check opens, in order. Local; the job has to outlive them.
+  /// Returns one check for each file that --check opens, in order. The checks refer to this job, so
+  /// it must outlive them. Local.
   virtual std::vector<run::FileCheck> file_checks() const = 0;
 
-  /// Upper bound of the bytes that a run writes. Local, after check_files().
+  /// Returns an upper bound of the bytes that a run writes. Local; call check_files() first.
   virtual std::uint64_t disk_bytes() const = 0;
 
   /// Estimates memory, time and disk space of a run without measuring. Local.
   /// Errors: those of check_files().
   virtual report::Plan plan(const run::PlanMachine& machine) const = 0;
 
-  /// `run.config` is the configuration that the job was read from. Collective over the world.
-  /// Errors: Failures of its phases. They are the same on all ranks if several ranks can detect
-  ///         them.
+  /// Runs the job. `run.config` must be the configuration that the job was read from. Collective
+  /// over the world.
+  /// Errors: Failures of the job's phases. If several ranks can detect a failure, all ranks throw
+  ///         the same one.
   virtual run::JobOutcome run(run::RunContext& run) const = 0;
 
   /// Writes the files of an unfinished run from its journal. `place.config` is the configuration
@@ -61,58 +64,62 @@ public:
                                const store::ChunkJournal& journal) const = 0;
 
   /// Converts journaled chunks of format 1 to the current format. Local.
-  /// Errors: Error if runs of the job have no parts.
+  /// Errors: Error if the job has no parts (has_parts is false).
   virtual store::UpgradeChunk upgrade_chunks() const;
 };
 
-/// An entry of the registry of jobs; the key `job` chooses one. A job is a folder with a function
-/// NAME_job(), and its name in MGPU_JOBS of registry.cpp.
+/// An entry of the registry of jobs; the key `job` chooses one. A new job needs a folder with a
+/// function NAME_job(), and its NAME in MGPU_JOBS of registry.cpp.
 struct JobSpec {
-  std::string_view name;  // as the key has it
-  std::string_view text;  // one line
+  std::string_view name;  // value of the key `job`
+  std::string_view text;  // one line that describes the job
 
-  /// The rows of keys that it reads in addition to the common ones. Jobs may share them.
+  /// Functions that add the keys that this job reads in addition to the common keys. Jobs may share
+  /// a function.
   std::vector<AddKeys> keys;
 
-  /// Checks the rules between its keys, for --check and before any work. Local. It also gets
-  /// configurations with wrong values, so that all problems are shown at once.
-  /// Errors: Failure (exit 78 or 69) for what this many ranks cannot do or this program lacks.
+  /// Checks the rules between the job's keys, for --check and before any work. Local. It is also
+  /// called for configurations with wrong values, so that all problems are shown together.
+  /// Errors: Failure (exit 78 or 69) if this number of ranks, or this program, cannot do what the
+  ///         keys ask for.
   void (*check)(const Config& config, int ranks);
 
   /// Parses the keys of a configuration that check() accepts. The configuration must outlive the
   /// job. Local.
   std::unique_ptr<Job> (*read)(const Config& config);
 
-  /// The pages of the error codes that only this job has.
+  /// The --explain texts of the error codes that only this job has.
   std::span<const ErrorPage> errors{};
 
-  /// Formats of --export for its result file, in addition to JSON lines of table `samples`.
+  /// Formats of --export for the job's result file, in addition to JSON lines of table `samples`.
   std::vector<run::ExportFormat> exports{};
 
-  /// Whether a run may do one part of the work, which --merge joins: run.worker_id,
-  /// run.total_workers.
+  /// Whether a run may do one part of the work (run.worker_id, run.total_workers), so that --merge
+  /// can join the parts.
   bool has_parts = false;
 };
 
-/// All jobs, in the order in which --help lists them.
+/// Returns all jobs, in the order in which --help lists them.
 std::span<const JobSpec> jobs();
 
-/// The job that the configuration chooses.
+/// Returns the job that the configuration chooses.
 const JobSpec& job_of(const Config& config);
 
-/// Parses the keys of that job. The configuration must outlive the job. Local.
+/// Parses the keys of the job that the configuration chooses. The configuration must outlive the
+/// job. Local.
 std::unique_ptr<Job> read_job(const Config& config);
 
-/// The same on every rank. Ranks: collective. Errors: the same on all ranks.
+/// Parses the keys on every rank, and throws on all ranks if one rank fails. Ranks: collective.
 std::unique_ptr<Job> read_job(const cluster::Group& world, const Config& config);
 
-/// Reads and runs the job of the run's configuration. Ranks: collective over the world.
+/// Reads and runs the job that `run.config` chooses. Ranks: collective over the world.
 run::JobOutcome run_job(run::RunContext& run);
 
-/// Adds the keys of all jobs, each once.
+/// Adds the keys of all jobs, each key once.
 void add_job_keys(KeyTable& table);
 
-/// The notes of the configuration, and one for each changed key that this job does not read.
+/// Returns the notes of the configuration, and a note for each changed key that the chosen job does
+/// not read.
 std::vector<std::string> notes_for_job(const Config& config);
 
 }  // namespace mgpu::jobs

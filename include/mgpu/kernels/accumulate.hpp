@@ -15,8 +15,8 @@ struct AccumulateArgs {
 /// Computes sum += x with one rounding per element.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the
-///         work is done.
+/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
+///         the work is done.
 namespace cpu {
 void accumulate(const AccumulateArgs& args);
 }

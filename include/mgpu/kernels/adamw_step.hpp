@@ -16,8 +16,8 @@ struct AdamwArgs {
   float beta1;
   float beta2;
   float epsilon;
-  float weight_decay;  // 0 for spans without decay
-  float grad_scale;    // multiplies each gradient first: clipping, mean and loss scale combined
+  float weight_decay;  // 0 for parameters without decay
+  float grad_scale;    // multiplies each gradient first; combines clipping, mean and loss scale
   float correction1;   // 1 - beta1^t
   float correction2;   // 1 - beta2^t
 };
@@ -27,8 +27,8 @@ struct AdamwArgs {
 /// correction2) + epsilon).
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the
-///         work is done.
+/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
+///         the work is done.
 /// Source: Loshchilov and Hutter, ICLR 2019, algorithm 2.
 namespace cpu {
 void adamw_step(const AdamwArgs& args);

@@ -14,14 +14,14 @@ inline constexpr std::size_t kMaxHeadDim = 64;
 
 /// The dropout number of the probability of key k for query q in head h is (q * H + h) *
 /// kAttentionPitch + k. The pitch exceeds every sequence length, so a mask does not depend on the
-/// length of the batch.
+/// sequence length of the batch.
 inline constexpr std::size_t kAttentionPitch = 1 << 14;
 
 struct CausalAttentionArgs {
   const float* qkv;             // [B, T, 3, H, C] queries, keys, values
-  const std::int64_t* samples;  // [B] as in DropoutArgs; nullptr without dropout
+  const std::int64_t* samples;  // [B] as in DropoutArgs; may be nullptr without dropout
   float* out;                   // [B, T, H, C] written
-  float* log_sums;              // [B, H, T] written: log sum exp of the scores, for backward
+  float* log_sums;              // [B, H, T] written: log of the sum of exp(score), for backward
   std::size_t rows;             // B
   std::size_t tokens;           // T <= kAttentionPitch
   std::size_t heads;            // H
@@ -30,7 +30,7 @@ struct CausalAttentionArgs {
 };
 
 struct CausalAttentionGradArgs {
-  CausalAttentionArgs forward;  // of the forward call; reads out and log_sums
+  CausalAttentionArgs forward;  // arguments of the forward call; its out and log_sums are read
   const float* grad_out;        // [B, T, H, C]
   float* grad_qkv;              // [B, T, 3, H, C] written
 };
@@ -42,7 +42,8 @@ struct CausalAttentionGradArgs {
 ///         about T * (6 * C + 48) floats per call.
 /// Errors: ShapeError when T or C is too large; cuda also LibraryError, and NotBuiltError in a
 ///         build without CUDA. cuda returns before the work is done.
-/// Source: Dao et al., FlashAttention, NeurIPS 2022; one pass per row of keys in cache.
+/// Source: Dao et al., FlashAttention, NeurIPS 2022. cpu needs no online softmax, because a row of
+///         scores fits the cache.
 namespace cpu {
 void causal_attention(const CausalAttentionArgs& args);
 void causal_attention_grad(const CausalAttentionGradArgs& args);

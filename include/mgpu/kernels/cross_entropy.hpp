@@ -11,11 +11,11 @@ namespace mgpu::kernels {
 /// A target with this value is ignored: it adds no loss, no gradient and no count.
 inline constexpr std::int64_t kIgnoreTarget = -100;
 
-/// Sums over the predictions that are not ignored. They are plain sums, so parts of a batch add up.
+/// Sums over the predictions that are not ignored. The sums of parts of a batch can be added.
 struct CrossEntropySums {
   double loss = 0.0;         // nats
   std::int64_t count = 0;    // predictions that are not ignored
-  std::int64_t correct = 0;  // those whose target has the largest logit (the first on a tie)
+  std::int64_t correct = 0;  // predictions whose target has the largest logit (first on a tie)
 };
 
 /// Number of predictions in one partial sum of the loss; partial sums are added in order.
@@ -30,7 +30,7 @@ struct CrossEntropyArgs {
   std::size_t predictions;       // N
   std::size_t classes;           // A
   float label_smoothing;         // s: the target distribution is (1 - s) one-hot + s / A
-  float grad_scale;              // usually loss scale / predictions of the global batch
+  float grad_scale;  // usually the loss scale / number of predictions of the global batch
 };
 
 /// Computes the loss -sum_a q_a log softmax(logits)_a and its gradient in one pass.

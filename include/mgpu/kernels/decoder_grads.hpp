@@ -34,8 +34,8 @@ struct GatedActivationGradArgs {
 struct LogitsGradArgs {
   float* logits;                // [N, V] replaced by the gradients
   const float* log_sums;        // [N] log of the sum of exp over the row's whole vocabulary
-  const std::int64_t* targets;  // [N] in the whole vocabulary
-  std::int64_t first_id;        // of the V logits
+  const std::int64_t* targets;  // [N] ids in the whole vocabulary
+  std::int64_t first_id;        // id of the first of the V logits
   std::size_t rows;             // N
   std::size_t block;            // V
   float scale;
@@ -43,7 +43,6 @@ struct LogitsGradArgs {
 
 namespace cpu {
 /// Computes the gradients of rms_norm().
-///
 void rms_norm_grad(const RmsNormGradArgs& args);
 
 /// Computes the gradients of gated_activation().

@@ -8,17 +8,17 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 // Shapes in this header: N = rows, B = logits of one block of the vocabulary, M = draws.
 namespace mgpu::kernels {
 
-/// The draws of each row after the first blocks of the vocabulary. Initial values: reached 0, ids
-/// -1.
+/// The draws of each row after some blocks of the vocabulary were processed. Initial values:
+/// reached 0, ids -1.
 struct DrawWithReplacementArgs {
   const float* logits;     // [N, B] of tokens first_id .. first_id + B - 1
   const float* log_sums;   // [N] log of the sum of exp over the whole vocabulary
   const double* uniforms;  // [N, M] in [0, 1), ascending
-  double* reached;         // [N] total probability of the processed tokens
-  std::int64_t* ids;       // [N, M] sampled: the token at which `reached` exceeds the uniform
-  std::size_t rows;        // N
-  std::size_t block;       // B
-  std::size_t draws;       // M
+  double* reached;         // [N] total probability of the tokens processed so far
+  std::int64_t* ids;  // [N, M] sampled tokens: the token at which `reached` exceeds the uniform
+  std::size_t rows;   // N
+  std::size_t block;  // B
+  std::size_t draws;  // M
   std::int64_t first_id;
 };
 
@@ -28,8 +28,8 @@ struct DrawWithReplacementArgs {
 /// token (id -1) after the last block; a row with NaN has no tokens at all.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the
-///         work is done.
+/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
+///         the work is done.
 /// Source: inverse transform sampling. Sums in double; cpu and cuda add in different orders.
 namespace cpu {
 void draw_with_replacement(const DrawWithReplacementArgs& args);

@@ -10,16 +10,16 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 // Shapes in this header: B = samples, L = lines of a sample, E = elements of a line.
 namespace mgpu::kernels {
 
-inline constexpr Purpose kDropoutMasks{4};  // by training item
+inline constexpr Purpose kDropoutMasks{4};  // one stream for each site and training item
 
 /// Determines a dropout mask as a function of (seed, site, sample, element) alone, so backward can
 /// recompute the mask instead of storing it.
 struct DropoutSite {
   std::uint64_t seed = 0;
-  std::uint32_t site = 0;       // number of the dropout in the model, < 2^24
+  std::uint32_t site = 0;       // number of the dropout site in the model, < 2^24
   std::uint32_t threshold = 0;  // dropout probability in units of 1/65536; 0: no dropout
 
-  /// Returns the factor of kept elements.
+  /// Returns the factor by which kept elements are multiplied.
   constexpr float scale() const { return 65536.0F / static_cast<float>(65536 - threshold); }
 };
 
@@ -28,10 +28,10 @@ struct DropoutSite {
 /// Errors: Error outside [0, 1).
 std::uint32_t dropout_threshold(double probability);
 
-/// Number of elements in a run: 16 adjacent Philox blocks of eight 16-bit numbers. Half h of word w
-/// of block i belongs to element 32 w + 16 h + i of the run. So 16 vector lanes can compute 16
-/// blocks and use them without a shuffle. An element is kept if its number is not below the
-/// threshold.
+/// Number of elements in a run. A run of dropout numbers consists of 16 adjacent Philox blocks of
+/// eight 16-bit numbers. Half h of word w of block i belongs to element 32 w + 16 h + i of the run.
+/// So 16 vector lanes can compute 16 blocks and use them without a shuffle. An element is kept if
+/// its number is not below the threshold.
 inline constexpr std::uint64_t kDropoutRun = 128;
 
 struct DropoutArgs {
@@ -42,8 +42,8 @@ struct DropoutArgs {
   std::size_t rows;             // B
   std::size_t lines;            // L
   std::size_t elements;         // E
-  std::size_t pitch;            // element e of line l has number l * pitch + e in the sample, below
-                                // 2^35; a multiple of kDropoutRun
+  std::size_t pitch;  // a multiple of kDropoutRun; element e of line l has number l * pitch + e in
+                      // the sample, which is below 2^35
   DropoutSite site;
 };
 

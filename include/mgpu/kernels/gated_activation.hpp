@@ -11,7 +11,7 @@ enum class ActivationKind : std::uint8_t {
   silu,       // x / (1 + exp(-x))
   gelu,       // x (1 + erf(x / sqrt 2)) / 2
   gelu_tanh,  // x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
-  clamped,    // y / (1 + exp(-gain y)) with y = min(x, limit); times clamp(up, +-limit) + 1
+  clamped,    // y / (1 + exp(-gain y)), y = min(x, limit); multiplied by clamp(up, +-limit) + 1
 };
 
 struct GatedActivationArgs {
@@ -28,8 +28,8 @@ struct GatedActivationArgs {
 /// its position: a partial vector at the end is padded instead of processed by scalar code.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the
-///         work is done.
+/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
+///         the work is done.
 /// Source: Hendrycks and Gimpel, arXiv 1606.08415; Shazeer, arXiv 2002.05202 (gated).
 namespace cpu {
 void gated_activation(const GatedActivationArgs& args);

@@ -13,18 +13,18 @@ struct MatrixProductArgs {
   std::size_t inputs;   // I
   std::size_t outputs;  // O
   std::size_t row_stride;
-  std::size_t input_stride;  // of x; this or row_stride is 1
+  std::size_t input_stride;  // of x; row_stride or input_stride is 1
   std::size_t output_stride;
   std::size_t weight_input_stride;
-  bool adds;  // adds to the values in `out`
+  bool adds;  // add the product to the values in `out`
 };
 
-/// Computes out = x W^T for matrices that are multiplied once, on one thread. Each output has the
-/// same bits as with packed_product; if `adds`, its chain of sums starts at the value in `out`.
-/// There is no CUDA version, because cuBLAS computes this product there.
+/// Computes out = x W^T on one thread, for weights that are multiplied only once. Each output
+/// has the same bits as with packed_product. If `adds`, its chain of sums starts at the value in
+/// `out`. There is no CUDA version, because cuBLAS computes this product there.
 ///
 /// Memory: pointers on the host. Allocates up to 3 MiB.
-/// Source: Goto and van de Geijn, ACM TOMS 34 (2008): both matrices in panels, block by block.
+/// Source: Goto and van de Geijn, ACM TOMS 34 (2008): GEMM that packs blocks of both matrices.
 namespace cpu {
 void matrix_product(const MatrixProductArgs& args);
 }  // namespace cpu

@@ -8,15 +8,14 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 // Shapes in this header: N = rows, B = scores of one block of the vocabulary.
 namespace mgpu::kernels {
 
-/// The sample of each row after the first blocks of the vocabulary. Initial values: tops -infinity,
-/// sums 0, ids -1.
+/// The sample of each row after some blocks of the vocabulary were processed. Initial values: tops
+/// -infinity, sums 0, ids -1.
 struct OnlineDrawArgs {
   const float* scores;  // [N, B] of tokens first_id .. first_id + B - 1; -infinity: never sampled
-                        // sampled
-  const float* logits;  // [N, B] source of `picked`; may be scores
-  const double* uniforms;  // [N, 2] in [0, 1): whether the block replaces the sample, and with
-                           // which token
-  double* tops;            // [N] largest score
+  const float* logits;  // [N, B] from which `picked` is copied; may be scores
+  const double* uniforms;  // [N, 2] in [0, 1): the first decides if the block replaces the sample,
+                           // the second selects the token
+  double* tops;            // [N] largest score so far
   double* sums;            // [N] sum of exp(score - top)
   std::int64_t* ids;       // [N] current sample
   float* picked;           // [N] logit of the current sample
@@ -30,8 +29,8 @@ struct OnlineDrawArgs {
 /// its share of the block. For a row with NaN or +infinity the result is undefined.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the
-///         work is done.
+/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
+///         the work is done.
 /// Source: Chao, Biometrika 69 (1982), weighted reservoir sampling of one item. Sums in double; cpu
 ///         and cuda add in different orders.
 namespace cpu {

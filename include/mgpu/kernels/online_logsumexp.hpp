@@ -5,24 +5,25 @@
 
 struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to call a kernel
 
-// Shapes in this header: N = rows, B = logits of one block of the vocabulary, K = best kept.
+// Shapes in this header: N = rows, B = logits of one block of the vocabulary, K = number of best
+// logits.
 namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxBest = 1024;  // upper limit of K
 
-/// State of each row after the first blocks of the vocabulary. Initial values: tops -infinity, sums
-/// 0, picked NaN, best_logits -infinity, best_ids -1.
+/// State of each row after some blocks of the vocabulary were processed. Initial values: tops
+/// -infinity, sums 0, picked NaN, best_logits -infinity, best_ids -1.
 struct OnlineLogsumexpArgs {
   const float* logits;          // [N, B] of tokens first_id .. first_id + B - 1
-  const std::int64_t* targets;  // [N] token whose logit is returned; nullptr: none
-  float* tops;                  // [N] largest logit
+  const std::int64_t* targets;  // [N] token whose logit goes to `picked`; nullptr: none
+  float* tops;                  // [N] largest logit so far
   float* sums;                  // [N] sum of exp(logit - top)
-  float* picked;                // [N] written when the target is in this block; may be nullptr
-  float* best_logits;           // [N, K] descending, ties by ascending token
-  std::int64_t* best_ids;       // [N, K]
-  std::size_t rows;             // N
-  std::size_t block;            // B
-  std::size_t best;             // K <= kMaxBest, may be 0
+  float* picked;           // [N] logit of the target, written if this block has it; may be nullptr
+  float* best_logits;      // [N, K] descending, ties by ascending token
+  std::int64_t* best_ids;  // [N, K]
+  std::size_t rows;        // N
+  std::size_t block;       // B
+  std::size_t best;        // K <= kMaxBest, may be 0
   std::int64_t first_id;
 };
 

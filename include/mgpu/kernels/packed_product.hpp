@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// Shapes in this header: N rows, I inputs, O outputs, W = panel_width(), P = panels, ceil(O / W).
+// Shapes in this header: N rows, I inputs, O outputs, W = panel_width(), P = ceil(O / W) panels.
 namespace mgpu::kernels {
 
 inline constexpr std::size_t kMaxPanelWidth = 48;
@@ -17,7 +17,7 @@ struct PackPanelsArgs {
   std::size_t inputs;   // I
   std::size_t output_stride;
   std::size_t input_stride;
-  WeightType type = WeightType::f32;  // of both matrices
+  WeightType type = WeightType::f32;  // of weight and panels
 };
 
 struct PackedProductArgs {
@@ -30,15 +30,17 @@ struct PackedProductArgs {
   WeightType type = WeightType::f32;  // type of the panels; products and sums are float32
 };
 
-/// Computes out = x W^T with packed weights, on one thread. Each output is one chain of fused
-/// multiply-adds in the order of the inputs, so its bits depend on its row and weights only. There
-/// is no CUDA version, because cuBLAS multiplies by the unpacked weights there.
+/// Computes out = x W^T on one thread, with weights that pack_panels() has packed into GEMM panels.
+/// Each output is one chain of fused multiply-adds in the order of the inputs, so its bits depend
+/// on its row and weights only. There is no CUDA version, because cuBLAS multiplies by the unpacked
+/// weights there.
 ///
 /// Memory: pointers on the host. packed_product allocates up to 256 x 576 floats.
 /// Source: Goto and van de Geijn, ACM TOMS 34 (2008): panels, blocks of the inner dimension.
 namespace cpu {
-/// Returns the panel width for this processor's instruction set. With AVX2 and AVX-512 it is the
-/// tile's number of outputs, so a tile reads its weights sequentially. It divides kMaxPanelWidth.
+/// Returns the panel width for this processor's instruction set, which divides kMaxPanelWidth. With
+/// AVX2 and AVX-512 it equals the number of outputs of a register tile, so a tile reads its weights
+/// sequentially.
 std::size_t panel_width();
 void pack_panels(const PackPanelsArgs& args);
 void packed_product(const PackedProductArgs& args);

@@ -12,8 +12,8 @@ namespace mgpu::kernels {
 inline constexpr std::size_t kMaxPagedHeadDim = 256;
 
 /// Keys and values are stored in slots, as float32 or bfloat16; all else is computed in float32.
-/// Token t of sequence s has slot page_slots[s * page_pitch + t / page_tokens] + t % page_tokens: a
-/// paged cache, or with consecutive pages a contiguous one.
+/// Token t of sequence s has slot page_slots[s * page_pitch + t / page_tokens] + t % page_tokens.
+/// This describes a paged cache, or a contiguous cache if the pages are consecutive.
 struct PagedAttentionArgs {
   const float* queries;            // [N, H, C]
   const float* keys;               // [slots, G, C]
@@ -21,16 +21,16 @@ struct PagedAttentionArgs {
   float* out;                      // [N, H, C] written
   const std::int64_t* page_slots;  // [S, page_pitch] slot of the first token of each page
   const std::int64_t* sequences;   // [N] sequence of each query
-  const std::int64_t* positions;   // [N] its token number in the sequence; keys up to it exist
-  std::size_t num_queries;         // N
-  std::size_t heads;               // H
-  std::size_t kv_heads;            // G
-  std::size_t head_dim;            // C <= kMaxPagedHeadDim
-  std::size_t page_tokens;         //
-  std::size_t page_pitch;          // pages per sequence in page_slots
-  std::int64_t window;             // keys that a query attends to, including its own; 0: all
-  float scale;                     // multiplies the product of query and key
-  const float* sinks = nullptr;    // [H] score of a key without a value; nullptr: no sinks
+  const std::int64_t* positions;  // [N] position of each query in its sequence; keys exist up to it
+  std::size_t num_queries;        // N
+  std::size_t heads;              // H
+  std::size_t kv_heads;           // G
+  std::size_t head_dim;           // C <= kMaxPagedHeadDim
+  std::size_t page_tokens;        //
+  std::size_t page_pitch;         // pages per sequence in page_slots
+  std::int64_t window;            // keys that a query attends to, including its own; 0: all
+  float scale;                    // multiplies the product of query and key
+  const float* sinks = nullptr;   // [H] score of the sink, a key without a value; nullptr: none
 
   // bfloat16 numbers that replace `keys` and `values`; nullptr: not used.
   const std::uint16_t* half_keys = nullptr;    // [slots, G, C] bfloat16
@@ -38,8 +38,8 @@ struct PagedAttentionArgs {
 };
 
 /// Computes out = softmax(scale * Q K^T, over the visible keys up to the query and the sink) V. At
-/// most the scores of 8 queries exist at a time. On one machine the bits of a query depend only on
-/// its own sequence up to that position. They do not depend on other queries, on the pages, or on
+/// most the scores of 8 queries exist at a time. On one machine the bits of a query's result depend
+/// only on its sequence up to the query. They do not depend on other queries, on the pages, or on
 /// how the computation was divided into calls.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda). cpu allocates one row of

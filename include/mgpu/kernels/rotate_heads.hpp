@@ -9,7 +9,7 @@ namespace mgpu::kernels {
 
 struct RotateHeadsArgs {
   const float* x;       // [N, H, C]
-  const float* weight;  // [C] of the heads' RMS norm; nullptr: no norm
+  const float* weight;  // [C] weight of the heads' RMS norm; nullptr: no norm
   const float* cosine;  // [N, C / 2]
   const float* sine;    // [N, C / 2]
   float* out;           // [N, H, C] written; may be x
@@ -19,9 +19,9 @@ struct RotateHeadsArgs {
   float epsilon;        // of the norm
 };
 
-/// Applies the RMS norm to each head if requested, then rotates its pairs of columns (c, c + C / 2)
-/// by the angles of its token. It takes one pass over the heads. On one machine the bits of a token
-/// depend on that token only.
+/// Applies the RMS norm to each head if requested, then rotates the head's pairs of columns (c, c +
+/// C / 2) by the angles of its token. It takes one pass over the heads. On one machine the bits of
+/// a token depend on that token only.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
 /// Errors: ShapeError when C is odd, or for cuda above 1024; cuda also LibraryError, and

@@ -8,7 +8,7 @@ struct CUstream_st;  // cudaStream_t is CUstream_st*; no CUDA header needed to c
 // Shapes in this header: N = rows, A = classes (actions).
 namespace mgpu::kernels {
 
-/// The row has no distribution to sample from: it has NaN, +infinity, or only -infinity.
+/// The action of a row without a distribution, because it has NaN, +infinity, or only -infinity.
 inline constexpr std::int64_t kNoAction = -1;
 
 struct SampleActionArgs {

@@ -20,8 +20,8 @@ struct SquaredNormArgs {
 /// Computes out = sum of x^2 in double. The result is finite unless x has infinity or NaN.
 ///
 /// Memory: pointers on the host (cpu) or on the stream's device (cuda).
-/// Errors: cuda: LibraryError, and NotBuiltError in a build without CUDA; returns before the
-///         work is done.
+/// Errors: cuda throws LibraryError, or NotBuiltError in a build without CUDA. It returns before
+///         the work is done.
 namespace cpu {
 void squared_norm(const SquaredNormArgs& args);
 }

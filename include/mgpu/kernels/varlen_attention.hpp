@@ -7,7 +7,7 @@
 // heads, G = key heads. G divides H; query head h reads key head h / (H / G).
 namespace mgpu::kernels {
 
-/// The sequences are whole and concatenated; none attends to another.
+/// The sequences are whole and concatenated. Each attends only to its own tokens.
 struct VarlenAttentionGradArgs {
   const float* queries;                 // [N, H, C]
   const float* keys;                    // [N, G, C]
@@ -21,10 +21,10 @@ struct VarlenAttentionGradArgs {
   std::size_t heads;                    // H
   std::size_t kv_heads;                 // G
   std::size_t head_dim;                 // C
-  std::int64_t window;                  // keys that a query attends to, including its own; 0: all
-  float scale;                          // multiplies the product of query and key
-  const float* sinks = nullptr;         // [H] as in PagedAttentionArgs
-  float* grad_sinks = nullptr;          // [H] incremented; required if there are sinks
+  std::int64_t window;  // keys that a query attends to, including the one at its position; 0: all
+  float scale;          // multiplies the product of query and key
+  const float* sinks = nullptr;  // [H] as in PagedAttentionArgs
+  float* grad_sinks = nullptr;   // [H] incremented; required if there are sinks
 };
 
 /// Computes the gradients of paged_attention() for sequences that attend only to their own tokens.

@@ -18,32 +18,32 @@ struct AdamwConfig {
   double max_grad_norm = 1.0;  // larger gradients are scaled down to this norm; 0: never
 };
 
-/// The result of one update.
+/// The outcome of one update.
 struct UpdateReport {
   double grad_norm = 0.0;   // after grad_scale, before clipping
   bool is_applied = false;  // false: a gradient is infinite or NaN, and nothing has changed
 };
 
-/// AdamW over the flat arenas of a model.
+/// AdamW, which updates the flat buffers (arenas) of a model's parameters.
 ///
 /// Source: Loshchilov and Hutter, ICLR 2019; clipping by the global norm as in PyTorch.
 class Adamw {
 public:
-  /// Memory: `parameters` must outlive this object.
+  /// Keeps a reference to `parameters`, which must outlive this object.
   Adamw(tensor::ParameterArena& parameters, const AdamwConfig& config);
 
-  /// Returns whether the gradient is finite on all ranks that update together, given the local
-  /// answer.
+  /// Returns whether the gradient is finite on all ranks that update together. Its argument is the
+  /// answer of this rank.
   using Agree = std::function<bool(bool is_finite)>;
 
-  /// Updates once with the gradients times grad_scale (1 / loss scale). Waits for the device to
-  /// read the norm. The same gradients give the same bits on every rank. Without `agree` only the
-  /// local gradients decide.
+  /// Updates once with the gradients times grad_scale (1 / loss scale). Waits for the device,
+  /// because it reads the gradient norm on the host. The same gradients give the same bits on every
+  /// rank. Without `agree` only the local gradients decide.
   UpdateReport step(double learning_rate, double grad_scale = 1.0, const Agree& agree = {});
 
   std::int64_t updates() const { return updates_; }
 
-  /// State for checkpoints, in the layout of the arena's weights.
+  /// Return the moments, which checkpoints store, in the layout of the arena's weights.
   const at::Tensor& first_moment() const { return m_; }   // [elements] float32
   const at::Tensor& second_moment() const { return v_; }  // [elements] float32
   void set_updates(std::int64_t updates) { updates_ = updates; }
@@ -64,7 +64,7 @@ private:
   std::vector<Span> spans_;  // adjacent parameters with equal decay share a span
   at::Tensor m_;             // [elements] float32
   at::Tensor v_;             // [elements] float32
-  at::Tensor norm_scratch_;  // [blocks + 1] float64; the last is the sum
+  at::Tensor norm_scratch_;  // [blocks + 1] float64: sums of blocks, then the total
 };
 
 }  // namespace mgpu::train

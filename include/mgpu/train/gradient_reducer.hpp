@@ -18,7 +18,7 @@
 
 namespace mgpu::train {
 
-/// A parameter's gradient in the arena.
+/// Where a parameter's gradient lies in the arena, the flat buffer of all gradients.
 struct ParameterSpan {
   std::size_t begin = 0;  // first element
   std::size_t count = 0;
@@ -33,10 +33,10 @@ struct GradientArena {
 struct ReducerOptions {
   std::size_t bucket_bytes = std::size_t{25} << 20;
   int lanes = 0;  // 0: plain sums over ranks; otherwise the lanes of the global batch
-  Accumulate add = add_on_host;  // addition for lanes; a CUDA arena needs a kernel here
+  Accumulate add = add_on_host;  // adds lanes; an arena on a GPU needs a kernel here
 };
 
-/// Sums gradients over ranks while backward still computes the others.
+/// Sums gradients over ranks while the backward pass still computes other gradients.
 ///
 /// A separate thread reduces a bucket as soon as all its parameters are marked ready. Buckets
 /// follow the order in which gradients appear: in the first step the reverse order of the model,
@@ -44,14 +44,14 @@ struct ReducerOptions {
 ///
 ///     one step:  for each pass: begin_pass(is_last); backward, which calls mark_ready
 ///                finish();  // the arena now holds the sums
-///     lanes:     end_lane() after the last pass of each lane but this rank's last one
+///     lanes:     end_lane() after the last pass of each lane, except this rank's last lane
 ///
 /// Only the last pass communicates. Earlier passes accumulate gradients in the arena, which the
 /// caller zeroes before the first pass.
 ///
 /// Units:  plain sums; the caller divides.
-/// Ranks:  constructed, finished and drained collectively over the communicator, which must not be
-///         used otherwise between begin_pass(true) and finish().
+/// Ranks:  constructed, finished and drained collectively over the communicator. The communicator
+///         must have no other use between begin_pass(true) and finish().
 /// Errors: Failure E122 when the ranks do not divide the lanes. finish() throws failures of the
 ///         communication thread, and afterwards every call does.
 class GradientReducer {
@@ -63,48 +63,49 @@ public:
   GradientReducer(GradientReducer&&) = delete;
   GradientReducer& operator=(GradientReducer&&) = delete;
 
-  /// Starts no collective and waits for no peer: a call that still waits is abandoned. MPI may
-  /// write to the arena later, so its owner is then leaked until the process ends.
+  /// Starts no collective and does not wait for other ranks: it abandons a call that still waits.
+  /// MPI may write to the arena later, so the arena's owner is then leaked until the process ends.
   ~GradientReducer();
 
   /// Starts a pass. `producer` is the stream on which backward runs; null on the CPU.
   void begin_pass(bool is_last, CUstream_st* producer = nullptr);
 
   /// Declares the parameter's gradient complete for this pass, including the work enqueued so far
-  /// on the producer stream. Any thread, once per parameter and pass.
+  /// on the producer stream. Any thread may call it, once per parameter and pass.
   void mark_ready(std::size_t parameter);
 
-  /// Ends a lane: the arena holds its whole gradient, and this rank has further lanes.
+  /// Ends a lane. The arena must hold the whole gradient of the lane, and this rank must have more
+  /// lanes.
   void end_lane();
 
-  /// Waits until all buckets are reduced; parameters that were not marked count with the arena's
-  /// current values. Returns the seconds waited: communication that backward did not hide.
+  /// Waits until all buckets are reduced. Parameters that were not marked are reduced with the
+  /// arena's current values. Returns the seconds waited: communication that backward did not hide.
   double finish();
 
-  /// Serves a rank that fails between two calls of finish(). It joins this step's collectives with
-  /// the arena's current values, so the peers reach their next agreement (run_together) and learn
-  /// of the failure. Returns whether that worked; otherwise the ranks cannot synchronize any more.
-  /// Never throws.
+  /// Call it on a rank that fails between two calls of finish(). It joins this step's collectives
+  /// with the arena's current values, so the other ranks reach their next agreement (run_together)
+  /// and learn of the failure. Returns whether that worked; otherwise the ranks cannot synchronize
+  /// any more. Never throws.
   [[nodiscard]] bool drain() noexcept;
 
-  /// Lanes that this rank computes in each step; 1 without lanes.
+  /// Returns the number of lanes that this rank computes in each step; 1 without lanes.
   int local_lanes() const { return local_lanes_; }
   std::size_t num_buckets() const { return buckets_.size(); }
 
-  /// Buckets of the current pass that are already reduced.
+  /// Returns the number of buckets of the current pass that are already reduced.
   std::size_t reduced_buckets() const { return reduced_; }
 
 private:
   struct Bucket {
     std::vector<ParameterSpan> runs;  // consecutive ranges of the arena
     std::size_t num_parameters = 0;
-    std::size_t num_missing = 0;  // not ready yet in this pass
+    std::size_t num_missing = 0;  // parameters that are not ready yet in this pass
     cluster::Event produced;      // recorded when the bucket is complete
   };
-  /// Memory that MPI may still write to after a call was abandoned.
+  /// Memory that MPI may still write to after a call was abandoned; see ~GradientReducer.
   struct Memory {
     std::shared_ptr<const void> owner;
-    std::optional<cluster::Buffer> scratch;  // with lanes: data of a peer
+    std::optional<cluster::Buffer> scratch;  // with lanes: receives the data of a peer
   };
 
   void cut_buckets(const std::vector<std::uint32_t>& order);
@@ -122,9 +123,9 @@ private:
   cluster::Stream stream_;
   std::unique_ptr<Memory> memory_;
   std::optional<LaneTree> tree_;
-  std::vector<Bucket> buckets_;                // in the order of reduction
-  std::vector<std::size_t> bucket_of_;         // by parameter
-  std::vector<std::uint32_t> arena_position_;  // by parameter: its position in the arena
+  std::vector<Bucket> buckets_;                // in the order in which they are reduced
+  std::vector<std::size_t> bucket_of_;         // [parameters] bucket of each parameter
+  std::vector<std::uint32_t> arena_position_;  // [parameters] position in the arena's order
   bool has_seen_order_ = false;
 
   std::mutex mutex_;  // protects everything below

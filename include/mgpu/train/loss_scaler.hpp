@@ -4,10 +4,11 @@
 
 namespace mgpu::train {
 
-/// Scales the loss for fp16: it lifts gradients that are too small for 16 bits, and halves a scale
-/// that overflows. For other types the scale is always 1.
+/// Scales the loss for fp16. The scale lifts gradients that are too small for 16 bits, and is
+/// halved when gradients overflow. For other types the scale is always 1.
 ///
-/// Ranks: all ranks pass the same results (of the reduced gradient), so all keep the same scale.
+/// Ranks:  all ranks pass the same is_finite, that of the reduced gradient, so all keep the same
+///         scale.
 /// Source: Micikevicius et al., ICLR 2018, section 3.2; numbers as in PyTorch's GradScaler.
 class LossScaler {
 public:

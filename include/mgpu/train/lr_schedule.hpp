@@ -6,7 +6,7 @@ namespace mgpu::train {
 
 enum class LrShape : std::uint8_t { constant, linear, cosine };
 
-/// Learning rate by optimizer step; it never depends on the number of ranks.
+/// The learning rate of each optimizer step. It never depends on the number of ranks.
 struct LrSchedule {
   LrShape shape = LrShape::cosine;
   double peak = 3e-4;

@@ -8,7 +8,7 @@
 
 namespace mgpu::train {
 
-/// Sums over the predictions of one pass; sums of passes are the sums of the batch.
+/// Sums over the predictions of one pass. Added over all passes, they are the sums of the batch.
 struct PassSums {
   double loss = 0.0;  // nats
   std::int64_t predictions = 0;
@@ -22,17 +22,17 @@ class ItemSurvey {
 public:
   virtual ~ItemSurvey() = default;
 
-  /// Forgets the step before.
+  /// Discards the measurements of the previous step.
   virtual void clear() = 0;
 
   /// Measures items [first, first + count) with the current weights.
   virtual void measure(std::uint64_t first, std::int64_t count) = 0;
 
-  /// Returns what other ranks have to know about the items that were measured here.
+  /// Returns the data that other ranks need about the items that were measured on this rank.
   virtual std::string result() const = 0;
 
-  /// Takes the results of all ranks, by rank. Objective::predictions() and add_gradients() refer to
-  /// these items afterwards.
+  /// Takes the results of all ranks, by rank. After that, Objective::predictions() and
+  /// add_gradients() refer to these items.
   virtual void read(const std::vector<std::string>& results) = 0;
 
 protected:
@@ -55,21 +55,21 @@ public:
   /// earlier generated items are discarded. Local.
   virtual void prepare(std::uint64_t /*first*/, std::int64_t /*count*/) {}
 
-  /// Returns the first sweep of a step; nullptr if add_gradients() needs none.
+  /// Returns the survey, the first sweep of a step, or nullptr if add_gradients() needs none.
   virtual ItemSurvey* survey() { return nullptr; }
 
   /// Returns the number of predictions that items [first, first + count) add to the loss. Every
   /// rank can compute it for all items, so a mean over the global batch needs no communication. If
-  /// items are generated, a rank knows only those that it generated. With a
-  /// survey() it is the number that the sum over all measured items is divided by.
+  /// items are generated, a rank knows only the items that it generated. With a survey() the result
+  /// is the divisor of the sum over all measured items.
   virtual std::int64_t predictions(std::uint64_t first, std::int64_t count) const = 0;
 
-  /// Returns the items of an epoch.
+  /// Returns the number of items of an epoch.
   virtual std::uint64_t epoch_size() const = 0;
 
   /// Adds the gradient of grad_scale * (sum of losses) over items [first, first + count) to the
-  /// gradient arena. An item is its ordinal in the whole training (step * global batch + index in
-  /// the batch), so the result does not depend on ranks. Local.
+  /// gradient arena. Items are numbered over the whole training (step * global batch + index in the
+  /// batch), so the result does not depend on ranks. Local.
   virtual PassSums add_gradients(std::uint64_t first, std::int64_t count, double grad_scale) = 0;
 
 protected:

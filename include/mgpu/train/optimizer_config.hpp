@@ -14,7 +14,7 @@ struct OptimizerConfig {
   tensor::ComputeKind mixed_precision = tensor::ComputeKind::f32;
 };
 
-/// As the key train.mixed_precision has it: "no", "fp16", "bf16".
+/// Returns the value of the key train.mixed_precision for this type: "no", "fp16" or "bf16".
 const char* name_of(tensor::ComputeKind precision);
 
 /// Adds train.max_steps, train.learning_rate, train.lr_schedule, ... to the program's table.

@@ -7,7 +7,7 @@
 
 namespace mgpu::train {
 
-/// Settings of the training loop; those of the optimizer are in optimizer_config.hpp.
+/// Settings of the training loop. The settings of the optimizer are in optimizer_config.hpp.
 struct TrainConfig {
   BatchShape batch{};
   std::int64_t eval_every = 0;   // optimizer steps; 0: only at the end
@@ -20,7 +20,7 @@ void add_train_keys(KeyTable& table);
 /// Reads the keys. Errors: Failure (exit 78) when keys contradict each other.
 TrainConfig read_train_config(const Config& config);
 
-/// Errors: Failure E122 or E123 (exit 78) when this number of ranks cannot share the batch.
+/// Checks that this number of ranks can share the batch. Errors: Failure E122 or E123 (exit 78).
 void check_batch(const Config& config, int ranks);
 
 }  // namespace mgpu::train

@@ -24,12 +24,11 @@ struct StepRow {
 
 struct StepOutcome {
   StepRow row;
-  bool is_applied = true;       // false: the step left the weights unchanged
-  bool is_skipped = false;      // the batch was skipped, which excludes steps that only halved
-                                // fp16's loss scale
-  bool was_repeated = false;    // not finite at first, then finite: a possible hardware fault
-  bool stop_asked = false;      // by any rank
-  double exposed_wait_s = 0.0;  // communication on this rank that backward did not hide
+  bool is_applied = true;     // false: the step left the weights unchanged
+  bool is_skipped = false;    // batch skipped; false if the step only halved fp16's loss scale
+  bool was_repeated = false;  // not finite, but finite when computed again: maybe a hardware fault
+  bool stop_asked = false;    // by any rank
+  double exposed_wait_s = 0.0;  // seconds of communication that backward did not hide, on this rank
 };
 
 /// Runs data-parallel optimizer steps: each rank computes its passes of the global batch, gradients
@@ -52,12 +51,12 @@ public:
   TrainLoop(const Parts& parts, const TrainConfig& config, const LrSchedule& schedule);
 
   /// Runs optimizer step `step` (from 0). If `stop_asked` is set on any rank, the outcome tells all
-  /// ranks. A loss or gradient that is infinite or NaN, for which the loss scale is not to blame,
-  /// is computed again from the same inputs. If it is not finite again, the batch is skipped.
+  /// ranks. A loss or gradient that is infinite or NaN is computed again from the same inputs,
+  /// unless a smaller loss scale may help. If it is not finite again, the batch is skipped.
   /// Ranks:  collective over the group.
   /// Errors: the failure of one rank on all ranks; Failure E703 (exit 79) when more batches than
-  ///         allowed would be skipped; E707 (exit 80) when for the second time a repeated gradient
-  ///         became finite. After both the weights are unchanged.
+  ///         allowed would be skipped; E707 (exit 80) when a repeated gradient becomes finite for
+  ///         the second time. E703 leaves the weights unchanged.
   StepOutcome step(std::int64_t step, bool stop_asked);
 
   const std::vector<MicroBatch>& micro_batches() const { return micro_batches_; }
@@ -69,7 +68,8 @@ private:
     bool stop_asked = false;
   };
 
-  /// Holds the size of a step's global batch, and each prediction's weight in the gradient.
+  /// Identifies the items of a step by the first one, and holds the weight of each prediction in
+  /// the gradient.
   struct Batch {
     std::int64_t first = 0;
     double grad_scale = 1.0;
@@ -92,7 +92,7 @@ private:
   TrainConfig config_;
   LrSchedule schedule_;
   std::vector<MicroBatch> micro_batches_;
-  std::int64_t skipped_ = 0;      // steps of this attempt
+  std::int64_t skipped_ = 0;      // batches that this attempt skipped
   std::int64_t repetitions_ = 0;  // repeated gradients that became finite
 };
 

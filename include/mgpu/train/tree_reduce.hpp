@@ -15,16 +15,18 @@ namespace mgpu::train {
 // 1) + (2 + 3)) + ...: first within ranks, then between them. Floating-point addition commutes, so
 // the bits depend only on the tree, not on where its nodes are computed.
 
-/// Computes into += from, element by element, in stream order (null on the CPU).
+/// Adds `from` to `into`, element by element, in the order of the stream (null on the CPU).
 using Accumulate = std::function<void(BufferView into, BufferView from, CUstream_st* stream)>;
 
-/// Adds f32 values in host memory; an Accumulate.
+/// Adds f32 values in host memory. It can be used as an Accumulate.
 void add_on_host(BufferView into, BufferView from, CUstream_st* stream);
 
-/// Errors: Failure E122 (exit 78) unless `lanes` is a power of two that `ranks` divides.
+/// Checks the number of lanes. Errors: Failure E122 (exit 78) unless `lanes` is a power of two that
+/// `ranks` divides.
 void check_lanes(int lanes, int ranks);
 
-/// The part of the tree within one rank: partial sums of 1, 2, 4, ... lanes, like a binary counter.
+/// The part of the tree within one rank. It keeps partial sums of 1, 2, 4, ... lanes, like the bits
+/// of a binary counter.
 ///
 /// Memory: log2(local_lanes) buffers of the arena's size, on its device.
 class LaneTree {
@@ -36,7 +38,7 @@ public:
   /// except the last, whose gradient stays in the arena.
   void add_lane(CUstream_st* stream);
 
-  /// Errors: Error unless all lanes except the last one were added.
+  /// Checks that all lanes except the last one were added. Errors: Error otherwise.
   void require_last_lane() const;
 
   /// Adds all other local lanes to a range of the arena that holds the last lane's gradient.
@@ -52,10 +54,11 @@ private:
   int local_lanes_;
   Accumulate add_;
   int lanes_added_ = 0;
-  std::vector<cluster::Buffer> levels_;  // levels_[k] sums 2^k lanes while bit k is set
+  std::vector<cluster::Buffer> levels_;  // level k sums 2^k lanes while bit k of the count is set
 };
 
-/// Computes the tree between ranks: afterwards every rank holds the sum of all ranks' values.
+/// Computes the part of the tree between ranks: afterwards every rank holds the sum of all ranks'
+/// values.
 ///
 /// Shapes: scratch is at least as long as values; both on the communicator's device.
 /// Ranks:  collective over the communicator, whose size is a power of two.

@@ -13,7 +13,7 @@ constexpr int kSide = 9;
 constexpr EnvironmentShape kShape{
     .width = kSide, .height = kSide, .num_actions = 5, .horizon = 20, .start = {4, 4}};
 
-/// Shuffles all goals, row by row, as random.seed(seed); random.shuffle(goals) does.
+/// Returns all goals in the order that random.seed(seed); random.shuffle(goals) gives in Python.
 std::vector<int> shuffled_goals(std::uint64_t split_seed) {
   std::vector<int> goals(std::size_t{kSide} * kSide);
   std::iota(goals.begin(), goals.end(), 0);
@@ -21,13 +21,13 @@ std::vector<int> shuffled_goals(std::uint64_t split_seed) {
   return goals;
 }
 
-/// The task is to find a cell in the dark: the reward is 1 for every step that ends on the goal, 0
-/// elsewhere.
+/// The task is to find a cell in the dark. The reward is 1 for every step that ends on the goal,
+/// and 0 for other steps.
 ///
-/// A task is its goal state. Actions: 0 to +x, 1 to -x, 2 to +y, 3 to -y, 4 stays; walls block
-/// moves.
-/// Source: Laskin et al., arXiv 2210.14215, with horizon and split of the public implementations (9
-/// of 10 goals, rounded, are for training).
+/// The number of a task is that of its goal state. Action 0 moves to +x, 1 to -x, 2 to +y, 3 to -y,
+/// and 4 stays; walls block moves.
+/// Source: Laskin et al., arXiv 2210.14215. Horizon and split are those of the public
+///         implementations: 9 of 10 goals, rounded, are for training.
 class Darkroom final : public Environment {
 public:
   explicit Darkroom(const std::vector<int>& goals)
@@ -43,8 +43,8 @@ public:
     return {next, next == task ? 1 : 0};
   }
 
-  /// The step that reaches the goal is rewarded, and so is every later step, which stays there. If
-  /// the start is the goal, all steps are rewarded.
+  /// Returns the reward of the shortest path. The step that reaches the goal is rewarded, and so is
+  /// every later step, which stays on the goal. If the start is the goal, all steps are rewarded.
   int optimal_return(int task) const override {
     const Point goal = point(task);
     const int distance = std::abs(goal.x - kShape.start.x) + std::abs(goal.y - kShape.start.y);

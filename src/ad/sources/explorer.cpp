@@ -26,8 +26,8 @@ struct StateSet {
   friend StateSet operator&(StateSet a, StateSet b) { return {a.low & b.low, a.high & b.high}; }
 };
 
-/// Counts the set bits. std::popcount is a library call unless the target machine is known to have
-/// the instruction; that call took a tenth of the run time.
+/// Counts the set bits. std::popcount is a library call unless the compiler may assume that the
+/// processor has the instruction. That call took a tenth of the run time.
 constexpr std::uint32_t count_bits(std::uint64_t bits) {
   bits -= (bits >> 1) & 0x5555555555555555;
   bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333);
@@ -35,7 +35,7 @@ constexpr std::uint32_t count_bits(std::uint64_t bits) {
   return static_cast<std::uint32_t>((bits * 0x0101010101010101) >> 56);
 }
 
-/// Returns the k-th smallest member, from 0.
+/// Returns the k-th smallest member, counted from 0.
 std::size_t member(StateSet set, std::uint32_t k) {
   const std::uint32_t in_low = count_bits(set.low);
   std::uint64_t bits = k < in_low ? set.low : set.high;
@@ -59,23 +59,23 @@ constexpr auto kSetBits = [] {
 
 /// Searches by walking to the nearest state that this history has not visited.
 ///
-/// Visited states are the start and every state landed on, in all episodes so far. At each step it
-/// draws one of the nearest unvisited states uniformly, and makes the first move of the shortest
-/// path to it. If no visited state gave a reward, only the start is left as a goal, because the
-/// walk never landed on it. It then walks there.
+/// Visited states are the start and every state that a step reached, in all episodes so far. Each
+/// step draws one of the nearest unvisited states uniformly, and makes the first move of a shortest
+/// path to it. If all states were visited without a reward, only the start can be the goal: an
+/// episode begins there, but no step has reached it. The walk then goes to the start.
 class NearestUnseen {
 public:
   struct Tables {
     explicit Tables(const StateGraph& graph);
 
-    /// Up to four neighbors in ascending order, then the state itself; with more neighbors only the
-    /// state itself.
+    /// Holds the moves to up to four neighbors in ascending order. Unused entries lead to the state
+    /// itself. A state with more than four neighbors has only unused entries.
     using Neighbors = std::array<Move, 4>;
 
     StateSet all;
     std::vector<Neighbors> neighbors;  // [S]
     std::size_t radius = 0;            // largest distance
-    std::vector<StateSet> rings;       // [S, radius], states at distance 1, 2, ... of each state
+    std::vector<StateSet> rings;  // [S, radius], the states at distance 1, 2, ... from each state
 
   private:
     void add_rings(const StateGraph& graph);
@@ -88,7 +88,8 @@ public:
     land(graph.start());
   }
 
-  /// Neighbors, which are nine of ten choices, are chosen by a table without a branch.
+  /// Returns the next move. In nine of ten steps it goes to an unvisited neighbor, which a table
+  /// gives without a branch.
   Move choose(std::uint8_t state, std::uint32_t word) const {
     const Tables::Neighbors& near = tables_.neighbors[state];
     std::size_t bits = 0;
@@ -116,7 +117,7 @@ private:
 
   const StateGraph& graph_;
   const Tables& tables_;
-  std::array<std::uint8_t, kMaxStates> is_unseen_;  // 1 or 0, copied from unseen_
+  std::array<std::uint8_t, kMaxStates> is_unseen_;  // [S] 1 for the members of unseen_, else 0
   StateSet unseen_;
 };
 

@@ -3,7 +3,7 @@
 namespace mgpu::ad {
 namespace {
 
-/// Searches by uniformly random actions.
+/// A search by uniformly random actions.
 class RandomWalk {
 public:
   struct Tables {

@@ -26,13 +26,15 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
-/// Bytes above 127, which belong to other alphabets, count as parts of words.
+/// Returns whether a byte is part of a word. Bytes above 127 are, because they belong to letters of
+/// other alphabets.
 bool is_word(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
 }
 
-/// The text from a brace up to the matching brace; nothing if no brace matches.
+/// Returns the text from its first brace to the matching brace, or nothing if no brace matches.
+/// `text` begins with a brace.
 std::optional<std::string_view> object_at(std::string_view text) {
   int depth = 0;
   bool is_quoted = false;
@@ -50,7 +52,7 @@ std::optional<std::string_view> object_at(std::string_view text) {
   return std::nullopt;
 }
 
-/// The first JSON object with a classification.
+/// Returns the first JSON object that has a classification.
 std::optional<formats::JsonValue> find_object(std::string_view text) {
   for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {
     const auto object = object_at(text.substr(at));
@@ -59,13 +61,13 @@ std::optional<formats::JsonValue> find_object(std::string_view text) {
       formats::JsonValue value = formats::parse_json_object(*object);
       if (rows::member_of(value, kLabelMember.data()) != nullptr) return value;
     } catch (const formats::JsonError&) {
-      continue;  // braces of something else
+      continue;  // these braces are no JSON object
     }
   }
   return std::nullopt;
 }
 
-/// The text after `"classification": "` in an object that ends too early.
+/// Returns the text after `"classification": "` in an object that ends too early.
 std::optional<std::string_view> find_cut_member(std::string_view text) {
   const std::string name = '"' + std::string(kLabelMember) + '"';
   std::size_t at = text.find(name);
@@ -97,8 +99,8 @@ std::int32_t AnswerParser::label_of(std::string_view value) const {
                                 : static_cast<std::int32_t>(found - labels_.begin());
 }
 
-/// The only label that occurs in the text. If several labels begin at the same position, the
-/// longest counts.
+/// Returns the only label that occurs in the text, or -1. If several labels begin at the same
+/// position, the longest counts.
 std::int32_t AnswerParser::label_in(std::string_view text) const {
   const std::string words = lower(text);
   std::int32_t found = -1;

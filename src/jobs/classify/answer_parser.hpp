@@ -12,15 +12,15 @@ namespace mgpu::jobs {
 
 /// The label and the reason that an answer gives.
 struct ParsedAnswer {
-  std::int32_t label = -1;  // index; -1: it names no label, or several
-  std::string rationale;    // "" if it gives no reason
+  std::int32_t label = -1;  // index; -1: the answer names no label, or several
+  std::string rationale;    // "" if the answer gives no reason
 
   bool operator==(const ParsedAnswer&) const = default;
 };
 
 /// Extracts labels from answers of a language model. An answer is a JSON object with
-/// `classification` and `rationale`: bare, in a code fence or cut short. Otherwise it must contain
-/// exactly one label as a separate word. Case does not matter.
+/// `classification` and `rationale`, which may be bare, in a code fence or cut short. Any other
+/// answer must contain exactly one label as a separate word. Case does not matter.
 class AnswerParser {
 public:
   explicit AnswerParser(std::vector<std::string> labels);
@@ -34,10 +34,9 @@ private:
   std::vector<std::string> labels_;  // in lower case
 };
 
-/// The final channel of an answer in the harmony format (gpt-oss). The ids of <|channel|>,
-/// <|message|> and the tokens that end a message delimit it. Returns the whole answer if it has no
-/// channels or the tokenizer lacks these tokens. Returns nothing if the answer ends before its
-/// final channel.
+/// Returns the final channel of an answer in the harmony format (gpt-oss), which uses the special
+/// tokens <|channel|>, <|message|> and <|end|>. Returns the whole answer if it has no channels or
+/// the tokenizer lacks these tokens. Returns nothing if the answer ends before its final channel.
 std::span<const std::int64_t> final_channel(std::span<const std::int64_t> ids,
                                             const text::Tokenizer& tokenizer);
 

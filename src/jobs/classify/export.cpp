@@ -61,12 +61,12 @@ public:
         texts_.emplace(column, Texts{store::TextColumn(results, "samples", column), {}});
     for (const std::string column : kColumns)
       if (column != "response_time" && column != "status" && !texts_.contains(column))
-        store::TextColumn(results, "samples", column);  // says that it is missing
+        store::TextColumn(results, "samples", column);  // throws: the column is missing
   }
 
   std::int64_t rows() const { return samples_.rows; }
 
-  /// Announces that rows from `first` on are needed next.
+  /// Reads the texts of kBlockRows rows from `first` on, for cell().
   void load(std::int64_t first) {
     first_ = first;
     for (auto& [name, texts] : texts_)
@@ -77,7 +77,7 @@ public:
     const auto at = static_cast<std::size_t>(row);
     if (column == "response_time") return time_text(seconds_[at]);
     const auto texts = texts_.find(column);
-    // Format 1 stores the words as texts.
+    // Files of format 1 store column `status` as texts.
     if (texts == texts_.end()) return status_of(at);
     return csv_cell(texts->second.block.at(static_cast<std::size_t>(row - first_)));
   }

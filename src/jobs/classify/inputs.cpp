@@ -19,7 +19,7 @@ std::string strategy_file(const ClassifyConfig& config) {
   return config.prompt_file.empty() ? "" : read_file(config.prompt_file);
 }
 
-/// `strategies`: the content of the file classify.prompt.
+/// Combines rows, keys and strategy. `strategies` is the content of the file classify.prompt.
 ClassifyInputs put_together(rows::ModelRows read, const ClassifyConfig& config,
                             const std::string& strategies) {
   ClassifyInputs inputs{std::move(read)};
@@ -66,7 +66,7 @@ lm::MemoryDemand ClassifyInputs::demand(std::int64_t chunk_rows) const {
   demand.is_scoring = !config.generates;
   demand.longest = max_length() + (config.generates ? strategy.max_tokens : 0);
   if (!config.generates) {
-    // After its first token each label has separate pages of the cache.
+    // After its first token each label has separate cache pages.
     for (const std::string& label : config.labels)
       demand.longest += static_cast<std::int64_t>(label.size()) + demand.page_tokens;
   }

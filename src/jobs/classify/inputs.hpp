@@ -21,19 +21,22 @@ inline constexpr run::BatchNames kTexts{"classify.batch_size", "text", "texts", 
 struct ClassifyInputs : rows::ModelRows {
   ClassifyConfig config{};
   PromptStrategy strategy{};
-  std::uint32_t phase = 0;  // in the journal: identifies rows, model and strategy
+  std::uint32_t phase = 0;  // phase id in the journal, a checksum of rows, model and strategy
 
-  /// Upper bound of the tokens of a prompt with its label. It is data.max_length, or the learned
-  /// positions minus the room for a generated answer.
+  /// Returns an upper bound of the tokens of a prompt with its label. It is data.max_length. For a
+  /// model with learned positions, it is at most their number minus the room for a generated
+  /// answer.
   std::int64_t max_length() const;
 
-  /// Errors: Failure E603 (exit 66) when the folder has no tokenizer.
+  /// Makes an encoder of these rows. Errors: Failure E603 (exit 66) when the folder has no
+  /// tokenizer.
   ClassifySampleMaker sample_maker() const;
 
-  /// The memory demand of chunks of `chunk_rows` texts of that length.
+  /// Returns the memory demand of chunks of `chunk_rows` texts of max_length() tokens.
   lm::MemoryDemand demand(std::int64_t chunk_rows) const;
 };
 
+/// Reads rows, the model's configuration and the prompt strategy.
 /// Errors: those of open_rows(), of parse_strategy() and of the model's folder; the same on all
 ///         ranks.
 ///
@@ -42,7 +45,7 @@ ClassifyInputs read_classify_inputs(const cluster::Group& world, const Config& c
                                     const ClassifyConfig& keys,
                                     lm::ResidentModels* models = nullptr);
 
-/// The same for one rank, for --check and --plan.
+/// Reads the same inputs on one rank, for --check and --plan.
 ClassifyInputs read_classify_inputs(const Config& config, const ClassifyConfig& keys);
 
 }  // namespace mgpu::jobs

@@ -20,7 +20,7 @@ public:
   const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
-  /// Checks the model's folder, and the data with its prompts.
+  /// Returns checks of the model's folder, and of the data with its prompts.
   std::vector<run::FileCheck> file_checks() const override;
   std::uint64_t disk_bytes() const override;
   report::Plan plan(const run::PlanMachine& machine) const override;

@@ -32,7 +32,8 @@ void check_positive(const Config& config) {
                        "classify.positive=" + labels.back());
 }
 
-/// A label that is a prefix of another label never has a lower log-probability than the longer one.
+/// Refuses a label that begins with another label, because the shorter label never has a lower
+/// log-probability than the longer one.
 void check_prefixes(const Config& config) {
   if (config.is("classify.score", "generate") || config.is("classify.normalize", "mean")) return;
   const std::vector<std::string> labels = config.texts("classify.labels");
@@ -68,7 +69,7 @@ rows::ModelRowKeys read_rows(const Config& config) {
   rows::ModelRowKeys keys = rows::read_model_row_keys(config);
   keys.options.all_of = {"text"};
   keys.options.may_have = {"label", "group"};
-  keys.options.keeps = {"id"};  // the label is a column of the table anyway
+  keys.options.keeps = {"id"};  // `label` is a column of the table in any case
   return keys;
 }
 

@@ -13,7 +13,7 @@
 
 namespace mgpu::jobs {
 
-/// How an answer that names no label is treated.
+/// The treatment of an answer that names no label.
 enum class Unparsed {
   count,  // the row is unknown, and counts as wrong
   retry,  // the answer is sampled again, up to twice
@@ -30,12 +30,12 @@ struct ClassifyConfig {
   rows::LengthKeys length;
   std::vector<std::string> labels;    // classify.labels
   std::size_t positive = 0;           // classify.positive, as an index of labels
-  std::filesystem::path prompt_file;  // classify.prompt; empty: the built-in one
-  std::string strategy;               // classify.strategy; "": the only one of the file
-  bool generates = false;             // classify.score: generate instead of label_logprob
-  bool is_mean = false;               // classify.normalize: log-probability per token
+  std::filesystem::path prompt_file;  // classify.prompt; empty: the built-in strategy
+  std::string strategy;               // classify.strategy; "": the only strategy of the file
+  bool generates = false;             // classify.score is generate, not label_logprob
+  bool is_mean = false;               // classify.normalize is mean: log-probability per token
   Unparsed on_unparsed = Unparsed::count;
-  std::int64_t batch_size = 0;  // texts in a model at once; 0: auto
+  std::int64_t batch_size = 0;  // texts in one batch of a model; 0: auto
 };
 
 /// Checks the rules between keys of job classify that need no file. Errors: Failure (exit 78).
@@ -43,7 +43,7 @@ void check_classify_keys(const Config& config);
 
 ClassifyConfig read_classify_config(const Config& config);
 
-/// "labels normal and hate, log-probability of each".
+/// Describes the settings: "labels normal and hate, log-probability of each".
 std::string classify_text(const ClassifyConfig& config);
 
 }  // namespace mgpu::jobs

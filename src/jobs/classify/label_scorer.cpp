@@ -27,7 +27,7 @@ lm::GenerationConfig generation_of(const lm::LanguageModel& model, const Classif
   return generation;
 }
 
-/// Probability of a label among all labels.
+/// Returns the probability of a label among all labels.
 double softmax_at(const std::vector<double>& scores, std::size_t place) {
   const double largest = *std::ranges::max_element(scores);
   double sum = 0.0;
@@ -119,8 +119,8 @@ void LabelScorer::score(std::span<const ClassifySample> samples, std::vector<Giv
     given[places[i]] = best_label(results[i].continuation_log_probs, config_);
 }
 
-/// Generates answers for the samples with these indices; returns the indices whose answer names no
-/// label.
+/// Generates answers for the samples with the indices `places`. Returns the indices of the samples
+/// whose answer names no label.
 std::vector<std::size_t> LabelScorer::generate(std::span<const ClassifySample> samples,
                                                std::int64_t first,
                                                std::span<const std::size_t> places,

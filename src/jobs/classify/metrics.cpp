@@ -135,7 +135,7 @@ Roc roc_of(std::span<const double> score, std::span<const std::uint8_t> is_posit
 }
 
 std::pair<double, double> wilson_interval(std::int64_t part, std::int64_t whole) {
-  constexpr double kZ = 1.959963984540054;  // 97.5 % of the normal distribution
+  constexpr double kZ = 1.959963984540054;  // 97.5 % quantile of the normal distribution
   if (whole == 0) return {0.0, 1.0};
   const auto n = static_cast<double>(whole);
   const double share = static_cast<double>(part) / n;

@@ -105,7 +105,7 @@ report::Figure score_figure(const ClassifyPlots& plots) {
   return {"Distribution of scores", svg_scores(plots), caption};
 }
 
-/// Replaces charts that need probabilities.
+/// Returns a text that replaces the charts of probabilities.
 report::Figure no_scores_figure() {
   return {"No scores",
           "<p class=\"words\">The answers were generated (classify.score=generate), so that the "

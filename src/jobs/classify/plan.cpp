@@ -18,7 +18,7 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr double kBytesPerToken = 3.0;  // of data, at least
+constexpr double kBytesPerToken = 3.0;  // bytes of data per token, at least
 
 void check_strategies(const Config& config, const std::filesystem::path& path) {
   if (path.empty()) return;
@@ -56,7 +56,7 @@ std::vector<run::FileCheck> ClassifyJob::file_checks() const {
 }
 
 std::uint64_t ClassifyJob::disk_bytes() const {
-  // Three files hold the rows: the journal, the sealed file, and a temporary file for the tables. A
+  // Three files hold the rows: the journal, the sealed file, and the temporary file rows.h5.part. A
   // row consists of its text, an answer and the other columns.
   constexpr double kRowBytes = 512.0;
   const auto bytes = static_cast<double>(input::bytes_of(keys_.rows.options));

@@ -25,10 +25,10 @@ using report::Curve;
 
 constexpr std::size_t kShownMistakes = 10;
 constexpr std::size_t kScoreBins = 20;
-constexpr double kRocStep = 1.0 / 400.0;       // distance of points that a chart can show
-constexpr std::int64_t kRowsAtOnce = 1 << 16;  // whose groups are read
+constexpr double kRocStep = 1.0 / 400.0;  // smallest distance of two points that a chart can show
+constexpr std::int64_t kRowsAtOnce = 1 << 16;  // rows whose groups are read in one call
 
-/// Columns of all rows, on every rank.
+/// Columns of table `samples` with all rows, on every rank.
 struct Judged {
   std::span<const std::int32_t> truth, given;
   std::span<const std::uint8_t> status;
@@ -45,7 +45,7 @@ struct Judged {
 
 ShownRate shown(const Ratio& rate, std::int64_t whole) {
   const auto part =
-      static_cast<std::int64_t>(rate.value * static_cast<double>(whole) + 0.5);  // back to a count
+      static_cast<std::int64_t>(rate.value * static_cast<double>(whole) + 0.5);  // rounds the count
   const auto [low, high] = wilson_interval(part, whole);
   return {rate.value, low, high, rate.is_defined};
 }
@@ -66,8 +66,8 @@ void add_metrics(const Confusion& confusion, std::size_t positive, ClassifyPlots
   add("false_negative_rate", "false negative rate", rates.false_negative);
 }
 
-/// There may be millions of points, one for each score. Keeps points that are far enough apart, and
-/// both ends.
+/// Adds the ROC curve. It may have millions of points, one for each score, so only both ends and
+/// points that are far enough apart are kept.
 void add_roc(const Roc& roc, ClassifyPlots& plots) {
   Curve& curve = plots.roc;
   for (std::size_t i = 0; i < roc.points.size(); ++i) {
@@ -81,7 +81,7 @@ void add_roc(const Roc& roc, ClassifyPlots& plots) {
   }
 }
 
-/// Shapes: scores [N] in [0, 1], is_positive [N]
+/// Counts rows in bins of the score, by class. Shapes: scores [N] in [0, 1], is_positive [N]
 void add_score_bins(std::span<const double> scores, std::span<const std::uint8_t> is_positive,
                     ClassifyPlots& plots) {
   plots.positive_scores.assign(kScoreBins, 0);
@@ -93,7 +93,7 @@ void add_score_bins(std::span<const double> scores, std::span<const std::uint8_t
   }
 }
 
-/// Adds ROC and calibration, if labels have probabilities.
+/// Adds ROC curve, score histograms and calibration. Called if labels have probabilities.
 void add_curves(const Judged& judged, std::size_t positive, ClassifyPlots& plots) {
   std::vector<double> scores;
   std::vector<double> confidence;
@@ -126,7 +126,7 @@ void add_curves(const Judged& judged, std::size_t positive, ClassifyPlots& plots
       {"calibration_error", "expected calibration error", calibration.error, !confidence.empty()});
 }
 
-/// Called on the rank that reads the names.
+/// Adds the error rates of groups. Called on rank 0, which reads the names of the groups.
 void add_groups(const fs::path& path, const Judged& judged, std::size_t positive,
                 ClassifyPlots& plots) {
   std::map<std::string, Confusion> confusions;
@@ -150,8 +150,8 @@ void add_groups(const fs::path& path, const Judged& judged, std::size_t positive
   }
 }
 
-/// The wrong rows with the highest confidence; equal ones in the order of the input. Rows that the
-/// model did not see are excluded.
+/// Returns the wrong rows with the highest confidence; rows of equal confidence are in the order of
+/// the input. Rows that the model did not see are excluded.
 std::vector<std::size_t> worst_mistakes(const Judged& judged, std::span<const double> sureness) {
   std::vector<std::size_t> wrong;
   for (std::size_t i = 0; i < judged.truth.size(); ++i) {
@@ -169,7 +169,7 @@ void add_mistakes(const fs::path& path, const Judged& judged, ClassifyPlots& plo
   const auto text = [&](const char* column, std::size_t row) {
     return store::read_texts(path, "samples", column, static_cast<std::int64_t>(row), 1).front();
   };
-  // A generated answer has no probability among the labels, but the answer has a probability.
+  // A generated answer has no probability among the labels, so its log-probability is used.
   const std::span<const double> sureness =
       plots.has_probabilities ? judged.confidence : judged.score;
   for (const std::size_t row : worst_mistakes(judged, sureness))

@@ -9,7 +9,8 @@
 
 namespace mgpu::jobs {
 
-/// Reads table `samples` of the file. Only rank 0 gets groups and mistakes.
+/// Reads table `samples` of the file, and returns the data of the charts. Only rank 0 gets groups
+/// and mistakes.
 ///
 /// Ranks:  collective over the world. Errors: those of read_table() and read_texts().
 ClassifyPlots plots_of(const cluster::Group& world, const std::filesystem::path& path,

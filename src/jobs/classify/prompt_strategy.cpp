@@ -79,7 +79,8 @@ PromptStrategy chosen(const JsonValue& strategies, const std::filesystem::path& 
   return strategy_of(selected, *found);
 }
 
-/// Length of `{name}` at the beginning of a text; 0 if it begins with something else.
+/// Returns the length of `{name}` at the beginning of a text, or 0 if the text begins with
+/// something else.
 std::size_t column_size(std::string_view text) {
   std::size_t end = 1;
   while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 ||

@@ -16,26 +16,27 @@ struct PromptStrategy {
   std::string name;
   std::string system_prompt;
   std::string user_template;  // contains {text}, and may contain other columns
-  std::string answer_prefix;  // before a label that is scored; may be ""
+  std::string answer_prefix;  // text between the prompt and a scored label; may be ""
   std::int64_t max_tokens = 512;
   double temperature = 0.0;  // 0: greedy
   double top_p = 1.0;
 };
 
-/// The built-in strategy.
+/// Returns the built-in strategy.
 PromptStrategy default_strategy(const std::vector<std::string>& labels);
 
 /// Reads a strategy from a file. The file is {"strategies": {NAME: {"system_prompt",
 /// "user_template", "parameters": {"max_tokens", "temperature", "top_p"}, "answer_prefix"}}}, or it
 /// is a template. The `name` "" selects the only strategy.
 ///
-/// Errors: Failure E536 (exit 65) when the file is neither of these, or has no such strategy, with
-///         the nearest name.
+/// Errors: Failure E536 (exit 65) when the file is neither of these, or has no strategy of that
+///         name. The message suggests the nearest name.
 PromptStrategy parse_strategy(const std::filesystem::path& path, const std::string& file,
                               const std::string& name);
 
 /// Fills in the {columns} of a template. {{ and }} are braces, as in Python; a brace without a name
-/// stands for itself. `columns`: our names for columns of the file; both names may be used.
+/// stands for itself. `columns` pairs this program's names of columns with those of the file. A
+/// template may use both.
 ///
 /// Errors: store::JsonError for a column that the row lacks.
 std::string fill_template(const std::string& text, const formats::JsonValue& row,

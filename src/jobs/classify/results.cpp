@@ -42,7 +42,7 @@ void fill_speeds(const std::vector<run::GroupWork>& groups, ClassifyPlots& plots
   plots.total_samples_per_second = speeds.total;
 }
 
-/// Shows the speed of this run and of other runs in the same folder. On rank 0.
+/// Adds the speeds of this run and of other runs in the same folder. Called on rank 0.
 void fill_runs(const run::RunContext& run, const ClassifyInputs& inputs, std::int64_t batch,
                ClassifyPlots& plots) {
   plots.run_key = crc32c(run.config.identity(), inputs.phase);
@@ -82,7 +82,7 @@ void add_results(const ClassifyPlots& plots, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Counts rows without an answer. Too many rows that could not be used are a failure.
+/// Warns about rows without an answer. The run fails if too many rows could not be used.
 void judge_rows(run::RunContext& run, const ClassifyPlots& plots, run::JobOutcome& outcome) {
   std::int64_t failed = 0;
   for (const auto& [name, count] : plots.outcomes) {
@@ -116,8 +116,8 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
                          bool may_lack_rows) {
   store::SealRequest request = classify_request(place, inputs);
   request.partial = request.partial || may_lack_rows;
-  // The other tables need all rows, which no single rank has. So a first file with only the rows is
-  // sealed.
+  // The other tables need all rows, which no single rank has. So a first file is sealed that
+  // contains only the rows.
   store::SealRequest rows = request;
   rows.path = place.directory.path() / "rows.h5.part";
   rows.what = "rows";
@@ -127,7 +127,7 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
   cluster::run_together(world, [&] {
     if (world.rank() == 0) fs::remove(rows.path);
   });
-  // Only rank 0 has groups and texts, so it writes these tables.
+  // Only rank 0 has the groups and the texts, so it writes the small tables.
   if (world.rank() == 0 && is_whole) request.small_tables = small_tables(sealed.plots);
   sealed.report = store::seal(world, journal, request);
   return sealed;

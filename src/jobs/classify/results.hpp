@@ -13,10 +13,10 @@
 
 namespace mgpu::jobs {
 
-/// The groups of results.h5 that a seal begins with: /run, /classify and /samples.
+/// Returns a request to seal results.h5 with the groups /run, /classify and /samples.
 store::SealRequest classify_request(const run::SealPlace& place, const ClassifyInputs& inputs);
 
-/// The contents of results.h5, and the number of its rows.
+/// The data of a sealed results.h5 for the charts, and the report of the seal.
 struct SealedLabels {
   ClassifyPlots plots;
   store::SealResult report;
@@ -31,8 +31,8 @@ SealedLabels seal_labels(const cluster::Group& world, const store::ChunkJournal&
                          const run::SealPlace& place, const ClassifyInputs& inputs,
                          bool may_lack_rows = false);
 
-/// Adds numbers and charts to the end table, summary.json and report.html. `batch` is the batch
-/// size of rank 0.
+/// Adds numbers and charts to the table printed at the end, summary.json and report.html. `batch`
+/// is the batch size of rank 0.
 ///
 /// Ranks:  collective over the world.
 void add_label_results(run::RunContext& run, const ClassifyInputs& inputs, ClassifyPlots plots,

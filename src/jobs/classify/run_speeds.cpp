@@ -18,7 +18,7 @@ using formats::JsonValue;
 constexpr std::size_t kMaxFolders = 200;
 constexpr std::uint64_t kMaxBytes = std::uint64_t{8} << 20;
 
-/// Returns the newest first: names are times.
+/// Returns the other run folders next to this one, the newest first: their names are times.
 std::vector<fs::path> folders_beside(const fs::path& run_directory) {
   std::vector<fs::path> folders;
   std::error_code error;
@@ -38,7 +38,7 @@ bool is(const JsonValue& summary, const char* name, const std::string& text) {
   return member != nullptr && member->text() != nullptr && *member->text() == text;
 }
 
-/// The first number of a series.
+/// Returns the first number of a series of summary.json.
 std::optional<double> number(const JsonValue& summary, const char* name) {
   const JsonValue* series = summary.find("series");
   const JsonValue* list = series != nullptr ? series->find(name) : nullptr;
@@ -70,7 +70,7 @@ std::optional<ClassifyPlots::RunSpeed> read_speed(const fs::path& folder, const 
   try {
     return speed_of(formats::read_json_object(folder / "summary.json", kMaxBytes), kind);
   } catch (const Failure&) {
-    return std::nullopt;  // not a summary, or not from this program
+    return std::nullopt;  // not a summary of this program
   }
 }
 

@@ -16,7 +16,7 @@ using formats::JsonValue;
 constexpr std::string_view kHarmonyAnswer = "<|start|>assistant";
 constexpr std::string_view kFinalChannel = "<|channel|>final<|message|>";
 
-/// Whether a word that follows the text must begin with a space.
+/// Returns whether a word that follows the text must begin with a space.
 bool needs_space(const std::string& text) {
   constexpr std::string_view kOpeners = "\"'`([{<>|/";
   const auto last = static_cast<unsigned char>(text.back());
@@ -38,7 +38,7 @@ std::size_t shared_tokens(const std::vector<std::int64_t>& a, const std::vector<
   return static_cast<std::size_t>(end - a.begin());
 }
 
-/// The first bytes of a text, without an incomplete character at the end.
+/// Returns the first bytes of a text, without an incomplete UTF-8 character at the end.
 std::string first_bytes(const std::string& text, std::size_t bytes) {
   while (bytes > 0 && bytes < text.size() &&
          (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U)
@@ -46,7 +46,7 @@ std::string first_bytes(const std::string& text, std::size_t bytes) {
   return text.substr(0, bytes);
 }
 
-/// A copy of the row with another text.
+/// Returns a copy of the row with another text.
 JsonValue with_text(const JsonValue& row, const std::string& text) {
   JsonValue::Members members = *row.members();
   for (auto& [name, value] : members)
@@ -110,13 +110,13 @@ std::string ClassifySampleMaker::prompt_of(const JsonValue& row) const {
   return prompt + prefix;
 }
 
-/// A chat template writes special tokens itself.
+/// Tokenizes a text. Special tokens are added unless a chat template already wrote them.
 std::vector<std::int64_t> ClassifySampleMaker::ids_of(const std::string& text) const {
   const std::vector<text::TokenId> ids = folder_.tokenizer.encode(text, !chat_.has_value());
   return {ids.begin(), ids.end()};
 }
 
-/// Sets the tokens; returns the length of the prompt with the longest label.
+/// Sets the tokens of the sample. Returns the length of the prompt with the longest label.
 std::int64_t ClassifySampleMaker::encode(ClassifySample& sample, const JsonValue& row) const {
   const std::string prompt = prompt_of(row);
   sample.ids = ids_of(prompt);
@@ -138,7 +138,7 @@ std::int64_t ClassifySampleMaker::encode(ClassifySample& sample, const JsonValue
   return static_cast<std::int64_t>(longest);
 }
 
-/// Cuts the text, not the prompt around it, to the allowed length.
+/// Cuts the text of the row, not the prompt around it, so that the prompt has the allowed length.
 void ClassifySampleMaker::fit(ClassifySample& sample, const input::Row& row,
                               const fs::path& file) const {
   const std::int64_t length = encode(sample, row.object);

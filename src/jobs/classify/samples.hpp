@@ -21,20 +21,20 @@ namespace mgpu::jobs {
 struct ClassifySample {
   rows::RowFacts facts;
   std::int32_t truth = -1;  // index of the label; -1: the row has no label
-  std::string text;         // columns of the row that group tables use
+  std::string text;         // columns of the row: text, group, persona, source
   std::string group;
   std::string persona;
   std::string source;
-  std::vector<std::int64_t> ids;                         // of the prompt; empty: row left out
-  std::vector<std::vector<std::int64_t>> continuations;  // one per label, if labels are scored
+  std::vector<std::int64_t> ids;  // tokens of the prompt; empty: the row is left out
+  std::vector<std::vector<std::int64_t>> continuations;  // tokens of each label, if scored
 };
 
-/// Makes prompts from rows, and the tokens of labels that follow them.
+/// Makes prompts from rows, and the tokens of the labels that follow the prompts.
 ///
-/// A label is tokenized together with its prompt. All labels of a row are scored after the tokens
-/// that the prompt shares with each of them. A space precedes the label if the prompt ends in a
-/// word or a mark such as a colon. With a chat template that has channels (gpt-oss) labels are
-/// scored in the final channel.
+/// A label is tokenized together with its prompt. The tokens that a prompt shares with its versions
+/// with each label are processed once, and the labels are scored after them. A space precedes the
+/// label if the prompt ends in a word or a mark such as a colon. With a chat template that has
+/// channels (gpt-oss) labels are scored in the final channel.
 ///
 /// Errors: Failure E531 (exit 65) for a row that cannot be used with data.on_bad_row=stop, or that
 ///         is too long with data.too_long=error; E544, E546 of the chat template; Error when the
@@ -45,8 +45,8 @@ public:
     ClassifyConfig config;
     PromptStrategy strategy;
     std::vector<std::pair<std::string, std::string>> columns;  // data.columns
-    std::int64_t max_length = 0;                               // of prompt and label
-    bool may_be_bad = false;                                   // mark rows that cannot be used
+    std::int64_t max_length = 0;  // longest prompt with its label, in tokens
+    bool may_be_bad = false;      // mark rows that cannot be used, instead of throwing
     rows::KeptColumns kept{};
   };
 

@@ -10,7 +10,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// The rows with one true label.
+/// Counts of the rows with one true label, by given label.
 struct ConfusionRow {
   std::string label;
   std::vector<std::int64_t> given;

@@ -8,7 +8,8 @@
 
 namespace mgpu::jobs {
 
-/// Tables `confusion`, `metrics`, `groups` and, if labels have probabilities, `calibration`.
+/// Returns the tables `confusion`, `metrics`, `groups` and, if labels have probabilities,
+/// `calibration`.
 std::vector<store::SmallTable> small_tables(const ClassifyPlots& plots);
 
 }  // namespace mgpu::jobs

@@ -15,7 +15,7 @@ constexpr double kWidth = 500;
 constexpr double kLeft = 112;
 constexpr double kTop = 50;
 
-/// The number of labels, plus one for "unknown" if a row was given no label.
+/// Returns the number of labels, plus one for "unknown" if a row was given no label.
 std::size_t columns_of(const ClassifyPlots& plots) {
   const std::size_t labels = plots.labels.size();
   for (std::size_t row = 0; row < labels; ++row)
@@ -23,7 +23,7 @@ std::size_t columns_of(const ClassifyPlots& plots) {
   return labels;
 }
 
-/// Right ones have one hue, wrong ones another; a larger share is darker.
+/// Draws a cell. Right labels have one hue, wrong labels another; a larger share is darker.
 void draw_cell(report::Svg& svg, report::Point corner, report::Point size, std::int64_t count,
                double share, bool is_right) {
   svg.rect(corner, size, "ph-none", 4);

@@ -10,7 +10,7 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr double kWidth = 1040;
-constexpr double kLeft = 190;  // names
+constexpr double kLeft = 190;  // width of the names
 constexpr double kPanel = 242;
 constexpr double kApart = 52;
 constexpr double kTop = 34;
@@ -26,7 +26,7 @@ struct Panel {
 constexpr std::array<Panel, 3> kPanels{
     {{"wrong", "c1", false}, {"false positives", "c2", true}, {"false negatives", "c4", true}}};
 
-/// The rates of a group in the panels. One of them is 1 - accuracy.
+/// Returns the rates of a group, one for each panel. The first is 1 - accuracy.
 std::array<ShownRate, 3> rates_of(const ClassifyPlots::GroupErrors& group) {
   const ShownRate& right = group.accuracy;
   return {{{1.0 - right.value, 1.0 - right.high, 1.0 - right.low, right.is_defined},

@@ -9,8 +9,8 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr double kWidth = 500;
-constexpr double kLeft = 206;  // description of the run
-constexpr double kRight = 66;  // its number
+constexpr double kLeft = 206;  // width of the description of a run
+constexpr double kRight = 66;  // width of the speed of a run
 constexpr double kRow = 28;
 
 std::string words_of(const ClassifyPlots::RunSpeed& run) {

@@ -12,15 +12,16 @@ namespace {
 constexpr double kWidth = 500;
 constexpr double kLeft = 54;
 constexpr double kRight = 16;
-constexpr double kPanel = 132;  // bars of one class
-constexpr double kHead = 26;    // name of the class
+constexpr double kPanel = 132;  // height of the bars of one class
+constexpr double kHead = 26;    // height of the name of the class
 constexpr double kBelow = 44;
 
 double x_of(double probability) {
   return kLeft + (kWidth - kLeft - kRight) * probability;
 }
 
-/// The height of a bar on a logarithmic scale, so that one row is visible next to thousands.
+/// Returns the height of a bar on a logarithmic scale, so that one row is visible next to
+/// thousands.
 double height_of(std::int64_t rows, std::int64_t most) {
   const auto log = [](std::int64_t n) { return std::log10(1.0 + static_cast<double>(n)); };
   return kPanel * log(rows) / log(std::max<std::int64_t>(most, 1));

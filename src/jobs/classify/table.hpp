@@ -15,13 +15,12 @@
 
 namespace mgpu::jobs {
 
-/// The outcome of a row in one word. It is the name of its status, or "unknown" if the model saw
-/// the row and its answer names no label. `label`: index of the label that was found, -1 for no
-/// label.
+/// Returns the outcome of a row in one word: the name of its status, or "unknown" if the model saw
+/// the row and its answer names no label. `label` is the index of the label that was found, or -1.
 std::string outcome_of(rows::RowStatus status, std::int32_t label);
 
-/// Table `samples` of results.h5 of job classify. It has one row per text, in the order of the
-/// input.
+/// Describes table `samples` of results.h5 of job classify. It has one row per text, in the order
+/// of the input.
 store::TableSpec classify_table(const ClassifyInputs& inputs);
 
 /// Packs the rows from `first` on for the journal.

@@ -20,7 +20,7 @@ namespace mgpu::jobs {
 /// Finds the labels of the texts of a chunk, with the model of one group of ranks.
 class ClassifyWorker final : public run::RowWorker<ClassifySample, GivenLabel> {
 public:
-  /// Run, inputs and group must outlive this object.
+  /// All arguments except batch_size must outlive this object.
   ClassifyWorker(const run::RunContext& run, const ClassifyInputs& inputs,
                  const lm::ModelGroup& group, std::int64_t batch_size);
 

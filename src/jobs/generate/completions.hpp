@@ -17,7 +17,7 @@ namespace mgpu::jobs {
 
 /// The completions of a prompt.
 struct CompletedPrompt {
-  lm::PromptResult result;  // empty if the row is not completed
+  lm::PromptResult result;  // empty if the prompt was not completed
   rows::RowFacts facts;
 };
 
@@ -28,8 +28,8 @@ public:
   Completer(const lm::LanguageModel& model, const rows::PromptEncoder& encoder,
             const GenerateConfig& config);
 
-  /// Prompt i has the global id `first` + i, which keys its random numbers. On the CPU the result
-  /// of a prompt depends only on the prompt and its id.
+  /// Completes prompts. Prompt i has the global id `first` + i, which selects its random numbers.
+  /// On the CPU the result of a prompt depends only on the prompt and its id.
   std::vector<CompletedPrompt> run(std::span<const rows::EncodedPrompt> prompts,
                                    std::int64_t first);
 

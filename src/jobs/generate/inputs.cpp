@@ -72,7 +72,7 @@ GenerateInputs read_generate_inputs(const Config& config, const GenerateKeys& ke
 
 std::int64_t count_prompts(const GenerateKeys& keys) {
   input::RowOptions options = keys.rows.options;
-  options.on_bad_row = input::BadRow::mark;  // the rows are not used
+  options.on_bad_row = input::BadRow::mark;  // only the number of rows is used
   try {
     return input::open_rows(options).rows();
   } catch (const Failure&) {

@@ -62,8 +62,8 @@ public:
   const GenerateInputs& inputs() const { return inputs_; }
   const run::RowPhase& phase() const { return phase_; }
 
-  /// Tokenizes all prompts that no earlier attempt has completed, each rank its share, before any
-  /// prompt is completed. Then fixes the batch for the longest prompt.
+  /// Tokenizes all prompts that no earlier attempt has completed, before any prompt is completed.
+  /// The ranks share this work. Then sets the batch size, which depends on the longest prompt.
   void tokenize() {
     const auto tokenizing = run_.clock.enter("tokenize");
     const auto pending =
@@ -93,7 +93,7 @@ private:
         world_, [&] { worker_.emplace(inputs_, *encoder_, phase_.group(), run_.scalars); });
   }
 
-  /// The number of tokens of the chunk's longest prompt. Quarantined rows are skipped.
+  /// Returns the number of tokens of the chunk's longest prompt. Quarantined rows are skipped.
   std::int64_t longest_of(const run::Chunk& chunk, formats::LineProblems& problems) {
     std::int64_t longest = 0;
     run::work_on_rows(

@@ -10,7 +10,7 @@
 namespace mgpu::jobs {
 
 /// Job generate stores completions of the prompts of a file in table `samples` of results.h5. Each
-/// group of ranks holds a model and works on its share.
+/// group of ranks holds a model and works on chunks.
 class GenerateJob final : public Job {
 public:
   /// `config` must outlive the job.
@@ -19,16 +19,16 @@ public:
   const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
-  /// Checks the model's folder, and tokenizes all prompts.
+  /// Returns checks of the model's folder, and of all prompts, which are tokenized.
   std::vector<run::FileCheck> file_checks() const override;
 
-  /// Counts journal and sealed file. 0 without prompts.
+  /// Counts the journal and the sealed file. Returns 0 without prompts.
   std::uint64_t disk_bytes() const override;
 
   /// Tokenizes all prompts. Errors: also E531 for lines that cannot be used.
   report::Plan plan(const run::PlanMachine& machine) const override;
 
-  /// Errors: also E531 with the first lines that cannot be used, on all ranks.
+  /// Errors: E531 on all ranks, with the first lines that cannot be used, and those of the phases.
   run::JobOutcome run(run::RunContext& run) const override;
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                        const store::ChunkJournal& journal) const override;

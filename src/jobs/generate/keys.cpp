@@ -59,8 +59,8 @@ lm::SamplingConfig sampling_of(const GenerateKeys& keys, const lm::GenerationDef
   return sampling;
 }
 
-/// Refuses keys without effect in greedy decoding, instead of ignoring them. `is_changed` tells
-/// whether a key has another value than its default.
+/// Refuses keys without effect in greedy decoding, instead of ignoring them. `is_changed` returns
+/// whether a key differs from its default.
 void refuse_keys_of_draws(const Config& config,
                           const std::function<bool(const char* name)>& is_changed) {
   for (const char* name : kSamplingKeys) {

@@ -20,8 +20,8 @@ namespace mgpu::jobs {
 /// Adds the keys generate.*.
 void add_generate_keys(KeyTable& table);
 
-/// The settings of job generate. nullopt: the model's generation_config.json or the program
-/// decides.
+/// The settings of job generate. If a setting is nullopt, the model's generation_config.json or the
+/// program decides.
 struct GenerateKeys {
   run::JobKeys run;
   rows::ModelRowKeys rows;
@@ -38,10 +38,11 @@ struct GenerateKeys {
   std::optional<bool> add_generation_prompt;
   std::optional<std::int64_t> batch_size;
 
-  /// Whether a key of how tokens are drawn and scored has another value than its default.
+  /// Returns whether the key `name`, which affects how tokens are drawn or scored, differs from its
+  /// default.
   bool is_changed(std::string_view name) const;
 
-  /// Whether at least one sampling parameter comes from the model's folder.
+  /// Returns whether at least one sampling parameter comes from the model's folder.
   bool has_folder_values() const {
     return !do_sample || !temperature || !top_k || !top_p || !repetition_penalty;
   }
@@ -57,27 +58,28 @@ struct GenerateConfig {
   bool has_auto_batch = false;          // generate.batch_size=auto: the run chooses the batch size
   std::int64_t num_samples = 1;         // for each prompt
   std::vector<std::string> stops;       // generate.stop
-  rows::PromptEncoder::Options prompt;  // without the vocabulary
+  rows::PromptEncoder::Options prompt;  // options of prompts, without the vocabulary
 };
 
 /// Checks the rules between keys of job generate that need no file.
 /// Errors: Failure (exit 78).
 void check_generate_keys(const Config& config);
 
+/// Completes the settings with the defaults of the model's folder.
 /// Errors: Failure (exit 78) for a key that has no effect with the parameters from the folder.
 GenerateConfig fill_in(const Config& config, const GenerateKeys& keys,
                        const lm::GenerationDefaults& defaults);
 
-/// How tokens are drawn, in words: "sampling, temperature 0.7, top k 50, top p 1 (what is not given
+/// Describes how tokens are drawn: "sampling, temperature 0.7, top k 50, top p 1 (what is not given
 /// is the folder's)".
 std::string sampling_text(const GenerateKeys& keys, const GenerateConfig& generate);
 
-/// Options of the model's folder that this program does not support, such as num_beams; "" if all
-/// are supported.
+/// Names the options of the model's folder that this program does not support, such as num_beams.
+/// Returns "" if all are supported.
 std::string unused_note(const GenerateConfig& config, const lm::GenerationDefaults& folder);
 
-/// Given keys that have no effect, since generate.max_new_tokens=0 only scores the prompts; "" if
-/// all have an effect.
+/// Names the given keys that have no effect, because generate.max_new_tokens=0 only scores the
+/// prompts. Returns "" if all keys have an effect.
 std::string scoring_note(const Config& config, const GenerateKeys& keys);
 
 }  // namespace mgpu::jobs

@@ -28,7 +28,7 @@ std::string tokenizer_text(const rows::ModelRowKeys& keys) {
          (text.chat_template.empty() ? ", no chat template" : ", with a chat template");
 }
 
-/// Tokenizes all prompts, on rank 0.
+/// Tokenizes all prompts, and describes their lengths. Called on rank 0.
 std::string prompts_text(const GenerateInputs& inputs) {
   const std::vector<std::int64_t> counts = count_tokens(inputs);
   const std::int64_t tokens = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
@@ -70,7 +70,8 @@ private:
   run::ModelPlan::Work work() const {
     const std::int64_t chunk_rows = inputs_.keys.run.chunk_size;
     const std::int64_t longest = *std::ranges::max_element(counts_);
-    // Id, log-probability and text of each token, for prompts with and without completions.
+    // Space for id, log-probability and text of each token, for prompts with and without
+    // completions.
     const std::int64_t tokens = chunk_rows * inputs_.config.num_samples * (longest + new_tokens());
     return {.model = inputs_.model,
             .demand = inputs_.demand(chunk_rows, longest),
@@ -138,12 +139,13 @@ std::vector<run::FileCheck> GenerateJob::file_checks() const {
 
 std::uint64_t GenerateJob::disk_bytes() const {
   const auto prompts = static_cast<std::uint64_t>(count_prompts(keys_));
-  if (prompts == 0) return 0;  // --check reports this in a separate line
+  if (prompts == 0) return 0;  // --check reports this error in a separate line
   const std::uint64_t text = input::bytes_of(keys_.rows.options);
   const auto new_tokens = static_cast<std::uint64_t>(keys_.max_new_tokens);
   const auto samples = static_cast<std::uint64_t>(keys_.num_samples);
-  // A byte of text is at most one token: an id, a log-probability, and the byte itself. A
-  // completion has these as well, with some eight bytes of text per token.
+  // A byte of text makes at most one token, which has an id, a log-probability, and the byte
+  // itself. A token of a completion has some eight bytes of text in addition to its id and
+  // log-probability.
   const std::uint64_t row = new_tokens * 16 + 256;
   return 2 * samples * (text * 9 + prompts * row);
 }

@@ -54,7 +54,7 @@ GeneratePlots plots_of(const store::ReadTable& samples) {
     plots.output_lengths.push_back(output_tokens[i]);
     plots.output_tokens += output_tokens[i];
     plots.output_log_prob += output_log_prob[i];
-    if (sample[i] > 0) continue;  // another sample of the same prompt
+    if (sample[i] > 0) continue;  // prompt lengths count each prompt once
     if (prompt_tokens[i] > 0) plots.prompt_lengths.push_back(prompt_tokens[i]);
     plots.prompt_tokens += prompt_tokens[i];
     plots.prompt_log_prob += prompt_log_prob[i];
@@ -107,7 +107,7 @@ void add_results(const GeneratePlots& plots, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Adds the mean score of the completions by the data set of their prompts.
+/// Adds the mean score of the completions, which is computed by the data set of the prompts.
 void add_score(const store::ReadTable& samples, const datasets::Dataset& dataset,
                run::JobOutcome& outcome) {
   const double score = mean_score(samples);
@@ -116,7 +116,7 @@ void add_score(const store::ReadTable& samples, const datasets::Dataset& dataset
   outcome.result += report::text_of("; %s %.4f", metric.c_str(), score);
 }
 
-/// Counts prompts that could not be completed. Too many are a failure.
+/// Counts prompts that could not be completed. The run fails if there are too many.
 void judge_failures(run::RunContext& run, const GeneratePlots& plots, run::JobOutcome& outcome) {
   const auto found = plots.finishes.find(name_of(Finish::none));
   if (found == plots.finishes.end()) return;

@@ -12,7 +12,7 @@
 
 namespace mgpu::jobs {
 
-/// Describes results.h5 of a run: /run and /samples.
+/// Returns a request to seal results.h5 with the groups /run and /samples.
 store::SealRequest generate_request(const run::SealPlace& place, const GenerateInputs& inputs);
 
 /// Writes results.h5.
@@ -20,7 +20,8 @@ store::SealRequest generate_request(const run::SealPlace& place, const GenerateI
 /// Ranks:  collective over the world. Errors: those of seal().
 void seal_completions(run::RunContext& run, const GenerateInputs& inputs);
 
-/// Adds numbers and charts of the sealed file to the end table, summary.json and report.html.
+/// Adds numbers and charts of the sealed file to the table printed at the end, summary.json and
+/// report.html.
 ///
 /// Ranks:  collective over the world. Errors: those of read_table().
 void add_completion_results(run::RunContext& run, const GenerateInputs& inputs,

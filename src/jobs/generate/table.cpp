@@ -14,7 +14,7 @@ namespace {
 constexpr std::array kFinishNames = {"stop_token", "stop_string", "length",
                                      "context",    "scored",      "none"};
 
-/// One completion of a prompt. The referenced objects must outlive it.
+/// One completion of a prompt. The referenced objects must outlive this object.
 struct CompletionRow {
   std::int64_t prompt_index = 0;
   std::int32_t sample = 0;
@@ -55,7 +55,8 @@ const lm::Completion& completion_of(const CompletionRow& row) {
   return row.completion == nullptr ? kNone : *row.completion;
 }
 
-/// One value for each token. The first token has no prediction.
+/// Returns one log-probability for each token of the prompt. It is NaN for the first token, which
+/// has no prediction.
 std::vector<float> scored_prompt(const CompletionRow& row) {
   if (row.completed->facts.status != rows::RowStatus::ok) return {};
   std::vector<float> log_probs{std::numeric_limits<float>::quiet_NaN()};
@@ -96,7 +97,7 @@ void add_output_columns(Columns& columns) {
   columns.add({"output", "text of the completion without special tokens"}, output_of);
 }
 
-/// Adds the score of each answer by the data set that the prompts come from.
+/// Adds the score of each answer, which is computed by the data set of the prompts.
 void add_score(Columns& columns, const GenerateInputs& inputs) {
   using Row = CompletionRow;
   const datasets::DatasetRows& from = *inputs.keys.rows.dataset;

@@ -12,7 +12,7 @@ CompletionWorker::CompletionWorker(const GenerateInputs& inputs, rows::PromptEnc
       scalars_(scalars),
       completer_(group.model(), encoder, inputs.config) {}
 
-/// GenerateRun has already checked all prompts, so no problem that ends the run occurs here.
+/// Encodes rows. GenerateRun has already checked all prompts, so no row ends the run here.
 std::vector<rows::EncodedPrompt> CompletionWorker::encode(std::int64_t first, std::int64_t count) {
   formats::LineProblems problems(inputs_.rows.path());
   std::vector<rows::EncodedPrompt> prompts = inputs_.encode(first, count, encoder_, problems);

@@ -7,12 +7,12 @@
 
 namespace mgpu::jobs {
 
-/// Draws the probability of the k best tokens over k, with the bytes of a token below. "" without
-/// points.
+/// Draws the probability of the k best tokens over k, with the bytes per token below the axis.
+/// Returns "" without points.
 std::string svg_kept_mass(const KeptMass& mass);
 
-/// Draws a row for each rank: its layers or heads, and its use of time. Times are omitted if no
-/// samples were processed. At most kShownRanks rows; "" without ranks.
+/// Draws a row for each rank, up to kShownRanks: its layers or heads, and its use of time. Times
+/// are omitted if no samples were processed. Returns "" without ranks.
 std::string svg_rank_map(const RankMap& map);
 inline constexpr std::size_t kShownRanks = 64;
 

@@ -18,7 +18,7 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
     text.replace(at, what.size(), with);
 }
 
-/// A percentage, with enough digits to distinguish it from 0.
+/// Formats a share as a percentage, with enough digits to distinguish it from 0.
 std::string share_text(double share) {
   const double hundredths = 100.0 * share;
   return report::text_of(hundredths >= 10.0  ? "%.0f %%"
@@ -27,7 +27,7 @@ std::string share_text(double share) {
                          hundredths);
 }
 
-/// The teacher's predictions for a token, best first, and their quality.
+/// Formats the teacher's predictions for a token, best first, and their quality.
 std::string view_of(const ShownToken& token, int number) {
   std::string text = report::text_of("Token %d ", number) + quoted_token(token.text);
   if (token.entropy < 0.0) return text + ": nothing came before it.";

@@ -7,12 +7,12 @@
 
 namespace mgpu::jobs {
 
-/// HTML of texts whose tokens are colored by the entropy of the teacher's prediction. The
-/// predictions for a token appear at the bottom of the window while the pointer is over it. ""
-/// without texts.
+/// Returns HTML of texts whose tokens are colored by the entropy of the teacher's prediction. While
+/// the pointer is over a token, the predictions for it appear at the bottom of the window. Returns
+/// "" without texts.
 std::string entropy_html(const std::vector<ShownText>& texts);
 
-/// A token in quotes, with visible blanks and line ends.
+/// Returns a token in quotes, with visible blanks and line ends.
 std::string quoted_token(const std::string& text);
 
 }  // namespace mgpu::jobs

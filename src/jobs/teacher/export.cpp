@@ -48,7 +48,7 @@ public:
     return longest;
   }
 
-  /// Log-probability + log-sum-exp of each kept token: [tokens, K].
+  /// Returns log-probability + log-sum-exp of each kept token: [tokens, K].
   std::vector<Half> logits(std::int64_t sample) const {
     const store::ReadLists log_probs = log_probs_.read(sample, 1);
     const store::ReadLists log_sums = log_sums_.read(sample, 1);
@@ -61,7 +61,7 @@ public:
     return logits;
   }
 
-  /// [tokens, K].
+  /// Returns the ids of the kept tokens: [tokens, K].
   std::vector<std::int32_t> ids(std::int64_t sample) const {
     const store::ReadLists stored = ids_.read(sample, 1);
     if (is_packed_) return unpacked(stored.row<std::uint8_t>(0));
@@ -103,7 +103,7 @@ void write_targets(const StoredTopK& stored, const std::filesystem::path& out) {
   file.finish("seq_lengths", lengths);
 }
 
-/// The file of the rows, or the name of their data set.
+/// Returns the file of the rows, or the name of their data set.
 std::string source_of(const Config& config) {
   const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
   return dataset == nullptr ? read_data_path(config) : std::string(dataset->name);

@@ -6,7 +6,7 @@
 
 namespace mgpu::jobs {
 
-// Only the order of the columns was another one.
+// Format 1 differs only in the order of the columns.
 store::UpgradeChunk TeacherJob::upgrade_chunks() const {
   const TeacherInputs inputs = read_teacher_inputs(config_, keys_);
   std::vector<std::string> order = {"n_tokens",     "all_tokens", "status",       "reason",

@@ -37,7 +37,7 @@ run::ChunkPhase chunks_of(const TeacherInputs& inputs) {
   return {"targets", inputs.phase, inputs.rows.rows(), keys.chunk_size, keys.part};
 }
 
-/// The share of the model of each rank, and its use of time. Ranks: collective.
+/// Returns each rank's share of the model and its use of time. Ranks: collective.
 RankMap rank_map(const run::RunContext& run, const TeacherInputs& inputs, run::RowPhase& phase,
                  const TeacherWorker& worker) {
   const lm::Shard& shard = phase.group().model().shard();
@@ -53,7 +53,7 @@ RankMap rank_map(const run::RunContext& run, const TeacherInputs& inputs, run::R
               run.device.kind == DeviceKind::cuda,
               cluster::all_gather_records(run.topology.world(), std::vector{mine})};
   const auto has_worked = [](const RankPart& rank) { return rank.busy_s > 0.0; };
-  if (std::ranges::none_of(map.ranks, has_worked))  // an earlier attempt did everything
+  if (std::ranges::none_of(map.ranks, has_worked))  // an earlier attempt did all work
     for (RankPart& rank : map.ranks)
       rank.idle_s = 0.0;
   return map;

@@ -19,10 +19,10 @@ public:
   const run::JobKeys& run_keys() const override { return keys_.run; }
   void check_files() const override;
 
-  /// Checks the model's folder and the rows of the data.
+  /// Returns checks of the model's folder and of the rows of the data.
   std::vector<run::FileCheck> file_checks() const override;
 
-  /// Counts journal and sealed file, with a token for every three bytes of data.
+  /// Counts the journal and the sealed file, and assumes a token for every three bytes of data.
   std::uint64_t disk_bytes() const override;
   report::Plan plan(const run::PlanMachine& machine) const override;
   run::JobOutcome run(run::RunContext& run) const override;

@@ -18,20 +18,20 @@
 namespace mgpu::jobs {
 namespace {
 
-constexpr double kBytesPerToken = 3.0;  // of data, at least: texts have four, JSON names and quotes
+constexpr double kBytesPerToken = 3.0;  // lower bound: texts have four, and JSON adds more
 
-/// Upper bound of the tokens of a file, from its size.
+/// Returns an upper bound of the tokens of a file, from its size.
 double tokens_of(std::uint64_t bytes, std::int64_t samples, std::int64_t max_length) {
   const double by_size = static_cast<double>(bytes) / kBytesPerToken;
   return std::min(by_size, static_cast<double>(samples) * static_cast<double>(max_length));
 }
 
-/// Bytes of a token in the result file.
+/// Returns the bytes of a token in the result file.
 double token_bytes(const store::TableSpec& spec, const TeacherConfig& config) {
   double bytes = 0.0;
   for (const store::ColumnSpec& column : spec.columns) {
     if (!column.ragged) continue;
-    const bool is_drawn = column.name.starts_with("drawn_");  // so many of a token
+    const bool is_drawn = column.name.starts_with("drawn_");  // num_draws values per token
     bytes += static_cast<double>(column.row_bytes()) *
              (is_drawn ? static_cast<double>(config.num_draws) : 1.0);
   }
@@ -63,10 +63,11 @@ std::vector<run::FileCheck> TeacherJob::file_checks() const {
 
 std::uint64_t TeacherJob::disk_bytes() const {
   const std::uint64_t bytes = input::bytes_of(keys_.rows.options);
-  if (bytes == 0) return 0;  // --check reports this in a separate line
+  if (bytes == 0) return 0;  // --check reports this error in a separate line
   const std::int64_t vocab = lm::read_lm_config(keys_.rows.folder).vocab;
   const double tokens = static_cast<double>(bytes) / kBytesPerToken;
-  // Journal and sealed file. The user's columns are smaller than the row in the input file.
+  // Counts the journal and the sealed file. The user's columns are smaller than the row in the
+  // input file.
   return run::whole_bytes(2.0 * (tokens * token_bytes(teacher_table(1, keys_, vocab), keys_) +
                                  static_cast<double>(bytes)));
 }

@@ -22,11 +22,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kShownTexts = 3;
-constexpr std::int64_t kShownTokens = 160;  // of a text
-constexpr std::int64_t kShownPrompt = 24;   // context before the learned tokens
+constexpr std::int64_t kShownTokens = 160;  // tokens shown of a text
+constexpr std::int64_t kShownPrompt = 24;   // shown tokens of the prompt, before the learned tokens
 constexpr std::size_t kShownGuesses = 10;
-constexpr std::int64_t kSeenTokens = 32768;  // over which kept mass is averaged
-constexpr std::int64_t kBlockTokens = 512;   // of them, consecutive
+constexpr std::int64_t kSeenTokens = 32768;  // tokens whose top-k probability is averaged
+constexpr std::int64_t kBlockTokens = 512;   // consecutive tokens in one block of these tokens
 
 /// Decodes tokens to texts, if the folder has a tokenizer.
 class TokenTexts {
@@ -34,7 +34,7 @@ public:
   explicit TokenTexts(const TeacherInputs& inputs)
       : folder_(rows::parse_tokenizer_files(inputs.text, inputs.folder, inputs.model.vocab)) {}
 
-  /// The text that each token adds to the previous ones.
+  /// Returns the text that each token adds to the previous tokens.
   std::vector<std::string> in_order(std::span<const std::int32_t> ids) const {
     std::vector<std::string> texts;
     if (!folder_) {
@@ -49,7 +49,7 @@ public:
     return texts;
   }
 
-  /// The text of a token when it follows another one.
+  /// Returns the text of a token when it follows the token `before`.
   std::string behind(std::int32_t before, std::int32_t id) const {
     if (!folder_) return report::text_of("#%d", id);
     const text::Tokenizer& tokenizer = folder_->tokenizer;
@@ -57,7 +57,7 @@ public:
     const std::string alone = tokenizer.decode({&before, 1}, false);
     const std::vector<text::TokenId> both{before, id};
     const std::string together = tokenizer.decode(both, false);
-    // A tokenizer may drop a blank at the beginning of a text.
+    // Some tokenizers drop a blank at the beginning of a decoded text.
     const bool adds_blank = together == alone + ' ' + shown;
     return adds_blank ? ' ' + shown : shown;
   }
@@ -66,7 +66,8 @@ private:
   std::optional<text::TextFolder> folder_;
 };
 
-/// Chooses from each third of the rows the one with the most shown tokens, if it has at least two.
+/// Returns one row of each third of the rows: the row with the most shown tokens. A third in which
+/// no row has two shown tokens is skipped.
 std::vector<std::int64_t> rows_to_show(std::span<const std::int32_t> num_tokens) {
   std::vector<std::int64_t> rows;
   for (std::size_t part = 0; part < kShownTexts; ++part) {
@@ -83,7 +84,7 @@ std::vector<std::int64_t> rows_to_show(std::span<const std::int32_t> num_tokens)
   return rows;
 }
 
-/// The list of one token, most probable first.
+/// The teacher's list for one token, most probable first.
 struct TokenList {
   std::vector<std::pair<double, std::int32_t>> best;
   double rest = 0.0;
@@ -97,7 +98,7 @@ struct TokenList {
     rest = static_cast<double>(lists.tail_mass[token]);
   }
 
-  /// In nats; all tokens outside the list are one class.
+  /// Returns the entropy in nats; all tokens outside the list are one class.
   double entropy() const {
     const auto term = [](double p) { return p > 0.0 ? -p * std::log(p) : 0.0; };
     double sum = term(rest);
@@ -135,7 +136,7 @@ ShownText read_text(recipes::StoredTargets& targets, const store::ListColumn& to
   if (answer < text.tokens)
     text.first = std::clamp<std::int64_t>(answer - kShownPrompt, 0,
                                           std::max<std::int64_t>(text.tokens - kShownTokens, 0));
-  const std::int64_t before = text.first > 0 ? 1 : 0;  // read, but not shown
+  const std::int64_t before = text.first > 0 ? 1 : 0;  // one more token is read, but not shown
   const std::int64_t count = std::min(kShownTokens, text.tokens - text.first);
   const std::int64_t first = text.first - before;
   const store::ReadColumn column = tokens.read_items(begin + first, count + before);
@@ -171,7 +172,7 @@ std::vector<ShownText> read_texts_shown(const fs::path& results, const TeacherIn
   return shown;
 }
 
-/// Sums the probabilities of the first k of a list, for each k.
+/// Collects the probability of the first k tokens of each list, for several k.
 class MassAtK {
 public:
   explicit MassAtK(std::vector<std::int64_t> ks) : ks_(std::move(ks)), masses_(ks_.size()) {}
@@ -182,7 +183,7 @@ public:
     for (std::size_t i = 0; i < ks_.size(); ++i) {
       for (; next < static_cast<std::size_t>(ks_[i]); ++next)
         sum += std::exp(static_cast<double>(log_probs[next].value()));
-      masses_[i].push_back(static_cast<float>(std::min(sum, 1.0)));  // float16 has rounded them
+      masses_[i].push_back(static_cast<float>(std::min(sum, 1.0)));  // rounding may exceed 1
     }
   }
 
@@ -205,8 +206,8 @@ private:
   std::vector<std::vector<float>> masses_;  // [ks, tokens seen]
 };
 
-/// The first token of each block. The blocks cover all tokens, or kSeenTokens that are spread over
-/// them.
+/// Returns the first token of each block. The blocks cover all tokens, or kSeenTokens tokens that
+/// are spread over the file.
 std::vector<std::int64_t> block_starts(std::int64_t tokens) {
   std::int64_t blocks = kSeenTokens / kBlockTokens;
   std::int64_t apart = (tokens - kBlockTokens) / (blocks - 1);
@@ -245,7 +246,7 @@ KeptMass read_mass(const fs::path& results, const TeacherInputs& inputs) {
   return mass;
 }
 
-/// The text that is shown instead of the kept mass if targets are sampled.
+/// Returns the text that is shown instead of the top-k probability if targets are sampled.
 std::string drawn_text(const fs::path& results, const TeacherInputs& inputs,
                        const TeacherPlots& plots) {
   const store::ListColumn drawn(results, "samples", "num_drawn");

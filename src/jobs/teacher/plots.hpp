@@ -20,7 +20,7 @@ namespace mgpu::jobs {
 void add_targets(const std::filesystem::path& results, const TeacherInputs& inputs,
                  std::span<const std::int32_t> num_tokens, TeacherPlots& plots);
 
-/// The values of k that are shown, up to `kept`.
+/// Returns the values of k that are shown, up to `kept`.
 std::vector<std::int64_t> shown_ks(std::int64_t kept);
 
 }  // namespace mgpu::jobs

@@ -19,7 +19,7 @@
 namespace mgpu::jobs {
 namespace {
 
-/// The attributes that a reader needs to interpret the columns.
+/// Returns the attributes that a reader needs to interpret the columns.
 store::AttributeGroup facts_of(const TeacherInputs& inputs) {
   const TeacherConfig& config = inputs.config;
   const std::int64_t vocab = inputs.model.vocab;
@@ -64,7 +64,7 @@ void fill_speeds(const std::vector<run::GroupWork>& groups, TeacherPlots& plots)
   plots.total_tokens_per_second = speeds.total;
 }
 
-/// Bytes of the targets of a token in the file, including ids.
+/// Returns the bytes of the targets of a token in the file, including ids.
 double bytes_per_token(const TeacherInputs& inputs, const TeacherPlots& plots,
                        std::uint64_t file_bytes) {
   if (plots.tokens == 0) return 0.0;
@@ -89,7 +89,7 @@ void add_results(const TeacherPlots& plots, run::JobOutcome& outcome) {
   outcome.result = text;
 }
 
-/// Counts samples that were cut or left out. Too many rows that could not be used are a failure.
+/// Warns about samples that were cut or left out. The run fails if too many rows could not be used.
 void judge_rows(run::RunContext& run, const TeacherPlots& plots, run::JobOutcome& outcome) {
   for (const auto& [status, count] : plots.statuses) {
     if (status == name_of(rows::RowStatus::ok)) continue;

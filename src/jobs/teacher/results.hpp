@@ -13,7 +13,7 @@
 
 namespace mgpu::jobs {
 
-/// Describes results.h5 of a run: /run, /teacher and /samples.
+/// Returns a request to seal results.h5 with the groups /run, /teacher and /samples.
 store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInputs& inputs);
 
 /// Writes results.h5.
@@ -21,7 +21,8 @@ store::SealRequest teacher_request(const run::SealPlace& place, const TeacherInp
 /// Ranks:  collective over the world. Errors: those of seal().
 void seal_targets(run::RunContext& run, const TeacherInputs& inputs);
 
-/// Adds numbers and charts of the sealed file to the end table, summary.json and report.html.
+/// Adds numbers and charts of the sealed file to the table printed at the end, summary.json and
+/// report.html.
 ///
 /// Ranks:  collective over the world. Errors: those of read_table().
 void add_target_results(run::RunContext& run, const TeacherInputs& inputs,

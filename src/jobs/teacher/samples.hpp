@@ -15,7 +15,7 @@ namespace mgpu::jobs {
 /// A sample, encoded for the model.
 struct TeacherSample {
   rows::LearnedText text;       // empty: the sample is left out
-  std::int64_t all_tokens = 0;  // before the sample was cut or left out
+  std::int64_t all_tokens = 0;  // length before the sample was cut or left out
   rows::RowFacts facts;
 };
 
@@ -28,7 +28,7 @@ public:
   struct Options {
     std::int64_t max_length = 0;
     rows::TooLong too_long = rows::TooLong::truncate;
-    bool may_be_bad = false;  // mark rows that cannot be used
+    bool may_be_bad = false;  // mark rows that cannot be used, instead of throwing
     rows::KeptColumns kept{};
   };
 

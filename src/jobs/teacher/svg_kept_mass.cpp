@@ -15,7 +15,7 @@ constexpr double kHeight = 330;
 constexpr double kLeft = 86;
 constexpr double kRight = 18;
 constexpr double kTop = 34;
-constexpr double kBottom = 72;  // three rows of labels
+constexpr double kBottom = 72;  // height of three rows of labels
 constexpr std::size_t kLabels = 7;
 
 double x_of(std::int64_t k, std::int64_t last) {
@@ -40,7 +40,7 @@ void draw_axes(report::Svg& svg) {
   svg.text({kLeft + 112, 14}, "a tenth of the tokens keep less", "legend");
 }
 
-/// Labels the last k, and powers of two with enough space between them.
+/// Returns whether point i gets a label: the last k and powers of two do, if there is enough space.
 bool has_label(const KeptMass& mass, std::size_t i) {
   const std::vector<KeptMass::Point>& points = mass.points;
   const std::int64_t last = points.back().k;
@@ -67,7 +67,7 @@ void draw_labels(report::Svg& svg, const KeptMass& mass) {
     svg.text({x, bottom + 60}, report::grouped(point.bytes_packed) + " B", "tick",
              report::Anchor::middle);
   }
-  // Next to the axis, left of the first labels.
+  // The names of the rows are next to the axis, left of the first labels.
   svg.text({0, bottom + 20}, "k", "axis-name");
   svg.text({0, bottom + 40}, "fp16", "axis-name");
   svg.text({0, bottom + 60}, "packed", "axis-name");

@@ -9,13 +9,13 @@ namespace mgpu::jobs {
 namespace {
 
 constexpr double kWidth = 1040;
-constexpr double kLeft = 112;   // names of ranks
-constexpr double kMap = 320;    // layers or heads
+constexpr double kLeft = 112;   // width of the names of ranks
+constexpr double kMap = 320;    // width of the layers or heads
 constexpr double kTimes = 572;  // left end of the time bars
-constexpr double kTime = 350;   // longest bar
+constexpr double kTime = 350;   // width of the longest bar
 constexpr double kTop = 46;
 constexpr double kRow = 24;
-constexpr double kBetween = 8;  // between copies
+constexpr double kBetween = 8;  // space between copies of the model
 
 /// The layers or heads that the ranks of a copy share.
 struct Parts {

@@ -17,7 +17,7 @@ struct TeacherRow {
 
 using Columns = store::Columns<TeacherRow>;
 
-/// The packed ids of each token: row t of [T, bytes].
+/// Returns the packed ids of each token: row t of [T, bytes].
 std::vector<std::uint8_t> packed_best(const TokenTargets& targets, std::size_t best, int bits) {
   std::vector<std::uint8_t> bytes;
   for (std::size_t begin = 0; begin < targets.ids.size(); begin += best) {
@@ -27,7 +27,7 @@ std::vector<std::uint8_t> packed_best(const TokenTargets& targets, std::size_t b
   return bytes;
 }
 
-/// All sampled tokens of a sample in one stream: id and count alternate.
+/// Returns all sampled tokens of a sample in one stream of bits: id and count alternate.
 std::vector<std::uint8_t> packed_draws(const TokenTargets& targets, int id_bits, int count_bits) {
   std::vector<std::uint32_t> words;
   for (std::size_t i = 0; i < targets.drawn_ids.size(); ++i)

@@ -29,7 +29,7 @@ lm::GenerationConfig scoring_config(std::int64_t batch_size) {
   return config;
 }
 
-/// Refuses the first row whose logits give no distribution.
+/// Throws if a row of logits has no distribution, and names the first such token.
 void check_finite(std::span<const PromptPiece> pieces, std::span<const std::uint64_t> samples,
                   const at::Tensor& log_sums) {
   if (tensor::read_value<bool>(at::isfinite(log_sums).all())) return;
@@ -51,7 +51,8 @@ void check_finite(std::span<const PromptPiece> pieces, std::span<const std::uint
   }
 }
 
-/// Sorted uniform random numbers of one token, a function of seed, sample and token.
+/// Fills `uniforms` with the sorted random numbers of one token, a function of seed, sample and
+/// token.
 void fill_uniforms(const RandomStream& stream, std::size_t token, std::span<double> uniforms) {
   constexpr std::size_t kBlocksOfToken = 128;  // two draws per block; at most 255 draws
   for (std::size_t m = 0; m < uniforms.size(); ++m) {
@@ -61,7 +62,7 @@ void fill_uniforms(const RandomStream& stream, std::size_t token, std::span<doub
   std::sort(uniforms.begin(), uniforms.end());
 }
 
-/// Adds the sorted ids sampled at one token, and how often each was sampled.
+/// Adds the different ids sampled at one token, and how often each was sampled.
 void add_counts(std::span<const std::int64_t> ascending, TokenTargets& targets) {
   std::uint8_t different = 0;
   for (auto id = ascending.begin(); id != ascending.end();) {
@@ -109,7 +110,8 @@ std::vector<TokenTargets> TeacherModel::run(std::span<const std::vector<std::int
 }
 
 void TeacherModel::see(std::span<const PromptPiece> pieces, const at::Tensor& hidden) {
-  // Logits are linear in hidden states: no supported model has a bias in its head.
+  // Scales the hidden states instead of the logits, which are linear in them: no supported head has
+  // a bias.
   const at::Tensor rows =
       config_.temperature == 1.0 ? hidden : hidden * (1.0 / config_.temperature);
   if (config_.has_draws)

@@ -17,15 +17,14 @@ struct TokenTargets {
   std::vector<float> log_sums;  // [T] log of the sum of exp over all logits, nats
 
   // teacher.targets: topk
-  std::vector<std::uint32_t> ids;  // [T, K] most probable first, equal ones by ascending id
+  std::vector<std::uint32_t> ids;  // [T, K] most probable first, ties by ascending id
   std::vector<Half> log_probs;     // [T, K] nats
   std::vector<float> tail_mass;    // [T] probability of all other tokens
 
-  // teacher.targets: random_sampling. Ids and counts of one token follow those of the previous
-  // token.
+  // teacher.targets: random_sampling. The ids and counts of all tokens are concatenated.
   std::vector<std::uint8_t> num_drawn;     // [T] different tokens
   std::vector<std::uint32_t> drawn_ids;    // ascending for each token
-  std::vector<std::uint8_t> drawn_counts;  // how often; the sum is teacher.num_draws for each token
+  std::vector<std::uint8_t> drawn_counts;  // of each id; the sum per token is teacher.num_draws
 };
 
 /// Runs texts through a model and keeps the targets that the keys teacher.* select.
@@ -37,8 +36,8 @@ public:
   TeacherModel(const TeacherModel&) = delete;
   TeacherModel& operator=(const TeacherModel&) = delete;
 
-  /// The targets of each text, the first of which is sample `first` of the data set. On the CPU
-  /// they depend only on the text and its number. Texts without tokens have no targets.
+  /// Returns the targets of each text. The first text is sample `first` of the data set. On the CPU
+  /// the targets depend only on the text and its sample id. Texts without tokens have no targets.
   ///
   /// Ranks:  collective over the model's group; only the rank for which returns_targets() is true
   ///         gets targets.

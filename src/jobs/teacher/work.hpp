@@ -32,7 +32,7 @@ public:
   std::int64_t batch_size() const override { return teacher_.batch_size(); }
   void set_batch_size(std::int64_t batch_size) override { teacher_.set_batch_size(batch_size); }
 
-  /// Time that this rank spent waiting for others of its group.
+  /// Returns the seconds that this rank spent waiting for other ranks of its group.
   double waiting_s() const { return waiting_s_; }
 
 private:

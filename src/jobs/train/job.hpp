@@ -9,7 +9,7 @@
 
 namespace mgpu::jobs {
 
-/// Job train passes each call to the recipe that the configuration chooses.
+/// Job train forwards each call to the recipe that the configuration chooses.
 class TrainJob final : public Job {
 public:
   /// `config` must outlive the job.

@@ -83,7 +83,7 @@ EpisodeReturns evaluate_now(run::RunContext& run, const Player& player,
     run::log_chunk(run, "evaluation", chunk.count);
     return true;
   });
-  world.all_reduce(std::span(sums));  // whole numbers: the order of ranks does not matter
+  world.all_reduce(std::span(sums));  // whole numbers, so the order of ranks does not matter
   EpisodeReturns returns;
   for (const std::int64_t sum : sums)
     returns.push_back(static_cast<double>(sum) / static_cast<double>(grid.size()));

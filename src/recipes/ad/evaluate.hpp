@@ -25,24 +25,25 @@ struct Player {
   std::uint64_t seed = 0;
 };
 
-/// Means over all runs and tasks, by episode.
+/// Mean return of each episode, over all rollouts and tasks.
 using EpisodeReturns = std::vector<double>;
 double mean(const EpisodeReturns& returns);
 
-/// The name of an episode's mean return among the values of an evaluation; episodes count from 1.
+/// Returns the name of an episode's mean return among the values of an evaluation. Episodes count
+/// from 1.
 std::string return_name(int episode);
 
-/// Returns on unseen tasks with the current weights, in the middle of training. The ranks share the
-/// runs and sum up the returns, which are whole numbers.
+/// Returns the mean returns on unseen tasks with the current weights, in the middle of training.
+/// The ranks share the rollouts and add up the returns, which are whole numbers.
 ///
 /// Ranks:  collective over the world.
 EpisodeReturns evaluate_now(run::RunContext& run, const Player& player, const AdSettings& settings);
 
-/// The final evaluation: every run of every unseen task under every control.
+/// The final evaluation: every rollout of every unseen task under every control.
 struct FinalEvaluation {
   EvaluationGrid grid;
-  std::uint32_t phase = 0;       // in the journal: belongs to these weights
-  std::int64_t chunk_size = 32;  // runs of a chunk
+  std::uint32_t phase = 0;       // phase id in the journal, a checksum of the weights
+  std::int64_t chunk_size = 32;  // rollouts of a chunk
 };
 
 /// Describes the final evaluation of these weights.
@@ -56,10 +57,10 @@ FinalEvaluation final_evaluation(const ad::AdTransformer& model, const ad::Envir
 std::optional<FinalEvaluation> evaluate_finally(run::RunContext& run, const Player& player,
                                                 const AdSettings& settings);
 
-/// The contents of table `samples` of a sealed file, with the lists of its column `path`.
+/// The results in table `samples` of a sealed file, with the paths in its column `path`.
 struct EvaluationResult {
   std::vector<EpisodeReturns> returns;  // by control, in the order of the grid
-  std::vector<TrainPlots::Walk> walks;  // run 0 of each task without a control
+  std::vector<TrainPlots::Walk> walks;  // rollout 0 of each task without a control
 };
 EvaluationResult result_of(const store::ReadTable& samples, const store::ReadLists& paths,
                            const EvaluationGrid& grid, const ad::Environment& environment);

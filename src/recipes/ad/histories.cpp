@@ -14,7 +14,7 @@ namespace mgpu::recipes {
 namespace {
 
 constexpr const char* kTable = "histories";
-constexpr std::uint32_t kHistoriesPhase = 1;  // in the journal of the run
+constexpr std::uint32_t kHistoriesPhase = 1;  // phase id in the journal of the run
 
 void copy(const store::ReadTable& table, const char* name, std::span<std::uint8_t> into) {
   const auto values = table.column(name).values<std::uint8_t>();
@@ -57,12 +57,12 @@ ad::HistorySet to_histories(const store::ReadTable& table, const std::filesystem
   return histories;
 }
 
-/// The shape of the histories that the run plays.
+/// Returns the shape of the histories that the run plays.
 ad::HistoryShape shape_of(const AdSettings& settings, const ad::Environment& environment) {
   return {settings.data.streams, settings.data.episodes, environment.horizon()};
 }
 
-/// Plays the histories that the journal lacks. Returns whether all histories are complete.
+/// Plays the histories that are not in the journal. Returns whether all histories are complete.
 bool play(run::RunContext& run, const AdSettings& settings, const ad::Environment& environment) {
   const ad::HistoryShape shape = shape_of(settings, environment);
   const auto source =

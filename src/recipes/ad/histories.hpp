@@ -13,28 +13,28 @@
 
 namespace mgpu::recipes {
 
-/// Describes histories.h5 of a run.
+/// Returns a request to seal histories.h5 of a run.
 store::SealRequest histories_request(const run::SealPlace& place, const AdSettings& settings,
                                      const ad::Environment& environment);
 
-/// Whether the file exists and is complete; --merge may leave partial files.
+/// Returns whether the file exists and is complete; --merge may leave incomplete files.
 ///
 /// Ranks:  collective. Errors: those of store::read_table, on all ranks.
 bool is_sealed(const cluster::Group& world, const std::filesystem::path& path);
 
 /// Reads the histories of a file, on every rank.
 ///
-/// Ranks:  collective. Errors: as provide_histories() for data.path.
+/// Ranks:  collective. Errors: those of provide_histories() for data.path.
 ad::HistorySet read_histories(const cluster::Group& world, const std::filesystem::path& path,
                               const ad::Environment& environment);
 
-/// The learning histories of the run, on every rank. They are read from data.path, or all ranks
-/// play them in chunks and seal them into histories.h5 of the run directory. Returns nothing when a
-/// stop was requested before they were complete.
+/// Returns the learning histories of the run, on every rank. They are read from data.path, or all
+/// ranks play them in chunks and seal them into histories.h5 of the run directory. Returns nothing
+/// when a stop was requested before they were complete.
 ///
 /// Ranks:  collective over the world.
-/// Errors: Failure of the file (E603 missing, E605 not such a table, E521 of another
-///         environment), of the journal and of the seal, on all ranks.
+/// Errors: E603 if the file is missing, E605 if it has no such table, E521 if it belongs to another
+///         environment; those of the journal and of the seal. All are thrown on all ranks.
 std::optional<ad::HistorySet> provide_histories(run::RunContext& run, const AdSettings& settings,
                                                 const ad::Environment& environment);
 

@@ -6,9 +6,9 @@ namespace mgpu::recipes {
 
 /// Values of the keys evaluate.*.
 struct EvaluateConfig {
-  int runs = 32;              // for each test task, in the final evaluation
-  int episodes = 8;           // in each run
-  bool with_controls = true;  // also run hide_rewards and clear_context, at the end
+  int runs = 32;              // rollouts of each test task, in the final evaluation
+  int episodes = 8;           // in each rollout
+  bool with_controls = true;  // the final evaluation also plays hide_rewards and clear_context
 };
 
 void add_evaluate_keys(KeyTable& table);

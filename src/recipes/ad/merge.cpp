@@ -12,7 +12,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// The state of the training in its newest checkpoint, on the CPU.
+/// Loads the state of the training from its newest checkpoint, on the CPU.
 class StoredTraining {
 public:
   explicit StoredTraining(const AdSettings& settings)
@@ -47,7 +47,8 @@ run::MergedPart seal_partly(const cluster::Group& world, const store::ChunkJourn
   return part;
 }
 
-/// Returns nothing when the histories come from a file or are already sealed.
+/// Seals the histories in the journal. Returns nothing when the histories come from a file or are
+/// already sealed.
 std::optional<run::MergedPart> merge_histories(const cluster::Group& world,
                                                const run::SealPlace& place,
                                                const store::ChunkJournal& journal,

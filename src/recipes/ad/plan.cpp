@@ -15,15 +15,15 @@ namespace {
 
 using report::Plan;
 
-// Assumed speeds of one rank that has a core or a GPU to itself. Operations are counted as
-// TrainSizes counts them. The CPU speeds are accurate within a factor 1.5 for one core of a server
-// with AVX-512 and a small model.
+// Assumed speeds of one rank that has a core or a GPU to itself. Unless noted, they are in
+// floating-point operations per second, counted like those of TrainSizes. The CPU speeds are
+// accurate within a factor 1.5 for one core of a server with AVX-512 and a small model.
 constexpr double kCpuFlops = 4e10;         // forward and backward
-constexpr double kCpuRoundedFlops = 3e10;  // the same, rounded to 16 bits at every product
-constexpr double kCpuPlayFlops = 4e9;      // one token at a time: vectors, not matrices
-constexpr double kGpuFlops = 2e13;         // for products as small as this model's
-constexpr double kGpuPassSeconds = 4e-3;   // some 300 kernel launches, not overlapped
-constexpr double kHistorySteps = 2e7;      // environment steps of the explorer
+constexpr double kCpuRoundedFlops = 3e10;  // the same, with operands rounded to 16 bits
+constexpr double kCpuPlayFlops = 4e9;      // one token at a time: products of a matrix and a vector
+constexpr double kGpuFlops = 2e13;         // for matrix products as small as this model's
+constexpr double kGpuPassSeconds = 4e-3;   // for some 300 kernel launches, not overlapped
+constexpr double kHistorySteps = 2e7;      // environment steps per second of the explorer
 
 /// Builds the plan of one run, part by part.
 class TrainPlan {
@@ -51,7 +51,7 @@ private:
   bool on_gpu() const { return machine_.device == DeviceKind::cuda; }
   const train::BatchShape& batch() const { return sizes_.settings.loop.train.batch; }
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(sizes_.weight_bytes); }
-  /// Whether the CPU rounds the operands of each product to 16 bits.
+  /// Returns whether the CPU rounds the operands of each product to 16 bits.
   bool is_rounded() const {
     return !on_gpu() && sizes_.settings.model.compute != tensor::ComputeKind::f32;
   }
@@ -85,11 +85,11 @@ private:
     }
   }
 
-  /// Floats that autograd keeps of a pass for each token:
+  /// Returns the memory that autograd keeps of a pass. For each token it counts these floats:
   ///   per layer  x, norm1, attention_out, residual, norm2: D each; q, k, v: 3 D; up, gelu: I each
   ///   ends       one-hot fields (47 or so: counted as D), final norm: D, logits: A
-  /// and the gradients of one layer that are alive at once: 3 D + D + I. 16-bit copies on a GPU
-  /// replace float32 ones of twice the size, so this is a bound for them as well. On the CPU the
+  /// It adds the gradients of one layer that exist together: 3 D + D + I. On a GPU, 16-bit copies
+  /// replace float32 tensors of twice the size, so the count is an upper bound. On the CPU the
   /// rounded `attention_out` is kept in addition, and qkv exists three times while it is rounded.
   std::uint64_t activation_bytes(std::int64_t rows) const {
     const auto& m = sizes_.settings.model;
@@ -103,7 +103,8 @@ private:
     return run::whole_bytes(tokens * static_cast<double>(per_token) * sizeof(float));
   }
 
-  /// Keys and values of a chunk of runs: 2 x layers x rows x (T + 1) x D floats.
+  /// Returns the bytes of keys and values of a chunk of rollouts: 2 x layers x rows x (T + 1) x D
+  /// floats.
   std::uint64_t cache_bytes() const {
     const auto& m = sizes_.settings.model;
     const std::int64_t rows = std::min(sizes_.settings.loop.chunk_size, sizes_.num_rollouts);
@@ -111,8 +112,8 @@ private:
     return run::whole_bytes(vectors * static_cast<double>(m.n_embd) * sizeof(float));
   }
 
-  /// Memory of the histories, which one rank reads and all receive: columns of the file, and the
-  /// set made from them.
+  /// Returns the memory of the histories, which one rank reads and all receive. It counts the
+  /// columns of the file, and the set that is built from them.
   std::uint64_t history_memory() const {
     if (sizes_.settings.data.path.empty()) {
       return 2 * static_cast<std::uint64_t>(sizes_.history_bytes);
@@ -129,7 +130,7 @@ private:
         {"activations", activation_bytes(sizes_.rows_at_once(machine_.ranks))},
         {"evaluation cache", cache_bytes()},
         {"buffers", run::gradient_buffer_bytes(batch(), weights, bucket_bytes_, machine_.ranks)}};
-    // Curves, and on a GPU the host copies of weights and moments for checkpoints.
+    // Counts the curves, and on a GPU the host copies of weights and moments for checkpoints.
     host_bytes_ = run::program_bytes(machine_) + history_memory() +
                   static_cast<std::uint64_t>(sizes_.curve_bytes) + (on_gpu() ? 3 * weights : 0);
     if (on_gpu()) {
@@ -144,14 +145,14 @@ private:
     plan_.times.push_back({what, seconds, std::move(basis)});
   }
 
-  /// How many times slower a rank is when ranks share the cores of their node.
+  /// Returns how many times slower a rank is when ranks share the cores of their node.
   double crowding() const {
     if (machine_.cores == 0) return 1.0;
     return std::max(1.0, static_cast<double>(machine_.ranks_per_node) / machine_.cores);
   }
 
-  /// Adds the time of work that all ranks do simultaneously on the CPU; each does `amount` at
-  /// `rate` per second.
+  /// Adds the time of work that all ranks do simultaneously on the CPU. Each rank does `amount`
+  /// units of work at `rate` units per second.
   void add_cpu_time(const char* what, double amount, double rate, const char* unit) {
     std::string basis =
         report::text_of("%.3g %s a rank, about %.0e/s on one core", amount, unit, rate);
@@ -177,7 +178,7 @@ private:
     const auto passes = train::plan_micro_batches(s.loop.train.batch, 0, machine_.ranks);
     const auto steps = static_cast<double>(s.loop.optimizer.schedule.max_steps);
     const auto rows = static_cast<double>(passes.back().offset + passes.back().count -
-                                          passes.front().offset);  // rank 0 has the most
+                                          passes.front().offset);  // rank 0 has the largest share
     const auto window = static_cast<double>(sizes_.window);
     const double flops = 3.0 * sizes_.forward_flops(rows * window, window);  // backward: twice
     if (!on_gpu()) {
@@ -210,7 +211,7 @@ private:
     add_cpu_time("evaluation", share * flops, kCpuPlayFlops, "FLOP in single steps");
   }
 
-  /// Memory that a rank needs where it computes, with `rows` rows in a pass.
+  /// Returns the memory that a rank needs on its device, with `rows` rows in a pass.
   std::uint64_t bytes_with(std::int64_t rows) const {
     const std::int64_t now = sizes_.rows_at_once(machine_.ranks);
     return run::planned_bytes(plan_) - activation_bytes(now) + activation_bytes(rows);
@@ -237,7 +238,7 @@ private:
   run::SharedMemory memory_;
   std::uint64_t bucket_bytes_ = 0;
   std::uint64_t disk_bytes_ = 0;
-  std::uint64_t host_bytes_ = 0;  // of a rank that computes on a GPU
+  std::uint64_t host_bytes_ = 0;  // host memory of a rank that computes on a GPU
 };
 
 }  // namespace
@@ -245,11 +246,11 @@ private:
 std::uint64_t AdRecipe::disk_bytes() const {
   const TrainSizes sizes(settings_);
   const bool plays = sizes.settings.data.path.empty();
-  // Journal and sealed file hold the same rows; the sealed file may not compress at all.
+  // The journal and the sealed file hold the same rows. The sealed file may not compress at all.
   const std::int64_t tables =
       2 * ((plays ? sizes.history_bytes : 0) + sizes.num_rollouts * sizes.rollout_bytes);
-  // A checkpoint holds weights and two moments. There are the kept ones, the best one and the one
-  // that is being written.
+  // A checkpoint holds weights and two moments. Disk space is needed for the kept checkpoints, the
+  // best one and the one that is being written.
   const double checkpoints = (sizes.settings.loop.checkpoint.keep + 2.0) *
                              static_cast<double>(3 * sizes.weight_bytes + sizes.curve_bytes);
   return run::whole_bytes(static_cast<double>(tables) + checkpoints);

@@ -9,7 +9,7 @@
 
 namespace mgpu::recipes {
 
-/// Algorithm Distillation: histories, training, evaluation, results.h5.
+/// The recipe of Algorithm Distillation: histories, training, evaluation, results.h5.
 /// Source: Laskin et al. 2022, arXiv 2210.14215.
 class AdRecipe final : public Recipe {
 public:
@@ -20,18 +20,18 @@ public:
   void check_files() const override;
   std::vector<run::FileCheck> file_checks() const override;
 
-  /// Counts journal and sealed files of histories and evaluation, and all checkpoints that exist at
-  /// the same time.
+  /// Counts journals and sealed files of histories and evaluation, and all checkpoints that exist
+  /// at the same time.
   std::uint64_t disk_bytes() const override;
 
-  /// Computes sizes from shapes. Nothing is measured, so every time is a guess and states its
-  /// basis.
+  /// Computes sizes from shapes. Nothing is measured, so every time in the plan is an estimate,
+  /// with the assumed speed next to it.
   report::Plan plan(const run::PlanMachine& machine) const override;
   run::JobOutcome run(run::RunContext& run) const override;
 
-  /// Writes histories.h5 if missing, and the result file of an unfinished run, from its journal and
-  /// its newest checkpoint. The root attribute `status` marks files that lack rows. The run can
-  /// still be resumed.
+  /// Writes the result file of an unfinished run from its journal and its newest checkpoint, and
+  /// histories.h5 if it is missing. The root attribute `status` marks files that lack rows. The run
+  /// can still be resumed.
   ///
   /// Errors: those of CheckpointStore and seal(), on all ranks.
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
@@ -42,7 +42,7 @@ private:
   AdSettings settings_;
 };
 
-/// Errors: Failure (exit 78).
+/// Checks the rules between the keys of the recipe. Errors: Failure (exit 78).
 void check_ad_keys(const Config& config, int ranks);
 
 }  // namespace mgpu::recipes

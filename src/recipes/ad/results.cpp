@@ -11,7 +11,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// The mean returns of the episodes of one evaluation.
+/// Returns the mean returns of the episodes of one evaluation.
 EpisodeReturns returns_at(const TrainCurves& curves, std::int64_t index) {
   EpisodeReturns returns;
   for (const std::string& name : curves.value_names())
@@ -45,8 +45,8 @@ double mean_optimum(const ad::Environment& environment) {
   return sum / static_cast<double>(environment.test_tasks().size());
 }
 
-/// Mean return of one episode of a policy that chooses actions uniformly, averaged over all tasks.
-/// It propagates the distribution over cells through the horizon.
+/// Returns the mean return of one episode of a policy that chooses actions uniformly, averaged over
+/// all tasks. It propagates the distribution over cells through the episode's steps.
 double mean_random(const ad::Environment& environment) {
   const auto states = static_cast<std::size_t>(environment.num_states());
   const double share = 1.0 / environment.num_actions();
@@ -110,7 +110,7 @@ void fill_episodes(const TrainVerdict& verdict, std::int64_t steps,
   episodes.optimum = mean_optimum(verdict.environment);
 }
 
-/// Logs a line, and writes a curve whose steps are episodes.
+/// Logs a line with the mean return of each episode, and writes a curve over the episodes.
 void log_returns(run::RunContext& run, const std::string& name, const EpisodeReturns& returns) {
   std::string line = "return per episode, " + name + ":";
   for (std::size_t e = 0; e < returns.size(); ++e) {

@@ -11,10 +11,11 @@
 
 namespace mgpu::recipes {
 
-/// /metrics/train: loss, accuracy, rate and norm of the first `steps` steps.
+/// Returns table /metrics/train: loss, accuracy, learning rate and gradient norm of the first
+/// `steps` steps.
 store::SmallTable train_table(const TrainCurves& curves, std::int64_t steps);
 
-/// Describes results.h5 of a run: /run, /metrics/train, /metrics/eval and /samples.
+/// Returns a request to seal results.h5 with /run, /metrics/train, /metrics/eval and /samples.
 store::SealRequest results_request(const run::SealPlace& place, const FinalEvaluation& evaluation,
                                    const TrainCurves& curves, std::int64_t steps);
 
@@ -34,7 +35,8 @@ struct TrainVerdict {
   const TrainCurves& curves;
 };
 
-/// Adds the numbers and charts of the training to the log, end table, summary.json and report.html.
+/// Adds the numbers and charts of the training to the log, the table printed at the end,
+/// summary.json and report.html.
 void add_training_results(run::RunContext& run, const TrainVerdict& verdict,
                           run::JobOutcome& outcome);
 

@@ -13,19 +13,21 @@
 
 namespace mgpu::recipes {
 
-/// Everything that the keys say about recipe `ad`.
+/// The settings of recipe `ad`, read from the keys.
 struct AdSettings {
   LoopSettings loop;
   ad::DataConfig data;
   ad::AdTransformerConfig model;
   EvaluateConfig evaluate;
-  double label_smoothing = 0.0;  // share of the target spread over all actions
+  double label_smoothing = 0.0;  // probability of the target that is spread over all actions
 
-  /// Errors: Failure E131 (exit 78) when the context is too short for such histories.
+  /// Returns the rules for windows of such histories. Errors: Failure E131 (exit 78) when the
+  /// context is too short for the histories.
   ad::WindowRules window_rules(const ad::HistoryShape& histories) const;
 };
 
-/// Errors: one Failure (exit 78) with all contradictions between keys, of all modules.
+/// Reads the keys. Errors: one Failure (exit 78) with all contradictions between keys, of all
+/// modules.
 AdSettings read_ad_settings(const Config& config);
 
 }  // namespace mgpu::recipes

@@ -11,7 +11,7 @@ namespace mgpu::recipes {
 namespace {
 
 std::int64_t row_bytes(const store::TableSpec& spec) {
-  constexpr std::int64_t kIdBytes = 8;  // the column that seal() adds in front
+  constexpr std::int64_t kIdBytes = 8;  // size of the column that seal() adds in front
   return std::accumulate(spec.columns.begin(), spec.columns.end(), kIdBytes,
                          [](std::int64_t sum, const store::ColumnSpec& column) {
                            return sum + static_cast<std::int64_t>(column.row_bytes());
@@ -35,7 +35,8 @@ TrainSizes::TrainSizes(const AdSettings& of)
     : settings(of),
       environment(ad::make_environment(settings.data.env, settings.data.env_split_seed)),
       history{settings.data.streams, settings.data.episodes, environment->horizon()} {
-  // The lengths in a file are unknown before the ranks read it; its windows are at most this long.
+  // The length of histories in a file is unknown before the ranks read it. A window is at most
+  // n_transit tokens long.
   window =
       settings.data.path.empty() ? settings.window_rules(history).tokens : settings.model.n_transit;
   weight_bytes = ad::weights_size(settings.model) * std::int64_t{sizeof(float)};
@@ -44,10 +45,10 @@ TrainSizes::TrainSizes(const AdSettings& of)
   history_bytes = histories.rows * row_bytes(histories);
   const EvaluationGrid grid = final_grid(*this);
   num_rollouts = grid.size();
-  constexpr std::int64_t kOffset = 8;  // position at which the path of an episode begins
+  constexpr std::int64_t kOffset = 8;  // bytes of the offset of an episode's path
   rollout_bytes =
       grid.episodes * (row_bytes(sample_table(grid)) + environment->horizon() + kOffset);
-  constexpr std::int64_t kStepFields = 4;  // loss, accuracy, rate, norm
+  constexpr std::int64_t kStepFields = 4;  // loss, accuracy, learning rate, gradient norm
   curve_bytes = std::int64_t{sizeof(double)} *
                 (settings.loop.optimizer.schedule.max_steps * kStepFields +
                  settings.loop.planned_evaluations() * (1 + settings.evaluate.episodes));
@@ -58,8 +59,9 @@ double TrainSizes::forward_flops(double tokens, double context) const {
   const auto width = static_cast<double>(m.n_embd);
   const auto layers = static_cast<double>(m.n_layer);
   const auto inner = static_cast<double>(m.n_inner);
-  // Multiply-adds: qkv 3 D^2, out D^2, up and down 2 D I. Causal scores take half of context x D,
-  // and so does their product with the values. A multiply-add is 2 operations.
+  // Multiply-adds of a layer: qkv 3 D^2, out D^2, up and down 2 D I. Causal scores take half of
+  // context x D, and so does the product of probabilities and values. A multiply-add is 2
+  // operations.
   const double per_layer = 4.0 * width * width + 2.0 * width * inner + context * width;
   return 2.0 * tokens * layers * per_layer;
 }

@@ -15,20 +15,21 @@ struct TrainSizes {
 
   AdSettings settings;
   std::unique_ptr<ad::Environment> environment;
-  ad::HistoryShape history;  // of the generated histories; those of a file are assumed to be equal
-  std::int64_t window = 0;   // tokens of a row of the batch
-  std::int64_t weight_bytes = 0;   // float32, the arena's gaps included
+  ad::HistoryShape history;  // of the generated histories; histories of a file are assumed to have
+                             // the same shape
+  std::int64_t window = 0;   // tokens of a window
+  std::int64_t weight_bytes = 0;   // float32, with the gaps between parameters
   std::int64_t num_histories = 0;  //
   std::int64_t num_rollouts = 0;   // of the final evaluation, for all controls
-  std::int64_t history_bytes = 0;  // all histories in memory
-  std::int64_t rollout_bytes = 0;  // rows of results.h5 for one rollout
-  std::int64_t curve_bytes = 0;    // in each checkpoint
+  std::int64_t history_bytes = 0;  // size of all histories in memory
+  std::int64_t rollout_bytes = 0;  // size of the rows of results.h5 for one rollout
+  std::int64_t curve_bytes = 0;    // size of the curves in each checkpoint
 
-  /// Floating-point operations of one forward pass over `tokens` tokens with a context of
-  /// `context`.
+  /// Returns the floating-point operations of one forward pass over `tokens` tokens with a context
+  /// of `context` tokens.
   double forward_flops(double tokens, double context) const;
 
-  /// Upper bound of the rows that a rank passes through the model at once.
+  /// Returns an upper bound of the rows of one pass of a rank.
   std::int64_t rows_at_once(int ranks) const;
 };
 

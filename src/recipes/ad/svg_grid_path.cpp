@@ -19,14 +19,14 @@ std::string svg_grid_path(const GridPath& path) {
     svg.line({cell * i, 0}, {cell * i, kSide}, "wall");
     svg.line({0, cell * i}, {kSide, cell * i}, "wall");
   }
-  // The y axis points up in the room and down in the picture.
+  // The y axis of the grid points up, that of the picture points down.
   const auto center = [&](std::pair<int, int> at) {
     return report::Point{cell * (at.first + 0.5), kSide - cell * (at.second + 0.5)};
   };
   const report::Point goal = center(path.goal);
   svg.rect({goal.x - cell / 2, goal.y - cell / 2}, {cell, cell}, "goal");
-  // Each moment is shifted a little further, so that a way there and the way back are drawn next to
-  // each other.
+  // Each step is shifted a little further, so that the way to a cell and the way back are drawn
+  // next to each other.
   const auto count = static_cast<double>(path.cells.size());
   const auto moment = [&](std::size_t t) {
     const double shift = cell * 0.36 * (static_cast<double>(t) / std::max(count - 1, 1.0) - 0.5);

@@ -13,7 +13,8 @@ struct GridPath {
   int grid = 9;
   std::string title;
 };
-/// Small multiple: the path darkens with time; the goal is a ring, the start a hollow dot.
+/// Draws the path in a small grid. It darkens with time; the goal is a ring, the start a hollow
+/// dot.
 std::string svg_grid_path(const GridPath& path);
 
 }  // namespace mgpu::recipes

@@ -17,19 +17,19 @@ struct HistoryRow {
   ad::Point goal() const { return environment->point(histories->task()[index]); }
 };
 
-/// One episode of an evaluation run.
+/// One episode of a rollout of the evaluation.
 struct EpisodeRow {
   const ad::Environment* environment = nullptr;
   const EvaluationGrid* grid = nullptr;
   const ad::RolloutRecord* record = nullptr;
-  std::int64_t id = 0;  // of the run
+  std::int64_t id = 0;  // of the rollout
   int episode = 0;      // from 0
 
   int task() const { return grid->task(id); }
   ad::Point goal() const { return environment->point(task()); }
 };
 
-/// The numbers of a history's steps.
+/// Returns the values of one history from the column `all` of all histories.
 std::vector<std::uint8_t> steps_of(std::span<const std::uint8_t> all, const HistoryRow& row) {
   const std::size_t steps = all.size() / row.histories->size();
   const auto mine = all.subspan(row.index * steps, steps);

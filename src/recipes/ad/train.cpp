@@ -16,8 +16,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Model, windows and evaluation. The members are declared in the order in which they depend on
-/// each other.
+/// Holds model, windows and evaluation. Members that others need are declared first.
 class AdTask final : public TrainTask {
 public:
   AdTask(run::RunContext& run, const AdSettings& settings, const ad::Environment& environment,
@@ -90,7 +89,7 @@ void print_banner(run::RunContext& run, const AdSettings& settings, const ad::Hi
   }
 }
 
-/// Checks that the context is long enough, if keys give the length of the histories.
+/// Checks that the context is long enough, if the keys determine the length of the histories.
 void check_windows(const Config& config) {
   const ad::DataConfig data = ad::read_data_config(config);
   if (!data.path.empty()) return;
@@ -152,7 +151,7 @@ run::JobOutcome AdRecipe::run(run::RunContext& run) const {
     return outcome;
   }
 
-  // This allocates memory, which may fail on some ranks only.
+  // This allocates memory, which may fail on some ranks only, so all ranks do it together.
   std::optional<AdTask> task;
   std::optional<Trainer> trainer_here;
   {

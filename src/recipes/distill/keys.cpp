@@ -32,7 +32,7 @@ void refuse(const Config& config, const char* name, const std::string& why,
   throw config.problem("E124", name, std::string("`") + name + "` " + why, help);
 }
 
-/// Refuses keys about learning from a teacher when no teacher is given.
+/// Refuses all keys distill.* when no teacher is given.
 void require_teacher(const Config& config) {
   for (const std::string& name : config.not_default()) {
     if (!name.starts_with("distill.")) continue;
@@ -63,7 +63,8 @@ void check_loss(const Config& config) {
            "distill.tail=bucket");
 }
 
-/// Completions that the student samples need prompts, and a teacher model that evaluates them.
+/// Checks distill.on_policy. Completions that the student samples need prompts, and a teacher model
+/// that evaluates them.
 void check_on_policy(const Config& config) {
   constexpr const char* kKey = "distill.on_policy";
   if (config.number(kKey) == 0.0) {
@@ -87,7 +88,7 @@ void check_on_policy(const Config& config) {
            "distill.ce_weight=0.5");
 }
 
-/// With stored targets the teacher's run supplies the examples.
+/// Refuses data keys together with stored targets, because the teacher's run supplies the examples.
 void check_data(const Config& config) {
   if (config.is("distill.targets", "null")) return;
   if (!config.is("data.path", "null"))
@@ -191,7 +192,7 @@ void add_distill_keys(KeyTable& table) {
              .choices = {"forward_kl", "reverse_kl", "jsd"}});
   table.add({.name = "distill.beta",
              .type = KeyType::number,
-             .default_value = "0.5",  // kBeta
+             .default_value = "0.5",  // the value of kBeta
              .summary =
                  "jsd: the teacher's share of the mean distribution; small is like forward_kl, "
                  "large like reverse_kl",

@@ -13,23 +13,24 @@ namespace mgpu::recipes {
 /// Adds the keys distill.*.
 void add_distill_keys(KeyTable& table);
 
-/// Whether a key distill.* differs from its default.
+/// Returns whether a key distill.* differs from its default.
 bool has_distill_keys(const Config& config);
 
 /// The teacher and the loss of a student.
 struct DistillSettings {
   std::filesystem::path targets;  // results.h5 of job teacher; empty: `model` is used
   std::filesystem::path model;    // folder of a teacher model; empty: `targets` is used
-  bool has_bucket = true;         // top k: all other tokens form one more class
+  bool has_bucket = true;         // top k: all tokens outside the list form one more class
   lm::Distillation how;
   double on_policy = 0.0;        // share of completions that the student samples itself
-  lm::GenerationConfig drawing;  // how it samples; stop ids come from the folder
+  lm::GenerationConfig drawing;  // how the student samples; stop ids come from the folder
 
-  /// Tokens that each example must have room for in addition to its own; 0 for none.
+  /// Returns how many tokens of room each example needs for a completion of the student; 0: none.
   std::int64_t completion_room() const { return on_policy > 0.0 ? drawing.max_new_tokens : 0; }
 };
 
-/// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.
+/// Checks the keys. Errors: one Failure (exit 78) with all keys that contradict each other or have
+/// no effect.
 void check_distill_keys(const Config& config);
 
 /// Parses keys that check_distill_keys() accepts.

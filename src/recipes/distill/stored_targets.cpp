@@ -19,7 +19,8 @@
 namespace mgpu::recipes {
 namespace {
 
-/// The smallest tail mass by which reverse_kl divides; float32 cannot distinguish less from 0.
+/// The smallest tail mass by which reverse_kl divides. float32 cannot distinguish smaller values
+/// from 0.
 constexpr float kLeastTail = 0x1p-24F;
 
 [[noreturn]] void fail_file(const std::filesystem::path& path, const std::string& what) {
@@ -46,7 +47,8 @@ TeacherFacts facts_of(const std::filesystem::path& path) {
           number("temperature")};
 }
 
-/// Scales a list to the mass outside the tail, since rounding to float16 changed its sum.
+/// Scales the probabilities of a list so that their sum is `mass`, because rounding to float16
+/// changed it.
 void scale_to(double mass, std::span<float> log_probs) {
   double sum = 0.0;
   for (const float log_prob : log_probs)
@@ -90,8 +92,8 @@ std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers) {
 /// Consecutive tokens of a row.
 struct StoredTargets::Slice {
   std::int64_t row;
-  std::int64_t first;  // index of a token in its row
-  std::int64_t item;   // index of that token among all rows
+  std::int64_t first;  // index of the first token in its row
+  std::int64_t item;   // index of the first token among all rows
   std::int64_t count;
 };
 

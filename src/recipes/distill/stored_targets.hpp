@@ -15,7 +15,7 @@
 
 namespace mgpu::recipes {
 
-/// Group /teacher of results.h5 of job teacher.
+/// The attributes of group /teacher in results.h5 of job teacher.
 struct TeacherFacts {
   std::int64_t vocab = 0;
   std::int64_t top_k = 0;      // 0: targets were drawn
@@ -30,11 +30,11 @@ struct StoredPlace {
   std::int64_t first = 0;  // index of its first token in the row
 };
 
-/// Converts positions to numbers, two for each, which ranks can exchange, and back.
+/// Convert positions to numbers that ranks can exchange, two for each position, and back.
 std::vector<std::int64_t> numbers_of(const std::vector<StoredPlace>& places);
 std::vector<StoredPlace> places_of(const std::vector<std::int64_t>& numbers);
 
-/// Examples of a teacher's run, and the positions of their targets.
+/// Examples of a teacher's run, and the position of each example.
 struct StoredExamples {
   lm::LmExamples examples;
   std::vector<StoredPlace> places;
@@ -46,25 +46,26 @@ struct StoredExamples {
 /// Memory: 8 bytes for each row and ragged column.
 class StoredTargets final : public lm::TargetSource {
 public:
+  /// Opens the file. With `may_be_part` rows may be missing.
   /// Errors: those of ListColumn; Failure E605 (exit 65) when the file is incomplete or not from
-  ///         job teacher, E124 (exit 78) when its targets do not fit this loss or temperature. With
-  ///         `may_be_part` rows may be missing.
+  ///         job teacher; E124 (exit 78) when its targets do not fit this loss or temperature.
   explicit StoredTargets(const DistillSettings& settings, bool may_be_part = false);
 
   const TeacherFacts& facts() const { return facts_; }
 
-  /// The tokens of the rows. Longer texts are cut as in ExampleEncoder.
-  /// Errors: Failure E531 (exit 65) for a longer row that has a prompt.
+  /// Reads the tokens of the rows as examples. Longer texts are cut as in ExampleEncoder.
+  /// Errors: Failure E531 (exit 65) for a row with a prompt that is too long.
   StoredExamples read_examples(std::int64_t seq_len) const;
 
   /// Reads all targets once and compares them with their checksums. Returns a checksum of the
   /// targets. Errors: Failure E604 (exit 80).
   std::uint32_t check_bytes() const;
 
-  /// Sets the positions of the examples that append() reads.
+  /// Sets the position of each example, from which append() reads the targets.
   void set_places(std::vector<StoredPlace> places) { places_ = std::move(places); }
 
-  /// Errors: those of ListColumn::read().
+  /// Adds the teacher's lists for the wanted targets of an example. Errors: those of
+  /// ListColumn::read().
   void append(std::size_t example, std::span<const std::int64_t> targets,
               lm::TeacherTargets& lists) override;
 
@@ -89,14 +90,14 @@ private:
   store::ListColumn learned_;
   bool is_packed_ = false;
   std::optional<store::ListColumn> log_probs_;  // for top k
-  std::optional<store::ListColumn> tails_;      // unless ids are packed
+  std::optional<store::ListColumn> tails_;      // for top k, unless ids are packed
   std::optional<store::ListColumn> num_drawn_;  // for draws
-  std::optional<store::ListColumn> counts_;     // unless draws are packed
+  std::optional<store::ListColumn> counts_;     // for draws, unless draws are packed
   std::optional<store::ListColumn> ids_;        // packed or not
   std::vector<StoredPlace> places_;
 };
 
-/// The loss for such targets. Draws are unbiased for cross-entropy.
+/// Returns the loss for such targets. Sampled targets are unbiased for cross-entropy.
 lm::Distillation stored_distillation(const DistillSettings& settings, const TeacherFacts& facts);
 
 }  // namespace mgpu::recipes

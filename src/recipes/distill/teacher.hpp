@@ -16,7 +16,7 @@ namespace mgpu::recipes {
 /// The teacher of a student: a model that each rank holds completely, or stored targets.
 class LmTeacher final : public OpenMethod {
 public:
-  /// Takes from `data` the positions of stored targets and the stop ids of completions.
+  /// Takes the positions of stored targets, and the stop ids of completions, from `data`.
   ///
   /// Ranks:  collective over the world.
   /// Errors: those of StoredTargets and ModelGroup::open(), on all ranks.

@@ -43,7 +43,7 @@ void share(const cluster::Group& world, lm::LmExamples& examples) {
   world.broadcast(std::span(&examples.group_size, 1), 0);
 }
 
-/// The stop ids of generation_config.json, and the token that ends completions in the data.
+/// Returns the stop ids of generation_config.json, and the token that ends completions in the data.
 std::vector<std::int64_t> stops_of(const text::TextFolder& folder) {
   std::vector<std::int64_t> stops(folder.stop_ids.begin(), folder.stop_ids.end());
   if (folder.eos.id >= 0 && std::find(stops.begin(), stops.end(), folder.eos.id) == stops.end())

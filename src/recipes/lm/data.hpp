@@ -12,7 +12,7 @@
 
 namespace mgpu::recipes {
 
-/// Unusable rows of a file, with data.on_bad_row=mark.
+/// The unusable rows of a file, with data.on_bad_row=mark.
 struct LeftOut {
   std::int64_t rows = 0;
   std::string first;  // "data.jsonl:3: it is an empty line"
@@ -22,14 +22,14 @@ struct LeftOut {
 struct LmData {
   lm::LmExamples training;
   lm::LmExamples evaluation;           // empty: not requested
-  MethodData method;                   // without examples
-  std::vector<std::int64_t> stop_ids;  // end a completion; of the student's tokenizer
-  std::string chat_template;           // content of data.chat_template, if it names one; rank 0
-  std::vector<LeftOut> left_out;       // for each file that has such rows; rank 0
+  MethodData method;                   // what LmMethod::read() returned, without its examples
+  std::vector<std::int64_t> stop_ids;  // ids that end a completion, of the student's tokenizer
+  std::string chat_template;      // content of data.chat_template, if it names one; rank 0 only
+  std::vector<LeftOut> left_out;  // for each file that has such rows; rank 0 only
 };
 
-/// Rank 0 reads and tokenizes rows, and reads the data of the method. The other ranks receive
-/// tokens.
+/// Reads the data: rank 0 reads and tokenizes rows, and reads the data of the method. The other
+/// ranks receive tokens.
 ///
 /// Ranks:  collective.
 /// Errors: those of encode_examples(), of the tokenizer's folder and of LmMethod::read(); Failure

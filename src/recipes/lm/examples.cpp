@@ -15,7 +15,7 @@ namespace {
 using formats::JsonError;
 
 constexpr std::int64_t kRowsAtOnce = 64;
-constexpr const char* kTooLongHelp = "a larger train.seq_len";  // generated rows are right
+constexpr const char* kTooLongHelp = "a larger train.seq_len";  // for generated rows
 
 void check(const rows::LearnedText& encoded) {
   const auto& learned = encoded.is_learned;
@@ -43,7 +43,7 @@ void append(const lm::LmExamples& from, lm::LmExamples& to) {
   append(from.sequence_columns, to.sequence_columns);
 }
 
-/// Adds the examples of a row, all or none. Returns why the row cannot be used, or "" if it can.
+/// Adds all examples of a row, or none. Returns why the row cannot be used, or "" if it can.
 std::string add_examples(const input::Row& row, const LmMethod& method, RowUse use,
                          ExampleEncoder& encoder, lm::LmExamples& examples) {
   if (!row.problem.empty()) return row.problem;
@@ -69,7 +69,7 @@ void ExampleEncoder::append(const rows::LearnedText& encoded, bool may_cut,
   if (length > seq_len_ && !may_cut)
     throw JsonError("it has " + std::to_string(length) + " tokens, more than train.seq_len (" +
                     std::to_string(seq_len_) + ")");
-  // The last piece has at least two tokens: one as context, one to learn.
+  // The last piece has at least two tokens: one as context, and one that is learned.
   for (std::int64_t begin = 0; begin == 0 || begin + 1 < length; begin += seq_len_ - 1) {
     const std::int64_t end = std::min(length, begin + seq_len_);
     examples.ids.insert(examples.ids.end(), encoded.ids.begin() + begin, encoded.ids.begin() + end);

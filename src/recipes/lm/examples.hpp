@@ -16,15 +16,17 @@ namespace mgpu::recipes {
 /// Encodes rows of training data as examples, with RowEncoder.
 class ExampleEncoder {
 public:
-  /// Shapes: examples have at most seq_len tokens. Longer texts are cut, and each piece begins with
-  ///         the last token of the previous one. Longer completions cannot be used.
+  /// Shapes: examples have at most seq_len tokens. A longer text is cut into pieces, and each piece
+  ///         begins with the last token of the previous piece. A longer completion cannot be used.
   ExampleEncoder(std::optional<text::TextFolder> folder, std::int64_t seq_len, std::int64_t vocab);
 
-  /// Adds the examples of a row that RowEncoder encodes. A long `text` is cut.
-  /// Errors: JsonError if the row cannot be used; Failure E544, E546 of the folder's chat template.
+  /// Adds the examples of a row, which RowEncoder encodes. A long `text` is cut.
+  /// Errors: JsonError if the row cannot be used; Failure E544 or E546 of the folder's chat
+  ///         template.
   void add_row(const formats::JsonValue& row, lm::LmExamples& examples);
 
-  /// Adds one example: a prompt, and a completion that the loss covers. Errors: as add_row().
+  /// Adds one example: a prompt, and a completion on which the loss is computed. Errors: as
+  /// add_row().
   void add_completion(const std::string& prompt, const std::string& completion,
                       lm::LmExamples& examples);
 
@@ -43,8 +45,8 @@ struct EncodedExamples {
 };
 
 /// Encodes all rows of a file, in order. With BadRow::mark unusable rows are left out.
-/// Errors: those of open_rows(); Failure E531 with the rows that cannot be used, with BadRow::mark
-///         only if all rows are unusable.
+/// Errors: those of open_rows(); Failure E531 with the rows that cannot be used. With BadRow::mark
+///         E531 is thrown only if all rows are unusable.
 EncodedExamples encode_examples(const input::RowOptions& options, ExampleEncoder& encoder,
                                 const LmMethod& method = LmMethod(), RowUse use = RowUse::training);
 

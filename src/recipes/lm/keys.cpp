@@ -8,7 +8,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// Keys that select the rows of a file and how they are read.
+/// Returns whether a key selects the rows of a file, or how they are read.
 bool is_of_rows(const std::string& name) {
   return input::is_format_key(name) || name == "data.on_bad_row" || name == "data.start" ||
          name == "data.max_samples" || name == "data.chat_template";
@@ -18,7 +18,7 @@ bool is_of_data_path_only(const std::string& name) {
   return name == "data.start" || name == "data.max_samples";
 }
 
-/// Keys that also apply to the rows of a data set.
+/// Returns whether a key also applies to the rows of a data set.
 bool is_of_any_rows(const std::string& name) {
   return is_of_data_path_only(name) || name == "data.on_bad_row" || name == "data.chat_template";
 }
@@ -36,7 +36,7 @@ void refuse_row_keys(const Config& config) {
   }
 }
 
-/// The options for data.eval_path: those of data.path, but all rows are read.
+/// Returns the options for data.eval_path: those of data.path, but all rows are read.
 input::RowOptions all_rows(input::RowOptions options, const std::filesystem::path& path) {
   options.path = path;
   options.start = 0;
@@ -59,7 +59,7 @@ void check_sources(const Config& config, const LmMethod& method) {
   rows::check_dataset_keys(config, datasets::Split::train);
 }
 
-/// The rows to train on, and those whose loss is measured.
+/// Reads the options of the rows to train on, and of the held-out rows whose loss is measured.
 void read_rows(const Config& config, LmTrainSettings& settings) {
   const input::RowOptions rows = input::read_row_options(config);
   const auto chosen = datasets::read_dataset(config, datasets::Split::train);
@@ -68,14 +68,14 @@ void read_rows(const Config& config, LmTrainSettings& settings) {
     settings.eval_rows = all_rows(rows, config.text("data.eval_path"));
   if (!chosen) return;
   settings.rows->generated = chosen->rows;
-  settings.rows->columns.clear();  // those of data.eval_path
+  settings.rows->columns.clear();  // data.columns names columns of data.eval_path only
   const auto held_out = datasets::rows_of(*chosen, datasets::Split::validation);
   if (settings.eval_rows || !held_out || chosen->split == datasets::Split::validation) return;
   settings.eval_rows = all_rows(*settings.rows, "");
   settings.eval_rows->generated = held_out;
 }
 
-/// Whether the examples need a tokenizer: rows of a data set may be token ids.
+/// Returns whether the examples need a tokenizer, since rows of a data set may be token ids.
 bool needs_tokenizer(const Config& config, const LmMethod& method) {
   const datasets::DatasetEntry* dataset = datasets::dataset_of(config);
   return dataset == nullptr || dataset->has_texts || !config.is("data.eval_path", "null") ||

@@ -14,30 +14,32 @@
 
 namespace mgpu::recipes {
 
-/// Adds keys of job train that only language models read: model.init, data.eval_path,
-/// train.seq_len...
+/// Adds the keys of job train that only language models read: model.init, data.eval_path,
+/// train.seq_len and others.
 void add_lm_train_keys(KeyTable& table);
 
-/// Whether job train trains a language model: model.path or model.init names a folder.
+/// Returns whether job train trains a language model: model.path or model.init names a folder.
 bool trains_language_model(const Config& config);
 
-/// Everything that the keys say about job train with a language model.
+/// The settings of job train with a language model, read from the keys.
 struct LmTrainSettings {
   LoopSettings loop;
-  std::filesystem::path folder;  // config, tokenizer, and weights unless is_fresh
+  std::filesystem::path folder;  // has the config, the tokenizer, and the weights unless is_fresh
   bool is_fresh = false;         // random weights
-  /// Of data.path, or the split of a data set. Unset: the method has the examples.
+  /// Options of data.path, or of the training split of a data set. Unset: the method has the
+  /// examples.
   std::optional<input::RowOptions> rows;
-  /// Of data.eval_path, or split validation of a data set. Unset: the loss on held-out rows is not
-  /// measured.
+  /// Options of data.eval_path, or of the validation split of a data set. Unset: the loss on
+  /// held-out rows is not measured.
   std::optional<input::RowOptions> eval_rows;
   bool needs_tokenizer = true;  // false: the examples are token ids
   rows::ChatChoice chat;        // data.chat_template
   std::int64_t seq_len = 0;     // tokens of a window
-  lm::TrainingOptions options;  // without the head of the recipe's method
+  lm::TrainingOptions options;  // without the additional head of the recipe's method
 };
 
-/// Errors: one Failure (exit 78) with all keys that contradict each other or have no effect.
+/// Reads the keys. Errors: one Failure (exit 78) with all keys that contradict each other or have
+/// no effect.
 LmTrainSettings read_lm_train_settings(const Config& config, const LmMethod& method = LmMethod());
 
 }  // namespace mgpu::recipes

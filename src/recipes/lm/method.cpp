@@ -7,7 +7,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// A loss that needs nothing but the model and the examples.
+/// The open method of a loss that needs only the model and the examples.
 class LossAlone final : public OpenMethod {
 public:
   explicit LossAlone(const lm::TokenLoss& loss) : loss_(loss) {}

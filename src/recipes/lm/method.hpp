@@ -26,22 +26,23 @@ struct LmData;
 /// The purpose of rows.
 enum class RowUse : std::uint8_t { training, held_out };
 
-/// Data that a method reads on rank 0 in addition to rows. All ranks receive `numbers` and `crc`.
+/// Data that a method reads on rank 0, in addition to rows or instead of them. All ranks receive
+/// `numbers` and `crc`.
 struct MethodData {
   std::optional<lm::LmExamples> examples{};  // for training, instead of rows
   std::vector<std::int64_t> numbers{};       // for LmMethod::open()
-  std::uint32_t crc = 0;                     // a resumed run must have the same
+  std::uint32_t crc = 0;                     // checksum; a resumed run must have the same
   std::string note{};                        // for the log; empty: no note
 };
 
-/// The costs of a step in addition to the passes of the trained model, for plans.
+/// The costs of a step for plans, in addition to the passes of the trained model.
 struct MethodCosts {
-  std::int64_t resident_parameters = 0;  // of models that only run forward
-  double sampled = 0.0;                  // share of the tokens that the trained model samples
+  std::int64_t resident_parameters = 0;  // parameters of models that only run forward
+  double sampled = 0.0;                  // share of tokens that the trained model samples itself
   std::int64_t sampling_batch = 0;       // sequences that are sampled together
 };
 
-/// The loss of a training and its additions to the examples. It holds files and models open.
+/// The loss of a training, and what it adds to the examples. It keeps files and models open.
 class OpenMethod {
 public:
   OpenMethod() = default;
@@ -55,9 +56,10 @@ public:
   virtual lm::WindowSources sources() const { return {}; }
 };
 
-/// The parts in which recipes of language models differ: the examples of a row, the loss, and a
-/// head of the model. This class is supervised fine-tuning; other recipes override what they
-/// change. Methods are local unless they say otherwise, and return the same on all ranks.
+/// The parts in which recipes of language models differ: the examples of a row, the loss, and an
+/// additional head of the model. This class implements supervised fine-tuning, and other recipes
+/// override functions. Functions are local unless they say otherwise, and return the same on all
+/// ranks.
 class LmMethod {
 public:
   LmMethod() = default;
@@ -67,44 +69,48 @@ public:
   LmMethod& operator=(LmMethod&&) = delete;
   virtual ~LmMethod() = default;
 
-  /// Adds the columns of a row: those that every row must have, and those that it may have.
+  /// Adds the names of columns to the options: columns that every row must have, and optional
+  /// columns.
   virtual input::RowOptions row_options(input::RowOptions options) const;
 
-  /// Fills `examples`, which is empty, with those of a row: group_size() of them, or any number if
-  /// that is 1. Errors: JsonError with the reason why the row cannot be used.
+  /// Adds the examples of a row to `examples`, which is empty. If group_size() is above 1, a row
+  /// must give exactly that many examples. Errors: JsonError with the reason why the row cannot be
+  /// used.
   virtual void encode(const formats::JsonValue& row, RowUse use, ExampleEncoder& encoder,
                       lm::LmExamples& examples) const;
 
-  /// Returns how many consecutive examples form a group, which stays in one global batch.
+  /// Returns how many consecutive examples form a group. A group is never divided among global
+  /// batches.
   virtual std::int64_t group_size() const { return 1; }
 
-  /// Returns the tokens that each example must have room for after its prompt; 0: its own are
+  /// Returns how many tokens of room each example needs after its prompt; 0: its own completion is
   /// enough.
   virtual std::int64_t completion_room() const { return 0; }
 
-  /// Returns the file of the examples that read() returns, for messages; empty: rows are trained
-  /// on.
+  /// Returns the file of the examples that read() returns, for messages. It is empty if examples
+  /// come from rows.
   virtual std::string source() const { return {}; }
 
   /// Returns whether the model's folder must have a tokenizer even if all rows are token ids.
   virtual bool needs_tokenizer() const { return false; }
 
-  /// Checks the files that the method's keys name. `folder` is that of the trained model.
+  /// Checks the files that the method's keys name. `folder` is the folder of the trained model.
   /// Errors: ConfigFailure (exit 66 or 78).
   virtual void check_files(const Config& /*config*/,
                            const std::filesystem::path& /*folder*/) const {}
 
-  /// Reads what training needs in addition to rows. Ranks: rank 0 alone.
+  /// Reads the data that training needs in addition to rows. Ranks: rank 0 alone.
   virtual MethodData read(std::int64_t /*seq_len*/) const { return {}; }
 
-  /// Returns the training data in messages; nullopt: the rows.
+  /// Returns how messages name the training data; nullopt: as rows.
   virtual std::optional<TrainTask::DataPlace> data_place() const { return std::nullopt; }
 
-  /// Opens what the loss of training needs, and may move data of the method out of `data`.
-  /// Ranks: collective over the run. The result must not outlive this object.
+  /// Opens the files and models that the loss of training needs. It may move data of the method out
+  /// of `data`. Ranks: collective over the run. The result must not outlive this object.
   virtual std::unique_ptr<OpenMethod> open(const run::RunContext& run, LmData& data) const;
 
-  /// Returns the loss of held-out rows, and of training unless open() is overridden.
+  /// Returns the loss of held-out rows. It is also the loss of training unless open() is
+  /// overridden.
   virtual const lm::TokenLoss& loss() const;
 
   /// Returns an additional head of the model, which the loss uses.
@@ -120,10 +126,11 @@ public:
 
   virtual MethodCosts costs() const { return {}; }
 
-  /// Returns what the banner adds to the line about the data; empty: nothing.
+  /// Returns a text that the banner adds to the line about the data; empty: no text.
   virtual std::string banner() const { return {}; }
 
-  /// Returns what the fraction of correct predictions is, for the end table and the page.
+  /// Returns the meaning of the fraction of correct predictions, for the table printed at the end
+  /// and for the page.
   virtual std::string accuracy() const { return "next-token accuracy"; }
 
 private:

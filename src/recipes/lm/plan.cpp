@@ -15,11 +15,12 @@ namespace {
 
 using report::Plan;
 
-// Assumed speed of one core or GPU, forward and backward. The CPU speed is that of one core of a
-// server with AVX-512 for a Llama of 15 million parameters.
+// Assumed speeds of one core or GPU, in floating-point operations per second of forward and
+// backward passes. The CPU speed was measured on one core of a server with AVX-512, with a Llama of
+// 15 million parameters.
 constexpr double kCpuFlops = 8e10;
 constexpr double kGpuFlops = 1e14;
-constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // of the operand of a product
+constexpr std::uint64_t kPanels = std::uint64_t{3} << 20;  // bytes of a packed operand
 
 /// Sizes that follow from keys and config.json.
 struct LmSizes {
@@ -33,11 +34,11 @@ struct LmSizes {
 
   std::uint64_t weight_bytes() const { return static_cast<std::uint64_t>(parameters) * 4; }
 
-  /// Memory that the backward pass keeps for `tokens` tokens. A layer keeps its input, two norms,
-  /// the outputs of attention before and after the projection, queries, keys and values twice, and
-  /// three inner vectors. With experts each used expert keeps three inner vectors and three of the
-  /// width. With checkpointing each layer keeps its input, and one layer keeps everything and its
-  /// gradients.
+  /// Returns the memory that the backward pass keeps for `tokens` tokens. A layer keeps its input,
+  /// two norms, the outputs of attention before and after the projection, queries, keys and values
+  /// twice, and three inner vectors. With experts, each used expert keeps three inner vectors and
+  /// three vectors of the model's width. With checkpointing each layer keeps its input, and one
+  /// layer keeps all these vectors and their gradients.
   std::uint64_t activation_bytes(std::int64_t tokens) const {
     const std::int64_t projected = 2 * (model.heads + 2 * model.kv_heads) * model.head_dim;
     const std::int64_t mlp =
@@ -52,7 +53,8 @@ struct LmSizes {
     return static_cast<std::uint64_t>(tokens * per_token) * 4;
   }
 
-  /// Logits of a block of rows, of the trained model and of a resident one.
+  /// Returns the memory for the logits of a block of rows, of the trained model and of a resident
+  /// teacher.
   std::uint64_t head_bytes(std::int64_t tokens) const {
     if (head && head->replaces_vocabulary) return kPanels;
     constexpr std::int64_t kMaxRows = 512;
@@ -62,8 +64,8 @@ struct LmSizes {
     return kPanels + static_cast<std::uint64_t>(models * logits) * 4;
   }
 
-  /// Memory while the model samples: on the CPU its matrices in panels, and keys and values of
-  /// all completions of a batch. It is freed before a pass begins.
+  /// Returns the memory that sampling needs: keys and values of all completions of a batch, and on
+  /// the CPU packed copies of the model's matrices. It is freed before a pass begins.
   std::uint64_t drawing_bytes(bool on_gpu) const {
     if (costs.sampled == 0.0) return 0;
     const std::int64_t cached = 2 * std::ssize(model.layers) * model.kv_heads * model.head_dim *
@@ -133,8 +135,8 @@ std::uint64_t LmRecipe::disk_bytes() const {
   std::uint64_t companions = 0;
   for (const auto& [name, text] : method_->model_files(sizes.settings.folder))
     companions += text.size();
-  // A checkpoint holds weights and two moments. There are the kept ones, the best one and the one
-  // that is being written.
+  // A checkpoint holds weights and two moments. Disk space is needed for the kept checkpoints, the
+  // best one and the one that is being written.
   constexpr std::int64_t kCurveBytes = 6 * 8;  // for each step
   const std::uint64_t one =
       3 * sizes.weight_bytes() + companions +

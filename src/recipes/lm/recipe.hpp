@@ -12,8 +12,8 @@
 
 namespace mgpu::recipes {
 
-/// The recipes of language models pack examples from rows of a file, train on them, save
-/// checkpoints as Hugging Face folders, and write the curves to results.h5.
+/// A recipe that trains a language model. It packs examples from rows of a file, trains on them,
+/// saves checkpoints as Hugging Face folders, and writes the curves to results.h5.
 class LmRecipe final : public Recipe {
 public:
   /// `config` must outlive the recipe.
@@ -25,14 +25,14 @@ public:
 
   const LoopSettings& loop() const override { return settings_.loop; }
 
-  /// Errors: also those of read_lm_config().
+  /// Checks the files that the keys name. Errors: also those of read_lm_config().
   void check_files() const override;
   std::vector<run::FileCheck> file_checks() const override;
   std::uint64_t disk_bytes() const override;
   report::Plan plan(const run::PlanMachine& machine) const override;
   run::JobOutcome run(run::RunContext& run) const override;
 
-  /// Writes the curves of the newest checkpoint.
+  /// Writes the curves of the newest checkpoint to results.h5.
   run::MergedRun merge(const cluster::Group& world, const run::SealPlace& place,
                        const store::ChunkJournal& journal) const override;
 
@@ -42,10 +42,11 @@ private:
   LmTrainSettings settings_;
 };
 
-/// Errors: Failure (exit 78).
+/// Checks the rules between the keys. Errors: Failure (exit 78).
 void check_lm_keys(const Config& config, int ranks, const LmMethod& method = LmMethod());
 
-/// The entry of recipe sft without its name. Other recipes of language models replace some members.
+/// Returns the entry of recipe sft without its name. Other recipes of language models replace some
+/// members.
 RecipeSpec language_model_recipe();
 
 }  // namespace mgpu::recipes

@@ -17,23 +17,23 @@
 
 namespace mgpu::recipes {
 
-/// Packs examples of training.
+/// Packs the training examples into windows.
 lm::LmWindows windows_of(const LmTrainSettings& settings, const LmMethod& method,
                          lm::LmExamples examples);
 
-/// The options of the model, with the head of the method.
+/// Returns the options of the model, with the head of the method.
 lm::TrainingOptions options_of(const LmTrainSettings& settings, const LmMethod& method,
                                const lm::LmConfig& config);
 
-/// The inputs of a training. All references must outlive the task.
+/// The inputs of a training. All references must outlive the LmTask.
 struct LmTaskParts {
   const LmTrainSettings& settings;
   const LmMethod& method;
   const OpenMethod& open;
 };
 
-/// Model, packed data and held-out loss of a language model's training. The members are declared in
-/// the order in which they depend on each other.
+/// Holds model, packed data and held-out loss of a language model's training. Members that others
+/// need are declared first.
 class LmTask final : public TrainTask {
 public:
   /// `run` must outlive this.
@@ -45,7 +45,7 @@ public:
   std::map<std::string, std::string> model_files() const override;
   Evaluation evaluate(std::int64_t step) override;
 
-  /// Rank 0 reads the weights, the others receive them. Collective.
+  /// Loads the weights: rank 0 reads them, and the other ranks receive them. Collective.
   void load_weights();
 
   const lm::LmWindows& windows() const { return windows_; }
@@ -62,7 +62,7 @@ private:
   lm::TrainableModel model_;
   lm::LmObjective objective_;
   std::uint32_t method_crc_;
-  std::string chat_template_;  // of the examples, if not the folder's own
+  std::string chat_template_;  // template of the examples, if it is not the folder's
 };
 
 }  // namespace mgpu::recipes

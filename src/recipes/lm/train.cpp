@@ -20,7 +20,7 @@
 namespace mgpu::recipes {
 namespace {
 
-/// "3 rows cannot be used and are left out, the first: data.jsonl:3: it is an empty line"
+/// Returns "3 rows cannot be used and are left out, the first: data.jsonl:3: it is an empty line".
 std::string left_out_text(const LeftOut& left_out) {
   const bool is_one = left_out.rows == 1;
   return report::grouped(left_out.rows) +
@@ -88,11 +88,11 @@ store::SealRequest lm_results(const run::SealPlace& place, const TrainCurves& cu
 }
 
 struct ResultNames {
-  std::string held_out;  // the rows whose loss is measured
+  std::string held_out;  // names the rows whose loss is measured
   std::string accuracy;  // LmMethod::accuracy()
 };
 
-/// Adds the newest evaluation.
+/// Adds the values of the newest evaluation.
 void show_held_out(const TrainCurves& curves, const ResultNames& names, run::JobOutcome& outcome) {
   const std::int64_t newest = curves.evaluations() - 1;
   const double loss = curves.value(newest, "loss");
@@ -123,7 +123,7 @@ void show(const TrainCurves& curves, const ResultNames& names, run::JobOutcome& 
   outcome.page = std::make_unique<TrainPage>(std::move(plots));
 }
 
-/// Groups of examples must not be divided among global batches.
+/// Checks that the global batch contains whole groups of examples.
 void require_whole_groups(const Config& config, std::int64_t group_size) {
   const std::int64_t batch = train::read_train_config(config).batch.global_batch;
   if (batch % group_size == 0) return;
@@ -192,7 +192,7 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
     const auto reading = run.clock.enter("tokenize");
     data = load_lm_data(world, settings, *method_, config.vocab);
   }
-  // This allocates memory, which may fail on some ranks only.
+  // This allocates memory, which may fail on some ranks only, so all ranks do it together.
   log_rows_left_out(run, data);
   const std::vector<LeftOut> left_out = data.left_out;
   std::unique_ptr<OpenMethod> open;
@@ -203,7 +203,7 @@ run::JobOutcome LmRecipe::run(run::RunContext& run) const {
     open = method_->open(run, data);
     const bool samples = method_->costs().sampled > 0.0;
     cluster::run_together(world, [&] {
-      if (!samples) keep_step_memory(run);  // a model that samples is packed in each step
+      if (!samples) keep_step_memory(run);  // a model that samples packs its weights in each step
       const LmTaskParts parts{settings, *method_, *open};
       task.emplace(run, parts, std::move(config), std::move(data));
       trainer.emplace(run, settings.loop, *task);
