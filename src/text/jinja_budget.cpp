@@ -79,7 +79,12 @@ void RenderBudget::take(const jinja::value& value) {
     const std::size_t bytes = value->val_str.length();
     check_text(bytes);
     take_bytes(bytes + 64 * value->val_str.parts.size());
-  } else if (jinja::is_val<jinja::value_array>(value)) {
+  }
+}
+
+void RenderBudget::take_items(const jinja::value& value) {
+  take(value);
+  if (jinja::is_val<jinja::value_array>(value)) {
     check_list(value->as_array().size());
     take_steps(value->as_array().size());
   } else if (jinja::is_val<jinja::value_object>(value)) {

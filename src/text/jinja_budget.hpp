@@ -15,7 +15,7 @@ namespace mgpu::text {
 /// Errors: std::runtime_error beyond 300 nested operations in an expression, or 200 nested blocks
 void check_nesting(const std::vector<jinja::token>& tokens);
 
-/// What one rendering may use. Chat templates come with downloaded models. They may loop for ever,
+/// The limits of one rendering. Chat templates come with downloaded models. They may loop for ever,
 /// call themselves, or double a text again and again. The nodes of jinja_nodes.hpp take from the
 /// budget of their thread, and throw std::runtime_error when it is spent.
 class RenderBudget {
@@ -43,8 +43,11 @@ public:
   void take_scopes(std::size_t scopes) { take_steps(scopes * steps_per_scope_); }
   void take_bytes(std::size_t bytes);
 
-  /// Takes what an operation on the value costs that does not look into its items.
+  /// Takes what an operation costs that reads a text, or one item of a list or object.
   void take(const jinja::value& value);
+
+  /// Takes also a step for each item of a list or object, but not for items of items.
+  void take_items(const jinja::value& value);
 
   /// Takes a step for each value inside `value`, at any depth.
   void take_deep(const jinja::value& value);

@@ -20,11 +20,6 @@ using jinja::mk_val;
 using jinja::statement_ptr;
 using jinja::value;
 
-template <class Names>
-bool contains(const Names& names, std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
 /// An expression that processes the value of another one.
 struct Guarded : expression {
   explicit Guarded(statement_ptr inner) : inner_(std::move(inner)) { pos = inner_->pos; }
@@ -124,6 +119,7 @@ struct Indexed : Defined {
   value execute_impl(context& ctx) const override {
     value v = Defined::execute_impl(ctx);
     if (is_text(v) && !is_slice_) not_supported("a character by its index");
+    if (is_slice_) RenderBudget::of_thread().take_items(v);
     need_ascii(v, "a part");
     return v;
   }

@@ -22,11 +22,6 @@ using jinja::statement_ptr;
 using jinja::value;
 using jinja::value_int;
 
-template <class Names>
-bool contains(const Names& names, std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
 std::string text_of(const value& v) {
   return v->as_string().str();
 }
@@ -114,6 +109,8 @@ constexpr std::array<std::string_view, 6> kCharacterFilters = {"trim",    "tojso
                                                                "default", "safe",   "replace"};
 constexpr std::array<std::string_view, 7> kTextFilters = {"trim",  "string", "replace",   "upper",
                                                           "lower", "title",  "capitalize"};
+constexpr std::array<std::string_view, 6> kItemFilters = {"length", "count",   "first",
+                                                          "last",   "default", "d"};
 constexpr std::array<std::string_view, 4> kTestingFilters = {"select", "reject", "selectattr",
                                                              "rejectattr"};
 
@@ -148,6 +145,7 @@ private:
   /// Checks the type of the operand. Returns what the interpreter filters.
   value input(const value& v) const {
     RenderBudget::of_thread().take(v);
+    if (!contains(kItemFilters, filter_.name)) RenderBudget::of_thread().take_items(v);
     const std::string what = "filter `" + filter_.name + "`";
     if (is_text(v) && (is("length") || is("count"))) return as_many_bytes(v);
     if (!contains(kCharacterFilters, filter_.name) && !is("d")) need_ascii(v, what);
@@ -263,6 +261,11 @@ private:
     return v->as_string();
   }
 
+  static void check_list(std::size_t items) {
+    RenderBudget::check_list(items);
+    RenderBudget::of_thread().take_steps(items);
+  }
+
   static void check_sum(const value& left, const value& right) {
     if (left->is_undefined() || right->is_undefined())
       throw std::runtime_error("an undefined value is added");
@@ -270,7 +273,7 @@ private:
       throw std::runtime_error("values of type " + left->type() + " and " + right->type() +
                                " are added");
     if (is_val<jinja::value_array>(left) && is_val<jinja::value_array>(right))
-      RenderBudget::check_list(left->as_array().size() + right->as_array().size());
+      check_list(left->as_array().size() + right->as_array().size());
   }
 
   static void check_product(const value& left, const value& right) {
@@ -322,7 +325,7 @@ struct Called : jinja::expression {
     const std::vector<value> arguments = evaluate(node_.args, ctx);
     const jinja::call_expression now(callee(arguments, ctx), computed(arguments));
     value result = now.execute_impl(ctx);
-    budget.take(result);
+    budget.take_items(result);
     if (is_val<jinja::value_object>(result)) budget.take_deep(result);
     if (function_ == "namespace") add_namespace(result);
     return result;

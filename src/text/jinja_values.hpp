@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +13,11 @@ namespace mgpu::text {
 
 /// Throws std::runtime_error: what we cannot do as Python does.
 [[noreturn]] void not_supported(const std::string& what);
+
+template <class Names>
+bool contains(const Names& names, std::string_view name) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
 
 inline bool is_text(const jinja::value& v) {
   return jinja::is_val<jinja::value_string>(v);
