@@ -98,6 +98,27 @@ WeightFiles::WeightFiles(fs::path folder) : folder_(std::move(folder)) {
   } else {
     refuse_folder(folder_);
   }
+  if (fs::exists(folder_ / kManifestName, error)) check_with_manifest();
+}
+
+void WeightFiles::check_with_manifest() {
+  manifest_ = read_manifest(folder_);
+  std::error_code error;
+  for (const auto& [name, digest] : manifest_->files) {
+    const fs::path path = folder_ / name;
+    if (fs::path(name).filename() != name || !fs::is_regular_file(path, error)) continue;
+    check_size(path, digest);
+    if (digest.tensors.empty()) check_sha256(path, digest);
+  }
+}
+
+void WeightFiles::check(const StoredTensor& tensor) const {
+  if (!manifest_) return;
+  for (const std::unique_ptr<SafetensorsFile>& file : files_) {
+    const auto digest = manifest_->files.find(file->path().filename().string());
+    if (digest == manifest_->files.end() || file->find(tensor.name) != &tensor) continue;
+    check_tensor(file->path(), tensor.name, crc32c(tensor.bytes), digest->second);
+  }
 }
 
 void WeightFiles::open_shards(const fs::path& index) {

@@ -203,5 +203,65 @@ TEST_F(JsonValueTest, LargerThanTheLimitIsRefused) {
   EXPECT_EQ(report.exit, ExitCode::data);
 }
 
+/// A checkpoint's folder with one tensor and one other file.
+class CheckpointFolderTest : public WeightFilesTest {
+protected:
+  void SetUp() override {
+    const NamedTensor tensor{"a", {1}, {&value_, 1, DType::f32, {}}};
+    put("config.json", "{}");
+    CheckpointManifest manifest;
+    manifest.step = 3;
+    manifest.files["model.safetensors"] =
+        write_safetensors(folder_.path() / "model.safetensors", std::vector{tensor}, {});
+    manifest.files["config.json"] = {2, sha256_hex("{}"), {}};
+    manifest.files["trainer.safetensors"] = {10, "", {{"m", 1}}};
+    put(kManifestName, to_json(manifest));
+  }
+
+  ErrorReport checked() {
+    return report_of_call([&] {
+      const WeightFiles files(folder_.path());
+      files.check(*files.find("a"));
+    });
+  }
+
+  void flip_last_byte(const std::string& name) {
+    std::string bytes = read_file(folder_.path() / name);
+    bytes.back() ^= 0x40;
+    put(name, bytes);
+  }
+};
+
+TEST_F(CheckpointFolderTest, AWholeOneIsReadWithoutTheTrainersState) {
+  EXPECT_EQ(checked().code, "");
+}
+
+TEST_F(CheckpointFolderTest, AFlippedBitOfAWeightIsFound) {
+  flip_last_byte("model.safetensors");
+  const ErrorReport report = checked();
+  EXPECT_EQ(report.code, "E611");
+  EXPECT_EQ(report.exit, ExitCode::corrupt);
+  EXPECT_THAT(report.lines.at(1), HasSubstr("tensor `a`: CRC-32C expected"));
+}
+
+TEST_F(CheckpointFolderTest, AnotherConfigurationIsFound) {
+  put("config.json", "[]");
+  EXPECT_EQ(refusal().code, "E611");
+  put("config.json", "{ }");
+  EXPECT_THAT(refusal().lines.at(1), HasSubstr("it has 3 bytes, expected 2"));
+}
+
+TEST_F(CheckpointFolderTest, ADamagedManifestIsRefused) {
+  flip_last_byte(kManifestName);
+  EXPECT_EQ(refusal().exit, ExitCode::corrupt);
+}
+
+TEST_F(CheckpointFolderTest, NamesOutsideTheFolderAreNotOpened) {
+  CheckpointManifest manifest;
+  manifest.files["../secret"] = {1, "", {}};
+  put(kManifestName, to_json(manifest));
+  EXPECT_EQ(refusal().code, "");
+}
+
 }  // namespace
 }  // namespace mgpu::formats

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <mgpu/formats/checkpoint_manifest.hpp>
 #include <mgpu/formats/safetensors.hpp>
 
 namespace mgpu::formats {
@@ -19,9 +21,14 @@ namespace mgpu::formats {
 /// Shard names are plain file names. A shard may be a link into the folder itself, or into the
 /// `blobs` of the Hub cache whose snapshot the folder is; other links are refused.
 ///
+/// If the folder is a checkpoint of this program, its MANIFEST.json has sizes and checksums. Sizes
+/// and the other files of the folder (configuration, tokenizer) are checked on opening, tensors by
+/// check(). Files that were not copied along are not missed.
+///
 /// Errors: Failure E603 (no folder, or a shard is missing, exit 66); E621 (a malformed file), E622
 ///         (only pickles, or Git LFS pointers); E623 (malformed index), E624 (index and shards
-///         disagree, or point outside the folder), each exit 65.
+///         disagree, or point outside the folder), each exit 65; E611 (damaged checkpoint),
+///         exit 80.
 class WeightFiles {
 public:
   explicit WeightFiles(fs::path folder);
@@ -34,12 +41,18 @@ public:
   /// Returns the tensors of all files, ordered by name.
   const std::map<std::string_view, const StoredTensor*>& tensors() const { return tensors_; }
 
+  /// Compares a tensor's bytes with the manifest, if there is one. Reads all bytes of the tensor.
+  /// Errors: Failure E611 (exit 80).
+  void check(const StoredTensor& tensor) const;
+
 private:
   void open_shards(const fs::path& index);
+  void check_with_manifest();
 
   fs::path folder_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::map<std::string_view, const StoredTensor*> tensors_;
+  std::optional<CheckpointManifest> manifest_;
 };
 
 }  // namespace mgpu::formats

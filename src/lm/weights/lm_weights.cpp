@@ -115,6 +115,8 @@ private:
                           formats::to_text(expected_blocks) + " and " + formats::to_text(expected));
       return at::zeros(shape);
     }
+    files_.check(blocks);
+    files_.check(scales);
     const std::vector<float> values = decode_mxfp4(blocks.bytes, scales.bytes);
     const at::Tensor weight = at::empty({shape[0], shape[2], shape[1]});
     std::copy(values.begin(), values.end(), weight.mutable_data_ptr<float>());
@@ -129,6 +131,7 @@ private:
                           ", not F32, F16 or BF16");
       return at::zeros(stored.shape);
     }
+    files_.check(stored);
     // Copies bytes first, because tensors in the file may not be aligned for their type.
     const auto options = at::TensorOptions().dtype(tensor::scalar_type(*stored.dtype));
     const at::Tensor raw = at::empty(stored.shape, options);

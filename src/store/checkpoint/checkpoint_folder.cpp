@@ -10,9 +10,8 @@
 
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/failpoint.hpp>
+#include <mgpu/formats/checkpoint_manifest.hpp>
 #include <mgpu/store/checkpoint/checkpoint_folder.hpp>
-
-#include "checkpoint_manifest.hpp"
 
 namespace mgpu::store {
 namespace {
@@ -158,7 +157,7 @@ fs::path CheckpointFolder::write(const CheckpointContent& content) const {
       sync_path(folder_.parent_path(), kWhat);
     }
     make_directory(directory);
-    CheckpointManifest manifest;
+    formats::CheckpointManifest manifest;
     manifest.step = content.state.step;
     const formats::TensorMetadata metadata{{"format", "pt"}};
     manifest.files["model.safetensors"] =
@@ -168,7 +167,7 @@ fs::path CheckpointFolder::write(const CheckpointContent& content) const {
     manifest.files["state.json"] = write_text(directory / "state.json", to_json(content.state));
     for (const auto& [name, text] : content.files)
       manifest.files[name] = write_text(directory / name, text);
-    write_text(directory / "MANIFEST.json", to_json(manifest));
+    write_text(directory / formats::kManifestName, to_json(manifest));
     sync_path(directory, kWhat);
     drop_cached_pages(directory);
     const StoredCheckpoint read_back(directory);

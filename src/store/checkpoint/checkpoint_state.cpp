@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <mgpu/base/error.hpp>
+#include <mgpu/formats/checkpoint_manifest.hpp>
 #include <mgpu/formats/json_value.hpp>
 #include <mgpu/store/checkpoint/checkpoint_state.hpp>
 
@@ -56,7 +57,7 @@ std::string to_json(const CheckpointState& state) {
   try {
     return formats::to_json(JsonValue::Members{{"best_metric", best},
                                                {"consumed_samples", state.consumed_samples},
-                                               {"format_version", kCheckpointFormat},
+                                               {"format_version", formats::kCheckpointFormat},
                                                {"step", state.step},
                                                {"values", std::move(values)}});
   } catch (const formats::JsonError& e) {
@@ -66,7 +67,7 @@ std::string to_json(const CheckpointState& state) {
 
 CheckpointState state_from_json(std::string_view text) {
   const JsonValue json = formats::parse_json_object(text);
-  if (json.get<std::int64_t>("format_version") != kCheckpointFormat) {
+  if (json.get<std::int64_t>("format_version") != formats::kCheckpointFormat) {
     throw Error("unknown format_version");
   }
   CheckpointState state;

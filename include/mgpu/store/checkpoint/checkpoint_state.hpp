@@ -9,9 +9,6 @@
 
 namespace mgpu::store {
 
-/// The newest checkpoint format that this program writes and reads; it reads all older ones.
-inline constexpr std::int64_t kCheckpointFormat = 1;
-
 using StateValue = std::variant<std::int64_t, double, std::string>;
 
 /// The scalars of a checkpoint, stored in state.json. Reading returns each number with its type and

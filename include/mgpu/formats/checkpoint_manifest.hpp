@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include <mgpu/base/error.hpp>
+#include <mgpu/formats/safetensors.hpp>
+
+namespace mgpu::formats {
+
+/// The newest checkpoint format that this program writes and reads; it reads all older ones.
+inline constexpr std::int64_t kCheckpointFormat = 1;
+
+/// Name of the file in a checkpoint's folder.
+inline constexpr const char* kManifestName = "MANIFEST.json";
+
+/// MANIFEST.json of a checkpoint: the expected size and checksums of each file.
+struct CheckpointManifest {
+  std::int64_t format_version = 1;
+  std::int64_t step = 0;
+  std::map<std::string, SafetensorsDigest> files;  // by name; state.json has no tensors
+};
+
+/// Returns the canonical text of a manifest, which ends with the CRC-32C of its other members.
+std::string to_json(const CheckpointManifest& manifest);
+
+/// Parses a manifest.
+/// Errors: Error with the reason when `text` is not, byte for byte, the output of to_json. For a
+///         newer format_version only the version is read and returned.
+CheckpointManifest manifest_from_json(std::string_view text);
+
+/// Throws Failure E611 (exit 80): `path` of a checkpoint is damaged, as `evidence` shows.
+[[noreturn]] void refuse_damaged_checkpoint(const fs::path& path, const std::string& evidence);
+
+/// Runs read(), which reads a file of a checkpoint. Wrong bytes are reported as damage, and errors
+/// of the disk (exit 74) as they are.
+template <class Read>
+auto read_of_checkpoint(const fs::path& path, Read read) {
+  try {
+    return read();
+  } catch (const Failure& failure) {
+    if (failure.exit_code() == ExitCode::io) throw;
+    refuse_damaged_checkpoint(path, failure.report().sentence);
+  } catch (const Error& error) {
+    refuse_damaged_checkpoint(path, std::string("not readable: ") + error.what());
+  }
+}
+
+/// Reads the manifest of a checkpoint's folder.
+///
+/// Errors: Failure E611 (exit 80) when it is damaged; E613 (exit 73) for a newer format.
+CheckpointManifest read_manifest(const fs::path& folder);
+
+/// Checks a file of a checkpoint. Errors: Failure E611 (exit 80).
+void check_size(const fs::path& path, const SafetensorsDigest& expected);
+void check_sha256(const fs::path& path, const SafetensorsDigest& expected);
+
+/// Checks a tensor of the file `path`, whose bytes have the CRC-32C `found`. Errors: Failure E611
+/// (exit 80).
+void check_tensor(const fs::path& path, const std::string& name, std::uint32_t found,
+                  const SafetensorsDigest& expected);
+
+}  // namespace mgpu::formats
