@@ -9,6 +9,7 @@
 
 #include "jobs/sealed_targets.hpp"
 #include "recipes/distill/stored_targets.hpp"
+#include "store/results/list_place.hpp"
 
 namespace mgpu::recipes {
 namespace {
@@ -170,6 +171,44 @@ TEST_P(StoredDrawsTest, AreForOneLossOnly) {
   settings_.how.divergence = lm::Divergence::forward_kl;
   settings_.has_bucket = false;
   EXPECT_EQ(report_of_failure([&] { StoredTargets{settings_}; }).code, "E124");
+}
+
+/// Adds 1 << 20 to the last item of a column, as a flipped bit of a file would.
+void damage(const std::filesystem::path& path, const std::string& column) {
+  const store::hdf5::Hid file = store::hdf5::own(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+  const std::string place = store::find_lists(file.get(), "samples", column) + "/values";
+  const store::hdf5::Hid dataset =
+      store::hdf5::own(H5Dopen2(file.get(), place.c_str(), H5P_DEFAULT));
+  const store::hdf5::Hid space = store::hdf5::own(H5Dget_space(dataset.get()));
+  std::vector<std::int64_t> items(
+      static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.get())));
+  H5Dread(dataset.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, items.data());
+  items.back() += column == "is_learned" ? -1 : 1 << 20;
+  H5Dwrite(dataset.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, items.data());
+}
+
+class DamagedColumnTest : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Columns, DamagedColumnTest, testing::Values("token_ids", "is_learned"));
+
+TEST_P(DamagedColumnTest, IsFoundByItsChecksum) {
+  const SealedTargets sealed;
+  const StoredTargets whole(settings_of(sealed));
+  whole.check_bytes();
+  damage(sealed.results(), GetParam());
+  const StoredTargets damaged(settings_of(sealed));
+  EXPECT_EQ(report_of_failure([&] { damaged.check_bytes(); }).exit, ExitCode::corrupt);
+}
+
+TEST(StoredTargetsTest, ATokenOutsideTheVocabularyIsBadInput) {
+  const SealedTargets sealed;
+  damage(sealed.results(), "token_ids");
+  damage(sealed.results(), "topk_ids");
+  const ErrorReport token = report_of_failure(
+      [&] { static_cast<void>(StoredTargets(settings_of(sealed)).read_examples(8)); });
+  EXPECT_EQ(token.exit, ExitCode::data);
+  EXPECT_THAT(token.sentence, HasSubstr("row 2 has token 1048581 in a vocabulary of 64"));
+  const ErrorReport listed = report_of_failure([&] { read(settings_of(sealed), {2, 0}, {0, 0}); });
+  EXPECT_EQ(listed.exit, ExitCode::data);
 }
 
 TEST(StoredTargetsTest, AFileOfAnotherJobIsRefused) {

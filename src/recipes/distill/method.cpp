@@ -70,11 +70,11 @@ MethodData DistillMethod::read(std::int64_t seq_len) const {
 
 MethodData DistillMethod::read_targets(std::int64_t seq_len) const {
   const StoredTargets targets(settings_);
-  StoredExamples stored = targets.read_examples(seq_len);
   MethodData data;
+  data.crc = targets.check_bytes();
+  StoredExamples stored = targets.read_examples(seq_len);
   data.examples = std::move(stored.examples);
   data.numbers = numbers_of(stored.places);
-  data.crc = targets.check_bytes();
   if (stored.rows_without > 0)
     data.note =
         report::grouped(stored.rows_without) + " rows of `distill.targets` have nothing to learn";

@@ -148,6 +148,16 @@ void StoredTargets::check_facts() const {
                  std::string(facts_.top_k > 0 ? ", or distill.tail=renormalize" : ""));
 }
 
+/// Refuses tokens that the teacher's vocabulary does not have. A file of another program may hold
+/// such tokens with right checksums.
+void StoredTargets::check_ids(std::int64_t row, std::span<const std::int64_t> ids) const {
+  const auto bad =
+      std::ranges::find_if(ids, [&](std::int64_t id) { return id < 0 || id >= facts_.vocab; });
+  if (bad == ids.end()) return;
+  fail_file(settings_.targets, "row " + std::to_string(row) + " has token " + std::to_string(*bad) +
+                                   " in a vocabulary of " + std::to_string(facts_.vocab));
+}
+
 StoredExamples StoredTargets::read_examples(std::int64_t seq_len) const {
   StoredExamples stored;
   lm::LmExamples& examples = stored.examples;
@@ -157,6 +167,7 @@ StoredExamples StoredTargets::read_examples(std::int64_t seq_len) const {
     const store::ReadLists learned_lists = learned_.read(row, 1);
     const auto ids = token_lists.row<std::int32_t>(0);
     const auto learned = learned_lists.row<std::uint8_t>(0);
+    check_ids(row, std::vector<std::int64_t>(ids.begin(), ids.end()));
     const std::int64_t length = std::ssize(ids);
     if (length < 2 || std::ranges::find(learned.subspan(1), 1) == learned.end()) {
       ++stored.rows_without;
@@ -185,6 +196,8 @@ StoredExamples StoredTargets::read_examples(std::int64_t seq_len) const {
 }
 
 std::uint32_t StoredTargets::check_bytes() const {
+  tokens_.check_bytes();
+  learned_.check_bytes();
   std::uint32_t crc = 0;
   for (const auto* column : {&log_probs_, &tails_, &num_drawn_, &counts_, &ids_}) {
     if (!*column) continue;
@@ -199,10 +212,12 @@ void StoredTargets::append(std::size_t example, std::span<const std::int64_t> ta
   const StoredPlace place = places_.at(example);
   const Slice slice{place.row, place.first, tokens_.begin_of(place.row) + place.first,
                     std::ssize(targets)};
+  const std::size_t before = lists.ids.size();
   if (facts_.top_k > 0)
     append_best(slice, targets, lists);
   else
     append_draws(slice, targets, lists);
+  check_ids(place.row, std::span(lists.ids).subspan(before));
 }
 
 void StoredTargets::append_best(const Slice& slice, std::span<const std::int64_t> targets,

@@ -54,18 +54,19 @@ public:
   const TeacherFacts& facts() const { return facts_; }
 
   /// Reads the tokens of the rows as examples. Longer texts are cut as in ExampleEncoder.
-  /// Errors: Failure E531 (exit 65) for a row with a prompt that is too long.
+  /// Errors: Failure E531 (exit 65) for a row with a prompt that is too long; E605 (exit 65) for a
+  ///         token outside the vocabulary.
   StoredExamples read_examples(std::int64_t seq_len) const;
 
-  /// Reads all targets once and compares them with their checksums. Returns a checksum of the
-  /// targets. Errors: Failure E604 (exit 80).
+  /// Reads all columns once and compares them with their checksums. Returns a checksum of the
+  /// targets, without the tokens. Errors: Failure E604 (exit 80).
   std::uint32_t check_bytes() const;
 
   /// Sets the position of each example, from which append() reads the targets.
   void set_places(std::vector<StoredPlace> places) { places_ = std::move(places); }
 
   /// Adds the teacher's lists for the wanted targets of an example. Errors: those of
-  /// ListColumn::read().
+  /// ListColumn::read(); Failure E605 (exit 65) for a token outside the vocabulary.
   void append(std::size_t example, std::span<const std::int64_t> targets,
               lm::TeacherTargets& lists) override;
 
@@ -77,6 +78,7 @@ private:
   };
 
   void check_facts() const;
+  void check_ids(std::int64_t row, std::span<const std::int64_t> ids) const;
   store::ListColumn open(const char* name) const;
   void append_best(const Slice& slice, std::span<const std::int64_t> targets,
                    lm::TeacherTargets& lists) const;
