@@ -1,9 +1,7 @@
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
 #include <iomanip>
-#include <map>
 #include <sstream>
 #include <string_view>
 #include <thread>
@@ -14,16 +12,13 @@
 
 #include <mgpu/app/build_info.hpp>
 #include <mgpu/app/environment_report.hpp>
-#include <mgpu/base/secrets.hpp>
+#include <mgpu/base/environment.hpp>
 #include <mgpu/base/utf8.hpp>
 
 extern char** environ;
 
 namespace mgpu::app {
 namespace {
-
-constexpr std::array<std::string_view, 10> kPrefixes = {
-    "MGPU_", "OMPI_", "PMIX_", "UCX_", "NCCL_", "CUDA_", "OMP_", "SLURM_", "FI_", "HDF5_"};
 
 /// Returns MPI's version up to its first comma, "Open MPI v4.1.4". Works before MPI_Init.
 std::string mpi_version() {
@@ -64,20 +59,6 @@ std::string kernel() {
   return std::string(name.sysname) + " " + name.release + " " + name.machine;
 }
 
-/// Returns the variables that --env shows, sorted.
-std::map<std::string, std::string> shown_variables() {
-  std::map<std::string, std::string> variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::string_view name = text.substr(0, text.find('='));
-    const auto starts = [&](std::string_view prefix) { return name.starts_with(prefix); };
-    const bool shown = std::any_of(kPrefixes.begin(), kPrefixes.end(), starts);
-    if (!shown || name.size() == text.size()) continue;
-    variables.emplace(name, printable(shown_value(name, redact(text.substr(name.size() + 1)))));
-  }
-  return variables;
-}
-
 }  // namespace
 
 std::string version_text(bool verbose) {
@@ -103,8 +84,8 @@ std::string environment_text() {
        << "memory      " << value_in("/proc/meminfo", "MemTotal") << '\n'
        << "GPU driver  " << driver() << '\n'
        << "variables\n";
-  for (const auto& [name, value] : shown_variables())
-    text << "  " << name << '=' << value << '\n';
+  for (const auto& [name, value] : shown_environment(environ))
+    text << "  " << name << '=' << printable(value) << '\n';
   return text.str();
 }
 

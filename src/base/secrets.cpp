@@ -7,19 +7,21 @@
 namespace mgpu {
 namespace {
 
-constexpr std::array<std::string_view, 9> kWords = {"pass",       "pwd",         "passphrase",
-                                                    "auth",       "cred",        "creds",
-                                                    "credential", "credentials", "authorization"};
-constexpr std::array<std::string_view, 6> kEnds = {"token",  "secret",   "secrets",
-                                                   "passwd", "password", "apikey"};
+constexpr std::array<std::string_view, 11> kWords = {
+    "pass", "pw",    "pwd",        "passphrase",  "jwt",          "auth",
+    "cred", "creds", "credential", "credentials", "authorization"};
+constexpr std::array<std::string_view, 3> kEnds = {"token", "apikey", "pass"};
+constexpr std::array<std::string_view, 3> kParts = {"secret", "passwd", "password"};
 constexpr std::array<std::string_view, 4> kTokenStarts = {"hf_", "ghp_", "sk-", "AKIA"};
 
 /// Returns whether one word of a name marks a secret. `is_first` says that it is the name's first
 /// word.
 bool is_telling(std::string_view word, bool is_first) {
-  const auto ends = [&](std::string_view end) { return word.ends_with(end); };
+  const auto ends = [&](std::string_view end) { return word.ends_with(end) && word != "bypass"; };
+  const auto has = [&](std::string_view part) { return word.find(part) != word.npos; };
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end() ||
-         std::any_of(kEnds.begin(), kEnds.end(), ends) || (word == "key" && !is_first);
+         std::any_of(kEnds.begin(), kEnds.end(), ends) ||
+         std::any_of(kParts.begin(), kParts.end(), has) || (word == "key" && !is_first);
 }
 
 bool is_name_letter(char c) {
@@ -83,6 +85,22 @@ std::string without_tokens(std::string_view line) {
   return clean;
 }
 
+/// Replaces the user and password in URLs: scheme://user:password@host.
+std::string without_users(std::string_view line) {
+  constexpr std::string_view kMark = "://";
+  std::string clean;
+  std::size_t done = 0;
+  for (std::size_t at = 0; (at = line.find(kMark, at)) != std::string_view::npos;) {
+    at += kMark.size();
+    const std::size_t end = std::min(line.find_first_of("/ \t\"'", at), line.size());
+    const std::size_t user_end = line.substr(0, end).rfind('@');
+    if (user_end == std::string_view::npos || user_end < at) continue;
+    clean.append(line.substr(done, at - done)).append(kHidden);
+    done = user_end;
+  }
+  return clean.append(line.substr(done));
+}
+
 }  // namespace
 
 bool is_secret_name(std::string_view name) {
@@ -106,7 +124,7 @@ std::string shown_value(std::string_view name, std::string_view value) {
 }
 
 std::string redact(std::string_view line) {
-  return without_tokens(without_named(line));
+  return without_tokens(without_named(without_users(line)));
 }
 
 }  // namespace mgpu

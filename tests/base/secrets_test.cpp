@@ -8,7 +8,8 @@ namespace {
 TEST(SecretsTest, NamesTell) {
   for (const char* name :
        {"HF_TOKEN", "hub.api_key", "db-password", "MGPU_AUTH", "OMPI_CREDENTIALS",
-        "AWS_SECRET_ACCESS_KEY", "SLURM_PASS", "hftoken", "--hub-token", "apikey"})
+        "AWS_SECRET_ACCESS_KEY", "SLURM_PASS", "hftoken", "--hub-token", "apikey", "SLURM_JWT",
+        "OMP_SECRETPASS", "db.pw", "userpass"})
     EXPECT_TRUE(is_secret_name(name)) << name;
   for (const char* name : {"generate.max_new_tokens", "tokens_per_second", "key", "model.tokens",
                            "text.tokenizer", "authors", "bypass", "SLURM_JOB_ID", ""})
@@ -24,6 +25,9 @@ TEST(SecretsTest, LinesLoseWhatLooksLikeOne) {
   EXPECT_EQ(redact("hf_abcdefghijklmnop"), "hf_***");
   EXPECT_EQ(redact("tokens: 123456789 token: 123456789"), "tokens: 123456789 token: 123456789");
   EXPECT_EQ(redact("train.max_steps=100000"), "train.max_steps=100000");
+  EXPECT_EQ(redact("pw=abcdefgh"), "pw=***");
+  EXPECT_EQ(redact("http://user:abc@host:80/a@b ftp://x@y"), "http://***@host:80/a@b ftp://***@y");
+  EXPECT_EQ(redact("https://host/a@b"), "https://host/a@b");
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ bool is_secret_name(std::string_view name);
 std::string shown_value(std::string_view name, std::string_view value);
 
 /// Removes likely secrets from a line: words of at least six letters after a secret name
-/// (token=..., password: ...), and words with the form of a known token (hf_...).
+/// (token=..., password: ...), words with the form of a known token (hf_...), and the user in a URL
+/// (http://user:password@host).
 std::string redact(std::string_view line);
 
 }  // namespace mgpu

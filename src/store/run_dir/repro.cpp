@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <mgpu/base/ascii.hpp>
+#include <mgpu/base/environment.hpp>
 #include <mgpu/base/error.hpp>
 #include <mgpu/base/file_io.hpp>
 #include <mgpu/base/secrets.hpp>
@@ -17,9 +18,6 @@ namespace mgpu::store {
 namespace {
 
 using formats::JsonValue;
-
-constexpr std::array<std::string_view, 8> kPrefixes = {"SLURM_", "OMPI_", "PMIX_", "NCCL_",
-                                                       "CUDA_",  "UCX_",  "OMP_",  "MGPU_"};
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -94,21 +92,9 @@ std::string command_line(const std::vector<std::string>& command) {
 }
 
 std::string environment_text(const char* const* environment) {
-  std::vector<std::string> lines;
-  for (; *environment != nullptr; ++environment) {
-    const std::string_view entry = *environment;
-    const std::size_t equals = std::min(entry.find('='), entry.size());
-    const std::string name(entry.substr(0, equals));
-    const bool is_wanted = std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                                       [&](std::string_view p) { return name.starts_with(p); });
-    if (!is_wanted || equals == entry.size()) continue;
-    const std::string value = shown_value(name, redact(entry.substr(equals + 1)));
-    lines.push_back(name + "=" + escaped(value) + "\n");
-  }
-  std::sort(lines.begin(), lines.end());
   std::string text;
-  for (const std::string& line : lines)
-    text += line;
+  for (const auto& [name, value] : shown_environment(environment))
+    text.append(name).append("=").append(escaped(value)).append("\n");
   return text;
 }
 
@@ -120,6 +106,7 @@ void write_repro(const cluster::Group& group, const std::filesystem::path& run_d
     const fs::path folder = run_directory / "repro";
     std::error_code error;
     fs::create_directories(folder, error);
+    fs::permissions(folder, fs::perms::owner_all, error);  // it tells of the user's environment
     const JsonValue::Members seeds(facts.seeds.begin(), facts.seeds.end());
     std::string ranks = "rank,host,gpu_uuid,gpu_pci,numa_node,cores\n";
     for (const std::string& line : rows)

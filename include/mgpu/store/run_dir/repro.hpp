@@ -36,8 +36,7 @@ struct ReproFacts {
 void write_repro(const cluster::Group& group, const std::filesystem::path& run_directory,
                  const ReproFacts& facts, const RankFacts& mine);
 
-/// Returns "NAME=value" lines, sorted, of the variables that matter to a run (SLURM_ OMPI_ PMIX_
-/// NCCL_ CUDA_ UCX_ OMP_ MGPU_). Secrets are hidden, control characters escaped.
+/// Returns "NAME=value" lines, sorted, of shown_environment(), with control characters escaped.
 std::string environment_text(const char* const* environment);
 
 /// Returns `word` quoted for a shell: 'my run' gets quotes, a plain word does not change.
