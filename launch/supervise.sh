@@ -101,6 +101,36 @@ tell_restart() {
 # tell_asked WHAT_THEN: reports that Slurm sent a signal to a batch script
 tell_asked() { tell "Slurm asks to stop: saving, then $1"; }
 
+# The words that start a program with the stop signals blocked. Its main() unblocks them, so they
+# are not lost while the loader still runs.
+# shellcheck disable=SC2034  # for the scripts that source this
+hold=()
+# shellcheck disable=SC2034
+! env --block-signal=USR1 true 2>/dev/null || hold=(env '--block-signal=USR1,USR2,TERM,INT')
+
+scratch=''  # a folder for notes, which the script that sources this makes
+
+# ask_to_stop PID: sends USR1 to the launcher PID, mpirun or srun. Launchers die of signals in their
+# first moments, so it waits for the file begun, which a rank makes at the start of main()
+ask_to_stop() {
+  touch "$scratch/asked"
+  pass_stop_on "$1"
+}
+
+pass_stop_on() {
+  [[ ! -e $scratch/begun ]] || ! mv "$scratch/asked" "$scratch/passed" 2>/dev/null ||
+    kill -USR1 "$1" 2>/dev/null
+}
+
+# pass_stop_on_later PID: passes on what was asked before a rank had begun
+pass_stop_on_later() {
+  trap '' INT TERM HUP USR1
+  while kill -0 "$1" 2>/dev/null; do
+    [[ ! -e $scratch/begun ]] || { pass_stop_on "$1"; return; }
+    sleep 0.1
+  done
+}
+
 # wait_out PID: sets `code`. A trap that sets interrupted=yes interrupts a wait.
 wait_out() {
   local status

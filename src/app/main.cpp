@@ -15,6 +15,7 @@
 #include <mgpu/app/program_errors.hpp>
 #include <mgpu/app/program_keys.hpp>
 #include <mgpu/app/run_world.hpp>
+#include <mgpu/base/soft_stop.hpp>
 #include <mgpu/cluster/mpi_session.hpp>
 #include <mgpu/config/config_problem.hpp>
 
@@ -76,13 +77,22 @@ ExitCode run(const app::Options& options, const std::vector<std::string>& comman
   }
 }
 
+/// Lets a stop signal end the process again, including one that came before. Only runs can save.
+void give_back(std::optional<StopSignals>& signals) {
+  signals.reset();
+  if (const int signal = StopSignals::received(); signal != 0) std::raise(signal);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::optional<StopSignals> signals(std::in_place);
   std::signal(SIGPIPE, SIG_IGN);  // the run goes on if the reader of its output goes away
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails with EFBIG, which is reported
   app::Options options;
   try {
     options = app::parse_command_line(argc, argv, app::program_keys());
+    if (options.action != app::Action::run) give_back(signals);
     if (const auto code = answer_alone(options)) return static_cast<int>(*code);
     cluster::check_launch();
   } catch (const std::exception& error) {

@@ -215,7 +215,10 @@ private:
   }
 
   ExitCode close(run::JobOutcome outcome) {
-    if (outcome.exit == ExitCode::stopped) log_why_stopped();
+    if (outcome.exit == ExitCode::stopped)
+      log_why_stopped();
+    else
+      StopSignals::ignore();  // what is published stays, so the exit code is that of a whole run
     files_.end_session(outcome.exit == ExitCode::done);
     files_.sync_warnings();
     const report::PhaseTable phases = report::gather_phases(world_, clock_);
@@ -235,6 +238,7 @@ private:
       files_.print(report::end_table(summary));
       files_.print_last_line(report::last_line(summary));
     });
+    StopSignals::ignore();
     return outcome.exit;
   }
 

@@ -1,12 +1,16 @@
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <string>
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <mgpu/base/error.hpp>
@@ -24,6 +28,31 @@ constexpr std::chrono::seconds kLookEvery{1};
 // number. 0: no signal.
 std::atomic<std::int64_t> first_signal{0};
 std::atomic<bool> is_taken{false};
+
+/// What the first StopSignals found.
+struct Before {
+  std::array<struct sigaction, kStopSignals.size()> actions{};
+  sigset_t blocked{};
+};
+int holders = 0;
+Before before;
+
+/// Tells launch/mgpu-run and the batch scripts that this process hears signals from now on.
+void tell_launcher() {
+  const char* path = std::getenv("MGPU_BEGUN");
+  if (path == nullptr) return;
+  const int file = ::open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file >= 0) ::close(file);
+}
+
+sigset_t stop_set() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : kStopSignals)
+    sigaddset(&set, signal);
+  return set;
+}
+
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 std::int64_t now_us() {
@@ -92,31 +121,50 @@ std::string_view name_of(StopReason reason) {
   return "nothing";
 }
 
+StopSignals::StopSignals() {
+  if (holders++ > 0) return;
+  first_signal = 0;
+  struct sigaction action {};
+  action.sa_handler = &on_stop_signal;
+  action.sa_flags = SA_RESTART;
+  action.sa_mask = stop_set();
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i)
+    ::sigaction(kStopSignals[i], &action, &before.actions[i]);
+  pthread_sigmask(SIG_UNBLOCK, &action.sa_mask, &before.blocked);  // delivers pending ones
+  tell_launcher();
+}
+
+StopSignals::~StopSignals() {
+  if (--holders > 0) return;
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i)
+    ::sigaction(kStopSignals[i], &before.actions[i], nullptr);
+  pthread_sigmask(SIG_SETMASK, &before.blocked, nullptr);
+}
+
+void StopSignals::ignore() noexcept {
+  for (const int signal : kStopSignals)
+    std::signal(signal, SIG_IGN);
+}
+
+int StopSignals::received() noexcept {
+  return static_cast<int>(first_signal.load() & 0xff);
+}
+
 SoftStop::SoftStop(const Options& options) : stop_file_(options.stop_file) {
   // The wall clock is read only here, for Slurm's end time, so later jumps of it change nothing.
   const double left_s = std::min(options.time_limit_s - options.elapsed_s, slurm_seconds_left());
   stop_after_s_ = left_s - std::clamp(left_s / 10, 0.0, options.margin_s);
   if (is_taken.exchange(true)) throw Error("there is a SoftStop already");
-  first_signal = 0;
-  struct sigaction action {};
-  action.sa_handler = &on_stop_signal;
-  action.sa_flags = SA_RESTART;
-  for (const int signal : kStopSignals)
-    sigaddset(&action.sa_mask, signal);
-  for (std::size_t i = 0; i < kStopSignals.size(); ++i)
-    ::sigaction(kStopSignals[i], &action, &before_[i]);
 }
 
 SoftStop::~SoftStop() {
-  for (std::size_t i = 0; i < kStopSignals.size(); ++i)
-    ::sigaction(kStopSignals[i], &before_[i], nullptr);
   is_taken = false;
 }
 
 StopReason SoftStop::poll() {
   if (reason_ != StopReason::none) return reason_;
-  if (const std::int64_t first = first_signal.load(); first != 0) {
-    reason_ = reason_of(static_cast<int>(first & 0xff));
+  if (const int signal = StopSignals::received(); signal != 0) {
+    reason_ = reason_of(signal);
   } else if (seconds_left() <= 0) {
     reason_ = StopReason::time_limit;
   } else if (take_stop_file()) {
@@ -134,10 +182,6 @@ bool SoftStop::take_stop_file() {
   if (stop_file_.empty() || now - last_look_ < kLookEvery) return false;
   last_look_ = now;
   return ::unlink(stop_file_.c_str()) == 0;  // otherwise the same command would stop again
-}
-
-bool has_stop_signal() noexcept {
-  return first_signal.load() != 0;
 }
 
 }  // namespace mgpu

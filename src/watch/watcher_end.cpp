@@ -79,7 +79,7 @@ void Watchdog::Watcher::report_death(int rank) {
     return slot_of(other).presence == Presence::here && is_gone(other);
   };
   const bool is_alone = std::ranges::count_if(local_ranks(), is_dead) == 1;
-  if (is_alone && !has_stop_signal()) write_death_note(rank, "watchdog", "unknown");
+  if (is_alone && StopSignals::received() == 0) write_death_note(rank, "watchdog", "unknown");
   report_and_leave(report_of_death(scene(), rank, crash_cause_of(rank)));
 }
 

@@ -1,11 +1,8 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <limits>
 #include <string_view>
-
-#include <signal.h>
 
 #include <mgpu/base/file_io.hpp>
 
@@ -18,13 +15,33 @@ enum class StopReason : int { none, time_limit, stop_file, usr1, usr2, interrupt
 /// Returns "SIGUSR1", "the time limit", "the file STOP".
 std::string_view name_of(StopReason reason);
 
-/// Watches for requests to stop: SIGUSR1, SIGUSR2, SIGTERM, SIGINT, a file, the time limit, and
-/// Slurm's own limit (SLURM_JOB_END_TIME).
+/// Hears the signals SIGUSR1, SIGUSR2, SIGTERM and SIGINT. main() holds one object from its first
+/// line, so that a signal before or after the work of a run does not kill the process. Launchers
+/// start the program with these signals blocked, because the loader takes a while before main().
 ///
 /// The first signal requests a stop; its handler only sets one atomic. A second signal ends the
 /// process at once through the signal's default action. A signal within 0.2 s of the first counts
-/// as the same request, since mpirun and srun can both deliver it. Only one object may exist at a
-/// time.
+/// as the same request, since mpirun and srun can both deliver it. Objects may be nested: the first
+/// installs the handlers and unblocks the signals, the last restores both.
+class StopSignals {
+public:
+  StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+  ~StopSignals();
+
+  /// Ignores the four signals from now on: the results are published, and the process is about to
+  /// end with their exit code.
+  static void ignore() noexcept;
+
+  /// Returns the number of the first signal that was heard; 0 if none was.
+  static int received() noexcept;
+};
+
+/// Watches for requests to stop: SIGUSR1, SIGUSR2, SIGTERM, SIGINT, a file, the time limit, and
+/// Slurm's own limit (SLURM_JOB_END_TIME).
+///
+/// Only one object may exist at a time. A signal that a StopSignals heard before counts.
 class SoftStop {
 public:
   struct Options {
@@ -35,7 +52,7 @@ public:
                              // time is set aside for it
   };
 
-  /// Installs the handlers. Errors: Error when another SoftStop exists.
+  /// Errors: Error when another SoftStop exists.
   explicit SoftStop(const Options& options);
   SoftStop(const SoftStop&) = delete;
   SoftStop& operator=(const SoftStop&) = delete;
@@ -54,15 +71,12 @@ private:
 
   bool take_stop_file();
 
+  StopSignals signals_;
   fs::path stop_file_;
   Clock::time_point birth_ = Clock::now();
   Clock::time_point last_look_{};
   double stop_after_s_;
   StopReason reason_ = StopReason::none;
-  std::array<struct sigaction, 4> before_{};
 };
-
-/// Returns whether a SoftStop of this process has received a signal. Any thread.
-bool has_stop_signal() noexcept;
 
 }  // namespace mgpu
