@@ -17,6 +17,7 @@ namespace mgpu::app {
 namespace {
 
 constexpr const char* kPositional = "arguments";
+constexpr std::size_t kMaxArgumentBytes = 4095;  // cxxopts matches arguments recursively
 
 std::vector<std::string> split_choices(std::string_view text) {
   std::vector<std::string> choices;
@@ -56,8 +57,9 @@ public:
       : line_(argc, argv), table_(table) {}
 
   Options parse() {
-    refuse_letters();
-    refuse_open_values();
+    refuse_long_arguments();
+    if (problems_.empty()) refuse_letters();
+    if (problems_.empty()) refuse_open_values();
     if (problems_.empty()) parse_with_cxxopts();
     if (problems_.empty()) check_positionals();
     if (!problems_.empty()) throw ConfigFailure(std::move(problems_), ExitCode::usage);
@@ -65,6 +67,19 @@ public:
   }
 
 private:
+  void refuse_long_arguments() {
+    for (std::size_t i = 1; i < line_.size(); ++i) {
+      if (line_[i].size() <= kMaxArgumentBytes) continue;
+      problems_.push_back(
+          {"E143",
+           "argument " + std::to_string(i) + " has " + std::to_string(line_[i].size()) +
+               " bytes, and " + std::to_string(kMaxArgumentBytes) + " are allowed",
+           Place{"command line"}, "",
+           "put long values into the configuration: " +
+               line_[i].substr(0, std::min<std::size_t>(line_[i].find('='), 40)) + " ..."});
+    }
+  }
+
   /// Refuses "-gpus", which would be four options of one letter.
   void refuse_letters() {
     for (std::size_t i = 1; i < line_.size() && line_[i] != "--"; ++i) {

@@ -54,6 +54,16 @@ TEST(CliTest, TakesAFileAndOverridesInAnyOrder) {
   EXPECT_EQ(options.overrides[1].value_column, 14);
 }
 
+TEST(CliTest, ALongArgumentIsRefusedBeforeItIsMatched) {
+  const std::string letters(100'000, 'x');
+  for (const std::string& argument : {"run.name=" + letters, "--output=" + letters, letters}) {
+    const std::string refused = refusal({"a.yaml", argument.c_str()});
+    EXPECT_THAT(refused, HasSubstr("E143"));
+    EXPECT_THAT(refused, HasSubstr("argument 2 has 1000"));
+    EXPECT_LT(refused.size(), 600U);
+  }
+}
+
 TEST(CliTest, OptionsBecomeOverridesWithTheirPlace) {
   const Options options =
       parse({"x.yaml", "--gpus", "1,3", "--gpus-per-model=2", "--name", "n", "--output", "o",

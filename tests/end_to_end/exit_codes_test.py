@@ -295,6 +295,16 @@ class FullDisk(program.ProgramTest):
                 self.assertEqual(self.num_runs(), 1)
                 self.assertEqual(self.hashes(), golden)
 
+    def test_74_a_file_that_may_not_grow(self):
+        golden = self.golden()
+        limited = ("sh", "-c", 'ulimit -f 64; exec "$@"', "sh")
+        ended = self.run_program(2, through=limited)
+        self.assertEqual(ended.code, 74, ended.out + ended.err)
+        self.assertEqual(ended.err.count("error[E602]"), 1, ended.err)
+        self.assertIn("File too large", ended.err)
+        self.run_to(0, 2)
+        self.assertEqual(self.hashes(), golden)
+
     def test_74_no_space_for_the_ledger(self):
         self.fail_at("ledger.create", "ledger.write", "ledger.sync")
 

@@ -43,13 +43,13 @@ void ConfigFields::refuse_feature(const std::string& what, const std::string& su
                  ""});
 }
 
-std::int64_t ConfigFields::integer(Names names, std::int64_t min) const {
+std::int64_t ConfigFields::integer(Names names, std::int64_t min, std::int64_t max) const {
   const formats::JsonValue* value = find(names);
   if (value == nullptr) refuse_value(quoted(names) + " is missing");
   const std::int64_t* held = value->integer();
-  if (held == nullptr || *held < min || *held > INT32_MAX) {
-    refuse_value(quoted(names) + " is not a whole number from " + std::to_string(min) +
-                 " to 2^31 - 1");
+  if (held == nullptr || *held < min || *held > max) {
+    refuse_value(quoted(names) + " is not a whole number from " + std::to_string(min) + " to " +
+                 std::to_string(max));
   }
   return *held;
 }

@@ -27,7 +27,8 @@ public:
   bool is_null(std::string_view name) const;  // present and null
   const formats::JsonValue& value() const { return object_; }
 
-  std::int64_t integer(Names names, std::int64_t min = 1) const;  // required
+  /// Returns a required whole number from min to max.
+  std::int64_t integer(Names names, std::int64_t min = 1, std::int64_t max = INT32_MAX) const;
   std::int64_t integer_or(Names names, std::int64_t standard, std::int64_t min = 1) const;
   double number(Names names) const;  // required, finite
   double number_or(Names names, double standard) const;

@@ -67,7 +67,8 @@ void read_decoder(const ConfigFields& fields, LmConfig& config) {
   config.head_dim = fields.integer_or({"head_dim"}, config.hidden_size / config.heads);
   config.max_positions = fields.integer({"max_position_embeddings"});
   const LayerConfig layer{0, 1.0 / std::sqrt(static_cast<double>(config.head_dim))};
-  config.layers.assign(static_cast<std::size_t>(fields.integer({"num_hidden_layers"})), layer);
+  const std::int64_t layers = fields.integer({"num_hidden_layers"}, 1, kMaxLayers);
+  config.layers.assign(static_cast<std::size_t>(layers), layer);
   config.norm = NormKind::rms;
   config.norm_epsilon = fields.number_or({"rms_norm_eps"}, 1e-6);
   config.activation = activation_of(fields, fields.text_or({"hidden_act"}, "silu"));

@@ -9,6 +9,10 @@
 // attention, a gated MLP, and the names of tensors.
 namespace mgpu::lm {
 
+/// The largest numbers that configurations may have. A damaged one must not ask for all memory.
+inline constexpr std::int64_t kMaxLayers = 1024;
+inline constexpr std::int64_t kMaxExperts = 4096;
+
 /// Reads all fields of an ordinary decoder, except biases and windows, which depend on the family.
 void read_decoder(const ConfigFields& fields, LmConfig& config);
 

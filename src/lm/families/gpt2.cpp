@@ -23,7 +23,7 @@ void read(const ConfigFields& fields, LmConfig& config) {
                            ? 1.0 / std::sqrt(static_cast<double>(config.head_dim))
                            : 1.0;
   const bool by_layer = fields.flag_or({"scale_attn_by_inverse_layer_idx"}, false);
-  const std::int64_t layers = fields.integer({"n_layer", "num_hidden_layers"});
+  const std::int64_t layers = fields.integer({"n_layer", "num_hidden_layers"}, 1, kMaxLayers);
   for (std::int64_t i = 0; i < layers; ++i)
     config.layers.push_back({0, by_layer ? scale / static_cast<double>(i + 1) : scale});
 }

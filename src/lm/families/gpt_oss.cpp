@@ -25,7 +25,7 @@ void read(const ConfigFields& fields, LmConfig& config) {
   config.norm_epsilon = fields.number_or({"rms_norm_eps"}, 1e-5);
   config.qkv_bias = config.out_bias = fields.flag_or({"attention_bias"}, true);
   config.sinks = true;
-  config.experts.count = fields.integer({"num_local_experts", "num_experts"});
+  config.experts.count = fields.integer({"num_local_experts", "num_experts"}, 1, kMaxExperts);
   config.experts.used = fields.integer({"num_experts_per_tok", "experts_per_token"});
   config.experts.gain = fields.number_or({"swiglu_alpha"}, config.experts.gain);
   config.experts.limit = fields.number_or({"swiglu_limit"}, config.experts.limit);
