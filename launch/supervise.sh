@@ -32,7 +32,7 @@ next_smaller() {
 
 # run_directory FILE...: prints the directory that the program's output named last
 run_directory() {
-  sed -n 's/   (also .*//; s/^run directory  *//p' "$@" 2>/dev/null | tail -n 1
+  sed -n 's/^run directory  *//p' "$@" 2>/dev/null | tail -n 1
 }
 
 # names_its_run ARGUMENT...: succeeds if the program prints its run directory at the start, which

@@ -1,8 +1,13 @@
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iostream>
 #include <utility>
 #include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <mgpu/app/load_config.hpp>
 #include <mgpu/base/file_io.hpp>
@@ -20,6 +25,30 @@ std::string read_stream(std::istream& stream) {
   std::string bytes(kReadBytes, '\0');
   stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(stream.gcount()));
+  return bytes;
+}
+
+/// Reads a named pipe, such as that of <(...) in bash. Errors: Failure E603 (exit 66) when nobody
+/// writes for 10 s.
+std::string read_pipe(const fs::path& path) {
+  const FdHandle fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::string bytes(kReadBytes, '\0');
+  std::size_t size = 0;
+  while (size < bytes.size()) {
+    pollfd wait{fd.get(), POLLIN, 0};
+    if (!fd || ::poll(&wait, 1, 10'000) == 0) {
+      throw Failure({"E603",
+                     ExitCode::no_input,
+                     "cannot read a file: nobody writes into this pipe",
+                     {"  --> " + path.string()},
+                     ""});
+    }
+    const ssize_t count = ::read(fd.get(), bytes.data() + size, bytes.size() - size);
+    if (count == 0) break;
+    if (count > 0) size += static_cast<std::size_t>(count);
+    if (count < 0 && errno != EAGAIN && errno != EINTR) break;
+  }
+  bytes.resize(size);
   return bytes;
 }
 
@@ -55,6 +84,7 @@ std::string read_start(const fs::path& path) {
                    {"  --> " + path.string()},
                    help_for_missing(path)});
   }
+  if (fs::is_fifo(path, unknown)) return read_pipe(path);
   std::ifstream file(path, std::ios::binary);
   std::error_code ignored;
   if (!file || fs::is_directory(path, ignored)) return read_file(path);  // throws, and says why

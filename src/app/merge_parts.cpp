@@ -219,6 +219,7 @@ ExitCode merge_parts(const cluster::Group& world, const Options& options) {
   record_attempts(world, directory, config);
   const bool is_whole = std::ranges::all_of(
       merged.parts, [](const run::MergedPart& part) { return part.present == part.planned; });
+  directory.point_latest();
   directory.finish(world, is_whole ? ExitCode::done : ExitCode::stopped);
   if (world.rank() == 0)
     std::cout << merge_text(merged, directory.path() / store.result_file, is_whole) << std::flush;

@@ -18,6 +18,7 @@
 #include <mgpu/jobs/job.hpp>
 #include <mgpu/report/banner.hpp>
 #include <mgpu/report/end_table.hpp>
+#include <mgpu/report/event_line.hpp>
 #include <mgpu/report/text_format.hpp>
 #include <mgpu/run/chunk_keys.hpp>
 #include <mgpu/run/rank_memory.hpp>
@@ -40,6 +41,43 @@ std::vector<std::string> sources_of(const Options& options) {
   std::vector<std::string> sources = {options.config};
   sources.insert(sources.end(), options.overlays.begin(), options.overlays.end());
   return sources;
+}
+
+/// Passes events on, and sees from them how far the run is.
+class WatchedEvents final : public EventSink {
+public:
+  WatchedEvents(EventSink& files, store::RunDirectory& directory)
+      : files_(files), directory_(directory) {}
+
+  void event(const Event& event) override {
+    files_.event(event);
+    has_begun_ = has_begun_ || report::position_of(event).has_value();
+    if (event.word == "save") directory_.point_latest();
+  }
+
+  /// Whether a step or chunk is done. Local: rank 0 sees the progress of all ranks.
+  bool has_begun() const { return has_begun_; }
+
+private:
+  EventSink& files_;
+  store::RunDirectory& directory_;
+  bool has_begun_ = false;
+};
+
+/// Returns whether a failure comes from the user's input or the machine, so that nothing in the run
+/// directory explains more than its message.
+bool explains_itself(ExitCode exit) {
+  switch (exit) {
+    case ExitCode::usage:
+    case ExitCode::data:
+    case ExitCode::no_input:
+    case ExitCode::unavailable:
+    case ExitCode::config:
+    case ExitCode::corrupt:
+      return true;
+    default:
+      return false;
+  }
 }
 
 /// One run from its banner to its last line. It owns everything that the job uses.
@@ -78,7 +116,9 @@ public:
       std::this_thread::sleep_for(std::chrono::milliseconds(20) * world_.rank());
       throw;
     } catch (const std::exception& error) {
-      files_.crash().write(render(report_of(error)));
+      const ErrorReport report = report_of(error);
+      files_.crash().write(render(report));
+      if (!events_.has_begun() && explains_itself(report.exit)) directory_.discard();
       throw;
     }
   }
@@ -113,7 +153,7 @@ private:
                             quarantine,
                             stop_,
                             clock_,
-                            files_,
+                            events_,
                             files_,
                             [&](const report::BannerFacts& facts) { print_banner(facts); },
                             [&](std::string_view lines) { files_.print(lines); },
@@ -136,7 +176,6 @@ private:
     head.sources = sources_;
     head.overrides = overrides_;
     head.run_directory = directory_.path().string();
-    head.latest = (directory_.path().parent_path() / "latest").string();
     head.machine = choice_.plan.note;
     head.device = choice_.device.kind;
     head.nodes = nodes();
@@ -229,6 +268,7 @@ private:
     cluster::run_together(world_, [&] {
       if (world_.rank() == 0) summary = write_reports(outcome, phases, memory);
     });
+    if (outcome.exit != ExitCode::stopped) directory_.point_latest();
     write_run_tables(world_, directory_,
                      {run_attributes(summary), records, memory, phases, outcome.pace,
                       outcome.samples_per_step, static_cast<int>(outcome.exit)});
@@ -369,6 +409,7 @@ private:
   cluster::DeviceChoice choice_;
   store::RunDirectory directory_;
   RunFiles files_;
+  WatchedEvents events_{files_, directory_};
   SoftStop stop_;
   std::vector<std::string> sources_;
   std::int64_t overrides_;

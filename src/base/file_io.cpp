@@ -83,7 +83,7 @@ void FdTraits::destroy(Raw fd) noexcept {
 DurableFile::DurableFile(fs::path path, std::string what, Mode mode)
     : path_(std::move(path)), what_(std::move(what)) {
   const int error = guarded(what_, "create", [&] {
-    fd_.reset(::open(path_.c_str(), open_flags(mode) | O_WRONLY | O_CLOEXEC, 0644));
+    fd_.reset(::open(path_.c_str(), open_flags(mode) | O_WRONLY | O_CLOEXEC | O_NONBLOCK, 0644));
     return fd_ ? 0 : -1;
   });
   if (error != 0) fail_create(path_, what_, error);

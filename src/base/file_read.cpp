@@ -17,21 +17,30 @@ namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
+[[noreturn]] void fail_read(const fs::path& path, const std::string& reason, ExitCode exit) {
+  throw Failure({"E603", exit, "cannot read a file: " + reason, {"  --> " + path.string()}, ""});
+}
+
 [[noreturn]] void fail_read(const fs::path& path, int error) {
-  throw Failure({"E603",
-                 error == EIO ? ExitCode::io : ExitCode::no_input,
-                 std::string("cannot read a file: ") + std::strerror(error),
-                 {"  --> " + path.string()},
-                 ""});
+  fail_read(path, std::strerror(error), error == EIO ? ExitCode::io : ExitCode::no_input);
+}
+
+/// Opens a regular file. Pipes are refused, because a read would wait for a writer, and devices,
+/// because /dev/zero has no end.
+FdHandle open_regular(const fs::path& path) {
+  FdHandle fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) fail_read(path, errno);
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) fail_read(path, errno);
+  if (S_ISDIR(info.st_mode)) fail_read(path, EISDIR);
+  if (!S_ISREG(info.st_mode)) fail_read(path, "it is no regular file", ExitCode::no_input);
+  return fd;
 }
 
 /// Calls `use` with each block of the file in order.
 template <class Use>
 void for_each_block(const fs::path& path, Use use) {
-  const FdHandle fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) fail_read(path, errno);
-  struct stat info {};
-  if (::fstat(fd.get(), &info) == 0 && S_ISDIR(info.st_mode)) fail_read(path, EISDIR);
+  const FdHandle fd = open_regular(path);
   std::string block(kBlockBytes, '\0');
   for (;;) {
     mark_progress();

@@ -148,9 +148,7 @@ std::string head_lines(const BannerHead& head) {
                      head.overrides == 1 ? "" : "s");
 
   std::string text = escape_log(first) + '\n';
-  std::string where = head.run_directory;
-  if (!head.latest.empty()) where += "   (also " + head.latest + ")";
-  text += labeled("run directory", {where});
+  text += labeled("run directory", {head.run_directory});
   if (!head.machine.empty()) text += labeled("machine", {head.machine});
   std::vector<std::string> ranks;
   for (const BannerHead::Node& node : head.nodes) {

@@ -35,7 +35,17 @@ std::size_t sequence_length(std::string_view text) {
   return 0;
 }
 
+/// Returns whether the character turns the direction of the text around it: U+202A to U+202E and
+/// U+2066 to U+2069.
+bool turns_text(std::string_view sequence) {
+  const bool is_embedding = sequence >= "\xE2\x80\xAA" && sequence <= "\xE2\x80\xAE";
+  const bool is_isolate = sequence >= "\xE2\x81\xA6" && sequence <= "\xE2\x81\xA9";
+  return sequence.size() == 3 && (is_embedding || is_isolate);
+}
+
+/// Returns whether the character controls a terminal or the order of a page's text.
 bool is_control(std::string_view sequence) {
+  if (turns_text(sequence)) return true;
   const auto first = static_cast<std::uint8_t>(sequence[0]);
   if (sequence.size() == 1) return first < 0x20 || first == 0x7F;
   return sequence.size() == 2 && first == 0xC2 && static_cast<std::uint8_t>(sequence[1]) < 0xA0;

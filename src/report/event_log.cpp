@@ -20,6 +20,8 @@ void write_all(int fd, std::string_view text) {
 }
 
 bool ends_torn(const fs::path& path) {
+  std::error_code missing;
+  if (!fs::is_regular_file(path, missing)) return false;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file || file.tellg() <= 0) return false;
   file.seekg(-1, std::ios::end);

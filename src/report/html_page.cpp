@@ -146,6 +146,8 @@ std::string html_page(const HtmlPage& report, const RunSummary& summary) {
               "mgpu_spmd " + escape_html(summary.version) +
                   ". The numbers of this page are in summary.json and in the run's result file.");
   return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+         "style-src 'unsafe-inline'; img-src data:\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
          escape_html(summary.name) + " - mgpu_spmd</title>\n<style>" + kStyle +
          "</style></head>\n<body><main>\n" + body + "</main></body></html>\n";

@@ -18,7 +18,6 @@ TEST(BannerTest, OpeningNamesConfigFolderAndRanks) {
   head.sources = {"conf/train_ad.yaml", "conf/gpu/a100_80gb.yaml"};
   head.overrides = 1;
   head.run_directory = "/scratch/me/outputs/train_ad/2026-11-21_10-04-51";
-  head.latest = "outputs/train_ad/latest";
   head.machine = "2 nodes x 4 A100-SXM4-80GB";
   head.device = DeviceKind::cuda;
   head.nodes = {{"node01", {0, 1, 2, 3}, {0, 1, 2, 3}}, {"node02", {4, 5, 6, 7}, {0, 1, 2, 3}}};
@@ -26,8 +25,7 @@ TEST(BannerTest, OpeningNamesConfigFolderAndRanks) {
   EXPECT_EQ(head_lines(head),
             "mgpu_spmd 0.1.0 (git 4f2c1e9, clean)  job train  conf/train_ad.yaml + "
             "conf/gpu/a100_80gb.yaml + 1 override\n"
-            "run directory  /scratch/me/outputs/train_ad/2026-11-21_10-04-51   "
-            "(also outputs/train_ad/latest)\n"
+            "run directory  /scratch/me/outputs/train_ad/2026-11-21_10-04-51\n"
             "machine        2 nodes x 4 A100-SXM4-80GB\n"
             "rank -> GPU    node01: 0-3 -> 0 1 2 3  node02: 4-7 -> 0 1 2 3\n");
 }

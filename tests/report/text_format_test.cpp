@@ -85,6 +85,9 @@ TEST(EscapeTest, BytesThatAreNotUtf8AreShownAsHex) {
 }
 
 TEST(EscapeTest, HtmlNeverOpensATag) {
+  EXPECT_EQ(escape_html("a\u202Etxt.exe\u2069"), "a\uFFFDtxt.exe\uFFFD");
+  EXPECT_EQ(escape_log("\u202E"), "\\xe2\\x80\\xae");
+  EXPECT_EQ(escape_html("\u05D0\u200F"), "\u05D0\u200F") << "marks that turn nothing stay";
   EXPECT_EQ(escape_html("<a href=\"x\">'&'"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;");
   EXPECT_EQ(escape_html(std::string_view("a\0b\xFF", 4)),
             "a\xEF\xBF\xBD"

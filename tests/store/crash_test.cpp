@@ -228,12 +228,20 @@ TEST_F(CrashTest, MergeOfAnUnfinishedRunThenTheRest) {
   EXPECT_EQ(results(output), std::set<std::string>{expected});
 }
 
+/// Returns whether a run of this name has begun its first attempt.
+bool has_begun(const fs::path& runs) {
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(runs, none))
+    if (fs::exists(entry.path() / "attempts" / "0001.json")) return true;
+  return false;
+}
+
 TEST_F(CrashTest, ASecondProcessIsRefusedWith81AndToldWhoIsThere) {
   const fs::path output = folder_ / "both";
   std::vector<std::string> environment = scratch();
   environment.insert(environment.end(), {"MGPU_TESTING=1", "MGPU_FAILPOINT=ledger.write:20:stop"});
   test::ChildProcess first(command(output, 1), environment, log() + "1");
-  for (int i = 0; i < 500 && !fs::exists(output / "crash" / "latest"); ++i)
+  for (int i = 0; i < 500 && !has_begun(output / "crash"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
 

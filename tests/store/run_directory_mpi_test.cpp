@@ -58,6 +58,11 @@ TEST_F(RunDirectoryTest, AnUnfinishedRunIsContinuedAndAFinishedOneIsNot) {
     RunDirectory directory(world_, request());
     EXPECT_EQ(directory.path(), first);
     EXPECT_EQ(directory.attempt(), 2U);
+    world_.barrier();
+    EXPECT_FALSE(fs::exists(first.parent_path() / "latest"));
+    world_.barrier();
+    directory.point_latest();
+    world_.barrier();
     EXPECT_EQ(fs::canonical(first.parent_path() / "latest"), fs::canonical(first));
     EXPECT_EQ(fs::canonical(folder_.path() / "runs" / ("trial_" + first.filename().string())),
               fs::canonical(first / "tb"));
@@ -69,6 +74,43 @@ TEST_F(RunDirectoryTest, AnUnfinishedRunIsContinuedAndAFinishedOneIsNot) {
 
   EXPECT_NE(next.path(), first);
   EXPECT_EQ(next.attempt(), 1U);
+}
+
+TEST_F(RunDirectoryTest, AFirstAttemptWithoutAChunkCanBeDiscarded) {
+  fs::path folder;
+  {
+    RunDirectory directory(world_, request());
+    folder = directory.path();
+    world_.barrier();
+    directory.discard();
+  }
+  world_.barrier();
+  EXPECT_FALSE(fs::exists(folder));
+  EXPECT_FALSE(fs::exists(folder.parent_path()));
+  EXPECT_FALSE(fs::exists(folder_.path() / "runs"));
+}
+
+TEST_F(RunDirectoryTest, ARunWithAChunkOrASecondAttemptIsKept) {
+  fs::path folder;
+  {
+    RunDirectory directory(world_, request());
+    folder = directory.path();
+    world_.barrier();
+    if (world_.rank() == 0) std::ofstream(folder / "parts" / "x.ledger") << std::string(17, 'x');
+    directory.discard();
+  }
+  world_.barrier();
+  EXPECT_TRUE(fs::exists(folder));
+  world_.barrier();
+  if (world_.rank() == 0) fs::remove(folder / "parts" / "x.ledger");
+  world_.barrier();
+  {
+    RunDirectory again(world_, request());
+    EXPECT_EQ(again.attempt(), 2U);
+    again.discard();
+  }
+  world_.barrier();
+  EXPECT_TRUE(fs::exists(folder));
 }
 
 TEST_F(RunDirectoryTest, AnotherConfigurationStartsBesideOrIsRefusedWithItsKeys) {
@@ -87,6 +129,7 @@ TEST_F(RunDirectoryTest, AnExplicitFolderIsChecked) {
   fs::path first;
   {
     RunDirectory directory(world_, request());
+    directory.point_latest();
     first = directory.path();
   }
   world_.barrier();

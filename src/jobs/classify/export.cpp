@@ -58,7 +58,8 @@ public:
     const std::vector<std::string> texts = store::text_columns(results, "samples");
     for (const std::string column : kColumns)
       if (std::find(texts.begin(), texts.end(), column) != texts.end())
-        texts_.emplace(column, Texts{store::TextColumn(results, "samples", column), {}});
+        texts_.emplace(column, Texts{store::TextColumn(results, "samples", column), {}})
+            .first->second.column.check_bytes();
     for (const std::string column : kColumns)
       if (column != "response_time" && column != "status" && !texts_.contains(column))
         store::TextColumn(results, "samples", column);  // throws: the column is missing

@@ -38,7 +38,7 @@ std::vector<double> read_latency(const fs::path& run_directory, std::int64_t row
   std::vector<fs::path> files;
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(run_directory / kFolder, missing))
-    files.push_back(entry.path());
+    if (entry.is_regular_file(missing)) files.push_back(entry.path());
   std::ranges::sort(files);  // by attempt
   for (const fs::path& path : files) {
     std::ifstream file(path);

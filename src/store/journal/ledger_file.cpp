@@ -22,7 +22,6 @@ namespace {
 // so that its length can be trusted even if the payload is damaged.
 constexpr std::string_view kFileMagic = "mgpuledg";
 constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kFileHeadBytes = 16;
 constexpr std::uint32_t kFrameMagic = 0x464C474DU;  // "MGLF"
 constexpr std::size_t kFrameHeadBytes = 40;
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20;

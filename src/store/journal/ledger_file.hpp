@@ -11,6 +11,9 @@
 
 namespace mgpu::store {
 
+/// Bytes of a ledger without frames.
+inline constexpr std::size_t kFileHeadBytes = 16;
+
 /// The payload of one frame in a ledger file.
 struct Frame {
   std::uint32_t attempt = 0;

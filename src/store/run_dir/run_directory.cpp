@@ -14,6 +14,7 @@
 
 #include "host_facts.hpp"
 #include "run_record.hpp"
+#include "store/journal/ledger_file.hpp"
 
 namespace mgpu::store {
 namespace {
@@ -219,14 +220,22 @@ void point(const fs::path& link, const fs::path& target, std::vector<std::string
   fs::remove(fresh, error);
 }
 
-void make_links(const fs::path& folder, const RunRequest& request,
-                std::vector<std::string>& notes) {
-  if (folder.parent_path() != request.output / request.name) return;  // resumed from elsewhere
-  const std::string stamp = folder.filename().string();
-  point(folder.parent_path() / "latest", stamp, notes);
+/// Returns whether a ledger holds more than its head, or that cannot be known.
+bool has_chunks(const fs::path& ledgers) noexcept {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(ledgers, error))
+    if (entry.file_size(error) > kFileHeadBytes) return true;
+  return static_cast<bool>(error);
+}
+
+/// Makes the link for TensorBoard. Returns its path; "" for a run that is resumed from elsewhere.
+fs::path link_curves(const fs::path& folder, const RunRequest& request,
+                     std::vector<std::string>& notes) {
+  if (folder.parent_path() != request.output / request.name) return {};
   const fs::path runs = fs::absolute(runs_folder(request.output));
-  point(runs / (request.name + "_" + stamp), (fs::absolute(folder) / "tb").lexically_relative(runs),
-        notes);
+  const fs::path link = runs / (request.name + "_" + folder.filename().string());
+  point(link, (fs::absolute(folder) / "tb").lexically_relative(runs), notes);
+  return link;
 }
 
 }  // namespace
@@ -238,7 +247,7 @@ RunDirectory::RunDirectory(const cluster::Group& group, const RunRequest& reques
     require_space_to_go_on(opened.path, request.needed_bytes);
     reopen(opened.path);
     begin_attempt(opened.path, attempt, request, group.size());
-    make_links(opened.path, request, notes_);
+    tb_link_ = link_curves(opened.path, request, notes_);
     lock_.emplace(std::move(opened.lock));
     return formats::to_json_line(
         JsonValue::Members{{"path", opened.path.string()},
@@ -249,6 +258,23 @@ RunDirectory::RunDirectory(const cluster::Group& group, const RunRequest& reques
   path_ = json.get<std::string>("path");
   attempt_ = json.get<std::uint32_t>("attempt");
   notes_ = json.get<std::vector<std::string>>("notes");
+}
+
+void RunDirectory::point_latest() {
+  if (!lock_ || tb_link_.empty()) return;
+  std::vector<std::string> ignored;
+  point(path_.parent_path() / "latest", path_.filename(), ignored);
+}
+
+void RunDirectory::discard() noexcept {
+  if (!lock_ || is_resumed() || has_chunks(path_ / "parts")) return;
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+  fs::remove(tb_link_, ignored);
+  // remove() leaves folders that are not empty.
+  for (const fs::path& folder :
+       {tb_link_.parent_path(), path_.parent_path(), path_.parent_path().parent_path()})
+    if (!folder.empty()) fs::remove(folder, ignored);
 }
 
 void RunDirectory::check_current() const {

@@ -31,8 +31,7 @@ struct RunRequest {
 ///
 /// `auto` continues the newest unfinished run of this name with the same identity, or starts a new
 /// one. Files: run.json (job and identity), attempts/NNNN.json (one per attempt), LOCK and
-/// lease.json, parts/, tb/. Link `latest` in the parent folder points to it, and <name>_<stamp> in
-/// runs_folder() to its tb/.
+/// lease.json, parts/, tb/. Link <name>_<stamp> in runs_folder() points to its tb/.
 ///
 /// Ranks: only rank 0 touches the disk and holds the lock; all know path and attempt.
 class RunDirectory {
@@ -46,6 +45,15 @@ public:
   const std::filesystem::path& path() const { return path_; }
   std::uint32_t attempt() const { return attempt_; }  // from 1
   bool is_resumed() const { return attempt_ > 1; }
+
+  /// Points `latest` in the parent folder to this run, because it has a checkpoint or result now.
+  /// Does nothing on ranks other than 0, and if the run is not below the output folder.
+  void point_latest();
+
+  /// Removes the directory and the folders that became empty. For a run that failed before its
+  /// first step or chunk. Does nothing on ranks other than 0, for a resumed run, and if a ledger
+  /// has a chunk.
+  void discard() noexcept;
 
   /// Returns warnings to print: a link that could not be made, a damaged run.json.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -67,7 +75,8 @@ private:
   std::filesystem::path path_;
   std::uint32_t attempt_ = 0;
   std::vector<std::string> notes_;
-  std::optional<RunLock> lock_;  // rank 0
+  std::optional<RunLock> lock_;    // rank 0
+  std::filesystem::path tb_link_;  // on rank 0; "" if the run is not below the output folder
 };
 
 /// Returns the folder of TensorBoard links to the runs of an output folder. If the output folder is
