@@ -15,7 +15,7 @@ namespace mgpu::text {
 constexpr TokenId kNoToken = -1;
 constexpr TokenId kMaxTokenId = (1 << 24) - 1;
 
-/// Maps the tokens of a model between text and id. Ids may have gaps.
+/// Maps the tokens of a model from text to id and back. Ids may have gaps.
 class Vocabulary {
 public:
   /// Reads a JSON object that maps texts to ids. Errors: E541, also for a repeated id or text

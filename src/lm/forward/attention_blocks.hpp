@@ -22,8 +22,9 @@ struct AttentionGrads {
 at::Tensor attend_in_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const at::Tensor& sinks, const AttendedSequences& attended);
 
-/// Returns the gradients of the inputs, recomputing the probabilities. grad_out [N, H, C].
+/// Returns the gradients of all inputs. The attention probabilities are computed again.
 ///
+/// Shapes: grad_out [N, H, C]
 /// Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.
 AttentionGrads grads_in_blocks(const AttentionGrads& in, const at::Tensor& grad_out,
                                const AttendedSequences& attended);

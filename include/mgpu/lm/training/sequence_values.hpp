@@ -12,7 +12,7 @@
 // head sees, O outputs of the head.
 namespace mgpu::lm {
 
-/// Which values the first sweep of a SequenceLoss computes.
+/// Selects the values that the first sweep of a SequenceLoss computes.
 struct ValueRequest {
   bool log_probs = true;     // of the targets
   bool entropies = false;    // of the distributions over the vocabulary
@@ -20,25 +20,28 @@ struct ValueRequest {
   HeadRows head_rows = HeadRows::none;
 };
 
-/// The values of a batch. Vectors that were not requested are empty. On the CPU and at T = 1 the
-/// log-probabilities have the same bits as those of LanguageModel.
+/// The values that the first sweep of a SequenceLoss computes for a batch. Vectors that were not
+/// requested are empty. On the CPU and at temperature 1, the log-probabilities have the same bits
+/// as those of LanguageModel.
 struct TokenValues {
   std::vector<double> log_probs{};  // [N] nats; 0 where there is no target
   std::vector<double> entropies{};  // [N] nats; 0 where there is no target
-  std::vector<double> head{};       // [rows of ValueRequest::head_rows, O]
+  std::vector<double> head{};       // [rows that ValueRequest::head_rows selects, O]
 };
 
-/// One sequence of a batch with its values. It refers to the batch and to the values.
+/// One sequence of a batch with the values that were computed for it. It refers to the memory of
+/// the LmBatch and the TokenValues.
 class MeasuredSequence {
 public:
   std::span<const std::int64_t> ids;      // [L]
-  std::span<const std::int64_t> targets;  // [L] the next token, or kIgnoreTarget
+  std::span<const std::int64_t> targets;  // [L] the next token, or kernels::kIgnoreTarget
   std::span<const double> log_probs;      // [L] nats; 0 without a target; empty: not requested
   std::span<const double> entropies;      // [L] nats; empty: not requested
-  std::span<const double> head;           // [R, O]; empty: not requested
+  std::span<const double> head;           // [R, O] outputs of ModelHead; empty: not requested
 
-  /// Returns the sequence's part of a column: [L] values, or one value.
-  /// Errors: ShapeError when the batch has no column of that name.
+  /// token_column() returns the L values of this sequence in a token column, sequence_column() its
+  /// one value in a sequence column.
+  /// Errors: ShapeError when the batch has no column `name`.
   std::span<const double> token_column(std::string_view name) const;
   double sequence_column(std::string_view name) const;
 
@@ -55,9 +58,9 @@ private:
   std::size_t begin_ = 0;  // first token in the batch
 };
 
-/// Returns the sequences of a batch, in the order of the batch. Batch and values have to outlive
-/// the result.
-/// Errors: ShapeError when the values do not fit the batch.
+/// Returns each sequence of a batch with its values, in the order of the batch. Batch and values
+/// have to outlive the result.
+/// Errors: ShapeError when the lengths of the values do not fit the batch.
 std::vector<MeasuredSequence> sequences_of(const LmBatch& batch, const TokenValues& values,
                                            const ValueRequest& request);
 
