@@ -46,7 +46,7 @@ public:
   std::optional<Found> find(std::string_view text, std::size_t start) const;
 
 private:
-  using Edge = std::uint64_t;  // node, then byte
+  using Edge = std::uint64_t;  // number of a node, then a byte
   static Edge edge(std::uint32_t node, char byte) {
     return Edge{node} << 8 | static_cast<unsigned char>(byte);
   }
@@ -89,7 +89,7 @@ public:
 private:
   struct Entry {
     AddedToken token;
-    std::string text;  // text that is searched for and decoded to, normalized if the flag says so
+    std::string text;  // searched for and decoded to; normalized if token.normalized is true
   };
 
   std::optional<Part> place(std::string_view text, const TextFinder::Found& found,

@@ -33,10 +33,11 @@ public:
     WordCache cache;
     std::vector<TokenId> start;
     std::vector<Symbol> symbols;
-    std::vector<Candidate> candidates;  // a heap
+    std::vector<Candidate> candidates;  // a heap of pairs that can merge
   };
 
-  /// Reads the vocabulary and merges from `node`, and everything else from `options`.
+  /// Reads the vocabulary and the merges from `node`, and all other settings from `options`. Both
+  /// are the value of `model` in the form of a tokenizer.json.
   /// Errors: E541, E542
   BpeModel(const JsonNode& node, const JsonNode& options);
 

@@ -29,8 +29,8 @@ struct LowerSpecial {
 struct RegexClass {
   std::string_view name;
   bool complete;             // true: `members` has all; false: those that PCRE2's class lacks
-  std::uint32_t count;       // total number of members, for the test
-  std::string_view members;  // in the syntax inside [...]
+  std::uint32_t count;       // total number of members, which a test checks
+  std::string_view members;  // as in a bracket expression [...] of a regular expression
 };
 
 /// Returns the number of bytes of the UTF-8 character whose first byte is `first`.
@@ -50,8 +50,8 @@ void append_character(std::string& text, char32_t character);
 /// Returns whether one of the sorted `ranges` contains the character.
 bool contains(std::span<const CodeRange> ranges, char32_t character);
 
-/// These functions return whether the character belongs to a class, as the parts of the tokenizers
-/// library define the class.
+/// Each of these functions returns whether a character belongs to a class, as the parts of the
+/// tokenizers library define the class.
 /// Source: tokenizers 0.23.3, see unicode_tables.hpp
 bool is_whitespace(char32_t character);
 bool is_digit(char32_t character);

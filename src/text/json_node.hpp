@@ -17,7 +17,7 @@ namespace mgpu::text {
 /// A value of a JSON file, with its path inside the file for error messages, such as
 /// model.merges[7].
 ///
-/// Memory: a view into the parsed document and of `file`, which must both outlive it
+/// Memory: refers to the parsed document and to `file`, which must both outlive it
 /// Errors: E541 (malformed, exit 65) with the name of the file and the path of the value
 class JsonNode {
 public:

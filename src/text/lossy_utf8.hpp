@@ -19,7 +19,7 @@ public:
   std::string finish();
 
 private:
-  std::string pending_;  // the start of a character
+  std::string pending_;  // first bytes of an incomplete character
 };
 
 }  // namespace mgpu::text

@@ -19,7 +19,7 @@ struct Pieces {
 
   std::string text;
   std::vector<Piece> pieces;  // never empty
-  bool at_start = true;       // the first piece starts the whole input
+  bool at_start = true;       // true: the first piece is the start of the input
 
   /// Replaces the text by `whole`, with a single piece. `begins_input` sets at_start.
   void assign(std::string_view whole, bool begins_input);

@@ -19,7 +19,8 @@ struct TextDocuments {
 /// Source: transformers 5.23, tokenization_utils_base.py (_from_pretrained, __init__)
 class SpecialTokens {
 public:
-  /// Errors: E541, E542
+  /// Reads the tokens that the files of a folder name, and takes the default tokens of the class
+  /// `kind` for other roles. Errors: E541, E542
   SpecialTokens(const TextDocuments& documents, TokenizerClass kind);
 
   /// Returns the text of the token with a role (bos_token, ...); "" if no token has it.
@@ -40,7 +41,7 @@ private:
   struct Named {
     std::string role;
     AddedToken token;
-    bool is_given = true;  // true: a file names it; false: default of the class
+    bool is_given = true;  // true: a file names the token; false: default of the class
   };
   struct Listed {
     AddedToken token;

@@ -14,7 +14,7 @@
 namespace mgpu::tensor {
 
 struct ParameterSpec {
-  std::string name;  // "blocks.0.attention.qkv.weight"
+  std::string name;  // such as "blocks.0.attention.qkv.weight"
   std::vector<std::int64_t> shape;
   double init_std = 0.0;  // standard deviation of a uniform distribution; 0: use init_value
   double init_value = 0.0;

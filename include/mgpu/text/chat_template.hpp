@@ -27,7 +27,8 @@ struct ChatOptions {
 /// data; any number of threads may use one object.
 class ChatTemplate {
 public:
-  /// Errors: Failure E544 (template not understood), E546 (this build has no chat templates)
+  /// Parses the text of a template. Errors: Failure E544 (template not understood), E546 (this
+  /// build has no chat templates)
   explicit ChatTemplate(const std::string& jinja);
 
   /// Renders the messages, without tools or documents. The result contains the special tokens, so

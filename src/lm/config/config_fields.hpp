@@ -25,7 +25,7 @@ public:
 
   const formats::JsonValue* find(Names names) const;
   bool has(Names names) const { return find(names) != nullptr; }
-  bool is_null(std::string_view name) const;  // present and null
+  bool is_null(std::string_view name) const;  // true: present and null
   const formats::JsonValue& value() const { return object_; }
 
   std::int64_t integer(Names names, std::int64_t min = 1) const;  // required
@@ -38,7 +38,7 @@ public:
   /// Returns a nested object, if present.
   std::optional<ConfigFields> object(Names names) const;
 
-  [[noreturn]] void refuse_value(const std::string& why) const;  // E702
+  [[noreturn]] void refuse_value(const std::string& why) const;  // throws E702
   /// Throws E701. The message says that `what` is not supported, but `supported` is.
   [[noreturn]] void refuse_feature(const std::string& what, const std::string& supported) const;
 

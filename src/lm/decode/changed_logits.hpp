@@ -46,8 +46,8 @@ LogitsPiece changed(const LogitsPiece& piece, const SampledRows& rows,
 /// Errors: ShapeError when the offsets have another shape than the candidates.
 CandidateOffsets candidate_offsets(const SampledRows& rows, const SamplingConfig& config);
 
-/// Returns the part of `rows` with the row numbers `index`. `hidden` and `sites` are those of the
-/// part; the offsets are selected here.
+/// Returns a part of `rows`: those with the row numbers `index`. `hidden` and `sites` have these
+/// rows only; the function selects their offsets.
 SampledRows part_of(const SampledRows& rows, const at::Tensor& hidden,
                     std::span<const DrawSite> sites, const std::vector<std::int64_t>& index);
 

@@ -38,14 +38,14 @@ struct DecodeState {
   DecodeState(const LanguageModel& model, const PagedCache::Sizes& sizes)
       : cache(model.make_cache(sizes)), failure(model) {}
 
-  /// Errors: Error when the sequence does not exist.
+  /// Returns the state of a sequence. Errors: Error when the sequence does not exist.
   DecodeSequence& at(std::int64_t sequence);
   /// Adds the state of a sequence that has just been added to the cache.
   DecodeSequence& begin(std::int64_t sequence, std::uint64_t sample);
 
   PagedCache cache;
   GroupFailure failure;
-  std::vector<DecodeSequence> sequences;  // by number in the cache
+  std::vector<DecodeSequence> sequences;  // the index is the number in the cache
 };
 
 }  // namespace mgpu::lm

@@ -53,15 +53,15 @@ private:
   struct Prefill {
     std::size_t prompt = 0;
     std::int64_t sequence = 0;
-    std::int64_t seen = 0;         // number of tokens in the cache
+    std::int64_t seen = 0;         // number of prompt tokens in the cache
     std::int64_t next_sample = 0;  // number of started completions
-    at::Tensor last{};  // [1, D] state of the prompt's last token; undefined before its pass
+    at::Tensor last{};             // [1, D] state of the last token; undefined until it is computed
   };
 
   /// An unfinished completion.
   struct ActiveSequence {
     std::size_t prompt = 0;
-    std::int64_t index = 0;  // index of the completion in the prompt
+    std::int64_t index = 0;  // which completion of the prompt, from 0
     std::int64_t sequence = 0;
     std::int64_t reserved_pages = 0;  // 0: the completion uses the prompt's sequence
     Completion completion{};

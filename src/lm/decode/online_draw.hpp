@@ -12,8 +12,8 @@ namespace mgpu::lm {
 /// A draw of one token per row that sees the logits in pieces, each once; see
 /// kernels::OnlineDrawArgs.
 struct OnlineDraw {
-  at::Tensor tops;    // [N] float64
-  at::Tensor sums;    // [N] float64
+  at::Tensor tops;    // [N] float64: largest score
+  at::Tensor sums;    // [N] float64: sum of exp(score - top)
   at::Tensor ids;     // [N] int64, -1: not drawn yet
   at::Tensor picked;  // [N] float32: the drawn token's logit
 

@@ -36,9 +36,9 @@ at::Tensor gather_bits(ShardPeers& peers, const at::Tensor& bits);
 /// The state of an online softmax over all rows, after the pieces so far; see
 /// kernels::OnlineLogsumexpArgs.
 struct OnlineLogits {
-  at::Tensor tops;         // [N]
-  at::Tensor sums;         // [N]
-  at::Tensor picked;       // [N]
+  at::Tensor tops;         // [N] largest logit
+  at::Tensor sums;         // [N] sum of exp(logit - top)
+  at::Tensor picked;       // [N] logit of the target
   at::Tensor best_logits;  // [N, K]
   at::Tensor best_ids;     // [N, K]
 

@@ -40,7 +40,7 @@ private:
                                  std::int64_t budget, BuiltPass& pass);
 
   std::vector<std::int64_t> fed_;
-  std::deque<std::int64_t> first_;   // prefills that go first
+  std::deque<std::int64_t> first_;   // prefills with PrefillOptions::goes_first
   std::deque<std::int64_t> others_;  // all other prefills
 };
 

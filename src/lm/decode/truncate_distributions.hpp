@@ -17,7 +17,7 @@ namespace mgpu::lm {
 /// A row's candidates after top k and top p.
 struct TruncatedDistribution {
   std::vector<Candidate> candidates;  // most probable first, ties by ascending id
-  std::vector<float> log_probs;       // of the candidates under the model; empty: not known yet
+  std::vector<float> log_probs;       // model's log-probabilities of the candidates; empty: unknown
 };
 
 /// Applies repetition penalty, temperature, top k and top p to all rows. It tries the best few

@@ -17,8 +17,8 @@ namespace mgpu::lm {
 struct AttentionIndex {
   at::Tensor positions;   // [N] int64 position of the token in its sequence
   at::Tensor sequences;   // [N] int64 index of the token's SequenceSpan
-  at::Tensor page_slots;  // [S, pages] int64 first slot of each page
-  at::Tensor slots;       // [N] int64 where its key is stored; undefined without a cache
+  at::Tensor page_slots;  // [S, pages] int64 first slot of each cache page
+  at::Tensor slots;       // [N] int64 slot of the token; undefined without a cache
   std::int64_t page_tokens = 1;
 };
 

@@ -14,7 +14,7 @@ namespace mgpu::lm {
 /// each token.
 struct ExpertLoad {
   std::vector<std::int64_t> rows;
-  std::vector<float> shares;  // weights of the expert, one per row
+  std::vector<float> shares;  // one weight per row
 };
 
 /// Assigns tokens to experts. A token uses the ExpertConfig::used experts with the largest router

@@ -27,7 +27,7 @@ inline at::TensorOptions options_of(const LmWeights& weights) {
 
 /// The data about the tokens of a pass that all layers need.
 struct Call {
-  const LmConfig& config;  // of this rank's shard
+  const LmConfig& config;  // config of this rank's shard
   AttentionIndex index;
   Rotation rotation;  // undefined with learned positions
   PagedCache* cache;  // nullptr: keys exist only while their layer runs

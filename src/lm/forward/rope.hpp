@@ -28,7 +28,7 @@ at::Tensor inverse_frequencies(const RopeConfig& rope, std::int64_t head_dim,
 /// Consecutive tokens of one sequence that are rotated.
 struct RotatedSpan {
   std::int64_t first;   // position of the first token
-  std::int64_t count;   //
+  std::int64_t count;   // number of tokens
   std::int64_t length;  // length of the whole sequence, for RopeKind::dynamic
 };
 

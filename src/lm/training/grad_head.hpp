@@ -31,8 +31,8 @@ struct HeadGradients {
 /// A block of tokens that have a target, with their logits over the whole vocabulary.
 struct HeadBlock {
   std::vector<LogitsPiece> pieces;  // the logits, in the order of first_id; row is 0
-  at::Tensor targets;               // [n]
-  at::Tensor token_index;           // [n] index of each row among the N tokens
+  at::Tensor targets;               // [n] as HeadArgs::targets
+  at::Tensor token_index;           // [n] index of each token among the N tokens
 };
 
 /// For each row: the log of the sum of exponentials, the logit of the target, and the best token.

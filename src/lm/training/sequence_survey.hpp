@@ -77,9 +77,9 @@ private:
   const LmItems* items_;
   const SequenceLoss* loss_;
   PhaseClock* clock_;
-  std::map<std::uint64_t, Measured> values_;  // by `first` of measure()
+  std::map<std::uint64_t, Measured> values_;  // the key is `first` of measure()
   std::string measured_;                      // facts of the sequences, for other ranks
-  std::vector<SequenceKey> keys_;             // of the rows of table_, ascending
+  std::vector<SequenceKey> keys_;             // keys of the rows of table_, ascending
   SequenceTable table_;
   std::vector<double> digest_;
   std::int64_t terms_ = 1;

@@ -29,7 +29,7 @@ public:
 
 private:
   at::Tensor memory_;
-  std::int64_t used_ = 0;  // bytes
+  std::int64_t used_ = 0;  // bytes that take() has given out
 };
 
 }  // namespace mgpu::lm

@@ -33,8 +33,8 @@ private:
 
   std::int64_t extent_;
   std::vector<std::int64_t> users_;
-  std::vector<std::int64_t> used_;  // used pages of each extent
-  std::set<std::int64_t> free_;     // pages
+  std::vector<std::int64_t> used_;  // number of used pages of each extent
+  std::set<std::int64_t> free_;     // pages without users
   std::set<std::int64_t> extents_;  // first page of each extent without used pages
 };
 

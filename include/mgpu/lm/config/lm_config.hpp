@@ -38,12 +38,13 @@ struct LayerConfig {
   friend bool operator==(const LayerConfig&, const LayerConfig&) = default;
 };
 
-/// Settings of a mixture of experts that replaces the MLP. The outputs of the gate and up
-/// projections are clamped to `limit`.
+/// Settings of a mixture of experts that replaces the MLP. An expert computes (up + 1) * gate *
+/// sigmoid(gain * gate). Before that, the output of the gate projection is clamped to at most
+/// `limit`, that of the up projection to [-limit, limit].
 struct ExpertConfig {
-  std::int64_t count = 0;  // 0: one MLP for all tokens
+  std::int64_t count = 0;  // number of experts; 0: one MLP for all tokens
   std::int64_t used = 0;   // number of experts that a token uses
-  double gain = 1.702;     // factor of the gate inside the sigmoid
+  double gain = 1.702;
   double limit = 7.0;
 
   friend bool operator==(const ExpertConfig&, const ExpertConfig&) = default;
@@ -52,7 +53,7 @@ struct ExpertConfig {
 /// Default settings for generation, from config.json. Values in generation_config.json take
 /// precedence.
 struct GenerationDefaults {
-  std::vector<std::int64_t> eos_ids;  // empty: none
+  std::vector<std::int64_t> eos_ids;  // ids that end a completion; may be empty
   bool do_sample = false;
   double temperature = 1.0;
   std::int64_t top_k = 50;
@@ -80,9 +81,9 @@ struct LmConfig {
   double norm_epsilon = 1e-6;
   Activation activation = Activation::silu;
   RopeConfig rope;          // with RopeKind::none, positions are learned
-  bool qkv_bias = false;    //
-  bool out_bias = false;    // of the attention output projection
-  bool mlp_bias = false;    //
+  bool qkv_bias = false;    // biases of the query, key and value projections
+  bool out_bias = false;    // bias of the attention output projection
+  bool mlp_bias = false;    // biases inside the MLP
   ExpertConfig experts;     //
   bool sinks = false;       // attention sinks: one learned score per head, without a value vector
   bool head_norm = false;   // RMS norm of each query and key head before the rotation

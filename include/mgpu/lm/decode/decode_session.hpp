@@ -26,7 +26,7 @@ class PassBuilder;
 /// more.
 class DecodePool {
 public:
-  /// Errors: those of LanguageModel::make_cache().
+  /// Allocates a KV cache for `model`. Errors: those of LanguageModel::make_cache().
   DecodePool(const LanguageModel& model, const PagedCache::Sizes& sizes);
   DecodePool(DecodePool&&) noexcept;
   DecodePool& operator=(DecodePool&&) noexcept;
@@ -52,7 +52,7 @@ private:
 
 struct DecodeConfig {
   SamplingConfig sampling{};
-  std::int64_t prefill_tokens = 0;       // maximum per pass; 0: LanguageModel::sizes()
+  std::int64_t prefill_tokens = 0;       // maximum per pass; 0: see LanguageModel::sizes()
   std::vector<std::int64_t> stop_ids{};  // ids after which a sequence has stopped, for steps() only
   LogitProcessors processors{};
 };
@@ -102,7 +102,7 @@ struct DrawnSteps {
   at::Tensor log_probs;         // [T, S] float32
   at::Tensor log_sums;          // [T, S] float32 logsumexp; not finite where a logit is not
   at::Tensor stopped;           // [T, S] bool: a stop id was drawn in this step or earlier
-  std::vector<DrawSite> sites;  // [S] where the first step drew, with empty contexts
+  std::vector<DrawSite> sites;  // [S] sites of the first step's draws, with empty contexts
 };
 
 /// A batch of sequences that grow together. Between two passes, sequences may be added, forked,

@@ -45,13 +45,13 @@ enum class FinishReason : std::uint8_t {
 
 struct Completion {
   std::vector<std::int64_t> ids;
-  std::vector<float> log_probs;  // nats, before temperature, top k and top p, as in apply_head()
+  std::vector<float> log_probs;  // nats, from the unchanged logits of the model
   FinishReason reason = FinishReason::length;
 };
 
 struct PromptResult {
-  std::vector<float> prompt_log_probs;  // of all tokens except the first; empty: not requested
-  std::vector<Completion> completions;  // Prompt::num_samples
+  std::vector<float> prompt_log_probs;  // one per token after the first; empty: not requested
+  std::vector<Completion> completions;  // as many as Prompt::num_samples
 
   /// One list per continuation, with one log-probability per token. On the CPU these values have
   /// the same bits as if prompt and continuation were scored as one prompt. RopeKind::dynamic is an
@@ -118,7 +118,7 @@ private:
   std::int64_t rows_for(std::span<const Prompt> prompts, std::int64_t completions) const;
   std::int64_t shared_tokens(std::span<const Prompt> prompts) const;
   std::vector<PromptResult> run_batches(std::span<const Prompt> prompts, DecodePool& pool);
-  std::int64_t batches() const;  // number of batches that take turns
+  std::int64_t batches() const;  // number of batches into which the batch is split
 
   const LanguageModel* model_;
   GenerationConfig config_;

@@ -29,12 +29,12 @@ struct DrawSite {
   std::uint64_t sample = 0;
   std::uint32_t position = 0;             // < 2^24: number of earlier draws with this sample
   std::span<const std::int64_t> context;  // ids for the repetition penalty; -1: an unknown id
-  std::int64_t sequence = -1;             // in the DecodeSession; -1: none
+  std::int64_t sequence = -1;             // its number in the DecodeSession; -1: none
 };
 
 struct DrawnToken {
   std::int64_t id = 0;
-  float log_prob = 0.0F;  // nats, before penalty, temperature, top k and top p
+  float log_prob = 0.0F;  // nats, from the unchanged logits of the model
 };
 
 /// Drawn tokens in device memory, which the host may not have read yet.
@@ -51,7 +51,7 @@ struct SampledRows;
 /// hidden state and DrawSite only.
 class Sampler {
 public:
-  /// Errors: Error when a value is out of range.
+  /// Checks and keeps the settings. Errors: Error when a value is out of range.
   explicit Sampler(const SamplingConfig& config);
 
   /// Draws one token per row. The vocabulary is processed in blocks. Rows whose nucleus (top_p) or

@@ -22,9 +22,9 @@ namespace mgpu::lm {
 /// then need equal widths.
 class SecondModelProcessor : public CandidateProcessor {
 public:
-  /// `model` is the second model and has to outlive the processor. `sizes` needs pages for all
-  /// sequences and for N * K forks, each of which takes one or two pages. Its page_tokens must
-  /// divide that of the first session's pool.
+  /// `model` is the second model and has to outlive the processor. `sizes` needs cache pages for
+  /// all sequences and for N * K forks, each of which takes one or two pages. sizes.page_tokens
+  /// must divide the page_tokens of the first model's pool.
   SecondModelProcessor(const LanguageModel& model, const PagedCache::Sizes& sizes,
                        std::int64_t prefill_tokens = 0);
 
@@ -46,7 +46,7 @@ protected:
   ///
   /// Shapes: rows N; ids [N, K] int64
   /// Errors: those of DecodeSession::pass(); Error when page_tokens does not divide that of the
-  ///         first session's pool.
+  ///         first model's pool.
   at::Tensor states_after(std::span<const DrawSite> rows, const at::Tensor& ids);
 
 private:
@@ -60,7 +60,7 @@ private:
   std::int64_t prefill_tokens_;
   std::optional<DecodePool> pool_;             // made by the first catch_up()
   std::optional<DecodeSession> session_;       // made by the first catch_up()
-  std::map<std::int64_t, std::int64_t> mine_;  // sequence here, by sequence of the first session
+  std::map<std::int64_t, std::int64_t> mine_;  // own sequence for each one of the first session
   std::vector<std::function<void()>> missed_;  // events of the first session since catch_up()
 };
 

@@ -25,7 +25,7 @@ class StepPlan;
 /// tokens of a span are `ids`, unless `embeddings` or `device_ids` is defined.
 struct SequenceSpan {
   std::span<const std::int64_t> ids;
-  std::int64_t sequence = 0;  // its number in the cache; unused without a cache
+  std::int64_t sequence = 0;  // number of the sequence in the cache; unused without one
 
   /// The sequence length from which RopeKind::dynamic computes its rotation; other kinds ignore it.
   /// 0 means the length up to the end of this span. For a chunk of a prompt, it is the length of
@@ -58,6 +58,8 @@ inline std::int64_t num_outputs_of(const SequenceSpan& span) {
 /// sequence up to that token, not on the call or the other sequences in the batch.
 class LanguageModel {
 public:
+  /// Makes a complete model on one rank.
+  ///
   /// Shapes: weights have the shapes of weight_specs(config), in float32 or with matrices_of() in
   ///         bfloat16, all on one device
   /// Memory: on the CPU each matrix is packed into a new copy and its original is released, one
@@ -73,7 +75,7 @@ public:
   /// WeightFiles and load_weights().
   static LanguageModel open(const fs::path& folder, const LoadOptions& options = {});
 
-  const LmConfig& config() const { return config_; }  // of the whole model
+  const LmConfig& config() const { return config_; }  // config of the whole model
   const LmWeights& weights() const { return weights_; }
   const Shard& shard() const { return shard_; }
   ShardPeers* peers() const { return peers_; }  // nullptr: not split over ranks
@@ -133,7 +135,7 @@ private:
 /// The results of apply_head() for N hidden states.
 struct HeadResult {
   at::Tensor log_sums;     // [N] float32: log of the sum of exp over all logits, nats
-  at::Tensor log_probs;    // [N] float32: of the targets, nats; undefined without targets
+  at::Tensor log_probs;    // [N] float32 of the targets, nats; undefined without targets
   at::Tensor best_ids;     // [N, K] int64, most probable first, ties by ascending id
   at::Tensor best_logits;  // [N, K] float32
 };
@@ -150,8 +152,8 @@ HeadResult apply_head(const LanguageModel& model, const at::Tensor& hidden,
 
 /// M drawn tokens for each of N hidden states.
 struct DrawsWithReplacement {
-  at::Tensor log_sums;  // [N] float32, nats
-  at::Tensor ids;       // [N, M] int64, in the order of the uniforms
+  at::Tensor log_sums;  // [N] float32: log of the sum of exp over all logits, nats
+  at::Tensor ids;       // [N, M] int64, in the order of `uniforms`
 };
 
 /// Draws tokens from the softmax of the logits, with replacement. Makes two passes over the blocks

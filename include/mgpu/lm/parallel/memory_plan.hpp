@@ -51,9 +51,9 @@ std::vector<Shard> shards_of(const LmConfig& config, const GroupPlan& plan, int 
 bool can_be_split(const LmConfig& config, const GroupPlan& plan, int ranks);
 
 struct MemoryFit {
-  int ranks = 1;  // per group
+  int ranks = 1;  // number of ranks in a group
   std::int64_t batch_size = 1;
-  std::vector<MemoryUse> use;  // of each rank
+  std::vector<MemoryUse> use;  // memory of each rank
 };
 
 /// Finds the smallest group whose ranks have room for the weights and one sequence, with

@@ -59,7 +59,8 @@ public:
   ModelGroup(const ModelGroup&) = delete;
   ModelGroup& operator=(const ModelGroup&) = delete;
 
-  /// Ranks: collective over the group unless an exception is unwinding the stack.
+  /// Destroys the model and the communication of its group.
+  /// Ranks:  collective over the group unless an exception is unwinding the stack.
   ~ModelGroup();
 
   const LanguageModel& model() const { return *model_; }

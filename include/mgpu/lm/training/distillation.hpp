@@ -20,9 +20,9 @@ enum class Divergence {
 /// Source: Hinton et al., arXiv 1503.02531; JSD: Agarwal et al., arXiv 2306.13649, eq. 1.
 struct Distillation {
   Divergence divergence = Divergence::forward_kl;
-  double beta = 0.5;         // b of jsd, in (0, 1)
-  double ce_weight = 0.0;    // w
-  double temperature = 1.0;  // T
+  double beta = 0.5;         // b of Divergence::jsd, in (0, 1)
+  double ce_weight = 0.0;    // w, the weight of the cross-entropy
+  double temperature = 1.0;  // T, by which logits are divided
 };
 
 /// The key of the teacher's distributions in LmBatch::token_lists, for StoredTargetLoss. They are

@@ -27,7 +27,7 @@ const std::vector<double>& column_of(const Columns& columns, std::string_view na
 struct TeacherTargets {
   std::vector<std::int64_t> ends;  // [N] index in `ids` after the last id of each list
   std::vector<std::int64_t> ids;   // distinct within a list
-  std::vector<float> log_probs;    // of ids, nats
+  std::vector<float> log_probs;    // of the ids, nats
   std::vector<float> tail_mass;    // [N] probability of all other ids; 0: the list is complete
 };
 
@@ -46,7 +46,7 @@ struct LmSums {
 struct BatchSlopes {
   LmSums sums{};
   std::vector<double> log_probs{};  // [N] d loss / d log-probability of the target; empty: all 0
-  std::vector<double> head{};       // [rows, outputs] d loss / d output of the head; empty: all 0
+  std::vector<double> head{};       // [rows, outputs] d loss / d output of ModelHead; empty: all 0
 };
 
 /// A batch of whole sequences, concatenated without padding. No token attends to another sequence.
@@ -56,7 +56,7 @@ struct LmBatch {
 
   Columns token_columns{};                                           // each [N]
   Columns sequence_columns{};                                        // each [S]
-  std::map<std::string, TeacherTargets, std::less<>> token_lists{};  // N lists each
+  std::map<std::string, TeacherTargets, std::less<>> token_lists{};  // one list per token
 
   /// [S] Sequences with the same number form a group. Empty: each sequence is its own group.
   std::vector<std::uint64_t> groups{};

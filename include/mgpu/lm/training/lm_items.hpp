@@ -62,7 +62,7 @@ public:
 
 /// Optional sources of data that WindowItems adds to the examples of its windows.
 struct WindowSources {
-  TargetSource* stored = nullptr;  // provides the lists kTeacherLists; nullptr: no lists
+  TargetSource* stored = nullptr;  // fills LmBatch::token_lists[kTeacherLists]; nullptr: none
 
   /// If set, the student samples some completions itself, and batches have the token column
   /// kDrawnColumn.

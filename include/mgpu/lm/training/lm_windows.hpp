@@ -13,7 +13,7 @@ namespace mgpu::lm {
 struct LmExamples {
   std::vector<std::int64_t> ids;         //
   std::vector<std::uint8_t> is_learned;  // one value per id; 1: the token is predicted
-  std::vector<std::int64_t> ends;        // end of each example, index in ids
+  std::vector<std::int64_t> ends;        // index in `ids` after the last id of each example
 
   Columns token_columns{};      // one value per id, about the token that follows
   Columns sequence_columns{};   // one value per example
@@ -93,7 +93,7 @@ public:
 
 private:
   struct Window {
-    std::vector<std::size_t> examples;  // ascending
+    std::vector<std::size_t> examples;  // indices, ascending
     std::int64_t tokens = 0;
     std::int64_t predictions = 0;
   };

@@ -15,7 +15,7 @@ namespace mgpu::lm {
 /// Settings of on-policy training: which completions the student samples itself, and how.
 struct OnPolicyConfig {
   double share = 0.0;           // fraction of the completions that are sampled, in (0, 1]
-  GenerationConfig generation;  // its seed also selects the completions that are sampled
+  GenerationConfig generation;  // sampling.seed also selects which completions are sampled
 };
 
 /// Completions that the student samples at each step. They replace those of the data for a random
@@ -55,7 +55,7 @@ private:
 
   OnPolicyConfig config_;
   const LmWindows* windows_;
-  std::map<std::uint64_t, Text> texts_;  // by sample_of()
+  std::map<std::uint64_t, Text> texts_;  // the key is sample_of()
 };
 
 }  // namespace mgpu::lm

@@ -8,8 +8,8 @@
 #include <mgpu/lm/training/sequence_values.hpp>
 #include <mgpu/lm/training/token_loss.hpp>
 
-// Shapes in this header: L tokens of a sequence, R rows of a sequence that the head sees, O outputs
-// of the head, S sequences of a batch.
+// Shapes in this header: L tokens of a sequence, R rows of a sequence to which ModelHead is
+// applied, O outputs of ModelHead, S sequences of a batch.
 namespace mgpu::lm {
 
 /// The facts about one sequence of the global batch. Every rank knows those of all sequences.
@@ -47,7 +47,7 @@ private:
 struct SequencePlace {
   const SequenceTable& all;
   std::size_t row = 0;             // index of the sequence in `all`
-  std::span<const double> digest;  // the result of SequenceLoss::digest()
+  std::span<const double> digest;  // the result of SequenceLoss::digest() for `all`
 
   const SequenceFacts& facts() const { return all.rows()[row]; }
   std::span<const SequenceFacts> group() const { return all.group(facts().group); }
@@ -57,13 +57,13 @@ struct SequencePlace {
 
 /// The result of SequenceLoss::weigh() for one sequence.
 struct SequenceTerm {
-  double loss = 0.0;         // summed over sequences; one sequence adds a term of its whole group
-  std::int64_t correct = 0;  // correct predictions, for the accuracy
+  double loss = 0.0;         // a loss of a whole group is added by only one of its sequences
+  std::int64_t correct = 0;  // number of correct predictions, for the accuracy
 
   /// Derivatives of the sum of `loss` over all sequences, including the losses of other sequences
   /// in the group.
   std::vector<double> log_probs{};  // [L] with respect to the targets' log-probs; empty: all 0
-  std::vector<double> head{};       // [R, O] with respect to the outputs of the head; empty: all 0
+  std::vector<double> head{};       // [R, O] with respect to the outputs of ModelHead; empty: all 0
 };
 
 /// A loss that needs whole sequences, or groups of sequences. Training makes two sweeps over a

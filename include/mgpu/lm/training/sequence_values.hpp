@@ -8,14 +8,14 @@
 
 #include <mgpu/lm/training/token_loss.hpp>
 
-// Shapes in this header: N tokens of a batch, L tokens of a sequence, R rows of a sequence that the
-// head sees, O outputs of the head.
+// Shapes in this header: N tokens of a batch, L tokens of a sequence, R rows of a sequence to which
+// ModelHead is applied, O outputs of ModelHead.
 namespace mgpu::lm {
 
 /// Selects the values that the first sweep of a SequenceLoss computes.
 struct ValueRequest {
-  bool log_probs = true;     // of the targets
-  bool entropies = false;    // of the distributions over the vocabulary
+  bool log_probs = true;     // log-probabilities of the targets
+  bool entropies = false;    // entropies of the distributions over the vocabulary
   double temperature = 1.0;  // T: log-probabilities and entropies are those of softmax(logits / T)
   HeadRows head_rows = HeadRows::none;
 };
@@ -54,8 +54,8 @@ private:
   MeasuredSequence() = default;
 
   const LmBatch* batch_ = nullptr;
-  std::size_t index_ = 0;  // of the sequence in the batch
-  std::size_t begin_ = 0;  // first token in the batch
+  std::size_t index_ = 0;  // index of the sequence in the batch
+  std::size_t begin_ = 0;  // index of the sequence's first token in the batch
 };
 
 /// Returns each sequence of a batch with its values, in the order of the batch. Batch and values

@@ -19,7 +19,7 @@ struct Linear {
   at::Tensor weight;  // [out, in], perhaps a view with other strides; undefined when packed
   at::Tensor bias;    // [out]; undefined: none
   at::Tensor panels;  // [panels, in, width], see kernels::packed_product; undefined: not packed
-  std::int64_t outputs = 0;  // out; set if the weight is packed
+  std::int64_t outputs = 0;  // value of `out`, set if the weight is packed
 
   bool is_defined() const { return weight.defined() || panels.defined(); }
 };

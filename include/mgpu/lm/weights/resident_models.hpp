@@ -26,6 +26,7 @@ namespace mgpu::lm {
 /// Ranks:  the constructor is collective over the ranks of a node; all other calls are local.
 class ResidentModels {
 public:
+  /// Makes the memory that the ranks of a node share.
   /// Errors: Error if the system cannot make anonymous files (memfd_create).
   explicit ResidentModels(const cluster::Group& node);
   ~ResidentModels();
