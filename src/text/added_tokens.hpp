@@ -35,7 +35,7 @@ std::vector<AddedToken> read_added_tokens(const JsonNode& root);
 /// Searches a text for any of a set of texts.
 class TextFinder {
 public:
-  /// Adds a text to the set. Returns false if it is already in the set, or empty.
+  /// Adds a text to search for. Returns false if the text is empty or was added before.
   bool add(std::string_view text, TokenId id);
 
   struct Found {

@@ -12,8 +12,9 @@
 
 namespace mgpu::text {
 
-/// Byte-pair encoding: a piece of text starts as the tokens of its characters. The pair with the
-/// lowest rank, or the leftmost of several such pairs, is merged until no pair can be merged.
+/// Byte-pair encoding: a piece of text starts as the tokens of its characters. The pair of
+/// neighboring tokens with the lowest Merge::rank, or the leftmost of several such pairs, is merged
+/// until no pair can be merged.
 ///
 /// Source: Sennrich et al., Neural machine translation of rare words with subword units (2016);
 ///         tokenizers 0.23, models/bpe, for unknown characters

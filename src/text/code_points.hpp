@@ -58,7 +58,7 @@ bool is_digit(char32_t character);
 bool is_punctuation(char32_t character);
 bool is_word(char32_t character);
 
-/// Appends the lower case of a character to `text`. Its neighbors do not matter.
+/// Appends the lower case of a character to `text`, regardless of the neighbors of the character.
 void append_lower(std::string& text, char32_t character);
 
 }  // namespace mgpu::text

@@ -13,7 +13,7 @@ struct ChatMessage {
 };
 
 struct ChatOptions {
-  /// Appends the prompt that starts an answer of the assistant.
+  /// Whether to append the prompt that starts an answer of the assistant.
   bool add_generation_prompt = false;
   /// The date for templates that print one, in local time.
   std::time_t now = std::time(nullptr);

@@ -71,7 +71,7 @@ struct Sequences {
   std::vector<TokenRange> ranges;
 };
 
-/// The inputs of attention other than tensors. Both references have to outlive the call.
+/// The inputs of attend() other than tensors. Both references have to outlive the call of attend().
 struct AttendedSequences {
   const Sequences& sequences;
   const LayerConfig& layer;

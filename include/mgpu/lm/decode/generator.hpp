@@ -81,9 +81,10 @@ using SeeHidden =
 
 /// Completes prompts with continuous batching: when a sequence ends, the next prompt takes its
 /// place. Prompts are prefilled in chunks, in the same passes that decode other sequences. The
-/// completions of a prompt share its cache pages. If the prompts of a run have a common prefix,
-/// they share its pages, unless prompts are scored or shown to SeeHidden. On the CPU the result of
-/// a prompt depends neither on other prompts nor on batch_size, prefill_tokens or page_tokens.
+/// completions of a prompt share the prompt's cache pages. Prompts of a run that have a common
+/// prefix share the pages of the prefix, unless prompts are scored or shown to SeeHidden. On the
+/// CPU the result of a prompt depends neither on other prompts nor on batch_size, prefill_tokens or
+/// page_tokens.
 ///
 /// If the model is split over a group, all calls are collective: all ranks pass the same prompts,
 /// config and StopText, and all get the results. A pipeline splits the batch, so that every stage

@@ -8,10 +8,11 @@
 
 #include <mgpu/lm/decode/sampler.hpp>
 
-// Hooks that change logits before a token is drawn. A BlockProcessor sees one block of the
-// vocabulary at a time, a CandidateProcessor the most probable tokens, so neither sees all logits
-// of a row at once. A block has at most 32,256 tokens: all of a small vocabulary, or a part of a
-// large one. The recorded log-probability of a drawn token is that of the unchanged model.
+// Hooks that change logits before a token is drawn. A BlockProcessor gets one block of the
+// vocabulary at a time, a CandidateProcessor the most probable tokens. So neither may rely on
+// seeing all logits of a row at once. A block has at most 32,256 tokens: all of a small vocabulary,
+// or a part of a large one. The recorded log-probability of a drawn token is that of the unchanged
+// model.
 //
 // Processors run on the ranks that have the model's head: all ranks of a tensor-parallel group,
 // with the same candidates, or the last stage of a pipeline. A second model must therefore be

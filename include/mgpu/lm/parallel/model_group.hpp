@@ -25,8 +25,8 @@ struct GroupPlan {
 void add_model_group_keys(KeyTable& table);
 GroupPlan read_group_plan(const Config& config);
 
-/// Returns the free memory, in bytes, that this rank may use on `device`. Ranks on the CPU share
-/// the free memory of their node equally.
+/// Returns the free memory, in bytes, that this rank may use on `device`. Ranks on the CPU get
+/// equal parts of the free memory of their node. `node` has all ranks on this node.
 std::int64_t free_bytes(const cluster::Group& node, Device device);
 
 /// Reads the key model.dtype.

@@ -82,15 +82,14 @@ public:
   /// afterwards.
   virtual void send_next_stage(const at::Tensor& values) = 0;
 
-  /// Starts a pass. sums[i] is the number of rows of all-reduce i in the pass; empty in a pipeline.
-  ///
-  /// If a rank cannot continue the pass, it calls participate_without_result(), so that the other
-  /// ranks do not wait forever. In a pipeline, that call sends `values` to the next stage instead
-  /// of the output. With tensor parallelism, it takes part in the remaining all-reduces with zeros,
-  /// using the memory of `values`.
+  /// Starts a pass. sums[i] is the number of rows of all-reduce i in the pass; `sums` is empty in a
+  /// pipeline. If this rank cannot continue the pass, it has to call participate_without_result().
+  virtual void begin_pass(std::vector<std::int64_t> sums) = 0;
+  /// Ends a pass that this rank cannot continue, so that the other ranks do not wait forever. In a
+  /// pipeline, it sends `values` to the next stage instead of the output. With tensor parallelism,
+  /// it takes part in the remaining all-reduces with zeros, using the memory of `values`.
   ///
   /// Shapes: values [N, D] float32, with at least as many rows as each all-reduce of the pass
-  virtual void begin_pass(std::vector<std::int64_t> sums) = 0;
   virtual void participate_without_result(const at::Tensor& values) = 0;
 
   /// Returns the maximum of `mine` over all ranks. Every rank gets it.

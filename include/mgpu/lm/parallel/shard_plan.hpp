@@ -33,7 +33,7 @@ struct LayerMap {
 
 /// Sizes of a model's weights as float32, in bytes. Layers are assigned to ranks by these sizes.
 struct WeightBytes {
-  std::int64_t layer = 0;  // one layer
+  std::int64_t layer = 0;  // size of one layer
   std::int64_t embedding = 0;
   std::int64_t head = 0;  // counted even if tied, because the last stage holds a copy
 };
