@@ -23,14 +23,14 @@ std::unique_ptr<DecodeStage> decode_byte_level();
 /// into U+FFFD.
 std::unique_ptr<DecodeStage> decode_byte_fallback();
 /// Replaces MetaspaceOptions::replacement, the character for a space, by a space, or removes it in
-/// the first token.
+/// the first token. If `joined`, all input is one token.
 std::unique_ptr<DecodeStage> decode_metaspace(const MetaspaceOptions& options, bool joined);
-/// Replaces matches of a pattern by `content`. If `joined`, the search waits for the end of the
-/// input.
+/// Replaces matches of a pattern by `content`. If `joined`, all input is one token, and the search
+/// waits for its end.
 std::unique_ptr<DecodeStage> decode_replace(std::shared_ptr<const Pattern> pattern,
                                             std::string content, bool joined);
-/// Strips `content` up to `start` times from the start of each token, and `stop` times from its
-/// end.
+/// Strips the character `content` up to `start` times from the start of each token, and `stop`
+/// times from its end. If `joined`, all input is one token.
 std::unique_ptr<DecodeStage> decode_strip(std::string content, std::size_t start, std::size_t stop,
                                           bool joined);
 

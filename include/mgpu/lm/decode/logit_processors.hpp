@@ -9,7 +9,7 @@
 #include <mgpu/lm/decode/sampler.hpp>
 
 // Hooks that change logits before a token is drawn. A BlockProcessor gets one block of the
-// vocabulary at a time, a CandidateProcessor the most probable tokens. So neither may rely on
+// vocabulary at a time, a CandidateProcessor the most probable tokens. Both have to work without
 // seeing all logits of a row at once. A block has at most 32,256 tokens: all of a small vocabulary,
 // or a part of a large one. The recorded log-probability of a drawn token is that of the unchanged
 // model.
